@@ -1,0 +1,67 @@
+# Two commands: `make demo` and `make test`. Everything else is the CMake presets (CMakePresets.json).
+PYTHON ?= /usr/bin/python3
+JOBS ?= $(shell nproc)
+STUDY ?= data/studies/hmm-four-paths.toml
+RESULTS ?= results
+# DEPENDENCIES=have skips the installation, for systems that scripts/dependencies.sh does not know.
+DEPENDENCIES ?= install
+
+HEADWAY := build/release/bin/headway
+CCACHE := $(shell command -v ccache 2>/dev/null)
+CONFIGURE := -DHEADWAY_PYTHON=$(PYTHON) $(if $(CCACHE),-DCMAKE_CXX_COMPILER_LAUNCHER=$(CCACHE))
+
+.PHONY: help build demo test bench format tidy dependencies clean
+
+help:
+	@echo 'make demo     install what is missing, build, solve $(STUDY), draw its figures'
+	@echo 'make test     the same set-up, then every test that continuous integration runs'
+	@echo 'make build    the program, at $(HEADWAY)'
+	@echo 'make bench    the speed report of apps/benchmarks'
+	@echo 'make format   clang-format every source in place'
+	@echo 'make tidy     clang-tidy with warnings as errors (slow)'
+	@echo 'make clean    remove build/'
+	@echo 'Variables: PYTHON=$(PYTHON) JOBS=$(JOBS) STUDY=... RESULTS=$(RESULTS) DEPENDENCIES=have'
+
+dependencies:
+ifneq ($(DEPENDENCIES),have)
+	@scripts/dependencies.sh
+endif
+
+build: dependencies
+	@cmake --preset release $(CONFIGURE) --log-level=NOTICE
+	@cmake --build --preset release --parallel $(JOBS) --target headway_cli
+
+# The table of the theory on the terminal; alignment, head scores and every figure in $(RESULTS)/.
+demo: RESULT = $(RESULTS)/$(basename $(notdir $(STUDY)))
+demo: PLOT = PYTHONPATH=apps/python $(PYTHON) -m headway plot -o $(RESULT)-figures
+demo: build
+	@mkdir -p $(RESULTS)
+	$(HEADWAY) solve $(STUDY) --force -o $(RESULT).h5
+	$(HEADWAY) align $(RESULT).h5 -q --force -o $(RESULT)-align.h5 > $(RESULT)-align.txt
+	$(HEADWAY) prune $(RESULT).h5 -q --force -o $(RESULT)-prune.h5 > $(RESULT)-prune.txt
+	$(PLOT) $(RESULT).h5
+	$(PLOT) --only kernel_alignment $(RESULT)-align.h5
+	$(PLOT) --only head_scores,pruning $(RESULT)-prune.h5
+
+# Both trees are built first; one ctest run then covers them, so its summary is the whole answer.
+test: dependencies
+	@cmake --preset asan $(CONFIGURE) --log-level=NOTICE
+	@cmake --build --preset asan --parallel $(JOBS) --target unit_tests
+	@cmake --preset ci $(CONFIGURE) --log-level=NOTICE
+	@cmake --build --preset ci --parallel $(JOBS)
+	@ctest --preset ci --parallel $(JOBS)
+
+bench: dependencies
+	@cmake --preset release $(CONFIGURE) --log-level=NOTICE
+	@cmake --build --preset release --parallel $(JOBS) --target benchmarks
+	build/release/bin/benchmark_theory
+
+format:
+	@find include src apps tests -name '*.cpp' -o -name '*.hpp' | xargs clang-format-14 -i
+
+tidy: dependencies
+	@cmake --preset tidy $(CONFIGURE) --log-level=NOTICE
+	@cmake --build --preset tidy --parallel $(JOBS)
+
+clean:
+	rm -rf build
