@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string_view>
+
+namespace headway {
+
+/// How a long computation talks to its caller. The base class ignores everything and never
+/// interrupts; the program's own observer prints. Algorithms call it from one thread at a time.
+class Observer {
+ public:
+  Observer() = default;
+  Observer(const Observer&) = delete;
+  Observer& operator=(const Observer&) = delete;
+  virtual ~Observer() = default;
+
+  /// `done` of `total` units of `stage` are finished.
+  virtual void progress(std::string_view /*stage*/, double /*done*/, double /*total*/) {}
+  /// Something the user should know but that is no error.
+  virtual void warning(std::string_view /*text*/) {}
+  /// Details for -v.
+  virtual void note(std::string_view /*text*/) {}
+  /// True when the user asked to stop: the computation returns at its next safe point with what it
+  /// has.
+  [[nodiscard]] virtual bool interrupted() const { return false; }
+};
+
+}  // namespace headway

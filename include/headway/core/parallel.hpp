@@ -1,0 +1,17 @@
+#pragma once
+
+#include <functional>
+
+#include "headway/core/types.hpp"
+
+namespace headway {
+
+/// Calls body(i) for i in [0, count) on up to `threads` threads (one level: a nested call runs
+/// serially). The first exception by index is rethrown after all running bodies end; none crosses
+/// the OpenMP region. Results must not depend on which thread runs which index.
+void parallel_for(Index count, int threads, const std::function<void(Index)>& body);
+
+/// Threads to use when the user asked for `requested` (0 = all cores that OpenMP offers).
+int resolve_threads(int requested);
+
+}  // namespace headway

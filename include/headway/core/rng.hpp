@@ -1,0 +1,76 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace headway {
+
+/// What a random stream is for. The number is part of the address of every draw, so it never
+/// changes meaning; new purposes are appended. tests/data/rng_known_answers.json fixes the first
+/// draws of each.
+enum class StreamPurpose : std::uint32_t {
+  kTaskParameters = 0,  ///< random head weights, vocabularies: one stream per task layer
+  kTrainExamples = 1,   ///< one stream per training example
+  kTestExamples = 2,    ///< one stream per test example
+  kValidationExamples = 3,
+  kPruningOrder = 4,      ///< one stream per random pruning order
+  kSolverStart = 5,       ///< random starts of the saddle point, one stream per start
+  kChain = 6,             ///< MCMC transitions, one stream per chain
+  kChainStart = 7,        ///< starting points of chains
+  kPrior = 8,             ///< prior draws (evidence, simulation-based calibration)
+  kSplits = 9,            ///< train / held-out splits of task sets
+  kHeldOutExamples = 10,  ///< one stream per held-out example
+  kInitialWeights = 11,   ///< network initialisation
+  kDropout = 12,
+  kTests = 13,  ///< the tests' own draws
+};
+
+/// Counter-based generator Philox4x32-10 (Salmon et al., SC 2011), addressed by (seed, purpose,
+/// index): the same address gives the same numbers on every thread, machine and run. Streams of
+/// different addresses are independent. Key = seed (64 bit); counter = (block number: 64 bit,
+/// index: low 32 bit, purpose and high index bits: 32 bit).
+class Rng {
+ public:
+  struct State {
+    std::array<std::uint32_t, 4> counter{};
+    std::array<std::uint32_t, 2> key{};
+    std::array<std::uint32_t, 4> block{};
+    std::uint32_t used = 4;
+    double spare_normal = 0.0;
+    bool has_spare = false;
+    bool operator==(const State&) const = default;
+  };
+
+  /// index < 2^52; purposes < 2^12.
+  Rng(std::uint64_t seed, StreamPurpose purpose, std::uint64_t index = 0);
+  /// Continues a saved stream; Error{kBadData} when `state` is none.
+  explicit Rng(const State& state);
+
+  std::uint32_t next_u32();
+  std::uint64_t next_u64();
+  /// Uniform on the open interval (0, 1): (n + 1/2) 2^-52 with n of 52 bits, never 0 or 1.
+  double uniform();
+  /// Uniform on {0, ..., bound - 1}, unbiased (rejection); bound >= 1.
+  std::uint64_t uniform_index(std::uint64_t bound);
+  /// Standard normal, Box-Muller with our own logarithm and sine (error below 1e-15), so that the
+  /// same bits come out on every machine. Pairs: four words make two normals, the second is kept.
+  double normal();
+  /// The same numbers, and the same state after, as calling normal() for each entry; several times
+  /// faster (AVX-512 or AVX2 where the machine has them, with the same bits).
+  void fill_normal(std::span<double> out);
+  /// Gamma(shape, scale 1), shape > 0 (Marsaglia and Tsang 2000; boosted below 1).
+  double gamma(double shape);
+  /// Chi-squared with `degrees` > 0 degrees of freedom.
+  double chi_squared(double degrees) { return 2.0 * gamma(0.5 * degrees); }
+
+  [[nodiscard]] const State& state() const { return state_; }
+
+ private:
+  void fill_pairs(std::size_t pairs, double* out);
+
+  State state_;
+};
+
+}  // namespace headway

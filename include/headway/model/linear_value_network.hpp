@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "headway/core/examples.hpp"
+#include "headway/core/rng.hpp"
+#include "headway/core/types.hpp"
+#include "headway/model/architecture.hpp"
+
+namespace headway::model {
+
+/// One network of theory.md section 2 ([T24]): attention given, values linear.
+///   z^0_s = V_0 x_s / sqrt(N_0)
+///   z^l_s = 1 / sqrt(H_l N_l) sum_h V_l^h sum_t Omega_l^h[s, t] z^{l-1}_t
+///   f(x)  = a . r(z^L) / sqrt(N_a)
+struct LinearValueNetwork {
+  MatrixXd input;                             ///< V_0, N_1 x N_0
+  std::vector<std::vector<MatrixXd>> values;  ///< [layer][head], V_l^h is N_{l+1} x N_l
+  MatrixXd readout;                           ///< a, one row an output: C x N_a
+};
+
+/// All weights from their prior: independent normals of variance s_0^2 (V_0), s_l^2 (V_l), s_a^2
+/// (a). Order of draws: V_0, V_1^1 .. V_1^{H_1}, .., V_L^{H_L}, a; each matrix column by column.
+LinearValueNetwork draw_from_prior(const Architecture& architecture, Index features, Rng& rng);
+
+/// r as a vector over the S positions (theory.md section 2). `mask` is empty or has S entries.
+/// Error{kBadData} when no token is real.
+VectorXd readout_vector(Readout readout, Index tokens, const std::vector<std::uint8_t>& mask = {});
+
+/// f(x), C numbers. `inputs` is S x N_0; attention[l][h] is S x S, [query, key]; `readout` is r.
+VectorXd network_output(const LinearValueNetwork& network,
+                        const Eigen::Ref<const RowMatrixXd>& inputs,
+                        const std::vector<std::vector<MatrixXd>>& attention,
+                        const VectorXd& readout);
+
+/// Effective weights V, (p C) x N_1, output index fastest (theory.md sections 5, 5b and 6):
+///   V_{(h_1..h_L), c} = a_c V_L^{h_L} ... V_1^{h_1} / sqrt(N_a N_L ... N_2),
+/// so that U_1 = V V^T / N_1 and f_c(x) = sum_pi V_{pi, c} . V_0 xi_pi / sqrt(N_1 p N_0).
+MatrixXd effective_weights(const LinearValueNetwork& network);
+
+}  // namespace headway::model

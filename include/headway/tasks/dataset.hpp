@@ -1,0 +1,65 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headway/core/examples.hpp"
+#include "headway/core/types.hpp"
+
+namespace headway::tasks {
+
+/// One split (train or test) of a data set: labels, and either inputs served in blocks or path
+/// features.
+struct Split {
+  std::shared_ptr<const ExampleSource> examples;  ///< null when the data set holds path features
+  RowMatrixXd path_features;     ///< P x (p N_0), unscaled xi_pi, path-major; else empty
+  MatrixXd labels;               ///< P x C
+  std::vector<std::string> ids;  ///< optional, one per example
+
+  [[nodiscard]] Index size() const { return labels.rows(); }
+};
+
+/// What a task produces and a data-set file holds: examples and the attention heads that act on
+/// them.
+struct Dataset {
+  std::string name;  ///< file path or task kind, for messages
+  AttentionForm form = AttentionForm::kWeights;
+  std::vector<int> heads;          ///< H_1, ..., H_L
+  std::vector<LayerHeads> layers;  ///< L entries (names only, where the attention is supplied)
+  Index features = 0;              ///< N_0
+  std::optional<Readout>
+      readout;  ///< set by path-feature files that say which readout they were taken with
+  Split train;
+  std::optional<Split> test;
+  std::string note;          ///< for example "attention of a network that the theory approximates"
+  std::string content_hash;  ///< SHA-256 of the file or of the task's resolved parameters
+
+  [[nodiscard]] Index outputs() const { return train.labels.cols(); }
+};
+
+/// Examples held in memory.
+class MemoryExamples final : public ExampleSource {
+ public:
+  /// inputs [P, S, N_0]; mask [P, S] or empty; attention: one [P, H_l, S, S] per layer, or empty.
+  /// Error{kBadData} when the shapes do not fit each other.
+  explicit MemoryExamples(Tensor inputs, std::vector<std::uint8_t> mask = {},
+                          std::vector<Tensor> attention = {});
+
+  [[nodiscard]] Index size() const override { return inputs_.shape[0]; }
+  [[nodiscard]] Index tokens() const override { return inputs_.shape[1]; }
+  [[nodiscard]] Index features() const override { return inputs_.shape[2]; }
+  [[nodiscard]] bool has_mask() const override { return !mask_.empty(); }
+  [[nodiscard]] bool thread_safe() const override { return true; }
+  void read_inputs(Index begin, Index count, double* out) const override;
+  void read_mask(Index begin, Index count, std::uint8_t* out) const override;
+  void read_attention(int layer, Index begin, Index count, double* out) const override;
+
+ private:
+  Tensor inputs_;
+  std::vector<std::uint8_t> mask_;
+  std::vector<Tensor> attention_;
+};
+
+}  // namespace headway::tasks

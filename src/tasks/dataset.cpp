@@ -1,0 +1,56 @@
+#include "headway/tasks/dataset.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "headway/core/error.hpp"
+
+namespace headway::tasks {
+
+MemoryExamples::MemoryExamples(Tensor inputs, std::vector<std::uint8_t> mask,
+                               std::vector<Tensor> attention)
+    : inputs_(std::move(inputs)), mask_(std::move(mask)), attention_(std::move(attention)) {
+  if (inputs_.shape.size() != 3 || inputs_.values.size() != inputs_.count()) {
+    throw Error(ErrorKind::kBadData, fmt::format("inputs: has {} dimensions and {} values: must be "
+                                                 "[P, S, N_0], all values there",
+                                                 inputs_.shape.size(), inputs_.values.size()));
+  }
+  const auto positions = static_cast<std::size_t>(size() * tokens());
+  if (!mask_.empty() && mask_.size() != positions) {
+    throw Error(ErrorKind::kBadData,
+                fmt::format("mask: has {} values: must be empty or [P, S] = [{}, {}]", mask_.size(),
+                            size(), tokens()));
+  }
+  for (std::size_t l = 0; l < attention_.size(); ++l) {
+    const Tensor& a = attention_[l];
+    if (a.shape.size() != 4 || a.shape[0] != size() || a.shape[2] != tokens() ||
+        a.shape[3] != tokens() || a.values.size() != a.count()) {
+      throw Error(ErrorKind::kBadData,
+                  fmt::format("attention of layer {}: is [{}]: must be [P, H, S, S] = [{}, H, {}, "
+                              "{}], all values there",
+                              l + 1, fmt::join(a.shape, ", "), size(), tokens(), tokens()));
+    }
+  }
+}
+
+void MemoryExamples::read_inputs(Index begin, Index count, double* out) const {
+  const Index stride = tokens() * features();
+  std::copy_n(inputs_.values.data() + begin * stride, count * stride, out);
+}
+
+void MemoryExamples::read_mask(Index begin, Index count, std::uint8_t* out) const {
+  if (mask_.empty()) ExampleSource::read_mask(begin, count, out);  // throws
+  std::copy_n(mask_.data() + begin * tokens(), count * tokens(), out);
+}
+
+void MemoryExamples::read_attention(int layer, Index begin, Index count, double* out) const {
+  const auto at = static_cast<std::size_t>(layer - 1);
+  if (at >= attention_.size()) ExampleSource::read_attention(layer, begin, count, out);  // throws
+  const Tensor& a = attention_[at];
+  const Index stride = a.shape[1] * a.shape[2] * a.shape[3];
+  std::copy_n(a.values.data() + begin * stride, count * stride, out);
+}
+
+}  // namespace headway::tasks
