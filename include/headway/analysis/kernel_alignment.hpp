@@ -1,0 +1,19 @@
+#pragma once
+
+#include "headway/core/types.hpp"
+
+namespace headway::analysis {
+
+/// Overlap of a kernel's eigenvectors with the labels (theory.md section 7): |v_k . y| / |y| by
+/// falling eigenvalue.
+struct KernelAlignment {
+  VectorXd eigenvalues;
+  VectorXd overlaps;
+  VectorXd cumulative;  ///< running sum of squared overlaps; ends at 1
+};
+
+/// kernel: symmetric n x n without T (lower triangle read); labels: n numbers, not all zero (else
+/// the overlaps are NaN). Cost about 9 n^3 flops.
+KernelAlignment kernel_alignment(const MatrixXd& kernel, const VectorXd& labels);
+
+}  // namespace headway::analysis

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <limits>
+#include <string>
+
+#include "headway/theory/saddle_point.hpp"
+
+namespace headway::theory {
+
+/// Posterior means to first order beyond the saddle point, in 1/N (theory.md section 5):
+///   E[x]_i = x*_i - sum_j Sigma_ij ( 1/2 dD/dx_j + 1/4 sum_kl S_jkl Sigma_kl ),   Sigma = 2
+///   (d2S/dx2)^{-1}, D = sum_l (C p_l + 1) logdet U_l + (C + 1) logdet U_a,      error bars
+///   sqrt(Sigma_ii).
+/// The predictor's mean includes its own curvature, E[f] = f(E[U]) + 1/2 tr(f'' Sigma), and its
+/// variance the fluctuation of the mean, Var[f] = variance(E[U]) + f' Sigma f'.
+struct FiniteWidthCorrection {
+  bool defined = false;
+  std::string reason;         ///< why not
+  OrderParameters mean;       ///< E[U]
+  OrderParameters deviation;  ///< sqrt(Sigma_ii) of every entry
+  Prediction prediction;      ///< on the test features, if any
+};
+
+/// Eigenvalue of the Hessian of S / max N in the independent entries of all U_l and U_a jointly:
+/// positive at a minimum.
+double smallest_hessian_eigenvalue(const Action& action, const MatrixXd& svec_hessian);
+
+/// Errors: none; an undefined correction says why. Cost: one Hessian (given) and one contraction of
+/// third derivatives.
+FiniteWidthCorrection finite_width_correction(const Action& action, const SaddlePoint& saddle,
+                                              const MatrixXd& svec_hessian,
+                                              const MatrixXd& test_features);
+
+}  // namespace headway::theory

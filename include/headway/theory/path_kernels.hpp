@@ -1,0 +1,155 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headway/core/types.hpp"
+
+namespace headway::theory {
+
+/// How the renormalised kernel K(U) = sum U[pi, pi'] C_{pi pi'} and its gradient are evaluated
+/// (theory.md section 3). All forms give the same numbers; they differ in cost and memory.
+enum class KernelForm {
+  kAuto,          ///< the cheapest that fits the memory limit
+  kStored,        ///< all C_{pi pi'} packed, p(p+1)/2 P(P+1)/2 numbers; one output only
+  kStreamed,      ///< K = (X (F kron I)) (X (F kron I))^T from the features, U = F F^T
+  kFeatureSpace,  ///< Woodbury form in p N_0 < P dimensions; needs T > 0, one output only
+};
+std::string kernel_form_name(KernelForm form);
+
+enum class Precision { kDouble, kSingle };
+
+/// The Gaussian predictor at one U on new examples (theory.md section 3): P_test x C each.
+struct Prediction {
+  MatrixXd mean;
+  MatrixXd variance;  ///< of each output alone, noise T not included
+};
+
+/// What the 1/N correction of the predictor needs: sums over directions D_m of U_1.
+struct PredictionFluctuation {
+  MatrixXd mean_shift;     ///< 1/2 sum_m d^2 f / dD_m^2
+  MatrixXd mean_variance;  ///< sum_m (df / dD_m)^2
+};
+
+/// The energy logdet(K + T) + y^T (K + T)^{-1} y at one U_1 and all that can be derived from its
+/// factorisation. Matrices over path pairs are of size C p, path-major with the output fastest.
+class EnergyState {
+ public:
+  EnergyState() = default;
+  EnergyState(const EnergyState&) = delete;
+  EnergyState& operator=(const EnergyState&) = delete;
+  virtual ~EnergyState() = default;
+
+  double log_determinant = 0.0;
+  double quadratic = 0.0;  ///< y^T (K + T)^{-1} y
+  MatrixXd gradient;       ///< dE/dU_1 as a matrix derivative (off-diagonals not doubled)
+  double condition = 1.0;  ///< lower bound of the condition number of what was factorised
+  [[nodiscard]] double energy() const { return log_determinant + quadratic; }
+
+  /// v_a = X_a^T alpha, alpha = (K + T)^{-1} y: N_0 x C p. The mean predictor is f(x) = sum_ab
+  /// X_a(x) . U_ab v_b.
+  [[nodiscard]] const MatrixXd& projected_dual() const { return projected_dual_; }
+
+  /// alpha^T C_k (K + T)^{-1} C_l alpha in svec coordinates ("average information", positive
+  /// semidefinite).
+  [[nodiscard]] virtual const MatrixXd& average_information() const = 0;
+  /// Hessian 2 alpha^T C_k K^{-1} C_l alpha - tr(K^{-1} C_k K^{-1} C_l) in svec coordinates. In
+  /// single precision the trace has about 5 digits (enough for Newton directions) at half the cost.
+  [[nodiscard]] MatrixXd hessian(Precision precision = Precision::kDouble) const {
+    return 2.0 * average_information() - fisher_information(precision);
+  }
+  /// tr(K^{-1} C_k K^{-1} C_l) in svec coordinates.
+  [[nodiscard]] virtual MatrixXd fisher_information(Precision precision) const = 0;
+  /// sum_kl E_jkl Sigma_kl, third derivatives contracted with a symmetric positive semidefinite
+  /// Sigma in svec coordinates, as a matrix derivative. Single precision has about 5 digits at half
+  /// the cost.
+  [[nodiscard]] virtual MatrixXd contract_third_derivative(
+      const MatrixXd& sigma, Precision precision = Precision::kDouble) const = 0;
+  /// Predictor on test features (P_test x p N_0, scaled by PathKernels::scale_features,
+  /// column-major path blocks).
+  [[nodiscard]] virtual Prediction predict(const MatrixXd& test_features) const = 0;
+  /// Z u with Z = X^T (K + T)^{-1} X, for columns u over (path, output, feature).
+  [[nodiscard]] virtual MatrixXd apply_projected_inverse(const MatrixXd& u) const = 0;
+  /// Fluctuation of the mean predictor for directions D_m = columns of `directions` in svec
+  /// coordinates of U_1.
+  [[nodiscard]] PredictionFluctuation predictor_fluctuation(const MatrixXd& u,
+                                                            const MatrixXd& directions,
+                                                            const MatrixXd& test_features) const;
+
+ protected:
+  MatrixXd projected_dual_;
+};
+
+/// Path-path kernels of one training set (theory.md section 3): X_pi = s_0 xi_pi / sqrt(N_0 p),
+/// C_{pi pi'} = X_pi X_pi'^T. Immutable; may be shared by threads.
+class PathKernels {
+ public:
+  PathKernels(const PathKernels&) = delete;
+  PathKernels& operator=(const PathKernels&) = delete;
+  virtual ~PathKernels() = default;
+
+  [[nodiscard]] Index examples() const { return features_.rows(); }
+  [[nodiscard]] Index paths() const { return paths_; }
+  [[nodiscard]] Index feature_count() const { return features_.cols() / paths_; }
+  [[nodiscard]] Index outputs() const { return labels_.cols(); }
+  /// Size C p of U_1.
+  [[nodiscard]] Index order() const { return paths_ * outputs(); }
+  /// X as P x (p N_0), path blocks of N_0 columns.
+  [[nodiscard]] const MatrixXd& features() const { return features_; }
+  [[nodiscard]] const MatrixXd& labels() const { return labels_; }
+  [[nodiscard]] virtual KernelForm form() const = 0;
+
+  /// Energy, its gradient and the factorisation at U (C p x C p, symmetric positive definite;
+  /// semidefinite too, but not in feature space) and T
+  /// >= 0. Null when K(U) + T I is not positive definite to working precision.
+  [[nodiscard]] virtual std::unique_ptr<EnergyState> evaluate(const MatrixXd& u,
+                                                              double temperature) const = 0;
+  /// Flops of one evaluate() and of one exact Hessian, for choosing between solvers.
+  [[nodiscard]] virtual double evaluation_flops() const = 0;
+  [[nodiscard]] virtual double hessian_flops() const = 0;
+  [[nodiscard]] virtual double memory_bytes() const = 0;
+  /// Flops of one contract_third_derivative().
+  [[nodiscard]] double third_derivative_flops() const;
+
+  /// Mean predictor on test features at a U that may be singular (pruned paths): P_test x C. Empty
+  /// when K(U) + T I is singular. Cost: one kernel and one factorisation.
+  [[nodiscard]] virtual MatrixXd predictive_mean(const MatrixXd& u, double temperature,
+                                                 const MatrixXd& test_features) const = 0;
+  /// K(U_1) without T: (P C) x (P C), rows output-major (c P + mu).
+  [[nodiscard]] MatrixXd kernel(const MatrixXd& u) const;
+
+  /// Scales unscaled path features (P x p N_0) by s_0 / sqrt(N_0 p) into the layout of features().
+  static MatrixXd scale_features(const RowMatrixXd& path_features, Index paths,
+                                 double input_variance);
+
+ protected:
+  PathKernels(MatrixXd features, MatrixXd labels, Index paths);
+
+  MatrixXd features_;  // P x (p N_0)
+  MatrixXd labels_;    // P x C
+  Index paths_;
+};
+
+struct PathKernelOptions {
+  KernelForm form = KernelForm::kAuto;
+  double memory_limit_bytes = 2.0 * 1024 * 1024 * 1024;
+  double smallest_temperature = 0.0;  ///< of the sweep; the feature-space form needs it positive
+};
+
+/// Builds the path kernels from scaled features (PathKernels::scale_features). Errors: kBadStudy
+/// when the asked form is impossible. Cost: stored P^2 N_0 p(p+1) flops; feature space P (p N_0)^2;
+/// streamed none.
+std::shared_ptr<const PathKernels> make_path_kernels(MatrixXd scaled_features, MatrixXd labels,
+                                                     Index paths,
+                                                     const PathKernelOptions& options = {});
+
+/// f = X* (v U) for projected duals v (N_0 x C p): P_test x C. Cost 2 P_test p N_0 C flops.
+MatrixXd mean_from_dual(const MatrixXd& test_features, const MatrixXd& dual, const MatrixXd& u);
+
+/// K = sum U[(pi,c),(pi',c')] X_pi Y_pi'^T between two sets of examples (rows output-major): cross
+/// kernels and references.
+MatrixXd cross_kernel(const MatrixXd& features_a, const MatrixXd& features_b, const MatrixXd& u,
+                      Index outputs);
+
+}  // namespace headway::theory

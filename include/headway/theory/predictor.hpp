@@ -1,0 +1,30 @@
+#pragma once
+
+#include <limits>
+
+#include "headway/theory/path_kernels.hpp"
+
+namespace headway::theory {
+
+/// What a mean and a variance say about labels (theory.md section 7). NaN where undefined: accuracy
+/// needs labels +-1 (one output) or one-hot (several).
+struct PredictorStatistics {
+  double accuracy = std::numeric_limits<double>::quiet_NaN();  ///< sign of the mean (exactly 0 is
+                                                               ///< wrong), or largest mean output
+  double mean_squared_error =
+      std::numeric_limits<double>::quiet_NaN();  ///< of the mean, over examples and outputs
+  double right_sign_probability =
+      std::numeric_limits<double>::quiet_NaN();  ///< mean of Phi(y mean / sd); one output, labels
+                                                 ///< +-1
+  double squared_bias = std::numeric_limits<double>::quiet_NaN();  ///< mean of (mean - y)^2
+  double variance = std::numeric_limits<double>::quiet_NaN();      ///< mean posterior variance of f
+};
+
+/// labels: P x C. An empty prediction gives all NaN; a prediction without variances leaves those
+/// fields NaN.
+PredictorStatistics predictor_statistics(const Prediction& prediction, const MatrixXd& labels);
+
+/// Whether labels are classes: +-1 for one output, one-hot rows for several.
+bool labels_are_classes(const MatrixXd& labels);
+
+}  // namespace headway::theory

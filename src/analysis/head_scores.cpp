@@ -1,0 +1,152 @@
+#include "headway/analysis/head_scores.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace headway::analysis {
+namespace {
+
+/// Whether the path through row `index` of U_1 uses head `head` (0-based) of layer `layer`
+/// (0-based).
+class PathMembership {
+ public:
+  PathMembership(const std::vector<int>& heads, Index outputs)
+      : heads_(heads), stride_(heads.size()) {
+    Index stride = outputs;  // the output is the fastest index, then h_L, ..., h_1
+    for (std::size_t l = heads.size(); l-- > 0;) {
+      stride_[l] = stride;
+      stride *= heads[l];
+    }
+  }
+  [[nodiscard]] bool uses(Index index, std::size_t layer, int head) const {
+    return (index / stride_[layer]) % heads_[layer] == head;
+  }
+
+ private:
+  const std::vector<int>& heads_;
+  std::vector<Index> stride_;
+};
+
+struct HeadAddress {
+  std::size_t layer;
+  int head;
+};
+
+std::vector<HeadAddress> all_heads(const std::vector<int>& heads) {
+  std::vector<HeadAddress> result;
+  for (std::size_t l = 0; l < heads.size(); ++l) {
+    for (int h = 0; h < heads[l]; ++h) result.push_back({l, h});
+  }
+  return result;
+}
+
+void divide_by_largest(std::vector<double>& scores) {
+  const double largest = *std::max_element(scores.begin(), scores.end());
+  for (double& s : scores) s /= largest;
+}
+
+}  // namespace
+
+HeadScores head_scores(const MatrixXd& u, const std::vector<int>& heads, Index outputs) {
+  const PathMembership membership(heads, outputs);
+  HeadScores result;
+  for (const HeadAddress& address : all_heads(heads)) {
+    const double one_sided = 1.0 / (2.0 * heads[address.layer]);
+    double score = 0.0;
+    double weighted = 0.0;
+    for (Index i = 0; i < u.rows(); ++i) {
+      const bool left = membership.uses(i, address.layer, address.head);
+      for (Index j = 0; j < u.cols(); ++j) {
+        const bool right = membership.uses(j, address.layer, address.head);
+        if (!left && !right) continue;
+        score += std::abs(u(i, j));
+        weighted += (left && right ? 1.0 : one_sided) * std::abs(u(i, j));
+      }
+    }
+    result.score.push_back(score);
+    result.weighted.push_back(weighted);
+  }
+  divide_by_largest(result.score);
+  divide_by_largest(result.weighted);
+  return result;
+}
+
+MatrixXd remove_heads(const MatrixXd& u, const std::vector<int>& heads, Index outputs,
+                      const std::vector<int>& removed) {
+  const PathMembership membership(heads, outputs);
+  const std::vector<HeadAddress> addresses = all_heads(heads);
+  MatrixXd pruned = u;
+  for (int head : removed) {
+    const HeadAddress& address = addresses.at(static_cast<std::size_t>(head));
+    for (Index i = 0; i < u.rows(); ++i) {
+      if (!membership.uses(i, address.layer, address.head)) continue;
+      pruned.row(i).setZero();
+      pruned.col(i).setZero();
+    }
+  }
+  return pruned;
+}
+
+std::vector<int> keep_last_heads(const std::vector<int>& order, const std::vector<int>& heads) {
+  const std::vector<HeadAddress> addresses = all_heads(heads);
+  std::vector<int> left = heads;
+  std::vector<int> result;
+  for (int head : order) {
+    int& remaining = left[addresses.at(static_cast<std::size_t>(head)).layer];
+    if (remaining == 1) continue;
+    --remaining;
+    result.push_back(head);
+  }
+  return result;
+}
+
+std::vector<int> ascending_order(const std::vector<double>& scores) {
+  std::vector<int> order(scores.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return scores[a] < scores[b]; });
+  return order;
+}
+
+RemovalCurve removal_curve(const std::vector<int>& order,
+                           const std::function<double(const std::vector<int>&)>& quality) {
+  RemovalCurve curve{order, {quality({})}};
+  std::vector<int> removed;
+  for (int head : order) {
+    removed.insert(std::lower_bound(removed.begin(), removed.end(), head), head);
+    curve.quality.push_back(quality(removed));
+  }
+  return curve;
+}
+
+RemovalCurve greedy_removal(const std::vector<int>& heads,
+                            const std::function<double(const std::vector<int>&)>& quality) {
+  const std::vector<HeadAddress> addresses = all_heads(heads);
+  std::vector<int> left = heads;
+  std::vector<int> removed;
+  RemovalCurve curve{{}, {quality({})}};
+  for (;;) {
+    int best = -1;
+    double best_quality = -std::numeric_limits<double>::infinity();
+    for (int head = 0; head < static_cast<int>(addresses.size()); ++head) {
+      if (left[addresses[head].layer] == 1 ||
+          std::binary_search(removed.begin(), removed.end(), head))
+        continue;
+      std::vector<int> trial = removed;
+      trial.insert(std::lower_bound(trial.begin(), trial.end(), head), head);
+      const double q = quality(trial);
+      if (best < 0 || q > best_quality) {
+        best = head;
+        best_quality = std::isnan(q) ? -std::numeric_limits<double>::infinity() : q;
+      }
+    }
+    if (best < 0) return curve;
+    --left[addresses[best].layer];
+    removed.insert(std::lower_bound(removed.begin(), removed.end(), best), best);
+    curve.order.push_back(best);
+    curve.quality.push_back(quality(removed));
+  }
+}
+
+}  // namespace headway::analysis

@@ -1,0 +1,25 @@
+#include "headway/analysis/kernel_alignment.hpp"
+
+#include <cmath>
+
+#include "headway/numerics/dense.hpp"
+
+namespace headway::analysis {
+
+KernelAlignment kernel_alignment(const MatrixXd& kernel, const VectorXd& labels) {
+  const numerics::SymmetricEigen eigen = numerics::symmetric_eigen(kernel, true);
+  KernelAlignment result;
+  result.eigenvalues = eigen.values.reverse();
+  const VectorXd projections =
+      numerics::multiply_vector(eigen.vectors, numerics::Transpose::kYes, labels).reverse();
+  result.overlaps = projections.cwiseAbs() / labels.norm();
+  result.cumulative.resize(result.overlaps.size());
+  double sum = 0.0;
+  for (Index k = 0; k < result.overlaps.size(); ++k) {
+    sum += result.overlaps[k] * result.overlaps[k];
+    result.cumulative[k] = sum;
+  }
+  return result;
+}
+
+}  // namespace headway::analysis

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <memory>
+
+#include "headway/numerics/dense.hpp"
+#include "headway/theory/path_kernels.hpp"
+#include "path_kernel_forms.hpp"
+#include "second_order_blocks.hpp"
+
+/// Private to theory: what the stored and the streamed form share. Both factorise K + T I in the P
+/// C dimensions of examples.
+namespace headway::theory {
+
+class ExampleSpaceKernels : public PathKernels {
+ public:
+  using PathKernels::PathKernels;
+
+  /// <M, C_ab> for every pair of paths and outputs, M symmetric (P C) x (P C): the map from a
+  /// matrix over examples to a gradient over U.
+  [[nodiscard]] virtual MatrixXd contract(const MatrixXd& m) const = 0;
+  [[nodiscard]] MatrixXd predictive_mean(const MatrixXd& u, double temperature,
+                                         const MatrixXd& test_features) const override;
+  /// Lower triangle of K(U), U symmetric and possibly singular.
+  [[nodiscard]] virtual MatrixXd renormalized_kernel(const MatrixXd& u) const { return kernel(u); }
+  /// y as one vector, output-major.
+  [[nodiscard]] VectorXd label_vector() const;
+  /// X_a^T alpha for all a: N_0 x C p.
+  [[nodiscard]] MatrixXd project(const VectorXd& alpha) const;
+  /// The lifted features X kron e_c: (P C) x (N_0 C p), column block (path, output).
+  [[nodiscard]] MatrixXd lifted_features() const;
+};
+
+class ExampleSpaceState : public EnergyState {
+ public:
+  ExampleSpaceState(const ExampleSpaceKernels& kernels, MatrixXd u, numerics::SpdFactor factor);
+
+  [[nodiscard]] const MatrixXd& average_information() const override;
+  [[nodiscard]] MatrixXd fisher_information(Precision precision) const override;
+  [[nodiscard]] MatrixXd contract_third_derivative(const MatrixXd& sigma,
+                                                   Precision precision) const override;
+  [[nodiscard]] Prediction predict(const MatrixXd& test_features) const override;
+  [[nodiscard]] MatrixXd apply_projected_inverse(const MatrixXd& u) const override;
+
+  /// Keeps W = L^{-1} X, where evaluate() had to compute it anyway (one output).
+  void set_half_solved_features(MatrixXd w) { half_solved_ = std::move(w); }
+  [[nodiscard]] const VectorXd& dual() const { return alpha_; }
+  [[nodiscard]] const numerics::SpdFactor& factor() const { return factor_; }
+
+ protected:
+  /// sum_m K^{-1} D_m K^{-1} D_m K^{-1} over a square root of sigma.
+  [[nodiscard]] virtual MatrixXd second_order_matrix(const MatrixXd& sigma,
+                                                     Precision precision) const;
+
+  const ExampleSpaceKernels& kernels_;
+  MatrixXd u_;
+  numerics::SpdFactor factor_;
+  VectorXd alpha_;
+
+ private:
+  const MatrixXd& half_solved() const;
+  [[nodiscard]] numerics::MatrixXf half_solved_in_single() const;
+  [[nodiscard]] MatrixXd compute_average_information() const;
+  const BlockSet& blocks() const;
+
+  mutable MatrixXd half_solved_;  // W, (P C) x (N_0 C p), made on demand
+  mutable BlockSet blocks_;
+  mutable MatrixXd average_information_;
+};
+
+/// Part of the third derivative that comes from the quadratic form alone: -(v''_a . v_b + v_a .
+/// v''_b + 2 v'_a . v'_b) summed over the directions, with v' = -Z v D, v'' = -2 Z v' D.
+MatrixXd quadratic_third_derivative(const EnergyState& state, const MatrixXd& sigma);
+
+}  // namespace headway::theory

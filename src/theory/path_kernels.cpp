@@ -1,0 +1,188 @@
+#include "headway/theory/path_kernels.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "headway/core/error.hpp"
+#include "headway/numerics/dense.hpp"
+#include "headway/numerics/symmetric.hpp"
+#include "path_kernel_forms.hpp"
+
+namespace headway::theory {
+
+using numerics::multiply;
+using numerics::Transpose;
+
+std::string kernel_form_name(KernelForm form) {
+  switch (form) {
+    case KernelForm::kStored:
+      return "stored";
+    case KernelForm::kStreamed:
+      return "streamed";
+    case KernelForm::kFeatureSpace:
+      return "feature_space";
+    case KernelForm::kAuto:
+      break;
+  }
+  return "auto";
+}
+
+PathKernels::PathKernels(MatrixXd features, MatrixXd labels, Index paths)
+    : features_(std::move(features)), labels_(std::move(labels)), paths_(paths) {}
+
+MatrixXd PathKernels::scale_features(const RowMatrixXd& path_features, Index paths,
+                                     double input_variance) {
+  const double n0 = static_cast<double>(path_features.cols() / paths);
+  return path_features * std::sqrt(input_variance / (n0 * static_cast<double>(paths)));
+}
+
+MatrixXd PathKernels::kernel(const MatrixXd& u) const {
+  MatrixXd k = cross_kernel(features_, features_, u, outputs());
+  return 0.5 * (k + k.transpose());
+}
+
+double PathKernels::third_derivative_flops() const {
+  const double p = static_cast<double>(order());
+  const double n0 = static_cast<double>(feature_count());
+  const double pc = static_cast<double>(examples() * outputs());
+  return 2.0 * std::pow(p, 4) * n0 * n0 + 2.0 * pc * std::pow(p * n0, 2) + 4.0 * pc * pc * p * n0;
+}
+
+MatrixXd cross_kernel(const MatrixXd& features_a, const MatrixXd& features_b, const MatrixXd& u,
+                      Index outputs) {
+  const Index pa = features_a.rows();
+  const Index pb = features_b.rows();
+  MatrixXd k(pa * outputs, pb * outputs);
+  for (Index c = 0; c < outputs; ++c) {
+    for (Index d = 0; d < outputs; ++d) {
+      const MatrixXd mixed = mix_paths(features_a, output_block(u, outputs, c, d));
+      multiply(1.0, mixed, Transpose::kNo, features_b, Transpose::kYes, 0.0,
+               k.block(c * pa, d * pb, pa, pb));
+    }
+  }
+  return k;
+}
+
+MatrixXd output_block(const MatrixXd& u, Index outputs, Index c, Index d) {
+  const Index paths = u.rows() / outputs;
+  MatrixXd block(paths, paths);
+  for (Index b = 0; b < paths; ++b) {
+    for (Index a = 0; a < paths; ++a) block(a, b) = u(a * outputs + c, b * outputs + d);
+  }
+  return block;
+}
+
+MatrixXd mix_paths(const MatrixXd& features, const MatrixXd& mixing) {
+  const Index paths = mixing.rows();
+  const Index rows = features.rows() * (features.cols() / paths);
+  MatrixXd mixed(features.rows(),
+                 features.rows() == 0 ? 0 : rows / features.rows() * mixing.cols());
+  if (mixed.size() == 0) return mixed;
+  // [P N_0] x p times p x p': the memory of X is that matrix.
+  const Eigen::Map<const MatrixXd> in(features.data(), rows, paths);
+  Eigen::Map<MatrixXd> out(mixed.data(), rows, mixing.cols());
+  multiply(1.0, in, Transpose::kNo, mixing, Transpose::kNo, 0.0, out);
+  return mixed;
+}
+
+namespace {
+
+/// X* w for weights w over (feature; path, output): P_test x C.
+MatrixXd mean_from_weights(const MatrixXd& test_features, const MatrixXd& weights, Index outputs) {
+  const Index n0 = weights.rows();
+  const Index paths = weights.cols() / outputs;
+  MatrixXd by_output(n0 * paths, outputs);
+  for (Index c = 0; c < outputs; ++c) {
+    for (Index a = 0; a < paths; ++a)
+      by_output.block(a * n0, c, n0, 1) = weights.col(a * outputs + c);
+  }
+  MatrixXd f(test_features.rows(), outputs);
+  multiply(1.0, test_features, Transpose::kNo, by_output, Transpose::kNo, 0.0, f);
+  return f;
+}
+
+}  // namespace
+
+MatrixXd mean_from_dual(const MatrixXd& test_features, const MatrixXd& dual, const MatrixXd& u) {
+  const Index paths = test_features.cols() / dual.rows();
+  return mean_from_weights(test_features, dual * u, dual.cols() / paths);
+}
+
+PredictionFluctuation EnergyState::predictor_fluctuation(const MatrixXd& u,
+                                                         const MatrixXd& directions,
+                                                         const MatrixXd& test_features) const {
+  // f = X* (v U);  v' = -Z (v D),  v'' = -2 Z (v' D);  f' = X* (v D + v' U),  f'' = X* (2 v' D +
+  // v'' U).
+  const MatrixXd& v = projected_dual_;
+  const Index n0 = v.rows();
+  const Index order = v.cols();
+  const Index paths = test_features.cols() / n0;
+  const Index outputs = order / paths;
+  PredictionFluctuation result;
+  result.mean_shift = MatrixXd::Zero(test_features.rows(), outputs);
+  result.mean_variance = MatrixXd::Zero(test_features.rows(), outputs);
+  MatrixXd shift = MatrixXd::Zero(n0, order);
+  const auto apply = [&](const MatrixXd& x) {
+    const MatrixXd flat = Eigen::Map<const MatrixXd>(x.data(), x.size(), 1);
+    const MatrixXd z = apply_projected_inverse(flat);
+    return MatrixXd(Eigen::Map<const MatrixXd>(z.data(), n0, order));
+  };
+  for (Index m = 0; m < directions.cols(); ++m) {
+    const MatrixXd d = numerics::vector_to_symmetric(directions.col(m), order);
+    const MatrixXd first = -apply(v * d);
+    const MatrixXd second = -2.0 * apply(first * d);
+    shift += 0.5 * (2.0 * first * d + second * u);
+    result.mean_variance +=
+        mean_from_weights(test_features, v * d + first * u, outputs).cwiseAbs2();
+  }
+  result.mean_shift = mean_from_weights(test_features, shift, outputs);
+  return result;
+}
+
+std::shared_ptr<const PathKernels> make_path_kernels(MatrixXd scaled_features, MatrixXd labels,
+                                                     Index paths,
+                                                     const PathKernelOptions& options) {
+  const double p = static_cast<double>(paths);
+  const double examples = static_cast<double>(scaled_features.rows());
+  const double columns = static_cast<double>(scaled_features.cols());
+  const Index outputs = labels.cols();
+  KernelForm form = options.form;
+  const bool feature_possible = outputs == 1 && options.smallest_temperature > 0.0;
+  const double stored_bytes = 8.0 * p * (p + 1) / 2 * examples * (examples + 1) / 2;
+  if (form == KernelForm::kAuto) {
+    // Feature space: D^3 a step against P^3 and worse. Stored: memory-bound, two passes over the
+    // packed kernels, unless the features themselves are fewer flops.
+    const bool stored_fits = outputs == 1 && stored_bytes < 0.5 * options.memory_limit_bytes;
+    if (feature_possible && columns < 0.9 * examples) {
+      form = KernelForm::kFeatureSpace;
+    } else {
+      form = stored_fits ? KernelForm::kStored : KernelForm::kStreamed;
+    }
+  }
+  if (form == KernelForm::kFeatureSpace && !feature_possible) {
+    throw Error(
+        ErrorKind::kBadStudy,
+        fmt::format("solve.kernels = \"feature_space\" needs one output and model.temperature > 0 "
+                    "(here {} outputs, smallest temperature {})",
+                    outputs, options.smallest_temperature));
+  }
+  if (form == KernelForm::kStored && outputs != 1) {
+    throw Error(
+        ErrorKind::kBadStudy,
+        fmt::format(
+            "solve.kernels = \"stored\" needs one output, the data have {}; use \"streamed\"",
+            outputs));
+  }
+  switch (form) {
+    case KernelForm::kStored:
+      return make_stored_kernels(std::move(scaled_features), std::move(labels), paths);
+    case KernelForm::kFeatureSpace:
+      return make_feature_space_kernels(std::move(scaled_features), std::move(labels), paths);
+    default:
+      return make_streamed_kernels(std::move(scaled_features), std::move(labels), paths);
+  }
+}
+
+}  // namespace headway::theory

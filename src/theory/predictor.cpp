@@ -1,0 +1,54 @@
+#include "headway/theory/predictor.hpp"
+
+#include <cmath>
+#include <numbers>
+
+namespace headway::theory {
+
+bool labels_are_classes(const MatrixXd& labels) {
+  if (labels.cols() == 1) return (labels.array().abs() == 1.0).all();
+  return ((labels.array() == 0.0) || (labels.array() == 1.0)).all() &&
+         (labels.rowwise().sum().array() == 1.0).all();
+}
+
+PredictorStatistics predictor_statistics(const Prediction& prediction, const MatrixXd& labels) {
+  PredictorStatistics s;
+  const Index n = labels.rows();
+  if (n == 0 || prediction.mean.rows() != n) return s;
+  const MatrixXd& mean = prediction.mean;
+  s.mean_squared_error = (mean - labels).array().square().mean();
+  s.squared_bias = s.mean_squared_error;
+  const bool with_variance = prediction.variance.rows() == n;
+  if (with_variance) s.variance = prediction.variance.mean();
+  if (!labels_are_classes(labels)) return s;
+  double right = 0.0;
+  double probability = 0.0;
+  for (Index i = 0; i < n; ++i) {
+    if (labels.cols() == 1) {
+      const double margin = labels(i, 0) * mean(i, 0);
+      if (margin > 0.0) right += 1.0;
+      if (with_variance) {
+        const double sd = std::sqrt(prediction.variance(i, 0));
+        // Phi(margin / sd), with the limits 0, 1/2, 1 when the variance is 0
+        const double z = sd > 0.0 ? margin / sd
+                                  : (margin > 0.0   ? 1.0
+                                     : margin < 0.0 ? -1.0
+                                                    : 0.0) *
+                                        1e300;
+        probability += 0.5 * std::erfc(-z / std::numbers::sqrt2);
+      }
+    } else {
+      Index best = 0;
+      Index truth = 0;
+      mean.row(i).maxCoeff(&best);
+      labels.row(i).maxCoeff(&truth);
+      if (best == truth) right += 1.0;
+    }
+  }
+  s.accuracy = right / static_cast<double>(n);
+  if (labels.cols() == 1 && with_variance)
+    s.right_sign_probability = probability / static_cast<double>(n);
+  return s;
+}
+
+}  // namespace headway::theory

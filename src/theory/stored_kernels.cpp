@@ -1,0 +1,254 @@
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "example_space.hpp"
+#include "headway/numerics/dense.hpp"
+#include "headway/numerics/symmetric.hpp"
+
+namespace headway::theory {
+namespace {
+
+using numerics::multiply;
+using numerics::SpdFactor;
+using numerics::symmetric_index;
+using numerics::symmetric_size;
+using numerics::Transpose;
+
+constexpr double kProductMemoryLimit =
+    256.0 * 1024 * 1024;  // bytes for all K^{-1} C_k of a Hessian
+
+/// All path-path kernels, symmetrised (C_ab + C_ba off the diagonal) and packed: one column per
+/// pair a >= b, the lower triangle of P x P column by column. K and its gradient are then one
+/// matrix-vector product each, bound by memory.
+class StoredKernels final : public ExampleSpaceKernels {
+ public:
+  StoredKernels(MatrixXd features, MatrixXd labels, Index paths);
+
+  [[nodiscard]] KernelForm form() const override { return KernelForm::kStored; }
+  [[nodiscard]] std::unique_ptr<EnergyState> evaluate(const MatrixXd& u,
+                                                      double temperature) const override;
+  [[nodiscard]] MatrixXd contract(const MatrixXd& m) const override;
+  [[nodiscard]] MatrixXd renormalized_kernel(const MatrixXd& u) const override;
+  [[nodiscard]] double evaluation_flops() const override {
+    return 4.0 * static_cast<double>(packed_.size()) + std::pow(static_cast<double>(examples()), 3);
+  }
+  [[nodiscard]] double hessian_flops() const override {
+    return uses_products() ? product_flops() : block_flops();
+  }
+  [[nodiscard]] double memory_bytes() const override {
+    return 8.0 * static_cast<double>(packed_.size());
+  }
+
+  /// Hessian through all K^{-1} C_k rather than through blocks: cheaper for few paths.
+  [[nodiscard]] bool uses_products() const {
+    const double p2 = static_cast<double>(examples() * examples());
+    return product_flops() < block_flops() &&
+           16.0 * p2 * static_cast<double>(pairs()) < kProductMemoryLimit;
+  }
+  [[nodiscard]] Index pairs() const { return symmetric_size(paths()); }
+  /// All C_k in svec coordinates as full matrices side by side, P x (P pairs).
+  [[nodiscard]] MatrixXd unpack_pairs() const;
+  /// The same in single precision, made once (only where uses_products()).
+  [[nodiscard]] const numerics::MatrixXf& pairs_in_single() const { return single_; }
+
+ private:
+  [[nodiscard]] double product_flops() const {
+    return 2.0 * static_cast<double>(pairs()) * std::pow(static_cast<double>(examples()), 3);
+  }
+  [[nodiscard]] double block_flops() const {
+    const double p = static_cast<double>(paths());
+    const double n0 = static_cast<double>(feature_count());
+    const double n = static_cast<double>(examples());
+    const double side = std::min(n0, n);
+    return n * n * p * n0 + p * p * n0 * n * side + std::pow(p, 4) * side * side;
+  }
+  void unpack(const double* packed, MatrixXd& lower) const;
+  [[nodiscard]] VectorXd pack_doubled(const MatrixXd& m) const;
+
+  MatrixXd packed_;
+  numerics::MatrixXf single_;
+};
+
+class StoredState final : public ExampleSpaceState {
+ public:
+  StoredState(const StoredKernels& kernels, MatrixXd u, SpdFactor factor)
+      : ExampleSpaceState(kernels, std::move(u), std::move(factor)), stored_(kernels) {}
+  MatrixXd inverse;  // (K + T)^{-1}
+
+  [[nodiscard]] MatrixXd fisher_information(Precision precision) const override;
+
+ protected:
+  [[nodiscard]] MatrixXd second_order_matrix(const MatrixXd& sigma,
+                                             Precision precision) const override;
+
+ private:
+  const MatrixXd& products() const;
+
+  const StoredKernels& stored_;
+  mutable MatrixXd products_;  // K^{-1} C_k, P x (P pairs)
+};
+
+StoredKernels::StoredKernels(MatrixXd features, MatrixXd labels, Index paths)
+    : ExampleSpaceKernels(std::move(features), std::move(labels), paths) {
+  const Index n = examples();
+  const Index n0 = feature_count();
+  packed_.resize(symmetric_size(n), pairs());
+  const bool keep_single = uses_products();
+  if (keep_single) single_.resize(n, n * pairs());
+  MatrixXd product(n, n);
+  MatrixXd symmetric(n, n);
+  for (Index a = 0, k = 0; a < paths; ++a) {
+    for (Index b = 0; b <= a; ++b, ++k) {
+      const MatrixXd::ConstColsBlockXpr xa = std::as_const(features_).middleCols(a * n0, n0);
+      if (a == b) {
+        numerics::rank_update_lower(1.0, xa, Transpose::kNo, 0.0, symmetric);
+        numerics::mirror_lower(symmetric);
+      } else {
+        multiply(1.0, xa, Transpose::kNo, std::as_const(features_).middleCols(b * n0, n0),
+                 Transpose::kYes, 0.0, product);
+        numerics::transpose_into(product, symmetric);
+        symmetric += product;
+      }
+      double* out = packed_.col(k).data();
+      for (Index j = 0; j < n; ++j) out = std::copy_n(symmetric.data() + j * n + j, n - j, out);
+      if (keep_single) {
+        const double scale = 1.0 / numerics::symmetric_weight(a, b);
+        single_.middleCols(k * n, n) = (scale * symmetric).cast<float>();
+      }
+    }
+  }
+}
+
+void StoredKernels::unpack(const double* packed, MatrixXd& lower) const {
+  const Index n = examples();
+  for (Index j = 0; j < n; ++j) {
+    lower.col(j).tail(n - j) = Eigen::Map<const VectorXd>(packed, n - j);
+    packed += n - j;
+  }
+}
+
+VectorXd StoredKernels::pack_doubled(const MatrixXd& m) const {
+  const Index n = examples();
+  VectorXd packed(symmetric_size(n));
+  double* out = packed.data();
+  for (Index j = 0; j < n; ++j) {
+    Eigen::Map<VectorXd>(out, n - j) = 2.0 * m.col(j).tail(n - j);
+    *out *= 0.5;
+    out += n - j;
+  }
+  return packed;
+}
+
+MatrixXd StoredKernels::unpack_pairs() const {
+  const Index n = examples();
+  MatrixXd all(n, n * pairs());
+  for (Index a = 0, k = 0; a < paths(); ++a) {
+    for (Index b = 0; b <= a; ++b, ++k) {
+      const double scale = 1.0 / numerics::symmetric_weight(a, b);
+      const double* in = packed_.col(k).data();
+      for (Index j = 0; j < n; ++j) {
+        all.col(k * n + j).tail(n - j) = scale * Eigen::Map<const VectorXd>(in, n - j);
+        in += n - j;
+      }
+      numerics::mirror_lower(all.middleCols(k * n, n));
+    }
+  }
+  return all;
+}
+
+MatrixXd StoredKernels::renormalized_kernel(const MatrixXd& u) const {
+  VectorXd coefficients(pairs());
+  for (Index a = 0, k = 0; a < paths(); ++a) {
+    for (Index b = 0; b <= a; ++b) coefficients[k++] = 0.5 * (u(a, b) + u(b, a));
+  }
+  const VectorXd sum = numerics::multiply_vector(packed_, Transpose::kNo, coefficients);
+  MatrixXd k(examples(), examples());
+  unpack(sum.data(), k);
+  return k;
+}
+
+std::unique_ptr<EnergyState> StoredKernels::evaluate(const MatrixXd& u, double temperature) const {
+  MatrixXd k = renormalized_kernel(u);
+  k.diagonal().array() += temperature;
+  std::optional<SpdFactor> factor = SpdFactor::factor(std::move(k));
+  if (!factor) return nullptr;
+  auto state = std::make_unique<StoredState>(*this, u, std::move(*factor));
+  state->inverse = state->factor().inverse();
+  MatrixXd m = state->inverse;
+  m.noalias() -= state->dual() * state->dual().transpose();
+  state->gradient = contract(m);
+  return state;
+}
+
+MatrixXd StoredKernels::contract(const MatrixXd& m) const {
+  const VectorXd sums = numerics::multiply_vector(packed_, Transpose::kYes, pack_doubled(m));
+  MatrixXd result(paths(), paths());
+  for (Index a = 0, k = 0; a < paths(); ++a) {
+    for (Index b = 0; b < a; ++b) result(a, b) = result(b, a) = 0.5 * sums[k++];
+    result(a, a) = sums[k++];
+  }
+  return result;
+}
+
+/// tr(B_k B_l) for B = [B_1, B_2, ...], each P x P.
+template <class Matrix>
+MatrixXd trace_products(const Matrix& b, Index pairs) {
+  using Scalar = typename Matrix::Scalar;
+  const Index n = b.rows();
+  Matrix transposed(n, b.cols());
+  for (Index k = 0; k < pairs; ++k)
+    numerics::transpose_into(b.middleCols(k * n, n), transposed.middleCols(k * n, n));
+  const Eigen::Map<const Matrix> left(b.data(), n * n, pairs);
+  const Eigen::Map<const Matrix> right(transposed.data(), n * n, pairs);
+  Matrix traces(pairs, pairs);
+  multiply(Scalar{1}, left, Transpose::kYes, right, Transpose::kNo, Scalar{0}, traces);
+  const MatrixXd result = traces.template cast<double>();
+  return 0.5 * (result + result.transpose());
+}
+
+const MatrixXd& StoredState::products() const {
+  if (products_.size() != 0) return products_;
+  const Index n = stored_.examples();
+  const MatrixXd kernels = stored_.unpack_pairs();
+  products_.resize(n, n * stored_.pairs());
+  multiply(1.0, inverse, Transpose::kNo, kernels, Transpose::kNo, 0.0, products_);
+  return products_;
+}
+
+MatrixXd StoredState::fisher_information(Precision precision) const {
+  if (!stored_.uses_products()) return ExampleSpaceState::fisher_information(precision);
+  if (precision == Precision::kDouble) return trace_products(products(), stored_.pairs());
+  const numerics::MatrixXf single = inverse.cast<float>();
+  const numerics::MatrixXf& kernels = stored_.pairs_in_single();
+  numerics::MatrixXf b(kernels.rows(), kernels.cols());
+  multiply(1.0F, single, Transpose::kNo, kernels, Transpose::kNo, 0.0F, b);
+  return trace_products(b, stored_.pairs());
+}
+
+MatrixXd StoredState::second_order_matrix(const MatrixXd& sigma, Precision precision) const {
+  if (!stored_.uses_products()) return ExampleSpaceState::second_order_matrix(sigma, precision);
+  const Index n = stored_.examples();
+  const MatrixXd root = factor_covariance(sigma);
+  const Eigen::Map<const MatrixXd> flat(products().data(), n * n, stored_.pairs());
+  MatrixXd directions(n * n, root.cols());  // K^{-1} D_m
+  multiply(1.0, flat, Transpose::kNo, root, Transpose::kNo, 0.0, directions);
+  MatrixXd sum = MatrixXd::Zero(n, n);
+  for (Index m = 0; m < root.cols(); ++m) {
+    const Eigen::Map<const MatrixXd> b(directions.col(m).data(), n, n);
+    multiply(1.0, b, Transpose::kNo, b, Transpose::kNo, 1.0, sum);
+  }
+  MatrixXd result(n, n);
+  multiply(1.0, sum, Transpose::kNo, inverse, Transpose::kNo, 0.0, result);
+  return 0.5 * (result + result.transpose());
+}
+
+}  // namespace
+
+std::shared_ptr<const PathKernels> make_stored_kernels(MatrixXd features, MatrixXd labels,
+                                                       Index paths) {
+  return std::make_shared<StoredKernels>(std::move(features), std::move(labels), paths);
+}
+
+}  // namespace headway::theory

@@ -1,0 +1,118 @@
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "example_space.hpp"
+#include "headway/numerics/dense.hpp"
+
+namespace headway::theory {
+namespace {
+
+using numerics::multiply;
+using numerics::SpdFactor;
+using numerics::Transpose;
+
+/// K from the features at every evaluation: nothing of size P^2 p^2 is held.
+class StreamedKernels final : public ExampleSpaceKernels {
+ public:
+  StreamedKernels(MatrixXd features, MatrixXd labels, Index paths)
+      : ExampleSpaceKernels(std::move(features), std::move(labels), paths) {}
+
+  [[nodiscard]] KernelForm form() const override { return KernelForm::kStreamed; }
+  [[nodiscard]] std::unique_ptr<EnergyState> evaluate(const MatrixXd& u,
+                                                      double temperature) const override;
+  [[nodiscard]] MatrixXd contract(const MatrixXd& m) const override;
+
+  [[nodiscard]] double evaluation_flops() const override {
+    const double pc = static_cast<double>(examples() * outputs());
+    const double mix = 4.0 * static_cast<double>(features_.size()) * static_cast<double>(paths());
+    const double per_product = outputs() == 1 ? 2.0 : 4.0;
+    return per_product * pc * pc * static_cast<double>(features_.cols()) + mix + pc * pc * pc;
+  }
+  [[nodiscard]] double hessian_flops() const override;
+  [[nodiscard]] double memory_bytes() const override {
+    return 8.0 * (3.0 * static_cast<double>(features_.size()) +
+                  3.0 * std::pow(static_cast<double>(examples() * outputs()), 2));
+  }
+};
+
+std::unique_ptr<EnergyState> StreamedKernels::evaluate(const MatrixXd& u,
+                                                       double temperature) const {
+  const Index total = examples() * outputs();
+  MatrixXd k(total, total);
+  if (outputs() == 1) {
+    // K = (X F)(X F)^T, U = F F^T: half the flops of X U X^T, which a singular U (narrow layers)
+    // still needs.
+    if (const std::optional<SpdFactor> frame = SpdFactor::factor(u)) {
+      const MatrixXd framed = mix_paths(features_, frame->lower());
+      numerics::rank_update_lower(1.0, framed, Transpose::kNo, 0.0, k);
+    } else {
+      k = kernel(u);
+    }
+  } else {
+    k = kernel(u);
+  }
+  k.diagonal().array() += temperature;
+  std::optional<SpdFactor> factor = SpdFactor::factor(std::move(k));
+  if (!factor) return nullptr;
+  auto state = std::make_unique<ExampleSpaceState>(*this, u, std::move(*factor));
+  if (outputs() == 1) {
+    // tr(K^{-1} C_ab) = <L^{-1} X_a, L^{-1} X_b>: no inverse is formed.
+    MatrixXd w = features_;
+    state->factor().half_solve(w);
+    const Eigen::Map<const MatrixXd> by_path(w.data(), examples() * feature_count(), paths());
+    MatrixXd gradient(paths(), paths());
+    numerics::rank_update_lower(1.0, by_path, Transpose::kYes, 0.0, gradient);
+    numerics::mirror_lower(gradient);
+    const MatrixXd& v = state->projected_dual();
+    state->gradient = gradient - v.transpose() * v;
+    state->set_half_solved_features(std::move(w));
+  } else {
+    MatrixXd m = state->factor().inverse();
+    m.noalias() -= state->dual() * state->dual().transpose();
+    state->gradient = contract(m);
+  }
+  return state;
+}
+
+MatrixXd StreamedKernels::contract(const MatrixXd& m) const {
+  const Index c = outputs();
+  const Index n = examples();
+  const Index rows = n * feature_count();
+  MatrixXd result(order(), order());
+  MatrixXd mx(n, features_.cols());
+  MatrixXd block(paths(), paths());
+  const Eigen::Map<const MatrixXd> x(features_.data(), rows, paths());
+  for (Index k = 0; k < c; ++k) {
+    for (Index l = 0; l <= k; ++l) {
+      multiply(1.0, m.block(k * n, l * n, n, n), Transpose::kNo, features_, Transpose::kNo, 0.0,
+               mx);
+      const Eigen::Map<const MatrixXd> mixed(mx.data(), rows, paths());
+      multiply(1.0, x, Transpose::kYes, mixed, Transpose::kNo, 0.0, block);
+      for (Index a = 0; a < paths(); ++a) {
+        for (Index b = 0; b < paths(); ++b) {
+          result(a * c + k, b * c + l) = block(a, b);
+          result(b * c + l, a * c + k) = block(a, b);
+        }
+      }
+    }
+  }
+  return 0.5 * (result + result.transpose());
+}
+
+double StreamedKernels::hessian_flops() const {
+  const double p = static_cast<double>(order());
+  const double n0 = static_cast<double>(feature_count());
+  const double pc = static_cast<double>(examples() * outputs());
+  const double side = std::min(n0, pc);
+  return pc * pc * p * n0 + p * p * n0 * pc * side + std::pow(p, 4) * side * side;
+}
+
+}  // namespace
+
+std::shared_ptr<const PathKernels> make_streamed_kernels(MatrixXd features, MatrixXd labels,
+                                                         Index paths) {
+  return std::make_shared<StreamedKernels>(std::move(features), std::move(labels), paths);
+}
+
+}  // namespace headway::theory
