@@ -1,0 +1,67 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headway/core/rng.hpp"
+#include "headway/model/architecture.hpp"
+#include "headway/theory/order_parameters.hpp"
+
+namespace headway::posterior {
+
+/// The prior over order parameters as a chain of Wishart matrices (theory.md section 5), in
+/// unconstrained coordinates.
+///
+///   U_a ~ Wishart(N_a, s_a^2 I_C / N_a),   U_l | U_{l+1} ~ Wishart(N_l, s_l^2 (I_{H_l} kron
+///   U_{l+1}) / N_l),  l = L..1,
+/// written with factors U_l = F_l F_l^T,
+///   F_l = (s_l / sqrt N_l) (I_{H_l} kron F_{l+1}) B_l,      F_{L+2} = I_C, H_{L+1} = 1,
+/// B_l of size r_l x min(r_l, N_l), r_l = H_l columns(F_{l+1}), lower trapezoidal with independent
+/// entries: B_ii ~ chi_{N_l - i + 1}, B_ij ~ N(0, 1) below. Exact at every width, N_l < C p_l
+/// included (the rank then falls).
+///
+/// Coordinates, one per entry of B_{L+1} (readout), B_L, ..., B_1, column by column: B_ij itself
+/// below the diagonal, and on it
+///   B_ii = sqrt(k) exp(x / sqrt(2 k)),  k = N_l - i + 1,
+/// which is close to a standard normal for large k, so that all coordinates have unit scale under
+/// the prior.
+class BartlettChain {
+ public:
+  explicit BartlettChain(model::Architecture architecture);
+
+  [[nodiscard]] const model::Architecture& architecture() const { return architecture_; }
+  [[nodiscard]] Index dimension() const { return dimension_; }
+  [[nodiscard]] std::vector<std::string> coordinate_names() const;
+
+  /// The factors at one point: factor[l - 1] = F_l and bartlett[l - 1] = B_l for l = 1..L+1.
+  struct Factors {
+    std::vector<MatrixXd> factor;
+    std::vector<MatrixXd> bartlett;
+  };
+  [[nodiscard]] Factors factors(const Eigen::Ref<const VectorXd>& x) const;
+  [[nodiscard]] static theory::OrderParameters order_parameters(const Factors& factors);
+
+  /// Normalised log prior density of x; writes its gradient.
+  double log_prior(const Eigen::Ref<const VectorXd>& x, Eigen::Ref<VectorXd> gradient) const;
+  /// A draw from the prior.
+  void draw_prior(Rng& rng, Eigen::Ref<VectorXd> x) const;
+  /// Adds dE/dx for a function E of F_1 with gradient dE/dF_1, back through the chain. Cost O(sum_l
+  /// (C p_l)^2 columns).
+  void pull_back(const Factors& factors, const MatrixXd& first_factor_gradient,
+                 Eigen::Ref<VectorXd> gradient) const;
+
+ private:
+  struct Layer {
+    Index rows = 0;      // r_l
+    Index columns = 0;   // min(r_l, N_l)
+    Index heads = 1;     // H_l
+    Index width = 0;     // N_l
+    double scale = 1.0;  // s_l / sqrt N_l
+    Index offset = 0;    // of its first coordinate
+  };
+  model::Architecture architecture_;
+  std::vector<Layer> layers_;  // l = 1..L+1 at [l - 1]
+  Index dimension_ = 0;
+};
+
+}  // namespace headway::posterior

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "headway/posterior/exact_chain.hpp"
+
+namespace headway::posterior {
+
+/// log p(y), the evidence of the data at one architecture and temperature, in nats.
+struct Evidence {
+  double log_evidence = 0.0;
+  double error = 0.0;  ///< Monte Carlo standard error
+  bool reliable = false;
+  std::string reason;  ///< why not
+};
+
+/// Bridge sampling (Meng and Wong 1996; error as in Fruehwirth-Schnatter 2004): the exact chain's
+/// posterior draws against a Gaussian fitted to their first half in the same coordinates,
+///   p(y) = int prior(x) exp(-E(x)/2) (2 pi)^{-P C / 2} dx.
+/// `draws`: dimension x draws of one posterior sample, chains one after another, `chains` of equal
+/// length. `seed` makes the proposal's stream. Unreliable when the draws are too few for the
+/// dimension or the two densities hardly overlap. Cost: as many evaluations of the energy as there
+/// are draws.
+Evidence bridge_evidence(ExactChain& target, const MatrixXd& draws, int chains, double data_count,
+                         std::uint64_t seed);
+
+}  // namespace headway::posterior

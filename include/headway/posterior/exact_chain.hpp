@@ -1,0 +1,52 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headway/posterior/bartlett_chain.hpp"
+#include "headway/posterior/posterior_target.hpp"
+#include "headway/sampling/target.hpp"
+#include "headway/theory/path_kernels.hpp"
+
+namespace headway::posterior {
+
+/// The exact finite-width posterior of theory.md section 5 as a target over Bartlett coordinates:
+///   log p(x | data) = log prior(x) - 1/2 [ logdet(K(U_1) + T) + y^T (K(U_1) + T)^{-1} y ] + const,
+///   U_1 = F_1(x) F_1(x)^T,
+/// exact at every width, with sum_l C p_l (C p_l + 1) / 2 unknowns or fewer in place of all
+/// weights. The gradient goes back through the kernel and the chain of factors. T > 0. Cost of a
+/// gradient: one PathKernels::evaluate.
+class ExactChain final : public sampling::Target, public PosteriorTarget {
+ public:
+  /// `test_features`: scaled path features of the test set (PathKernels::scale_features), 0 rows
+  /// without one. Errors: kBadStudy when T is not positive, the sizes do not fit, or the kernels
+  /// are in feature space while some N_l < C p_l (singular U_1).
+  ExactChain(model::Architecture architecture, double temperature,
+             std::shared_ptr<const theory::PathKernels> kernels,
+             std::shared_ptr<const MatrixXd> test_features, std::string fingerprint = "");
+
+  [[nodiscard]] Index dimension() const override { return chain_.dimension(); }
+  double log_density(const Eigen::Ref<const VectorXd>& position,
+                     Eigen::Ref<VectorXd> gradient) override;
+  [[nodiscard]] std::unique_ptr<Target> clone() const override {
+    return std::make_unique<ExactChain>(*this);
+  }
+  bool draw_start(Rng& rng, Eigen::Ref<VectorXd> position) override;
+  [[nodiscard]] std::vector<std::string> coordinate_names() const override {
+    return chain_.coordinate_names();
+  }
+  [[nodiscard]] std::string fingerprint() const override { return fingerprint_; }
+  PosteriorDraw observe(const Eigen::Ref<const VectorXd>& position, bool predictor) override;
+
+  [[nodiscard]] const BartlettChain& prior() const { return chain_; }
+
+ private:
+  BartlettChain chain_;
+  double temperature_;
+  std::shared_ptr<const theory::PathKernels> kernels_;
+  std::shared_ptr<const MatrixXd> test_features_;
+  std::string fingerprint_;
+};
+
+}  // namespace headway::posterior

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "headway/core/types.hpp"
+#include "headway/theory/order_parameters.hpp"
+
+namespace headway::posterior {
+
+/// What one posterior draw says about the network.
+struct PosteriorDraw {
+  theory::OrderParameters order_parameters;  ///< U_1, ..., U_L, U_a of this draw
+  MatrixXd
+      mean;  ///< of f on the test examples given the draw, P_test x C (empty without a predictor)
+  MatrixXd variance;  ///< of f given the draw: 0 for weight draws, the Gaussian-process variance
+                      ///< given U for the exact chain
+};
+
+/// A sampling target whose positions are networks: implemented by the exact chain and by the
+/// weight-space posterior.
+class PosteriorTarget {
+ public:
+  PosteriorTarget() = default;
+  virtual ~PosteriorTarget() = default;
+
+  /// Order parameters at `position`; with `predictor` also the prediction on the test examples. May
+  /// use the target's workspace.
+  virtual PosteriorDraw observe(const Eigen::Ref<const VectorXd>& position, bool predictor) = 0;
+
+ protected:
+  PosteriorTarget(const PosteriorTarget&) = default;
+  PosteriorTarget& operator=(const PosteriorTarget&) = default;
+};
+
+}  // namespace headway::posterior

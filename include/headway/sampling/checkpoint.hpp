@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headway/core/rng.hpp"
+#include "headway/core/types.hpp"
+#include "headway/sampling/options.hpp"
+
+namespace headway::sampling {
+
+/// What one transition did; a kept draw has one of these. With thin > 1 it sums over the thinned
+/// transitions.
+struct TransitionStatistics {
+  double log_density = 0.0;     ///< at the new position
+  double energy = 0.0;          ///< Hamiltonian of the new state; NaN for samplers without momentum
+  double acceptance = 0.0;      ///< mean Metropolis probability; NaN where every move is taken
+  double step_size = 0.0;       ///< of this transition; 0 for samplers without one
+  std::int32_t tree_depth = 0;  ///< NUTS: doublings; largest when thinned
+  std::int32_t evaluations = 0;  ///< of the (gradient of the) density
+  bool divergent = false;
+  bool saturated = false;  ///< stopped by max_tree_depth or max_leapfrog_steps
+  bool operator==(const TransitionStatistics&) const = default;
+};
+
+/// Nesterov's dual averaging as in Hoffman and Gelman 2014, section 3.2.
+struct DualAveragingState {
+  double anchor = 0.0;         ///< mu = log(10 * step size at the last restart)
+  double mean_error = 0.0;     ///< H-bar
+  double log_step_mean = 0.0;  ///< log of the averaged step size
+  std::int64_t count = 0;
+  bool operator==(const DualAveragingState&) const = default;
+};
+
+/// Running mean and sum of squared deviations (Welford) of the positions in the current window.
+struct CovarianceState {
+  std::int64_t count = 0;
+  VectorXd mean;
+  MatrixXd squares;  ///< d x 1 for the diagonal, d x d for the whole matrix
+};
+
+/// Everything about one chain between two transitions: enough to go on to the same bits. Plain
+/// data.
+struct ChainState {
+  int chain = 0;
+  bool started = false;        ///< a starting position was found
+  std::int64_t iteration = 0;  ///< transitions done, warm-up included
+  Rng::State rng;
+  VectorXd position;  ///< d
+  VectorXd gradient;  ///< of the log density there, d; empty for samplers without gradient
+  double log_density = 0.0;
+  double step_size = 0.0;
+  DualAveragingState dual_averaging;
+  MatrixXd inverse_metric;  ///< empty (unit), d x 1 (diagonal) or d x d (dense)
+  CovarianceState window;
+  TransitionStatistics pending;  ///< transitions since the last kept draw, when thinning
+  std::int64_t evaluations = 0;  ///< of the density, all in all
+  std::int64_t warmup_divergences = 0;
+  std::vector<TransitionStatistics> statistics;  ///< one per kept draw
+  std::vector<double> draws;  ///< kept positions, d doubles each; empty unless keep_draws
+
+  /// Kept draws as columns, d x kept (no columns when the draws were not kept).
+  [[nodiscard]] Eigen::Map<const MatrixXd> draw_matrix() const;
+};
+
+/// The whole run between transitions.
+struct Checkpoint {
+  /// "key = value" lines of all that fixes the draws: options, dimension, the target's fingerprint.
+  std::string settings;
+  std::vector<ChainState> chains;
+};
+
+/// The `settings` of a run.
+std::string describe_settings(const SamplerOptions& options, Index dimension,
+                              std::string_view target_fingerprint);
+
+/// Throws Error kBadStudy when the checkpoint belongs to other settings (naming the first that
+/// differs), kBadData when it does not fit together. A run may be resumed with more draws than it
+/// was started with.
+void require_matching(const Checkpoint& checkpoint, const SamplerOptions& options, Index dimension,
+                      std::string_view target_fingerprint);
+
+/// Byte form: magic, version, payload length, payload (little-endian, IEEE doubles), FNV-1a 64
+/// checksum. Round trips to the same bits. Cost: one pass over the draws.
+std::vector<std::uint8_t> checkpoint_to_bytes(const Checkpoint& checkpoint);
+
+/// The inverse. Truncated, damaged or foreign bytes throw Error kBadData saying which; `source`
+/// names them in the message. Never allocates more than the bytes can fill.
+Checkpoint checkpoint_from_bytes(std::span<const std::uint8_t> bytes, std::string_view source);
+
+}  // namespace headway::sampling

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <numbers>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "headway/core/types.hpp"
+
+namespace headway::sampling {
+
+enum class SamplerKind {
+  kNuts,       ///< multinomial no-U-turn sampler: the default
+  kStaticHmc,  ///< Hamiltonian Monte Carlo with a fixed integration time
+  kMala,       ///< Metropolis-adjusted Langevin: one leapfrog step a transition
+  kLangevin,   ///< the same without accept/reject: BIASED by O(step_size^2), and the result says so
+  kEllipticalSlice,  ///< needs a GaussianPriorTarget; no gradient, nothing to tune
+  kSweep,            ///< the target's own transition (SweepTarget), e.g. block Gibbs
+};
+
+enum class MetricKind {
+  kUnit,      ///< inverse mass matrix = identity, not adapted
+  kDiagonal,  ///< diagonal of the posterior covariance: O(d) a step
+  kDense,     ///< the whole covariance: O(d^2) a step, pays off for strong correlations and small d
+};
+
+/// What to run. `validate` checks every field.
+struct SamplerOptions {
+  SamplerKind sampler = SamplerKind::kNuts;
+  /// At least 4 let R-hat see chains that settled in different places.
+  int chains = 4;
+  /// Transitions a chain that adapt and are thrown away. 0: nothing is adapted, step_size is used
+  /// as it is.
+  int warmup = 1000;
+  /// Draws kept per chain.
+  int draws = 1000;
+  /// Every thin-th transition is kept; > 1 only saves memory.
+  int thin = 1;
+  /// Root of all random streams: chain c uses (seed, kChain, c) and (seed, kChainStart, c).
+  std::uint64_t seed = 1;
+  /// Chains run in parallel on up to this many threads, 0 = all cores; the draws do not depend on
+  /// it.
+  int threads = 0;
+  /// Diagonal is Stan's default and enough where the coordinates are nearly independent a priori.
+  MetricKind metric = MetricKind::kDiagonal;
+  /// Mean acceptance that the step size is adapted to. Unset: 0.8 for NUTS and HMC (Stan), 0.574
+  /// for MALA (optimal scaling), 0.95 for Langevin (what MALA would accept with the step: keeps the
+  /// bias small).
+  std::optional<double> target_accept;
+  /// Where adaptation of the step size starts (it doubles or halves from here); with warmup = 0 the
+  /// step size itself.
+  double step_size = 1.0;
+  /// NUTS: at most 2^depth - 1 leapfrog steps a transition (Stan).
+  int max_tree_depth = 10;
+  /// A trajectory whose energy error exceeds this has diverged (Stan).
+  double divergence_threshold = 1000.0;
+  /// Static HMC: length of a trajectory. A quarter period of a standardised Gaussian decorrelates
+  /// it at once.
+  double integration_time = 0.5 * std::numbers::pi;
+  /// Static HMC: the step size is drawn anew from step_size * (1 +- jitter), against trajectories
+  /// that close on themselves.
+  double step_size_jitter = 0.2;
+  /// Static HMC: at most this many leapfrog steps a transition, also while the step size is still
+  /// tiny.
+  int max_leapfrog_steps = 1023;
+  /// Starts are uniform on (-radius, radius)^d (Stan), unless the target or `starts` say otherwise.
+  double initial_radius = 2.0;
+  /// Tries until a chain that cannot start is an Error.
+  int start_attempts = 100;
+  /// Starting positions, one per chain, or empty.
+  std::vector<VectorXd> starts;
+  /// Keep the draws in the result (d * draws * chains doubles). False: only the DrawRecorder sees
+  /// them, and the coordinates are not diagnosed.
+  bool keep_draws = true;
+  /// Langevin only: run each chain again as long with half the step and extrapolate the bias.
+  bool estimate_langevin_bias = false;
+  /// Seconds between checkpoints handed to CheckpointSink, 0 = none. Does not influence the draws.
+  double checkpoint_seconds = 0.0;
+
+  /// Throws Error kBadStudy naming field, value and what is allowed. `dimension` is that of the
+  /// target.
+  void validate(Index dimension) const;
+};
+
+/// "nuts", "hmc", "mala", "langevin", "elliptical_slice", "sweep": the words of study files and
+/// messages.
+std::string_view sampler_name(SamplerKind kind);
+/// "unit", "diagonal", "dense".
+std::string_view metric_name(MetricKind kind);
+/// target_accept, or the sampler's default for it.
+double resolved_target_accept(const SamplerOptions& options);
+/// True for the samplers that follow the gradient with a step size.
+bool uses_gradient(SamplerKind kind);
+
+}  // namespace headway::sampling

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "headway/core/observer.hpp"
+#include "headway/sampling/checkpoint.hpp"
+#include "headway/sampling/diagnostics.hpp"
+#include "headway/sampling/options.hpp"
+#include "headway/sampling/target.hpp"
+
+namespace headway::sampling {
+
+/// Discretisation bias of unadjusted Langevin draws by step-size halving: with m(e) the mean at
+/// step e, m(e) = m(0) + c e^2 + O(e^4), so bias(e) = (4/3) (m(e) - m(e/2)). Subtract it for the
+/// corrected value. The same for the variance. Errors are Monte Carlo standard errors of the
+/// estimates.
+struct LangevinBias {
+  bool estimated = false;
+  VectorXd mean, mean_error;          ///< d
+  VectorXd variance, variance_error;  ///< d
+};
+
+/// How the run went, in words and numbers. Built by `sample`; starts as "was not called".
+struct SamplingSummary {
+  std::string message = "sample() was not called";
+  std::string sampler;
+  bool complete = false;     ///< all draws were made
+  bool interrupted = false;  ///< the user stopped the run: the draws so far are valid
+  bool biased =
+      false;  ///< unadjusted Langevin: the draws are of another distribution, O(step_size^2) away
+  Index dimension = 0;
+  int chains = 0;
+  std::vector<Index> draws;             ///< kept so far, per chain
+  std::vector<double> step_size;        ///< per chain
+  std::vector<double> mean_acceptance;  ///< per chain, after warm-up
+  std::vector<double> ebfmi;            ///< per chain; NaN for samplers without momentum
+  std::vector<Index> divergences;       ///< per chain, after warm-up
+  std::int64_t warmup_divergences = 0;
+  Index saturated = 0;           ///< draws whose trajectory was cut short, all chains
+  std::int64_t evaluations = 0;  ///< of the density or its gradient
+  double rhat_max = 0.0;         ///< over coordinates that move; NaN when none could be computed
+  double ess_bulk_min = 0.0, ess_tail_min = 0.0;
+  std::string rhat_max_name, ess_bulk_min_name,
+      ess_tail_min_name;  ///< the coordinates of these extremes
+  std::vector<std::string>
+      warnings;          ///< what is wrong and what to do about it; empty = nothing to report
+  double seconds = 0.0;  ///< of this call
+  int threads = 0;
+
+  SamplingSummary();
+  /// One line.
+  [[nodiscard]] std::string brief_report() const;
+  /// Several lines: the run, the worst diagnostics, every warning.
+  [[nodiscard]] std::string full_report() const;
+};
+
+/// Draws and what is known about them.
+struct SamplingResult {
+  std::vector<std::string> names;  ///< d coordinate names
+  Checkpoint state;                ///< chains with draws and statistics; resume from here
+  std::vector<QuantityDiagnostics> coordinates;  ///< d, or empty without keep_draws
+  LangevinBias langevin_bias;
+  SamplingSummary summary;
+
+  /// The draws of one coordinate, draws x chains (all chains cut to the shortest when interrupted).
+  /// With estimate_langevin_bias the draws at half step are left out.
+  [[nodiscard]] MatrixXd coordinate_draws(Index coordinate) const;
+  Index main_draws =
+      0;  ///< draws per chain that are samples (not the half-step ones of the bias estimate)
+};
+
+/// Where checkpoints go. The base class drops them.
+class CheckpointSink {
+ public:
+  CheckpointSink() = default;
+  CheckpointSink(const CheckpointSink&) = delete;
+  CheckpointSink& operator=(const CheckpointSink&) = delete;
+  virtual ~CheckpointSink() = default;
+  /// Called between transitions on the calling thread, about every checkpoint_seconds a wave of
+  /// chains.
+  virtual void save(const Checkpoint& /*checkpoint*/) {}
+};
+
+/// What `sample` talks to; every pointer may be null and must outlive the call.
+struct SamplingHooks {
+  Observer* observer = nullptr;  ///< progress in transitions, interruption, warnings
+  DrawRecorder* recorder = nullptr;
+  CheckpointSink* checkpoints = nullptr;
+  const Checkpoint* resume = nullptr;  ///< go on from here instead of from the start
+};
+
+/// Runs `options.chains` chains on clones of `target`. The result is the same for every number of
+/// threads, and the same bits whether or not the run was interrupted and resumed in between
+/// (seconds and threads aside). Throws Error kBadStudy for bad options, a chain that cannot start,
+/// or a checkpoint of another run; whatever a target throws other than std::domain_error passes
+/// through. Interruption is a value: summary.interrupted.
+SamplingResult sample(const Target& target, const SamplerOptions& options,
+                      const SamplingHooks& hooks = {});
+
+}  // namespace headway::sampling

@@ -1,0 +1,138 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headway/core/rng.hpp"
+#include "headway/core/types.hpp"
+
+namespace headway::sampling {
+
+/// A distribution on R^d to sample from, known up to a constant by the log of its density and the
+/// gradient.
+///
+/// A point where the density is not defined is rejected, never an error: return -infinity or NaN
+/// (cheap) or throw std::domain_error (costs microseconds; a point that trajectories rarely meet).
+/// Any other exception is taken for a fault of the target and stops the run. Each chain works on
+/// its own clone(), so a target may keep a mutable workspace.
+class Target {
+ public:
+  Target() = default;
+  virtual ~Target() = default;
+  Target& operator=(const Target&) = delete;
+
+  /// d >= 1.
+  [[nodiscard]] virtual Index dimension() const = 0;
+
+  /// Returns log density at `position` up to a constant (natural log) and writes its gradient; both
+  /// of length d. Must depend on `position` alone: the same bits in give the same bits out, or
+  /// resuming would not repeat the run.
+  virtual double log_density(const Eigen::Ref<const VectorXd>& position,
+                             Eigen::Ref<VectorXd> gradient) = 0;
+
+  /// A copy with its own workspace, for one chain.
+  [[nodiscard]] virtual std::unique_ptr<Target> clone() const = 0;
+
+  /// Writes a start of a chain, wider than the posterior, and returns true; or returns false for
+  /// the default start, uniform on (-initial_radius, initial_radius)^d. Called again when the start
+  /// is rejected.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): overriders write through the reference
+  virtual bool draw_start(Rng& /*rng*/, Eigen::Ref<VectorXd> /*position*/) { return false; }
+
+  /// d names for messages and files; or none, where so many would outweigh the draws.
+  [[nodiscard]] virtual std::vector<std::string> coordinate_names() const;
+
+  /// What the target is made of (for example content hashes of study and data), so that a
+  /// checkpoint of another target is refused. One line.
+  [[nodiscard]] virtual std::string fingerprint() const { return ""; }
+
+ protected:
+  Target(const Target&) = default;
+};
+
+/// N(mean, Sigma), Sigma = L L^T with either L = diag(deviation) or L = cholesky (lower
+/// triangular).
+struct GaussianPrior {
+  VectorXd mean;       ///< d
+  VectorXd deviation;  ///< d, each > 0; empty when `cholesky` is used
+  MatrixXd cholesky;   ///< d x d; empty when `deviation` is used
+
+  [[nodiscard]] Index dimension() const { return mean.size(); }
+  /// Checks shapes, finiteness and positive diagonals. Throws Error kBadStudy naming the field.
+  void validate() const;
+  /// out = L z, z ~ N(0, I): a draw about zero. O(d) or O(d^2).
+  void draw_centred(Rng& rng, Eigen::Ref<VectorXd> out) const;
+  /// Log density (normalised) at `position`; writes the gradient -Sigma^-1 (position - mean).
+  double log_density(const Eigen::Ref<const VectorXd>& position,
+                     Eigen::Ref<VectorXd> gradient) const;
+};
+
+/// A target whose prior is Gaussian: density = prior * exp(log likelihood). Elliptical slice
+/// sampling needs this form and no gradient; the gradient samplers run on it too. Starts are prior
+/// draws.
+class GaussianPriorTarget : public Target {
+ public:
+  [[nodiscard]] Index dimension() const override { return prior().dimension(); }
+  [[nodiscard]] virtual const GaussianPrior& prior() const = 0;
+
+  /// Rejected points as in Target::log_density.
+  virtual double log_likelihood(const Eigen::Ref<const VectorXd>& position) = 0;
+
+  /// Log likelihood, writing its gradient.
+  virtual double log_likelihood_gradient(const Eigen::Ref<const VectorXd>& position,
+                                         Eigen::Ref<VectorXd> gradient) = 0;
+
+  double log_density(const Eigen::Ref<const VectorXd>& position,
+                     Eigen::Ref<VectorXd> gradient) override;
+  bool draw_start(Rng& rng, Eigen::Ref<VectorXd> position) override;
+
+ protected:
+  GaussianPriorTarget() = default;
+  GaussianPriorTarget(const GaussianPriorTarget&) = default;
+
+ private:
+  VectorXd prior_gradient_;  // workspace
+};
+
+/// A target that brings its own transition, for example exact block Gibbs draws; the run supplies
+/// chains, random streams, checkpoints and diagnostics. log_density is not called unless a gradient
+/// sampler runs on the target.
+class SweepTarget : public Target {
+ public:
+  /// Replaces `position` by the next state of a chain that leaves the distribution invariant.
+  /// Returns its log density for the record, or NaN where that is not wanted. Must depend on
+  /// position and rng alone.
+  virtual double sweep(Rng& rng, Eigen::Ref<VectorXd> position) = 0;
+
+ protected:
+  SweepTarget() = default;
+  SweepTarget(const SweepTarget&) = default;
+};
+
+/// One kept draw.
+struct Draw {
+  int chain = 0;             ///< from 0
+  Index index = 0;           ///< from 0 within the chain
+  double log_density = 0.0;  ///< at the position
+  bool replayed = false;     ///< was drawn before the checkpoint that the run resumed from
+  const VectorXd& position;  ///< unconstrained state, d
+};
+
+/// How the caller sees kept draws, for example to compute generated quantities. The base class
+/// ignores them.
+class DrawRecorder {
+ public:
+  DrawRecorder() = default;
+  DrawRecorder(const DrawRecorder&) = delete;
+  DrawRecorder& operator=(const DrawRecorder&) = delete;
+  virtual ~DrawRecorder() = default;
+
+  /// Called for every kept draw in order within a chain, from the chain's thread: concurrently for
+  /// different chains, so keep storage by chain. `target` is the chain's own clone (last evaluated
+  /// somewhere else). When a run resumes, the draws of its checkpoint come first with `replayed`
+  /// set, if the checkpoint holds them.
+  virtual void record(const Draw& /*draw*/, Target& /*target*/) {}
+};
+
+}  // namespace headway::sampling

@@ -1,0 +1,81 @@
+#include "headway/posterior/exact_chain.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "headway/core/error.hpp"
+
+namespace headway::posterior {
+
+ExactChain::ExactChain(model::Architecture architecture, double temperature,
+                       std::shared_ptr<const theory::PathKernels> kernels,
+                       std::shared_ptr<const MatrixXd> test_features, std::string fingerprint)
+    : chain_(std::move(architecture)),
+      temperature_(temperature),
+      kernels_(std::move(kernels)),
+      test_features_(std::move(test_features)),
+      fingerprint_(std::move(fingerprint)) {
+  if (!(temperature_ > 0.0) || !std::isfinite(temperature_)) {
+    throw Error(
+        ErrorKind::kBadStudy,
+        fmt::format("model.temperature = {}: sampling needs a temperature > 0", temperature_));
+  }
+  const model::Architecture& a = chain_.architecture();
+  if (a.paths() != kernels_->paths() || a.outputs != kernels_->outputs()) {
+    throw Error(
+        ErrorKind::kBadStudy,
+        fmt::format("the architecture has {} paths and {} outputs, the path kernels {} and {}",
+                    a.paths(), a.outputs, kernels_->paths(), kernels_->outputs()));
+  }
+  if (kernels_->form() == theory::KernelForm::kFeatureSpace) {
+    for (int l = 1; l <= a.layers() + 1; ++l) {
+      if (a.widths[l - 1] < a.outputs * a.paths_above(l)) {
+        throw Error(ErrorKind::kBadStudy,
+                    fmt::format("solve.kernels = \"feature_space\": layer {} is narrower ({}) than "
+                                "its {} paths, so U is "
+                                "singular; use \"stored\" or \"streamed\"",
+                                l, a.widths[l - 1], a.outputs * a.paths_above(l)));
+      }
+    }
+  }
+}
+
+double ExactChain::log_density(const Eigen::Ref<const VectorXd>& position,
+                               Eigen::Ref<VectorXd> gradient) {
+  const BartlettChain::Factors factors = chain_.factors(position);
+  const MatrixXd& f = factors.factor.front();
+  if (!f.allFinite()) return -std::numeric_limits<double>::infinity();
+  const std::unique_ptr<theory::EnergyState> state =
+      kernels_->evaluate(f * f.transpose(), temperature_);
+  if (!state) return -std::numeric_limits<double>::infinity();
+  const double log_prior = chain_.log_prior(position, gradient);
+  // d(-E/2)/dF_1 = -(dE/dU_1) F_1
+  chain_.pull_back(factors, -state->gradient * f, gradient);
+  return log_prior - 0.5 * state->energy();
+}
+
+bool ExactChain::draw_start(Rng& rng, Eigen::Ref<VectorXd> position) {
+  chain_.draw_prior(rng, position);
+  return true;
+}
+
+PosteriorDraw ExactChain::observe(const Eigen::Ref<const VectorXd>& position, bool predictor) {
+  const BartlettChain::Factors factors = chain_.factors(position);
+  PosteriorDraw draw;
+  draw.order_parameters = BartlettChain::order_parameters(factors);
+  if (!predictor || test_features_->rows() == 0) return draw;
+  const std::unique_ptr<theory::EnergyState> state =
+      kernels_->evaluate(draw.order_parameters.layers.front(), temperature_);
+  if (!state)
+    throw Error(ErrorKind::kInternal,
+                "ExactChain::observe: K + T I of a kept draw is not positive definite");
+  theory::Prediction prediction = state->predict(*test_features_);
+  draw.mean = std::move(prediction.mean);
+  draw.variance = std::move(prediction.variance);
+  return draw;
+}
+
+}  // namespace headway::posterior

@@ -1,0 +1,275 @@
+#include "chain.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "elliptical_slice.hpp"
+#include "headway/core/error.hpp"
+#include "nuts.hpp"
+
+namespace headway::sampling {
+namespace {
+
+// Transitions at half step before the bias estimate listens, as a share of the draws.
+constexpr std::int64_t kTransientShare = 10;
+
+bool adapts_metric(const SamplerOptions& options) {
+  return uses_gradient(options.sampler) && options.metric != MetricKind::kUnit;
+}
+
+template <typename Wanted>
+Wanted& require_kind(Target& target, std::string_view sampler, std::string_view needed) {
+  auto* wanted = dynamic_cast<Wanted*>(&target);
+  if (wanted == nullptr) {
+    throw Error(ErrorKind::kBadStudy,
+                fmt::format("sampler = \"{}\" needs a target {}", sampler, needed));
+  }
+  return *wanted;
+}
+
+}  // namespace
+
+ChainPlan::ChainPlan(const SamplerOptions& options)
+    : warmup(options.warmup), main(std::int64_t{options.draws} * options.thin) {
+  if (!options.estimate_langevin_bias) return;
+  transient = main / kTransientShare;
+  halved = main;
+}
+
+void accumulate(TransitionStatistics& sum, const TransitionStatistics& one, std::int64_t before) {
+  if (before == 0) {
+    sum = one;
+    return;
+  }
+  const double share = 1.0 / static_cast<double>(before + 1);
+  sum.acceptance += (one.acceptance - sum.acceptance) * share;
+  sum.log_density = one.log_density;
+  sum.energy = one.energy;
+  sum.step_size = one.step_size;
+  sum.tree_depth = std::max(sum.tree_depth, one.tree_depth);
+  sum.evaluations += one.evaluations;
+  sum.divergent = sum.divergent || one.divergent;
+  sum.saturated = sum.saturated || one.saturated;
+}
+
+Chain::Chain(std::unique_ptr<Target> target, const SamplerOptions& options, ChainState& state,
+             DrawRecorder* recorder, StopSignal* stop)
+    : options_(options),
+      state_(state),
+      recorder_(recorder),
+      target_(std::move(target)),
+      plan_(options),
+      metric_(uses_gradient(options.sampler) ? options.metric : MetricKind::kUnit,
+              target_->dimension()),
+      hamiltonian_(*target_, metric_),
+      rng_(options.seed, StreamPurpose::kChain, static_cast<std::uint64_t>(state.chain)),
+      point_(target_->dimension(), uses_gradient(options.sampler)) {
+  if (uses_gradient(options.sampler)) schedule_ = warmup_schedule(options.warmup);
+  if (!adapts_metric(options)) schedule_.window_ends.clear();
+  make_transition(stop);
+  reserve();
+  if (!state.started) return;
+  rng_ = Rng(state.rng);
+  point_.position = state.position;
+  if (uses_gradient(options.sampler)) point_.gradient = state.gradient;
+  point_.log_density = state.log_density;
+  if (state.inverse_metric.size() > 0) metric_.set_inverse(state.inverse_metric);
+}
+
+void Chain::make_transition(StopSignal* stop) {
+  const Index d = target_->dimension();
+  switch (options_.sampler) {
+    case SamplerKind::kNuts:
+      transition_ = std::make_unique<Nuts>(hamiltonian_, options_, d, stop);
+      break;
+    case SamplerKind::kEllipticalSlice: {
+      auto& target =
+          require_kind<GaussianPriorTarget>(*target_, "elliptical_slice", "with a Gaussian prior");
+      target.prior().validate();
+      transition_ = std::make_unique<EllipticalSlice>(target, stop);
+      break;
+    }
+    case SamplerKind::kSweep:
+      transition_ = std::make_unique<Sweep>(
+          require_kind<SweepTarget>(*target_, "sweep", "that brings its own transition"));
+      break;
+    default: {
+      auto hmc = std::make_unique<StaticHmc>(hamiltonian_, options_, d, stop);
+      if (options_.sampler == SamplerKind::kLangevin) langevin_ = hmc.get();
+      transition_ = std::move(hmc);
+    }
+  }
+}
+
+bool Chain::try_start(Rng& rng) {
+  const auto chain = static_cast<std::size_t>(state_.chain);
+  if (!options_.starts.empty()) {
+    point_.position = options_.starts[chain];
+  } else if (!target_->draw_start(rng, point_.position)) {
+    for (double& x : point_.position) x = options_.initial_radius * (2.0 * rng.uniform() - 1.0);
+  }
+  if (!point_.position.allFinite()) return false;
+  if (uses_gradient(options_.sampler)) {
+    hamiltonian_.evaluate(point_);
+  } else if (options_.sampler == SamplerKind::kEllipticalSlice) {
+    auto& target = static_cast<GaussianPriorTarget&>(*target_);
+    point_.log_density = EllipticalSlice::evaluate(target, point_.position);
+    ++state_.evaluations;
+  }
+  return options_.sampler == SamplerKind::kSweep || std::isfinite(point_.log_density);
+}
+
+void Chain::find_start(Rng& rng) {
+  const int attempts = options_.starts.empty() ? options_.start_attempts : 1;
+  for (int i = 0; i < attempts; ++i) {
+    if (try_start(rng)) return;
+  }
+  if (!options_.starts.empty()) {
+    throw Error(
+        ErrorKind::kBadStudy,
+        fmt::format("chain {} cannot start: the density or its gradient is zero, infinite or "
+                    "NaN at the given position starts[{}]",
+                    state_.chain + 1, state_.chain));
+  }
+  throw Error(ErrorKind::kBadStudy,
+              fmt::format("chain {} cannot start: the density or its gradient is zero, infinite or "
+                          "NaN at all of {} random positions; give starting positions, change "
+                          "initial_radius = {} or check the target",
+                          state_.chain + 1, attempts, options_.initial_radius));
+}
+
+void Chain::find_first_step(Rng& rng) {
+  state_.step_size = options_.step_size;
+  if (options_.warmup == 0) return;
+  state_.step_size = find_step_size(hamiltonian_, point_, options_.step_size, rng);
+  if (state_.step_size == 0.0) {
+    throw Error(ErrorKind::kBadStudy,
+                fmt::format("chain {} cannot start: no step size is small enough at its starting "
+                            "point; the log density jumps there, or its gradient is wrong",
+                            state_.chain + 1));
+  }
+  if (!std::isfinite(state_.step_size)) {
+    throw Error(ErrorKind::kBadStudy,
+                fmt::format("chain {} cannot start: the density looks constant over any distance, "
+                            "which is no proper posterior",
+                            state_.chain + 1));
+  }
+  restart(state_.dual_averaging, state_.step_size);
+}
+
+void Chain::start() {
+  Rng start_rng(options_.seed, StreamPurpose::kChainStart,
+                static_cast<std::uint64_t>(state_.chain));
+  find_start(start_rng);
+  if (uses_gradient(options_.sampler)) {
+    find_first_step(start_rng);
+    state_.evaluations += hamiltonian_.evaluations();
+    if (!schedule_.window_ends.empty()) {
+      reset(state_.window, target_->dimension(), options_.metric == MetricKind::kDense);
+    }
+  }
+  state_.started = true;
+}
+
+void Chain::reserve() {
+  const auto kept =
+      static_cast<std::size_t>(plan_.main + plan_.halved) / static_cast<std::size_t>(options_.thin);
+  state_.statistics.reserve(kept);
+  if (!options_.keep_draws) return;
+  state_.draws.reserve(kept * static_cast<std::size_t>(target_->dimension()));
+}
+
+double Chain::current_step_size() const {
+  const bool halved = state_.iteration >= plan_.warmup + plan_.main;
+  return halved ? 0.5 * state_.step_size : state_.step_size;
+}
+
+bool Chain::step() {
+  const Rng before = rng_;
+  if (langevin_ != nullptr) langevin_->set_corrected(state_.iteration < plan_.warmup);
+  TransitionStatistics done;
+  if (!transition_->move(point_, current_step_size(), rng_, done)) {
+    rng_ = before;
+    return false;
+  }
+  state_.evaluations += done.evaluations;
+  if (state_.iteration < plan_.warmup) {
+    if (done.divergent) ++state_.warmup_divergences;
+    if (uses_gradient(options_.sampler)) adapt(done);
+  } else {
+    keep(done);
+  }
+  ++state_.iteration;
+  return true;
+}
+
+void Chain::adapt(const TransitionStatistics& done) {
+  const double target = resolved_target_accept(options_);
+  state_.step_size = update(state_.dual_averaging, done.acceptance, target);
+  const auto& ends = schedule_.window_ends;
+  if (!ends.empty()) {
+    if (state_.iteration >= schedule_.first && state_.iteration < schedule_.last) {
+      add(state_.window, point_.position);
+    }
+    const auto transition = static_cast<int>(state_.iteration);
+    if (std::binary_search(ends.begin(), ends.end(), transition)) close_window();
+  }
+  if (state_.iteration + 1 == plan_.warmup) {
+    state_.step_size = averaged_step(state_.dual_averaging);
+    state_.window = CovarianceState{};
+  }
+}
+
+void Chain::close_window() {
+  if (state_.window.count > 1) metric_.set_inverse(regularised_covariance(state_.window));
+  reset(state_.window, target_->dimension(), options_.metric == MetricKind::kDense);
+  const std::int64_t evaluations = hamiltonian_.evaluations();
+  // Only a better first guess for dual averaging: without one it goes on from the step size it had.
+  const double guess = find_step_size(hamiltonian_, point_, state_.step_size, rng_);
+  if (guess > 0.0 && std::isfinite(guess)) state_.step_size = guess;
+  state_.evaluations += hamiltonian_.evaluations() - evaluations;
+  restart(state_.dual_averaging, state_.step_size);
+}
+
+void Chain::keep(const TransitionStatistics& done) {
+  const std::int64_t since_main = state_.iteration - plan_.warmup - plan_.main;
+  if (since_main >= 0 && since_main < plan_.transient) return;
+  const std::int64_t place =
+      since_main < 0 ? since_main + plan_.main : since_main - plan_.transient;
+  const std::int64_t within = place % options_.thin;
+  accumulate(state_.pending, done, within);
+  if (within + 1 < options_.thin) return;
+  state_.statistics.push_back(state_.pending);
+  state_.pending = TransitionStatistics{};
+  if (options_.keep_draws) {
+    state_.draws.insert(state_.draws.end(), point_.position.begin(), point_.position.end());
+  }
+  if (recorder_ == nullptr || since_main >= 0) return;  // half-step draws are for the bias alone
+  const auto index = static_cast<Index>(state_.statistics.size()) - 1;
+  recorder_->record({state_.chain, index, done.log_density, false, point_.position}, *target_);
+}
+
+void Chain::replay() {
+  if (recorder_ == nullptr) return;
+  const Eigen::Map<const MatrixXd> draws = state_.draw_matrix();
+  const Index count = std::min<Index>(draws.cols(), plan_.main / options_.thin);
+  VectorXd position;
+  for (Index i = 0; i < count; ++i) {
+    position = draws.col(i);
+    const double log_density = state_.statistics[static_cast<std::size_t>(i)].log_density;
+    recorder_->record({state_.chain, i, log_density, true, position}, *target_);
+  }
+}
+
+void Chain::save() {
+  state_.rng = rng_.state();
+  state_.position = point_.position;
+  if (uses_gradient(options_.sampler)) state_.gradient = point_.gradient;
+  state_.log_density = point_.log_density;
+  state_.inverse_metric = metric_.inverse();
+}
+
+}  // namespace headway::sampling

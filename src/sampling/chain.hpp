@@ -1,0 +1,72 @@
+#pragma once
+
+#include <memory>
+
+#include "adaptation.hpp"
+#include "headway/sampling/checkpoint.hpp"
+#include "headway/sampling/options.hpp"
+#include "headway/sampling/target.hpp"
+#include "metric.hpp"
+#include "static_hmc.hpp"
+#include "transition.hpp"
+
+namespace headway::sampling {
+
+/// How many transitions a chain makes and which of them are kept.
+struct ChainPlan {
+  explicit ChainPlan(const SamplerOptions& options);
+  std::int64_t warmup = 0;
+  std::int64_t main = 0;       ///< transitions whose thinned states are the draws
+  std::int64_t transient = 0;  ///< Langevin bias: transitions at half step thrown away
+  std::int64_t halved = 0;     ///< Langevin bias: transitions at half step kept
+  [[nodiscard]] std::int64_t total() const { return warmup + main + transient + halved; }
+};
+
+/// One chain: its start, its warm-up, its draws. Works on a ChainState that outlives it; save()
+/// brings that up to date.
+class Chain {
+ public:
+  /// Continues from `state` when that has started. `recorder` may be null.
+  Chain(std::unique_ptr<Target> target, const SamplerOptions& options, ChainState& state,
+        DrawRecorder* recorder, StopSignal* stop);
+
+  /// Finds the starting position and the first step size. Throws Error kBadStudy when it cannot.
+  void start();
+  /// One transition with its adaptation. False when stopped: nothing has changed then.
+  bool step();
+  [[nodiscard]] bool started() const { return state_.started; }
+  [[nodiscard]] bool finished() const { return state_.iteration >= plan_.total(); }
+  [[nodiscard]] std::int64_t iteration() const { return state_.iteration; }
+  /// Hands the draws that the state came with to the recorder.
+  void replay();
+  void save();
+
+ private:
+  void make_transition(StopSignal* stop);
+  void reserve();
+  void find_start(Rng& rng);
+  bool try_start(Rng& rng);
+  void find_first_step(Rng& rng);
+  void adapt(const TransitionStatistics& done);
+  void close_window();
+  void keep(const TransitionStatistics& done);
+  [[nodiscard]] double current_step_size() const;
+
+  const SamplerOptions& options_;
+  ChainState& state_;
+  DrawRecorder* recorder_;
+  std::unique_ptr<Target> target_;
+  ChainPlan plan_;
+  WarmupSchedule schedule_;
+  Metric metric_;
+  Hamiltonian hamiltonian_;
+  Rng rng_;
+  PhasePoint point_;
+  std::unique_ptr<Transition> transition_;
+  StaticHmc* langevin_ = nullptr;  // transition_, when its correction is dropped after warm-up
+};
+
+/// Adds one transition to the summary of those since the last kept draw.
+void accumulate(TransitionStatistics& sum, const TransitionStatistics& one, std::int64_t before);
+
+}  // namespace headway::sampling

@@ -1,0 +1,324 @@
+#include "headway/sampling/diagnostics.hpp"
+
+#include <algorithm>
+#include <boost/math/special_functions/beta.hpp>
+#include <boost/math/special_functions/erf.hpp>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <numeric>
+#include <vector>
+
+namespace headway::sampling {
+namespace {
+
+using Draws = Eigen::Ref<const MatrixXd>;
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr Index kFewestDraws = 4;
+// Boost would compute in long double and lose several times in speed for digits that ranks do not
+// have.
+using DoublePolicy = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
+
+bool is_usable(const Draws& draws) {
+  return draws.rows() >= kFewestDraws && draws.cols() >= 1 && draws.allFinite();
+}
+
+bool is_constant(const Draws& draws) {
+  // The range at which the spread is rounding of the values themselves, not variation.
+  const double low = draws.minCoeff();
+  const double high = draws.maxCoeff();
+  return high - low <=
+         4.0 * std::numeric_limits<double>::epsilon() * std::max(std::abs(low), std::abs(high));
+}
+
+MatrixXd split_chains(const Draws& draws) {
+  const Index half = draws.rows() / 2;
+  MatrixXd halves(half, 2 * draws.cols());
+  for (Index c = 0; c < draws.cols(); ++c) {
+    halves.col(2 * c) = draws.col(c).head(half);
+    halves.col(2 * c + 1) = draws.col(c).tail(half);
+  }
+  return halves;
+}
+
+// Phi^-1(p), accurate in both tails.
+double normal_quantile(double p) {
+  return -std::numbers::sqrt2 * boost::math::erfc_inv(2.0 * p, DoublePolicy());
+}
+
+// z = Phi^-1((r - 3/8) / (S + 1/4)), r the rank among all S values (ties share their mean rank),
+// [V21] equation 14.
+MatrixXd rank_normalize(const MatrixXd& values) {
+  const Index count = values.size();
+  std::vector<Index> order(static_cast<std::size_t>(count));
+  std::iota(order.begin(), order.end(), Index{0});
+  const double* data = values.data();
+  std::sort(order.begin(), order.end(), [data](Index a, Index b) { return data[a] < data[b]; });
+  MatrixXd scores(values.rows(), values.cols());
+  for (Index begin = 0; begin < count;) {
+    Index end = begin + 1;
+    const double value = data[order[static_cast<std::size_t>(begin)]];
+    while (end < count && data[order[static_cast<std::size_t>(end)]] == value) ++end;
+    const double rank = 0.5 * static_cast<double>(begin + 1 + end);
+    const double score = normal_quantile((rank - 0.375) / (static_cast<double>(count) + 0.25));
+    for (Index i = begin; i < end; ++i) {
+      scores.data()[order[static_cast<std::size_t>(i)]] = score;
+    }
+    begin = end;
+  }
+  return scores;
+}
+
+double sample_variance(const VectorXd& values) {
+  return (values.array() - values.mean()).square().sum() / static_cast<double>(values.size() - 1);
+}
+
+// [V21] equations 1-4 on chains that are already split.
+double rhat_of(const MatrixXd& chains) {
+  const double n = static_cast<double>(chains.rows());
+  const VectorXd means = chains.colwise().mean();
+  double within = 0.0;
+  for (Index c = 0; c < chains.cols(); ++c) within += sample_variance(chains.col(c));
+  within /= static_cast<double>(chains.cols());
+  const double between = n * sample_variance(means);
+  return std::sqrt((n - 1.0) / n + between / (n * within));
+}
+
+// Autocovariances averaged over chains, one lag at a time: a well mixed chain needs only a few
+// lags.
+class MeanAutocovariance {
+ public:
+  explicit MeanAutocovariance(const MatrixXd& chains)
+      : centred_(chains.rowwise() - chains.colwise().mean()) {}
+  [[nodiscard]] double at(Index lag) const {
+    const Index n = centred_.rows();
+    double sum = 0.0;
+    for (Index c = 0; c < centred_.cols(); ++c) {
+      sum += centred_.col(c).head(n - lag).dot(centred_.col(c).tail(n - lag));
+    }
+    return sum / static_cast<double>(n * centred_.cols());
+  }
+
+ private:
+  MatrixXd centred_;
+};
+
+// Replaces pair sums that grow by the mean of the pair before: Geyer's initial monotone sequence,
+// [V21] section 3.2.
+void make_monotone(std::vector<double>& rho, Index last) {
+  for (Index t = 1; t <= last - 2; t += 2) {
+    const auto i = static_cast<std::size_t>(t);
+    const double before = rho[i - 1] + rho[i];
+    if (rho[i + 1] + rho[i + 2] > before) rho[i + 1] = rho[i + 2] = 0.5 * before;
+  }
+}
+
+// Effective sample size of chains that are already split, [V21] equations 10-13.
+double ess_of(const MatrixXd& chains) {
+  const Index n = chains.rows();
+  const double draws = static_cast<double>(n);
+  const MeanAutocovariance autocovariance(chains);
+  const double within = autocovariance.at(0) * draws / (draws - 1.0);
+  double var_plus = within * (draws - 1.0) / draws;
+  if (chains.cols() > 1) var_plus += sample_variance(chains.colwise().mean());
+  const auto correlation = [&](Index lag) {  // [V21] equation 10
+    return 1.0 - (within - autocovariance.at(lag)) / var_plus;
+  };
+  std::vector<double> rho{1.0, correlation(1)};
+  rho.reserve(static_cast<std::size_t>(n) + 2);
+  double even = rho[0];
+  double odd = rho[1];
+  Index t = 1;
+  for (; t < n - 3 && even + odd > 0.0; t += 2) {  // Geyer's initial positive sequence
+    even = correlation(t + 1);
+    odd = correlation(t + 2);
+    const bool positive = even + odd >= 0.0;
+    rho.push_back(positive ? even : 0.0);
+    rho.push_back(positive ? odd : 0.0);
+  }
+  const Index last = t - 2;
+  rho.resize(static_cast<std::size_t>(std::max<Index>(t, last + 2)) + 1, 0.0);
+  const auto tail = static_cast<std::size_t>(last + 1);
+  if (even > 0.0)
+    rho[tail] = even;  // the even lag still counts, which matters for antithetic chains
+  make_monotone(rho, last);
+  const double sum = std::accumulate(rho.begin(), rho.begin() + last + 1, 0.0);
+  const double total = draws * static_cast<double>(chains.cols());
+  const double tau = std::max(-1.0 + 2.0 * sum + rho[tail], 1.0 / std::log10(total));
+  return total / tau;
+}
+
+MatrixXd folded(const MatrixXd& values) {
+  return (values.array() - quantile(values, 0.5)).abs().matrix();
+}
+
+double quantile_of_sorted(const std::vector<double>& sorted, double probability) {
+  const double place = probability * static_cast<double>(sorted.size() - 1);
+  const auto low = static_cast<std::size_t>(std::floor(place));
+  const std::size_t high = std::min(low + 1, sorted.size() - 1);
+  return sorted[low] + (place - std::floor(place)) * (sorted[high] - sorted[low]);
+}
+
+std::vector<double> sorted_copy(const Draws& draws) {
+  std::vector<double> sorted;
+  sorted.reserve(static_cast<std::size_t>(draws.size()));
+  for (Index c = 0; c < draws.cols(); ++c) {
+    for (Index i = 0; i < draws.rows(); ++i) sorted.push_back(draws(i, c));
+  }
+  std::sort(sorted.begin(), sorted.end());
+  return sorted;
+}
+
+double ess_below(const Draws& draws, double threshold) {
+  const MatrixXd indicator = (draws.array() <= threshold).cast<double>();
+  return is_constant(indicator) ? kNan : ess_of(split_chains(indicator));
+}
+
+// The interval of order statistics, [V21] section 4.4.
+double mcse_quantile_of(const std::vector<double>& sorted, double ess, double probability) {
+  if (!(ess > 0.0)) return kNan;
+  const double a = ess * probability + 1.0;
+  const double b = ess * (1.0 - probability) + 1.0;
+  const double size = static_cast<double>(sorted.size());
+  constexpr double kMinusOneSigma = 0.1586553;
+  const double low = boost::math::ibeta_inv(a, b, kMinusOneSigma, DoublePolicy()) * size - 1.0;
+  const double high =
+      boost::math::ibeta_inv(a, b, 1.0 - kMinusOneSigma, DoublePolicy()) * size - 1.0;
+  const auto first = static_cast<std::size_t>(std::floor(std::max(low, 0.0)));
+  const auto last = static_cast<std::size_t>(std::ceil(std::min(high, size - 1.0)));
+  return 0.5 * (sorted[last] - sorted[first]);
+}
+
+}  // namespace
+
+double split_rhat(const Draws& draws) {
+  if (!is_usable(draws) || is_constant(draws)) return kNan;
+  return rhat_of(split_chains(draws));
+}
+
+double bulk_rhat(const Draws& draws) {
+  if (!is_usable(draws) || is_constant(draws)) return kNan;
+  return rhat_of(rank_normalize(split_chains(draws)));
+}
+
+double folded_rhat(const Draws& draws) {
+  if (!is_usable(draws) || is_constant(draws)) return kNan;
+  const MatrixXd distance = folded(split_chains(draws));
+  return is_constant(distance) ? kNan : rhat_of(rank_normalize(distance));
+}
+
+double rank_normalized_rhat(const Draws& draws) {
+  // fmax: a symmetric two-valued quantity has no folded spread, its bulk value still counts.
+  return std::fmax(bulk_rhat(draws), folded_rhat(draws));
+}
+
+double ess_mean(const Draws& draws) {
+  if (!is_usable(draws) || is_constant(draws)) return kNan;
+  return ess_of(split_chains(draws));
+}
+
+double ess_bulk(const Draws& draws) {
+  if (!is_usable(draws) || is_constant(draws)) return kNan;
+  return ess_of(rank_normalize(split_chains(draws)));
+}
+
+double ess_quantile(const Draws& draws, double probability) {
+  if (!is_usable(draws) || is_constant(draws)) return kNan;
+  return ess_below(draws, quantile(draws, probability));
+}
+
+double ess_tail(const Draws& draws) {
+  return std::fmin(ess_quantile(draws, 0.05), ess_quantile(draws, 0.95));
+}
+
+double ess_sd(const Draws& draws) {
+  if (!is_usable(draws) || is_constant(draws)) return kNan;
+  const MatrixXd squares = (draws.array() - draws.mean()).square().matrix();
+  return is_constant(squares) ? kNan : ess_of(split_chains(squares));
+}
+
+double quantile(const Draws& draws, double probability) {
+  if (draws.size() == 0 || draws.hasNaN() || !(probability >= 0.0 && probability <= 1.0)) {
+    return kNan;
+  }
+  return quantile_of_sorted(sorted_copy(draws), probability);
+}
+
+double mcse_mean(const Draws& draws) {
+  if (!is_usable(draws) || is_constant(draws)) return kNan;
+  const double variance =
+      (draws.array() - draws.mean()).square().sum() / static_cast<double>(draws.size() - 1);
+  return std::sqrt(variance / ess_mean(draws));
+}
+
+double mcse_sd(const Draws& draws) {
+  if (!is_usable(draws) || is_constant(draws)) return kNan;
+  const MatrixXd squares = (draws.array() - draws.mean()).square().matrix();
+  const double second = squares.mean();
+  const double fourth = squares.array().square().mean();
+  const double variance = (fourth - second * second) / ess_sd(draws);
+  return 0.5 * std::sqrt(variance / second);
+}
+
+double mcse_quantile(const Draws& draws, double probability) {
+  if (!is_usable(draws) || is_constant(draws)) return kNan;
+  return mcse_quantile_of(sorted_copy(draws), ess_quantile(draws, probability), probability);
+}
+
+double energy_bfmi(std::span<const double> energies) {
+  const Eigen::Map<const VectorXd> energy(energies.data(), static_cast<Index>(energies.size()));
+  if (!is_usable(energy) || is_constant(energy)) return kNan;
+  const Index n = energy.size();
+  return (energy.tail(n - 1) - energy.head(n - 1)).squaredNorm() /
+         (energy.array() - energy.mean()).square().sum();
+}
+
+QuantityDiagnostics::QuantityDiagnostics()
+    : mean(kNan),
+      sd(kNan),
+      quantile_05(kNan),
+      median(kNan),
+      quantile_95(kNan),
+      mcse_mean(kNan),
+      mcse_sd(kNan),
+      mcse_quantile_05(kNan),
+      mcse_median(kNan),
+      mcse_quantile_95(kNan),
+      rhat(kNan),
+      ess_bulk(kNan),
+      ess_tail(kNan),
+      constant(false),
+      not_finite(false) {}
+
+QuantityDiagnostics diagnose_quantity(const Draws& draws) {
+  QuantityDiagnostics result;
+  if (draws.size() == 0) return result;
+  result.not_finite = !draws.allFinite();
+  if (result.not_finite) return result;
+  const std::vector<double> sorted = sorted_copy(draws);
+  result.mean = draws.mean();
+  result.quantile_05 = quantile_of_sorted(sorted, 0.05);
+  result.median = quantile_of_sorted(sorted, 0.5);
+  result.quantile_95 = quantile_of_sorted(sorted, 0.95);
+  result.constant = is_constant(draws);
+  if (draws.size() > 1) {
+    result.sd = std::sqrt((draws.array() - result.mean).square().sum() /
+                          static_cast<double>(draws.size() - 1));
+  }
+  if (!is_usable(draws) || result.constant) return result;
+  const double ess_05 = ess_below(draws, result.quantile_05);
+  const double ess_95 = ess_below(draws, result.quantile_95);
+  result.mcse_mean = result.sd / std::sqrt(ess_of(split_chains(draws)));
+  result.mcse_sd = mcse_sd(draws);
+  result.mcse_quantile_05 = mcse_quantile_of(sorted, ess_05, 0.05);
+  result.mcse_median = mcse_quantile_of(sorted, ess_below(draws, result.median), 0.5);
+  result.mcse_quantile_95 = mcse_quantile_of(sorted, ess_95, 0.95);
+  const MatrixXd halves = split_chains(draws);
+  const MatrixXd scores = rank_normalize(halves);
+  result.rhat = std::fmax(rhat_of(scores), folded_rhat(draws));
+  result.ess_bulk = ess_of(scores);
+  result.ess_tail = std::fmin(ess_05, ess_95);
+  return result;
+}
+
+}  // namespace headway::sampling

@@ -1,0 +1,52 @@
+#include "metric.hpp"
+
+#include <Eigen/Cholesky>
+
+#include "headway/core/error.hpp"
+
+namespace headway::sampling {
+
+Metric::Metric(MetricKind kind, Index dimension) : kind_(kind) {
+  if (kind == MetricKind::kDiagonal) set_inverse(MatrixXd::Ones(dimension, 1));
+  if (kind == MetricKind::kDense) set_inverse(MatrixXd::Identity(dimension, dimension));
+}
+
+void Metric::set_inverse(const MatrixXd& inverse) {
+  inverse_ = inverse;
+  if (kind_ == MetricKind::kDiagonal) {
+    root_ = inverse.col(0).cwiseSqrt().cwiseInverse();
+  } else if (kind_ == MetricKind::kDense) {
+    const Eigen::LLT<MatrixXd> factor(inverse);
+    if (factor.info() != Eigen::Success) {
+      throw Error(ErrorKind::kInternal,
+                  "dense mass matrix: the regularised covariance is not positive definite");
+    }
+    lower_ = factor.matrixL();
+  }
+}
+
+void Metric::velocity(const VectorXd& momentum, VectorXd& velocity) const {
+  switch (kind_) {
+    case MetricKind::kUnit:
+      velocity = momentum;
+      break;
+    case MetricKind::kDiagonal:
+      velocity = inverse_.col(0).cwiseProduct(momentum);
+      break;
+    case MetricKind::kDense:
+      velocity.noalias() = inverse_ * momentum;
+      break;
+  }
+}
+
+void Metric::draw_momentum(Rng& rng, VectorXd& momentum) const {
+  rng.fill_normal({momentum.data(), static_cast<std::size_t>(momentum.size())});
+  if (kind_ == MetricKind::kDiagonal) {
+    momentum.array() *= root_.array();
+  } else if (kind_ == MetricKind::kDense) {
+    // M = (L L^T)^-1, so L^-T z ~ N(0, M).
+    lower_.triangularView<Eigen::Lower>().transpose().solveInPlace(momentum);
+  }
+}
+
+}  // namespace headway::sampling

@@ -1,0 +1,204 @@
+#include "headway/sampling/sample.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <mutex>
+
+#include "chain.hpp"
+#include "headway/core/parallel.hpp"
+#include "summarize.hpp"
+
+namespace headway::sampling {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds kProgressPeriod{100};
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// The one place where chains on several threads meet the observer, which is called from one thread
+// at a time.
+class Desk : public StopSignal {
+ public:
+  Desk(Observer* observer, std::int64_t done, std::int64_t total)
+      : observer_(observer), done_(done), total_(total) {}
+
+  bool stop_requested() override {
+    if (stop_.load(std::memory_order_relaxed)) return true;
+    if (observer_ == nullptr) return false;
+    const std::unique_lock<std::mutex> lock(guard_, std::try_to_lock);
+    if (lock.owns_lock() && observer_->interrupted()) stop_ = true;
+    return stop_.load(std::memory_order_relaxed);
+  }
+
+  void transition_done() {
+    const std::int64_t done = 1 + done_.fetch_add(1, std::memory_order_relaxed);
+    if (observer_ == nullptr) return;
+    const std::unique_lock<std::mutex> lock(guard_, std::try_to_lock);
+    if (!lock.owns_lock()) return;
+    const Clock::time_point now = Clock::now();
+    if (now - told_ < kProgressPeriod) return;
+    told_ = now;
+    tell(done);
+  }
+
+  // After the threads have ended.
+  void tell_all() { tell(done_.load()); }
+  [[nodiscard]] bool stopped() const { return stop_.load(); }
+
+ private:
+  void tell(std::int64_t done) {
+    if (observer_ == nullptr) return;
+    observer_->progress("sampling", static_cast<double>(done), static_cast<double>(total_));
+  }
+
+  Observer* observer_;
+  std::atomic<std::int64_t> done_;
+  std::int64_t total_;
+  std::atomic<bool> stop_{false};
+  std::mutex guard_;
+  Clock::time_point told_ = Clock::now();
+};
+
+// Runs one chain to its end, a stop or its share of a wave between two checkpoints.
+void run_chain(Chain& chain, Desk& desk, double seconds) {
+  const Clock::time_point begin = Clock::now();
+  if (!desk.stop_requested()) {
+    if (!chain.started()) chain.start();
+    while (!chain.finished() && !desk.stop_requested() && chain.step()) {
+      desk.transition_done();
+      if (seconds > 0.0 && seconds_since(begin) >= seconds) break;
+    }
+  }
+  if (chain.started()) chain.save();
+}
+
+Checkpoint first_state(const Target& target, const SamplerOptions& options,
+                       const Checkpoint* resume) {
+  if (resume != nullptr) {
+    require_matching(*resume, options, target.dimension(), target.fingerprint());
+    return *resume;
+  }
+  Checkpoint state;
+  state.settings = describe_settings(options, target.dimension(), target.fingerprint());
+  state.chains.resize(static_cast<std::size_t>(options.chains));
+  for (int c = 0; c < options.chains; ++c) state.chains[static_cast<std::size_t>(c)].chain = c;
+  return state;
+}
+
+// Runs all chains in waves; true when every chain has finished.
+bool run_chains(const Target& target, const SamplerOptions& options, const SamplingHooks& hooks,
+                Checkpoint& state) {
+  const ChainPlan plan(options);
+  std::int64_t done = 0;
+  for (const ChainState& chain : state.chains) done += chain.iteration;
+  Desk desk(hooks.observer, done, plan.total() * options.chains);
+  std::vector<std::unique_ptr<Chain>> chains;
+  chains.reserve(state.chains.size());
+  for (ChainState& chain : state.chains) {
+    chains.push_back(
+        std::make_unique<Chain>(target.clone(), options, chain, hooks.recorder, &desk));
+  }
+  const auto finished = [&chains] {
+    return std::all_of(chains.begin(), chains.end(), [](const auto& c) { return c->finished(); });
+  };
+  const int threads = resolve_threads(options.threads);
+  const double wave = hooks.checkpoints != nullptr ? options.checkpoint_seconds : 0.0;
+  if (hooks.resume != nullptr) {
+    parallel_for(options.chains, threads, [&](Index c) { chains[c]->replay(); });
+  }
+  while (!finished() && !desk.stopped()) {
+    parallel_for(options.chains, threads, [&](Index c) { run_chain(*chains[c], desk, wave); });
+    if (wave > 0.0 && !finished()) hooks.checkpoints->save(state);
+  }
+  desk.tell_all();
+  return finished();
+}
+
+// Draws of one coordinate from `first` on, `count` of them, chains as columns.
+MatrixXd coordinate_block(const Checkpoint& state, Index coordinate, Index first, Index count) {
+  MatrixXd block(count, static_cast<Index>(state.chains.size()));
+  for (Index c = 0; c < block.cols(); ++c) {
+    const Eigen::Map<const MatrixXd> draws =
+        state.chains[static_cast<std::size_t>(c)].draw_matrix();
+    for (Index i = 0; i < count; ++i) block(i, c) = draws(coordinate, first + i);
+  }
+  return block;
+}
+
+// The extrapolation of LangevinBias for all coordinates.
+LangevinBias estimate_bias(const Checkpoint& state, Index dimension, Index draws) {
+  LangevinBias bias;
+  bias.estimated = true;
+  bias.mean = bias.mean_error = bias.variance = bias.variance_error = VectorXd::Zero(dimension);
+  constexpr double kExtrapolation = 4.0 / 3.0;  // 1 / (1 - 2^-2)
+  for (Index i = 0; i < dimension; ++i) {
+    const QuantityDiagnostics full = diagnose_quantity(coordinate_block(state, i, 0, draws));
+    const QuantityDiagnostics half = diagnose_quantity(coordinate_block(state, i, draws, draws));
+    const auto variance = [](const QuantityDiagnostics& d) { return d.sd * d.sd; };
+    const auto error = [](const QuantityDiagnostics& d) { return 2.0 * d.sd * d.mcse_sd; };
+    bias.mean[i] = kExtrapolation * (full.mean - half.mean);
+    bias.mean_error[i] = kExtrapolation * std::hypot(full.mcse_mean, half.mcse_mean);
+    bias.variance[i] = kExtrapolation * (variance(full) - variance(half));
+    bias.variance_error[i] = kExtrapolation * std::hypot(error(full), error(half));
+  }
+  return bias;
+}
+
+std::vector<QuantityDiagnostics> diagnose_all(const SamplingResult& result, Index dimension,
+                                              int threads) {
+  std::vector<QuantityDiagnostics> all(static_cast<std::size_t>(dimension));
+  parallel_for(dimension, threads, [&](Index i) {
+    all[static_cast<std::size_t>(i)] = diagnose_quantity(result.coordinate_draws(i));
+  });
+  return all;
+}
+
+Index shortest_chain(const Checkpoint& state, Index limit) {
+  for (const ChainState& chain : state.chains) {
+    limit = std::min(limit, static_cast<Index>(chain.statistics.size()));
+  }
+  return limit;
+}
+
+}  // namespace
+
+MatrixXd SamplingResult::coordinate_draws(Index coordinate) const {
+  return coordinate_block(state, coordinate, 0, main_draws);
+}
+
+SamplingResult sample(const Target& target, const SamplerOptions& options,
+                      const SamplingHooks& hooks) {
+  const Clock::time_point begin = Clock::now();
+  const Index dimension = target.dimension();
+  options.validate(dimension);
+  SamplingResult result;
+  result.names = target.coordinate_names();
+  // A large target may have no names: draws that are kept get numbers.
+  if (result.names.empty() && options.keep_draws) result.names = target.Target::coordinate_names();
+  result.state = first_state(target, options, hooks.resume);
+  const bool complete = run_chains(target, options, hooks, result.state);
+  result.main_draws = shortest_chain(result.state, options.draws);
+  const int threads = resolve_threads(options.threads);
+  if (options.keep_draws && result.main_draws > 0) {
+    result.coordinates = diagnose_all(result, dimension, threads);
+  }
+  if (options.estimate_langevin_bias && complete) {
+    result.langevin_bias = estimate_bias(result.state, dimension, options.draws);
+  }
+  result.summary = summarize(result, options, complete);
+  result.summary.dimension = dimension;
+  result.summary.seconds = seconds_since(begin);
+  result.summary.threads = threads;
+  if (hooks.observer != nullptr) {
+    for (const std::string& warning : result.summary.warnings) hooks.observer->warning(warning);
+  }
+  return result;
+}
+
+}  // namespace headway::sampling

@@ -1,0 +1,202 @@
+#include "summarize.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace headway::sampling {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+// Thresholds of Vehtari et al. 2021 (R-hat, effective sample size) and Betancourt 2016 (E-BFMI).
+constexpr double kLargestRhat = 1.01;
+constexpr double kSmallestEssPerChain = 100.0;
+constexpr double kSmallestBfmi = 0.3;
+constexpr Index kFewestChains = 2;
+
+void count_chains(const Checkpoint& state, Index draws, SamplingSummary& s) {
+  for (const ChainState& chain : state.chains) {
+    const auto kept = std::min(static_cast<Index>(chain.statistics.size()), draws);
+    double acceptance = 0.0;
+    Index divergences = 0;
+    std::vector<double> energies;
+    energies.reserve(static_cast<std::size_t>(kept));
+    for (Index i = 0; i < kept; ++i) {
+      const TransitionStatistics& t = chain.statistics[static_cast<std::size_t>(i)];
+      acceptance += t.acceptance / static_cast<double>(kept);
+      divergences += t.divergent ? 1 : 0;
+      s.saturated += t.saturated ? 1 : 0;
+      energies.push_back(t.energy);
+    }
+    s.draws.push_back(kept);
+    s.step_size.push_back(chain.step_size);
+    s.mean_acceptance.push_back(kept > 0 ? acceptance : kNan);
+    s.divergences.push_back(divergences);
+    s.ebfmi.push_back(energy_bfmi(energies));
+    s.warmup_divergences += chain.warmup_divergences;
+    s.evaluations += chain.evaluations;
+  }
+}
+
+// Keeps the worst of one diagnostic; `sign` +1 when large is bad. NaN never wins.
+void keep_worst(double value, double sign, const std::string& name, double& worst,
+                std::string& worst_name) {
+  if (std::isnan(value)) return;
+  if (std::isnan(worst) || sign * value > sign * worst) {
+    worst = value;
+    worst_name = name;
+  }
+}
+
+void find_extremes(const SamplingResult& result, SamplingSummary& s) {
+  for (std::size_t i = 0; i < result.coordinates.size(); ++i) {
+    const QuantityDiagnostics& q = result.coordinates[i];
+    keep_worst(q.rhat, 1.0, result.names[i], s.rhat_max, s.rhat_max_name);
+    keep_worst(q.ess_bulk, -1.0, result.names[i], s.ess_bulk_min, s.ess_bulk_min_name);
+    keep_worst(q.ess_tail, -1.0, result.names[i], s.ess_tail_min, s.ess_tail_min_name);
+  }
+}
+
+Index total(const std::vector<Index>& values) {
+  Index sum = 0;
+  for (const Index v : values) sum += v;
+  return sum;
+}
+
+void warn_of_trajectories(const SamplerOptions& options, SamplingSummary& s) {
+  const Index divergent = total(s.divergences);
+  const Index draws = total(s.draws);
+  if (divergent > 0) {
+    s.warnings.push_back(fmt::format(
+        "{} of {} draws ended a divergent trajectory: the sampler cannot follow the density there "
+        "and "
+        "may miss a part of it. Raise target_accept (now {}) towards 0.99, or change variables so "
+        "that the scales vary less",
+        divergent, draws, resolved_target_accept(options)));
+  }
+  if (s.saturated > 0) {
+    const bool nuts = options.sampler == SamplerKind::kNuts;
+    s.warnings.push_back(
+        fmt::format("{} of {} draws stopped at {} = {}: the chain is valid but slow. Raise {}, "
+                    "warm up longer or "
+                    "use the dense metric",
+                    s.saturated, draws, nuts ? "max_tree_depth" : "max_leapfrog_steps",
+                    nuts ? options.max_tree_depth : options.max_leapfrog_steps,
+                    nuts ? "max_tree_depth" : "max_leapfrog_steps"));
+  }
+  for (std::size_t c = 0; c < s.ebfmi.size(); ++c) {
+    if (!(s.ebfmi[c] < kSmallestBfmi)) continue;
+    s.warnings.push_back(
+        fmt::format("E-BFMI of chain {} is {:.2f} (below {}): the energies are explored slowly, "
+                    "which heavy tails "
+                    "or a funnel cause. Change variables, or draw more",
+                    c + 1, s.ebfmi[c], kSmallestBfmi));
+  }
+}
+
+void warn_of_coordinates(const SamplingResult& result, SamplingSummary& s) {
+  for (std::size_t i = 0; i < result.coordinates.size(); ++i) {
+    if (!result.coordinates[i].not_finite) continue;
+    s.warnings.push_back(
+        fmt::format("{} has draws that are NaN or infinite: the target or its "
+                    "transition is faulty",
+                    result.names[i]));
+    break;
+  }
+  if (s.rhat_max > kLargestRhat) {
+    s.warnings.push_back(
+        fmt::format("R-hat of {} is {:.3f} (above {}): the chains have not mixed. Run longer "
+                    "(draws and warmup), and if it stays look for several modes",
+                    s.rhat_max_name, s.rhat_max, kLargestRhat));
+  }
+  const double wanted = kSmallestEssPerChain * s.chains;
+  const bool bulk = s.ess_bulk_min <= s.ess_tail_min || std::isnan(s.ess_tail_min);
+  const double least = std::fmin(s.ess_bulk_min, s.ess_tail_min);
+  if (least < wanted) {
+    s.warnings.push_back(
+        fmt::format("the {} effective sample size of {} is {:.0f} (below {:.0f}, 100 a chain): "
+                    "error bars and R-hat "
+                    "are unreliable. Increase draws by about {:.0f} times",
+                    bulk ? "bulk" : "tail", bulk ? s.ess_bulk_min_name : s.ess_tail_min_name, least,
+                    wanted, std::ceil(wanted / std::max(least, 1.0))));
+  }
+}
+
+void warn_of_run(const SamplingResult& result, const SamplerOptions& options, SamplingSummary& s) {
+  if (s.interrupted) {
+    s.warnings.push_back(fmt::format("interrupted after {} of {} draws: the result is partial",
+                                     total(s.draws), Index{options.draws} * options.chains));
+  }
+  if (s.biased) {
+    s.warnings.emplace_back(
+        result.langevin_bias.estimated
+            ? "unadjusted Langevin draws are biased: subtract the estimated bias, or use mala"
+            : "unadjusted Langevin draws are biased by an unknown amount, of order step_size^2: "
+              "set "
+              "estimate_langevin_bias, or use mala");
+  }
+  if (options.chains < kFewestChains) {
+    s.warnings.emplace_back(
+        "one chain cannot show whether another start would have led elsewhere: run 4");
+  }
+}
+
+std::string describe_message(const SamplingSummary& s, const SamplerOptions& options) {
+  if (s.complete) {
+    return fmt::format("{} chains of {} draws after {} warm-up transitions", s.chains,
+                       options.draws, options.warmup);
+  }
+  return s.interrupted ? "interrupted: the draws so far are valid" : "not all draws were made";
+}
+
+}  // namespace
+
+SamplingSummary::SamplingSummary() : rhat_max(kNan), ess_bulk_min(kNan), ess_tail_min(kNan) {}
+
+SamplingSummary summarize(const SamplingResult& result, const SamplerOptions& options,
+                          bool complete) {
+  SamplingSummary s;
+  s.sampler = sampler_name(options.sampler);
+  s.complete = complete;
+  s.interrupted = !complete;
+  s.biased = options.sampler == SamplerKind::kLangevin;
+  s.chains = options.chains;
+  count_chains(result.state, options.draws, s);
+  find_extremes(result, s);
+  s.message = describe_message(s, options);
+  warn_of_run(result, options, s);
+  warn_of_trajectories(options, s);
+  warn_of_coordinates(result, s);
+  return s;
+}
+
+std::string SamplingSummary::brief_report() const {
+  if (chains == 0) return message;
+  return fmt::format(
+      "{}: {}, R-hat <= {:.3f}, ESS >= {:.0f} (bulk) {:.0f} (tail), {} divergences, {}", sampler,
+      message, rhat_max, ess_bulk_min, ess_tail_min, total(divergences),
+      warnings.empty() ? "no warnings" : fmt::format("{} warnings", warnings.size()));
+}
+
+std::string SamplingSummary::full_report() const {
+  if (chains == 0) return message + "\n";
+  std::string text =
+      fmt::format("sampler      {}, dimension {}\nrun          {}\n", sampler, dimension, message);
+  text += fmt::format("cost         {} evaluations, {:.2f} s on {} threads\n", evaluations, seconds,
+                      threads);
+  text += fmt::format("R-hat        {:.4f} at worst ({})\n", rhat_max, rhat_max_name);
+  text += fmt::format("ESS          {:.0f} bulk ({}), {:.0f} tail ({}) at worst\n", ess_bulk_min,
+                      ess_bulk_min_name, ess_tail_min, ess_tail_min_name);
+  text += "chain   draws  step size  acceptance  divergent  E-BFMI\n";
+  for (std::size_t c = 0; c < draws.size(); ++c) {
+    text += fmt::format("{:5}  {:6}  {:9.3g}  {:10.3f}  {:9}  {:6.2f}\n", c + 1, draws[c],
+                        step_size[c], mean_acceptance[c], divergences[c], ebfmi[c]);
+  }
+  text += fmt::format("warm-up      {} divergent\n", warmup_divergences);
+  for (const std::string& warning : warnings) text += "warning      " + warning + "\n";
+  return text;
+}
+
+}  // namespace headway::sampling

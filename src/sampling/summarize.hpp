@@ -1,0 +1,12 @@
+#pragma once
+
+#include "headway/sampling/sample.hpp"
+
+namespace headway::sampling {
+
+/// Numbers and warnings of a run whose chains have ended; `complete` when every draw was made.
+/// Leaves seconds and threads.
+SamplingSummary summarize(const SamplingResult& result, const SamplerOptions& options,
+                          bool complete);
+
+}  // namespace headway::sampling
