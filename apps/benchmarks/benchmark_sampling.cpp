@@ -1,0 +1,250 @@
+// Speed of the posterior samplers on the hidden-Markov task of four paths (P = 100, p = 4, L = 2,
+// H = (2, 2)), one thread.
+//   benchmark_sampling PATH_FEATURES.h5 [temperature]
+// for example tests/data/golden/hmm4_paths.h5. Every time is a median over repeats.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headway/core/error.hpp"
+#include "headway/core/rng.hpp"
+#include "headway/io/dataset_file.hpp"
+#include "headway/model/architecture.hpp"
+#include "headway/numerics/dense.hpp"
+#include "headway/posterior/exact_chain.hpp"
+#include "headway/posterior/weight_posterior.hpp"
+#include "headway/sampling/diagnostics.hpp"
+#include "headway/sampling/sample.hpp"
+#include "headway/theory/path_kernels.hpp"
+
+namespace headway {
+namespace {
+
+struct Problem {
+  std::vector<int> heads;
+  Index outputs = 1;
+  double temperature = 0.01;
+  std::shared_ptr<const theory::PathKernels> kernels;
+  std::shared_ptr<const MatrixXd> no_test_features;
+};
+
+Problem read_problem(const std::string& file_path, double temperature) {
+  const tasks::Dataset data = io::read_dataset(file_path);
+  Problem problem;
+  problem.heads = data.heads;
+  problem.outputs = data.outputs();
+  problem.temperature = temperature;
+  const Index paths = model::uniform_architecture(data.heads, 1).paths();
+  problem.kernels = theory::make_path_kernels(
+      theory::PathKernels::scale_features(data.train.path_features, paths, 1.0), data.train.labels,
+      paths);
+  problem.no_test_features = std::make_shared<const MatrixXd>();
+  return problem;
+}
+
+posterior::WeightPosterior weight_posterior(const Problem& problem, Index width) {
+  return {model::uniform_architecture(problem.heads, width, 1.0, problem.outputs),
+          problem.temperature, problem.kernels, problem.no_test_features};
+}
+
+// Processor time of this process (everything here runs on one thread): other programs on the
+// machine hardly disturb it.
+double seconds(const std::function<void()>& work) {
+  const std::clock_t begin = std::clock();
+  work();
+  return std::max(1e-9, static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC);
+}
+
+// The median over `repeats` timings of `work`, each of enough calls to last a few milliseconds.
+double median_seconds(int repeats, const std::function<void()>& work) {
+  const double once = seconds(work);
+  const int calls = std::clamp(static_cast<int>(0.005 / once), 1, 1000);
+  std::vector<double> times;
+  for (int i = 0; i < repeats; ++i) {
+    times.push_back(seconds([&] {
+                      for (int call = 0; call < calls; ++call) work();
+                    }) /
+                    calls);
+  }
+  std::nth_element(times.begin(), times.begin() + repeats / 2, times.end());
+  return times[repeats / 2];
+}
+
+// A sweep, the gradient and the normals alone, by width.
+void measure_weight_space(const Problem& problem) {
+  fmt::print("Weight space: one block Gibbs sweep, one gradient\n");
+  fmt::print("{:>6} {:>10} {:>12} {:>12} {:>16} {:>12}\n", "N", "weights", "sweep/ms", "normals/ms",
+             "normals' share", "gradient/ms");
+  for (const Index width : {10, 100, 1000}) {
+    posterior::WeightPosterior target = weight_posterior(problem, width);
+    Rng rng(1, StreamPurpose::kChain);
+    VectorXd position(target.dimension());
+    VectorXd gradient(target.dimension());
+    target.draw_start(rng, position);
+    const int repeats = 21;
+    const double sweep = median_seconds(repeats, [&] { target.sweep(rng, position); });
+    const double normals = median_seconds(repeats, [&] { target.draw_start(rng, gradient); });
+    const double slope = median_seconds(repeats, [&] { target.log_density(position, gradient); });
+    fmt::print("{:>6} {:>10} {:>12.3f} {:>12.3f} {:>15.0f}% {:>12.3f}\n", width, target.dimension(),
+               1e3 * sweep, 1e3 * normals, 100.0 * normals / sweep, 1e3 * slope);
+  }
+}
+
+// E[diag U_1] and effective draws a second of block Gibbs.
+void measure_gibbs_efficiency(const Problem& problem, Index width, int warmup, int draws) {
+  posterior::WeightPosterior target = weight_posterior(problem, width);
+  Rng rng(1, StreamPurpose::kChain);
+  VectorXd position(target.dimension());
+  target.draw_start(rng, position);
+  for (int i = 0; i < warmup; ++i) target.sweep(rng, position);
+  MatrixXd diagonal;
+  const double time = seconds([&] {
+    for (int i = 0; i < draws; ++i) {
+      target.sweep(rng, position);
+      const MatrixXd u = target.observe(position, false).order_parameters.layers.front();
+      if (i == 0) diagonal.resize(draws, u.rows());
+      diagonal.row(i) = u.diagonal();
+    }
+  });
+  fmt::print("\nBlock Gibbs at N = {}: {} draws in {:.1f} s\n", width, draws, time);
+  fmt::print("{:>10} {:>10} {:>10} {:>10} {:>12}\n", "U_1[i,i]", "mean", "error", "ESS", "ESS/s");
+  for (Index i = 0; i < diagonal.cols(); ++i) {
+    const double ess = sampling::ess_mean(diagonal.col(i));
+    fmt::print("{:>10} {:>10.4f} {:>10.4f} {:>10.0f} {:>12.2f}\n", i + 1, diagonal.col(i).mean(),
+               sampling::mcse_mean(diagonal.col(i)), ess, ess / time);
+  }
+}
+
+// Draws of U_1 and the processor time each chain took after warm-up.
+class FirstLayerRecorder final : public sampling::DrawRecorder {
+ public:
+  FirstLayerRecorder(int chains, int draws, Index order)
+      : draws_(static_cast<std::size_t>(order * (order + 1) / 2), MatrixXd(draws, chains)),
+        begin_(static_cast<std::size_t>(chains), 0) {}
+
+  void record(const sampling::Draw& draw, sampling::Target& target) override {
+    auto& network = dynamic_cast<posterior::PosteriorTarget&>(target);
+    const MatrixXd u = network.observe(draw.position, false).order_parameters.layers.front();
+    const std::clock_t now = std::clock();
+    std::clock_t& begin = begin_[static_cast<std::size_t>(draw.chain)];
+    if (draw.index == 0) begin = now;
+    if (draw.index == draws_.front().rows() - 1) ticks_ += now - begin;
+    std::size_t k = 0;
+    for (Index i = 0; i < u.rows(); ++i) {
+      for (Index j = 0; j <= i; ++j) draws_[k++](draw.index, draw.chain) = u(i, j);
+    }
+  }
+  [[nodiscard]] double seconds() const { return static_cast<double>(ticks_) / CLOCKS_PER_SEC; }
+  /// Smallest bulk effective sample size and largest R-hat over the entries of U_1.
+  [[nodiscard]] std::pair<double, double> worst() const {
+    double ess = 1e300;
+    double rhat = 0.0;
+    for (const MatrixXd& entry : draws_) {
+      const sampling::QuantityDiagnostics q = sampling::diagnose_quantity(entry);
+      ess = std::min(ess, q.ess_bulk);
+      rhat = std::max(rhat, q.rhat);
+    }
+    return {ess, rhat};
+  }
+  [[nodiscard]] double first_mean() const { return draws_.front().mean(); }
+
+ private:
+  std::vector<MatrixXd> draws_;
+  std::vector<std::clock_t> begin_;
+  std::clock_t ticks_ = 0;
+};
+
+struct SamplerRow {
+  const char* name;
+  sampling::SamplerKind kind;
+  bool exact;
+  Index width;
+  int warmup, draws;
+};
+
+// All samplers of one posterior side by side: effective draws of the slowest entry of U_1 a second.
+void compare_samplers(const Problem& problem) {
+  using sampling::SamplerKind;
+  const std::vector<SamplerRow> rows = {
+      {"exact chain, NUTS", SamplerKind::kNuts, true, 10, 500, 1000},
+      {"exact chain, NUTS", SamplerKind::kNuts, true, 100, 500, 1000},
+      {"exact chain, NUTS", SamplerKind::kNuts, true, 1000, 500, 1000},
+      {"weights, Gibbs", SamplerKind::kSweep, false, 10, 500, 4000},
+      {"weights, NUTS", SamplerKind::kNuts, false, 10, 200, 200},
+      {"weights, HMC", SamplerKind::kStaticHmc, false, 10, 200, 200},
+      {"weights, MALA", SamplerKind::kMala, false, 10, 2000, 4000},
+      {"weights, Langevin (biased)", SamplerKind::kLangevin, false, 10, 2000, 4000}};
+  fmt::print("\nSamplers side by side, 4 chains, seconds after warm-up on one thread\n");
+  fmt::print("{:<28} {:>6} {:>8} {:>9} {:>9} {:>9} {:>10} {:>8} {:>10}\n", "sampler", "N",
+             "unknowns", "draws", "E[U_11]", "ESS min", "seconds", "R-hat", "ESS/s");
+  for (const SamplerRow& row : rows) {
+    const model::Architecture architecture =
+        model::uniform_architecture(problem.heads, row.width, 1.0, problem.outputs);
+    std::unique_ptr<sampling::Target> target;
+    if (row.exact) {
+      target = std::make_unique<posterior::ExactChain>(architecture, problem.temperature,
+                                                       problem.kernels, problem.no_test_features);
+    } else {
+      target = std::make_unique<posterior::WeightPosterior>(
+          architecture, problem.temperature, problem.kernels, problem.no_test_features);
+    }
+    sampling::SamplerOptions options;
+    options.sampler = row.kind;
+    options.warmup = row.warmup;
+    options.draws = row.draws;
+    options.threads = 1;
+    options.keep_draws = false;
+    if (row.exact) {
+      options.metric = sampling::MetricKind::kDense;
+      options.target_accept = 0.65;
+    }
+    FirstLayerRecorder recorder(options.chains, row.draws, problem.kernels->order());
+    sampling::SamplingHooks hooks;
+    hooks.recorder = &recorder;
+    static_cast<void>(sampling::sample(*target, options, hooks));
+    const auto [ess, rhat] = recorder.worst();
+    fmt::print("{:<28} {:>6} {:>8} {:>9} {:>9.3f} {:>9.0f} {:>10.2f} {:>8.3f} {:>10.2f}\n",
+               row.name, row.width, target->dimension(), options.chains * row.draws,
+               recorder.first_mean(), ess, recorder.seconds(), rhat, ess / recorder.seconds());
+    std::fflush(stdout);
+  }
+}
+
+int run(std::span<char* const> arguments) {
+  if (arguments.size() < 2) {
+    fmt::print(stderr, "usage: {} PATH_FEATURES.h5 [temperature]\n", arguments[0]);
+    return static_cast<int>(ErrorKind::kUsage);
+  }
+  numerics::use_single_threaded_blas();
+  const Problem problem =
+      read_problem(arguments[1], arguments.size() > 2 ? std::atof(arguments[2]) : 0.01);
+  fmt::print("{}; P = {}, p = {}, T = {}\n\n", numerics::blas_description(),
+             problem.kernels->examples(), problem.kernels->paths(), problem.temperature);
+  measure_weight_space(problem);
+  measure_gibbs_efficiency(problem, 10, 1000, 20000);
+  measure_gibbs_efficiency(problem, 100, 100, 1000);
+  compare_samplers(problem);
+  return 0;
+}
+
+}  // namespace
+}  // namespace headway
+
+int main(int argc, char** argv) {
+  try {
+    return headway::run({argv, static_cast<std::size_t>(argc)});
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return EXIT_FAILURE;
+  }
+}

@@ -1,0 +1,116 @@
+#include "result_tables.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "headway/studies/lookup.hpp"
+#include "result_text.hpp"
+#include "table.hpp"
+
+namespace headway::cli {
+
+namespace {
+
+using studies::SolvePoint;
+using studies::SolveResult;
+
+std::vector<double> in_vector(const VectorXd& values) {
+  return {values.data(), values.data() + values.size()};
+}
+
+std::string corrected_table(const SolveResult& result) {
+  Table table({"widths", "T", "accuracy", "U_a", "U_1 diagonal +- posterior deviation<"});
+  for (const SolvePoint& point : result.points) {
+    if (!point.corrected.defined) continue;
+    table.add({widths_text(point.widths), cell(point.temperature, "{:g}"),
+               cell(point.corrected.predictor.accuracy, "{:.4f}"),
+               readout_text(point.corrected.readout_order_parameter),
+               deviations_text(point.corrected.order_parameters.front(),
+                               point.corrected.order_parameter_deviations.front())});
+  }
+  return table.empty() ? "" : "\n1/N-corrected means\n" + table.text();
+}
+
+std::string point_title(const std::vector<Index>& widths, double temperature) {
+  return fmt::format("widths {}, T {:g}", widths_text(widths), temperature);
+}
+
+std::string heads_table(const studies::PrunePoint& point) {
+  Table table({"layer", "head", "name<", "score", "weighted", "accuracy without", "drop",
+               "squared error without"});
+  for (const studies::HeadReport& head : point.heads) {
+    table.add({std::to_string(head.layer), std::to_string(head.head), head.name,
+               cell(head.score, "{:.4f}"), cell(head.score_weighted, "{:.4f}"),
+               cell(head.accuracy_without, "{:.4f}"),
+               cell(point.accuracy - head.accuracy_without, "{:+.4f}"),
+               cell(head.mean_squared_error_without, "{:.4f}")});
+  }
+  return table.text();
+}
+
+std::string curves_text(const studies::PrunePoint& point) {
+  std::string out;
+  const auto line = [&out](const char* name, const std::vector<double>& values) {
+    if (!values.empty()) out += fmt::format("  {:<12}{}\n", name, decimals_text(values));
+  };
+  line("by score", point.by_score.accuracy);
+  line("greedy", point.greedy.accuracy);
+  line("random mean", point.random_mean);
+  line("random sd", point.random_sd);
+  return out.empty() ? "" : "accuracy after removing 0, 1, 2, ... heads\n" + out;
+}
+
+}  // namespace
+
+std::string solve_table(const studies::Study& study, const SolveResult& result) {
+  Table table({"widths", "T", "accuracy", "GP", "S/max N", "U_a", "U_1 diagonal<", "iterations",
+               "gradient", "min Hessian", "seconds", ""});
+  bool marked = false;
+  for (const SolvePoint& point : result.points) {
+    marked = marked || !point.converged;
+    table.add({widths_text(point.widths), cell(point.temperature, "{:g}"),
+               cell(point.predictor.accuracy, "{:.4f}"),
+               cell(studies::gaussian_process_accuracy(result, point.temperature), "{:.4f}"),
+               cell(point.action, "{:.6f}"), readout_text(point.readout_order_parameter),
+               first_layer_text(point.order_parameters), std::to_string(point.iterations),
+               cell(point.gradient_norm, "{:.1e}"),
+               cell(point.smallest_hessian_eigenvalue, "{:.3g}"), cell(point.seconds, "{:.2g}"),
+               point.converged ? "" : "*"});
+  }
+  std::string out = study_header(study, result) + table.text();
+  if (marked) out += "* not converged\n";
+  return out + corrected_table(result);
+}
+
+std::string align_table(const studies::Study& study, const studies::AlignResult& result) {
+  constexpr Index kMost = 8;
+  std::string out = study_header(study, result.solve);
+  out += "overlap |v_k . y| / |y| of eigenvector k (falling eigenvalue) with the labels\n";
+  Table table({"widths", "T", "kernel<", "k = 1 ... 8<", "sum of squares"});
+  for (const studies::AlignPoint& point : result.points) {
+    const auto row = [&](const char* kernel, const VectorXd& overlaps, const VectorXd& cumulative) {
+      const Index shown = std::min(kMost, overlaps.size());
+      const VectorXd head = overlaps.head(shown);
+      table.add(
+          {widths_text(point.widths), cell(point.temperature, "{:g}"), kernel,
+           decimals_text(in_vector(head)),
+           shown > 0 && shown <= cumulative.size() ? cell(cumulative[shown - 1], "{:.4f}") : "-"});
+    };
+    row("renormalised", point.overlaps, point.cumulative);
+    row("GP", point.gaussian_process_overlaps, point.gaussian_process_cumulative);
+  }
+  return out + table.text();
+}
+
+std::string prune_table(const studies::Study& study, const studies::PruneResult& result) {
+  std::string out = study_header(study, result.solve);
+  for (const studies::PrunePoint& point : result.points) {
+    out += fmt::format("{}, accuracy {}\n", point_title(point.widths, point.temperature),
+                       cell(point.accuracy, "{:.4f}"));
+    out += heads_table(point) + curves_text(point) + "\n";
+  }
+  return out;
+}
+
+}  // namespace headway::cli

@@ -1,0 +1,82 @@
+#include <cmath>
+
+#include "headway/studies/lookup.hpp"
+#include "result_tables.hpp"
+#include "result_text.hpp"
+#include "table.hpp"
+
+namespace headway::cli {
+
+namespace {
+
+using studies::SamplePoint;
+using studies::SolvePoint;
+
+std::string with_error(double value, double error, const char* format, const char* error_format) {
+  const std::string text = cell(value, format);
+  return std::isfinite(error) ? text + "+-" + cell(error, error_format) : text;
+}
+
+std::string sampled_readout_text(const studies::SampledMatrix& readout) {
+  return readout.mean.size() == 1
+             ? with_error(readout.mean(0, 0), readout.mcse(0, 0), "{:.4f}", "{:.2g}")
+             : deviations_text(readout.mean, readout.mcse);
+}
+
+/// One row a point: is the run good, and what does it say?
+std::string runs_table(const studies::SampleResult& result, bool& marked) {
+  Table table({"widths", "T", "sampler<", "accuracy", "theory", "1/N", "GP", "R-hat", "ESS bulk",
+               "tail", "ESS/s", "divergent", "log evidence", "seconds", ""});
+  for (const SamplePoint& point : result.points) {
+    const SolvePoint* theory = studies::theory_at(result.solve, point.widths, point.temperature);
+    const std::string fault = studies::sampling_fault(point);
+    marked = marked || !fault.empty();
+    const bool corrected = theory != nullptr && theory->corrected.defined;
+    table.add({widths_text(point.widths), cell(point.temperature, "{:g}"),
+               point.sampler + (point.biased ? " (biased)" : ""),
+               cell(point.predictor.accuracy, "{:.4f}"),
+               theory != nullptr ? cell(theory->predictor.accuracy, "{:.4f}") : "-",
+               corrected ? cell(theory->corrected.predictor.accuracy, "{:.4f}") : "-",
+               cell(studies::gaussian_process_accuracy(result.solve, point.temperature), "{:.4f}"),
+               cell(point.rhat_max, "{:.4f}"), cell(point.ess_bulk_min, "{:.0f}"),
+               cell(point.ess_tail_min, "{:.0f}"),
+               cell(studies::effective_draws_per_second(point), "{:.3g}"),
+               std::to_string(point.divergences),
+               with_error(point.log_evidence, point.log_evidence_error, "{:.3f}", "{:.2g}"),
+               cell(point.seconds, "{:.2g}"), fault.empty() ? "" : "*"});
+  }
+  return table.text();
+}
+
+/// Three rows a point: the samples, the saddle point, the 1/N-corrected means.
+std::string order_parameters_table(const studies::SampleResult& result) {
+  Table table({"widths", "T", "<", "U_a", "U_1 diagonal<"});
+  for (const SamplePoint& point : result.points) {
+    if (point.order_parameters.empty()) continue;
+    table.add({widths_text(point.widths), cell(point.temperature, "{:g}"), "samples",
+               sampled_readout_text(point.readout_order_parameter),
+               deviations_text(point.order_parameters.front().mean,
+                               point.order_parameters.front().mcse)});
+    const SolvePoint* theory = studies::theory_at(result.solve, point.widths, point.temperature);
+    if (theory == nullptr) continue;
+    table.add({"", "", theory->converged ? "saddle point" : "saddle point, not converged",
+               readout_text(theory->readout_order_parameter),
+               first_layer_text(theory->order_parameters)});
+    if (!theory->corrected.defined) continue;
+    table.add({"", "", "1/N-corrected", readout_text(theory->corrected.readout_order_parameter),
+               first_layer_text(theory->corrected.order_parameters)});
+  }
+  return table.text();
+}
+
+}  // namespace
+
+std::string sample_table(const studies::Study& study, const studies::SampleResult& result) {
+  bool marked = false;
+  std::string out = study_header(study, result.solve) + runs_table(result, marked);
+  if (marked) out += "* not usable\n";
+  out += "\nposterior means +- Monte Carlo standard errors, beside the theory\n";
+  return out + order_parameters_table(result);
+}
+
+}  // namespace headway::cli

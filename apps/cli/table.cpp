@@ -1,0 +1,85 @@
+#include "table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace headway::cli {
+
+Table::Table(std::vector<std::string> header) {
+  for (std::size_t j = 0; j < header.size(); ++j) {
+    if (!header[j].ends_with('<')) continue;
+    header[j].pop_back();
+    left_.push_back(j);
+  }
+  rows_.push_back(std::move(header));
+}
+
+std::string Table::text() const {
+  std::vector<std::size_t> sizes;
+  for (const std::vector<std::string>& row : rows_) {
+    sizes.resize(std::max(sizes.size(), row.size()), 0);
+    for (std::size_t j = 0; j < row.size(); ++j) sizes[j] = std::max(sizes[j], row[j].size());
+  }
+  std::string out;
+  for (const std::vector<std::string>& row : rows_) {
+    std::string line;
+    for (std::size_t j = 0; j < row.size(); ++j) {
+      const std::string padding(sizes[j] - row[j].size(), ' ');
+      if (j > 0) line += "  ";
+      const bool left = std::find(left_.begin(), left_.end(), j) != left_.end();
+      line += left ? row[j] + padding : padding + row[j];
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + '\n';
+  }
+  return out;
+}
+
+std::string cell(double value, const char* format) {
+  return std::isfinite(value) ? fmt::format(fmt::runtime(format), value) : "-";
+}
+
+std::string numbers_text(const std::vector<int>& values) {
+  std::string out;
+  for (const int value : values) {
+    if (!out.empty()) out += ", ";
+    out += std::to_string(value);
+  }
+  return out;
+}
+
+std::string widths_text(const std::vector<Index>& widths) {
+  const bool same =
+      std::all_of(widths.begin(), widths.end(), [&](Index w) { return w == widths.front(); });
+  if (same && !widths.empty()) return std::to_string(widths.front());
+  std::string out;
+  for (const Index width : widths) {
+    if (!out.empty()) out += ',';
+    out += std::to_string(width);
+  }
+  return out;
+}
+
+std::string diagonal_text(const MatrixXd& matrix, Index most) {
+  const Index size = std::min(matrix.rows(), matrix.cols());
+  std::string out;
+  for (Index i = 0; i < std::min(size, most); ++i) {
+    if (i > 0) out += ' ';
+    out += cell(matrix(i, i), "{:.4g}");
+  }
+  return size > most ? out + " ..." : out;
+}
+
+std::string decimals_text(const std::vector<double>& values, std::size_t most) {
+  std::string out;
+  for (std::size_t i = 0; i < std::min(values.size(), most); ++i) {
+    if (i > 0) out += ' ';
+    out += cell(values[i], "{:.3f}");
+  }
+  return values.size() > most ? out + " ..." : out;
+}
+
+}  // namespace headway::cli

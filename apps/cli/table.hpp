@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headway/core/types.hpp"
+
+namespace headway::cli {
+
+/// Plain-text table: columns two spaces apart, right-aligned to their widest entry, but those whose
+/// header ends in '<' (which is not printed) left-aligned.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> header);
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  [[nodiscard]] bool empty() const { return rows_.size() < 2; }
+  [[nodiscard]] std::string text() const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+  std::vector<std::size_t> left_;  ///< the left-aligned columns
+};
+
+/// `value` through a fmt format such as "{:.4f}"; "-" when undefined.
+std::string cell(double value, const char* format);
+
+/// "2, 2"
+std::string numbers_text(const std::vector<int>& values);
+
+/// "100", or "100,100,50" where the widths differ.
+std::string widths_text(const std::vector<Index>& widths);
+
+/// The diagonal with four significant digits, cut after `most` entries.
+std::string diagonal_text(const MatrixXd& matrix, Index most = 6);
+
+/// The entries with three decimals, cut after `most`.
+std::string decimals_text(const std::vector<double>& values, std::size_t most = 12);
+
+}  // namespace headway::cli

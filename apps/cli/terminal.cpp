@@ -1,0 +1,133 @@
+#include "terminal.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "headway/core/error.hpp"
+
+namespace headway::cli {
+
+namespace {
+
+std::atomic<bool> stop_flag{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets it");
+
+extern "C" void handle_stop(int /*signal*/) {
+  stop_flag.store(true);
+  constexpr std::string_view kText =
+      "\nheadway: stopping at the next safe point; once more to stop at once\n";
+  // The result is of no use here: there is nothing else to do in a handler.
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kText.data(), kText.size());
+}
+
+/// False with errno set when not all of `text` went out.
+bool write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = write(descriptor, text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+/// A progress line without its newline stands on the terminal. There is one terminal, hence one
+/// flag.
+bool progress_line_open = false;
+
+void clear_progress_line() {
+  if (progress_line_open) write_all(STDERR_FILENO, "\r\x1b[K");
+  progress_line_open = false;
+}
+
+std::string duration(double seconds) {
+  if (seconds < 99.5) return fmt::format("{:.0f} s", seconds);
+  if (seconds < 99.5 * 60) return fmt::format("{:.0f} min", seconds / 60);
+  return fmt::format("{:.1f} h", seconds / 3600);
+}
+
+}  // namespace
+
+void guard_standard_streams() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(descriptor, F_GETFD) != -1 || errno != EBADF) continue;
+    // The lowest free number is the closed one. Read-only, so that writing still fails.
+    [[maybe_unused]] const int opened = open("/dev/null", O_RDONLY);
+  }
+}
+
+void install_signal_handlers() {
+  struct sigaction action = {};
+  action.sa_handler = &handle_stop;
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  struct sigaction ignore = {};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &ignore, nullptr);
+}
+
+bool stop_requested() { return stop_flag.load(); }
+
+void write_output(std::string_view text) {
+  clear_progress_line();
+  if (write_all(STDOUT_FILENO, text)) return;
+  throw Error(ErrorKind::kCannotWrite,
+              fmt::format("standard output: cannot be written: {}", std::strerror(errno)));
+}
+
+void write_message(std::string_view text) {
+  clear_progress_line();
+  [[maybe_unused]] const bool written = write_all(STDERR_FILENO, fmt::format("{}\n", text));
+}
+
+TerminalObserver::TerminalObserver(bool quiet, bool verbose)
+    : quiet_(quiet), verbose_(verbose), terminal_(isatty(STDERR_FILENO) != 0) {}
+
+TerminalObserver::~TerminalObserver() { clear_progress_line(); }
+
+void TerminalObserver::progress(std::string_view stage, double done, double total) {
+  if (quiet_) return;
+  const Clock::time_point now = Clock::now();
+  if (stage != stage_) {
+    stage_ = stage;
+    stage_start_ = now;
+    stage_begun_at_ = done;  // a resumed run does not begin at zero
+    last_shown_ = now;       // nothing to say about a stage that has just begun
+    return;
+  }
+  const std::chrono::duration<double> since_shown = now - last_shown_;
+  if (since_shown.count() < (terminal_ ? 0.1 : 3.0)) return;
+  last_shown_ = now;
+  const double elapsed = std::chrono::duration<double>(now - stage_start_).count();
+  const double rate = (done - stage_begun_at_) / std::max(elapsed, 1e-9);
+  std::string line = fmt::format("{}: {:.6g} of {:.6g}", stage, done, total);
+  if (rate > 0 && total >= done) {
+    line += fmt::format(", {:.3g}/s, {} left", rate, duration((total - done) / rate));
+  }
+  if (terminal_) {
+    write_all(STDERR_FILENO, "\r\x1b[K" + line);
+    progress_line_open = true;
+  } else {
+    write_message(line);
+  }
+}
+
+void TerminalObserver::warning(std::string_view text) {
+  write_message(fmt::format("headway: warning: {}", text));
+}
+
+void TerminalObserver::note(std::string_view text) {
+  if (!verbose_) return;
+  write_message(fmt::format("headway: {}", text));
+}
+
+}  // namespace headway::cli

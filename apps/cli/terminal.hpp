@@ -1,0 +1,49 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "headway/core/observer.hpp"
+
+namespace headway::cli {
+
+/// Opens /dev/null in place of a standard stream that the caller closed, so that no file opened
+/// later takes its number. Standard output stays unwritable then.
+void guard_standard_streams();
+
+/// From here on SIGINT and SIGTERM ask for a stop at the next safe point; a second one kills. A
+/// closed pipe is a write error, not a signal.
+void install_signal_handlers();
+bool stop_requested();
+
+/// Writes all of `text` to standard output and flushes it. Error{kCannotWrite} when that fails.
+void write_output(std::string_view text);
+
+/// One line on standard error. Failures there are ignored: there is no place left to report them.
+void write_message(std::string_view text);
+
+/// The program's observer: progress with rate and remaining time, warnings, notes; on standard
+/// error. On a terminal, one line that is rewritten; else plain lines, one per few seconds at most.
+class TerminalObserver final : public Observer {
+ public:
+  TerminalObserver(bool quiet, bool verbose);
+  ~TerminalObserver() override;  ///< leaves no half line behind
+
+  void progress(std::string_view stage, double done, double total) override;
+  void warning(std::string_view text) override;
+  void note(std::string_view text) override;
+  [[nodiscard]] bool interrupted() const override { return stop_requested(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  bool quiet_;
+  bool verbose_;
+  bool terminal_;
+  std::string stage_;
+  double stage_begun_at_ = 0.0;
+  Clock::time_point stage_start_;
+  Clock::time_point last_shown_;
+};
+
+}  // namespace headway::cli

@@ -1,0 +1,29 @@
+"""Headway in Python: read results, draw them, and make data-set files from numpy arrays.
+
+    import headway
+    result = headway.read_result("results/hmm-four-paths.h5")
+    result.points[0].order_parameters[0]        # U_1 at the first sweep point
+
+    headway.to_arviz("results/draws.h5")        # draws of `headway sample` as ArviZ InferenceData
+
+    headway.write_dataset("mine.h5", train_inputs=x, train_labels=y, attention_weights=[w1, w2])
+
+    python -m headway plot results/hmm-four-paths.h5      # the figures
+    python -m headway table results/hmm-four-paths.h5     # the numbers
+
+The names and symbols are those of the program: U_l order parameters, N_l widths, T temperature.
+"""
+
+from headway.arviz_export import posterior_draws, to_arviz
+from headway.datasets import check_dataset, write_dataset
+from headway.errors import (BadDataError, CannotWriteError, HeadwayError, UnreadableFileError,
+                            UsageError)
+from headway.result_reader import read_result
+from headway.results import Result
+from headway.version import __version__
+
+__all__ = [
+    "BadDataError", "CannotWriteError", "HeadwayError", "Result", "UnreadableFileError",
+    "UsageError", "__version__", "check_dataset", "posterior_draws", "read_result",
+    "to_arviz", "write_dataset",
+]

@@ -1,0 +1,145 @@
+"""`python -m headway plot|table|check`. Exit codes are those of the program `headway`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from headway.errors import CannotWriteError, HeadwayError, UsageError
+from headway.version import __version__
+
+EXIT_OK, EXIT_BAD_DATA, EXIT_BUG, EXIT_INTERRUPTED = 0, 65, 70, 130
+
+
+class _Parser(argparse.ArgumentParser):
+    """Exits with 64 on a usage error."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message} ({self.prog} --help shows the usage)")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command; returns the exit code. Errors go to stderr, one line a fault."""
+    try:
+        options = _parser().parse_args(arguments)
+        return options.command(options)
+    except HeadwayError as error:
+        for line in str(error).splitlines():
+            print(f"headway: error: {line}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+
+
+def run() -> NoReturn:
+    """Entry point of the process; a closed pipe on stdout is no error."""
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = EXIT_OK
+    sys.exit(code)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="python -m headway", description="Figures and tables of Headway's results.")
+    parser.add_argument("--version", action="version", version=f"headway {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_plot(commands)
+    table = commands.add_parser("table", help="the numbers of a result")
+    table.add_argument("result", metavar="RESULT.h5")
+    table.add_argument("--format", default="text", metavar="text|markdown|csv")
+    table.set_defaults(command=_table)
+    check = commands.add_parser("check", help="all faults of a data-set file")
+    check.add_argument("dataset", metavar="DATA.h5")
+    check.set_defaults(command=_check)
+    return parser
+
+
+def _add_plot(commands) -> None:
+    plot = commands.add_parser(
+        "plot", help="the figures of a result",
+        description="Draws every figure that the first result has the data for; further results are "
+        "overlaid where a figure can. Figures of the same name are replaced.")
+    plot.add_argument("results", nargs="+", metavar="RESULT.h5")
+    plot.add_argument("-o", "--output", metavar="DIR",
+                      help="folder for the figures (default: RESULT-figures beside the result)")
+    plot.add_argument("--format", default="png", metavar="png|pdf|svg")
+    plot.add_argument("--only", metavar="NAME,...", help="only these figures")
+    plot.add_argument("--widths", metavar="N,...", help="widths of the multi-panel figures")
+    plot.add_argument("--temperature", type=float, metavar="T",
+                      help="the one shown (default: the study's first; accuracy shows all)")
+    plot.add_argument("--path-names", metavar="NAME,...",
+                      help="a name for each path, for example good,adversarial,denoising,adversarial")
+    plot.add_argument("--labels", metavar="NAME,...", help="a name for each result")
+    plot.add_argument("--limits-only", action="store_true",
+                      help="of further results draw only their Gaussian-process limit")
+    plot.add_argument("--components", type=int, default=30, metavar="K",
+                      help="principal components in kernel_alignment (default 30)")
+    plot.set_defaults(command=_plot)
+
+
+def _plot(options: argparse.Namespace) -> int:
+    from headway import figures
+    from headway.figures import style
+    from headway.result_reader import read_result
+    if options.format not in style.FORMATS:
+        raise UsageError(f"--format: is {options.format}; allowed: {', '.join(style.FORMATS)}")
+    if options.components < 1:
+        raise UsageError(f"--components: is {options.components}; allowed: at least 1")
+    choice = figures.PlotOptions(
+        widths=_integers("--widths", options.widths), temperature=options.temperature,
+        path_names=_words(options.path_names), labels=_words(options.labels),
+        components=options.components, limits_only=options.limits_only)
+    results = [read_result(path) for path in options.results]
+    drawn = figures.draw_all(results, choice, _words(options.only))
+    first = Path(options.results[0])
+    folder = Path(options.output) if options.output else first.with_name(first.stem + "-figures")
+    _make_folder(folder)
+    for name, figure in drawn.items():
+        file_path = folder / f"{name}.{options.format}"
+        style.save(figure, file_path)
+        print(file_path)
+    return EXIT_OK
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CannotWriteError(f"{folder}: cannot be made: {error.strerror or error}") from None
+
+
+def _table(options: argparse.Namespace) -> int:
+    from headway.result_reader import read_result
+    from headway.table import table
+    print(table(read_result(options.result), options.format))
+    return EXIT_OK
+
+
+def _check(options: argparse.Namespace) -> int:
+    from headway.datasets import check_dataset
+    faults = check_dataset(options.dataset)
+    for fault in faults:
+        print(f"{options.dataset}: {fault}", file=sys.stderr)
+    if not faults:
+        print(f"{options.dataset}: no fault found")
+    return EXIT_BAD_DATA if faults else EXIT_OK
+
+
+def _words(value: str | None) -> tuple[str, ...] | None:
+    return None if value is None else tuple(word.strip() for word in value.split(","))
+
+
+def _integers(name: str, value: str | None) -> tuple[int, ...] | None:
+    if value is None:
+        return None
+    try:
+        return tuple(int(word) for word in value.split(","))
+    except ValueError:
+        raise UsageError(f"{name}: is {value}; allowed: whole numbers separated by commas") from None

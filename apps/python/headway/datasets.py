@@ -1,0 +1,309 @@
+"""Making and checking of data-set files (schema headway-dataset 1.0) in all four attention forms."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from headway import hdf5
+from headway.dataset_checks import Checker, Parts, Split
+from headway.errors import BadDataError, CannotWriteError, UsageError
+
+_LIST_ARGUMENTS = {"attention/weights": "attention_weights", "attention/query": "query",
+                   "attention/key": "key", "train/attention": "train_attention",
+                   "test/attention": "test_attention", "names": "head_names"}
+
+
+def write_dataset(path: str | os.PathLike, *, train_inputs=None, train_labels=None,
+                  test_inputs=None, test_labels=None, attention_weights: Sequence | None = None,
+                  query: Sequence | None = None, key: Sequence | None = None,
+                  train_attention: Sequence | None = None, test_attention: Sequence | None = None,
+                  train_path_features=None, test_path_features=None,
+                  heads: Sequence[int] | None = None, train_mask=None, test_mask=None,
+                  head_names: Sequence[Sequence[str]] | None = None,
+                  train_ids: Sequence[str] | None = None, test_ids: Sequence[str] | None = None,
+                  note: str | None = None, readout: str | None = None, dtype=None,
+                  overwrite: bool = False) -> Path:
+    """Writes a data set that `headway solve FILE.h5` takes, after checking all of it.
+
+    train_inputs [P, S, N_0] and train_labels [P] or [P, C] (and the same for test, optional), with
+    exactly one form of attention; each list has one array for every layer:
+      attention_weights        [H_l, N_0, N_0], logits[query s, key t] = x_s^T W x_t
+      query and key            [H_l, G_l, N_0], logits = (Q x_s) . (K x_t) / sqrt(G_l)
+      train_attention (test_)  [P, H_l, S, S], the matrices themselves, [example, head, query, key]
+      train_path_features (test_) with heads = [H_1, ..., H_L]: [P, p, N_0], unscaled, no inputs;
+                               readout then says which readout they were taken with
+    Masks are [P, S] with 1 for a real token. head_names has one list of names a layer.
+    dtype: "float32" or "float64"; by default float32 arrays stay so and all others become float64.
+
+    The file appears whole or not at all. Returns its path.
+    Errors: BadDataError with every fault (argument, index, value, what is allowed),
+    CannotWriteError (exists without overwrite=True, no permission, full disk), UsageError (dtype).
+    """
+    arrays = dict(train_inputs=train_inputs, train_labels=train_labels, test_inputs=test_inputs,
+                  test_labels=test_labels, train_path_features=train_path_features,
+                  test_path_features=test_path_features)
+    lists = dict(attention_weights=attention_weights, query=query, key=key,
+                 train_attention=train_attention, test_attention=test_attention)
+    faults: list[str] = []
+    dtype = _checked_dtype(dtype)
+    data = {name: _number_array(name, value, dtype, faults) for name, value in arrays.items()}
+    data |= {name: _number_arrays(name, value, dtype, faults) for name, value in lists.items()}
+    data["train_mask"] = _mask_array("train_mask", train_mask, faults)
+    data["test_mask"] = _mask_array("test_mask", test_mask, faults)
+    names = None if head_names is None else [_text_list(f"head_names[{layer}]", layer_names, faults)
+                                             for layer, layer_names in enumerate(head_names)]
+    ids = {"train": _text_list("train_ids", train_ids, faults),
+           "test": _text_list("test_ids", test_ids, faults)}
+    if faults:
+        raise BadDataError(faults)
+    parts = Parts(train=_split("train", data, ids), test=_split("test", data, ids),
+                  weights=data["attention_weights"], query=data["query"], key=data["key"],
+                  heads=heads, head_names=names, readout=readout)
+    faults = Checker(parts, _argument_name).run()
+    if faults:
+        raise BadDataError(faults)
+    _warn_about_labels(parts.train.labels)
+    return _write(Path(path), parts, note, overwrite)
+
+
+def check_dataset(path: str | os.PathLike) -> list[str]:
+    """All faults of a data-set file, one sentence each; an empty list if there are none.
+
+    The same checks as `headway validate`. A file that cannot be opened raises
+    UnreadableFileError, one that is not HDF5 BadDataError.
+    """
+    with hdf5.open_file(path) as file:
+        faults = hdf5.schema_faults(file, "headway-dataset")
+        if faults:
+            return faults
+        try:
+            parts = _parts_of_file(file, faults)
+            return faults or Checker(parts).run()
+        except (OSError, RuntimeError) as error:
+            return [f"damaged: {str(error).splitlines()[0]}"]
+
+
+# ---- arguments to arrays
+
+
+def _checked_dtype(dtype: Any) -> np.dtype | None:
+    if dtype is None:
+        return None
+    try:
+        known = np.dtype(dtype)
+    except TypeError:
+        known = None
+    if known not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise UsageError(f"dtype: is {dtype!r}; allowed: \"float32\", \"float64\" or None")
+    return known
+
+
+def _number_array(name: str, value: Any, dtype: np.dtype | None, faults: list[str]) -> Any:
+    """`value` as a contiguous float array, or None; says why where it is none."""
+    if value is None:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            array = np.asarray(value)
+    except (ValueError, TypeError, Warning) as error:
+        faults.append(f"{name}: is not a rectangular array of numbers ({error})")
+        return None
+    if array.dtype.kind not in "fiub":
+        faults.append(f"{name}: has type {array.dtype}; allowed: real numbers")
+        return None
+    target = dtype or (array.dtype if array.dtype == np.float32 else np.dtype(np.float64))
+    with np.errstate(over="ignore"):  # an overflow shows as inf and is reported by the check
+        return np.ascontiguousarray(array, dtype=target)
+
+
+def _number_arrays(name: str, values: Any, dtype: np.dtype | None, faults: list[str]) -> Any:
+    if values is None:
+        return None
+    if isinstance(values, np.ndarray) and values.ndim != 1 or not hasattr(values, "__len__"):
+        faults.append(f"{name}: is one array; allowed: a list with one array for each layer")
+        return None
+    return [_number_array(f"{name}[{layer}]", value, dtype, faults)
+            for layer, value in enumerate(values)]
+
+
+def _mask_array(name: str, value: Any, faults: list[str]) -> np.ndarray | None:
+    array = _number_array(name, value, np.dtype(np.float64), faults)
+    if array is None:
+        return None
+    valid = np.isin(array, (0.0, 1.0))
+    return array.astype(np.uint8) if valid.all() else array
+
+
+def _text_list(name: str, values: Any, faults: list[str]) -> list[str] | None:
+    if values is None:
+        return None
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+        faults.append(f"{name}: is {values!r}; allowed: a list of strings")
+        return None
+    values = list(values)
+    for index, value in enumerate(values):
+        if not isinstance(value, (str, int, np.integer)):
+            faults.append(f"{name}: is {value!r} at [{index}]; allowed: strings")
+            return None
+        if any(ord(c) < 32 or ord(c) == 127 for c in str(value)):
+            faults.append(f"{name}: is {value!r} at [{index}], which holds a control character; "
+                          "allowed: printable text")
+            return None
+    return [str(value) for value in values]
+
+
+def _split(split: str, data: dict[str, Any], ids: dict[str, Any]) -> Split:
+    return Split(inputs=data[f"{split}_inputs"], labels=data[f"{split}_labels"],
+                 mask=data[f"{split}_mask"], attention=data[f"{split}_attention"],
+                 path_features=data[f"{split}_path_features"], ids=ids[split])
+
+
+def _argument_name(name: str) -> str:
+    """"attention/weights/layer_1" -> "attention_weights[0]", "train/inputs" -> "train_inputs"."""
+    layer = re.fullmatch(r"(.+)/layer_(\d+)", name)
+    if layer:
+        return f"{_LIST_ARGUMENTS[layer[1]]}[{int(layer[2]) - 1}]"
+    return _LIST_ARGUMENTS.get(name, name.replace("/", "_"))
+
+
+def _warn_about_labels(labels: np.ndarray) -> None:
+    if labels.ndim == 1 and not np.isin(labels, (-1.0, 1.0)).all():
+        values = np.unique(labels)
+        if len(values) <= 20 and (values == np.round(values)).all():
+            advice = ("+1 and -1 for two classes" if len(values) <= 2
+                      else "one-hot rows [P, C] for several classes")
+            warnings.warn(f"train_labels: holds whole numbers such as {values[:4].tolist()}; they are "
+                          f"taken as real targets. For classes give {advice}", stacklevel=3)
+
+
+# ---- writing
+
+
+def _write(path: Path, parts: Parts, note: str | None, overwrite: bool) -> Path:
+    if path.is_dir():
+        raise CannotWriteError(f"{path}: is a folder")
+    if path.exists() and not overwrite:
+        raise CannotWriteError(f"{path}: exists already; overwrite=True replaces it")
+    partial = None
+    try:
+        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.",
+                                           suffix=".h5.partial")
+        os.close(handle)
+        with h5py.File(partial, "w") as file:
+            _fill(file, parts, note)
+        _publish(partial, path)
+    except OSError as error:
+        reason = error.strerror or str(error).splitlines()[0]
+        raise CannotWriteError(f"{path}: cannot be written: {reason}") from None
+    finally:
+        if partial is not None and os.path.exists(partial):
+            os.unlink(partial)
+    return path
+
+
+def _publish(partial: str, path: Path) -> None:
+    """Gives the finished file the usual permissions and its name, with its bytes on the disk."""
+    mask = os.umask(0)
+    os.umask(mask)
+    os.chmod(partial, 0o666 & ~mask)
+    with open(partial, "rb") as written:
+        os.fsync(written.fileno())
+    os.replace(partial, path)
+
+
+def _fill(file: h5py.File, parts: Parts, note: str | None) -> None:
+    file.attrs["schema_name"] = "headway-dataset"
+    file.attrs["schema_version"] = np.array([1, 0], dtype=np.int64)
+    if note is not None:
+        file.attrs["note"] = str(note)
+    if parts.readout is not None:
+        file.attrs["readout"] = parts.readout
+    for kind, arrays in (("weights", parts.weights), ("query", parts.query), ("key", parts.key)):
+        for layer, array in enumerate(arrays or (), 1):
+            file[f"attention/{kind}/layer_{layer}"] = array
+    for layer, names in enumerate(parts.head_names or (), 1):
+        file.create_dataset(f"names/layer_{layer}", data=names, dtype=h5py.string_dtype())
+    for split, data in parts.splits():
+        for name in ("inputs", "labels", "mask", "path_features"):
+            if getattr(data, name) is not None:
+                file[f"{split}/{name}"] = getattr(data, name)
+        if data.path_features is not None:
+            heads = np.asarray(parts.heads, dtype=np.int64)
+            file[f"{split}/path_features"].attrs["heads"] = heads
+        for layer, array in enumerate(data.attention or (), 1):
+            file[f"{split}/attention/layer_{layer}"] = array
+        if data.ids is not None:
+            file.create_dataset(f"{split}/ids", data=data.ids, dtype=h5py.string_dtype())
+
+
+# ---- a file as parts
+
+
+def _parts_of_file(file: h5py.File, faults: list[str]) -> Parts:
+    readout = file.attrs.get("readout") if "train/path_features" in file else None
+    parts = Parts(weights=_layers_of(file, "attention/weights", faults),
+                  query=_layers_of(file, "attention/query", faults),
+                  key=_layers_of(file, "attention/key", faults),
+                  heads=_file_heads(file, faults),
+                  readout=None if readout is None else hdf5.text(readout))
+    names = _layers_of(file, "names", faults)
+    if names is not None:
+        parts.head_names = [hdf5.texts(layer) for layer in names]
+    for split, data in (("train", parts.train), ("test", parts.test)):
+        for name in ("inputs", "labels", "mask", "path_features"):
+            setattr(data, name, _dataset_of(file, f"{split}/{name}", faults))
+        data.attention = _layers_of(file, f"{split}/attention", faults)
+        ids = _dataset_of(file, f"{split}/ids", faults)
+        data.ids = None if ids is None else hdf5.texts(ids)
+    return parts
+
+
+def _file_heads(file: h5py.File, faults: list[str]) -> Any:
+    """The attribute heads of train/path_features, which that of test must equal; else the root's."""
+    heads = {split: file[f"{split}/path_features"].attrs.get("heads")
+             for split in ("train", "test") if f"{split}/path_features" in file}
+    train, test = heads.get("train"), heads.get("test")
+    if test is not None and train is not None and not np.array_equal(train, test):
+        faults.append(f"test/path_features: attribute heads is {np.asarray(test).tolist()}; "
+                      f"train/path_features has {np.asarray(train).tolist()}")
+    return file.attrs.get("heads") if train is None else train
+
+
+def _dataset_of(file: h5py.File, name: str, faults: list[str]) -> h5py.Dataset | None:
+    item = file.get(name)
+    if item is not None and not isinstance(item, h5py.Dataset):
+        faults.append(f"{name}: is a group, not a data set")
+        return None
+    return item
+
+
+def _layers_of(file: h5py.File, name: str, faults: list[str]) -> list[h5py.Dataset] | None:
+    """Data sets <name>/layer_1, layer_2, ... without gaps, or None."""
+    group = file.get(name)
+    if group is None:
+        return None
+    if not isinstance(group, h5py.Group):
+        faults.append(f"{name}: is a data set, not a group with layer_1, layer_2, ...")
+        return None
+    numbers = [int(key[6:]) for key in group if re.fullmatch(r"layer_[1-9]\d*", key)]
+    unknown = [key for key in group if not re.fullmatch(r"layer_[1-9]\d*", key)]
+    if unknown:
+        faults.append(f"{name}/{unknown[0]}: unknown; allowed: layer_1, layer_2, ...")
+    layers = []
+    for layer in range(1, max(numbers, default=0) + 1):
+        item = group.get(f"layer_{layer}")
+        if not isinstance(item, h5py.Dataset):
+            faults.append(f"{name}/layer_{layer}: is missing or not a data set")
+        else:
+            layers.append(item)
+    return layers

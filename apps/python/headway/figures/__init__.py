@@ -1,0 +1,69 @@
+"""All figures by name. `draw_all(results)` makes those that the first result has the data for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from matplotlib.figure import Figure
+
+from headway.errors import BadDataError, UsageError
+from headway.figures import (accuracy, alignment, convergence, heads, limits, order_parameters,
+                             path_kernels, samples, style)
+from headway.figures.selection import PlotOptions
+from headway.results import Result
+
+__all__ = ["FIGURES", "FigureKind", "PlotOptions", "draw_all", "rendered"]
+
+rendered = style.rendered
+
+
+@dataclass(frozen=True)
+class FigureKind:
+    """`available` says whether these results hold what the figure shows; `draw` makes it."""
+
+    available: Callable[[Sequence[Result]], bool]
+    draw: Callable[[Sequence[Result], PlotOptions], Figure]
+
+
+def _first(available: Callable[[Result], bool]) -> Callable[[Sequence[Result]], bool]:
+    return lambda results: available(results[0])
+
+
+FIGURES: dict[str, FigureKind] = {
+    "accuracy_against_width": FigureKind(_first(accuracy.available), accuracy.draw),
+    "order_parameters": FigureKind(_first(order_parameters.available), order_parameters.draw),
+    "kernel_alignment": FigureKind(_first(alignment.available), alignment.draw),
+    "path_kernels": FigureKind(_first(path_kernels.available), path_kernels.draw),
+    "head_scores": FigureKind(_first(heads.available), heads.draw),
+    "pruning": FigureKind(_first(heads.curves_available), heads.draw_curves),
+    "readout_and_action": FigureKind(_first(order_parameters.scalars_available),
+                                     order_parameters.draw_scalars),
+    "convergence": FigureKind(_first(convergence.available), convergence.draw),
+    "theory_against_samples": FigureKind(samples.comparison_available, samples.draw_comparison),
+    "traces": FigureKind(lambda results: any(map(samples.traces_available, results)),
+                         samples.draw_traces),
+    "where_the_theory_ends": FigureKind(lambda results: any(map(limits.available, results)),
+                                        limits.draw),
+}
+
+
+def draw_all(results: Sequence[Result], options: PlotOptions | None = None,
+             only: Sequence[str] | None = None) -> dict[str, Figure]:
+    """The figures by name. The first result is the one drawn; others are overlaid where a figure can.
+
+    Errors: UsageError for an unknown name or choice, BadDataError where there is nothing to draw.
+    """
+    options = options or PlotOptions()
+    unknown = [name for name in only or () if name not in FIGURES]
+    if unknown:
+        raise UsageError(f"--only: is {unknown[0]}; known: {', '.join(FIGURES)}")
+    if not results[0].points:
+        raise BadDataError(f"{results[0].file}: holds no points, so there is nothing to draw")
+    missing = [name for name in only or () if not FIGURES[name].available(results)]
+    if missing:
+        raise BadDataError(f"{results[0].file}: has not the data for {missing[0]} "
+                           f"(a result of `headway {results[0].kind}`)")
+    names = only or [name for name, kind in FIGURES.items() if kind.available(results)]
+    with style.applied():
+        return {name: FIGURES[name].draw(results, options) for name in names}

@@ -1,0 +1,183 @@
+"""Accuracy against width: theory, its 1/N correction, samples, and the Gaussian-process limit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from headway.errors import UsageError
+from headway.figures import style
+from headway.figures.selection import (PlotOptions, main_temperature, points_at, width_axis,
+                                       width_value)
+from headway.results import Point, Result
+
+Measure = Callable[[Point], float]
+SAMPLE_LOOKS = ((style.SAMPLES, "D"), (style.OVERLAY[3], "v"), (style.OVERLAY[4], "^"),
+                (style.OVERLAY[5], "P"))
+SIDE_STEP = 1.05
+
+
+def available(result: Result) -> bool:
+    return any(math.isfinite(_measure(result)[0](point)) for point in result.points)
+
+
+def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
+    """[T24] figure 2: one result over its temperatures, or several results at one temperature."""
+    if options.labels is not None and len(options.labels) != len(results):
+        raise UsageError(f"--labels: has {len(options.labels)} names for {len(results)} results")
+    figure = style.new_figure(6.4 if options.limits_only else 5.6, 3.5)
+    axes = figure.add_subplot()
+    names = options.labels or tuple(result.study for result in results)
+    results, names = _with_theory(results, names)
+    main = results[0]
+    measure, label = _measure(main)
+    temperatures = sorted({point.temperature for point in main.points})
+    alone = len(results) == 1 and len(temperatures) > 1 and options.temperature is None
+    if alone:
+        _temperatures(axes, main, temperatures, measure)
+        style.head_line(figure, main, None)
+    else:
+        _results(axes, results, names, options, measure)
+        same = len({result.study for result in results}) == 1
+        style.head_line(figure, main, main_temperature(main, options),
+                        study=same or options.limits_only)
+    width_axis(axes, [point for result in results for point in result.points
+                      if len(point.widths) == len(main.points[0].widths)])
+    axes.set_ylabel(label)
+    style.light_grid(axes)
+    return figure
+
+
+def _with_theory(results: Sequence[Result], names: Sequence[str]
+                 ) -> tuple[list[Result], tuple[str, ...]]:
+    """A `sample` result brings its theory, unless a solve result of the same study is there."""
+    solved = {result.study for result in results if result.kind != "sample"}
+    before, before_names = [], []
+    for result, name in zip(results, names):
+        if result.kind == "sample" and result.study not in solved and result.theory is not None:
+            solved.add(result.study)
+            before.append(result.theory)
+            before_names.append(name)
+    return [*before, *results], (*before_names, *names)
+
+
+def _measure(result: Result) -> tuple[Measure, str]:
+    """Test accuracy, or the mean squared error where labels are no classes."""
+    if any(math.isfinite(point.accuracy) for point in result.points):
+        return (lambda point: point.accuracy), "test accuracy"
+    return (lambda point: point.test_mean_squared_error), "test mean squared error"
+
+
+def _gaussian_process(result: Result, temperature: float, measure: Measure) -> float:
+    """The measure in the limit of infinite width; NaN where the file has none."""
+    limit = result.gaussian_process_at(temperature)
+    return measure(limit) if limit is not None else math.nan
+
+
+def _temperatures(axes: Axes, result: Result, temperatures: Sequence[float],
+                  measure: Measure) -> None:
+    """One curve and one dashed line a temperature."""
+    colours = style.ordered_colours(len(temperatures))
+    for temperature, colour in zip(temperatures, colours):
+        points = points_at(result, temperature)
+        _curve(axes, points, [measure(point) for point in points], colour, f"{temperature:g}")
+        limit = _gaussian_process(result, temperature, measure)
+        if math.isfinite(limit):
+            axes.axhline(limit, color=colour, linestyle=(0, (4, 2)), linewidth=1.0, zorder=1)
+    handles, labels = axes.get_legend_handles_labels()
+    axes.legend(handles + [_dashed(style.GAUSSIAN_PROCESS)], labels + ["Gaussian process"],
+                title="temperature $T$", loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def _results(axes: Axes, results: Sequence[Result], names: Sequence[str], options: PlotOptions,
+             measure: Measure) -> None:
+    """One colour a study; samples of the same study share its place but have their own mark."""
+    sampled = 0
+    studies = list(dict.fromkeys(names))
+    single = len(studies) == 1
+    limits: dict[str, tuple[float, str, str]] = {}
+    for index, (result, name) in enumerate(zip(results, names)):
+        colour = style.OVERLAY[studies.index(name) % len(style.OVERLAY)]
+        temperature = main_temperature(result, options)
+        points = points_at(result, temperature)
+        values = [measure(point) for point in points]
+        limit = _gaussian_process(result, temperature, measure)
+        if math.isfinite(limit):
+            limits[name] = (limit, style.GAUSSIAN_PROCESS if single else colour,
+                            name if options.limits_only and not single else "GP")
+        if index > 0 and options.limits_only and result.kind != "sample":
+            continue
+        if result.kind == "sample":
+            _samples(axes, points, values, SAMPLE_LOOKS[sampled % len(SAMPLE_LOOKS)][0]
+                     if single else colour, sampled)
+            sampled += 1
+        else:
+            _curve(axes, points, values, colour,
+                   "theory" if single or options.limits_only else name)
+            if single or options.limits_only:
+                _corrected(axes, points, measure)
+    _limit_lines(axes, list(limits.values()))
+    handles, labels = axes.get_legend_handles_labels()
+    if limits:
+        handles.append(_dashed(style.GAUSSIAN_PROCESS))
+        labels.append("Gaussian process ($N \\to \\infty$)")
+    if single:
+        axes.legend(handles, labels, loc="best")
+    else:
+        axes.legend(handles, labels, loc="lower left", bbox_to_anchor=(-0.01, 1.0),
+                    ncol=3 if options.limits_only else 2, columnspacing=1.4, borderaxespad=0.1)
+
+
+def _curve(axes: Axes, points: Sequence[Point], values: Sequence[float], colour, label: str) -> None:
+    """Line and dots; a point that did not converge is hollow."""
+    x = [width_value(point, points) for point in points]
+    axes.plot(x, values, color=colour, marker="o", label=label, zorder=3, clip_on=False)
+    hollow = [(at, value) for at, value, point in zip(x, values, points) if not point.converged]
+    if hollow:
+        axes.plot(*zip(*hollow), linestyle="none", marker="o", markerfacecolor="white",
+                  markeredgecolor=colour, zorder=4, label="not converged", clip_on=False)
+
+
+def _corrected(axes: Axes, points: Sequence[Point], measure: Measure) -> None:
+    pairs = [(width_value(point, points), measure(point.corrected)) for point in points
+             if point.corrected is not None and point.corrected.defined]
+    pairs = [pair for pair in pairs if math.isfinite(pair[1])]
+    if pairs:
+        axes.plot(*zip(*pairs), color=style.CORRECTED, marker="s", markersize=4.2, linewidth=1.0,
+                  linestyle=(0, (1, 1.2)), label="theory with 1/$N$ correction", zorder=2,
+                  markerfacecolor="white", clip_on=False)
+
+
+def _samples(axes: Axes, points: Sequence[Point], values: Sequence[float], colour,
+             index: int) -> None:
+    """Dots with the posterior spread; several samplers stand beside each other."""
+    spread = [float(point.attributes.get("accuracy_sd", 0.0)) for point in points]
+    method = points[0].method
+    x = [width_value(point, points) * SIDE_STEP ** index for point in points]
+    axes.errorbar(x, values, yerr=spread, color=colour, linestyle="none",
+                  marker=SAMPLE_LOOKS[index % len(SAMPLE_LOOKS)][1], markersize=4.5, capsize=2.5,
+                  elinewidth=1.0, label=f"posterior samples ({method})" if method else
+                  "posterior samples", zorder=5)
+
+
+def _limit_lines(axes: Axes, limits: Sequence[tuple[float, str, str]]) -> None:
+    """Dashed lines, each named at the right end; names of close lines are moved apart."""
+    for value, colour, _ in limits:
+        axes.axhline(value, color=colour, linestyle=(0, (4, 2)), linewidth=1.2, zorder=1)
+    bottom, top = axes.get_ylim()
+    apart = 0.05 * (top - bottom)
+    place = -math.inf
+    for value, colour, name in sorted(limits):
+        place = max(value, place + apart)
+        axes.annotate(f"{name} {value:.3f}", (1.0, place), xycoords=("axes fraction", "data"),
+                      xytext=(4, 0), textcoords="offset points", va="center", fontsize=8,
+                      color=colour)
+    axes.set_ylim(bottom, top)
+
+
+def _dashed(colour) -> Line2D:
+    return Line2D([], [], color=colour, linestyle=(0, (4, 2)), linewidth=1.2)

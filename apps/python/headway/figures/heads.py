@@ -1,0 +1,154 @@
+"""Head scores beside accuracy drops, and accuracy against the number of pruned heads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from headway.figures import style
+from headway.figures.selection import PlotOptions, chosen_points, point_label
+from headway.results import Point, Pruning, Result
+
+LAYER_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
+
+
+def available(result: Result) -> bool:
+    return any(point.pruning is not None for point in result.points)
+
+
+def curves_available(result: Result) -> bool:
+    return any(point.pruning is not None and point.pruning.by_score is not None
+               for point in result.points)
+
+
+def rank_correlation(x: np.ndarray, y: np.ndarray) -> float:
+    """Spearman's rho with average ranks for ties; NaN where one of the two is constant."""
+    a, b = _ranks(x), _ranks(y)
+    a, b = a - a.mean(), b - b.mean()
+    norm = math.sqrt(float(a @ a) * float(b @ b))
+    return float(a @ b) / norm if norm > 0 else math.nan
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    _, inverse, counts = np.unique(np.asarray(values, float), return_inverse=True,
+                                   return_counts=True)
+    last = np.cumsum(counts)
+    return (last - (counts - 1) / 2.0)[inverse.reshape(-1)]
+
+
+def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
+    """[T24] figure 3: for each width, scores, accuracy drops, and one against the other."""
+    result = results[0]
+    points = [point for point in chosen_points(result, options) if point.pruning is not None]
+    count = len(points[0].pruning.score)
+    figure = style.new_figure(7.6, 0.75 + len(points) * max(1.5, 0.55 + 0.21 * count))
+    panels = figure.subplots(len(points), 3, squeeze=False, sharex="col",
+                             gridspec_kw={"width_ratios": [1.0, 1.0, 0.95]})
+    for row, point in enumerate(points):
+        last = row == len(points) - 1
+        _scores(panels[row, 0], point, last)
+        _drops(panels[row, 1], point, last)
+        _scatter(panels[row, 2], point, last, row == 0)
+    style.head_line(figure, result, points[0].temperature)
+    return figure
+
+
+def _names(pruning: Pruning) -> list[str]:
+    return [f"layer {layer}, {name}" if name else f"layer {layer}, head {head}"
+            for layer, head, name in zip(pruning.layer, pruning.head, pruning.name)]
+
+
+def _colours(pruning: Pruning) -> list[str]:
+    return [LAYER_COLOURS[(layer - 1) % len(LAYER_COLOURS)] for layer in pruning.layer]
+
+
+def _drop(pruning: Pruning) -> np.ndarray:
+    return 100.0 * (pruning.accuracy - pruning.accuracy_without)
+
+
+def _bars(axes: Axes, pruning: Pruning, values: np.ndarray) -> None:
+    axes.barh(np.arange(len(values)), values, height=0.68, color=_colours(pruning))
+    axes.set_ylim(len(values) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.axvline(0.0, color=style.INK, linewidth=0.8)
+    style.light_grid(axes, "x")
+
+
+def _scores(axes: Axes, point: Point, last: bool) -> None:
+    pruning = point.pruning
+    _bars(axes, pruning, pruning.score)
+    axes.plot(pruning.score_weighted, np.arange(len(pruning.score)), linestyle="none", marker="|",
+              markersize=9, markeredgewidth=1.6, color=style.INK)
+    axes.set_yticks(np.arange(len(pruning.score)), _names(pruning))
+    axes.set_xlim(0, 1.04)
+    axes.set_title(point_label(point))
+    if last:
+        axes.set_xlabel("head score (tick: weighted)")
+
+
+def _drops(axes: Axes, point: Point, last: bool) -> None:
+    pruning = point.pruning
+    drop = _drop(pruning)
+    _bars(axes, pruning, drop)
+    axes.set_yticks(np.arange(len(drop)), [""] * len(drop))
+    axes.set_title(f"with all heads {100 * pruning.accuracy:.1f} %")
+    if last:
+        axes.set_xlabel("accuracy drop (points)")
+
+
+def _scatter(axes: Axes, point: Point, last: bool, first: bool) -> None:
+    pruning = point.pruning
+    drop = _drop(pruning)
+    for layer in sorted(set(pruning.layer)):
+        chosen = pruning.layer == layer
+        axes.scatter(pruning.score[chosen], drop[chosen], s=26, zorder=3, label=f"layer {layer}",
+                     color=LAYER_COLOURS[(layer - 1) % len(LAYER_COLOURS)])
+    rho = rank_correlation(pruning.score, drop)
+    axes.set_title(r"rank corr. $\rho$ = " + ("undefined" if math.isnan(rho)
+                                                     else f"{rho:.2f}".replace("-", "\u2212")))
+    axes.set_ylabel("accuracy drop")
+    style.light_grid(axes, "both")
+    if first:
+        axes.legend(handletextpad=0.1, borderaxespad=0.2)
+    if last:
+        axes.set_xlabel("head score")
+
+
+def draw_curves(results: Sequence[Result], options: PlotOptions) -> Figure:
+    """[T24] figure 3: cumulative pruning by score, at random and by greedy search."""
+    result = results[0]
+    points = [point for point in chosen_points(result, options)
+              if point.pruning is not None and point.pruning.by_score is not None]
+    figure = style.new_figure(max(3.8, 0.7 + 2.45 * len(points)), 3.0)
+    panels = figure.subplots(1, len(points), squeeze=False, sharey=True)[0]
+    for axes, point in zip(panels, points):
+        _curves(axes, point.pruning)
+        axes.set_title(point_label(point))
+        axes.set_xlabel("heads removed")
+    panels[0].set_ylabel("test accuracy")
+    panels[0].legend(loc="lower left")
+    style.head_line(figure, result, points[0].temperature)
+    return figure
+
+
+def _curves(axes: Axes, pruning: Pruning) -> None:
+    if pruning.random_mean is not None:
+        x = np.arange(len(pruning.random_mean))
+        axes.plot(x, pruning.random_mean, color=style.MUTED, linewidth=1.3, label="random order")
+        if pruning.random_sd is not None:
+            axes.fill_between(x, pruning.random_mean - pruning.random_sd,
+                              pruning.random_mean + pruning.random_sd, color="#e2e2e2",
+                              linewidth=0, zorder=0)
+    if pruning.greedy is not None:
+        axes.plot(pruning.greedy, color=style.CORRECTED, marker="s", markersize=7,
+                  markerfacecolor="white", linewidth=3.2, label="greedy search")
+    axes.plot(pruning.by_score, color=style.THEORY, marker="o", markersize=4,
+              label="lowest score first")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    style.light_grid(axes)

@@ -1,0 +1,199 @@
+"""Where the theory ends: its distance from exact posterior samples against the width."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from headway.figures import style
+from headway.figures.selection import (PlotOptions, main_temperature, points_at, width_axis,
+                                       width_value)
+from headway.results import Point, Result
+
+FEWEST_WIDTHS = 3
+ERROR_BARS = 2.0  # Monte Carlo standard errors shown on each side
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Distances of two theories from the samples at the points of `widths`, NaN where undefined.
+
+    `noise` is what the Monte Carlo error alone would show for a theory that is exact; `error` the
+    standard errors of the distances.
+    """
+
+    name: str
+    widths: np.ndarray
+    saddle: np.ndarray
+    saddle_error: np.ndarray
+    corrected: np.ndarray
+    corrected_error: np.ndarray
+    noise: np.ndarray
+
+
+def available(result: Result) -> bool:
+    return result.kind == "sample" and len(_points(result, result.points)) >= FEWEST_WIDTHS
+
+
+def _points(result: Result, points: Sequence[Point]) -> list[Point]:
+    """One temperature's points that have samples and theory."""
+    if not points:
+        return []
+    first = points[0].temperature
+    return [point for point in points if point.temperature == first and point.theory is not None
+            and point.samples is not None and point.samples.mean and point.theory.order_parameters]
+
+
+def gaps(result: Result, temperature: float | None = None) -> dict[str, Gap]:
+    """The gaps in U_1, U_a, the mean predictor and the accuracy, by name, over rising widths.
+
+    U_1: Frobenius norm of the difference over that of the posterior mean; U_a: absolute difference
+    over the mean (Frobenius for several outputs); predictor: root mean square over the test set;
+    accuracy: absolute difference.
+    """
+    chosen = result.points[0].temperature if temperature is None else temperature
+    points = _points(result, points_at(result, chosen))
+    widths = np.array([width_value(point, points) for point in points], dtype=float)
+    found = {
+        "U_1": _gap("order parameter $U_1$, relative", widths, points, _order_parameter),
+        "U_a": _gap("readout $U_a$, relative", widths, points, _readout),
+    }
+    if all(point.predictor.mean is not None for point in points):
+        found["predictor"] = _gap("mean predictor, r.m.s.", widths, points, _predictor)
+    if all(math.isfinite(point.accuracy) for point in points):
+        found["accuracy"] = _gap("test accuracy", widths, points, _accuracy)
+    return found
+
+
+Quantity = Callable[[Point], tuple]  # sampled mean, its error, saddle point, corrected, unit
+
+
+def _gap(name: str, widths: np.ndarray, points: Sequence[Point], quantity: Quantity) -> Gap:
+    rows = []
+    for point in points:
+        mean, error, saddle, corrected, unit = quantity(point)
+        rows.append([*_distance(mean, error, saddle, unit), *_distance(mean, error, corrected, unit),
+                     math.sqrt(np.sum(np.square(error))) / unit])
+    return Gap(name, widths, *np.array(rows).T)
+
+
+def _distance(mean, error, theory, unit: float) -> tuple[float, float]:
+    """|mean - theory| in Frobenius norm over `unit`, and its standard error to first order."""
+    if theory is None:
+        return math.nan, math.nan
+    difference = np.atleast_1d(np.asarray(mean) - theory)
+    distance = math.sqrt(np.sum(difference ** 2))
+    error = np.broadcast_to(error, difference.shape)
+    if distance == 0.0:
+        return 0.0, math.sqrt(np.sum(error ** 2)) / unit
+    return distance / unit, math.sqrt(np.sum((difference * error) ** 2)) / distance / unit
+
+
+def _corrected(point: Point):
+    corrected = point.theory.corrected
+    return corrected if corrected is not None and corrected.defined else None
+
+
+def _order_parameter(point: Point) -> tuple:
+    corrected = _corrected(point)
+    mean = point.samples.mean[0]
+    return (mean, point.samples.mcse[0], point.theory.order_parameters[0],
+            corrected.order_parameters[0] if corrected else None, np.linalg.norm(mean))
+
+
+def _readout(point: Point) -> tuple:
+    corrected = _corrected(point)
+    mean = point.samples.readout_mean
+    return (mean, point.samples.readout_mcse, point.theory.readout_order_parameter,
+            corrected.readout_order_parameter if corrected else None,
+            float(np.linalg.norm(np.atleast_1d(mean))))
+
+
+def _predictor(point: Point) -> tuple:
+    corrected = _corrected(point)
+    mean = point.predictor.mean
+    error = point.samples.predictor_mcse
+    return (mean, np.zeros_like(mean) if error is None else error, point.theory.predictor.mean,
+            corrected.predictor.mean if corrected else None, math.sqrt(mean.size))
+
+
+def _accuracy(point: Point) -> tuple:
+    corrected = _corrected(point)
+    return (point.accuracy, float(point.attributes.get("accuracy_mcse", math.nan)),
+            point.theory.accuracy, corrected.accuracy if corrected else None, 1.0)
+
+
+def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
+    """One panel a quantity: both gaps with error bars, the Monte Carlo floor, 1/N and 1/N^2."""
+    result = next(result for result in results if available(result))
+    temperature = main_temperature(result, options)
+    found = gaps(result, temperature)
+    figure = style.new_figure(7.4, 3.1 * ((len(found) + 1) // 2) + 0.2)
+    panels = figure.subplots((len(found) + 1) // 2, 2, squeeze=False).ravel()
+    points = _points(result, points_at(result, temperature))
+    for axes, gap in zip(panels, found.values()):
+        _panel(axes, gap, discrete=gap is found.get("accuracy"), test=result.test_labels)
+        width_axis(axes, points)
+        _load_axis(axes, len(result.paths))
+        style.light_grid(axes, "both")
+    for axes in panels[len(found):]:
+        axes.remove()
+    panels[0].legend(loc="lower left", fontsize=7.5)
+    method = points[0].method
+    style.head_line(figure, result, temperature, f"distance of the theory from {method} samples",
+                    f"bars: ± {ERROR_BARS:g} s.e.")
+    return figure
+
+
+def _panel(axes: Axes, gap: Gap, discrete: bool, test) -> None:
+    axes.set_yscale("log")
+    floor = 0.5 / len(test) if discrete and test is not None else None
+    for values, errors, colour, marker, face, name in (
+            (gap.saddle, gap.saddle_error, style.THEORY, "o", style.THEORY, "saddle point"),
+            (gap.corrected, gap.corrected_error, style.CORRECTED, "s", "white", "1/$N$ correction")):
+        if floor is not None:  # equal accuracies have no place on a logarithmic axis
+            equal = values == 0.0
+            axes.plot(gap.widths[equal], np.full(equal.sum(), floor), linestyle="none", marker=7,
+                      color=colour, clip_on=False)
+            values = np.where(equal, math.nan, values)
+        low = np.minimum(ERROR_BARS * errors, 0.999 * values)
+        axes.errorbar(gap.widths, values, yerr=[low, ERROR_BARS * errors], color=colour,
+                      marker=marker, markerfacecolor=face, linewidth=1.0, elinewidth=1.0,
+                      capsize=2.0, label=name, zorder=3)
+    if floor is None and np.any(gap.noise > 0.0):
+        axes.fill_between(gap.widths, gap.noise, 1e-30, color=style.FAINT, alpha=0.6, linewidth=0,
+                          zorder=0, label="Monte Carlo error")
+    _guides(axes, gap)
+    lows = [values[np.isfinite(values) & (values > 0.0)] for values in
+            (gap.saddle, gap.corrected, gap.noise if floor is None else np.array([floor]))]
+    lows = np.concatenate([values for values in lows if values.size] or [np.array([1.0])])
+    axes.set_ylim(0.5 * lows.min(), 2.5 * lows.max())
+    axes.set_title(gap.name)
+
+
+def _guides(axes: Axes, gap: Gap) -> None:
+    """Slopes -1 and -2, through the widest and a narrow point of each theory."""
+    known = np.isfinite(gap.saddle) & (gap.saddle > 0.0)
+    if known.any():
+        at = np.flatnonzero(known)[-1]
+        axes.plot(gap.widths, gap.saddle[at] * gap.widths[at] / gap.widths, color=style.MUTED,
+                  linewidth=0.9, linestyle=(0, (4, 2)), zorder=1, label="1/$N$")
+    clear = np.isfinite(gap.corrected) & (gap.corrected > 3.0 * gap.corrected_error)
+    if clear.any():
+        at = np.flatnonzero(clear)[-1]
+        axes.plot(gap.widths, gap.corrected[at] * (gap.widths[at] / gap.widths) ** 2,
+                  color=style.MUTED, linewidth=0.9, linestyle=(0, (1, 1.5)), zorder=1,
+                  label="1/$N^2$")
+
+
+def _load_axis(axes: Axes, paths: int) -> None:
+    """p/N above: the load of the order parameters."""
+    top = axes.secondary_xaxis("top", functions=(lambda n: paths / np.maximum(n, 1e-9),
+                                                 lambda load: paths / np.maximum(load, 1e-9)))
+    top.set_xlabel("$p/N$", fontsize=8)
+    top.tick_params(labelsize=7.5)

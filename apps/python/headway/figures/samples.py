@@ -1,0 +1,150 @@
+"""Posterior samples: order parameters against theory, traces and rank plots."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from headway.errors import BadDataError
+from headway.figures import style
+from headway.figures.selection import (PlotOptions, chosen_points, main_temperature, point_label,
+                                       points_at)
+from headway.results import Point, Result
+
+ERROR_BARS = 2.0  # Monte Carlo standard errors shown on each side
+RANK_BINS = 20
+
+
+def comparison_available(results: Sequence[Result]) -> bool:
+    return bool(_pairs(results))
+
+
+def traces_available(result: Result) -> bool:
+    return any(point.samples is not None and point.samples.readout_draws is not None
+               for point in result.points)
+
+
+def _pairs(results: Sequence[Result]) -> list[tuple[Point, Point]]:
+    """(sampled point, solved point) at equal widths and temperature."""
+    solved = {(point.widths, point.temperature): point for result in results
+              for point in result.points if point.order_parameters}
+    keys = [(point, solved.get((point.widths, point.temperature), point.theory))
+            for result in results
+            for point in result.points if point.samples is not None and point.samples.mean]
+    pairs = [(sampled, theory) for sampled, theory in keys if theory is not None]
+    for sampled, theory in pairs:
+        if sampled.samples.mean[0].shape != theory.order_parameters[0].shape:
+            raise BadDataError("the samples and the solved points have different numbers of paths")
+    return pairs
+
+
+def draw_comparison(results: Sequence[Result], options: PlotOptions) -> Figure:
+    """Every entry of U_1: sampled mean with error bar against the saddle point and its correction."""
+    sample = next(result for result in results if any(point.samples for point in result.points))
+    temperature = main_temperature(sample, options)
+    pairs = [pair for pair in _pairs(results) if pair[0].temperature == temperature][:4]
+    figure = style.new_figure(0.6 + 2.6 * len(pairs), 4.2)
+    panels = figure.subplots(2, len(pairs), squeeze=False, sharex="col",
+                             gridspec_kw={"height_ratios": [1.0, 0.62]})
+    for column, (sampled, theory) in enumerate(pairs):
+        _against(panels[0, column], panels[1, column], sampled, theory)
+    panels[0, 0].set_ylabel(r"posterior mean of $U_1$")
+    panels[1, 0].set_ylabel("samples \u2212 theory")
+    panels[0, 0].legend(loc="upper left", handletextpad=0.2)
+    style.head_line(figure, sample, temperature, "every entry of $U_1$",
+                    f"bars: ± {ERROR_BARS:g} Monte Carlo standard errors")
+    return figure
+
+
+def _against(top: Axes, bottom: Axes, sampled: Point, theory: Point) -> None:
+    """Samples against theory above, and their difference, with its error bars, below."""
+    upper = np.triu_indices(len(theory.order_parameters[0]))
+    mean = sampled.samples.mean[0][upper]
+    error = sampled.samples.mcse[0][upper] if sampled.samples.mcse else np.zeros_like(mean)
+    kinds = [(theory.order_parameters[0][upper], style.THEORY, "o", style.THEORY, "saddle point")]
+    corrected = theory.corrected
+    if corrected is not None and corrected.defined and corrected.order_parameters:
+        kinds.append((corrected.order_parameters[0][upper], style.CORRECTED, "s", "white",
+                      "1/$N$ correction"))
+    every = np.concatenate([mean, *(kind[0] for kind in kinds)])
+    pad = 0.06 * (every.max() - every.min()) or 1.0
+    ends = (every.min() - pad, every.max() + pad)
+    top.plot(ends, ends, color=style.MUTED, linewidth=0.9, zorder=1)
+    bottom.axhline(0.0, color=style.MUTED, linewidth=0.9, zorder=1)
+    for values, colour, marker, face, name in kinds:
+        look = {"color": colour, "marker": marker, "markerfacecolor": face, "linestyle": "none",
+                "markersize": 4.5, "zorder": 3}
+        top.plot(values, mean, label=name, **look)
+        bottom.errorbar(values, mean - values, yerr=ERROR_BARS * error, elinewidth=1.0,
+                        capsize=2.0, **look)
+    top.set_title(point_label(theory))
+    top.set_ylim(*ends)
+    bottom.set_xlim(*ends)
+    bottom.set_xlabel("theory")
+    for axes in (top, bottom):
+        style.light_grid(axes, "both")
+
+
+def draw_traces(results: Sequence[Result], options: PlotOptions) -> Figure:
+    """Traces of all chains and, beside each, the histogram of its ranks among all draws."""
+    result = next(result for result in results if traces_available(result))
+    point = next(point for point in chosen_points(result, options)
+                 if point.samples is not None and point.samples.readout_draws is not None)
+    rows = _quantities(result, point)
+    figure = style.new_figure(7.6, 0.7 + 1.3 * len(rows))
+    panels = figure.subplots(len(rows), 2, squeeze=False, sharex="col",
+                             gridspec_kw={"width_ratios": [1.9, 1.0]})
+    colours = style.ordered_colours(len(rows[0][1]))
+    for (trace, ranks), (name, draws) in zip(panels, rows):
+        for chain, colour in zip(draws, colours):
+            trace.plot(chain, color=colour, linewidth=0.6, alpha=0.85)
+        trace.set_ylabel(name)
+        trace.set_xlim(0, draws.shape[1])
+        _rank_plot(ranks, draws, colours)
+    panels[0, 0].set_title(f"traces, {len(colours)} chains")
+    panels[0, 1].set_title("ranks of each chain's draws")
+    panels[-1, 0].set_xlabel("draw after warm-up")
+    panels[-1, 1].set_xlabel("rank among all chains")
+    extra = [point_label(point)]
+    rhat = float(point.attributes.get("rhat_max", math.nan))
+    if math.isfinite(rhat):
+        extra.append(f"largest $\\hat{{R}}$ {rhat:.3f}")
+    style.head_line(figure, result, point.temperature, point.method, *extra)
+    return figure
+
+
+def _quantities(result: Result, point: Point) -> list[tuple[str, np.ndarray]]:
+    """U_a and the (at most four) diagonal entries of U_1 that vary most, as [chain, draw]."""
+    readout = point.samples.readout_draws
+    if readout.ndim == 4:
+        readout = np.trace(readout, axis1=2, axis2=3) / readout.shape[2]
+    rows = [("$U_a$" if result.outputs == 1 else "tr $U_a/C$", readout)]
+    draws = point.samples.draws.get(1)
+    if draws is not None:
+        diagonal = np.diagonal(draws, axis1=2, axis2=3)
+        chosen = np.sort(np.argsort(-diagonal.std(axis=(0, 1)), kind="stable")[:4])
+        for entry in chosen:
+            path = result.paths[entry // result.outputs]
+            output = f", output {entry % result.outputs + 1}" if result.outputs > 1 else ""
+            rows.append((f"$U_1$ {path}{output}", diagonal[:, :, entry]))
+    return rows
+
+
+def _rank_plot(axes: Axes, draws: np.ndarray, colours: Sequence) -> None:
+    """Vehtari et al. 2021: flat histograms mean that the chains agree."""
+    ranks = np.argsort(np.argsort(draws, axis=None, kind="stable"), kind="stable")
+    ranks = ranks.reshape(draws.shape)
+    edges = np.linspace(0, draws.size, RANK_BINS + 1)
+    for chain, colour in zip(ranks, colours):
+        counts, _ = np.histogram(chain, bins=edges)
+        axes.stairs(counts, edges, color=colour, linewidth=1.1, baseline=None)
+    axes.axhline(draws.shape[1] / RANK_BINS, color=style.MUTED, linewidth=0.9,
+                 linestyle=(0, (4, 2)))
+    axes.set_xlim(0, draws.size)
+    axes.set_ylim(bottom=0)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)

@@ -1,0 +1,149 @@
+"""Which sweep points a figure shows, and what stands on its width axis."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
+
+from headway.errors import UsageError
+from headway.results import Point, Result
+
+
+@dataclass(frozen=True)
+class PlotOptions:
+    """What the user chose. None: the figure chooses.
+
+    widths: values of the width axis that the multi-panel figures show.
+    temperature: the one shown where a figure shows only one.
+    path_names: one name a path, shown beside (h_1, ..., h_L). labels: one name a result.
+    components: principal components shown. limits_only: of further results draw only their
+    Gaussian-process limit.
+    """
+
+    widths: tuple[int, ...] | None = None
+    temperature: float | None = None
+    path_names: tuple[str, ...] | None = None
+    labels: tuple[str, ...] | None = None
+    components: int = 30
+    limits_only: bool = False
+
+
+def varying_layer(points: Sequence[Point]) -> int | None:
+    """The index of the one width that varies over the points where not all are equal, else None."""
+    if all(len(set(point.widths)) == 1 for point in points):
+        return None
+    table = np.array([point.widths for point in points])
+    varying = [column for column in range(table.shape[1]) if len(set(table[:, column])) > 1]
+    return varying[0] if len(varying) == 1 else None
+
+
+def width_value(point: Point, points: Sequence[Point]) -> int:
+    """The point's place on the width axis of `points`."""
+    layer = varying_layer(points)
+    return max(point.widths) if layer is None else point.widths[layer]
+
+
+def layer_symbol(layer: int, layers: int) -> str:
+    """"N_1" .. "N_L", "N_a" for index 0..L."""
+    return r"N_\mathrm{a}" if layer == layers else f"N_{{{layer + 1}}}"
+
+
+def width_label(points: Sequence[Point]) -> str:
+    """The label of the width axis."""
+    layers = len(points[0].widths) - 1
+    if all(len(set(point.widths)) == 1 for point in points):
+        return "width $N$ (neurons per layer)"
+    layer = varying_layer(points)
+    if layer is not None:
+        return f"width ${layer_symbol(layer, layers)}$ (neurons)"
+    return "largest width (neurons per layer)"
+
+
+def point_label(point: Point, points: Sequence[Point] | None = None) -> str:
+    """"N = 10", or "N_1 = 10, N_2 = 20, N_a = 30" where the widths differ; only "N_1 = 10" where it
+    alone varies among `points`."""
+    if len(set(point.widths)) == 1:
+        return f"$N$ = {point.widths[0]:,}".replace(",", "\u2009")
+    layers = len(point.widths) - 1
+    layer = varying_layer(points) if points else None
+    if layer is not None:
+        return f"${layer_symbol(layer, layers)}$ = {point.widths[layer]}"
+    return ", ".join(f"${layer_symbol(layer, layers)}$ = {width}"
+                     for layer, width in enumerate(point.widths))
+
+
+def main_temperature(result: Result, options: PlotOptions) -> float:
+    """The temperature shown where a figure shows only one: the user's, else the study's first."""
+    temperature = options.temperature
+    if temperature is None:
+        return result.points[0].temperature
+    if temperature not in result.temperatures:
+        known = ", ".join(f"{value:g}" for value in result.temperatures)
+        raise UsageError(f"--temperature: is {temperature:g}; {result.file} has {known}")
+    return temperature
+
+
+def points_at(result: Result, temperature: float) -> list[Point]:
+    """The points at this temperature by rising width."""
+    points = [point for point in result.points if point.temperature == temperature]
+    return sorted(points, key=lambda point: (width_value(point, points), point.widths))
+
+
+def chosen_points(result: Result, options: PlotOptions, most: int = 3) -> list[Point]:
+    """The points of a multi-panel figure: the user's widths, else narrowest, middle and widest."""
+    points = points_at(result, main_temperature(result, options))
+    if options.widths is not None:
+        by_width = {width_value(point, points): point for point in points}
+        missing = [width for width in options.widths if width not in by_width]
+        if missing:
+            known = ", ".join(map(str, by_width))
+            raise UsageError(f"--widths: is {missing[0]}; {result.file} has {known}")
+        return [by_width[width] for width in options.widths]
+    if len(points) <= most:
+        return points
+    logs = np.log([width_value(point, points) for point in points])
+    targets = np.linspace(logs[0], logs[-1], most)
+    picks = sorted({int(np.argmin(np.abs(logs - target))) for target in targets})
+    return [points[index] for index in picks]
+
+
+def width_axis(axes: Axes, points: Sequence[Point]) -> None:
+    """Logarithmic axis with a tick at every width that leaves room for its label."""
+    values = sorted({width_value(point, points) for point in points})
+    axes.set_xscale("log")
+    axes.set_xlabel(width_label(points))
+    span = np.log(values[-1] / values[0]) if len(values) > 1 else 1.0
+    shown = values[-1:]
+    for value in reversed(values[:-1]):
+        if np.log(shown[0] / value) > 0.085 * span:
+            shown.insert(0, value)
+    axes.xaxis.set_major_locator(FixedLocator(shown))
+    axes.set_xticklabels([f"{value:,}".replace(",", "\u2009") for value in shown])
+    axes.xaxis.set_minor_locator(FixedLocator(values) if len(shown) < len(values) else NullLocator())
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    if len(values) == 1:
+        axes.set_xlim(values[0] / 2, values[0] * 2)
+
+
+HEADS_NAMED_UP_TO = 6
+
+
+def path_labels(result: Result, options: PlotOptions) -> list[str]:
+    """"(1,2) adversarial" where the user named the paths, "(1,2) same token → random" where the heads
+    have names and the paths are few, else "(1,2)"."""
+    names = options.path_names
+    if names is None:
+        generic = all(re.fullmatch(r"head \d+", name) for layer in result.head_names for name in layer)
+        if generic or len(result.paths) > HEADS_NAMED_UP_TO:
+            return list(result.paths)
+        names = [" → ".join(result.head_names[layer][head - 1] for layer, head in enumerate(heads))
+                 for heads in result.path_heads]
+    if len(names) != len(result.paths):
+        raise UsageError(f"--path-names: has {len(names)} names; {result.file} has "
+                         f"{len(result.paths)} paths: {' '.join(result.paths)}")
+    return [f"{path} {name}" for path, name in zip(result.paths, names)]

@@ -1,0 +1,152 @@
+"""The look that all figures share: one palette, one set of sizes, byte-identical output."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from headway.errors import CannotWriteError
+from headway.results import Result
+
+# Okabe and Ito's palette (colour-blind safe); each colour has one meaning in every figure.
+INK = "#262626"
+MUTED = "#6b6b6b"
+FAINT = "#d0d0d0"
+THEORY = "#0072B2"
+CORRECTED = "#D55E00"
+SAMPLES = "#009E73"
+GAUSSIAN_PROCESS = "#4d4d4d"
+OVERLAY = (THEORY, CORRECTED, SAMPLES, "#CC79A7", "#E69F00", "#56B4E9")
+DIVERGING = "RdBu_r"
+
+FORMATS = ("png", "pdf", "svg")
+DOTS_PER_INCH = 160
+_SETTINGS = {
+    "font.family": "DejaVu Sans", "mathtext.fontset": "dejavusans", "font.size": 9.0,
+    "text.color": INK, "axes.labelcolor": INK, "axes.edgecolor": INK,
+    "xtick.color": INK, "ytick.color": INK,
+    "axes.titlesize": 9.5, "axes.titlelocation": "left", "axes.titlepad": 7.0,
+    "axes.labelsize": 9.0, "xtick.labelsize": 8.5, "ytick.labelsize": 8.5,
+    "axes.spines.top": False, "axes.spines.right": False, "axes.linewidth": 0.8,
+    "xtick.major.width": 0.8, "ytick.major.width": 0.8, "xtick.major.size": 3.0,
+    "ytick.major.size": 3.0, "xtick.minor.size": 1.6, "ytick.minor.size": 1.6,
+    "legend.frameon": False, "legend.fontsize": 8.5, "legend.handlelength": 1.8,
+    "lines.linewidth": 1.6, "lines.markersize": 4.5, "lines.solid_capstyle": "round",
+    "figure.facecolor": "white", "savefig.facecolor": "white", "savefig.dpi": DOTS_PER_INCH,
+    "pdf.fonttype": 42, "svg.fonttype": "path", "svg.hashsalt": "headway",
+}
+_METADATA = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Producer": None},
+             "svg": {"Date": None, "Creator": None}}
+
+
+@contextmanager
+def applied() -> Iterator[None]:
+    """The house style, whatever the user's own matplotlibrc says."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_SETTINGS)
+        yield
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """A figure of this size in inches, laid out so that nothing overlaps."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.06, h_pad=0.05, wspace=0.03, hspace=0.04)
+    return figure
+
+
+@dataclass(frozen=True)
+class Margins:
+    """Room in inches around and between the square panels of `image_grid`."""
+
+    left: float
+    bottom: float
+    top: float = 0.62
+    right: float = 0.85
+    column_gap: float = 0.16
+    row_gap: float = 0.36
+
+
+def image_grid(rows: int, columns: int, size: float, margins: Margins
+               ) -> tuple[Figure, np.ndarray, Axes]:
+    """Square panels of `size` inches and, at the right of the first row, an axes for the colour bar."""
+    width = margins.left + columns * size + (columns - 1) * margins.column_gap + margins.right
+    height = margins.bottom + rows * size + (rows - 1) * margins.row_gap + margins.top
+    figure = Figure(figsize=(width, height))
+    panels = np.empty((rows, columns), dtype=object)
+    for row in range(rows):
+        for column in range(columns):
+            x = margins.left + column * (size + margins.column_gap)
+            y = margins.bottom + (rows - 1 - row) * (size + margins.row_gap)
+            panels[row, column] = figure.add_axes((x / width, y / height, size / width,
+                                                   size / height))
+    x = width - margins.right + 0.12
+    y = margins.bottom + (rows - 1) * (size + margins.row_gap)
+    bar = figure.add_axes((x / width, y / height, 0.11 / width, size / height))
+    return figure, panels, bar
+
+
+def rendered(figure: Figure, kind: str = "png") -> bytes:
+    """The figure as the bytes of a PNG, PDF or SVG file; the same figure gives the same bytes."""
+    buffer = io.BytesIO()
+    with applied():
+        figure.savefig(buffer, format=kind, metadata=_METADATA[kind])
+    return buffer.getvalue()
+
+
+def save(figure: Figure, file_path: Path) -> None:
+    """Writes the figure in the format of the file name's ending, whole or not at all."""
+    data = rendered(figure, file_path.suffix[1:])
+    partial = file_path.with_name(f".{file_path.name}.partial")
+    try:
+        partial.write_bytes(data)
+        partial.replace(file_path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise CannotWriteError(f"{file_path}: cannot be written: "
+                               f"{error.strerror or error}") from None
+
+
+def head_line(figure: Figure, result: Result, temperature: float | None, *more: str,
+              study: bool = True) -> None:
+    """The line above the panels: study, T, P, seed, and whatever `more` there is to know."""
+    parts = [result.study] if study else []
+    if temperature is not None:
+        parts.append(f"T = {temperature:g}")
+    if result.train_labels is not None:
+        parts.append(f"P = {len(result.train_labels)}")
+    if "seed" in result.provenance:
+        parts.append(f"seed {result.provenance['seed']}")
+    if result.partial:
+        parts.append("partial result")
+    fixed = figure.get_layout_engine() is None
+    width, height = figure.get_size_inches()
+    place = {"y": 1.0 - 0.08 / height, "va": "top"} if fixed else {}
+    figure.suptitle("  ·  ".join([*parts, *more]), x=0.1 / width, ha="left", fontsize=8.5,
+                    color=MUTED, **place)
+
+
+def ordered_colours(count: int) -> list[tuple]:
+    """Colours for an ordered quantity such as width, dark for the first (viridis, without its ends)."""
+    return [colormaps["viridis"](value) for value in np.linspace(0.08, 0.82, max(count, 2))[:count]]
+
+
+def light_grid(axes: Axes, axis: str = "y") -> None:
+    axes.grid(axis=axis, color="#ececec", linewidth=0.7)
+    axes.set_axisbelow(True)
+
+
+def no_frame(axes: Axes) -> None:
+    """For images: no spines, no tick marks."""
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    axes.tick_params(length=0)

@@ -1,0 +1,69 @@
+"""Opening HDF5 files with clear errors, and reading attributes whatever their string type."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from headway.errors import BadDataError, UnreadableFileError
+
+SUPPORTED_MAJOR_VERSION = 1
+
+
+def open_file(path: str | os.PathLike) -> h5py.File:
+    """Opens `path` for reading; UnreadableFileError if there is none, BadDataError if not HDF5."""
+    path = Path(path)
+    if not path.exists():
+        raise UnreadableFileError(f"{path}: no such file")
+    if path.is_dir():
+        raise UnreadableFileError(f"{path}: is a folder, not an HDF5 file")
+    if not os.access(path, os.R_OK):
+        raise UnreadableFileError(f"{path}: no permission to read it")
+    try:
+        return h5py.File(path, "r")
+    except OSError as error:
+        reason = str(error).splitlines()[0] if str(error) else "unknown reason"
+        raise BadDataError(f"{path}: not a readable HDF5 file ({reason})") from None
+
+
+def text(value: Any) -> str:
+    """A string attribute or element as str, from any of HDF5's string types."""
+    if isinstance(value, np.ndarray):
+        value = value.item() if value.size == 1 else value.tolist()
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def texts(dataset: h5py.Dataset) -> list[str]:
+    """A one-dimensional string data set as a list of str."""
+    return [text(value) for value in np.atleast_1d(dataset[()])]
+
+
+def schema_faults(file: h5py.File, schema_name: str) -> list[str]:
+    """What is wrong with the root attributes schema_name and schema_version, if anything."""
+    name = file.attrs.get("schema_name")
+    if name is None:
+        return [f"attribute schema_name is missing; it must be \"{schema_name}\""]
+    if text(name) != schema_name:
+        return [f"attribute schema_name is \"{text(name)}\", not \"{schema_name}\""]
+    version = file.attrs.get("schema_version")
+    if version is None:
+        return [f"attribute schema_version is missing; it must be [{SUPPORTED_MAJOR_VERSION}, 0]"]
+    version = np.atleast_1d(version)
+    if version.ndim != 1 or version.size != 2 or not np.issubdtype(version.dtype, np.integer):
+        return [f"attribute schema_version is {version.tolist()}, not two integers "
+                f"such as [{SUPPORTED_MAJOR_VERSION}, 0]"]
+    if version[0] != SUPPORTED_MAJOR_VERSION:
+        return [f"schema_version is {version[0]}.{version[1]}, but this version of headway reads "
+                f"{SUPPORTED_MAJOR_VERSION}.x only"]
+    return []
+
+
+def check_schema(file: h5py.File, schema_name: str) -> None:
+    """BadDataError unless `file` has the given schema in a version that this package reads."""
+    faults = schema_faults(file, schema_name)
+    if faults:
+        raise BadDataError([f"{file.filename}: {fault}" for fault in faults])

@@ -1,0 +1,260 @@
+"""Reading of result files (schema headway-result 1.x)."""
+
+from __future__ import annotations
+
+import math
+import os
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from headway import hdf5
+from headway.errors import BadDataError
+from headway.results import (Alignment, Corrected, GaussianProcessPoint, Point, Predictor, Pruning,
+                             Result, Samples, number)
+
+KINDS = ("solve", "align", "prune", "sample")
+PROVENANCE = ("study", "study_toml", "study_hash", "data_hash", "headway_version", "git_commit",
+              "compiler", "blas", "command", "seed", "threads", "started", "seconds")
+
+
+def read_result(path: str | os.PathLike) -> Result:
+    """Reads a result file of the program `headway`.
+
+    Errors: UnreadableFileError (missing, no permission), BadDataError (not HDF5, another schema, a
+    newer major version, a missing or malformed part; the message names file and part).
+    """
+    with hdf5.open_file(path) as file:
+        hdf5.check_schema(file, "headway-result")
+        try:
+            return _Reader(file).result(Path(path))
+        except BadDataError as error:
+            raise BadDataError([f"{path}: {fault}" for fault in error.faults]) from None
+        except (OSError, RuntimeError, KeyError) as error:  # damaged below the headers
+            raise BadDataError(f"{path}: damaged: {str(error).splitlines()[0]}") from None
+
+
+class _Reader:
+    """Walks one open result file; every fault names the group or data set."""
+
+    def __init__(self, file: h5py.File):
+        self.file = file
+        self.heads = self._integers(file, "heads")
+        if any(count < 1 for count in self.heads):
+            raise BadDataError(f"attribute heads is {list(self.heads)}; each must be at least 1")
+        self.layers = len(self.heads)
+        self.outputs = int(file.attrs.get("outputs", 1))
+        self.sizes = [self.outputs * math.prod(self.heads[layer:]) for layer in range(self.layers)]
+
+    def result(self, path: Path) -> Result:
+        file = self.file
+        kind = hdf5.text(self._attribute(file, "kind"))
+        if kind not in KINDS:
+            raise BadDataError(f"attribute kind is \"{kind}\"; known: {', '.join(KINDS)}")
+        read = self._point
+        points = tuple(read(group) for group in self._numbered("points"))
+        return Result(
+            file=path, kind=kind, study=hdf5.text(file.attrs.get("study", path.stem)),
+            heads=self.heads, paths=self._paths(), head_names=self._head_names(),
+            variances=tuple(np.atleast_1d(file.attrs.get("variances", [])).astype(float)),
+            outputs=self.outputs, points=points,
+            gaussian_process=tuple(self._gaussian_process(group)
+                                   for group in self._numbered("gaussian_process")),
+            provenance={name: _plain(file.attrs[name]) for name in PROVENANCE if name in file.attrs},
+            partial=bool(file.attrs.get("partial", 0)),
+            train_labels=self._array(file, "labels/train"),
+            test_labels=self._array(file, "labels/test"),
+            path_kernels=self._path_kernels())
+
+    def _attribute(self, group: h5py.Group, name: str) -> Any:
+        if name not in group.attrs:
+            raise BadDataError(f"{group.name}: attribute {name} is missing")
+        return group.attrs[name]
+
+    def _integers(self, group: h5py.Group, name: str) -> tuple[int, ...]:
+        values = np.atleast_1d(self._attribute(group, name))
+        if values.ndim != 1 or values.size == 0 or not np.issubdtype(values.dtype, np.integer):
+            raise BadDataError(f"{group.name}: attribute {name} is not a list of integers")
+        return tuple(int(value) for value in values)
+
+    def _numbered(self, name: str) -> list[h5py.Group]:
+        """Groups <name>/0, <name>/1, ... in order of their numbers."""
+        parent = self.file.get(name)
+        if parent is None:
+            return []
+        keys = [key for key in parent if key.isdigit()]
+        return [parent[key] for key in sorted(keys, key=int)]
+
+    def _array(self, group: h5py.Group, name: str, shape: tuple | None = None) -> np.ndarray | None:
+        """The data set `name` as float64, or None; BadDataError if it has another shape."""
+        item = group.get(name)
+        if item is None:
+            return None
+        if not isinstance(item, h5py.Dataset) or item.dtype.kind not in "fiub":
+            raise BadDataError(f"{group.name}/{name}: is not an array of numbers")
+        if shape is not None and item.shape != shape:
+            raise BadDataError(f"{item.name}: has shape {_shape(item.shape)}, not {_shape(shape)}")
+        return np.asarray(item[()], dtype=float)
+
+    def _paths(self) -> tuple[str, ...]:
+        count = math.prod(self.heads)
+        if "paths" in self.file:
+            names = tuple(hdf5.texts(self.file["paths"]))
+            if len(names) != count:
+                raise BadDataError(f"/paths: has {len(names)} names, not {count}")
+            return names
+        indices = product(*(range(1, heads + 1) for heads in self.heads))
+        return tuple("(" + ",".join(map(str, heads)) + ")" for heads in indices)
+
+    def _head_names(self) -> tuple[tuple[str, ...], ...]:
+        names = []
+        for layer, count in enumerate(self.heads, 1):
+            item = self.file.get(f"names/layer_{layer}")
+            known = tuple(hdf5.texts(item)) if item is not None else ()
+            if item is not None and len(known) != count:
+                raise BadDataError(f"{item.name}: has {len(known)} names, not {count}")
+            names.append(known or tuple(f"head {head}" for head in range(1, count + 1)))
+        return tuple(names)
+
+    def _path_kernels(self) -> np.ndarray | None:
+        kernels = self._array(self.file, "path_kernels")
+        if kernels is None:
+            return None
+        if (kernels.ndim != 3 or len(kernels) != math.prod(self.heads)
+                or kernels.shape[1] != kernels.shape[2]):
+            raise BadDataError(f"/path_kernels: has shape {_shape(kernels.shape)}, not [p, P, P] "
+                               f"with p = {math.prod(self.heads)}")
+        return kernels
+
+    def _predictor(self, group: h5py.Group, name: str) -> Predictor:
+        prefix = f"{name}/" if name else ""
+        return Predictor(self._array(group, prefix + "mean"), self._array(group, prefix + "variance"))
+
+    def _gaussian_process(self, group: h5py.Group) -> GaussianProcessPoint:
+        return GaussianProcessPoint(float(self._attribute(group, "temperature")),
+                                    _attributes(group), self._predictor(group, ""))
+
+    def _order_parameters(self, group: h5py.Group, folder: str, suffix: str = "") -> tuple:
+        """One array a layer, or () when the folder is absent."""
+        arrays = [self._array(group, f"{folder}/layer_{layer}{suffix}", (size, size))
+                  for layer, size in enumerate(self.sizes, 1)]
+        present = [array is not None for array in arrays]
+        if any(present) and not all(present):
+            missing = present.index(False) + 1
+            raise BadDataError(f"{group.name}/{folder}/layer_{missing}{suffix}: is missing")
+        return tuple(arrays) if all(present) else ()
+
+    def _point(self, group: h5py.Group) -> Point:
+        widths = self._integers(group, "widths")
+        if len(widths) != self.layers + 1:
+            raise BadDataError(f"{group.name}: attribute widths has {len(widths)} entries, "
+                               f"not L + 1 = {self.layers + 1}")
+        history, columns = group.get("history"), ()
+        if history is not None:
+            columns = tuple(hdf5.text(history.attrs.get(
+                "columns", "iteration,action,gradient_norm,step_norm")).split(","))
+        return Point(
+            widths=widths, temperature=float(self._attribute(group, "temperature")),
+            attributes=_attributes(group),
+            readout_order_parameter=self._array(group, "U_a"),
+            order_parameters=self._order_parameters(group, "order_parameters"),
+            predictor=self._predictor(group, "predictor"),
+            gaussian_process=self._predictor(group, "gaussian_process"),
+            history=self._array(group, "history"), history_columns=columns,
+            corrected=self._corrected(group.get("corrected")),
+            alignment=self._alignment(group.get("alignment")),
+            pruning=self._pruning(group.get("pruning")), samples=self._samples(group),
+            theory=self._point(group["theory"]) if "theory" in group else None)
+
+    def _corrected(self, group: h5py.Group | None) -> Corrected | None:
+        if group is None:
+            return None
+        return Corrected(
+            defined=bool(group.attrs.get("defined", 0)),
+            reason=hdf5.text(group.attrs.get("reason", "")), attributes=_attributes(group),
+            readout_order_parameter=self._array(group, "U_a"),
+            readout_deviation=self._array(group, "U_a_sd"),
+            order_parameters=self._order_parameters(group, "order_parameters"),
+            order_parameter_deviations=self._order_parameters(group, "order_parameters_sd"),
+            predictor=self._predictor(group, "predictor"))
+
+    def _required(self, group: h5py.Group, name: str, ndim: int = 1) -> np.ndarray:
+        array = self._array(group, name)
+        if array is None:
+            raise BadDataError(f"{group.name}/{name}: is missing")
+        if array.ndim != ndim:
+            raise BadDataError(f"{group.name}/{name}: has {array.ndim} dimensions, not {ndim}")
+        return array
+
+    def _alignment(self, group: h5py.Group | None) -> Alignment | None:
+        if group is None:
+            return None
+        return Alignment(**{name: self._required(group, name)
+                            for name in Alignment.__dataclass_fields__})
+
+    def _pruning(self, group: h5py.Group | None) -> Pruning | None:
+        if group is None:
+            return None
+        numbers = {name: self._required(group, name)
+                   for name in ("score", "score_weighted", "accuracy_without",
+                                "mean_squared_error_without")}
+        whole = {name: self._required(group, name).astype(int) for name in ("layer", "head")}
+        lengths = {name: len(array) for name, array in (numbers | whole).items()}
+        if set(lengths.values()) != {sum(self.heads)}:
+            raise BadDataError(f"{group.name}: expected one entry for each of the "
+                               f"{sum(self.heads)} heads, found {lengths}")
+        curves = group.get("cumulative", {})
+        orders = {name: self._array(curves, name).astype(int)
+                  for name in ("score_order", "greedy_order", "random_order") if name in curves}
+        names = hdf5.texts(group["name"]) if "name" in group else [
+            f"head {head}" for head in whole["head"]]
+        return Pruning(
+            accuracy=number(group.attrs, "accuracy"), name=names, **numbers, **whole,
+            **{key: (self._array(curves, name) if curves else None)
+               for key, name in (("by_score", "score"), ("greedy", "greedy"), ("random", "random"),
+                                 ("random_mean", "random_mean"), ("random_sd", "random_sd"))},
+            orders=orders)
+
+    def _samples(self, group: h5py.Group) -> Samples | None:
+        if "U_a_mean" not in group:
+            return None
+        folder = "order_parameters"
+        draws = {}
+        for layer, size in enumerate(self.sizes, 1):
+            array = self._array(group, f"draws/layer_{layer}")
+            if array is not None:
+                if array.ndim != 4 or array.shape[2:] != (size, size):
+                    raise BadDataError(f"{group.name}/draws/layer_{layer}: has shape "
+                                       f"{_shape(array.shape)}, not [chain, draw, {size}, {size}]")
+                draws[layer] = array
+        return Samples(
+            readout_mean=self._array(group, "U_a_mean"),
+            readout_mcse=self._array(group, "U_a_mcse"),
+            readout_sd=self._array(group, "U_a_sd"),
+            predictor_mcse=self._array(group, "predictor/mcse"),
+            mean=self._order_parameters(group, folder, "_mean"),
+            mcse=self._order_parameters(group, folder, "_mcse"),
+            sd=self._order_parameters(group, folder, "_sd"),
+            readout_draws=self._array(group, "draws/U_a"), draws=draws)
+
+
+def _attributes(group: h5py.Group) -> dict[str, Any]:
+    return {name: _plain(value) for name, value in group.attrs.items()}
+
+
+def _plain(value: Any) -> Any:
+    """An attribute as Python str, number or numpy array."""
+    if isinstance(value, (bytes, str)):
+        return hdf5.text(value)
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray) and value.size == 1:
+        return _plain(value.reshape(-1)[0])
+    return value
+
+
+def _shape(shape: tuple) -> str:
+    return "[" + ", ".join(map(str, shape)) + "]"

@@ -1,0 +1,113 @@
+"""A result's numbers as a table: aligned text, Markdown or CSV."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from headway.errors import UsageError
+from headway.results import Point, Result
+
+FORMATS = ("text", "markdown", "csv")
+Column = tuple[str, Callable[[Point], str]]
+
+
+def table(result: Result, layout: str = "text") -> str:
+    """One row a sweep point, and the Gaussian processes as the last rows (solve and its kin)."""
+    if layout not in FORMATS:
+        raise UsageError(f"--format: is {layout}; allowed: {', '.join(FORMATS)}")
+    columns = _sample_columns() if result.kind == "sample" else _solve_columns(result)
+    rows = [[cell(point) for _, cell in columns] for point in result.points]
+    rows += [_gaussian_process_row(columns, point) for point in result.gaussian_process]
+    return _LAYOUTS[layout]([name for name, _ in columns], rows)
+
+
+def _number(value: float, digits: int = 3) -> str:
+    return "-" if not math.isfinite(value) else f"{value:.{digits}f}"
+
+
+def _attribute(name: str, form: str) -> Callable[[Point], str]:
+    def cell(point: Point) -> str:
+        value = point.attributes.get(name)
+        if value is None or isinstance(value, float) and not math.isfinite(value):
+            return "-"
+        return format(value, form)
+    return cell
+
+
+def _widths(point: Point) -> str:
+    return str(point.widths[0]) if len(set(point.widths)) == 1 else ",".join(map(str, point.widths))
+
+
+def _solve_columns(result: Result) -> list[Column]:
+    columns: list[Column] = [
+        ("N", _widths), ("T", lambda point: f"{point.temperature:g}"),
+        ("accuracy", lambda point: _number(point.accuracy)),
+        ("corrected", lambda point: _number(point.corrected.accuracy)
+         if point.corrected is not None and point.corrected.defined else "-"),
+        ("test MSE", lambda point: _number(point.test_mean_squared_error, 4)),
+        ("U_a", lambda point: _number(point.readout_scalar, 4)),
+        ("S / max N", lambda point: _number(point.action, 6)),
+        ("gradient", _attribute("gradient_norm", ".1e")),
+        ("iterations", _attribute("iterations", "d")),
+        ("converged", lambda point: "yes" if point.converged else "NO")]
+    if any(point.pruning is not None for point in result.points):
+        columns.append(("least important head", _least))
+    if any(point.alignment is not None for point in result.points):
+        columns.append(("best overlap", _best_overlap))
+    return columns
+
+
+def _least(point: Point) -> str:
+    if point.pruning is None:
+        return "-"
+    index = int(point.pruning.score.argmin())
+    return (f"layer {point.pruning.layer[index]} {point.pruning.name[index]} "
+            f"({point.pruning.score[index]:.2f})")
+
+
+def _best_overlap(point: Point) -> str:
+    if point.alignment is None:
+        return "-"
+    index = int(point.alignment.overlaps.argmax())
+    return f"{point.alignment.overlaps[index]:.3f} (k={index + 1})"
+
+
+def _sample_columns() -> list[Column]:
+    return [("N", _widths), ("T", lambda point: f"{point.temperature:g}"),
+            ("sampler", lambda point: point.method),
+            ("accuracy", lambda point: _number(point.accuracy)),
+            ("U_a", lambda point: _number(point.readout_scalar, 4)),
+            ("R-hat", _attribute("rhat_max", ".3f")), ("bulk ESS", _attribute("ess_bulk_min", ".0f")),
+            ("tail ESS", _attribute("ess_tail_min", ".0f")),
+            ("E-BFMI", _attribute("ebfmi_min", ".2f")), ("divergences", _attribute("divergences", "d")),
+            ("log p(y)", _attribute("log_evidence", ".2f"))]
+
+
+def _gaussian_process_row(columns: Sequence[Column], point) -> list[str]:
+    cells = {"N": "infinite", "T": f"{point.temperature:g}", "accuracy": _number(point.accuracy),
+             "test MSE": _number(float(point.attributes.get("test_mean_squared_error", math.nan)), 4)}
+    return [cells.get(name, "") for name, _ in columns]
+
+
+def _text(header: list[str], rows: list[list[str]]) -> str:
+    sizes = [max(map(len, column)) for column in zip(header, *rows)]
+    lines = ["  ".join(cell.rjust(size) for cell, size in zip(row, sizes)).rstrip()
+             for row in [header, *rows]]
+    lines.insert(1, "  ".join("-" * size for size in sizes))
+    return "\n".join(lines)
+
+
+def _markdown(header: list[str], rows: list[list[str]]) -> str:
+    lines = ["| " + " | ".join(row) + " |" for row in [header, *rows]]
+    lines.insert(1, "|" + "|".join(["---:"] * len(header)) + "|")
+    return "\n".join(lines)
+
+
+def _csv(header: list[str], rows: list[list[str]]) -> str:
+    def quoted(cell: str) -> str:
+        return '"' + cell.replace('"', '""') + '"' if any(c in cell for c in ',"\n') else cell
+    return "\n".join(",".join(map(quoted, row)) for row in [header, *rows])
+
+
+_LAYOUTS = {"text": _text, "markdown": _markdown, "csv": _csv}

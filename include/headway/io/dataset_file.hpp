@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headway/tasks/dataset.hpp"
+
+namespace headway::io {
+
+/// True when the file is HDF5 and its root says schema_name = "headway-dataset". Never throws.
+bool is_dataset_file(const std::string& file_path);
+
+/// Reads and checks a data-set file (schema "headway-dataset" 1.x): inputs [P, S, N_0], labels [P]
+/// or [P, C] and the attention in one of four forms, or path features [P, p, N_0]; float32, float64
+/// or integers.
+///
+/// Inputs and supplied attention stay in the file: the returned splits hold sources that read
+/// blocks of examples on demand (thread-safe; a mutex serialises HDF5), so memory stays at labels,
+/// masks, head matrices and path features. Both are nevertheless read once here, in blocks, to
+/// check that every value is finite, that attention rows sum to one (1e-6, or 1e-4 where stored as
+/// float32), that no entry is negative and that masked columns are zero; rows of masked queries are
+/// ignored and served as zeros, and so are the inputs of masked tokens.
+///
+/// `content_hash` is the SHA-256 of the whole file. The file must not change while the data set is
+/// in use. Errors: kMissingFile when missing or unreadable; kBadData on the first fault, naming
+/// file, data set, index and value. Cost: two passes over the file (hash, checks).
+tasks::Dataset read_dataset(const std::string& file_path);
+
+/// Every fault of a data-set file, one message each (at most kMaxFaultsPerDataset of a kind from
+/// one data set, then a count), with the name of the HDF5 data set; empty when read_dataset accepts
+/// the file. Errors: kMissingFile when missing or unreadable, kBadData when the file is not HDF5 at
+/// all.
+std::vector<std::string> validate_dataset(const std::string& file_path);
+
+inline constexpr int kMaxFaultsPerDataset = 5;
+
+}  // namespace headway::io

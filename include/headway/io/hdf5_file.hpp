@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+namespace headway::io {
+
+/// True when the file exists, can be read and carries the HDF5 signature. Never throws.
+bool is_hdf5(const std::string& file_path);
+
+/// What an HDF5 file holds, as text for `headway inspect FILE.h5`: for a result, the study, the
+/// provenance, a table of its points and the command that remakes it; for a data set, sizes, heads,
+/// note; then the tree with the shape and type of every data set. Files of a newer or a foreign
+/// schema get the tree alone. Errors: kMissingFile when the file is missing or unreadable, kBadData
+/// when it is no HDF5 file or is damaged.
+std::string describe_hdf5_file(const std::string& file_path);
+
+/// Refuses, before a long computation, an output that could not be written at its end:
+/// Error{kCannotWrite} when `file_path` exists and `force` is false, is a directory, or lies in a
+/// directory that is missing or not writable. Leaves nothing behind.
+void check_output_path(const std::string& file_path, bool force);
+
+}  // namespace headway::io

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "headway/studies/results.hpp"
+#include "headway/studies/study.hpp"
+
+namespace headway::io {
+
+/// How to remake a result: what ran, on what, and when.
+struct ResultProvenance {
+  std::string study_toml;  ///< the fully resolved study as TOML text; running it remakes the result
+  std::string study_hash;  ///< SHA-256 (hex) of what the study computes
+  std::string data_hash;   ///< SHA-256 (hex) of the data (Dataset::content_hash)
+  std::string headway_version;  ///< for example "0.1.0"
+  std::string git_commit;
+  std::string compiler;
+  std::string blas;
+  std::string command;  ///< the command line
+  std::string started;  ///< ISO 8601, UTC
+  std::uint64_t seed = 1;
+  int threads = 1;
+  double seconds = 0.0;
+  bool partial = false;  ///< interrupted: only the points that were finished are there
+};
+
+/// True when the file is HDF5 and its root says schema_name = "headway-result". Never throws.
+bool is_result_file(const std::string& file_path);
+
+/// Writes a result file (schema "headway-result" 1.0). It appears whole or not at all: written
+/// under a temporary name in the same directory, synced, then renamed. NaN stands for undefined;
+/// strings are UTF-8. Errors: kCannotWrite when the file exists and `force` is false, the directory
+/// is missing or not writable, or the disk is full; nothing is left behind then.
+void write_solve_result(const std::string& file_path, const studies::Study& study,
+                        const studies::SolveResult& result, const ResultProvenance& provenance,
+                        bool force);
+/// The solve result it used, with points/<i>/alignment.
+void write_align_result(const std::string& file_path, const studies::Study& study,
+                        const studies::AlignResult& result, const ResultProvenance& provenance,
+                        bool force);
+/// The solve result it used, with points/<i>/pruning.
+void write_prune_result(const std::string& file_path, const studies::Study& study,
+                        const studies::PruneResult& result, const ResultProvenance& provenance,
+                        bool force);
+
+/// The samples in points/<i>, with the theory at the same point in points/<i>/theory. Draws are
+/// [chain, draw, n, n], as ArviZ wants them.
+void write_sample_result(const std::string& file_path, const studies::Study& study,
+                         const studies::SampleResult& result, const ResultProvenance& provenance,
+                         bool force);
+
+/// Reads the solve part of a result file of any kind, and its provenance where wanted (study_toml
+/// reruns it). Errors: kMissingFile; kBadData when the file is not a Headway result, is of a newer
+/// major version, is of a kind that holds no solve result, or is damaged; each message names the
+/// data set or attribute.
+studies::SolveResult read_solve_result(const std::string& file_path,
+                                       ResultProvenance* provenance = nullptr);
+
+/// The provenance alone, of a result file of any kind and also a partial one.
+ResultProvenance read_result_provenance(const std::string& file_path);
+
+}  // namespace headway::io

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headway/studies/study.hpp"
+
+namespace headway::io {
+
+/// What the file given in place of a study was.
+enum class StudyOrigin {
+  kStudyFile,    ///< a TOML study
+  kDatasetFile,  ///< a data-set file: defaults for the rest
+  kResultFile,   ///< a result file: the study stored in it
+};
+
+struct LoadedStudy {
+  studies::Study study;
+  StudyOrigin origin = StudyOrigin::kStudyFile;
+};
+
+/// Parses a study (contract "Study file", schema 1) and applies `overlays`, each
+/// `section.key=value` with a TOML value, else a string; an overlay acts as if the line of the file
+/// were edited. Keys left out keep the defaults of studies::Study; `schema` left out means 1.
+/// `source_name` names the text in messages; a relative task.file is taken from `directory`.
+/// Errors: kBadStudy naming file, line, key, value and what is allowed, on a syntax error, an
+/// unknown key (with the nearest known one), a wrong type, a value out of range, or values that
+/// contradict each other; kUsage on an overlay that is not key=value.
+studies::Study parse_study(std::string_view text, const std::string& source_name,
+                           const std::vector<std::string>& overlays = {},
+                           const std::string& directory = "");
+
+/// Reads a study file, or a data-set or result file in place of one. Errors: as parse_study;
+/// kMissingFile when the file is missing or unreadable; kBadData when it is HDF5 but neither a data
+/// set nor a result.
+LoadedStudy read_study(const std::string& file_path, const std::vector<std::string>& overlays = {});
+
+/// The fully resolved study as TOML text: parse_study(write_study(s)) gives s back, bit for bit.
+std::string write_study(const studies::Study& study);
+
+/// SHA-256 (hex) of the resolved study without what cannot change a result: the number of threads
+/// and where the data-set file lies (its contents have a hash of their own).
+std::string study_hash(const studies::Study& study);
+
+/// study_hash of the parts that the saddle points depend on: the same for studies that differ in
+/// their name or in [align], [prune] and [sample] only, which may therefore share a solve result.
+std::string solve_hash(const studies::Study& study);
+
+/// study_hash of the parts that the draws of `sample` depend on: how often checkpoints are taken is
+/// none of them.
+std::string sample_hash(const studies::Study& study);
+
+/// Every key of the named sections with its range, default and meaning, for --help.
+std::string study_help(const std::vector<std::string>& sections);
+
+}  // namespace headway::io

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headway/core/examples.hpp"
+#include "headway/tasks/hidden_markov_chain.hpp"
+
+namespace headway::studies {
+
+/// [task]: what makes the examples. `kind` decides which of the other fields are used.
+struct TaskOptions {
+  std::string kind = "hidden_markov_chain";  ///< "hidden_markov_chain" | "dataset"
+  std::string file;  ///< dataset: path of the data-set file, already resolved
+  tasks::HiddenMarkovChainOptions hidden_markov_chain;
+  std::optional<std::uint64_t> seed;  ///< fixes the data apart from Study::seed
+};
+
+/// [model]: sweep points are widths (outer) x temperatures (inner).
+struct ModelOptions {
+  /// Each entry is one sweep point: one number (all widths equal) or N_1, ..., N_L, N_a.
+  std::vector<std::vector<Index>> widths = {{10}, {30}, {50}, {100}, {300}, {500}, {1000}};
+  std::vector<int> heads;  ///< only where the task does not fix them
+  std::vector<double> variances = {
+      1.0};  ///< one number for all, or s_0^2, s_1^2, ..., s_L^2, s_a^2
+  std::vector<double> temperatures = {0.01};
+  std::optional<Readout> readout;  ///< absent: the data set's own, else last_token
+  AttentionKind attention = AttentionKind::kSoftmax;
+};
+
+/// [solve]
+struct SolveOptions {
+  double gradient_tolerance = 1e-10;  ///< on the contract's gradient_norm
+  int max_iterations = 200;
+  std::string optimizer =
+      "auto";  ///< "auto" | "newton" | "quasi_newton" | "ceres" (theory/saddle_point.hpp)
+  std::string elimination = "joint";  ///< "joint" | "closed_form": how U_2..U_L and U_a are treated
+  std::string kernels = "auto";       ///< "auto" | "stored" | "streamed" | "feature_space"
+  std::string start =
+      "gaussian_process";  ///< "gaussian_process" | "random": the first point of a sweep chain
+  int extra_starts = 0;    ///< further random starts, to show that the minimum is the same
+  bool warm_start = true;  ///< start each point from its neighbour in the sweep
+  std::string hessian = "auto";  ///< "auto" | "on" | "off": the test for a minimum
+  std::string corrections =
+      "auto";  ///< "auto" | "on" | "off": the 1/N-corrected means (theory.md section 5)
+  double memory_limit_gib = 2.0;  ///< what "auto" kernels may hold
+};
+
+/// [align]
+struct AlignOptions {
+  Index components = 0;  ///< eigenvectors reported; 0 = all
+};
+
+/// [prune]
+struct PruneOptions {
+  int random_orders = 20;  ///< draws of the random pruning order
+  bool greedy = true;      ///< also search the true greedy order
+  bool cumulative = true;
+};
+
+/// [sample]
+struct SampleOptions {
+  /// "exact" (chain of Wisharts by NUTS) | "gibbs" | "nuts" | "hmc" | "mala" | "langevin" (all
+  /// weights)
+  std::string sampler = "exact";
+  int chains = 4;
+  int draws = 1000;   ///< per chain, after warm-up
+  int warmup = 1000;  ///< per chain, thrown away
+  int thin = 1;       ///< keep every thin-th draw
+  std::string metric =
+      "auto";  ///< "auto" | "diagonal" | "dense": mass matrix; auto = dense up to 60 unknowns
+  double target_accept =
+      0.0;  ///< mean acceptance the step size is adapted to; 0 = the sampler's default
+  int max_tree_depth = 10;  ///< NUTS
+  int predictor_draws =
+      500;               ///< draws per chain that the predictor is averaged over, evenly spaced
+  bool evidence = true;  ///< log p(y), exact chain only
+  bool keep_weights =
+      false;  ///< weight-space samplers: keep the draws of all weights in the result
+  double checkpoint_seconds =
+      60.0;  ///< between checkpoints where a result file is written; 0 = none
+};
+
+/// A study file, fully resolved (contract.md "Study file").
+struct Study {
+  int schema = 1;
+  std::string name = "unnamed";
+  std::uint64_t seed = 1;
+  TaskOptions task;
+  ModelOptions model;
+  SolveOptions solve;
+  AlignOptions align;
+  PruneOptions prune;
+  SampleOptions sample;
+  int threads = 0;  ///< 0 = all cores
+};
+
+}  // namespace headway::studies

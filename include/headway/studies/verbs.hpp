@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "headway/core/observer.hpp"
+#include "headway/studies/results.hpp"
+#include "headway/studies/study.hpp"
+#include "headway/tasks/dataset.hpp"
+
+namespace headway::studies {
+
+/// Makes the study's data set from its task (every kind but "dataset", which is read by
+/// io::read_dataset).
+tasks::Dataset make_dataset(const Study& study);
+
+/// `headway solve` (theory.md sections 3 to 5) on data in memory. Points not converged are values,
+/// not errors.
+SolveResult solve(const Study& study, const tasks::Dataset& dataset, Observer& observer);
+
+/// `headway align` and `headway prune` (theory.md section 7). `known` reuses the U of an earlier
+/// solve of the same study and data (its points must match the study's sweep).
+AlignResult align(const Study& study, const tasks::Dataset& dataset, Observer& observer,
+                  const SolveResult* known = nullptr);
+PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& observer,
+                  const SolveResult* known = nullptr);
+
+/// "(1,2)" path names etc. and the resolved architecture of one sweep point are derived from the
+/// study and the data.
+void check_study_against_dataset(const Study& study, const tasks::Dataset& dataset);
+
+/// How a long sampling run is checkpointed, sweep point by sweep point, as opaque bytes. Either may
+/// be empty. Bytes of another study, data set or build layout are refused (kBadStudy or kBadData);
+/// a resumed run gives the same bits as one never stopped.
+struct SampleHooks {
+  std::function<void(std::size_t point, const std::vector<std::uint8_t>& bytes)> save;
+  std::function<std::vector<std::uint8_t>(std::size_t point)> load;  ///< empty: start afresh
+};
+
+/// `headway sample`: posterior draws at every sweep point by the exact chain (theory.md section 5)
+/// or in weight space (section 6), with convergence diagnostics; the theory is solved at the same
+/// points beside them, or taken from `known` as `align` does. Interruption is a value: the last
+/// point then holds the draws so far.
+SampleResult sample(const Study& study, const tasks::Dataset& dataset, Observer& observer,
+                    const SampleHooks& hooks = {}, const SolveResult* known = nullptr);
+
+}  // namespace headway::studies

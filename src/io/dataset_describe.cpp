@@ -1,0 +1,54 @@
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include "io/dataset_layout.hpp"
+#include "io/hdf5_describe.hpp"
+
+namespace headway::io {
+namespace {
+
+const char* form_text(AttentionForm form) {
+  switch (form) {
+    case AttentionForm::kWeights:
+      return "head matrices W (attention/weights)";
+    case AttentionForm::kQueryKey:
+      return "query and key matrices (attention/query, attention/key)";
+    case AttentionForm::kSupplied:
+      return "attention matrices of every example (train/attention)";
+    default:
+      return "path features (train/path_features)";
+  }
+}
+
+std::string split_text(const SplitLayout& split) {
+  std::string text = fmt::format("{} examples, {} outputs", split.examples, split.outputs);
+  if (split.tokens > 0) text += fmt::format(", {} tokens", split.tokens);
+  if (!split.mask.empty()) text += ", masked";
+  if (!split.ids.empty()) text += ", with ids";
+  return text;
+}
+
+}  // namespace
+
+std::string describe_dataset(const Hdf5InputFile& file) {
+  FaultList faults;
+  const DatasetLayout layout = check_layout(file, faults);
+  std::string out = fmt::format("  train      {}\n  test       {}\n", split_text(layout.train),
+                                layout.test ? split_text(*layout.test) : "none");
+  out += fmt::format("  features   {}\n  attention  {}\n  heads      [{}]\n", layout.features,
+                     form_text(layout.form), fmt::join(layout.heads, ", "));
+  for (std::size_t l = 0; l < layout.names.size(); ++l) {
+    if (layout.names[l].empty()) continue;
+    out += fmt::format("  layer {}    {}\n", l + 1,
+                       fmt::join(file.read_strings(layout.names[l]), ", "));
+  }
+  if (!layout.note.empty()) out += fmt::format("  note       {}\n", layout.note);
+  for (const std::string& fault : faults.messages()) out += fmt::format("  fault      {}\n", fault);
+  out += fmt::format(
+      "\nTo check all of it:  headway validate {0}\n"
+      "To solve it:         headway solve {0} --set model.widths=[10,100]\n",
+      file.file_path());
+  return out;
+}
+
+}  // namespace headway::io

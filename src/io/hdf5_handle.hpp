@@ -1,0 +1,47 @@
+#pragma once
+
+#include <hdf5.h>
+
+#include <string>
+
+namespace headway::io {
+
+/// HDF5 may be built without thread safety: every call into it is made while one of these lives. A
+/// thread may hold several. Also switches off, for the calling thread, HDF5's habit of printing its
+/// error stack.
+class Hdf5Lock {
+ public:
+  Hdf5Lock();
+  ~Hdf5Lock();
+  Hdf5Lock(const Hdf5Lock&) = delete;
+  Hdf5Lock& operator=(const Hdf5Lock&) = delete;
+};
+
+/// The innermost message on HDF5's error stack ("" when there is none), for the end of our own
+/// messages.
+std::string hdf5_error_text();
+
+/// Owns one HDF5 identifier of any kind. Closed under an Hdf5Lock.
+class Handle {
+ public:
+  using Closer = herr_t (*)(hid_t);
+
+  Handle() = default;
+  Handle(hid_t id, Closer closer) : id_(id), closer_(closer) {}
+  Handle(Handle&& other) noexcept : id_(other.id_), closer_(other.closer_) { other.id_ = -1; }
+  Handle& operator=(Handle&& other) noexcept;
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  ~Handle() { close(); }
+
+  [[nodiscard]] bool valid() const { return id_ >= 0; }
+  [[nodiscard]] hid_t get() const { return id_; }
+  /// Closes now; false when HDF5 reports a failure (a full disk shows up here).
+  bool close() noexcept;
+
+ private:
+  hid_t id_ = -1;
+  Closer closer_ = nullptr;
+};
+
+}  // namespace headway::io

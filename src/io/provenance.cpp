@@ -1,0 +1,111 @@
+#include "headway/io/provenance.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <ctime>
+#include <string_view>
+
+#include "headway/io/study_file.hpp"
+#include "headway/numerics/dense.hpp"
+#include "io/build_info.hpp"
+
+namespace headway::io {
+
+namespace {
+
+std::string compiler_name() {
+#if defined(__clang__)
+  return fmt::format("Clang {}.{}.{}", __clang_major__, __clang_minor__, __clang_patchlevel__);
+#elif defined(__GNUC__)
+  return fmt::format("GCC {}.{}.{}", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
+#else
+  return "unknown compiler";
+#endif
+}
+
+bool is_plain(char c) {
+  constexpr std::string_view kPlain = "-_./=,:+@%";
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         kPlain.find(c) != std::string_view::npos;
+}
+
+std::string shell_word(const std::string& text) {
+  bool plain = !text.empty();
+  for (const char c : text) plain = plain && is_plain(c);
+  if (plain) return text;
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      out += "'\\''";
+    } else {
+      out += c;
+    }
+  }
+  return out + "'";
+}
+
+}  // namespace
+
+BuildInfo build_info() {
+  return {detail::kHeadwayVersion, detail::kGitCommit, compiler_name(), detail::kBuildType};
+}
+
+std::string instruction_sets() {
+#if defined(__x86_64__)
+  std::string out;
+  const auto add = [&out](bool has, std::string_view name) {
+    if (!has) return;
+    if (!out.empty()) out += ' ';
+    out += name;
+  };
+  add(__builtin_cpu_supports("avx512f") != 0, "avx512f");
+  add(__builtin_cpu_supports("avx2") != 0, "avx2");
+  add(__builtin_cpu_supports("fma") != 0, "fma");
+  add(__builtin_cpu_supports("sse4.2") != 0, "sse4.2");
+  return out.empty() ? "sse2" : out;
+#elif defined(__aarch64__)
+  return "neon";
+#else
+  return "unknown";
+#endif
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text.data();
+}
+
+std::string shell_command(const std::vector<std::string>& arguments) {
+  std::string out;
+  for (const std::string& argument : arguments) {
+    if (!out.empty()) out += ' ';
+    out += shell_word(argument);
+  }
+  return out;
+}
+
+ResultProvenance make_provenance(const studies::Study& study, const std::string& data_hash,
+                                 const std::vector<std::string>& arguments) {
+  studies::Study stored = study;
+  stored.threads = 0;  // a property of the run, which the result says apart from the study
+  const BuildInfo build = build_info();
+  ResultProvenance provenance;
+  provenance.study_toml = write_study(stored);
+  provenance.study_hash = study_hash(study);
+  provenance.data_hash = data_hash;
+  provenance.headway_version = build.version;
+  provenance.git_commit = build.git_commit;
+  provenance.compiler = build.compiler + ", " + build.build_type;
+  provenance.blas = numerics::blas_description();
+  provenance.command = shell_command(arguments);
+  provenance.started = utc_now();
+  provenance.seed = study.seed;
+  return provenance;
+}
+
+}  // namespace headway::io

@@ -1,0 +1,254 @@
+#include "headway/io/study_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "headway/core/error.hpp"
+#include "headway/core/sha256.hpp"
+#include "headway/io/dataset_file.hpp"
+#include "headway/io/hdf5_file.hpp"
+#include "headway/io/result_file.hpp"
+#include "io/study_file_checks.hpp"
+#include "io/study_file_schema.hpp"
+#include "io/study_file_text.hpp"
+
+namespace headway::io {
+
+namespace {
+
+using detail::Entry;
+using detail::Section;
+using detail::StudyKey;
+using detail::Value;
+using studies::Study;
+
+constexpr std::size_t kLargestStudyFile = std::size_t{4} << 20U;
+
+std::string read_text_file(const std::string& file_path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file_path, ignored)) {
+    throw Error(ErrorKind::kMissingFile,
+                fmt::format("{}: is a directory; a study is a TOML file", file_path));
+  }
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(file_path.c_str(), "rb"),
+                                                             &std::fclose);
+  if (!file) {
+    throw Error(ErrorKind::kMissingFile,
+                fmt::format("{}: cannot be opened: {}", file_path, std::strerror(errno)));
+  }
+  std::string text;
+  std::array<char, 65536> buffer{};
+  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), file.get())) {
+    text.append(buffer.data(), count);
+    if (text.size() > kLargestStudyFile) {
+      throw Error(ErrorKind::kBadStudy,
+                  fmt::format("{}: more than {} bytes: not a study", file_path, kLargestStudyFile));
+    }
+  }
+  if (std::ferror(file.get()) != 0) {
+    throw Error(ErrorKind::kMissingFile, fmt::format("{}: cannot be read", file_path));
+  }
+  return text;
+}
+
+/// The keys outside any table, and the names of the tables.
+std::vector<std::string> root_names() {
+  std::vector<std::string> names;
+  for (const StudyKey& k : detail::study_sections().front().keys) names.push_back(k.name);
+  for (const std::string& name : detail::section_names()) names.push_back("[" + name + "]");
+  return names;
+}
+
+[[noreturn]] void refuse_unknown_root_key(const Entry& entry) {
+  std::vector<std::string> bare;
+  for (const StudyKey& k : detail::study_sections().front().keys) bare.push_back(k.name);
+  for (const std::string& name : detail::section_names()) bare.push_back(name);
+  std::string guess = detail::nearest(entry.key, bare);
+  // A key of some section, written outside of it, is the other usual slip.
+  for (const Section& section : detail::study_sections()) {
+    for (const StudyKey& k : section.keys) {
+      if (k.name == entry.key) guess = section.name + "." + k.name;
+    }
+  }
+  throw Error(ErrorKind::kBadStudy,
+              fmt::format("{}: {}: unknown key{}; a study has: {}", entry.value.place.text(),
+                          detail::printable(detail::clip(entry.key, 60)),
+                          guess.empty() ? "" : fmt::format(", did you mean \"{}\"?", guess),
+                          detail::join(root_names())));
+}
+
+/// The key `name` of section `section` for this task kind, or an Error that says what is there.
+const StudyKey& key_of(const std::string& section, const Entry& entry, const std::string& kind) {
+  std::vector<std::string> known;
+  for (const Section& s : detail::study_sections()) {
+    if (s.name != section || !detail::applies(s, kind)) continue;
+    for (const StudyKey& k : s.keys) {
+      if (k.name == entry.key) return k;
+      known.push_back(k.name);
+    }
+  }
+  for (const Section& s : detail::study_sections()) {
+    for (const StudyKey& k : s.keys) {
+      if (s.name != section || k.name != entry.key) continue;
+      throw Error(ErrorKind::kBadStudy,
+                  fmt::format("{}: {}.{}: belongs to kind = \"{}\", and this study has kind = "
+                              "\"{}\", which has: {}",
+                              entry.value.place.text(), section, entry.key, s.task_kind, kind,
+                              detail::join(known)));
+    }
+  }
+  detail::refuse_unknown_key(entry, section, known);
+}
+
+void read_section(const std::string& name, const Value& value, Study& study) {
+  const Value::Table* table = value.get<Value::Table>();
+  if (table == nullptr) detail::refuse(value, name, fmt::format("a table [{}]", name));
+  if (const Value* kind = detail::find(*table, "kind"); name == "task" && kind != nullptr) {
+    key_of(name, {"kind", *kind}, "").read(*kind, "task.kind", study);
+  }
+  for (const Entry& entry : *table) {
+    const StudyKey& k = key_of(name, entry, study.task.kind);
+    k.read(entry.value, name + "." + entry.key, study);
+  }
+}
+
+void check_schema(const Value::Table& root) {
+  const Value* schema = detail::find(root, "schema");
+  if (schema == nullptr) return;
+  const std::int64_t* version = schema->get<std::int64_t>();
+  if (version == nullptr || *version != 1) {
+    detail::refuse(*schema, "schema", "1, the version that this build reads");
+  }
+}
+
+Study study_of(const Value& root) {
+  const Value::Table& table = *root.get<Value::Table>();
+  check_schema(table);
+  const std::vector<std::string> sections = detail::section_names();
+  Study study;
+  for (const Entry& entry : table) {
+    if (std::find(sections.begin(), sections.end(), entry.key) != sections.end()) {
+      read_section(entry.key, entry.value, study);
+      continue;
+    }
+    const StudyKey* found = nullptr;
+    for (const StudyKey& k : detail::study_sections().front().keys) {
+      if (k.name == entry.key) found = &k;
+    }
+    if (found == nullptr) refuse_unknown_root_key(entry);
+    found->read(entry.value, entry.key, study);
+  }
+  return study;
+}
+
+/// `headway solve DATA.h5`: a study with everything at its default, as text so that overlays and
+/// messages work as they do for a file.
+std::string study_text_for_dataset(const std::string& file_path) {
+  const std::filesystem::path path = std::filesystem::absolute(file_path);
+  return fmt::format("name = {}\n[task]\nkind = \"dataset\"\nfile = {}\n",
+                     detail::toml_string(detail::clip(path.stem().string(), 190)),
+                     detail::toml_string(path.lexically_normal().string()));
+}
+
+}  // namespace
+
+Study parse_study(std::string_view text, const std::string& source_name,
+                  const std::vector<std::string>& overlays, const std::string& directory) {
+  Value root = detail::parse_toml(text, source_name);
+  for (const std::string& overlay : overlays) detail::apply_overlay(root, overlay);
+  Study study = study_of(root);
+  detail::check_consistency(root, study);
+  if (study.task.kind == "dataset") {
+    const std::filesystem::path path =
+        std::filesystem::path(directory.empty() ? "." : directory) / study.task.file;
+    study.task.file = std::filesystem::absolute(path).lexically_normal().string();
+  }
+  return study;
+}
+
+LoadedStudy read_study(const std::string& file_path, const std::vector<std::string>& overlays) {
+  const std::string directory = std::filesystem::absolute(file_path).parent_path().string();
+  if (!is_hdf5(file_path)) {
+    const std::string text = read_text_file(file_path);
+    return {parse_study(text, file_path, overlays, directory), StudyOrigin::kStudyFile};
+  }
+  if (is_dataset_file(file_path)) {
+    return {parse_study(study_text_for_dataset(file_path), file_path, overlays, directory),
+            StudyOrigin::kDatasetFile};
+  }
+  if (is_result_file(file_path)) {
+    const ResultProvenance provenance = read_result_provenance(file_path);
+    return {parse_study(provenance.study_toml, file_path + ":study_toml", overlays, directory),
+            StudyOrigin::kResultFile};
+  }
+  throw Error(ErrorKind::kBadData,
+              fmt::format("{}: HDF5, but schema_name is neither \"headway-dataset\" nor "
+                          "\"headway-result\": not a study, a data set or a result",
+                          file_path));
+}
+
+std::string write_study(const Study& study) {
+  std::string out;
+  std::string open_section;
+  for (const Section& section : detail::study_sections()) {
+    if (!detail::applies(section, study.task.kind)) continue;
+    if (section.name != open_section) out += fmt::format("\n[{}]\n", section.name);
+    open_section = section.name;
+    for (const StudyKey& k : section.keys) {
+      const std::string text = k.write(study);
+      if (!text.empty()) out += fmt::format("{} = {}\n", k.name, text);
+    }
+  }
+  return out;
+}
+
+std::string study_hash(const Study& study) {
+  Study hashed = study;
+  hashed.threads = 0;
+  hashed.task.file.clear();
+  return sha256_hex(write_study(hashed));
+}
+
+std::string solve_hash(const Study& study) {
+  Study hashed = study;
+  hashed.name = Study{}.name;
+  hashed.align = {};
+  hashed.prune = {};
+  hashed.sample = {};
+  return study_hash(hashed);
+}
+
+std::string sample_hash(const Study& study) {
+  Study hashed = study;
+  hashed.name = Study{}.name;
+  hashed.align = {};
+  hashed.prune = {};
+  hashed.sample.checkpoint_seconds = studies::SampleOptions{}.checkpoint_seconds;
+  return study_hash(hashed);
+}
+
+std::string study_help(const std::vector<std::string>& sections) {
+  const Study defaults;
+  std::string out;
+  for (const Section& section : detail::study_sections()) {
+    if (std::find(sections.begin(), sections.end(), section.name) == sections.end()) continue;
+    std::string title = section.name.empty() ? "Outside any table" : "[" + section.name + "]";
+    if (!section.task_kind.empty()) title += fmt::format(" kind = \"{}\"", section.task_kind);
+    out += fmt::format("{}{}{}\n", title, section.help.empty() ? "" : ": ", section.help);
+    for (const StudyKey& k : section.keys) {
+      const std::string fallback = k.write(defaults);
+      out += fmt::format("  {:<20} {}\n{:23}{}{}\n", k.name, k.help, "", k.allowed,
+                         fallback.empty() ? "" : fmt::format("; default {}", fallback));
+    }
+  }
+  return out;
+}
+
+}  // namespace headway::io

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headway/posterior/posterior_target.hpp"
+#include "headway/sampling/target.hpp"
+#include "headway/studies/results.hpp"
+
+/// Private to studies: what `sample` keeps of every draw.
+namespace headway::studies {
+
+/// Order parameters of every kept draw and running sums of the predictor, chain by chain. Plain
+/// data, so that a checkpoint can hold it.
+struct ChainRecord {
+  std::vector<double>
+      entries;  // lower triangles of U_1, ..., U_L, U_a of each draw, one draw after another
+  std::vector<double> positions;   // unconstrained states, where kept
+  std::vector<double> accuracies;  // of each draw's mean predictor, where it was computed
+  Index draws = 0;
+  Index predictions = 0;
+  MatrixXd mean_sum, mean_square_sum, variance_sum;  // P_test x C
+};
+
+class PosteriorRecorder final : public sampling::DrawRecorder {
+ public:
+  /// Keeps positions when `keep_positions`; computes the predictor for every `predictor_stride`-th
+  /// draw (0: never).
+  PosteriorRecorder(int chains, bool keep_positions, Index predictor_stride,
+                    const MatrixXd& test_labels);
+
+  void record(const sampling::Draw& draw, sampling::Target& target) override;
+
+  [[nodiscard]] const std::vector<ChainRecord>& chains() const { return chains_; }
+  /// Draws that every chain has.
+  [[nodiscard]] Index common_draws() const;
+  /// Byte form for a checkpoint, which is taken between transitions, where record and run agree.
+  [[nodiscard]] std::vector<std::uint8_t> to_bytes() const;
+  void from_bytes(std::span<const std::uint8_t> bytes);
+
+ private:
+  bool keep_positions_;
+  Index predictor_stride_;
+  const MatrixXd& test_labels_;
+  std::vector<ChainRecord> chains_;
+};
+
+/// Fills order parameters, predictor and extremes of diagnostics from the record. `sizes`: rows of
+/// U_1, ..., U_L, U_a.
+void summarize_record(const std::vector<ChainRecord>& chains, const std::vector<Index>& sizes,
+                      const MatrixXd& test_labels, SamplePoint& point);
+
+/// The kept positions, dimension x (draws of all chains), every chain cut to `draws`.
+MatrixXd recorded_positions(const std::vector<ChainRecord>& chains, Index dimension, Index draws);
+
+}  // namespace headway::studies

@@ -1,0 +1,175 @@
+#include "problem.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "headway/core/error.hpp"
+#include "headway/core/parallel.hpp"
+#include "headway/model/path_features.hpp"
+#include "headway/numerics/dense.hpp"
+#include "headway/studies/verbs.hpp"
+
+namespace headway::studies {
+namespace {
+
+[[noreturn]] void bad_study(const std::string& message) {
+  throw Error(ErrorKind::kBadStudy, message);
+}
+
+theory::KernelForm kernel_form(const std::string& name) {
+  if (name == "auto") return theory::KernelForm::kAuto;
+  if (name == "stored") return theory::KernelForm::kStored;
+  if (name == "streamed") return theory::KernelForm::kStreamed;
+  if (name == "feature_space") return theory::KernelForm::kFeatureSpace;
+  bad_study(fmt::format(
+      "solve.kernels = \"{}\": allowed are \"auto\", \"stored\", \"streamed\", \"feature_space\"",
+      name));
+}
+
+RowMatrixXd features_of(const tasks::Split& split, const Study& study,
+                        const tasks::Dataset& dataset, Observer& observer) {
+  if (dataset.form == AttentionForm::kPathFeatures) return split.path_features;
+  model::PathFeatureOptions options;
+  options.readout = study.model.readout.value_or(dataset.readout.value_or(Readout::kLastToken));
+  options.attention = study.model.attention;
+  options.threads = resolve_threads(study.threads);
+  const bool supplied =
+      dataset.form == AttentionForm::kSupplied;  // the layers then hold names alone
+  return model::path_features(*split.examples, dataset.heads,
+                              supplied ? std::vector<LayerHeads>{} : dataset.layers, options,
+                              observer);
+}
+
+}  // namespace
+
+tasks::Dataset make_dataset(const Study& study) {
+  if (study.task.kind == "hidden_markov_chain") {
+    return tasks::make_hidden_markov_chain(study.task.hidden_markov_chain,
+                                           study.task.seed.value_or(study.seed));
+  }
+  bad_study(fmt::format("task.kind = \"{}\": this task does not make examples by itself",
+                        study.task.kind));
+}
+
+void check_study_against_dataset(const Study& study, const tasks::Dataset& dataset) {
+  if (!study.model.heads.empty() && study.model.heads != dataset.heads) {
+    bad_study(fmt::format("model.heads = [{}]: the data ({}) have [{}]; leave model.heads out",
+                          fmt::join(study.model.heads, ", "), dataset.name,
+                          fmt::join(dataset.heads, ", ")));
+  }
+  if (dataset.form == AttentionForm::kPathFeatures && study.model.readout && dataset.readout &&
+      *study.model.readout != *dataset.readout) {
+    bad_study(fmt::format(
+        "model.readout: {} holds path features taken with another readout; leave model.readout out",
+        dataset.name));
+  }
+  for (const std::vector<Index>& widths : study.model.widths)
+    architecture_of(study, dataset, widths).validate();
+  for (double t : study.model.temperatures) {
+    if (!(t >= 0.0) || !(t < 1e300))
+      bad_study(fmt::format("model.temperature = {}: must be a finite number >= 0", t));
+  }
+}
+
+model::Architecture architecture_of(const Study& study, const tasks::Dataset& dataset,
+                                    const std::vector<Index>& widths) {
+  model::Architecture architecture;
+  architecture.heads = dataset.heads;
+  architecture.outputs = dataset.outputs();
+  const std::size_t layers = dataset.heads.size();
+  if (widths.size() == 1) {
+    architecture.widths.assign(layers + 1, widths[0]);
+  } else if (widths.size() == layers + 1) {
+    architecture.widths = widths;
+  } else {
+    bad_study(fmt::format(
+        "model.widths: the entry [{}] has {} numbers; with {} layers an entry is one number or {} "
+        "(N_1, ..., N_{}, N_a)",
+        fmt::join(widths, ", "), widths.size(), layers, layers + 1, layers));
+  }
+  const std::vector<double>& variances = study.model.variances;
+  if (variances.size() == 1) {
+    architecture.variances.assign(layers + 2, variances[0]);
+  } else if (variances.size() == layers + 2) {
+    architecture.variances = variances;
+  } else {
+    bad_study(fmt::format(
+        "model.variances has {} numbers; with {} layers it is one number or {} (s_0^2, s_1^2, ..., "
+        "s_{}^2, s_a^2)",
+        variances.size(), layers, layers + 2, layers));
+  }
+  return architecture;
+}
+
+std::vector<SweepPoint> sweep_points(const Study& study, const tasks::Dataset& dataset) {
+  std::vector<SweepPoint> points;
+  for (const std::vector<Index>& widths : study.model.widths) {
+    const std::vector<Index> full = architecture_of(study, dataset, widths).widths;
+    for (double t : study.model.temperatures) points.push_back({full, t});
+  }
+  return points;
+}
+
+TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Observer& observer) {
+  numerics::use_single_threaded_blas();
+  check_study_against_dataset(study, dataset);
+  TheoryProblem problem;
+  problem.heads = dataset.heads;
+  problem.outputs = dataset.outputs();
+  problem.train_labels = dataset.train.labels;
+  problem.test_labels = MatrixXd(0, problem.outputs);
+  const model::Architecture architecture =
+      architecture_of(study, dataset, study.model.widths.front());
+  const Index paths = architecture.paths();
+  const auto scaled = [&](const tasks::Split& split) {
+    return theory::PathKernels::scale_features(features_of(split, study, dataset, observer), paths,
+                                               architecture.variance(0));
+  };
+  if (dataset.test) {
+    problem.test_labels = dataset.test->labels;
+    problem.test_features = scaled(*dataset.test);
+  } else {
+    problem.test_features = MatrixXd(0, paths * dataset.features);
+  }
+  theory::PathKernelOptions options;
+  options.form = kernel_form(study.solve.kernels);
+  options.memory_limit_bytes = study.solve.memory_limit_gib * 1024.0 * 1024.0 * 1024.0;
+  options.smallest_temperature =
+      *std::min_element(study.model.temperatures.begin(), study.model.temperatures.end());
+  problem.kernels =
+      theory::make_path_kernels(scaled(dataset.train), problem.train_labels, paths, options);
+  return problem;
+}
+
+PredictorReport report_predictor(const TheoryProblem& problem, const theory::Prediction& train,
+                                 theory::Prediction test) {
+  PredictorReport report;
+  report.train_accuracy = theory::predictor_statistics(train, problem.train_labels).accuracy;
+  const theory::PredictorStatistics statistics =
+      theory::predictor_statistics(test, problem.test_labels);
+  report.accuracy = statistics.accuracy;
+  report.mean_squared_error = statistics.mean_squared_error;
+  report.right_sign_probability = statistics.right_sign_probability;
+  report.squared_bias = statistics.squared_bias;
+  report.predictor_variance = statistics.variance;
+  report.mean = std::move(test.mean);
+  report.variance = std::move(test.variance);
+  return report;
+}
+
+std::vector<std::vector<std::string>> names_of_heads(const tasks::Dataset& dataset) {
+  std::vector<std::vector<std::string>> names(dataset.heads.size());
+  for (std::size_t l = 0; l < names.size(); ++l) {
+    const bool given = l < dataset.layers.size() &&
+                       dataset.layers[l].names.size() == static_cast<std::size_t>(dataset.heads[l]);
+    for (int h = 0; h < dataset.heads[l]; ++h) {
+      names[l].push_back(given ? dataset.layers[l].names[h] : fmt::format("head {}", h + 1));
+    }
+  }
+  return names;
+}
+
+}  // namespace headway::studies

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headway/core/observer.hpp"
+#include "headway/model/architecture.hpp"
+#include "headway/studies/results.hpp"
+#include "headway/studies/study.hpp"
+#include "headway/tasks/dataset.hpp"
+#include "headway/theory/path_kernels.hpp"
+#include "headway/theory/predictor.hpp"
+
+/// Private to studies: what every theory verb needs of a study and its data.
+namespace headway::studies {
+
+/// Path features of both splits in the theory's scaling, and the kernels of the training split.
+struct TheoryProblem {
+  std::vector<int> heads;
+  Index outputs = 1;
+  MatrixXd train_labels;   // P x C
+  MatrixXd test_labels;    // P_test x C, 0 x C without a test set
+  MatrixXd test_features;  // P_test x (p N_0)
+  std::shared_ptr<const theory::PathKernels> kernels;
+};
+
+/// Computes path features (timed and reported through the observer) and builds the path kernels.
+TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Observer& observer);
+
+/// The architecture of one entry of model.widths.
+model::Architecture architecture_of(const Study& study, const tasks::Dataset& dataset,
+                                    const std::vector<Index>& widths);
+
+/// Sweep points, widths outer and temperatures inner.
+struct SweepPoint {
+  std::vector<Index> widths;  // N_1, ..., N_L, N_a
+  double temperature = 0.0;
+};
+std::vector<SweepPoint> sweep_points(const Study& study, const tasks::Dataset& dataset);
+
+/// Statistics of a Gaussian predictor on both splits.
+PredictorReport report_predictor(const TheoryProblem& problem, const theory::Prediction& train,
+                                 theory::Prediction test);
+
+/// The whole sweep on a problem that is already made.
+SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
+                          const TheoryProblem& problem, Observer& observer);
+
+/// An earlier result's points when they are exactly this study's sweep, else a new solution.
+SolveResult solve_or_reuse(const Study& study, const tasks::Dataset& dataset,
+                           const TheoryProblem& problem, Observer& observer,
+                           const SolveResult* known);
+
+/// Head names of the data set, or "head <h>" where it has none.
+std::vector<std::vector<std::string>> names_of_heads(const tasks::Dataset& dataset);
+
+}  // namespace headway::studies

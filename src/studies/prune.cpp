@@ -1,0 +1,183 @@
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "headway/analysis/head_scores.hpp"
+#include "headway/core/parallel.hpp"
+#include "headway/core/rng.hpp"
+#include "headway/studies/verbs.hpp"
+#include "headway/theory/predictor.hpp"
+#include "problem.hpp"
+
+namespace headway::studies {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Quality of the predictor without a set of heads; each set is computed once.
+class PrunedPredictor {
+ public:
+  PrunedPredictor(const TheoryProblem& problem, const SolvePoint& point)
+      : problem_(problem), point_(point) {}
+
+  const theory::PredictorStatistics& without(const std::vector<int>& removed) {
+    const auto found = known_.find(removed);
+    if (found != known_.end()) return found->second;
+    const MatrixXd u = analysis::remove_heads(point_.order_parameters.front(), problem_.heads,
+                                              problem_.outputs, removed);
+    const MatrixXd mean =
+        problem_.kernels->predictive_mean(u, point_.temperature, problem_.test_features);
+    return known_.emplace(removed, theory::predictor_statistics({mean, {}}, problem_.test_labels))
+        .first->second;
+  }
+  /// Accuracy where labels are classes, else minus the mean squared error (for the greedy search
+  /// alone).
+  double quality(const std::vector<int>& removed) {
+    const theory::PredictorStatistics& s = without(removed);
+    return std::isnan(s.accuracy) ? -s.mean_squared_error : s.accuracy;
+  }
+
+ private:
+  const TheoryProblem& problem_;
+  const SolvePoint& point_;
+  std::map<std::vector<int>, theory::PredictorStatistics> known_;
+};
+
+std::vector<HeadReport> report_heads(const SolveResult& solve, const analysis::HeadScores& scores,
+                                     PrunedPredictor& pruned) {
+  std::vector<HeadReport> heads;
+  int index = 0;
+  for (std::size_t l = 0; l < solve.heads.size(); ++l) {
+    for (int h = 0; h < solve.heads[l]; ++h, ++index) {
+      HeadReport head;
+      head.layer = static_cast<int>(l) + 1;
+      head.head = h + 1;
+      head.name = solve.head_names[l][h];
+      head.score = scores.score[index];
+      head.score_weighted = scores.weighted[index];
+      const theory::PredictorStatistics& without = pruned.without({index});
+      head.accuracy_without = without.accuracy;
+      head.mean_squared_error_without = without.mean_squared_error;
+      heads.push_back(std::move(head));
+    }
+  }
+  return heads;
+}
+
+PruningCurve accuracy_curve(analysis::RemovalCurve curve) {
+  return {std::move(curve.order), std::move(curve.quality)};
+}
+
+/// A uniformly random permutation, Fisher-Yates.
+std::vector<int> random_order(int count, Rng& rng) {
+  std::vector<int> order(count);
+  std::iota(order.begin(), order.end(), 0);
+  for (int i = count - 1; i > 0; --i)
+    std::swap(order[i], order[rng.uniform_index(static_cast<std::uint64_t>(i) + 1)]);
+  return order;
+}
+
+void summarise_random(PrunePoint& point) {
+  if (point.random.empty()) return;
+  const std::size_t length = point.random.front().accuracy.size();
+  const double count = static_cast<double>(point.random.size());
+  for (std::size_t k = 0; k < length; ++k) {
+    double sum = 0.0;
+    double squares = 0.0;
+    for (const PruningCurve& curve : point.random) sum += curve.accuracy[k];
+    const double mean = sum / count;
+    for (const PruningCurve& curve : point.random) squares += std::pow(curve.accuracy[k] - mean, 2);
+    point.random_mean.push_back(mean);
+    point.random_sd.push_back(count > 1 ? std::sqrt(squares / (count - 1)) : kUndefined);
+  }
+}
+
+PrunePoint prune_point(const Study& study, const SolveResult& solve, const TheoryProblem& problem,
+                       const SolvePoint& solved, Observer& observer) {
+  const Clock::time_point began = Clock::now();
+  PrunePoint point;
+  point.widths = solved.widths;
+  point.temperature = solved.temperature;
+  const analysis::HeadScores scores =
+      analysis::head_scores(solved.order_parameters.front(), problem.heads, problem.outputs);
+  PrunedPredictor pruned(problem, solved);
+  point.accuracy = pruned.without({}).accuracy;
+  point.heads = report_heads(solve, scores, pruned);
+  if (study.prune.cumulative) {
+    const auto accuracy = [&](const std::vector<int>& removed) {
+      return pruned.without(removed).accuracy;
+    };
+    const std::vector<int>& heads = problem.heads;
+    point.by_score = accuracy_curve(analysis::removal_curve(
+        analysis::keep_last_heads(analysis::ascending_order(scores.score), heads), accuracy));
+    const int count = std::accumulate(heads.begin(), heads.end(), 0);
+    for (int r = 0; r < study.prune.random_orders && !observer.interrupted(); ++r) {
+      Rng rng(study.seed, StreamPurpose::kPruningOrder, static_cast<std::uint64_t>(r));
+      point.random.push_back(accuracy_curve(analysis::removal_curve(
+          analysis::keep_last_heads(random_order(count, rng), heads), accuracy)));
+    }
+    summarise_random(point);
+    if (study.prune.greedy && !observer.interrupted()) {
+      const analysis::RemovalCurve greedy = analysis::greedy_removal(
+          heads, [&](const std::vector<int>& removed) { return pruned.quality(removed); });
+      point.greedy = accuracy_curve(analysis::removal_curve(greedy.order, accuracy));
+    }
+  }
+  point.seconds = std::chrono::duration<double>(Clock::now() - began).count();
+  return point;
+}
+
+}  // namespace
+
+PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& observer,
+                  const SolveResult* known) {
+  const Clock::time_point began = Clock::now();
+  const TheoryProblem problem = make_problem(study, dataset, observer);
+  PruneResult result;
+  result.solve = solve_or_reuse(study, dataset, problem, observer, known);
+  std::vector<PrunePoint> points(result.solve.points.size());
+  std::vector<char> finished(points.size(), 0);
+  std::mutex guard;
+  std::size_t done = 0;
+  parallel_for(static_cast<Index>(points.size()), resolve_threads(study.threads), [&](Index i) {
+    const std::size_t k = static_cast<std::size_t>(i);
+    if (observer.interrupted()) return;
+    points[k] = prune_point(study, result.solve, problem, result.solve.points[k], observer);
+    finished[k] = observer.interrupted() ? 0 : 1;
+    const std::lock_guard<std::mutex> lock(guard);
+    observer.progress("prune", static_cast<double>(++done), static_cast<double>(points.size()));
+  });
+  for (std::size_t k = 0; k < points.size(); ++k) {
+    if (finished[k] != 0) {
+      result.points.push_back(std::move(points[k]));
+    } else {
+      result.solve.interrupted = true;
+    }
+  }
+  result.seconds = std::chrono::duration<double>(Clock::now() - began).count();
+  return result;
+}
+
+SolveResult solve_or_reuse(const Study& study, const tasks::Dataset& dataset,
+                           const TheoryProblem& problem, Observer& observer,
+                           const SolveResult* known) {
+  const std::vector<SweepPoint> sweep = sweep_points(study, dataset);
+  bool same = known != nullptr && !known->interrupted && known->points.size() == sweep.size();
+  for (std::size_t i = 0; same && i < sweep.size(); ++i) {
+    same = known->points[i].widths == sweep[i].widths &&
+           known->points[i].temperature == sweep[i].temperature &&
+           known->points[i].order_parameters.size() == problem.heads.size();
+  }
+  if (same) {
+    observer.note("order parameters reused from the given result");
+    return *known;
+  }
+  return solve_problem(study, dataset, problem, observer);
+}
+
+}  // namespace headway::studies

@@ -1,0 +1,315 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <numbers>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "headway/core/error.hpp"
+#include "headway/core/parallel.hpp"
+#include "headway/core/rng.hpp"
+#include "headway/studies/verbs.hpp"
+#include "headway/theory/finite_width.hpp"
+#include "headway/theory/saddle_point.hpp"
+#include "problem.hpp"
+
+namespace headway::studies {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kHessianFlopLimit = 4e10;  // "auto": about a second
+constexpr double kCorrectionFlopLimit = 4e10;
+constexpr std::size_t kLongestChain =
+    4;  // sweep points solved one from another, where few temperatures are swept
+constexpr double kStartSpread = 0.5;  // of random starts, in log U
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+theory::SaddlePointOptions saddle_options(const SolveOptions& solve) {
+  theory::SaddlePointOptions options;
+  options.gradient_tolerance = solve.gradient_tolerance;
+  options.max_iterations = solve.max_iterations;
+  if (solve.optimizer == "newton") options.optimizer = theory::Optimizer::kNewton;
+  if (solve.optimizer == "quasi_newton") options.optimizer = theory::Optimizer::kQuasiNewton;
+  if (solve.optimizer == "ceres") options.optimizer = theory::Optimizer::kCeres;
+  if (solve.elimination == "closed_form") options.elimination = theory::Elimination::kClosedForm;
+  return options;
+}
+
+bool wanted(const std::string& choice, double flops, double limit) {
+  return choice == "on" || (choice == "auto" && flops <= limit);
+}
+
+/// Largest relative difference of two sets of order parameters, each matrix against its own largest
+/// entry.
+double relative_difference(const theory::OrderParameters& a, const theory::OrderParameters& b) {
+  double largest = 0.0;
+  for (int l = 1; l <= static_cast<int>(a.layers.size()) + 1; ++l) {
+    largest = std::max(largest,
+                       (a.at(l) - b.at(l)).cwiseAbs().maxCoeff() / a.at(l).cwiseAbs().maxCoeff());
+  }
+  return largest;
+}
+
+class PointSolver {
+ public:
+  PointSolver(const Study& study, const tasks::Dataset& dataset, const TheoryProblem& problem,
+              Observer& observer)
+      : study_(study),
+        dataset_(dataset),
+        problem_(problem),
+        observer_(observer),
+        options_(saddle_options(study.solve)) {}
+
+  /// Solves one sweep point; `start` is the neighbour's solution or null. Returns the saddle for
+  /// the next neighbour.
+  theory::OrderParameters solve(const SweepPoint& sweep, std::size_t index,
+                                const theory::OrderParameters* start, SolvePoint& point) const {
+    const Clock::time_point began = Clock::now();
+    const model::Architecture architecture = architecture_of(study_, dataset_, sweep.widths);
+    const theory::Action action(architecture, sweep.temperature, problem_.kernels);
+    const theory::OrderParameters gaussian =
+        theory::gaussian_process_order_parameters(architecture);
+    Rng rng(study_.seed, StreamPurpose::kSolverStart, index << 20);
+    const theory::OrderParameters first =
+        start != nullptr ? *start
+                         : (study_.solve.start == "random"
+                                ? theory::perturb_order_parameters(gaussian, kStartSpread, rng)
+                                : gaussian);
+    const theory::SaddlePoint saddle =
+        theory::solve_saddle_point(action, first, options_, observer_);
+    describe(action, saddle, sweep, point);
+    second_order(action, saddle, point);
+    try_other_starts(action, gaussian, saddle, index, point);
+    point.seconds = seconds_since(began);
+    return saddle.order_parameters;
+  }
+
+ private:
+  void describe(const theory::Action& action, const theory::SaddlePoint& saddle,
+                const SweepPoint& sweep, SolvePoint& point) const {
+    const theory::SaddlePointSummary& summary = saddle.summary;
+    point.widths = sweep.widths;
+    point.temperature = sweep.temperature;
+    point.converged = summary.converged;
+    point.message = summary.message;
+    point.optimizer = summary.optimizer;
+    point.iterations = summary.iterations;
+    point.gradient_norm = summary.gradient_norm;
+    point.gradient_rounding = summary.gradient_rounding;
+    point.action = saddle.evaluation.value / action.architecture().largest_width();
+    point.energy = saddle.evaluation.energy->energy();
+    point.entropy = saddle.evaluation.entropy;
+    point.order_parameters = saddle.order_parameters.layers;
+    point.readout_order_parameter = saddle.order_parameters.readout;
+    point.kernels = theory::kernel_form_name(problem_.kernels->form());
+    point.predictor = report_predictor(
+        problem_, {mean_on_train(*saddle.evaluation.energy, saddle.order_parameters), {}},
+        saddle.evaluation.energy->predict(problem_.test_features));
+    for (std::size_t i = 0; i < summary.history.size(); ++i) {
+      const theory::SaddlePointSummary::Iteration& it = summary.history[i];
+      point.history.push_back({static_cast<int>(i), it.action, it.gradient_norm, it.log_step});
+    }
+  }
+
+  [[nodiscard]] MatrixXd mean_on_train(const theory::EnergyState& energy,
+                                       const theory::OrderParameters& u) const {
+    return theory::mean_from_dual(problem_.kernels->features(), energy.projected_dual(),
+                                  u.layers.front());
+  }
+
+  /// The Hessian test and the 1/N correction.
+  void second_order(const theory::Action& action, const theory::SaddlePoint& saddle,
+                    SolvePoint& point) const {
+    const double flops =
+        problem_.kernels->hessian_flops() + std::pow(static_cast<double>(action.unknowns()), 3);
+    if (!wanted(study_.solve.hessian, flops, kHessianFlopLimit)) {
+      point.corrected.reason = "skipped: the Hessian was not computed (solve.hessian)";
+      return;
+    }
+    const MatrixXd hessian = action.hessian(saddle.order_parameters, *saddle.evaluation.energy);
+    point.smallest_hessian_eigenvalue = theory::smallest_hessian_eigenvalue(action, hessian);
+    if (!wanted(study_.solve.corrections, problem_.kernels->third_derivative_flops(),
+                kCorrectionFlopLimit)) {
+      point.corrected.reason =
+          "skipped: too costly for \"auto\" at this size (solve.corrections = \"on\" computes it)";
+      return;
+    }
+    if (!point.converged) {
+      point.corrected.reason = "the saddle point did not converge";
+      return;
+    }
+    theory::FiniteWidthCorrection correction =
+        theory::finite_width_correction(action, saddle, hessian, problem_.test_features);
+    CorrectedPoint& corrected = point.corrected;
+    corrected.defined = correction.defined;
+    corrected.reason = correction.reason;
+    if (correction.mean.layers.empty()) return;
+    corrected.order_parameters = correction.mean.layers;
+    corrected.readout_order_parameter = correction.mean.readout;
+    corrected.order_parameter_deviations = correction.deviation.layers;
+    corrected.readout_deviation = correction.deviation.readout;
+    if (correction.defined) {
+      corrected.predictor = report_predictor(problem_, {}, std::move(correction.prediction));
+    }
+  }
+
+  void try_other_starts(const theory::Action& action, const theory::OrderParameters& gaussian,
+                        const theory::SaddlePoint& saddle, std::size_t index,
+                        SolvePoint& point) const {
+    for (int k = 1; k <= study_.solve.extra_starts; ++k) {
+      Rng rng(study_.seed, StreamPurpose::kSolverStart,
+              (index << 20) + static_cast<std::uint64_t>(k));
+      const theory::OrderParameters start =
+          theory::perturb_order_parameters(gaussian, kStartSpread, rng);
+      const theory::SaddlePoint other =
+          theory::solve_saddle_point(action, start, options_, observer_);
+      const double difference =
+          relative_difference(saddle.order_parameters, other.order_parameters);
+      point.start_spread = k == 1 ? difference : std::max(point.start_spread, difference);
+    }
+  }
+
+  const Study& study_;
+  const tasks::Dataset& dataset_;
+  const TheoryProblem& problem_;
+  Observer& observer_;
+  theory::SaddlePointOptions options_;
+};
+
+/// Points are solved in chains, each from its neighbour: one temperature, widths falling from the
+/// Gaussian-process side. Chains are independent of the number of threads.
+std::vector<std::vector<std::size_t>> sweep_chains(const Study& study,
+                                                   const std::vector<SweepPoint>& points) {
+  const std::size_t temperatures = study.model.temperatures.size();
+  std::vector<std::vector<std::size_t>> chains;
+  for (std::size_t t = 0; t < temperatures; ++t) {
+    std::vector<std::size_t> order;
+    for (std::size_t i = t; i < points.size(); i += temperatures) order.push_back(i);
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return *std::max_element(points[a].widths.begin(), points[a].widths.end()) >
+             *std::max_element(points[b].widths.begin(), points[b].widths.end());
+    });
+    const std::size_t length = !study.solve.warm_start ? 1
+                               : temperatures >= 4     ? order.size()
+                                                       : kLongestChain;
+    for (std::size_t begin = 0; begin < order.size(); begin += length) {
+      const std::size_t end = std::min(order.size(), begin + length);
+      chains.emplace_back(order.begin() + static_cast<std::ptrdiff_t>(begin),
+                          order.begin() + static_cast<std::ptrdiff_t>(end));
+    }
+  }
+  return chains;
+}
+
+std::vector<GaussianProcessPoint> solve_gaussian_process(const Study& study,
+                                                         const tasks::Dataset& dataset,
+                                                         const TheoryProblem& problem) {
+  const model::Architecture architecture =
+      architecture_of(study, dataset, study.model.widths.front());
+  const theory::OrderParameters u = theory::gaussian_process_order_parameters(architecture);
+  std::vector<GaussianProcessPoint> points(study.model.temperatures.size());
+  parallel_for(static_cast<Index>(points.size()), resolve_threads(study.threads), [&](Index i) {
+    GaussianProcessPoint& point = points[static_cast<std::size_t>(i)];
+    point.temperature = study.model.temperatures[static_cast<std::size_t>(i)];
+    const std::unique_ptr<theory::EnergyState> state =
+        problem.kernels->evaluate(u.layers.front(), point.temperature);
+    if (!state) {
+      throw Error(
+          ErrorKind::kBadStudy,
+          fmt::format(
+              "model.temperature = {}: K + T I of the Gaussian process is not positive definite "
+              "({} examples, {} features over all paths); a larger temperature is needed",
+              point.temperature, problem.kernels->examples(), problem.kernels->features().cols()));
+    }
+    const double count = static_cast<double>(problem.train_labels.size());
+    point.log_evidence = -0.5 * (state->energy() + count * std::log(2.0 * std::numbers::pi));
+    const MatrixXd train = theory::mean_from_dual(problem.kernels->features(),
+                                                  state->projected_dual(), u.layers.front());
+    point.predictor = report_predictor(problem, {train, {}}, state->predict(problem.test_features));
+  });
+  return points;
+}
+
+constexpr Index kLargestShownKernel =
+    1000;  // examples and paths up to which a result keeps its path kernels, for figures
+constexpr Index kLargestShownPaths = 16;
+
+std::vector<MatrixXd> same_path_kernels(const TheoryProblem& problem) {
+  const theory::PathKernels& kernels = *problem.kernels;
+  std::vector<MatrixXd> result;
+  if (kernels.examples() > kLargestShownKernel || kernels.paths() > kLargestShownPaths ||
+      kernels.examples() * kernels.examples() * kernels.paths() > 1000000) {
+    return result;
+  }
+  const Index n0 = kernels.feature_count();
+  for (Index a = 0; a < kernels.paths(); ++a) {
+    const MatrixXd x = kernels.features().middleCols(a * n0, n0);
+    result.emplace_back(x * x.transpose());
+  }
+  return result;
+}
+
+}  // namespace
+
+SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
+                          const TheoryProblem& problem, Observer& observer) {
+  const Clock::time_point began = Clock::now();
+  SolveResult result;
+  result.heads = problem.heads;
+  result.variances = architecture_of(study, dataset, study.model.widths.front()).variances;
+  result.outputs = problem.outputs;
+  result.train_examples = problem.train_labels.rows();
+  result.test_examples = problem.test_labels.rows();
+  result.features = problem.kernels->feature_count();
+  result.train_labels = problem.train_labels;
+  result.test_labels = problem.test_labels;
+  result.head_names = names_of_heads(dataset);
+  result.path_kernels = same_path_kernels(problem);
+  result.threads = resolve_threads(study.threads);
+  result.gaussian_process = solve_gaussian_process(study, dataset, problem);
+
+  const std::vector<SweepPoint> sweep = sweep_points(study, dataset);
+  const std::vector<std::vector<std::size_t>> chains = sweep_chains(study, sweep);
+  std::vector<std::optional<SolvePoint>> points(sweep.size());
+  const PointSolver solver(study, dataset, problem, observer);
+  std::mutex guard;
+  std::size_t done = 0;
+  parallel_for(static_cast<Index>(chains.size()), result.threads, [&](Index c) {
+    std::optional<theory::OrderParameters> neighbour;
+    for (std::size_t i : chains[static_cast<std::size_t>(c)]) {
+      if (observer.interrupted()) return;
+      SolvePoint point;
+      theory::OrderParameters u =
+          solver.solve(sweep[i], i, neighbour ? &*neighbour : nullptr, point);
+      if (observer.interrupted() && !point.converged) return;
+      neighbour.reset();
+      if (point.converged) neighbour = std::move(u);
+      const std::lock_guard<std::mutex> lock(guard);
+      points[i] = std::move(point);
+      observer.progress("solve", static_cast<double>(++done), static_cast<double>(sweep.size()));
+    }
+  });
+  for (std::optional<SolvePoint>& point : points) {
+    if (point) result.points.push_back(std::move(*point));
+  }
+  result.interrupted = result.points.size() < sweep.size();
+  result.seconds = seconds_since(began);
+  return result;
+}
+
+SolveResult solve(const Study& study, const tasks::Dataset& dataset, Observer& observer) {
+  const Clock::time_point began = Clock::now();
+  const TheoryProblem problem = make_problem(study, dataset, observer);
+  SolveResult result = solve_problem(study, dataset, problem, observer);
+  result.seconds = seconds_since(began);
+  return result;
+}
+
+}  // namespace headway::studies
