@@ -1,0 +1,214 @@
+"""Every way to hand the program something wrong: exit code, message, and no file left behind."""
+
+import os
+import stat
+import unittest
+
+import h5py
+import numpy as np
+
+from support import SMALL, STUDIES, ProgramTest, run, write_path_features
+
+# (arguments after the verb and study, exit code, words of the message)
+BAD_OPTIONS = [
+    (["--bogus"], 64, ["--bogus"]),
+    (["--seed"], 64, ["--seed"]),
+    (["--seed", "-1"], 64, ["--seed", "-1"]),
+    (["--seed", "x"], 64, ["--seed"]),
+    (["--seed", "1.5"], 64, ["--seed"]),
+    (["--threads", "-2"], 64, ["--threads"]),
+    (["--threads", "1000000"], 64, ["--threads"]),
+    (["-q", "-v"], 64, ["--quiet"]),
+    (["second.toml"], 64, ["second.toml"]),
+    (["--set"], 64, ["--set"]),
+    (["--set", "model.widths"], 64, ["section.key=value"]),
+    (["--set", "=3"], 64, ["section.key=value"]),
+    (["--set", "model.widhts=[10]"], 78, ["model.widhts", "widths"]),
+    (["--set", "modle.widths=[10]"], 78, ["modle", "model"]),
+    (["--set", "model.widths=[10, -5]"], 78, ["model.widths[2] = -5", "from 1 to 1e9"]),
+    (["--set", "model.widths=0"], 78, ["model.widths = 0"]),
+    (["--set", "model.widths=1e3"], 78, ["model.widths = 1000.0", "integer"]),
+    (["--set", "model.widths=2000000000"], 78, ["model.widths = 2000000000"]),
+    (["--set", "model.widths=[[10,20]]"], 78, ["model.widths[1] = [10, 20]", "3 of them"]),
+    (["--set", "model.temperature=-0.1"], 78, ["model.temperature = -0.1", ">= 0"]),
+    (["--set", "model.temperature=nan"], 78, ["model.temperature = nan"]),
+    (["--set", "model.temperature=warm"], 78, ['model.temperature = "warm"']),
+    (["--set", "model.variances=[1, 1]"], 78, ["model.variances = [1, 1]", "4 of them"]),
+    (["--set", "model.heads=[3, 1]"], 78, ["model.heads = [3, 1]", "[2, 1]"]),
+    (["--set", "model.attention=softmx"], 78, ["softmx", '"softmax"', '"hardmax"']),
+    (["--set", "task.kind=sudoku"], 78, ["sudoku", '"hidden_markov_chain"', '"dataset"']),
+    (["--set", "task.features=11"], 78, ["task.features = 11", "even"]),
+    (["--set", "task.train_examples=0"], 78, ["task.train_examples = 0"]),
+    (["--set", "task.layers=[]"], 78, ["task.layers = []"]),
+    (["--set", "schema=2"], 78, ["schema = 2", "1"]),
+    (["--set", "solve.gradient_tolerance=-1"], 78, ["solve.gradient_tolerance = -1"]),
+    (["--set", "prune.random_orders=many"], 78, ['prune.random_orders = "many"']),
+]
+
+# (file name, content, exit code, words of the message)
+BAD_STUDIES = [
+    ("empty.toml", b"", 78, ["empty.toml", "task.layers is missing"]),
+    ("truncated.toml", SMALL[:120].encode(), 78, ["truncated.toml:"]),
+    ("cut_string.toml", b'name = "abc', 78, ["cut_string.toml:1", "not valid TOML"]),
+    ("binary.toml", bytes(range(256)) * 20, 78, ["binary.toml:1", "not valid TOML"]),
+    ("zeros.toml", bytes(4096), 78, ["zeros.toml:1", "not valid TOML"]),
+    ("latin1.toml", SMALL.replace("small", "sm\xe4ll").encode("latin-1"), 78, ["latin1.toml:1"]),
+    ("twice.toml", SMALL + "\n[model]\n", 78, ["twice.toml:17", "not valid TOML"]),
+    ("unknown.toml", SMALL + "widht = 3\n", 78, ["unknown.toml:16: model.widht", '"widths"']),
+    ("typed.toml", SMALL.replace("tokens = 6", 'tokens = "6"'), 78,
+     ['typed.toml:7: task.tokens = "6"', "integer from 1"]),
+    ("json.toml", b'{"schema": 1}', 78, ["json.toml:1", "not valid TOML"]),
+    ("newer.toml", "schema = 9\nfuture_key = 3\n" + SMALL, 78, ["newer.toml:1: schema = 9"]),
+    ("deep.toml", b"x = " + b"[" * 100000, 78, ["deep.toml:1", "not valid TOML"]),
+    ("dotted.toml", b"a" + b".a" * 100000 + b" = 1", 78, ["dotted.toml:1"]),
+    ("huge.toml", b"#" * (5 << 20), 78, ["huge.toml", "not a study"]),
+    ("no_data.toml", '[task]\nkind = "dataset"\nfile = "absent.h5"\n', 66, ["absent.h5"]),
+    ("no_file.toml", '[task]\nkind = "dataset"\n', 78, ["no_file.toml:1", "task.file is missing"]),
+]
+
+PLUS_MINUS = np.where(np.arange(12) % 2, 1.0, -1.0)
+
+# (changes to a valid file of path features, words of the message)
+BAD_DATA = [
+    ({"train/labels": None}, ["train/labels"]),
+    ({"train/labels": np.ones(11)}, ["train/path_features", "11"]),
+    ({"train/labels": np.where(np.arange(12) == 4, np.nan, PLUS_MINUS)}, ["train/labels", "nan"]),
+    ({"train/path_features": np.full((12, 2, 5), np.inf)}, ["train/path_features", "inf"]),
+    ({"train/path_features": np.ones((12, 3, 5))}, ["path_features"]),
+    ({"train/path_features": np.ones((12, 5))}, ["train/path_features"]),
+    ({"test/labels": np.ones(8)}, ["test/path_features", "8"]),
+    ({"test/path_features": np.ones((7, 2, 6))}, ["test/path_features"]),
+]
+
+
+class BadCommandLine(ProgramTest):
+    def test_no_verb_and_unknown_verb(self):
+        self.check(run(), 64, "solve")
+        self.check(run("slove", self.study), 64, "slove", "solve, align, prune")
+        self.check(run("solve"), 64, "input")
+
+    def test_options(self):
+        for arguments, code, words in BAD_OPTIONS:
+            with self.subTest(arguments=arguments):
+                output = self.path("out.h5")
+                self.check(run("solve", self.study, "-o", output, *arguments), code, *words)
+                self.assertEqual(os.listdir(self.directory), ["small.toml"])
+
+    def test_dry_run_finds_the_same_faults(self):
+        for arguments, code, words in BAD_OPTIONS:
+            with self.subTest(arguments=arguments):
+                self.check(run("align", self.study, "--dry-run", *arguments), code, *words)
+
+
+class BadStudyFiles(ProgramTest):
+    def test_missing_and_unreadable(self):
+        for verb in ("solve", "align", "prune", "inspect", "validate"):
+            with self.subTest(verb=verb):
+                self.check(run(verb, self.path("absent.toml")), 66, "absent.toml")
+                self.check(run(verb, self.directory), 66, self.directory)
+        if os.geteuid() != 0:  # root may read everything
+            os.chmod(self.study, 0)
+            self.check(run("solve", self.study), 66, "small.toml")
+
+    def test_content(self):
+        for name, content, code, words in BAD_STUDIES:
+            with self.subTest(name=name):
+                path = self.write(name, content)
+                output = self.path("out.h5")
+                self.check(run("solve", path, "-o", output, "--json"), code, *words)
+                self.assertFalse(os.path.exists(output))
+
+    def test_every_prefix_of_a_shipped_study_ends_cleanly(self):
+        with open(os.path.join(STUDIES, "hmm-four-paths.toml"), "rb") as file:
+            content = file.read()
+        for end in range(0, len(content), 97):
+            with self.subTest(end=end):
+                process = run("inspect", self.write("prefix.toml", content[:end]))
+                self.assertIn(process.returncode, (0, 78), process.stderr)
+                self.assertNotIn("bug", process.stderr)
+
+
+class BadDataFiles(ProgramTest):
+    def test_faults_inside_a_data_set(self):
+        for changes, words in BAD_DATA:
+            with self.subTest(changes=list(changes)):
+                path = self.path("data.h5")
+                write_path_features(path, **changes)
+                output = self.path("out.h5")
+                self.check(run("solve", path, "-o", output), 65, "data.h5", *words)
+                self.assertFalse(os.path.exists(output))
+                process = run("validate", path)
+                self.assertEqual(process.returncode, 65)
+                self.assertIn(words[0], process.stdout)
+
+    def test_foreign_and_truncated_files(self):
+        foreign = self.path("foreign.h5")
+        with h5py.File(foreign, "w") as file:
+            file["x"] = np.arange(3)
+        for verb in ("solve", "validate"):
+            self.check_or_listed(verb, foreign)
+        whole = self.path("whole.h5")
+        write_path_features(whole)
+        with open(whole, "rb") as file:
+            content = file.read()
+        for fraction in (0.05, 0.3, 0.6, 0.95):
+            with self.subTest(fraction=fraction):
+                path = self.write("cut.h5", content[: int(len(content) * fraction)])
+                for verb in ("solve", "validate", "inspect"):
+                    self.check_or_listed(verb, path)
+
+    def check_or_listed(self, verb, path):
+        process = run(verb, path)
+        self.assertEqual(process.returncode, 65, f"{verb} {path}: {process.stderr}")
+        self.assertIn(os.path.basename(path), process.stderr + process.stdout)
+        self.assertNotIn("bug", process.stderr)
+
+    def test_model_that_does_not_fit_the_data(self):
+        path = self.path("data.h5")
+        write_path_features(path)
+        for overlay, word in [("model.heads=[3]", "model.heads"),
+                              ("model.widths=[[10,20,30]]", "model.widths"),
+                              ("model.variances=[1,1,1,1]", "model.variances")]:
+            with self.subTest(overlay=overlay):
+                self.check(run("solve", path, "--set", overlay), 78, word)
+
+
+class BadOutput(ProgramTest):
+    def test_existing_file_needs_force(self):
+        output = self.write("out.h5", "precious")
+        self.check(run("solve", self.study, "-o", output), 73, "out.h5", "--force")
+        with open(output, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "precious")
+        self.check(run("solve", self.study, "-o", output, "--force", "-q"), 0)
+        with h5py.File(output) as file:
+            self.assertEqual(file.attrs["schema_name"], "headway-result")
+
+    def test_directory_missing_or_not_writable(self):
+        self.check(run("solve", self.study, "-o", self.path("no/out.h5")), 73, "no")
+        self.check(run("solve", self.study, "-o", self.directory), 73, self.directory)
+        if os.geteuid() == 0:
+            self.check(run("solve", self.study, "-o", "/proc/out.h5"), 73, "/proc")
+        else:
+            os.chmod(self.directory, stat.S_IRUSR | stat.S_IXUSR)
+            self.addCleanup(os.chmod, self.directory, stat.S_IRWXU)
+            self.check(run("solve", self.study, "-o", self.path("out.h5")), 73, "out.h5")
+
+    def test_the_input_is_never_the_output(self):
+        self.check(run("solve", self.study, "-o", self.study, "--force"), 73, "is the input")
+        data = self.path("data.h5")
+        write_path_features(data)
+        self.check(run("solve", data, "-o", data, "--force"), 73, "is the input")
+
+
+class PlannedVerbs(ProgramTest):
+    def test_a_verb_of_a_later_version(self):
+        listed = run("--help").stdout
+        for verb in ("sample", "train", "latents"):
+            with self.subTest(verb=verb):
+                if f"\n  {verb} " in listed:
+                    continue  # this build has it
+                self.check(run(verb, self.study), 69, verb, "this build")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,153 @@
+"""Standard streams, JSON, interruption, and where results go."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+from support import PROGRAM, ProgramTest, run
+
+
+POINTS = 3000  # of some tens of milliseconds each
+
+
+def strict_json(text):
+    """One JSON value and nothing else; NaN and Infinity, which Python would take, are refused."""
+
+    def refuse(word):
+        raise ValueError(word)
+
+    return json.loads(text, parse_constant=refuse)
+
+
+class Streams(ProgramTest):
+    def test_full_and_closed_standard_output(self):
+        for verb in ("solve", "align", "prune", "inspect"):
+            with self.subTest(verb=verb), open("/dev/full", "w", encoding="utf-8") as full:
+                process = run(verb, self.study, stdout=full)
+                self.assertEqual(process.returncode, 73, process.stderr)
+                self.assertIn("standard output", process.stderr)
+        closed = subprocess.run(["/bin/sh", "-c", f'exec "{PROGRAM}" solve "{self.study}" >&-'],
+                                stderr=subprocess.PIPE, text=True, check=False, timeout=60)
+        self.assertEqual(closed.returncode, 73, closed.stderr)
+
+    def test_closed_standard_output_never_ends_in_the_result_file(self):
+        output = self.path("out.h5")
+        subprocess.run(["/bin/sh", "-c",
+                        f'exec "{PROGRAM}" solve "{self.study}" -o "{output}" >&- 2>&-'],
+                       check=False, timeout=60)
+        with open(output, "rb") as file:
+            content = file.read()
+        self.assertTrue(content.startswith(b"\x89HDF"))
+        self.assertNotIn(b"S/max N", content)
+
+    def test_broken_pipe_is_a_write_error(self):
+        read_end, write_end = os.pipe()
+        os.close(read_end)
+        with os.fdopen(write_end, "w") as pipe:
+            process = run("solve", self.study, stdout=pipe)
+        self.assertEqual(process.returncode, 73, process.stderr)
+
+    def test_quiet_and_plain_progress(self):
+        quiet = run("solve", self.study, "-q")
+        self.check(quiet, 0)
+        self.assertEqual(quiet.stderr, "")
+        loud = run("solve", self.study)
+        self.check(loud, 0)
+        self.assertNotIn("\r", loud.stderr)  # no terminal: plain lines
+        self.assertEqual(quiet.stdout.splitlines()[0], loud.stdout.splitlines()[0])
+
+    def test_verbose_names_blas_threads_and_instruction_sets(self):
+        text = run("solve", self.study, "-v", "--threads", "2").stderr
+        for word in ("OpenBLAS", "threads: 2", "instruction sets:", "OMP_WAIT_POLICY=passive"):
+            self.assertIn(word, text)
+
+    def test_waiting_threads_do_not_spin(self):
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("OMP_")}
+        environment["OMP_DISPLAY_ENV"] = "verbose"
+        text = run("--version", env=environment).stderr
+        self.assertIn("GOMP_SPINCOUNT = '0'", text)
+        environment["OMP_WAIT_POLICY"] = "active"  # the user's choice stays
+        text = run("--version", env=environment).stderr
+        self.assertNotIn("GOMP_SPINCOUNT = '0'", text)
+
+
+class JsonOutput(ProgramTest):
+    def test_one_object_and_nothing_else(self):
+        for arguments in (["solve", self.study], ["align", self.study], ["prune", self.study],
+                          ["solve", self.study, "--dry-run"], ["inspect", self.study],
+                          ["solve", self.study, "-v"], ["solve", self.study, "-q"]):
+            with self.subTest(arguments=arguments):
+                process = run(*arguments, "--json")
+                self.check(process, 0)
+                self.assertIsInstance(strict_json(process.stdout), dict)
+
+    def test_points_are_widths_outer_temperatures_inner(self):
+        process = run("solve", self.study, "--json", "--set", "model.widths=[10,[20,30,40]]",
+                      "--set", "model.temperature=[0.1,1]")
+        points = strict_json(process.stdout)["points"]
+        self.assertEqual([(p["widths"], p["temperature"]) for p in points],
+                         [([10] * 3, 0.1), ([10] * 3, 1), ([20, 30, 40], 0.1), ([20, 30, 40], 1)])
+
+    def test_without_a_test_set_its_fields_are_null(self):
+        process = run("solve", self.study, "--json", "--set", "task.test_examples=0")
+        self.check(process, 0)
+        result = strict_json(process.stdout)
+        for point in result["points"] + result["gaussian_process"]:
+            self.assertIsNone(point["accuracy"])
+            self.assertIsNone(point["test_mean_squared_error"])
+            self.assertIsNotNone(point["train_accuracy"])
+
+
+class ExitCodes(ProgramTest):
+    def test_not_converged_is_2_and_the_result_is_there(self):
+        output = self.path("out.h5")
+        process = run("solve", self.study, "--json", "-o", output, "--set",
+                      "solve.max_iterations=1", "--set", "solve.gradient_tolerance=1e-14")
+        self.check(process, 2, "not converged")
+        self.assertIn(False, [p["converged"] for p in strict_json(process.stdout)["points"]])
+        self.assertTrue(os.path.exists(output))
+
+    def test_help_and_version(self):
+        text = run("--help")
+        self.check(text, 0)
+        for word in ("solve", "align", "prune", "inspect", "validate", "Examples:"):
+            self.assertIn(word, text.stdout)
+        for verb in ("solve", "align", "prune", "inspect", "validate"):
+            self.check(run(verb, "--help"), 0)
+        self.assertIn("stay_probability", run("solve", "--help").stdout)
+        self.assertRegex(run("--version").stdout, r"^headway \d+\.\d+\.\d+\n")
+
+
+class Interruption(ProgramTest):
+    def interrupt(self, signal_number):
+        """Stops a sweep of many slow points; returns exit code, streams, result path."""
+        output = self.path("out.h5")
+        widths = ",".join(str(10 + i) for i in range(POINTS))
+        with subprocess.Popen([PROGRAM, "solve", self.study, "-o", output, "--json", "--threads",
+                               "1", "--set", f"model.widths=[{widths}]", "--set",
+                               "task.train_examples=400", "--set", "task.features=400"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            time.sleep(2.0)
+            self.assertIsNone(process.poll(), "too quick to be interrupted")
+            process.send_signal(signal_number)
+            stdout, stderr = process.communicate(timeout=60)
+        return process.returncode, stdout, stderr, output
+
+    def test_a_partial_result_is_written_and_marked(self):
+        for signal_number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(signal=signal_number):
+                code, stdout, stderr, output = self.interrupt(signal_number)
+                self.assertEqual(code, 130, stderr)
+                result = strict_json(stdout)
+                self.assertTrue(result["partial"])
+                self.assertLess(len(result["points"]), POINTS)
+                self.assertIn("partial", run("inspect", output).stdout)
+                self.assertEqual(sorted(os.listdir(self.directory)), ["out.h5", "small.toml"])
+                os.remove(output)
+
+
+if __name__ == "__main__":
+    unittest.main()

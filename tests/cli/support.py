@@ -1,0 +1,89 @@
+"""What the tests of the program share: running it, small studies, small data sets."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+
+import h5py
+import numpy as np
+
+PROGRAM = os.environ["HEADWAY_PROGRAM"]
+STUDIES = os.environ["HEADWAY_STUDIES"]
+
+# Two layers, three paths' worth of work in milliseconds.
+SMALL = """name = "small"
+seed = 3
+[task]
+kind = "hidden_markov_chain"
+train_examples = 20
+test_examples = 30
+tokens = 6
+features = 10
+[[task.layers]]
+heads = [{kind = "same_token"}, {kind = "random"}]
+[[task.layers]]
+heads = [{kind = "uniform"}]
+[model]
+widths = [10, 100]
+temperature = 0.1
+"""
+
+
+def run(*arguments, **options):
+    """Runs the program; returns the completed process with text streams."""
+    options.setdefault("timeout", 120)
+    options.setdefault("stdout", subprocess.PIPE)
+    options.setdefault("stderr", subprocess.PIPE)
+    return subprocess.run([PROGRAM, *map(str, arguments)], text=True, errors="replace",
+                          stdin=subprocess.DEVNULL, check=False, **options)
+
+
+def write_path_features(path, rng_seed=1, **changes):
+    """A valid data set of path features (heads [2], no inputs); `changes` replace its arrays."""
+    rng = np.random.default_rng(rng_seed)
+    arrays = {
+        "train/path_features": rng.normal(size=(12, 2, 5)),
+        "train/labels": np.where(rng.normal(size=12) > 0, 1.0, -1.0),
+        "test/path_features": rng.normal(size=(7, 2, 5)),
+        "test/labels": np.where(rng.normal(size=7) > 0, 1.0, -1.0),
+    }
+    arrays.update(changes)
+    with h5py.File(path, "w") as file:
+        file.attrs["schema_name"] = "headway-dataset"
+        file.attrs["schema_version"] = [1, 0]
+        for name, values in arrays.items():
+            if values is None:
+                continue
+            data = file.create_dataset(name, data=values)
+            if name.endswith("path_features"):
+                data.attrs["heads"] = [2]
+
+
+class ProgramTest(unittest.TestCase):
+    """A test in a directory of its own that also knows what files it started with."""
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory(prefix="headway-cli-")
+        self.addCleanup(directory.cleanup)
+        self.directory = directory.name
+        self.study = self.write("small.toml", SMALL)
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+    def write(self, name, content):
+        path = self.path(name)
+        with open(path, "wb") as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    def check(self, process, code, *words):
+        """The exit code, and every word in the message; nothing on standard output on failure."""
+        text = f"{process.args}\n-- stdout\n{process.stdout}\n-- stderr\n{process.stderr}"
+        self.assertEqual(process.returncode, code, text)
+        for word in words:
+            self.assertIn(word, process.stderr, text)
+        if code not in (0, 2, 130):
+            self.assertEqual(process.stdout or "", "", text)
+        self.assertNotIn("bug in Headway", process.stderr or "")

@@ -1,0 +1,158 @@
+"""The verbs on real input: studies, data sets and results in place of a study, reuse, remaking."""
+
+import json
+import os
+import unittest
+
+import h5py
+import numpy as np
+
+from support import STUDIES, ProgramTest, run, write_path_features
+
+
+def points(process):
+    return json.loads(process.stdout)["points"]
+
+
+class ShippedStudies(ProgramTest):
+    def test_each_parses_and_plans(self):
+        names = sorted(os.listdir(STUDIES))
+        self.assertGreaterEqual(len(names), 4)
+        for name in names:
+            with self.subTest(name=name):
+                path = os.path.join(STUDIES, name)
+                self.check(run("inspect", path), 0)
+                process = run("solve", path, "--dry-run", "--json")
+                self.check(process, 0)
+                plan = json.loads(process.stdout)
+                self.assertEqual(plan["study"] + ".toml", name)
+                self.assertEqual(plan["features"], 231)
+
+    def test_the_resolved_study_resolves_to_itself(self):
+        first = run("inspect", self.study).stdout
+        again = self.write("resolved.toml", first)
+        self.assertEqual(run("inspect", again).stdout, first)
+        original = json.loads(run("inspect", self.study, "--json").stdout)
+        resolved = json.loads(run("inspect", again, "--json").stdout)
+        self.assertEqual(original["study_hash"], resolved["study_hash"])
+
+
+class InPlaceOfAStudy(ProgramTest):
+    def test_data_set(self):
+        data = self.path("data.h5")
+        write_path_features(data)
+        process = run("solve", data, "--json", "--set", "model.widths=[10,100]")
+        self.check(process, 0)
+        self.assertEqual([p["widths"] for p in points(process)], [[10, 10], [100, 100]])
+        self.assertEqual(np.array(points(process)[0]["U"][0]).shape, (2, 2))
+        study = self.write("s.toml", '[task]\nkind = "dataset"\nfile = "data.h5"\n'
+                                     "[model]\nwidths = [10, 100]\n")
+        same = run("solve", study, "--json", cwd="/")
+        self.check(same, 0)
+        for a, b in zip(points(process), points(same)):
+            self.assertEqual(a["U"], b["U"])
+
+    def test_result_is_rerun_to_the_same_numbers(self):
+        output = self.path("first.h5")
+        first = run("solve", self.study, "-o", output, "--json")
+        self.check(first, 0)
+        again = run("solve", output, "--json", "--threads", "1")
+        self.check(again, 0)
+        for a, b in zip(points(first), points(again)):
+            a.pop("seconds"), b.pop("seconds")
+            self.assertEqual(a, b)
+
+    def test_a_result_remakes_itself_from_its_own_attributes(self):
+        output = self.path("first.h5")
+        self.check(run("solve", self.study, "-o", output, "--seed", "11"), 0)
+        with h5py.File(output) as file:
+            attributes = {k: file.attrs[k] for k in file.attrs}
+            order_parameters = file["points/0/order_parameters/layer_1"][...]
+        for name in ("study_hash", "data_hash", "headway_version", "git_commit", "compiler", "blas",
+                     "command", "started"):
+            self.assertTrue(str(attributes[name]), name)
+        self.assertEqual(attributes["seed"], 11)
+        self.assertEqual(attributes["partial"], 0)
+        study = self.write("again.toml", attributes["study_toml"])
+        again = run("solve", study, "--json")
+        self.assertEqual(json.loads(again.stdout)["study_hash"], attributes["study_hash"])
+        np.testing.assert_array_equal(np.array(points(again)[0]["U"][0]), order_parameters)
+
+
+class Reuse(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.result = self.path("solve.h5")
+        self.check(run("solve", self.study, "-o", self.result), 0)
+
+    def test_align_and_prune_reuse_the_order_parameters(self):
+        for verb, field in (("align", "overlaps"), ("prune", "heads")):
+            with self.subTest(verb=verb):
+                reused = run(verb, self.result, "--json", "-v")
+                self.check(reused, 0, "order parameters are used")
+                fresh = run(verb, self.study, "--json")
+                self.check(fresh, 0)
+                for a, b in zip(points(reused), points(fresh)):
+                    self.assertEqual(a["U"], b["U"])
+                    if verb == "prune":
+                        self.assertEqual(a[field], b[field])
+                    else:
+                        np.testing.assert_allclose(a[field], b[field], rtol=1e-9, atol=1e-12)
+
+    def test_a_change_of_align_alone_still_reuses(self):
+        process = run("align", self.result, "--json", "-v", "--set", "align.components=3")
+        self.check(process, 0, "order parameters are used")
+        self.assertEqual(len(points(process)[0]["overlaps"]), 3)
+
+    def test_another_study_is_solved_anew(self):
+        process = run("align", self.result, "--json", "--set", "model.widths=[20]")
+        self.check(process, 0, "not used")
+        self.assertEqual(points(process)[0]["widths"], [20, 20, 20])
+
+    def test_changed_data_are_solved_anew(self):
+        data = self.path("data.h5")
+        write_path_features(data)
+        result = self.path("data-result.h5")
+        self.check(run("solve", data, "-o", result, "--set", "model.widths=10"), 0)
+        self.check(run("align", result, "-v"), 0, "order parameters are used")
+        write_path_features(data, rng_seed=2)
+        self.check(run("align", result, "-v"), 0, "the data are not the same")
+
+
+class Inspect(ProgramTest):
+    def test_files(self):
+        data = self.path("data.h5")
+        write_path_features(data)
+        text = run("inspect", data)
+        self.check(text, 0)
+        self.assertIn("path_features", text.stdout)
+        result = self.path("result.h5")
+        self.check(run("solve", self.study, "-o", result), 0)
+        text = run("inspect", result)
+        self.check(text, 0)
+        for word in ("small", "headway solve", "order_parameters"):
+            self.assertIn(word, text.stdout)
+        self.check(run("validate", data), 0)
+        self.assertEqual(json.loads(run("validate", data, "--json").stdout)["faults"], [])
+
+
+class Determinism(ProgramTest):
+    def test_threads_change_nothing(self):
+        one = points(run("solve", self.study, "--json", "--threads", "1"))
+        many = points(run("solve", self.study, "--json", "--threads", "4"))
+        for a, b in zip(one, many):
+            a.pop("seconds"), b.pop("seconds")
+            self.assertEqual(a, b)
+
+    def test_seed_changes_the_data(self):
+        one = points(run("solve", self.study, "--json", "--seed", "1"))
+        two = points(run("solve", self.study, "--json", "--seed", "2"))
+        self.assertNotEqual(one[0]["U"], two[0]["U"])
+        fixed = ["--set", "task.seed=5"]
+        one = points(run("solve", self.study, "--json", "--seed", "1", *fixed))
+        two = points(run("solve", self.study, "--json", "--seed", "2", *fixed))
+        self.assertEqual(one[0]["U"], two[0]["U"])
+
+
+if __name__ == "__main__":
+    unittest.main()

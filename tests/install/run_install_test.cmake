@@ -1,0 +1,40 @@
+# Run by ctest: see CMakeLists.txt here. Variables: BUILD SOURCE WORK GENERATOR CXX LAUNCHER.
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT status EQUAL 0)
+    string(REPLACE ";" " " command "${ARGN}")
+    message(FATAL_ERROR "'${command}' ended with ${status}:\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/first)
+file(RENAME ${WORK}/first ${WORK}/moved)
+
+# Nothing of the source or build tree may be left in what users get.
+file(GLOB_RECURSE package_files ${WORK}/moved/*.cmake)
+list(LENGTH package_files count)
+if(count LESS 4)
+  message(FATAL_ERROR "only ${count} CMake files are installed: ${package_files}")
+endif()
+foreach(package_file IN LISTS package_files)
+  file(READ ${package_file} text)
+  foreach(place IN ITEMS ${SOURCE} ${BUILD} ${WORK}/first)
+    string(FIND "${text}" "${place}" at)
+    if(NOT at EQUAL -1)
+      message(FATAL_ERROR "${package_file} names ${place}")
+    endif()
+  endforeach()
+endforeach()
+
+run(${CMAKE_COMMAND} -S ${SOURCE}/tests/install/consumer -B ${WORK}/consumer -G ${GENERATOR}
+    -D CMAKE_PREFIX_PATH=${WORK}/moved -D CMAKE_CXX_COMPILER=${CXX} -D CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}
+    -D CMAKE_BUILD_TYPE=Debug)
+run(${CMAKE_COMMAND} --build ${WORK}/consumer)
+run(${WORK}/consumer/theory_consumer)
+message(STATUS "${output}")
+run(${WORK}/consumer/io_consumer ${WORK}/moved/share/headway/studies/hmm-four-paths.toml)
+message(STATUS "${output}")
+run(${WORK}/moved/bin/headway --version)
+message(STATUS "${output}")

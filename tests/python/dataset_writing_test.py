@@ -1,0 +1,490 @@
+"""headway.write_dataset and headway.check_dataset: round trips, and every check on input that breaks it."""
+
+import os
+import stat
+import tempfile
+import unittest
+import warnings
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+import headway
+
+P, P_TEST, S, N0, HEADS, G = 6, 4, 5, 3, (2, 3), 4
+
+
+def softmax_rows(rng, *shape):
+    weights = rng.random(shape) + 0.1
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+def signs(rng, count):
+    return np.where(rng.random(count) < 0.5, -1.0, 1.0)
+
+
+class Arguments:
+    """Sound arguments of each form; not square and not symmetric anywhere that it could hide a swap."""
+
+    def __init__(self, seed=1):
+        rng = np.random.default_rng(seed)
+        self.base = {
+            "train_inputs": rng.standard_normal((P, S, N0)), "train_labels": signs(rng, P),
+            "test_inputs": rng.standard_normal((P_TEST, S, N0)), "test_labels": signs(rng, P_TEST)}
+        self.weights = self.base | {
+            "attention_weights": [rng.standard_normal((h, N0, N0)) for h in HEADS]}
+        self.query_key = self.base | {
+            "query": [rng.standard_normal((h, G + l, N0)) for l, h in enumerate(HEADS)],
+            "key": [rng.standard_normal((h, G + l, N0)) for l, h in enumerate(HEADS)]}
+        self.supplied = self.base | {
+            "train_attention": [softmax_rows(rng, P, h, S, S) for h in HEADS],
+            "test_attention": [softmax_rows(rng, P_TEST, h, S, S) for h in HEADS]}
+        self.paths = {
+            "train_path_features": rng.standard_normal((P, 6, N0)), "heads": list(HEADS),
+            "test_path_features": rng.standard_normal((P_TEST, 6, N0)), "readout": "mean",
+            "train_labels": self.base["train_labels"], "test_labels": self.base["test_labels"]}
+
+    def forms(self):
+        return {"weights": self.weights, "query_key": self.query_key, "supplied": self.supplied,
+                "paths": self.paths}
+
+
+def changed(array, index, value):
+    array = np.array(array)
+    array[index] = value
+    return array
+
+
+def changed_layer(arrays, layer, index, value):
+    return [changed(array, index, value) if at == layer else array for at, array in enumerate(arrays)]
+
+
+class WritingTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = Path(folder.name) / "data.h5"
+        self.good = Arguments()
+
+    def write(self, **arguments):
+        return headway.write_dataset(self.path, **arguments)
+
+    def assert_refused(self, arguments, *words, error=headway.BadDataError):
+        """Refused with one message that has all these words, and nothing is left on the disk."""
+        with self.assertRaises(error) as caught:
+            self.write(**arguments)
+        message = str(caught.exception)
+        for word in words:
+            self.assertIn(word, message)
+        self.assertEqual(os.listdir(self.path.parent), [])
+
+
+class RoundTrips(WritingTest):
+    def test_every_form_is_written_as_the_contract_says(self):
+        for form, arguments in self.good.forms().items():
+            with self.subTest(form=form):
+                self.write(**arguments, overwrite=True)
+                self.assertEqual(headway.check_dataset(self.path), [])
+                with h5py.File(self.path) as file:
+                    self.assertEqual(file.attrs["schema_name"], "headway-dataset")
+                    self.assertEqual(list(file.attrs["schema_version"]), [1, 0])
+                    np.testing.assert_array_equal(file["train/labels"], arguments["train_labels"])
+
+    def test_weights(self):
+        self.write(**self.good.weights)
+        with h5py.File(self.path) as file:
+            for layer, array in enumerate(self.good.weights["attention_weights"], 1):
+                np.testing.assert_array_equal(file[f"attention/weights/layer_{layer}"], array)
+            np.testing.assert_array_equal(file["test/inputs"], self.good.weights["test_inputs"])
+
+    def test_query_and_key(self):
+        self.write(**self.good.query_key)
+        with h5py.File(self.path) as file:
+            for name in ("query", "key"):
+                for layer, array in enumerate(self.good.query_key[name], 1):
+                    np.testing.assert_array_equal(file[f"attention/{name}/layer_{layer}"], array)
+
+    def test_supplied_attention(self):
+        self.write(**self.good.supplied)
+        with h5py.File(self.path) as file:
+            for split in ("train", "test"):
+                for layer, array in enumerate(self.good.supplied[f"{split}_attention"], 1):
+                    np.testing.assert_array_equal(file[f"{split}/attention/layer_{layer}"], array)
+
+    def test_path_features(self):
+        self.write(**self.good.paths)
+        with h5py.File(self.path) as file:
+            np.testing.assert_array_equal(file["test/path_features"],
+                                          self.good.paths["test_path_features"])
+            self.assertEqual(list(file["train/path_features"].attrs["heads"]), [2, 3])
+            self.assertEqual(file.attrs["readout"], "mean")
+            self.assertNotIn("inputs", file["train"])
+
+    def test_names_ids_note_and_masks(self):
+        mask = np.ones((P, S), int)
+        mask[:, -1] = 0
+        self.write(**self.good.weights, train_mask=mask, test_mask=np.ones((P_TEST, S), bool),
+                   head_names=[["a", "b"], ["c", "d", "größer"]], note="trained with care",
+                   train_ids=range(P), test_ids=list("wxyz"))
+        self.assertEqual(headway.check_dataset(self.path), [])
+        with h5py.File(self.path) as file:
+            self.assertEqual([name.decode() for name in file["names/layer_2"]], ["c", "d", "größer"])
+            self.assertEqual([name.decode() for name in file["train/ids"]], list("012345"))
+            self.assertEqual(file.attrs["note"], "trained with care")
+            np.testing.assert_array_equal(file["train/mask"], mask)
+
+    def test_several_outputs_and_no_test_set(self):
+        one_hot = np.eye(3)[np.arange(P) % 3]
+        self.write(train_inputs=self.good.base["train_inputs"], train_labels=one_hot,
+                   attention_weights=self.good.weights["attention_weights"])
+        self.assertEqual(headway.check_dataset(self.path), [])
+        with h5py.File(self.path) as file:
+            self.assertEqual(file["train/labels"].shape, (P, 3))
+            self.assertNotIn("test", file)
+
+    def test_types(self):
+        cases = ((np.float64, None, "float64"), (np.float32, None, "float32"),
+                 (np.int16, None, "float64"), (np.float64, "float32", "float32"),
+                 (np.float32, np.float64, "float64"), (np.float16, None, "float64"))
+        for given, dtype, stored in cases:
+            with self.subTest(given=given, dtype=dtype):
+                inputs = np.rint(10 * self.good.base["train_inputs"]).astype(given)
+                self.write(**self.good.weights | {"train_inputs": inputs}, dtype=dtype,
+                           overwrite=True)
+                with h5py.File(self.path) as file:
+                    self.assertEqual(file["train/inputs"].dtype, stored)
+                    np.testing.assert_array_equal(file["train/inputs"], inputs)
+
+    def test_nested_lists_are_arrays(self):
+        self.write(train_inputs=[[[1, 2], [3, 4]]], train_labels=[1], attention_weights=[[[[0, 1], [2, 0]]]])
+        self.assertEqual(headway.check_dataset(self.path), [])
+
+    def test_masked_values_do_not_matter(self):
+        mask = np.ones((P, S))
+        mask[2, 3] = 0
+        arguments = self.good.supplied | {"train_mask": mask}
+        arguments["train_inputs"] = changed(arguments["train_inputs"], (2, 3), np.nan)
+        attention = []
+        for array in arguments["train_attention"]:
+            array = array.copy()
+            array[2, :, :, 3] = 0.0
+            array[2] /= array[2].sum(axis=-1, keepdims=True)
+            array[2, :, 3, :] = np.nan  # a masked row
+            attention.append(array)
+        self.write(**arguments | {"train_attention": attention})
+        self.assertEqual(headway.check_dataset(self.path), [])
+
+    def test_file_has_the_usual_permissions(self):
+        mask = os.umask(0o027)
+        self.addCleanup(os.umask, mask)
+        self.write(**self.good.weights)
+        self.assertEqual(stat.S_IMODE(self.path.stat().st_mode), 0o640)
+
+
+class Refusals(WritingTest):
+    def test_not_numbers(self):
+        base = self.good.weights
+        self.assert_refused(base | {"train_inputs": base["train_inputs"] * 1j},
+                            "train_inputs: has type complex128", "real numbers")
+        self.assert_refused(base | {"train_labels": ["yes"] * P}, "train_labels: has type <U3")
+        self.assert_refused(base | {"train_inputs": [[[1, 2]], [[1, 2], [3, 4]]]},
+                            "train_inputs: is not a rectangular array")
+        self.assert_refused(base | {"attention_weights": np.ones((2, N0, N0))},
+                            "attention_weights: is one array", "a list with one array for each layer")
+        self.assert_refused(base | {"attention_weights": [np.ones((2, N0, N0)), None]},
+                            "attention_weights[1]: is missing")
+
+    def test_not_finite(self):
+        for form, name, index in (("weights", "train_inputs", (4, 1, 2)),
+                                  ("weights", "test_inputs", (3, 0, 0)),
+                                  ("weights", "train_labels", (5,)),
+                                  ("weights", "test_labels", (0,)),
+                                  ("paths", "train_path_features", (1, 5, 2)),
+                                  ("paths", "test_path_features", (3, 0, 1))):
+            for value in (np.nan, np.inf, -np.inf):
+                arguments = self.good.forms()[form]
+                at = "[" + ", ".join(map(str, index)) + "]"
+                self.assert_refused(arguments | {name: changed(arguments[name], index, value)},
+                                    f"{name}: is {value} at {at}; allowed: finite numbers")
+
+    def test_not_finite_in_a_layer(self):
+        for form, name in (("weights", "attention_weights"), ("query_key", "query"),
+                           ("query_key", "key"), ("supplied", "train_attention"),
+                           ("supplied", "test_attention")):
+            arguments = self.good.forms()[form]
+            index = (1,) * arguments[name][1].ndim
+            broken = changed_layer(arguments[name], 1, index, np.nan)
+            at = "[" + ", ".join(map(str, index)) + "]"
+            self.assert_refused(arguments | {name: broken}, f"{name}[1]: is nan at {at}")
+
+    def test_overflow_of_float32(self):
+        inputs = changed(self.good.base["train_inputs"], (0, 0, 0), 1e300)
+        self.assert_refused(self.good.weights | {"train_inputs": inputs, "dtype": "float32"},
+                            "train_inputs: is inf at [0, 0, 0]")
+
+    def test_shapes_of_inputs_and_labels(self):
+        base = self.good.weights
+        self.assert_refused(base | {"train_inputs": np.ones((P, S))},
+                            "train_inputs: has shape [6, 5]; expected [P, S, N_0]")
+        self.assert_refused(base | {"train_inputs": np.ones((0, S, N0)), "train_labels": np.ones(0)},
+                            "train_inputs: is empty")
+        self.assert_refused(base | {"test_inputs": np.ones((P_TEST, S + 1, N0))},
+                            "test_inputs: has shape [4, 6, 3]; expected [P_test, 5, 3]")
+        self.assert_refused(base | {"train_labels": np.ones(P + 1)},
+                            "train_labels: has shape [7]; expected [6]")
+        self.assert_refused(base | {"train_labels": np.ones((P, 2, 1))}, "train_labels: has shape")
+        self.assert_refused(base | {"train_labels": np.ones((P, 2))},
+                            "test_labels: has 1 outputs; train_labels has 2")
+        self.assert_refused(base | {"train_labels": None}, "train_labels: is missing")
+        self.assert_refused(base | {"test_labels": None}, "test_labels: is missing")
+        self.assert_refused(base | {"test_inputs": None}, "test_inputs: is missing")
+        self.assert_refused(base | {"train_inputs": None}, "train_inputs: is missing")
+
+    def test_shapes_of_weights(self):
+        base = self.good.weights
+        self.assert_refused(base | {"attention_weights": [np.ones((2, N0, N0 + 1))]},
+                            "attention_weights[0]: has shape [2, 3, 4]; expected [H_1, 3, 3]")
+        self.assert_refused(base | {"attention_weights": []}, "attention_weights: has no layers")
+
+    def test_shapes_of_query_and_key(self):
+        base = self.good.query_key
+        self.assert_refused(base | {"key": [np.ones((2, G + 1, N0)), base["key"][1]]},
+                            "key[0]: has shape [2, 5, 3]; expected [2, 4, 3]")
+        self.assert_refused(base | {"key": base["key"][:1]}, "key: has 1 layers, query has 2")
+        self.assert_refused(base | {"key": None}, "key: has no layers")
+        self.assert_refused(base | {"query": None}, "query: has no layers")
+
+    def test_shapes_of_supplied_attention(self):
+        base = self.good.supplied
+        rng = np.random.default_rng(3)
+        self.assert_refused(base | {"train_attention": [softmax_rows(rng, P, 2, S, S + 1)] * 2},
+                            "train_attention[0]: has shape [6, 2, 5, 6]; expected [6, H_1, 5, 5]")
+        self.assert_refused(base | {"test_attention": base["test_attention"][::-1]},
+                            "test_attention[0]: has shape [4, 3, 5, 5]; expected [4, 2, 5, 5]")
+        self.assert_refused(base | {"test_attention": base["test_attention"][:1]},
+                            "test_attention: has 1 layers, train has 2")
+        self.assert_refused(base | {"test_attention": None}, "test_attention: has no layers")
+
+    def test_rows_that_do_not_sum_to_one(self):
+        base = self.good.supplied
+        array = base["train_attention"][1].copy()
+        array[3, 2, 4] *= 1.0 + 3e-6
+        broken = base | {"train_attention": [base["train_attention"][0], array]}
+        self.assert_refused(broken, "train_attention[1]: row [3, 2, 4] (example, head, query) sums "
+                            "to 1.000003; allowed: 1 within 1e-06")
+        self.write(**broken, dtype="float32")  # within the tolerance of float32
+        self.assertEqual(headway.check_dataset(self.path), [])
+
+    def test_rows_in_a_later_block(self):
+        """The index is that of the whole array, not of the block."""
+        from headway import dataset_checks
+        self.addCleanup(setattr, dataset_checks, "BLOCK_ELEMENTS", dataset_checks.BLOCK_ELEMENTS)
+        dataset_checks.BLOCK_ELEMENTS = 1
+        base = self.good.supplied
+        broken = changed_layer(base["train_attention"], 0, (5, 1, 2, 0), 7.0)
+        self.assert_refused(base | {"train_attention": broken}, "train_attention[0]: row [5, 1, 2]")
+        inputs = changed(base["train_inputs"], (4, 3, 1), np.nan)
+        self.assert_refused(base | {"train_inputs": inputs}, "train_inputs: is nan at [4, 3, 1];")
+
+    def test_negative_attention(self):
+        base = self.good.supplied
+        array = base["train_attention"][0].copy()
+        array[1, 0, 2, 3] -= 2.0
+        array[1, 0, 2, 4] += 2.0
+        self.assert_refused(base | {"train_attention": [array, base["train_attention"][1]]},
+                            "train_attention[0]: is -1.", "at [1, 0, 2, 3]; allowed: at least 0")
+
+    def test_masks(self):
+        base = self.good.supplied
+        mask = np.ones((P, S))
+        self.assert_refused(base | {"train_mask": changed(mask, (2, 1), 0.5)},
+                            "train_mask: is 0.5 at [2, 1]; allowed: 0 (padding) and 1")
+        self.assert_refused(base | {"train_mask": changed(mask, 4, 0)},
+                            "train_mask: example 4 has no real token")
+        self.assert_refused(base | {"train_mask": mask[:, :-1]},
+                            "train_mask: has shape [6, 4]; expected [6, 5]")
+        self.assert_refused(base | {"train_mask": changed(mask, (2, 1), 0)},
+                            "train_attention[0]: is", "at [2, 0, 0, 1], whose key is masked")
+
+    def test_path_features(self):
+        base = self.good.paths
+        self.assert_refused(base | {"heads": None}, "heads: is missing")
+        self.assert_refused(base | {"heads": [2, 2]},
+                            "train_path_features: has shape [6, 6, 3]; expected [P, 4, N_0]")
+        self.assert_refused(base | {"heads": [6, 0]}, "heads: is 0 at [1]; allowed: at least 1")
+        self.assert_refused(base | {"heads": [1.5, 4]}, "heads: is [1.5, 4.0]")
+        self.assert_refused(base | {"readout": "last"}, "readout: is \"last\"; allowed: last_token")
+        self.assert_refused(base | {"test_path_features": np.ones((P_TEST, 6, N0 + 1))},
+                            "test_path_features: has shape [4, 6, 4]; expected [P_test, 6, 3]")
+        self.assert_refused(base | {"train_inputs": np.ones((P, S, N0))},
+                            "train_inputs: is not allowed beside path features")
+        self.assert_refused(base | {"train_mask": np.ones((P, S))},
+                            "train_mask: is not allowed beside path features")
+        self.assert_refused(base | {"test_path_features": None}, "test_path_features: is missing")
+
+    def test_exactly_one_form(self):
+        self.assert_refused(self.good.base, "no attention: exactly one of these must be given",
+                            "attention_weights", "query and key", "train_attention",
+                            "train_path_features")
+        both = self.good.weights | {"query": self.good.query_key["query"]}
+        self.assert_refused(both, "attention_weights beside query and key: exactly one form")
+
+    def test_arguments_of_path_features_only(self):
+        self.assert_refused(self.good.weights | {"heads": [2, 3]}, "heads: is allowed with path")
+        self.assert_refused(self.good.weights | {"readout": "mean"}, "readout: is allowed with path")
+
+    def test_names_and_ids(self):
+        base = self.good.weights
+        self.assert_refused(base | {"head_names": [["a", "b"]]},
+                            "head_names: has 1 layers; the attention has 2")
+        self.assert_refused(base | {"head_names": [["a"], ["c", "d", "e"]]},
+                            "head_names[0]: has 1 names for 2 heads")
+        self.assert_refused(base | {"head_names": ["ab", ["c", "d", "e"]]},
+                            "head_names[0]: is 'ab'; allowed: a list of strings")
+        self.assert_refused(base | {"head_names": [["a", 1.5], ["c", "d", "e"]]},
+                            "head_names[0]: is 1.5 at [1]; allowed: strings")
+        self.assert_refused(base | {"head_names": [["a", "b\n"], ["c", "d", "e"]]},
+                            "head_names[0]: is 'b\\n' at [1]", "control character")
+        self.assert_refused(base | {"train_ids": ["x"]}, "train_ids: has 1 entries for 6 examples")
+        self.assert_refused(base | {"test_ids": ["x"]}, "test_ids: has 1 entries for 4 examples")
+
+    def test_all_faults_are_reported(self):
+        arguments = self.good.weights | {
+            "train_labels": changed(self.good.base["train_labels"], 2, np.nan),
+            "train_inputs": changed(self.good.base["train_inputs"], (0, 0, 0), np.inf),
+            "train_ids": ["x"]}
+        with self.assertRaises(headway.BadDataError) as caught:
+            self.write(**arguments)
+        self.assertEqual(len(caught.exception.faults), 3)
+
+    def test_options(self):
+        self.assert_refused(self.good.weights | {"dtype": "float16"}, "dtype: is 'float16'",
+                            error=headway.UsageError)
+
+    def test_labels_that_look_like_classes_are_pointed_out(self):
+        with self.assertWarnsRegex(UserWarning, r"\+1 and -1 for two classes"):
+            self.write(**self.good.weights | {"train_labels": np.arange(P) % 2})
+        with self.assertWarnsRegex(UserWarning, "one-hot rows"):
+            self.write(**self.good.weights | {"train_labels": np.arange(P) % 3}, overwrite=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.write(**self.good.weights, overwrite=True)
+
+
+class WhereToWrite(WritingTest):
+    def test_existing_file_stays_without_overwrite(self):
+        self.path.write_text("precious")
+        with self.assertRaisesRegex(headway.CannotWriteError, "exists already"):
+            self.write(**self.good.weights)
+        self.assertEqual(self.path.read_text(), "precious")
+        self.write(**self.good.weights, overwrite=True)
+        self.assertEqual(headway.check_dataset(self.path), [])
+
+    def test_bad_data_leaves_an_existing_file(self):
+        self.path.write_text("precious")
+        with self.assertRaises(headway.BadDataError):
+            self.write(**self.good.base, overwrite=True)
+        self.assertEqual(self.path.read_text(), "precious")
+
+    def test_missing_folder_and_folder_in_the_way(self):
+        with self.assertRaisesRegex(headway.CannotWriteError, "cannot be written: No such file"):
+            headway.write_dataset(self.path / "deeper" / "x.h5", **self.good.weights)
+        with self.assertRaisesRegex(headway.CannotWriteError, "is a folder"):
+            headway.write_dataset(self.path.parent, **self.good.weights)
+
+    def test_failure_while_writing_leaves_nothing(self):
+        from headway import datasets
+        def full(*_):
+            raise OSError(28, "No space left on device")
+        self.addCleanup(setattr, datasets, "_fill", datasets._fill)
+        datasets._fill = full
+        self.assert_refused(self.good.weights, "cannot be written: No space left on device",
+                            error=headway.CannotWriteError)
+
+
+class CheckingFiles(WritingTest):
+    """check_dataset on files that write_dataset would not make; names are those of the file."""
+
+    def broken(self, change, form="weights"):
+        self.write(**self.good.forms()[form], overwrite=True)
+        with h5py.File(self.path, "r+") as file:
+            change(file)
+        return headway.check_dataset(self.path)
+
+    def assert_fault(self, change, *words, form="weights"):
+        faults = self.broken(change, form)
+        self.assertEqual(len(faults), 1, faults)
+        for word in words:
+            self.assertIn(word, faults[0])
+
+    def test_schema(self):
+        def attribute(name, value):
+            return lambda file: file.attrs.__setitem__(name, value)
+        self.assert_fault(lambda file: file.attrs.__delitem__("schema_name"), "schema_name is missing")
+        self.assert_fault(attribute("schema_name", "other"), "schema_name is \"other\"")
+        self.assert_fault(attribute("schema_version", [2, 0]), "2.0", "reads 1.x only")
+        self.assert_fault(attribute("schema_version", "1.0"), "not two integers")
+        self.assert_fault(lambda file: file.attrs.__delitem__("schema_version"),
+                          "schema_version is missing")
+
+    def test_missing_and_foreign_parts(self):
+        def delete(name):
+            return lambda file: file.__delitem__(name)
+        self.assert_fault(delete("attention"), "no attention")
+        self.assert_fault(delete("train/labels"), "train/labels: is missing")
+        self.assert_fault(delete("attention/weights/layer_1"),
+                          "attention/weights/layer_1: is missing")
+        def group(file):
+            del file["train/inputs"]
+            file.create_group("train/inputs")
+        self.assert_fault(group, "train/inputs: is a group")
+        def layers(file):
+            del file["attention/weights"]
+            file["attention/weights"] = np.ones(3)
+        self.assert_fault(layers, "attention/weights: is a data set, not a group")
+        self.assert_fault(lambda file: file.__setitem__("attention/weights/extra", np.ones(2)),
+                          "attention/weights/extra: unknown")
+
+    def test_values(self):
+        def row(file):
+            file["train/attention/layer_2"][1, 2, 3, :] = 0.1
+        self.assert_fault(row, "train/attention/layer_2: row [1, 2, 3]", "sums to 0.5",
+                          form="supplied")
+        def nan(file):
+            file["test/inputs"][2, 1, 0] = np.nan
+        self.assert_fault(nan, "test/inputs: is nan at [2, 1, 0]")
+        def text(file):
+            del file["train/labels"]
+            file["train/labels"] = np.array([b"a"] * P)
+        self.assert_fault(text, "train/labels: has type |S1")
+        def heads(file):
+            file["test/path_features"].attrs["heads"] = [3, 2]
+        self.assert_fault(heads, "test/path_features: attribute heads is [3, 2]", form="paths")
+        def names(file):
+            file.create_dataset("names/layer_1", data=["x"], dtype=h5py.string_dtype())
+            file.create_dataset("names/layer_2", data=["x"] * 3, dtype=h5py.string_dtype())
+        self.assert_fault(names, "names/layer_1: has 1 names for 2 heads")
+
+    def test_files_that_cannot_be_read(self):
+        with self.assertRaisesRegex(headway.UnreadableFileError, "no such file"):
+            headway.check_dataset(self.path)
+        with self.assertRaisesRegex(headway.UnreadableFileError, "is a folder"):
+            headway.check_dataset(self.path.parent)
+        self.path.write_text("not HDF5")
+        with self.assertRaisesRegex(headway.BadDataError, "not a readable HDF5 file"):
+            headway.check_dataset(self.path)
+
+    def test_truncated_file(self):
+        self.write(**self.good.weights)
+        whole = self.path.read_bytes()
+        for part in (0.1, 0.5, 0.95):
+            self.path.write_bytes(whole[:int(part * len(whole))])
+            try:
+                self.assertNotEqual(headway.check_dataset(self.path), [])
+            except headway.BadDataError:
+                pass
+
+
+if __name__ == "__main__":
+    unittest.main()

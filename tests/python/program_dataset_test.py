@@ -1,0 +1,122 @@
+"""Data sets as h5py can write them, sound and not, given to `headway validate` and `headway solve`."""
+
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import h5py
+import numpy as np
+
+PROGRAM = os.environ["HEADWAY_PROGRAM"]
+P, S, N, HEADS = 9, 5, 4, (2, 1)
+
+
+def write(path):
+    """A sound data set with head matrices; the caller changes it."""
+    rng = np.random.default_rng(3)
+    file = h5py.File(path, "w")
+    file.attrs["schema_name"] = "headway-dataset"
+    file.attrs["schema_version"] = [1, 0]
+    for split in ("train", "test"):
+        file[f"{split}/inputs"] = rng.standard_normal((P, S, N))
+        file[f"{split}/labels"] = np.where(np.arange(P) % 2 == 0, 1.0, -1.0)
+    for layer, heads in enumerate(HEADS, 1):
+        file[f"attention/weights/layer_{layer}"] = rng.standard_normal((heads, N, N))
+    return file
+
+
+def put(file, name, *args, **kwargs):
+    if name in file:
+        del file[name]
+    return file.create_dataset(name, *args, **kwargs)
+
+
+def virtual(file):
+    layout = h5py.VirtualLayout((P,), "f8")
+    layout[:] = h5py.VirtualSource("other.h5", "labels", (P,))
+    del file["train/labels"]
+    file.create_virtual_dataset("train/labels", layout)
+
+
+def link(file, target):
+    del file["train/inputs"]
+    file["train/inputs"] = target
+
+
+SOUND = {
+    "as it is": lambda f: None,
+    "boolean mask": lambda f: put(f, "train/mask", data=np.ones((P, S), bool)),
+    "float mask": lambda f: put(f, "test/mask", data=np.ones((P, S), "f4")),
+    "integer labels": lambda f: put(f, "train/labels", data=np.resize([1, -1], P).astype("i2")),
+    "compressed and shuffled inputs": lambda f: put(
+        f, "train/inputs", data=f["train/inputs"][()].astype("f4"), chunks=(4, 2, 4),
+        compression="gzip", shuffle=True, fletcher32=True),
+    "growable labels": lambda f: put(f, "train/labels", data=f["train/labels"][()],
+                                     maxshape=(None,), chunks=(4,)),
+    "big-endian inputs": lambda f: put(f, "test/inputs", data=f["test/inputs"][()].astype(">f8")),
+    "names of fixed length": lambda f: put(f, "names/layer_1", data=np.array([b"a", b"bc"])),
+    "names as str": lambda f: put(f, "names/layer_1", data=["é", "b"]),
+    "numbers as ids": lambda f: put(f, "train/ids", data=np.arange(P)),
+    "no test set": lambda f: f.__delitem__("test"),
+    "labels as a column": lambda f: [put(f, f"{s}/labels", data=np.ones((P, 1)))
+                                     for s in ("train", "test")],
+    "a soft link": lambda f: [f.move("train/inputs", "mine"),
+                              f["train"].__setitem__("inputs", h5py.SoftLink("/mine"))],
+}
+
+FAULTY = {  # what is done, and parts of the message
+    "lzf": (lambda f: put(f, "train/inputs", data=np.zeros((P, S, N)), compression="lzf"),
+            "train/inputs", "lzf"),
+    "virtual": (virtual, "train/labels", "other files"),
+    "external link": (lambda f: link(f, h5py.ExternalLink("other.h5", "/x")), "train/inputs",
+                      "another file"),
+    "float16": (lambda f: put(f, "train/inputs", data=np.zeros((P, S, N), "f2")), "train/inputs",
+                "float16"),
+    "complex": (lambda f: put(f, "train/labels", data=np.ones(P, complex)), "train/labels",
+                "compound"),
+    "empty": (lambda f: put(f, "train/labels", data=h5py.Empty("f8")), "train/labels", "[0]"),
+    "references": (lambda f: put(f, "train/labels", (P,), dtype=h5py.ref_dtype), "train/labels",
+                   "reference"),
+    "variable-length rows": (lambda f: put(f, "train/labels", (P,), dtype=h5py.vlen_dtype("f8")),
+                             "train/labels", "type"),
+    "strings": (lambda f: put(f, "train/labels", data=["1"] * P), "train/labels", "string"),
+    "a bomb": (lambda f: put(f, "train/inputs", (P, 10**9, 10**6), dtype="f8", chunks=(1, 1, 1024)),
+               "train/inputs", "10000"),
+    "nan": (lambda f: f["train/inputs"].__setitem__((3, 2, 1), np.nan), "train/inputs[3, 2, 1]",
+            "finite"),
+}
+
+
+class DataSets(unittest.TestCase):
+    def run_program(self, *arguments):
+        done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True,
+                              timeout=120, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    def test_sound(self):
+        for name, change in SOUND.items():
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder) / "data.h5"
+                with write(path) as file:
+                    change(file)
+                code, text = self.run_program("validate", path)
+                self.assertEqual(code, 0, text)
+
+    def test_faulty(self):
+        for name, (change, *parts) in FAULTY.items():
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder) / "data.h5"
+                with write(path) as file:
+                    change(file)
+                for verb in ("validate", "solve"):
+                    code, text = self.run_program(verb, path)
+                    self.assertEqual(code, 65, text)
+                    for part in parts:
+                        self.assertIn(part, text)
+                self.assertEqual(os.listdir(folder), ["data.h5"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,229 @@
+"""headway.read_result on files of every kind, and on files with faults; headway.table."""
+
+import shutil
+import tempfile
+import unittest
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+import headway
+import reference_theory as theory
+from headway.table import table
+from synthetic_results import Task, problems_of, write_result
+
+SMALL = Task(train=24, test=40, tokens=6, features=10)
+
+
+FOLDER = tempfile.TemporaryDirectory()
+KINDS = ("solve", "align", "prune", "sample")
+
+
+def setUpModule():
+    unittest.addModuleCleanup(FOLDER.cleanup)
+    for kind in KINDS:
+        write_result(Path(FOLDER.name) / f"{kind}.h5", kind, SMALL, widths=(10, 100),
+                     study=f"study-{kind}")
+
+
+class ReadingTest(unittest.TestCase):
+    folder = Path(FOLDER.name)
+    files = {kind: Path(FOLDER.name) / f"{kind}.h5" for kind in ("solve", "align", "prune", "sample")}
+    problems = problems_of(SMALL)
+
+
+class Reading(ReadingTest):
+    def test_solve(self):
+        result = headway.read_result(self.files["solve"])
+        self.assertEqual((result.kind, result.study), ("solve", "study-solve"))
+        self.assertEqual((result.heads, result.outputs), ((2, 2), 1))
+        self.assertEqual(result.paths, ("(1,1)", "(1,2)", "(2,1)", "(2,2)"))
+        self.assertEqual(result.path_heads, ((1, 1), (1, 2), (2, 1), (2, 2)))
+        self.assertEqual(result.head_names, (("same token", "random"), ("uniform", "random")))
+        self.assertEqual(result.provenance["seed"], 1)
+        self.assertFalse(result.partial)
+        self.assertEqual([point.widths for point in result.points], [(10,) * 3, (100,) * 3])
+        problem = self.problems.at(10, 0.01)
+        u = theory.saddle_point(problem)
+        point = result.points[0]
+        for found, known in zip(point.order_parameters, u):
+            np.testing.assert_allclose(found, known, rtol=1e-12)
+        self.assertAlmostEqual(point.readout_scalar, float(u[-1][0, 0]))
+        self.assertAlmostEqual(point.action, theory.action(problem, u) / 10)
+        mean, _ = theory.predict(problem, u[0], self.problems.x, self.problems.x_test)
+        np.testing.assert_allclose(point.predictor.mean, mean[:, 0])
+        self.assertEqual(point.accuracy, theory.accuracy(mean, self.problems.test_labels[:, None]))
+        self.assertEqual(point.history.shape[1], len(point.history_columns))
+        self.assertTrue(point.converged)
+        limit = result.gaussian_process_at(0.01)
+        self.assertEqual(limit.accuracy, point.gp_accuracy)
+        self.assertIsNone(result.gaussian_process_at(0.02))
+
+    def test_corrected_align_and_prune(self):
+        point = headway.read_result(self.files["solve"]).points[1]
+        self.assertTrue(point.corrected.defined)
+        self.assertEqual(point.corrected.order_parameters[0].shape, (4, 4))
+        self.assertEqual(point.corrected.order_parameter_deviations[1].shape, (2, 2))
+        alignment = headway.read_result(self.files["align"]).points[0].alignment
+        np.testing.assert_allclose(alignment.cumulative, np.cumsum(alignment.overlaps ** 2))
+        self.assertAlmostEqual(alignment.cumulative[-1], 1.0)
+        pruning = headway.read_result(self.files["prune"]).points[0].pruning
+        self.assertEqual(pruning.name, ["same token", "random", "uniform", "random"])
+        self.assertEqual(list(pruning.layer), [1, 1, 2, 2])
+        self.assertEqual(pruning.random.shape, (10, 4))
+        self.assertEqual(pruning.by_score[0], pruning.accuracy)
+
+    def test_sample(self):
+        point = headway.read_result(self.files["sample"]).points[0]
+        self.assertEqual(point.method, "exact")
+        np.testing.assert_allclose(point.samples.mean[0], point.samples.draws[1].mean((0, 1)))
+        np.testing.assert_allclose(point.readout_scalar, point.samples.readout_draws.mean())
+
+    def test_newer_minor_version_is_read(self):
+        with self.changed(lambda file: file.attrs.__setitem__("schema_version", [1, 7])) as path:
+            self.assertEqual(len(headway.read_result(path).points), 2)
+
+    def test_fixed_and_variable_length_strings_are_the_same(self):
+        def change(file):
+            file.attrs["study"] = np.bytes_("fixed")
+            del file["paths"]
+            file["paths"] = np.array([b"(1,1)", b"(1,2)", b"(2,1)", b"(2,2)"])
+        with self.changed(change) as path:
+            result = headway.read_result(path)
+            self.assertEqual((result.study, result.paths[3]), ("fixed", "(2,2)"))
+
+    def test_without_optional_parts(self):
+        def change(file):
+            for name in ("paths", "names", "path_kernels", "labels"):
+                del file[name]
+            for name in ("corrected", "history", "predictor"):
+                del file[f"points/0/{name}"]
+            for name in ("accuracy", "gp_accuracy"):
+                del file["points/0"].attrs[name]
+        with self.changed(change) as path:
+            result = headway.read_result(path)
+            self.assertEqual(result.paths[2], "(2,1)")
+            self.assertEqual(result.head_names[0], ("head 1", "head 2"))
+            self.assertIsNone(result.path_kernels)
+            self.assertTrue(np.isnan(result.points[0].accuracy))
+            self.assertIsNone(result.points[0].corrected)
+
+    def test_points_come_in_the_order_of_their_numbers(self):
+        def change(file):
+            for i in range(2, 12):
+                file.copy("points/0", f"points/{i}")
+                file[f"points/{i}"].attrs["temperature"] = float(i)
+        with self.changed(change) as path:
+            found = [point.temperature for point in headway.read_result(path).points]
+            self.assertEqual(found[2:], [float(i) for i in range(2, 12)])
+
+    def changed(self, change, kind="solve"):
+        return Changed(self.files[kind], change)
+
+
+class Changed:
+    """A copy of a file with a change, gone afterwards."""
+
+    def __init__(self, source, change):
+        self.path = source.with_name("changed.h5")
+        shutil.copy(source, self.path)
+        with h5py.File(self.path, "r+") as file:
+            change(file)
+
+    def __enter__(self):
+        return self.path
+
+    def __exit__(self, *_):
+        self.path.unlink()
+
+
+class Faults(ReadingTest):
+    def assert_fault(self, change, *words, kind="solve"):
+        with Changed(self.files[kind], change) as path:
+            with self.assertRaises(headway.BadDataError) as caught:
+                headway.read_result(path)
+            for word in (str(path), *words):
+                self.assertIn(word, str(caught.exception))
+
+    def test_schema(self):
+        def attribute(name, value):
+            return lambda file: file.attrs.__setitem__(name, value)
+        self.assert_fault(attribute("schema_version", [2, 0]), "reads 1.x only")
+        self.assert_fault(attribute("schema_name", "headway-dataset"), "not \"headway-result\"")
+        self.assert_fault(attribute("kind", "guess"), "kind is \"guess\"")
+        self.assert_fault(attribute("heads", [2.0, 2.0]), "heads is not a list of integers")
+        self.assert_fault(attribute("heads", [2, 0]), "heads is [2, 0]")
+        self.assert_fault(lambda file: file.attrs.__delitem__("heads"), "attribute heads is missing")
+
+    def test_shapes_and_missing_parts(self):
+        def replace(name, value):
+            def change(file):
+                del file[name]
+                if value is not None:
+                    file[name] = value
+            return change
+        self.assert_fault(replace("points/1/order_parameters/layer_1", np.ones((3, 3))),
+                          "/points/1/order_parameters/layer_1: has shape [3, 3], not [4, 4]")
+        self.assert_fault(replace("points/1/order_parameters/layer_2", None),
+                          "/points/1/order_parameters/layer_2: is missing")
+        self.assert_fault(replace("points/0/U_a", "text"), "/points/0/U_a: is not an array of numbers")
+        self.assert_fault(replace("paths", np.array([b"(1,1)"])), "/paths: has 1 names, not 4")
+        self.assert_fault(replace("path_kernels", np.ones((4, 5, 6))), "/path_kernels: has shape")
+        self.assert_fault(replace("points/0/alignment/overlaps", None),
+                          "/points/0/alignment/overlaps: is missing", kind="align")
+        self.assert_fault(replace("points/0/pruning/score", np.ones(3)), "expected one entry",
+                          kind="prune")
+        self.assert_fault(replace("points/0/draws/layer_1", np.ones((2, 9, 4))),
+                          "not [chain, draw, 4, 4]", kind="sample")
+        self.assert_fault(lambda file: file["points/0"].attrs.__setitem__("widths", [10, 10]),
+                          "/points/0: attribute widths has 2 entries, not L + 1 = 3")
+        self.assert_fault(lambda file: file["points/0"].attrs.__delitem__("temperature"),
+                          "/points/0: attribute temperature is missing")
+
+    def test_unreadable_files(self):
+        with self.assertRaisesRegex(headway.UnreadableFileError, "no such file"):
+            headway.read_result(self.folder / "absent.h5")
+        text = self.folder / "text.h5"
+        text.write_text("no HDF5")
+        with self.assertRaisesRegex(headway.BadDataError, "not a readable HDF5 file"):
+            headway.read_result(text)
+
+
+class Version(unittest.TestCase):
+    def test_is_that_of_the_library(self):
+        text = (Path(__file__).resolve().parents[2] / "CMakeLists.txt").read_text()
+        self.assertIn(f"project(headway VERSION {headway.__version__} ", text)
+
+
+class Tables(ReadingTest):
+    def test_columns_hold_the_numbers(self):
+        result = headway.read_result(self.files["solve"])
+        rows = [line.split(",") for line in table(result, "csv").splitlines()]
+        self.assertEqual(rows[0][:3], ["N", "T", "accuracy"])
+        self.assertEqual([row[0] for row in rows[1:]], ["10", "100", "infinite"])
+        self.assertEqual(rows[1][2], f"{result.points[0].accuracy:.3f}")
+        self.assertEqual(rows[3][2], f"{result.gaussian_process[0].accuracy:.3f}")
+        self.assertEqual(rows[1][rows[0].index("S / max N")], f"{result.points[0].action:.6f}")
+
+    def test_text_is_aligned_and_markdown_has_a_rule(self):
+        for kind, path in self.files.items():
+            result = headway.read_result(path)
+            header, rule, *_ = table(result).splitlines()
+            self.assertEqual([len(word) for word in rule.split("  ")],
+                             [len(word) for word in rule.split("  ")])
+            self.assertEqual(len(header), len(rule))
+            self.assertTrue(table(result, "markdown").splitlines()[1].startswith("|---:|"))
+
+    def test_unconverged_points_stand_out(self):
+        with Changed(self.files["solve"],
+                     lambda file: file["points/1"].attrs.__setitem__("converged", 0)) as path:
+            self.assertIn("NO", table(headway.read_result(path)).splitlines()[3])
+
+    def test_unknown_layout(self):
+        with self.assertRaises(headway.UsageError):
+            table(headway.read_result(self.files["solve"]), "html")
+
+
+if __name__ == "__main__":
+    unittest.main()

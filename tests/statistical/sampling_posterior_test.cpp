@@ -1,0 +1,237 @@
+// Whole runs, warm-up and adaptation included, against distributions with known moments and
+// quantiles. Deviations are measured in Monte Carlo standard errors; the bound is Bonferroni's for
+// 1e-6 over all comparisons of a test case.
+#include <boost/math/distributions/normal.hpp>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "headway/sampling/sample.hpp"
+#include "sampling_targets.hpp"
+
+namespace headway::sampling {
+namespace {
+
+using testing::FunctionTarget;
+using testing::GaussianConjugateTarget;
+using testing::GaussianTarget;
+using testing::GibbsPairTarget;
+
+// Gathers |estimate - truth| / standard error and compares the largest with the bound for as many
+// comparisons.
+class Comparison {
+ public:
+  void add(double estimate, double truth, double error) {
+    largest_ = std::max(largest_, std::abs(estimate - truth) / error);
+    finite_ = finite_ && std::isfinite(estimate) && error > 0.0;
+    ++count_;
+  }
+  void add_gaussian(const SamplingResult& result, const VectorXd& mean,
+                    const MatrixXd& covariance) {
+    for (Index i = 0; i < mean.size(); ++i) {
+      const QuantityDiagnostics& q = result.coordinates.at(static_cast<std::size_t>(i));
+      const double sd = std::sqrt(covariance(i, i));
+      constexpr double kNormal95 = 1.6448536269514722;
+      add(q.mean, mean[i], q.mcse_mean);
+      add(q.sd, sd, q.mcse_sd);
+      add(q.quantile_05, mean[i] - kNormal95 * sd, q.mcse_quantile_05);
+      add(q.median, mean[i], q.mcse_median);
+      add(q.quantile_95, mean[i] + kNormal95 * sd, q.mcse_quantile_95);
+    }
+  }
+  [[nodiscard]] bool holds() const {
+    constexpr double kAlpha = 1e-6;
+    const double tail = 0.5 * kAlpha / count_;
+    return finite_ && largest_ < boost::math::quantile(complement(boost::math::normal(), tail));
+  }
+  [[nodiscard]] double largest() const { return largest_; }
+
+ private:
+  double largest_ = 0.0;
+  int count_ = 0;
+  bool finite_ = true;
+};
+
+SamplerOptions one_thread(SamplerKind kind, MetricKind metric = MetricKind::kDiagonal) {
+  SamplerOptions options;
+  options.sampler = kind;
+  options.metric = metric;
+  options.threads = 1;
+  options.seed = 2024;
+  return options;
+}
+
+void check_healthy(const SamplingResult& result) {
+  INFO(result.summary.full_report());
+  CHECK(result.summary.warnings.empty());
+}
+
+}  // namespace
+
+TEST_CASE("NUTS draws correlated Gaussians of 1 to 50 dimensions") {
+  for (const Index d : {1, 2, 5, 14, 50}) {
+    const GaussianTarget target = testing::correlated_gaussian(d);
+    for (const MetricKind metric : {MetricKind::kUnit, MetricKind::kDiagonal, MetricKind::kDense}) {
+      INFO("dimension " << d << ", " << metric_name(metric));
+      const SamplingResult result = sample(target, one_thread(SamplerKind::kNuts, metric));
+      Comparison comparison;
+      comparison.add_gaussian(result, target.mean(), target.covariance());
+      INFO("largest deviation " << comparison.largest() << " standard errors");
+      CHECK(comparison.holds());
+      check_healthy(result);
+      for (const double acceptance : result.summary.mean_acceptance) {
+        CHECK(acceptance > 0.72);  // dual averaging errs towards small steps in few dimensions
+        CHECK(acceptance < 0.96);
+      }
+    }
+  }
+}
+
+TEST_CASE("static HMC and MALA draw correlated Gaussians") {
+  for (const SamplerKind kind : {SamplerKind::kStaticHmc, SamplerKind::kMala}) {
+    for (const Index d : {1, 3, 10}) {
+      const GaussianTarget target = testing::correlated_gaussian(d);
+      INFO(sampler_name(kind) << ", dimension " << d);
+      SamplerOptions options = one_thread(kind, MetricKind::kDense);
+      if (kind == SamplerKind::kMala) {  // short steps: slow to learn the covariance and to move
+        options.warmup = 4000;
+        options.draws = 5000;
+      }
+      const SamplingResult result = sample(target, options);
+      Comparison comparison;
+      comparison.add_gaussian(result, target.mean(), target.covariance());
+      INFO("largest deviation " << comparison.largest() << " standard errors");
+      CHECK(comparison.holds());
+      check_healthy(result);
+    }
+  }
+}
+
+TEST_CASE("samplers of a Gaussian prior agree with the closed form") {
+  GaussianConjugateTarget target(4);
+  Rng rng(1, StreamPurpose::kTests);
+  target.simulate(rng);
+  for (const SamplerKind kind : {SamplerKind::kEllipticalSlice, SamplerKind::kNuts}) {
+    INFO(sampler_name(kind));
+    SamplerOptions options = one_thread(kind);
+    options.draws = 4000;
+    const SamplingResult result = sample(target, options);
+    Comparison comparison;
+    comparison.add_gaussian(result, target.posterior_mean(), target.posterior_covariance());
+    INFO("largest deviation " << comparison.largest() << " standard errors");
+    CHECK(comparison.holds());
+    check_healthy(result);
+  }
+}
+
+TEST_CASE("a target's own sweeps are run and diagnosed") {
+  const SamplingResult result = sample(GibbsPairTarget(), one_thread(SamplerKind::kSweep));
+  Comparison comparison;
+  const double rho = GibbsPairTarget::kRho;
+  comparison.add_gaussian(result, Eigen::Vector2d::Zero(), Eigen::Matrix2d{{1, rho}, {rho, 1}});
+  CHECK(comparison.holds());
+  check_healthy(result);
+}
+
+TEST_CASE("a heavy-tailed target: five Student t with 4 degrees of freedom") {
+  static constexpr double kDegrees = 4.0;
+  const FunctionTarget target(5, [](const auto& q, Eigen::Ref<VectorXd> gradient) {
+    gradient.array() = -(kDegrees + 1.0) * q.array() / (kDegrees + q.array().square());
+    return -0.5 * (kDegrees + 1.0) * (1.0 + q.array().square() / kDegrees).log().sum();
+  });
+  SamplerOptions options = one_thread(SamplerKind::kNuts);
+  options.draws = 4000;
+  const SamplingResult result = sample(target, options);
+  const double q95 = boost::math::quantile(boost::math::students_t(kDegrees), 0.95);
+  Comparison comparison;
+  for (const QuantityDiagnostics& q : result.coordinates) {
+    comparison.add(q.median, 0.0, q.mcse_median);
+    comparison.add(q.quantile_05, -q95, q.mcse_quantile_05);
+    comparison.add(q.quantile_95, q95, q.mcse_quantile_95);
+  }
+  INFO("largest deviation " << comparison.largest() << " standard errors");
+  CHECK(comparison.holds());
+  CHECK(result.summary.rhat_max < 1.01);
+}
+
+TEST_CASE("a sampler of another distribution is noticed") {
+  // The draws are of a Gaussian 5 per cent too wide.
+  const GaussianTarget target = testing::correlated_gaussian(5);
+  const GaussianTarget wide(target.mean(), 1.1025 * target.covariance());
+  SamplerOptions options = one_thread(SamplerKind::kNuts);
+  options.draws = 4000;
+  Comparison comparison;
+  comparison.add_gaussian(sample(wide, options), target.mean(), target.covariance());
+  CHECK_FALSE(comparison.holds());
+}
+
+TEST_CASE(
+    "Neal's funnel: divergences and slow energies are reported, its reparametrisation is clean") {
+  const FunctionTarget funnel(8, [](const auto& q, Eigen::Ref<VectorXd> gradient) {
+    const double v = q[0];
+    const double precision = std::exp(-v);
+    const double squares = q.tail(7).squaredNorm();
+    gradient.tail(7) = -precision * q.tail(7);
+    gradient[0] = -v / 9.0 - 3.5 + 0.5 * precision * squares;
+    return -v * v / 18.0 - 3.5 * v - 0.5 * precision * squares;
+  });
+  const SamplingResult bad = sample(funnel, one_thread(SamplerKind::kNuts));
+  INFO(bad.summary.full_report());
+  Index divergences = 0;
+  for (const Index n : bad.summary.divergences) divergences += n;
+  CHECK(divergences > 0);
+  std::string all;
+  for (const std::string& warning : bad.summary.warnings) all += warning + "\n";
+  CHECK(all.find("divergent trajectory") != std::string::npos);
+  CHECK(all.find("E-BFMI") != std::string::npos);
+  // q_i = exp(v / 2) z_i: independent Gaussians.
+  const FunctionTarget flat(8, [](const auto& q, Eigen::Ref<VectorXd> gradient) {
+    gradient = -q;
+    gradient[0] /= 9.0;
+    return 0.5 * q.dot(gradient);
+  });
+  const SamplingResult good = sample(flat, one_thread(SamplerKind::kNuts));
+  check_healthy(good);
+  MatrixXd covariance = MatrixXd::Identity(8, 8);
+  covariance(0, 0) = 9.0;
+  Comparison comparison;
+  comparison.add_gaussian(good, VectorXd::Zero(8), covariance);
+  CHECK(comparison.holds());
+}
+
+TEST_CASE("unadjusted Langevin shows its bias, and step-size halving estimates it") {
+  // For N(0, 1) the chain x' = (1 - e^2/2) x + e z has variance 1 / (1 - e^2/4) instead of 1.
+  const FunctionTarget target(1, [](const auto& q, Eigen::Ref<VectorXd> gradient) {
+    gradient = -q;
+    return -0.5 * q.squaredNorm();
+  });
+  SamplerOptions options = one_thread(SamplerKind::kLangevin, MetricKind::kUnit);
+  options.warmup = 0;
+  options.step_size = 0.8;
+  options.draws = 100000;
+  options.estimate_langevin_bias = true;
+  const SamplingResult result = sample(target, options);
+  CHECK(result.summary.biased);
+  CHECK(result.summary.warnings.at(0).find("biased") != std::string::npos);
+  const QuantityDiagnostics& q = result.coordinates[0];
+  const double biased_sd = std::sqrt(1.0 / (1.0 - 0.16));
+  CHECK(std::abs(q.sd - biased_sd) < 5.0 * q.mcse_sd);
+  CHECK(q.sd - 1.0 > 8.0 * q.mcse_sd);
+  REQUIRE(result.langevin_bias.estimated);
+  // v(e) - v(e/2), extrapolated; what the extrapolation itself leaves out is O(e^4).
+  const double halved = 1.0 / (1.0 - 0.04);
+  const double expected = 4.0 / 3.0 * (biased_sd * biased_sd - halved);
+  const LangevinBias& bias = result.langevin_bias;
+  CHECK(std::abs(bias.variance[0] - expected) < 5.0 * bias.variance_error[0]);
+  CHECK(std::abs(bias.mean[0]) < 5.0 * bias.mean_error[0]);
+  const double corrected = q.sd * q.sd - bias.variance[0];
+  CHECK(std::abs(corrected - 1.0) < 0.25 * std::abs(q.sd * q.sd - 1.0));
+  options.estimate_langevin_bias = false;
+  options.draws = 100;
+  const SamplingResult silent = sample(target, options);
+  CHECK(silent.summary.warnings.at(0).find("unknown amount") != std::string::npos);
+}
+
+}  // namespace headway::sampling

@@ -1,0 +1,286 @@
+"""Reads the sources and holds them to the rules of the house, one test each (run by ctest as unit.structure).
+
+    python3 check_structure.py [--root DIR]      DIR: the tree to read, by default the one this file is in
+
+The rules: which module may include which (the arrows), where third-party headers may appear, no umbrella
+header, include paths from the include root, file length, and no leftovers (paths of one machine, to-do notes,
+numbers of a tracker). `RulesCatchViolations` runs the same checks on a small tree that breaks each of them.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MAX_LINES = 600
+
+# core <- numerics <- {tasks, model, sampling} <- {theory, posterior, analysis} <- studies <- io <- apps
+ARROWS = {
+    "core": set(),
+    "numerics": {"core"},
+    "tasks": {"core", "numerics"},
+    "model": {"core", "numerics"},
+    "sampling": {"core", "numerics"},
+    "theory": {"core", "numerics", "model"},
+    "analysis": {"core", "numerics"},  # takes matrices: knows no network
+    "posterior": {"core", "numerics", "model", "sampling", "theory"},
+    "training": {"core", "numerics", "model", "tasks"},
+}
+ARROWS["studies"] = set(ARROWS)
+ARROWS["io"] = set(ARROWS)
+
+# Third-party headers and the only places that may see them; prefixes of paths below the root.
+THIRD_PARTY = [
+    (r"(hdf5|H5\w*)\.h", ("src/io/", "tests/", "apps/benchmarks/")),
+    (r"toml\+\+/.*", ("src/io/",)),
+    (r"nlohmann/.*", ("src/io/", "apps/cli/", "tests/")),
+    (r"CLI/.*", ("apps/cli/",)),
+    (r"torch/.*|ATen/.*|c10/.*", ("src/training/",)),
+    (r"ceres/.*", ("src/theory/", "tests/unit/theory/", "apps/benchmarks/")),
+    (r"benchmark/.*", ("apps/benchmarks/",)),
+    (r"catch2/.*", ("tests/support/",)),
+    (r"cblas\.h|lapacke?\.h", ("src/numerics/",)),
+    (r"fmt/.*", ("src/", "apps/", "tests/")),  # never in a public header
+]
+
+LEFTOVERS = [
+    (re.compile(r"(?<![\w./~-])/(work|home|root|mnt|Users)/\w"), "a path of one machine"),
+    (re.compile(r"\.\./shared\b"), "a path outside the repository"),
+    (re.compile(r"\b(TODO|FIXME|XXX|HACK)\b"), "a note to self"),
+    (re.compile(r"\b[Ii]ssues?\s+#?\d"), "the number of a tracker's entry"),
+]
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+SOURCE_SUFFIXES = {".cpp", ".hpp"}
+TEXT_SUFFIXES = SOURCE_SUFFIXES | {".py", ".md", ".txt", ".cmake", ".in", ".sh", ".toml", ".json", ".ipynb", ""}
+
+
+def files_of(root):
+    """The files under version control and new ones that git does not ignore; every file outside git."""
+    listing = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=root, capture_output=True, check=False)
+    if listing.returncode == 0:
+        names = [name for name in listing.stdout.decode().split("\0") if name]
+    else:
+        names = [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()]
+    return sorted(name for name in set(names) if (root / name).is_file())
+
+
+def sources_of(root):
+    return [name for name in files_of(root)
+            if pathlib.PurePath(name).suffix in SOURCE_SUFFIXES
+            and name.startswith(("include/", "src/", "apps/", "tests/"))]
+
+
+def includes_of(root, name):
+    for number, line in enumerate((root / name).read_text().splitlines(), start=1):
+        match = INCLUDE.match(line)
+        if match:
+            yield number, match.group(1), match.group(2)
+
+
+def module_of(name):
+    """'theory' for include/headway/theory/x.hpp and src/theory/x.cpp, None elsewhere."""
+    match = re.match(r"(?:include/headway|src)/([a-z_]+)/", name)
+    return match.group(1) if match else None
+
+
+def arrow_faults(root):
+    faults = []
+    for name in sources_of(root):
+        module = module_of(name)
+        if module is None:
+            continue
+        if module not in ARROWS:
+            faults.append(f"{name}: '{module}' is no module; modules are {sorted(ARROWS)}")
+            continue
+        for number, _, target in includes_of(root, name):
+            match = re.match(r"(?:headway/)?([a-z_]+)/[^/]+\.hpp$", target)
+            used = match.group(1) if match else None
+            if used in ARROWS and used != module and used not in ARROWS[module]:
+                faults.append(f"{name}:{number}: {module} must not include {used} ({target})")
+    return faults
+
+
+def third_party_faults(root):
+    faults = []
+    for name in sources_of(root):
+        for number, _, target in includes_of(root, name):
+            for pattern, places in THIRD_PARTY:
+                if re.fullmatch(pattern, target) and not name.startswith(places):
+                    faults.append(f"{name}:{number}: {target} may be included only in {', '.join(places)}")
+    return faults
+
+
+def header_faults(root):
+    faults = []
+    for name in sources_of(root):
+        if name.startswith("include/"):
+            if module_of(name) is None:
+                faults.append(f"{name}: public headers live in include/headway/<module>/; no umbrella header")
+            others = [line for line in (root / name).read_text().splitlines() if line.strip()]
+            if all(re.match(r"\s*(#|//)", line) for line in others):
+                faults.append(f"{name}: only includes other headers; no umbrella header")
+            if not any(line.strip() == "#pragma once" for line in others):
+                faults.append(f"{name}: no '#pragma once'")
+        for number, bracket, target in includes_of(root, name):
+            if ".." in target.split("/"):
+                faults.append(f"{name}:{number}: include from the include root, not by '{target}'")
+            if target.startswith("headway/") and bracket == "<":
+                faults.append(f"{name}:{number}: include headway's own headers with quotes")
+    return faults
+
+
+def length_faults(root):
+    counts = {name: len((root / name).read_text().splitlines()) for name in files_of(root)
+              if pathlib.PurePath(name).suffix in SOURCE_SUFFIXES | {".py"}}
+    return [f"{name}: {count} lines; at most {MAX_LINES}" for name, count in counts.items() if count > MAX_LINES]
+
+
+def leftover_faults(root):
+    faults = []
+    for name in files_of(root):
+        if pathlib.PurePath(name).suffix not in TEXT_SUFFIXES or name.endswith("check_structure.py"):
+            continue
+        try:
+            lines = (root / name).read_text().splitlines()
+        except UnicodeDecodeError:
+            continue
+        for number, line in enumerate(lines, start=1):
+            faults += [f"{name}:{number}: {what}: {line.strip()[:120]}"
+                       for pattern, what in LEFTOVERS if pattern.search(line)]
+    return faults
+
+
+def catch_faults(root):
+    """What Catch2 2 and 3 spell differently goes through tests/support/catch.hpp."""
+    spelled = re.compile(r"\bApprox\b|Matchers::Contains\b|Catch::Contains\b|\bCATCH_CONFIG_MAIN\b")
+    return [f"{name}:{number}: differs between Catch2 2 and 3: {line.strip()[:100]}"
+            for name in sources_of(root) if name.startswith("tests/") and not name.startswith("tests/support/")
+            for number, line in enumerate((root / name).read_text().splitlines(), start=1)
+            if spelled.search(line)]
+
+
+def version_faults(root):
+    """The version stands in three files; CMakeLists.txt is the one that counts."""
+    version = re.search(r"project\(headway VERSION ([\d.]+)", (root / "CMakeLists.txt").read_text()).group(1)
+    faults = []
+    for name, pattern in (("apps/python/headway/version.py", r'__version__ = "([^"]+)"'),
+                          ("CHANGELOG.md", r"(?m)^## \[(\d[^\]]*)\]")):
+        match = re.search(pattern, (root / name).read_text())
+        if match is None or match.group(1) != version:
+            faults.append(f"{name}: version {match and match.group(1)}; CMakeLists.txt has {version}")
+    return faults
+
+
+def readme_faults(root):
+    """README.md names files that exist: its links and pictures, and the paths in its text."""
+    text = (root / "README.md").read_text()
+    named = re.findall(r"\]\(([^)#:]+)\)", text)
+    named += re.findall(r"`((?:apps|cmake|data|include|notebooks|scripts|src|tests)/[\w./-]*)`", text)
+    return [f"README.md: there is no {name}" for name in sorted(set(named)) if not (root / name).exists()]
+
+
+class SourcesKeepTheRules(unittest.TestCase):
+    def check(self, faults):
+        self.assertFalse(faults, "\n" + "\n".join(faults))
+
+    def test_tree_is_there(self):
+        self.assertGreater(len(sources_of(ROOT)), 20)
+
+    def test_modules_include_only_what_their_arrows_allow(self):
+        self.check(arrow_faults(ROOT))
+
+    def test_third_party_headers_stay_in_their_places(self):
+        self.check(third_party_faults(ROOT))
+
+    def test_headers_are_no_umbrellas_and_included_from_the_root(self):
+        self.check(header_faults(ROOT))
+
+    def test_files_are_short(self):
+        self.check(length_faults(ROOT))
+
+    def test_no_leftovers(self):
+        self.check(leftover_faults(ROOT))
+
+    def test_tests_build_with_both_catch_versions(self):
+        self.check(catch_faults(ROOT))
+
+    def test_versions_agree(self):
+        self.check(version_faults(ROOT))
+
+    def test_readme_names_files_that_exist(self):
+        self.check(readme_faults(ROOT))
+
+
+class RulesCatchViolations(unittest.TestCase):
+    """Each rule on a tree that breaks it, so that no rule passes because it looks at nothing."""
+
+    def faults(self, rule, files):
+        with tempfile.TemporaryDirectory() as directory:
+            root = pathlib.Path(directory)
+            for name, text in files.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text)
+            return rule(root)
+
+    def test_arrows(self):
+        upward = {"src/model/a.cpp": '#include "headway/theory/b.hpp"\n'}
+        private = {"src/numerics/a.cpp": '#include "model/b.hpp"\n'}
+        sibling = {"include/headway/tasks/a.hpp": '  #  include "headway/model/b.hpp"\n'}
+        unknown = {"src/misc/a.cpp": "int a;\n"}
+        allowed = {"src/theory/a.cpp": '#include "headway/model/b.hpp"\n#include "theory/c.hpp"\n'}
+        for tree in (upward, private, sibling, unknown):
+            self.assertEqual(len(self.faults(arrow_faults, files=tree)), 1, tree)
+        self.assertEqual(self.faults(arrow_faults, files=allowed), [])
+
+    def test_third_party(self):
+        for header in ("hdf5.h", "H5Fpublic.h", "toml++/toml.h", "nlohmann/json.hpp", "CLI/CLI.hpp",
+                       "torch/torch.h", "ceres/ceres.h", "fmt/format.h", "cblas.h"):
+            tree = {"include/headway/core/a.hpp": f"#pragma once\n#include <{header}>\nint a;\n"}
+            self.assertEqual(len(self.faults(third_party_faults, files=tree)), 1, header)
+        self.assertEqual(self.faults(third_party_faults, files={"src/io/a.cpp": "#include <hdf5.h>\n"}), [])
+
+    def test_headers(self):
+        umbrella = {"include/headway/core/all.hpp": '#pragma once\n#include "headway/core/rng.hpp"\n'}
+        outside = {"include/headway/headway.hpp": "#pragma once\nint a;\n"}
+        unguarded = {"include/headway/core/a.hpp": "int a;\n"}
+        relative = {"src/core/a.cpp": '#include "../io/b.hpp"\n'}
+        brackets = {"src/core/a.cpp": "#include <headway/core/b.hpp>\n"}
+        for tree in (umbrella, outside, unguarded, relative, brackets):
+            self.assertEqual(len(self.faults(header_faults, files=tree)), 1, tree)
+
+    def test_length(self):
+        self.assertEqual(len(self.faults(length_faults, files={"src/core/a.cpp": "\n" * (MAX_LINES + 1)})), 1)
+        self.assertEqual(self.faults(length_faults, files={"src/core/a.cpp": "\n" * MAX_LINES}), [])
+
+    def test_leftovers(self):
+        for line in ("see /home/someone/data", "# TODO: later", "as in issue #12", "in ../shared/golden"):
+            self.assertEqual(len(self.faults(leftover_faults, files={"README.md": line})), 1, line)
+        self.assertEqual(self.faults(leftover_faults, files={"README.md": "/usr/bin/python3, work/home/x"}), [])
+
+    def test_catch(self):
+        for line in ("x == Approx(1.0)", 'Catch::Matchers::Contains("a")'):
+            tree = {"tests/unit/core/a_test.cpp": line}
+            self.assertEqual(len(self.faults(catch_faults, files=tree)), 1, line)
+
+    def test_versions(self):
+        tree = {"CMakeLists.txt": "project(headway VERSION 0.2.0 LANGUAGES CXX)",
+                "apps/python/headway/version.py": '__version__ = "0.1.0"', "CHANGELOG.md": "## [0.1.0] - soon"}
+        self.assertEqual(len(self.faults(version_faults, files=tree)), 2)
+
+    def test_readme(self):
+        tree = {"README.md": "[a](data/none.png) `src/none.cpp` [there](README.md) [web](https://example.org)"}
+        self.assertEqual(len(self.faults(readme_faults, files=tree)), 2)
+
+
+if __name__ == "__main__":
+    if "--root" in sys.argv:
+        at = sys.argv.index("--root")
+        ROOT = pathlib.Path(sys.argv[at + 1]).resolve()
+        del sys.argv[at:at + 2]
+    unittest.main()

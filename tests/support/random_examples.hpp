@@ -1,0 +1,73 @@
+// Small random examples and heads for tests, from the tests' own streams.
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "headway/core/examples.hpp"
+#include "headway/core/rng.hpp"
+#include "headway/core/types.hpp"
+
+namespace headway::testing {
+
+struct Shape {
+  Index examples = 5;
+  Index tokens = 4;
+  Index features = 6;
+};
+
+inline Tensor random_tensor(std::vector<Index> dimensions, Rng& rng) {
+  Tensor tensor(std::move(dimensions));
+  rng.fill_normal(tensor.values);
+  return tensor;
+}
+
+inline MatrixXd random_matrix(Index rows, Index cols, Rng& rng) {
+  MatrixXd matrix(rows, cols);
+  rng.fill_normal({matrix.data(), static_cast<std::size_t>(matrix.size())});
+  return matrix;
+}
+
+// Layers of heads given by weights, with logits of order 1.
+inline std::vector<LayerHeads> random_weight_layers(const std::vector<int>& heads, Index features,
+                                                    Rng& rng) {
+  std::vector<LayerHeads> layers;
+  for (const int count : heads) {
+    LayerHeads layer;
+    for (int h = 0; h < count; ++h) {
+      layer.weights.push_back(random_matrix(features, features, rng) /
+                              static_cast<double>(features));
+    }
+    layers.push_back(std::move(layer));
+  }
+  return layers;
+}
+
+inline std::vector<LayerHeads> random_query_key_layers(const std::vector<int>& heads,
+                                                       Index features, Index dimension, Rng& rng) {
+  std::vector<LayerHeads> layers;
+  for (const int count : heads) {
+    LayerHeads layer;
+    for (int h = 0; h < count; ++h) {
+      const double scale = 1.0 / std::sqrt(static_cast<double>(features));
+      layer.query.push_back(scale * random_matrix(dimension, features, rng));
+      layer.key.push_back(scale * random_matrix(dimension, features, rng));
+    }
+    layers.push_back(std::move(layer));
+  }
+  return layers;
+}
+
+// At least one real token an example; which one is random.
+inline std::vector<std::uint8_t> random_mask(const Shape& shape, Rng& rng) {
+  std::vector<std::uint8_t> mask(static_cast<std::size_t>(shape.examples * shape.tokens));
+  for (auto& m : mask) m = static_cast<std::uint8_t>(rng.uniform() < 0.6);
+  for (Index mu = 0; mu < shape.examples; ++mu) {
+    const auto chosen =
+        static_cast<Index>(rng.uniform_index(static_cast<std::uint64_t>(shape.tokens)));
+    mask[static_cast<std::size_t>(mu * shape.tokens + chosen)] = 1;
+  }
+  return mask;
+}
+
+}  // namespace headway::testing

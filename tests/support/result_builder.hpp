@@ -1,0 +1,119 @@
+// A solve result in which every number differs from every other, with non-square and non-symmetric
+// arrays.
+#pragma once
+
+#include <cmath>
+#include <string>
+
+#include "headway/io/result_file.hpp"
+
+namespace headway::testing {
+
+/// Gives 1.5, 2.5, 3.5, ...: no two numbers of a result are the same.
+class Numbers {
+ public:
+  double next() { return 0.5 + ++count_; }
+  MatrixXd matrix(Index rows, Index columns) {
+    MatrixXd m(rows, columns);
+    for (Index i = 0; i < rows; ++i) {
+      for (Index j = 0; j < columns; ++j) m(i, j) = next();
+    }
+    return m;
+  }
+  VectorXd vector(Index size) { return matrix(size, 1).col(0); }
+
+ private:
+  int count_ = 0;
+};
+
+inline studies::PredictorReport built_report(Numbers& numbers, Index test, Index outputs) {
+  studies::PredictorReport report;
+  report.mean = numbers.matrix(test, outputs);
+  report.variance = numbers.matrix(test, outputs);
+  report.train_accuracy = numbers.next();
+  report.accuracy = numbers.next();
+  report.mean_squared_error = numbers.next();
+  report.right_sign_probability = numbers.next();
+  report.squared_bias = numbers.next();
+  report.predictor_variance = numbers.next();
+  return report;
+}
+
+inline studies::SolvePoint built_point(Numbers& numbers, const studies::SolveResult& result,
+                                       double temperature) {
+  const Index c = result.outputs, test = result.test_examples;
+  studies::SolvePoint point;
+  point.widths = {11, 12, 13};
+  point.temperature = temperature;
+  point.converged = true;
+  point.message = "gradient below tolerance \xE2\x89\xA4";
+  point.iterations = 9;
+  point.gradient_norm = numbers.next();
+  point.gradient_rounding = numbers.next();
+  point.action = numbers.next();
+  point.energy = numbers.next();
+  point.entropy = numbers.next();
+  point.order_parameters = {numbers.matrix(6 * c, 6 * c), numbers.matrix(3 * c, 3 * c)};
+  point.readout_order_parameter = numbers.matrix(c, c);
+  point.predictor = built_report(numbers, test, c);
+  point.smallest_hessian_eigenvalue = studies::kUndefined;
+  point.kernels = "stored";
+  point.start_spread = numbers.next();
+  point.corrected.defined = true;
+  point.corrected.order_parameters = {numbers.matrix(6 * c, 6 * c), numbers.matrix(3 * c, 3 * c)};
+  point.corrected.order_parameter_deviations = {numbers.matrix(6 * c, 6 * c),
+                                                numbers.matrix(3 * c, 3 * c)};
+  point.corrected.readout_order_parameter = numbers.matrix(c, c);
+  point.corrected.readout_deviation = numbers.matrix(c, c);
+  point.corrected.predictor = built_report(numbers, test, c);
+  point.history = {{0, numbers.next(), numbers.next(), 0.0},
+                   {1, numbers.next(), numbers.next(), numbers.next()}};
+  point.seconds = numbers.next();
+  return point;
+}
+
+inline studies::SolveResult built_result(Index outputs, Index test_examples = 4) {
+  Numbers numbers;
+  studies::SolveResult result;
+  result.heads = {2, 3};
+  result.variances = {0.5, 0.75, 1.25, 2.0};
+  result.outputs = outputs;
+  result.train_examples = 5;
+  result.test_examples = test_examples;
+  result.features = 7;
+  result.train_labels = numbers.matrix(5, outputs);
+  result.test_labels = numbers.matrix(test_examples, outputs);
+  result.head_names = {{"good", "\xC3\xA9t\xC3\xA9"}, {"a", "b", "c"}};
+  for (int i = 0; i < 6; ++i) result.path_kernels.push_back(numbers.matrix(5, 5));
+  for (const double temperature : {0.01, 0.1}) {
+    result.gaussian_process.push_back(
+        {temperature, built_report(numbers, test_examples, outputs), numbers.next()});
+    result.points.push_back(built_point(numbers, result, temperature));
+  }
+  result.points[1].corrected = {};
+  result.points[1].corrected.reason = "U_1 is not positive";
+  result.points[1].converged = false;
+  result.seconds = 12.25;
+  result.threads = 3;
+  return result;
+}
+
+inline io::ResultProvenance built_provenance() {
+  io::ResultProvenance from;
+  from.study_toml = "schema = 1\nname = \"caf\xC3\xA9\"\n";
+  from.study_hash = std::string(64, 'a');
+  from.data_hash = std::string(64, 'b');
+  from.headway_version = "9.8.7";
+  from.git_commit = "0123abc";
+  from.compiler = "a compiler";
+  from.blas = "a BLAS";
+  from.command = "headway solve study.toml";
+  from.started = "2031-02-03T04:05:06Z";
+  from.seed = 0xFFFFFFFFFFFFFFFEULL;
+  from.threads = 3;
+  from.seconds = 12.25;
+  from.partial = true;
+  return from;
+}
+
+}  // namespace headway::testing

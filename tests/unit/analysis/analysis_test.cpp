@@ -1,0 +1,79 @@
+#include <cmath>
+
+#include "catch.hpp"
+#include "headway/analysis/head_scores.hpp"
+#include "headway/analysis/kernel_alignment.hpp"
+
+using namespace headway;
+
+TEST_CASE("alignment of a kernel whose eigenvectors are known") {
+  // K = 3 e1 e1^T + 2 e2 e2^T + 1 e3 e3^T in a rotated basis
+  const double c = std::cos(0.3);
+  const double s = std::sin(0.3);
+  MatrixXd q(3, 3);
+  q << c, -s, 0, s, c, 0, 0, 0, 1;
+  const MatrixXd k = q * Eigen::Vector3d(1, 3, 2).asDiagonal() * q.transpose();
+  const VectorXd y = 2.0 * q.col(1) + 1.0 * q.col(0);
+  const analysis::KernelAlignment a = analysis::kernel_alignment(k, y);
+  REQUIRE_THAT(a.eigenvalues[0], Catch::Matchers::WithinAbs(3, 1e-12));
+  REQUIRE_THAT(a.overlaps[0], Catch::Matchers::WithinAbs(2 / std::sqrt(5.0), 1e-12));
+  REQUIRE_THAT(a.overlaps[1], Catch::Matchers::WithinAbs(0, 1e-12));
+  REQUIRE_THAT(a.overlaps[2], Catch::Matchers::WithinAbs(1 / std::sqrt(5.0), 1e-12));
+  REQUIRE_THAT(a.cumulative[2], Catch::Matchers::WithinAbs(1, 1e-12));
+}
+
+TEST_CASE("head scores by the definition") {
+  // heads [2, 2]: paths (1,1) (1,2) (2,1) (2,2)
+  MatrixXd u(4, 4);
+  u << 4, -1, 0.5, 0, -1, 2, 0, 0.25, 0.5, 0, 1, 0, 0, 0.25, 0, 0.5;
+  const analysis::HeadScores s = analysis::head_scores(u, {2, 2}, 1);
+  // head (1,1): rows or columns 1, 2: all but the block of paths 3, 4 = {1, .5}
+  const double total = u.cwiseAbs().sum();
+  const double h11 = total - 1.5;
+  const double h12 = total - (4 + 2 + 2);      // all but paths 1, 2
+  const double h21 = total - (2 + 0.5 + 0.5);  // all but paths 2, 4
+  const double h22 = total - (4 + 1 + 1);      // all but paths 1, 3
+  const double largest = std::max({h11, h12, h21, h22});
+  const std::vector<double> expected = {h11 / largest, h12 / largest, h21 / largest, h22 / largest};
+  for (int i = 0; i < 4; ++i)
+    REQUIRE_THAT(s.score[i], Catch::Matchers::WithinRel(expected[i], 1e-13));
+  // weighted: entries with the head on exactly one path count 1 / (2 H_l) = 1/4
+  const double crossing1 = 2 * (0.5 + 0 + 0 + 0.25);  // between paths {1,2} and {3,4}
+  const double w11 = 8 + crossing1 / 4;
+  const double w12 = 1.5 + crossing1 / 4;
+  const double crossing2 = 2 * 1.0;  // between paths {1,3} and {2,4}: |-1| twice
+  const double w21 = 6 + crossing2 / 4;
+  const double w22 = 3 + crossing2 / 4;
+  const double top = std::max({w11, w12, w21, w22});
+  const std::vector<double> weighted = {w11 / top, w12 / top, w21 / top, w22 / top};
+  for (int i = 0; i < 4; ++i)
+    REQUIRE_THAT(s.weighted[i], Catch::Matchers::WithinRel(weighted[i], 1e-13));
+}
+
+TEST_CASE("removing heads zeroes the paths through them, for every output") {
+  const MatrixXd u = MatrixXd::Constant(8, 8, 1.0);  // heads [2, 2], 2 outputs
+  const MatrixXd pruned =
+      analysis::remove_heads(u, {2, 2}, 2, {3});  // head 2 of layer 2: paths (1,2), (2,2)
+  for (Index i = 0; i < 8; ++i) {
+    for (Index j = 0; j < 8; ++j) {
+      const bool gone = (i / 2) % 2 == 1 || (j / 2) % 2 == 1;
+      REQUIRE(pruned(i, j) == (gone ? 0.0 : 1.0));
+    }
+  }
+}
+
+TEST_CASE(
+    "removal orders never empty a layer, and greedy removal finds the order that hurts least") {
+  REQUIRE(analysis::keep_last_heads({0, 1, 2, 3, 4}, {2, 3}) == std::vector<int>{0, 2, 3});
+  REQUIRE(analysis::ascending_order({0.5, 0.1, 0.1, 0.9}) == std::vector<int>{1, 2, 0, 3});
+  const std::vector<double> worth = {5, 1, 3, 2, 4};  // heads [2, 3]
+  const auto quality = [&](const std::vector<int>& removed) {
+    double q = 15;
+    for (int h : removed) q -= worth[h];
+    return q;
+  };
+  const analysis::RemovalCurve greedy = analysis::greedy_removal({2, 3}, quality);
+  REQUIRE(greedy.order == std::vector<int>{1, 3, 2});
+  REQUIRE(greedy.quality == std::vector<double>{15, 14, 12, 9});
+  REQUIRE(analysis::removal_curve({1, 3, 2}, quality).quality == greedy.quality);
+}

@@ -1,0 +1,57 @@
+#include "headway/core/parallel.hpp"
+
+#include <omp.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+
+using headway::Index;
+using headway::parallel_for;
+
+TEST_CASE("Every index runs once, on any number of threads") {
+  for (const int threads : {0, 1, 2, 5}) {
+    std::vector<std::atomic<int>> runs(101);
+    parallel_for(101, threads, [&](Index i) { ++runs[static_cast<std::size_t>(i)]; });
+    for (const auto& count : runs) CHECK(count == 1);
+  }
+  bool ran = false;
+  parallel_for(0, 4, [&](Index) { ran = true; });
+  CHECK_FALSE(ran);
+}
+
+TEST_CASE("The first exception by index comes out, after the running bodies end") {
+  for (const int threads : {1, 4}) {
+    std::atomic<int> running{0};
+    try {
+      parallel_for(50, threads, [&](Index i) {
+        ++running;
+        const bool fails = i == 0 || i == 1 || i == 30;
+        --running;
+        if (fails) throw std::runtime_error(std::to_string(i));
+      });
+      FAIL("no exception");
+    } catch (const std::runtime_error& error) {
+      CHECK(std::string(error.what()) == "0");
+      CHECK(running == 0);
+    }
+  }
+}
+
+TEST_CASE("A nested call runs serially") {
+  std::atomic<int> widest{0};
+  parallel_for(4, 2, [&](Index) {
+    parallel_for(8, 4, [&](Index) {
+      if (omp_get_num_threads() > widest) widest = omp_get_num_threads();
+    });
+  });
+  CHECK(widest <= 2);  // the outer region's two, no inner team
+}
+
+TEST_CASE("resolve_threads gives what was asked, or all cores") {
+  CHECK(headway::resolve_threads(3) == 3);
+  CHECK(headway::resolve_threads(0) == omp_get_max_threads());
+}

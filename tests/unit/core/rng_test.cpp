@@ -1,0 +1,183 @@
+#include "headway/core/rng.hpp"
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "catch.hpp"
+#include "headway/core/error.hpp"
+#include "headway/core/sha256.hpp"
+
+using Catch::Matchers::WithinAbs;
+using headway::Error;
+using headway::Rng;
+using headway::StreamPurpose;
+
+namespace {
+
+// A stream that stands at block `counter` of `key`, nothing of it used.
+Rng rng_at(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) {
+  Rng::State state;
+  state.counter = counter;
+  state.key = key;
+  return Rng(state);
+}
+
+std::array<std::uint32_t, 4> next_block(Rng rng) {
+  std::array<std::uint32_t, 4> words{};
+  for (std::uint32_t& word : words) word = rng.next_u32();
+  return words;
+}
+
+// A stream whose next four words are given.
+Rng rng_with_words(std::array<std::uint32_t, 4> words) {
+  Rng::State state;
+  state.block = words;
+  state.used = 0;
+  return Rng(state);
+}
+
+}  // namespace
+
+TEST_CASE("Philox4x32-10 gives the published vectors of Random123") {
+  using Words = std::array<std::uint32_t, 4>;
+  const std::uint32_t ones = 0xFFFFFFFFU;
+  CHECK(next_block(rng_at({0, 0, 0, 0}, {0, 0})) ==
+        Words{0x6627e8d5U, 0xe169c58dU, 0xbc57ac4cU, 0x9b00dbd8U});
+  CHECK(next_block(rng_at({ones, ones, ones, ones}, {ones, ones})) ==
+        Words{0x408f276dU, 0x41c83b0eU, 0xa20bc7c6U, 0x6d5451fdU});
+  CHECK(next_block(rng_at({0x243f6a88U, 0x85a308d3U, 0x13198a2eU, 0x03707344U},
+                          {0xa4093822U, 0x299f31d0U})) ==
+        Words{0xd16cfe09U, 0x94fdccebU, 0x5001e420U, 0x24126ea1U});
+}
+
+TEST_CASE("Every stream purpose starts with its known answers") {
+  std::ifstream file(HEADWAY_TEST_DATA "/rng_known_answers.json");
+  const nlohmann::json answers = nlohmann::json::parse(file);
+  const auto seed = answers.at("seed").get<std::uint64_t>();
+  // One stream for each enumerator; adding a purpose means adding its known answers.
+  REQUIRE(answers.at("streams").size() == static_cast<std::size_t>(StreamPurpose::kTests) + 1);
+  for (const auto& stream : answers.at("streams")) {
+    CAPTURE(stream.at("name").get<std::string>());
+    const auto purpose = static_cast<StreamPurpose>(stream.at("purpose").get<std::uint32_t>());
+    const Rng start(seed, purpose, stream.at("index").get<std::uint64_t>());
+    Rng words = start;
+    for (const auto& word : stream.at("words")) {
+      CHECK(words.next_u32() == word.get<std::uint32_t>());
+    }
+    Rng uniforms = start;
+    for (const auto& u : stream.at("uniforms")) CHECK(uniforms.uniform() == u.get<double>());
+    Rng normals = start;
+    for (const auto& x : stream.at("normals")) {
+      CHECK_THAT(normals.normal(), WithinAbs(x.get<double>(), 3e-15));
+    }
+  }
+}
+
+TEST_CASE("The bits of normal draws never change") {
+  std::vector<double> draws(4096);
+  Rng(7, StreamPurpose::kTests, 1).fill_normal(draws);
+  headway::Sha256 hash;
+  for (const double x : draws) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &x, sizeof(bits));
+    for (int byte = 0; byte < 8; ++byte) {
+      const auto b = static_cast<std::uint8_t>(bits >> (8 * byte));
+      hash.update(&b, 1);
+    }
+  }
+  CHECK(hash.hex_digest() == "d405b1e2baa5db3119e4901410dbd9d3cbfe2220ae98c82483ba2c95773380ca");
+}
+
+TEST_CASE("Streams of different addresses differ, the same address repeats") {
+  const auto first = [](std::uint64_t seed, StreamPurpose purpose, std::uint64_t index) {
+    return Rng(seed, purpose, index).next_u64();
+  };
+  const auto base = first(1, StreamPurpose::kTests, 0);
+  CHECK(first(1, StreamPurpose::kTests, 0) == base);
+  CHECK(first(2, StreamPurpose::kTests, 0) != base);
+  CHECK(first(1 + (std::uint64_t{1} << 32U), StreamPurpose::kTests, 0) != base);
+  CHECK(first(1, StreamPurpose::kPrior, 0) != base);
+  CHECK(first(1, StreamPurpose::kTests, 1) != base);
+  CHECK(first(1, StreamPurpose::kTests, std::uint64_t{1} << 32U) != base);
+  CHECK(first(1, StreamPurpose::kTests, (std::uint64_t{1} << 52U) - 1) != base);
+  CHECK_THROWS_AS(first(1, StreamPurpose::kTests, std::uint64_t{1} << 52U), Error);
+}
+
+TEST_CASE("The block counter carries into its high word") {
+  Rng rng = rng_at({0xFFFFFFFFU, 4, 9, 9}, {1, 2});
+  for (int i = 0; i < 4; ++i) rng.next_u32();
+  CHECK(next_block(rng) == next_block(rng_at({0, 5, 9, 9}, {1, 2})));
+  std::vector<double> block(2000);
+  std::vector<double> single(2000);
+  Rng fast = rng_at({0xFFFFFFFFU - 100, 4, 9, 9}, {1, 2});
+  Rng slow = fast;
+  fast.fill_normal(block);
+  for (double& x : single) x = slow.normal();
+  CHECK(block == single);
+}
+
+TEST_CASE("uniform() never reaches 0 or 1") {
+  const std::uint32_t ones = 0xFFFFFFFFU;
+  CHECK(rng_with_words({ones, ones, 0, 0}).uniform() == 1.0 - 0x1.0p-53);
+  CHECK(rng_with_words({0, 0, 0, 0}).uniform() == 0x1.0p-53);
+  CHECK(rng_with_words({0, 0x80000000U, 0, 0}).uniform() == 0.5 + 0x1.0p-53);
+}
+
+TEST_CASE("normal() is finite at the ends of its uniforms") {
+  const std::uint32_t ones = 0xFFFFFFFFU;
+  Rng widest = rng_with_words({0, 0, 0, 0});
+  CHECK_THAT(widest.normal(), WithinAbs(std::sqrt(2.0 * 53.0 * std::log(2.0)), 1e-14));
+  Rng smallest = rng_with_words({ones, ones, 0, 0});
+  CHECK_THAT(smallest.normal() / std::sqrt(2.0 * 0x1.0p-53), WithinAbs(1.0, 1e-14));
+}
+
+TEST_CASE("fill_normal equals repeated normal(), from any state and to the same state") {
+  for (const std::size_t size : {0UL, 1UL, 2UL, 15UL, 16UL, 17UL, 127UL, 128UL, 129UL, 1001UL}) {
+    for (int words_before = 0; words_before < 5; ++words_before) {
+      for (const bool spare : {false, true}) {
+        CAPTURE(size, words_before, spare);
+        Rng fast(3, StreamPurpose::kTests, 4);
+        for (int i = 0; i < words_before; ++i) fast.next_u32();
+        if (spare) fast.normal();
+        Rng slow = fast;
+        std::vector<double> block(size);
+        std::vector<double> single(size);
+        fast.fill_normal(block);
+        for (double& x : single) x = slow.normal();
+        CHECK(block == single);
+        CHECK(fast.state() == slow.state());
+        CHECK(fast.next_u32() == slow.next_u32());
+      }
+    }
+  }
+}
+
+TEST_CASE("A saved state continues as if never stopped") {
+  Rng rng(5, StreamPurpose::kChain, 2);
+  std::vector<double> before(37);
+  rng.fill_normal(before);
+  rng.next_u32();
+  Rng resumed(rng.state());
+  std::vector<double> here(101);
+  std::vector<double> there(101);
+  rng.fill_normal(here);
+  resumed.fill_normal(there);
+  CHECK(here == there);
+  CHECK(rng.gamma(0.4) == resumed.gamma(0.4));
+  CHECK(rng.uniform_index(1000) == resumed.uniform_index(1000));
+  CHECK(rng.state() == resumed.state());
+  Rng::State broken = rng.state();
+  broken.used = 5;
+  CHECK_THROWS_AS(Rng(broken), Error);
+}
+
+TEST_CASE("Parameters outside their range are errors") {
+  Rng rng(1, StreamPurpose::kTests);
+  CHECK_THROWS_AS(rng.uniform_index(0), Error);
+  CHECK_THROWS_AS(rng.gamma(0.0), Error);
+  CHECK_THROWS_AS(rng.gamma(std::nan("")), Error);
+}

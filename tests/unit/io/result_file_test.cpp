@@ -1,0 +1,358 @@
+#include "headway/io/result_file.hpp"
+
+#include <sys/resource.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <functional>
+
+#include "catch.hpp"
+#include "dataset_builder.hpp"
+#include "headway/core/error.hpp"
+#include "headway/io/hdf5_file.hpp"
+#include "io/hdf5_input.hpp"
+#include "result_builder.hpp"
+
+using namespace headway;           // NOLINT(google-build-using-namespace)
+using namespace headway::testing;  // NOLINT(google-build-using-namespace)
+using studies::SolveResult;
+
+namespace {
+
+studies::Study named_study() {
+  studies::Study study;
+  study.name = "a-study";
+  return study;
+}
+
+void write(const std::string& path, const SolveResult& result, bool force = false) {
+  io::write_solve_result(path, named_study(), result, built_provenance(), force);
+}
+
+/// Equal, where nan equals nan.
+bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+bool same(const MatrixXd& a, const MatrixXd& b) {
+  return a.rows() == b.rows() && a.cols() == b.cols() && a == b;
+}
+
+void check_same(const studies::PredictorReport& a, const studies::PredictorReport& b) {
+  CHECK(same(a.mean, b.mean));
+  CHECK(same(a.variance, b.variance));
+  CHECK(same(a.train_accuracy, b.train_accuracy));
+  CHECK(same(a.accuracy, b.accuracy));
+  CHECK(same(a.mean_squared_error, b.mean_squared_error));
+  CHECK(same(a.right_sign_probability, b.right_sign_probability));
+  CHECK(same(a.squared_bias, b.squared_bias));
+  CHECK(same(a.predictor_variance, b.predictor_variance));
+}
+
+void check_same(const std::vector<MatrixXd>& a, const std::vector<MatrixXd>& b) {
+  REQUIRE(a.size() == b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) CHECK(same(a[i], b[i]));
+}
+
+void check_same(const studies::CorrectedPoint& a, const studies::CorrectedPoint& b) {
+  CHECK(a.defined == b.defined);
+  CHECK(a.reason == b.reason);
+  check_same(a.order_parameters, b.order_parameters);
+  check_same(a.order_parameter_deviations, b.order_parameter_deviations);
+  CHECK(same(a.readout_order_parameter, b.readout_order_parameter));
+  CHECK(same(a.readout_deviation, b.readout_deviation));
+  if (a.defined) check_same(a.predictor, b.predictor);
+}
+
+void check_same(const studies::SolvePoint& a, const studies::SolvePoint& b) {
+  CHECK(a.widths == b.widths);
+  CHECK(a.temperature == b.temperature);
+  CHECK(a.method == b.method);
+  CHECK(a.converged == b.converged);
+  CHECK(a.message == b.message);
+  CHECK(a.iterations == b.iterations);
+  CHECK(same(a.gradient_norm, b.gradient_norm));
+  CHECK(same(a.gradient_rounding, b.gradient_rounding));
+  CHECK(same(a.action, b.action));
+  CHECK(same(a.energy, b.energy));
+  CHECK(same(a.entropy, b.entropy));
+  CHECK(same(a.smallest_hessian_eigenvalue, b.smallest_hessian_eigenvalue));
+  CHECK(a.kernels == b.kernels);
+  CHECK(same(a.start_spread, b.start_spread));
+  CHECK(same(a.seconds, b.seconds));
+  check_same(a.order_parameters, b.order_parameters);
+  CHECK(same(a.readout_order_parameter, b.readout_order_parameter));
+  check_same(a.predictor, b.predictor);
+  check_same(a.corrected, b.corrected);
+  REQUIRE(a.history.size() == b.history.size());
+  for (std::size_t i = 0; i < a.history.size(); ++i) {
+    CHECK(a.history[i].iteration == b.history[i].iteration);
+    CHECK(a.history[i].action == b.history[i].action);
+    CHECK(a.history[i].gradient_norm == b.history[i].gradient_norm);
+    CHECK(a.history[i].step_norm == b.history[i].step_norm);
+  }
+}
+
+void check_same(const SolveResult& a, const SolveResult& b) {
+  CHECK(a.heads == b.heads);
+  CHECK(a.variances == b.variances);
+  CHECK(a.outputs == b.outputs);
+  CHECK(a.train_examples == b.train_examples);
+  CHECK(a.test_examples == b.test_examples);
+  CHECK(a.features == b.features);
+  CHECK(same(a.train_labels, b.train_labels));
+  if (a.test_examples > 0) CHECK(same(a.test_labels, b.test_labels));
+  CHECK(a.head_names == b.head_names);
+  check_same(a.path_kernels, b.path_kernels);
+  CHECK(a.seconds == b.seconds);
+  CHECK(a.threads == b.threads);
+  REQUIRE(a.points.size() == b.points.size());
+  for (std::size_t i = 0; i < a.points.size(); ++i) check_same(a.points[i], b.points[i]);
+  REQUIRE(a.gaussian_process.size() == b.gaussian_process.size());
+  for (std::size_t i = 0; i < a.gaussian_process.size(); ++i) {
+    CHECK(a.gaussian_process[i].temperature == b.gaussian_process[i].temperature);
+    CHECK(same(a.gaussian_process[i].log_evidence, b.gaussian_process[i].log_evidence));
+    check_same(a.gaussian_process[i].predictor, b.gaussian_process[i].predictor);
+  }
+}
+
+std::string thrown_message(int code, const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& e) {
+    CHECK(e.exit_code() == code);
+    return e.what();
+  }
+  FAIL("nothing was thrown");
+  return {};
+}
+
+studies::PrunePoint built_prune_point() {
+  studies::PrunePoint point;
+  point.accuracy = 0.875;
+  for (int h = 0; h < 5; ++h) {
+    point.heads.push_back(
+        {h < 2 ? 1 : 2, h < 2 ? h + 1 : h - 1, "head", 0.1 * h, 0.2 * h, 0.3 * h, 0.4 * h});
+  }
+  point.by_score = {{4, 0}, {0.5, 0.25, 0.125}};
+  point.random = {{{1, 2}, {0.9, 0.8, 0.7}}, {{3}, {0.6, 0.5}}};
+  point.random_mean = {0.75, 0.65, 0.7};
+  point.random_sd = {0.1, 0.2, 0.3};
+  return point;
+}
+
+}  // namespace
+
+TEST_CASE("A solve result is read back number by number") {
+  const ScratchDirectory scratch;
+  for (const Index outputs : {1, 2}) {
+    for (const Index test : {4, 0}) {
+      CAPTURE(outputs, test);
+      const std::string path = scratch.file("result.h5");
+      SolveResult result = built_result(outputs, test);
+      write(path, result, true);
+      io::ResultProvenance from;
+      const SolveResult again = io::read_solve_result(path, &from);
+      check_same(again, result);
+      CHECK(again.interrupted);
+      const io::ResultProvenance wrote = built_provenance();
+      CHECK(from.study_toml == wrote.study_toml);
+      CHECK(from.seed == wrote.seed);
+      CHECK(from.command == wrote.command);
+      CHECK(from.started == wrote.started);
+      CHECK(from.data_hash == wrote.data_hash);
+      CHECK(from.partial);
+      CHECK(io::read_result_provenance(path).study_hash == wrote.study_hash);
+    }
+  }
+  CHECK(scratch.entries() == 1);
+  CHECK(io::is_result_file(scratch.file("result.h5")));
+}
+
+TEST_CASE("The layout is the one that the plots read") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.file("result.h5");
+  write(path, built_result(1));
+  const io::Hdf5Lock lock;
+  const io::Hdf5InputFile file(path);
+  CHECK(file.text_attribute("/", "schema_name") == "headway-result");
+  CHECK(file.number_attribute("/", "schema_version") == std::vector<double>{1, 0});
+  CHECK(file.text_attribute("/", "study") == "a-study");
+  CHECK(file.read_strings("paths").at(5) == "(2,3)");
+  CHECK(file.info("points/0/U_a").shape.empty());
+  CHECK(file.info("points/0/predictor/mean").shape == std::vector<Index>{4});
+  CHECK(file.info("path_kernels").shape == std::vector<Index>{6, 5, 5});
+  CHECK(file.text_attribute("points/0/history", "columns") ==
+        "iteration,action,gradient_norm,step_norm");
+  const auto limit = file.number_attribute("points/1", "gp_accuracy");
+  CHECK(limit == std::vector<double>{built_result(1).gaussian_process[1].predictor.accuracy});
+  CHECK(file.kind("points/1/corrected/U_a") == io::NodeKind::kAbsent);
+  CHECK(file.read_array("points/0/gaussian_process/mean").values.at(2) ==
+        built_result(1).gaussian_process[0].predictor.mean(2, 0));
+}
+
+TEST_CASE("Alignment and pruning stand beside the solve result they used") {
+  const ScratchDirectory scratch;
+  Numbers numbers;
+  studies::AlignResult align;
+  align.solve = built_result(1);
+  align.points.resize(1);
+  align.points[0].overlaps = numbers.vector(5);
+  align.points[0].gaussian_process_overlaps = numbers.vector(5);
+  align.points[0].cumulative = numbers.vector(5);
+  align.points[0].gaussian_process_cumulative = numbers.vector(5);
+  align.points[0].eigenvalues = numbers.vector(5);
+  align.points[0].gaussian_process_eigenvalues = numbers.vector(5);
+  io::write_align_result(scratch.file("align.h5"), named_study(), align, built_provenance(), false);
+  check_same(io::read_solve_result(scratch.file("align.h5")), align.solve);
+
+  studies::PruneResult prune;
+  prune.solve = built_result(1);
+  prune.points = {built_prune_point()};
+  io::write_prune_result(scratch.file("prune.h5"), named_study(), prune, built_provenance(), false);
+  check_same(io::read_solve_result(scratch.file("prune.h5")), prune.solve);
+
+  const io::Hdf5Lock lock;
+  const io::Hdf5InputFile a(scratch.file("align.h5")), p(scratch.file("prune.h5"));
+  CHECK(a.read_array("points/0/alignment/gaussian_process_cumulative").values.at(3) == 19.5);
+  CHECK(a.kind("points/1/alignment") == io::NodeKind::kAbsent);
+  CHECK(p.read_array("points/0/pruning/score_weighted").values.at(3) == 0.2 * 3);
+  CHECK(p.read_array("points/0/pruning/layer").values == std::vector<double>{1, 1, 2, 2, 2});
+  CHECK(p.read_array("points/0/pruning/cumulative/score_order").values ==
+        std::vector<double>{4, 0});
+  const Tensor random = p.read_array("points/0/pruning/cumulative/random");
+  CHECK(random.shape == std::vector<Index>{2, 3});
+  CHECK(random.values.at(4) == 0.5);
+  CHECK(std::isnan(random.values.at(5)));
+  CHECK(p.read_array("points/0/pruning/cumulative/random_order").values ==
+        std::vector<double>{1, 2, 3, -1});
+  CHECK(p.kind("points/0/pruning/cumulative/greedy") == io::NodeKind::kAbsent);
+}
+
+TEST_CASE("A result file is written again to the same bytes") {
+  const ScratchDirectory scratch;
+  write(scratch.file("a.h5"), built_result(2));
+  write(scratch.file("b.h5"), built_result(2));
+  CHECK(read_bytes(scratch.file("a.h5")) == read_bytes(scratch.file("b.h5")));
+}
+
+TEST_CASE("Outputs that cannot be written are refused early and leave nothing behind") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.file("result.h5");
+  write(path, built_result(1));
+  const std::vector<char> before = read_bytes(path);
+  const std::string message = thrown_message(73, [&] { write(path, built_result(2)); });
+  CHECK_THAT(message, Catch::Matchers::ContainsSubstring("exists already") &&
+                          Catch::Matchers::StartsWith(path));
+  CHECK(read_bytes(path) == before);
+  write(path, built_result(2), true);
+  CHECK(read_bytes(path) != before);
+  thrown_message(73, [&] { io::check_output_path(path, false); });
+  thrown_message(73, [&] { io::check_output_path(scratch.file("no/such/place.h5"), false); });
+  thrown_message(73, [&] { io::check_output_path(path + "/below-a-file.h5", false); });
+  thrown_message(73, [&] { io::check_output_path(scratch.file(""), true); });
+  thrown_message(73, [&] { io::check_output_path("", true); });
+  io::check_output_path(path, true);
+  io::check_output_path(scratch.file("new.h5"), false);
+  if (::geteuid() != 0) {  // root may write everywhere
+    std::filesystem::permissions(
+        scratch.file(""), std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
+    thrown_message(73, [&] { io::check_output_path(scratch.file("new.h5"), false); });
+  }
+  CHECK(scratch.entries() == 1);
+}
+
+TEST_CASE("A full disk ends in an Error, and neither the old file nor the directory suffers") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.file("result.h5");
+  write_bytes(path, {'o', 'l', 'd'});
+  // The limit on file sizes stands in for the full disk: write() fails half way.
+  struct rlimit old {};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &old) == 0);
+  struct rlimit small = old;
+  small.rlim_cur = 3000;
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
+  const std::string message = [&] {
+    try {
+      write(path, built_result(1), true);
+    } catch (const Error& e) {
+      return std::to_string(e.exit_code()) + e.what();
+    }
+    return std::string("nothing was thrown");
+  }();
+  setrlimit(RLIMIT_FSIZE, &old);
+  std::signal(SIGXFSZ, handler);
+  CHECK_THAT(message, Catch::Matchers::StartsWith("73" + path));
+  CHECK(read_bytes(path) == std::vector<char>{'o', 'l', 'd'});
+  CHECK(scratch.entries() == 1);
+}
+
+TEST_CASE("Results that are foreign, newer or damaged are refused with the place named") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.file("result.h5");
+  const auto refused = [&](const std::string& part, const std::function<void(Surgery&)>& apply) {
+    write(path, built_result(1), true);
+    {
+      Surgery surgery(path);
+      apply(surgery);
+    }
+    const std::string message = thrown_message(65, [&] { io::read_solve_result(path); });
+    CHECK_THAT(message,
+               Catch::Matchers::StartsWith(path) && Catch::Matchers::ContainsSubstring(part));
+  };
+  refused("the file is newer", [](Surgery& s) {
+    s.set_attribute("/", "schema_version", std::vector<double>{2, 0});
+  });
+  refused("schema_name", [](Surgery& s) { s.remove_attribute("/", "schema_name"); });
+  refused("is \"other\"", [](Surgery& s) { s.set_attribute("/", "kind", std::string("other")); });
+  refused("study_toml: is missing", [](Surgery& s) { s.remove_attribute("/", "study_toml"); });
+  refused("points/1/order_parameters/layer_2",
+          [](Surgery& s) { s.remove("points/1/order_parameters/layer_2"); });
+  refused("points/0: is missing", [](Surgery& s) { s.remove("points/0"); });
+  refused("points/0/order_parameters/layer_1: has shape [5, 6]", [](Surgery& s) {
+    s.replace("points/0/order_parameters/layer_1", H5T_IEEE_F64LE, {5, 6});
+  });
+  refused("points/1/order_parameters/layer_1: holds numbers that are not finite",
+          [](Surgery& s) { s.set("points/1/order_parameters/layer_1", 7, NAN); });
+  refused("attribute widths", [](Surgery& s) {
+    s.set_attribute("points/0", "widths", std::vector<double>{10, 10});
+  });
+  refused("allowed: positive integers", [](Surgery& s) {
+    s.set_attribute("/", "heads", std::vector<double>{2, -3});
+  });
+  refused("test_examples",
+          [](Surgery& s) { s.set_attribute("/", "test_examples", std::vector<double>{-4}); });
+  refused("history", [](Surgery& s) { s.replace("points/0/history", H5T_IEEE_F64LE, {3, 5}); });
+}
+
+TEST_CASE("inspect describes results, data sets and other HDF5 files") {
+  using Catch::Matchers::ContainsSubstring;
+  const ScratchDirectory scratch;
+  const std::string result = scratch.file("result.h5"), data = scratch.file("data.h5");
+  write(result, built_result(1));
+  const std::string text = io::describe_hdf5_file(result);
+  CHECK_THAT(
+      text, ContainsSubstring("a-study (solve), interrupted") && ContainsSubstring("heads [2, 3]"));
+  CHECK_THAT(text,
+             ContainsSubstring("headway solve " + result) && ContainsSubstring("not converged"));
+  CHECK_THAT(text, ContainsSubstring("18446744073709551614") &&
+                       ContainsSubstring("layer_2  [3, 3] float64"));
+  write_dataset_file(data);
+  CHECK_THAT(io::describe_hdf5_file(data),
+             ContainsSubstring("heads      [2, 3]") &&
+                 ContainsSubstring("headway validate " + data) &&
+                 ContainsSubstring("7 examples, 2 outputs, 4 tokens") &&
+                 ContainsSubstring("made for a test"));
+  {
+    Surgery surgery(data);
+    surgery.remove("train/inputs");
+    surgery.set_attribute("/", "schema_name", std::string("other"));
+  }
+  CHECK_THAT(io::describe_hdf5_file(data),
+             ContainsSubstring("no Headway file") && ContainsSubstring("labels"));
+}
+
+TEST_CASE("Writes a result for tests/python/result_file_test.py", "[.write]") {
+  const char* path = std::getenv("HEADWAY_RESULT_TO_WRITE");
+  REQUIRE(path != nullptr);
+  write(path, built_result(2));
+}

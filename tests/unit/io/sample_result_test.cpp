@@ -1,0 +1,216 @@
+// A sample result as file and as JSON: every number at its place, undefined ones as NaN or null.
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "catch.hpp"
+#include "headway/core/error.hpp"
+#include "headway/io/json.hpp"
+#include "headway/io/sample_checkpoints.hpp"
+#include "headway/io/study_file.hpp"
+#include "io/hdf5_input.hpp"
+#include "result_builder.hpp"
+
+using namespace headway;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A directory of its own, removed at the end.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "headway-sample-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    path_ = name;
+  }
+  ~Folder() { fs::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  [[nodiscard]] std::string file(const char* name) const { return (path_ / name).string(); }
+
+ private:
+  fs::path path_;
+};
+
+constexpr Index kChains = 2;
+constexpr Index kDraws = 3;
+
+studies::SampledMatrix built_matrix(testing::Numbers& numbers, Index n) {
+  studies::SampledMatrix m;
+  for (MatrixXd* part : {&m.mean, &m.sd, &m.mcse, &m.rhat, &m.ess_bulk, &m.ess_tail})
+    *part = numbers.matrix(n, n);
+  m.draws = Tensor({kChains, kDraws, n, n});
+  for (double& value : m.draws.values) value = numbers.next();
+  return m;
+}
+
+studies::SampleResult built_samples(Index outputs) {
+  testing::Numbers numbers;
+  studies::SampleResult result;
+  result.solve = testing::built_result(outputs);
+  for (const studies::SolvePoint& solved : result.solve.points) {
+    studies::SamplePoint point;
+    point.widths = solved.widths;
+    point.temperature = solved.temperature;
+    point.sampler = "gibbs";
+    point.chains = kChains;
+    point.draws = kDraws;
+    point.order_parameters = {built_matrix(numbers, 6 * outputs),
+                              built_matrix(numbers, 3 * outputs)};
+    point.readout_order_parameter = built_matrix(numbers, outputs);
+    point.predictor = testing::built_report(numbers, 4, outputs);
+    point.predictor_mcse = numbers.matrix(4, outputs);
+    point.accuracy_mcse = numbers.next();
+    point.rhat_max = numbers.next();
+    point.ess_bulk_min = numbers.next();
+    point.divergences = 5;
+    point.complete = true;
+    point.evidence_reason = "only the exact chain gives it";
+    point.energies = numbers.matrix(kDraws, kChains);
+    point.warnings = {"first", "second"};
+    point.weights = numbers.matrix(7, kChains * kDraws);
+    point.sampling_seconds = 2.0;
+    result.points.push_back(point);
+  }
+  result.interrupted = true;
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("every number of a sample result is in the file") {
+  for (const Index outputs : {Index{1}, Index{2}}) {
+    const Folder folder;
+    const studies::SampleResult result = built_samples(outputs);
+    io::write_sample_result(folder.file("r.h5"), {}, result, testing::built_provenance(), false);
+    const io::Hdf5Lock lock;
+    const io::Hdf5InputFile file(folder.file("r.h5"));
+    REQUIRE(file.text_attribute("/", "kind") == "sample");
+    const studies::SamplePoint& point = result.points[1];
+    const std::string group = "points/1";
+    const auto number = [&](const char* name) { return file.number_attribute(group, name)->at(0); };
+    CHECK(number("temperature") == point.temperature);
+    CHECK(number("rhat_max") == point.rhat_max);
+    CHECK(number("accuracy_mcse") == point.accuracy_mcse);
+    CHECK(number("divergences") == 5.0);
+    CHECK(number("complete") == 1.0);
+    CHECK(std::isnan(number("log_evidence")));
+    CHECK(number("gp_accuracy") == result.solve.gaussian_process[1].predictor.accuracy);
+    CHECK(file.text_attribute(group, "warnings") == "first\nsecond");
+    CHECK(file.text_attribute(group, "evidence_reason") == point.evidence_reason);
+    const Tensor mean = file.read_array(group + "/order_parameters/layer_2_mean");
+    CHECK(mean.shape == std::vector<Index>{3 * outputs, 3 * outputs});
+    CHECK(mean.values[1] == point.order_parameters[1].mean(0, 1));  // not transposed
+    const Tensor draws = file.read_array(group + "/draws/layer_1");
+    CHECK(draws.shape == std::vector<Index>{kChains, kDraws, 6 * outputs, 6 * outputs});
+    CHECK(draws.values == point.order_parameters[0].draws.values);
+    const Tensor readout = file.read_array(group + "/draws/U_a");
+    CHECK(readout.shape == (outputs == 1 ? std::vector<Index>{kChains, kDraws}
+                                         : std::vector<Index>{kChains, kDraws, 2, 2}));
+    const Tensor energies = file.read_array(group + "/energies");
+    CHECK(energies.shape == std::vector<Index>{kDraws, kChains});
+    CHECK(energies.values[1] == point.energies(0, 1));
+    const Tensor weights = file.read_array(group + "/draws/weights");
+    CHECK(weights.shape == std::vector<Index>{kChains, kDraws, 7});
+    CHECK(weights.values[static_cast<std::size_t>((1 * kDraws + 2) * 7 + 3)] ==
+          point.weights(3, 1 * kDraws + 2));
+    const Tensor theory = file.read_array(group + "/theory/order_parameters/layer_1");
+    CHECK(theory.values[1] == result.solve.points[1].order_parameters[0](0, 1));
+  }
+}
+
+TEST_CASE("the theory of a sample result is read as a solve result") {
+  const Folder folder;
+  const studies::SampleResult result = built_samples(1);
+  io::write_sample_result(folder.file("r.h5"), {}, result, testing::built_provenance(), false);
+  const studies::SolveResult solve = io::read_solve_result(folder.file("r.h5"));
+  REQUIRE(solve.points.size() == 2);
+  CHECK(solve.points[0].order_parameters[0] == result.solve.points[0].order_parameters[0]);
+  CHECK(solve.points[0].corrected.readout_deviation ==
+        result.solve.points[0].corrected.readout_deviation);
+  CHECK(solve.interrupted);
+}
+
+TEST_CASE("JSON has the fields of the contract and null for what is undefined") {
+  const auto object = nlohmann::json::parse(io::sample_json({}, built_samples(1)));
+  REQUIRE(object["partial"] == true);
+  const auto& point = object["points"][0];
+  const studies::SamplePoint expected = built_samples(1).points[0];
+  for (const char* name :
+       {"widths",       "temperature",  "sampler",   "chains",      "draws",
+        "U_a_mean",     "U_1_mean",     "U_1_mcse",  "accuracy",    "rhat_max",
+        "ess_bulk_min", "ess_tail_min", "ebfmi_min", "divergences", "log_evidence",
+        "seconds",      "U_2_mean",     "warnings",  "accuracy_sd", "theory"}) {
+    INFO(name);
+    CHECK(point.contains(name));
+  }
+  CHECK(point["U_a_mean"] == expected.readout_order_parameter.mean(0, 0));
+  CHECK(point["U_1_mcse"][2][1] == expected.order_parameters[0].mcse(2, 1));
+  CHECK(point["log_evidence"].is_null());
+  CHECK(point["ess_bulk_min_per_second"] == expected.ess_bulk_min / 2.0);
+  CHECK(point["theory"]["corrected"]["U_1"].size() == 6);
+  CHECK(object["points"][1]["theory"]["corrected"]["defined"] == false);
+}
+
+TEST_CASE("study keys of [sample] survive a round trip, and only some change the draws") {
+  const std::string text =
+      "[task]\nkind = \"dataset\"\nfile = \"x.h5\"\n[sample]\nsampler = \"mala\"\nchains = 3\n"
+      "draws = 77\nwarmup = 0\nthin = 2\nmetric = \"dense\"\ntarget_accept = 0.9\n"
+      "max_tree_depth = 7\npredictor_draws = 5\nevidence = false\nkeep_weights = true\n"
+      "checkpoint_seconds = 1.5\n";
+  const studies::Study study = io::parse_study(text, "s.toml");
+  const studies::Study again = io::parse_study(io::write_study(study), "again.toml");
+  for (const studies::Study& s : {study, again}) {
+    CHECK(s.sample.sampler == "mala");
+    CHECK(s.sample.chains == 3);
+    CHECK(s.sample.draws == 77);
+    CHECK(s.sample.warmup == 0);
+    CHECK(s.sample.thin == 2);
+    CHECK(s.sample.metric == "dense");
+    CHECK(s.sample.target_accept == 0.9);
+    CHECK(s.sample.max_tree_depth == 7);
+    CHECK(s.sample.predictor_draws == 5);
+    CHECK_FALSE(s.sample.evidence);
+    CHECK(s.sample.keep_weights);
+    CHECK(s.sample.checkpoint_seconds == 1.5);
+  }
+  studies::Study other = study;
+  other.sample.checkpoint_seconds = 9.0;
+  other.name = "renamed";
+  CHECK(io::sample_hash(other) == io::sample_hash(study));
+  CHECK(io::solve_hash(other) == io::solve_hash(study));
+  other.sample.draws = 78;
+  CHECK(io::sample_hash(other) != io::sample_hash(study));
+  CHECK(io::solve_hash(other) == io::solve_hash(study));
+}
+
+TEST_CASE("checkpoints come back as they were, and only to their own run") {
+  const Folder folder;
+  const std::string result = folder.file("r.h5");
+  studies::Study study;
+  study.task.kind = "dataset";
+  const std::vector<std::uint8_t> bytes = {0, 1, 255, 7};
+  io::SampleCheckpoints(result, study, "data", false).hooks().save(3, bytes);
+  const io::SampleCheckpoints again(result, study, "data", false);
+  CHECK(again.resumable() == 1);
+  CHECK(again.hooks().load(3) == bytes);
+  CHECK(again.hooks().load(0).empty());
+  const auto refusal = [&](const studies::Study& s, const std::string& data) {
+    try {
+      const io::SampleCheckpoints refused(result, s, data, false);
+    } catch (const Error& error) {
+      return error.kind();
+    }
+    return ErrorKind::kInternal;
+  };
+  studies::Study seeded = study;
+  seeded.seed = 2;
+  CHECK(refusal(seeded, "data") == ErrorKind::kBadStudy);
+  CHECK(refusal(study, "other data") == ErrorKind::kBadStudy);
+  CHECK(io::SampleCheckpoints(result, seeded, "data", true).resumable() == 0);
+  again.remove();
+  CHECK_FALSE(fs::exists(again.folder()));
+}

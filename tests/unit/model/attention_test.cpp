@@ -1,0 +1,139 @@
+#include "headway/model/attention.hpp"
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "catch.hpp"
+#include "headway/core/error.hpp"
+#include "random_examples.hpp"
+#include "reference_path_features.hpp"
+
+using Catch::Matchers::WithinAbs;
+using headway::AttentionKind;
+using headway::Error;
+using headway::ErrorKind;
+using headway::Index;
+using headway::LayerHeads;
+using headway::MatrixXd;
+using headway::Rng;
+using headway::RowMatrixXd;
+using headway::StreamPurpose;
+using headway::VectorXd;
+using namespace headway::model;
+
+TEST_CASE("Softmax of one query's logits") {
+  MatrixXd logits(3, 2);  // a column is a query
+  logits << 0.0, std::log(1.0), 0.0, std::log(2.0), 0.0, std::log(5.0);
+  REQUIRE(attention_from_logits(AttentionKind::kSoftmax, logits));
+  MatrixXd expected(3, 2);
+  expected << 1.0 / 3.0, 0.125, 1.0 / 3.0, 0.25, 1.0 / 3.0, 0.625;
+  CHECK((logits - expected).cwiseAbs().maxCoeff() < 1e-15);
+}
+
+TEST_CASE("Softmax does not overflow and does not depend on a common shift") {
+  MatrixXd logits(3, 1);
+  logits << 1e308, 1e308, -1e308;
+  REQUIRE(attention_from_logits(AttentionKind::kSoftmax, logits));
+  CHECK(logits == (MatrixXd(3, 1) << 0.5, 0.5, 0.0).finished());
+  MatrixXd near(3, 1);
+  near << 0.3, -1.0, 2.0;
+  MatrixXd far = near.array() + 1024.0;
+  REQUIRE(attention_from_logits(AttentionKind::kSoftmax, near));
+  REQUIRE(attention_from_logits(AttentionKind::kSoftmax, far));
+  CHECK((near - far).cwiseAbs().maxCoeff() < 1e-12);
+}
+
+TEST_CASE("Hardmax shares ties equally, up to rounding") {
+  MatrixXd logits(4, 3);
+  logits.col(0) << 1.0, 3.0, 2.0, 0.0;
+  logits.col(1) << 5.0, -1.0, 5.0 * (1.0 - 1e-15), 5.0;
+  logits.col(2) << 0.0, 0.0, 0.0, 0.0;
+  REQUIRE(attention_from_logits(AttentionKind::kHardmax, logits));
+  CHECK(logits.col(0) == (VectorXd(4) << 0, 1, 0, 0).finished());
+  const double third = 1.0 / 3.0;
+  CHECK(logits.col(1) == (VectorXd(4) << third, 0, third, third).finished());
+  CHECK(logits.col(2) == VectorXd::Constant(4, 0.25));
+}
+
+TEST_CASE("Logits that are not finite are refused and left alone") {
+  for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity(),
+                           -std::numeric_limits<double>::infinity()}) {
+    MatrixXd logits(2, 1);
+    logits << 0.5, bad;
+    CHECK_FALSE(attention_from_logits(AttentionKind::kSoftmax, logits));
+    CHECK_FALSE(attention_from_logits(AttentionKind::kHardmax, logits));
+    CHECK(logits(0, 0) == 0.5);
+  }
+}
+
+TEST_CASE("Layer attention agrees with the definition, with and without a mask") {
+  Rng rng(1, StreamPurpose::kTests, 100);
+  const auto weights = headway::testing::random_weight_layers({3}, 6, rng)[0];
+  const auto query_key = headway::testing::random_query_key_layers({2}, 6, 4, rng)[0];
+  const RowMatrixXd inputs = headway::testing::random_matrix(5, 6, rng);
+  for (const LayerHeads& layer : {weights, query_key}) {
+    for (const std::vector<std::uint8_t>& mask :
+         {std::vector<std::uint8_t>{}, std::vector<std::uint8_t>{0, 1, 1, 0, 1}}) {
+      for (const auto kind : {AttentionKind::kSoftmax, AttentionKind::kHardmax}) {
+        const auto heads = layer_attention(inputs, layer, kind, mask);
+        REQUIRE(static_cast<int>(heads.size()) == head_count(layer));
+        const headway::reference::Example example{
+            inputs, mask.empty() ? std::vector<std::uint8_t>(5, 1) : mask};
+        for (std::size_t h = 0; h < heads.size(); ++h) {
+          const MatrixXd expected = headway::reference::attention(example, layer, h, kind);
+          CHECK((heads[h] - expected).cwiseAbs().maxCoeff() < 1e-13);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("The query comes first: x_s^T W x_t") {
+  LayerHeads layer;
+  layer.weights = {MatrixXd::Zero(2, 2)};
+  layer.weights[0](0, 1) = 4.0;  // query feature 0 with key feature 1
+  const RowMatrixXd inputs = RowMatrixXd::Identity(2, 2);
+  const MatrixXd omega = layer_attention(inputs, layer, AttentionKind::kHardmax)[0];
+  CHECK(omega == (MatrixXd(2, 2) << 0, 1, 0.5, 0.5).finished());
+}
+
+TEST_CASE("Heads that do not fit are errors that name layer and head") {
+  const auto message_of = [](const LayerHeads& layer, int heads) {
+    try {
+      validate_layer(layer, 2, heads, 3);
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::kBadData);
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  const MatrixXd square = MatrixXd::Zero(3, 3);
+  const MatrixXd wide = MatrixXd::Zero(2, 3);
+  LayerHeads weights;
+  weights.weights = {square, square};
+  CHECK(message_of(weights, 2) == "no error");
+  CHECK(message_of(weights, 3).find("layer 2: has 2 heads: must have 3") != std::string::npos);
+  weights.weights[1] = wide;
+  CHECK(message_of(weights, 2).find("layer 2, head 2: weights is 2 x 3") != std::string::npos);
+  CHECK(message_of(LayerHeads{}, 1).find("must have either weights") != std::string::npos);
+  LayerHeads pairs;
+  pairs.query = {wide};
+  CHECK(message_of(pairs, 1).find("1 query and 0 key") != std::string::npos);
+  pairs.key = {square};
+  CHECK(message_of(pairs, 1).find("key is 3 x 3") != std::string::npos);
+  pairs.key = {wide};
+  CHECK(message_of(pairs, 1) == "no error");
+  pairs.query = {MatrixXd::Zero(2, 4)};
+  CHECK(message_of(pairs, 1).find("query is 2 x 4") != std::string::npos);
+  pairs.weights = {square};
+  CHECK(message_of(pairs, 1).find("must have either weights") != std::string::npos);
+
+  const RowMatrixXd inputs = RowMatrixXd::Ones(2, 3);
+  LayerHeads one;
+  one.weights = {square};
+  CHECK_THROWS_AS(layer_attention(inputs, one, AttentionKind::kSoftmax, {0, 0}), Error);
+  CHECK_THROWS_AS(layer_attention(inputs, one, AttentionKind::kSoftmax, {1}), Error);
+  one.weights[0](0, 0) = std::numeric_limits<double>::infinity();
+  CHECK_THROWS_AS(layer_attention(inputs, one, AttentionKind::kSoftmax), Error);
+}

@@ -1,0 +1,187 @@
+#include "headway/posterior/exact_chain.hpp"
+
+#include <cmath>
+#include <numbers>
+#include <tuple>
+#include <vector>
+
+#include "catch.hpp"
+#include "headway/core/error.hpp"
+#include "headway/posterior/evidence.hpp"
+#include "headway/sampling/sample.hpp"
+#include "theory_problems.hpp"
+
+using namespace headway;
+using posterior::BartlettChain;
+using posterior::ExactChain;
+using test::kernels_of;
+using test::random_case;
+using test::relative_error;
+
+namespace {
+
+ExactChain chain_of(const test::TheoryCase& c, double temperature) {
+  return {c.architecture, temperature,
+          kernels_of(c, c.architecture.outputs == 1 ? theory::KernelForm::kStored
+                                                    : theory::KernelForm::kStreamed),
+          std::make_shared<MatrixXd>(0, c.features.cols())};
+}
+
+/// Depths, outputs and widths below the number of paths (singular Wisharts) in every layer.
+std::vector<test::TheoryCase> cases() {
+  std::vector<test::TheoryCase> result;
+  for (const auto& [heads, widths, outputs] :
+       std::vector<std::tuple<std::vector<int>, std::vector<Index>, Index>>{
+           {{1}, {5, 4}, 1},
+           {{2, 2}, {8, 6, 7}, 1},
+           {{2, 2}, {3, 1, 2}, 1},
+           {{2, 1, 2}, {3, 5, 2, 4}, 1},
+           {{2, 2}, {5, 3, 2}, 3}}) {
+    test::TheoryCase c = random_case(heads, outputs, 6, 4, 17);
+    c.architecture.widths = widths;
+    result.push_back(c);
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("gradient through the chain of factors and the kernel agrees with finite differences") {
+  for (const test::TheoryCase& c : cases()) {
+    ExactChain target = chain_of(c, 0.1);
+    Rng rng(5, StreamPurpose::kTests);
+    VectorXd x(target.dimension());
+    REQUIRE(target.draw_start(rng, x));
+    VectorXd gradient(x.size());
+    const double at = target.log_density(x, gradient);
+    REQUIRE(std::isfinite(at));
+    VectorXd ignored(x.size());
+    for (Index k = 0; k < x.size(); ++k) {
+      const double h = 1e-5;
+      VectorXd up = x;
+      VectorXd down = x;
+      up[k] += h;
+      down[k] -= h;
+      const double slope =
+          (target.log_density(up, ignored) - target.log_density(down, ignored)) / (2 * h);
+      REQUIRE_THAT(gradient[k],
+                   Catch::Matchers::WithinAbs(slope, 1e-6 * std::max(1.0, std::abs(slope))));
+    }
+  }
+}
+
+TEST_CASE("the number of unknowns and the rank are those of the Wishart chain") {
+  test::TheoryCase c = random_case({2, 2}, 1, 6, 4, 17);
+  c.architecture.widths = {10, 10, 10};
+  REQUIRE(BartlettChain(c.architecture).dimension() == 10 + 3 + 1);
+  c.architecture.widths = {3, 1, 2};  // r_2 = 2, m_2 = 1; r_1 = 2, m_1 = 2: 3 + 2 + 1
+  const BartlettChain narrow(c.architecture);
+  REQUIRE(narrow.dimension() == 6);
+  REQUIRE(narrow.coordinate_names().size() == 6);
+  Rng rng(5, StreamPurpose::kTests);
+  VectorXd x(6);
+  narrow.draw_prior(rng, x);
+  const theory::OrderParameters u = BartlettChain::order_parameters(narrow.factors(x));
+  const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(u.layers[0]);
+  REQUIRE(std::abs(eigen.eigenvalues()[1]) < 1e-12);  // rank 2 of 4
+  REQUIRE(eigen.eigenvalues()[2] > 1e-12);
+}
+
+TEST_CASE("prior draws have the Wishart chain's first two moments") {
+  // E[U_l] = s_a^2 prod s_k^2 I at every width; Var(U_a) = 2 s_a^4 / N_a for one output.
+  for (const test::TheoryCase& c : cases()) {
+    const BartlettChain chain(c.architecture);
+    const theory::OrderParameters expected =
+        theory::gaussian_process_order_parameters(c.architecture);
+    const int draws = 20000;
+    Rng rng(6, StreamPurpose::kTests);
+    VectorXd x(chain.dimension());
+    const Index n = expected.layers[0].rows();
+    MatrixXd sum = MatrixXd::Zero(n, n);
+    MatrixXd squares = MatrixXd::Zero(n, n);
+    double readout = 0.0;
+    double readout_squares = 0.0;
+    for (int i = 0; i < draws; ++i) {
+      chain.draw_prior(rng, x);
+      const theory::OrderParameters u = BartlettChain::order_parameters(chain.factors(x));
+      sum += u.layers[0];
+      squares += u.layers[0].cwiseAbs2();
+      readout += u.readout(0, 0);
+      readout_squares += u.readout(0, 0) * u.readout(0, 0);
+    }
+    const MatrixXd mean = sum / draws;
+    const MatrixXd error = ((squares / draws - mean.cwiseAbs2()) / draws).cwiseSqrt();
+    const MatrixXd z = (mean - expected.layers[0]).cwiseAbs().cwiseQuotient(error);
+    REQUIRE(z.maxCoeff() < 5.5);
+    const int top = c.architecture.layers() + 1;
+    const double sa2 = c.architecture.variance(top);
+    const double variance = readout_squares / draws - std::pow(readout / draws, 2);
+    REQUIRE_THAT(variance,
+                 Catch::Matchers::WithinRel(2 * sa2 * sa2 / c.architecture.width(top), 0.15));
+  }
+}
+
+TEST_CASE("the log prior is normalised") {
+  // One layer, one head: two independent chi variables; integrate over a grid.
+  test::TheoryCase c = random_case({1}, 1, 3, 4, 17);
+  c.architecture.widths = {3, 2};
+  const BartlettChain chain(c.architecture);
+  double total = 0.0;
+  VectorXd x(2);
+  VectorXd gradient(2);
+  const double step = 0.05;
+  for (double a = -25; a < 8; a += step) {
+    for (double b = -25; b < 8; b += step) {
+      x << a, b;
+      total += std::exp(chain.log_prior(x, gradient)) * step * step;
+    }
+  }
+  REQUIRE_THAT(total, Catch::Matchers::WithinRel(1.0, 1e-6));
+}
+
+TEST_CASE("evidence by bridge sampling equals the integral over the order parameters") {
+  test::TheoryCase c = random_case({1}, 1, 5, 8, 23);
+  c.architecture.widths = {4, 3};
+  const double temperature = 0.2;
+  ExactChain target = chain_of(c, temperature);
+  // the integral on a grid
+  VectorXd x(2);
+  VectorXd gradient(2);
+  double total = 0.0;
+  const double step = 0.05;
+  for (double a = -20; a < 10; a += step) {
+    for (double b = -20; b < 10; b += step) {
+      x << a, b;
+      total += std::exp(target.log_density(x, gradient)) * step * step;
+    }
+  }
+  const double exact = std::log(total) - 0.5 * 5 * std::log(2 * std::numbers::pi);
+  sampling::SamplerOptions options;
+  options.draws = 2000;
+  options.threads = 1;
+  const sampling::SamplingResult run = sampling::sample(target, options);
+  MatrixXd draws(2, 4 * 2000);
+  for (int chain = 0; chain < 4; ++chain)
+    draws.middleCols(chain * 2000, 2000) = run.state.chains[chain].draw_matrix();
+  const posterior::Evidence evidence = posterior::bridge_evidence(target, draws, 4, 5.0, 1);
+  CAPTURE(exact, evidence.log_evidence, evidence.error);
+  REQUIRE(evidence.reliable);
+  REQUIRE(evidence.error < 0.05);
+  REQUIRE(std::abs(evidence.log_evidence - exact) < 5 * evidence.error);
+  // wrong data count: a broken normalisation is seen
+  const posterior::Evidence broken = posterior::bridge_evidence(target, draws, 4, 4.0, 1);
+  REQUIRE(std::abs(broken.log_evidence - exact) > 5 * broken.error);
+  // too few draws for the dimension say so
+  REQUIRE_FALSE(posterior::bridge_evidence(target, draws.leftCols(8), 4, 5.0, 1).reliable);
+}
+
+TEST_CASE("what cannot be sampled is refused") {
+  const test::TheoryCase c = random_case({2}, 1, 6, 4, 17);
+  REQUIRE_THROWS_AS(chain_of(c, 0.0), Error);
+  test::TheoryCase wide = random_case({2}, 1, 40, 3, 1);
+  wide.architecture.widths = {1, 3};
+  REQUIRE_THROWS_AS(
+      ExactChain(wide.architecture, 0.1, kernels_of(wide, theory::KernelForm::kFeatureSpace),
+                 std::make_shared<MatrixXd>(0, 6)),
+      Error);
+}

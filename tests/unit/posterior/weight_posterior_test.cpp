@@ -1,0 +1,194 @@
+#include "headway/posterior/weight_posterior.hpp"
+
+#include <cmath>
+
+#include "catch.hpp"
+#include "headway/core/error.hpp"
+#include "headway/tasks/dataset.hpp"
+#include "reference_path_features.hpp"
+#include "weight_problems.hpp"
+
+using Catch::Matchers::WithinAbs;
+using Catch::Matchers::WithinRel;
+
+namespace headway::posterior {
+namespace {
+
+using testing::describe;
+using testing::make_weight_posterior;
+using testing::random_weight_data;
+using testing::WeightData;
+using testing::WeightProblem;
+
+VectorXd random_position(Index dimension, std::uint64_t stream) {
+  Rng rng(32, StreamPurpose::kTests, stream);
+  return testing::random_matrix(dimension, 1, rng);
+}
+
+std::string message_of(const WeightProblem& problem, const WeightData& data) {
+  try {
+    make_weight_posterior(problem, data);
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kBadStudy);
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("The gradient over all weights is that of the log density") {
+  for (const WeightProblem& problem : testing::weight_problems()) {
+    INFO(describe(problem));
+    WeightPosterior posterior = make_weight_posterior(problem, random_weight_data(problem));
+    VectorXd x = random_position(posterior.dimension(), problem.stream);
+    VectorXd gradient(x.size());
+    VectorXd unused(x.size());
+    posterior.log_density(x, gradient);
+    constexpr double kStep = 1e-4;
+    double largest = 0.0;
+    for (Index i = 0; i < x.size(); ++i) {
+      const double centre = x[i];
+      const auto at = [&](double steps) {
+        x[i] = centre + steps * kStep;
+        return posterior.log_density(x, unused);
+      };
+      const double slope = (8.0 * (at(1.0) - at(-1.0)) - (at(2.0) - at(-2.0))) / (12.0 * kStep);
+      x[i] = centre;
+      largest = std::max(largest, std::abs(slope - gradient[i]));
+    }
+    CHECK(largest < 1e-8 * (1.0 + gradient.cwiseAbs().maxCoeff()));
+    CHECK(gradient.cwiseAbs().minCoeff() > 0.0);
+  }
+}
+
+TEST_CASE("The log density is prior and likelihood of the network's own outputs") {
+  const WeightProblem problem = testing::weight_problems()[5];
+  const WeightData data = random_weight_data(problem);
+  WeightPosterior posterior = make_weight_posterior(problem, data);
+  const VectorXd x = random_position(posterior.dimension(), 1);
+  VectorXd gradient(x.size());
+  const MatrixXd f = posterior.observe(x, true).mean;
+  const double expected = -0.5 * x.squaredNorm() -
+                          0.5 * (data.kernels->labels() - f).squaredNorm() / problem.temperature;
+  CHECK_THAT(posterior.log_density(x, gradient), WithinRel(expected, 1e-12));
+}
+
+TEST_CASE("Outputs and order parameters are those of the network with these weights") {
+  Rng rng(33, StreamPurpose::kTests);
+  for (WeightProblem problem : testing::weight_problems()) {
+    INFO(describe(problem));
+    const model::Architecture& a = problem.architecture;
+    const Index tokens = 4;
+    const Tensor inputs = testing::random_tensor({problem.examples, tokens, problem.features}, rng);
+    const auto layers = testing::random_weight_layers(a.heads, problem.features, rng);
+    const RowMatrixXd xi = reference::path_features(tasks::MemoryExamples(inputs), a.heads, layers,
+                                                    Readout::kLastToken, AttentionKind::kSoftmax);
+    const MatrixXd scaled = theory::PathKernels::scale_features(xi, a.paths(), a.variance(0));
+    const MatrixXd labels = testing::random_matrix(problem.examples, a.outputs, rng);
+    const WeightData data{theory::make_path_kernels(scaled, labels, a.paths()),
+                          std::make_shared<const MatrixXd>(scaled)};
+    WeightPosterior posterior = make_weight_posterior(problem, data);
+    const VectorXd x = random_position(posterior.dimension(), problem.stream);
+    const model::LinearValueNetwork network = posterior.network(x);
+    const PosteriorDraw draw = posterior.observe(x, true);
+    for (Index mu = 0; mu < problem.examples; ++mu) {
+      const reference::Example example{
+          Eigen::Map<const RowMatrixXd>(inputs.values.data() + mu * tokens * problem.features,
+                                        tokens, problem.features),
+          std::vector<std::uint8_t>(static_cast<std::size_t>(tokens), 1)};
+      std::vector<std::vector<MatrixXd>> attention(layers.size());
+      for (std::size_t l = 0; l < layers.size(); ++l) {
+        for (int h = 0; h < a.heads[l]; ++h) {
+          attention[l].push_back(reference::attention(
+              example, layers[l], static_cast<std::size_t>(h), AttentionKind::kSoftmax));
+        }
+      }
+      const VectorXd f = model::network_output(network, example.inputs, attention,
+                                               model::readout_vector(Readout::kLastToken, tokens));
+      CHECK((draw.mean.row(mu).transpose() - f).cwiseAbs().maxCoeff() < 1e-12);
+      CHECK(f.cwiseAbs().minCoeff() > 0.0);
+    }
+    const MatrixXd v = model::effective_weights(network);
+    const MatrixXd u = v * v.transpose() / a.width(1);
+    CHECK((draw.order_parameters.layers[0] - u).norm() < 1e-12 * (1.0 + u.norm()));
+    const MatrixXd readout =
+        network.readout * network.readout.transpose() / static_cast<double>(a.widths.back());
+    CHECK((draw.order_parameters.readout - readout).norm() < 1e-12 * (1.0 + readout.norm()));
+    // U_l is U_1 of the network above layer l.
+    for (std::size_t l = 1; l < a.heads.size(); ++l) {
+      model::LinearValueNetwork upper = network;
+      upper.values.erase(upper.values.begin(), upper.values.begin() + static_cast<Index>(l));
+      const MatrixXd e = model::effective_weights(upper);
+      const MatrixXd expected = e * e.transpose() / static_cast<double>(a.widths[l]);
+      CHECK((draw.order_parameters.layers[l] - expected).norm() < 1e-12 * (1.0 + expected.norm()));
+    }
+    CHECK(draw.variance == MatrixXd::Zero(problem.examples, a.outputs));
+  }
+}
+
+TEST_CASE("Positions hold the weights over their prior deviations, in the order they are drawn") {
+  for (const WeightProblem& problem : testing::weight_problems()) {
+    INFO(describe(problem));
+    WeightPosterior posterior = make_weight_posterior(problem, random_weight_data(problem));
+    Rng first(5, StreamPurpose::kTests, problem.stream);
+    Rng second(5, StreamPurpose::kTests, problem.stream);
+    VectorXd x(posterior.dimension());
+    REQUIRE(posterior.draw_start(first, x));
+    const model::LinearValueNetwork drawn =
+        model::draw_from_prior(problem.architecture, problem.features, second);
+    CHECK((posterior.position(drawn) - x).cwiseAbs().maxCoeff() < 1e-14);
+    CHECK((posterior.position(posterior.network(x)) - x).cwiseAbs().maxCoeff() < 1e-14);
+    CHECK(posterior.network(x).input.isApprox(drawn.input, 1e-14));
+  }
+}
+
+TEST_CASE("Names of the weights") {
+  const WeightProblem problem = testing::weight_problems()[5];
+  const WeightPosterior posterior = make_weight_posterior(problem, random_weight_data(problem));
+  const std::vector<std::string> names = posterior.coordinate_names();
+  REQUIRE(static_cast<Index>(names.size()) == posterior.dimension());
+  CHECK(names[0] == "V_0[1,1]");
+  CHECK(names[1] == "V_0[2,1]");
+  CHECK(names[8] == "V_1^1[1,1]");
+  CHECK(names[8 + 12] == "V_1^2[1,1]");
+  CHECK(names.back() == "a[2,2]");
+}
+
+TEST_CASE("Absurd problems are refused by name") {
+  const WeightProblem good = testing::weight_problems()[2];
+  const WeightData data = random_weight_data(good);
+  CHECK(message_of(good, data).empty());
+  WeightProblem cold = good;
+  for (const double temperature : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
+    cold.temperature = temperature;
+    CHECK_THAT(message_of(cold, data), Catch::Matchers::ContainsSubstring("temperature"));
+  }
+  WeightProblem other = good;
+  other.architecture.heads = {2, 2};
+  CHECK_THAT(message_of(other, data), Catch::Matchers::ContainsSubstring("4 paths"));
+  other = good;
+  other.architecture.outputs = 2;
+  CHECK_THAT(message_of(other, data), Catch::Matchers::ContainsSubstring("2 outputs"));
+  WeightData wrong = data;
+  wrong.test_features = std::make_shared<const MatrixXd>(MatrixXd::Zero(2, 5));
+  CHECK_THAT(message_of(good, wrong), Catch::Matchers::ContainsSubstring("test set has 5"));
+  WeightPosterior posterior = make_weight_posterior(good, data);
+  model::LinearValueNetwork network = posterior.network(random_position(posterior.dimension(), 1));
+  network.values[1][2].resize(1, 1);
+  CHECK_THROWS_AS(posterior.position(network), Error);
+  network.values.pop_back();
+  CHECK_THROWS_AS(posterior.position(network), Error);
+}
+
+TEST_CASE("Without a test set there is no predictor") {
+  const WeightProblem problem = testing::weight_problems()[0];
+  WeightData data = random_weight_data(problem);
+  data.test_features = std::make_shared<const MatrixXd>();
+  WeightPosterior posterior = make_weight_posterior(problem, data);
+  const PosteriorDraw draw = posterior.observe(random_position(posterior.dimension(), 1), true);
+  CHECK(draw.mean.size() == 0);
+  CHECK(draw.order_parameters.layers.size() == 1);
+}
+
+}  // namespace headway::posterior

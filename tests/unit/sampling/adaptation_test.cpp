@@ -1,0 +1,102 @@
+#include "sampling/adaptation.hpp"
+
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "catch.hpp"
+#include "headway/core/rng.hpp"
+
+namespace headway::sampling {
+namespace {
+
+using Catch::Matchers::WithinAbs;
+using Catch::Matchers::WithinRel;
+
+}  // namespace
+
+TEST_CASE("warm-up windows are those of Stan") {
+  const WarmupSchedule standard = warmup_schedule(1000);
+  CHECK(standard.first == 75);
+  CHECK(standard.last == 950);
+  CHECK(standard.window_ends == std::vector<int>{99, 149, 249, 449, 949});
+  // Just long enough: one window that is not stretched.
+  CHECK(warmup_schedule(150).window_ends == std::vector<int>{99});
+  // 200: a second window of 50 would end at the last, so the first is followed by one that fills
+  // the rest.
+  CHECK(warmup_schedule(200).window_ends == std::vector<int>{99, 149});
+  // Short: 15 % and 10 % around one window.
+  const WarmupSchedule shorter = warmup_schedule(100);
+  CHECK(shorter.first == 15);
+  CHECK(shorter.last == 90);
+  CHECK(shorter.window_ends == std::vector<int>{89});
+  // Too short for a mass matrix.
+  CHECK(warmup_schedule(19).window_ends.empty());
+  CHECK(warmup_schedule(0).window_ends.empty());
+}
+
+TEST_CASE("windows of every length are in order, inside, and end with the last") {
+  for (int warmup = 20; warmup < 3000; ++warmup) {
+    const WarmupSchedule s = warmup_schedule(warmup);
+    REQUIRE_FALSE(s.window_ends.empty());
+    REQUIRE(s.window_ends.back() == s.last - 1);
+    REQUIRE(s.last <= warmup);
+    int before = s.first - 1;
+    for (const int end : s.window_ends) {
+      REQUIRE(end > before);
+      before = end;
+    }
+  }
+}
+
+TEST_CASE("dual averaging: the first updates by hand") {
+  // Hoffman and Gelman 2014, equation 6, gamma = 0.05, t0 = 10, kappa = 0.75, from step 1 with
+  // acceptances 0.3 and 0.9.
+  DualAveragingState state;
+  restart(state, 1.0);
+  const double mu = std::log(10.0);
+  const double h1 = (0.8 - 0.3) / 11.0;
+  const double x1 = mu - h1 / 0.05;
+  CHECK_THAT(update(state, 0.3, 0.8), WithinRel(std::exp(x1), 1e-14));
+  CHECK_THAT(averaged_step(state), WithinRel(std::exp(x1), 1e-14));
+  const double h2 = (1.0 - 1.0 / 12.0) * h1 + (0.8 - 0.9) / 12.0;
+  const double x2 = mu - std::sqrt(2.0) / 0.05 * h2;
+  CHECK_THAT(update(state, 0.9, 0.8), WithinRel(std::exp(x2), 1e-14));
+  const double eta = std::pow(2.0, -0.75);
+  CHECK_THAT(averaged_step(state), WithinRel(std::exp(eta * x2 + (1.0 - eta) * x1), 1e-14));
+}
+
+TEST_CASE("dual averaging finds the step with the wanted acceptance") {
+  // acceptance(e) = exp(-e / 3), so 0.8 at e = -3 log 0.8
+  DualAveragingState state;
+  restart(state, 50.0);
+  double step = 50.0;
+  for (int i = 0; i < 3000; ++i) step = update(state, std::exp(-step / 3.0), 0.8);
+  CHECK_THAT(averaged_step(state), WithinRel(-3.0 * std::log(0.8), 0.02));
+}
+
+TEST_CASE("the windowed covariance is the sample covariance, shrunk as Stan does") {
+  constexpr Index kDimension = 4;
+  constexpr Index kCount = 30;
+  Rng rng(1, StreamPurpose::kTests);
+  MatrixXd positions(kDimension, kCount);
+  for (double& x : positions.reshaped()) x = 1e3 + rng.normal();
+  const MatrixXd centred = positions.colwise() - positions.rowwise().mean();
+  const MatrixXd sample = centred * centred.transpose() / (kCount - 1.0);
+  const MatrixXd expected =
+      kCount / (kCount + 5.0) * sample + 1e-3 * 5.0 / (kCount + 5.0) * MatrixXd::Identity(4, 4);
+  for (const bool dense : {false, true}) {
+    CovarianceState state;
+    reset(state, kDimension, dense);
+    for (Index i = 0; i < kCount; ++i) add(state, positions.col(i));
+    const MatrixXd result = regularised_covariance(state);
+    if (dense) {
+      CHECK_THAT((result - expected).norm(), WithinAbs(0.0, 1e-10));
+      CHECK(result == result.transpose());
+    } else {
+      CHECK_THAT((result.col(0) - expected.diagonal()).norm(), WithinAbs(0.0, 1e-10));
+    }
+  }
+}
+
+}  // namespace headway::sampling

@@ -1,0 +1,78 @@
+// Transitions allocate nothing once a trajectory has had its depth before. Counts calls of malloc,
+// glibc only.
+#include <atomic>
+#include <cstdlib>
+
+#include "catch.hpp"
+#include "sampling/elliptical_slice.hpp"
+#include "sampling/nuts.hpp"
+#include "sampling/static_hmc.hpp"
+#include "sampling_targets.hpp"
+
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+
+namespace {
+std::atomic<long> allocations{0};
+}  // namespace
+
+extern "C" {
+void* __libc_malloc(std::size_t size);  // NOLINT: the name is glibc's
+void* malloc(std::size_t size) noexcept {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  return __libc_malloc(size);
+}
+}
+
+namespace headway::sampling {
+namespace {
+
+long allocations_of(Transition& transition, PhasePoint& point, int moves) {
+  Rng rng(1, StreamPurpose::kTests);
+  TransitionStatistics done;
+  for (int i = 0; i < 300; ++i) transition.move(point, 0.2, rng, done);
+  const long before = allocations.load();
+  for (int i = 0; i < moves; ++i) transition.move(point, 0.2, rng, done);
+  return allocations.load() - before;
+}
+
+}  // namespace
+
+TEST_CASE("the counter counts") {
+  const long before = allocations.load();
+  const VectorXd vector = VectorXd::Ones(14);
+  CHECK(allocations.load() > before);
+  CHECK(vector.sum() == 14.0);
+}
+
+TEST_CASE("transitions do not allocate") {
+  testing::GaussianTarget target = testing::correlated_gaussian(14);
+  for (const MetricKind kind : {MetricKind::kUnit, MetricKind::kDiagonal, MetricKind::kDense}) {
+    INFO(metric_name(kind));
+    const Metric metric(kind, 14);
+    Hamiltonian hamiltonian(target, metric);
+    PhasePoint point(14);
+    point.position = target.mean();
+    hamiltonian.evaluate(point);
+    SamplerOptions options;
+    options.max_tree_depth = 5;  // reached at once, so that no new depth comes later
+    Nuts nuts(hamiltonian, options, 14, nullptr);
+    CHECK(allocations_of(nuts, point, 500) == 0);
+    options.sampler = SamplerKind::kStaticHmc;
+    StaticHmc hmc(hamiltonian, options, 14, nullptr);
+    CHECK(allocations_of(hmc, point, 500) == 0);
+  }
+}
+
+TEST_CASE("elliptical slice sampling does not allocate") {
+  testing::GaussianConjugateTarget target(5);
+  EllipticalSlice slice(target, nullptr);
+  PhasePoint point(5, false);
+  point.log_density = EllipticalSlice::evaluate(target, point.position);
+  // The dense prior's triangular product takes one buffer a draw; nothing grows with the shrinking
+  // of the bracket.
+  CHECK(allocations_of(slice, point, 500) <= 500);
+}
+
+}  // namespace headway::sampling
+
+#endif

@@ -1,0 +1,391 @@
+// Running chains: the same bits on any number of threads and after any interruption; faults have
+// words.
+#include "headway/sampling/sample.hpp"
+
+#include <cmath>
+#include <limits>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "headway/core/error.hpp"
+#include "sampling_targets.hpp"
+
+namespace headway::sampling {
+namespace {
+
+using Catch::Matchers::WithinRel;
+using testing::FunctionTarget;
+using testing::GaussianConjugateTarget;
+using testing::GibbsPairTarget;
+
+struct Setup {
+  SamplerOptions options;
+  std::unique_ptr<Target> target;
+};
+
+SamplerOptions short_run(SamplerKind kind) {
+  SamplerOptions options;
+  options.sampler = kind;
+  options.chains = 3;
+  options.warmup = 40;
+  options.draws = 20;
+  options.seed = 7;
+  options.threads = 1;
+  return options;
+}
+
+std::vector<Setup> every_sampler() {
+  std::vector<Setup> setups;
+  const auto add = [&setups](const SamplerOptions& options, std::unique_ptr<Target> target) {
+    setups.push_back({options, std::move(target)});
+  };
+  const auto gaussian = [] { return testing::correlated_gaussian(3).clone(); };
+  for (const MetricKind metric : {MetricKind::kUnit, MetricKind::kDiagonal, MetricKind::kDense}) {
+    SamplerOptions nuts = short_run(SamplerKind::kNuts);
+    nuts.metric = metric;
+    add(nuts, gaussian());
+  }
+  for (const SamplerKind kind : {SamplerKind::kStaticHmc, SamplerKind::kMala}) {
+    add(short_run(kind), gaussian());
+  }
+  SamplerOptions langevin = short_run(SamplerKind::kLangevin);
+  langevin.estimate_langevin_bias = true;
+  langevin.thin = 3;
+  add(langevin, gaussian());
+  SamplerOptions slice = short_run(SamplerKind::kEllipticalSlice);
+  slice.thin = 2;
+  add(slice, std::make_unique<GaussianConjugateTarget>(3));
+  SamplerOptions sweep = short_run(SamplerKind::kSweep);
+  add(sweep, std::make_unique<GibbsPairTarget>());
+  sweep.warmup = 0;
+  add(sweep, std::make_unique<GibbsPairTarget>());
+  return setups;
+}
+
+// Says "interrupted" from the n-th question on.
+class StopAfter : public Observer {
+ public:
+  explicit StopAfter(int questions) : left_(questions) {}
+  [[nodiscard]] bool interrupted() const override { return left_-- <= 0; }
+
+ private:
+  mutable int left_;
+};
+
+class KeepCheckpoints : public CheckpointSink {
+ public:
+  void save(const Checkpoint& checkpoint) override {
+    saved.push_back(checkpoint_to_bytes(checkpoint));
+  }
+  std::vector<std::vector<std::uint8_t>> saved;
+};
+
+template <typename Action>
+std::string error_of(const Action& action, ErrorKind kind) {
+  try {
+    action();
+  } catch (const Error& error) {
+    CHECK(error.kind() == kind);
+    return error.what();
+  }
+  return "(no error)";
+}
+
+double standard_normal(const Eigen::Ref<const VectorXd>& q, Eigen::Ref<VectorXd> gradient) {
+  gradient = -q;
+  return -0.5 * q.squaredNorm();
+}
+
+}  // namespace
+
+TEST_CASE("the draws do not depend on the number of threads") {
+  for (const Setup& setup : every_sampler()) {
+    SamplerOptions options = setup.options;
+    INFO(sampler_name(options.sampler));
+    const auto one = checkpoint_to_bytes(sample(*setup.target, options).state);
+    options.threads = 3;
+    const auto three = checkpoint_to_bytes(sample(*setup.target, options).state);
+    CHECK(one == three);
+  }
+}
+
+TEST_CASE("an interrupted run goes on to the same bits") {
+  for (const Setup& setup : every_sampler()) {
+    INFO(sampler_name(setup.options.sampler) << ", " << metric_name(setup.options.metric));
+    const auto whole = checkpoint_to_bytes(sample(*setup.target, setup.options).state);
+    // Every question up to 60, then further apart: inside trajectories, windows and every later
+    // chain.
+    for (int questions = 0; questions < 4000; questions += 1 + questions / 20) {
+      StopAfter observer(questions);
+      SamplingResult part = sample(*setup.target, setup.options, {.observer = &observer});
+      const auto bytes = checkpoint_to_bytes(part.state);
+      const Checkpoint loaded = checkpoint_from_bytes(bytes, "test");
+      const SamplingResult rest = sample(*setup.target, setup.options, {.resume = &loaded});
+      REQUIRE(checkpoint_to_bytes(rest.state) == whole);
+      CHECK(rest.summary.complete);
+      if (part.summary.complete) break;
+      CHECK(part.summary.interrupted);
+    }
+  }
+}
+
+TEST_CASE("every checkpoint of a run resumes to the same bits") {
+  for (const Setup& setup : every_sampler()) {
+    INFO(sampler_name(setup.options.sampler));
+    const auto whole = checkpoint_to_bytes(sample(*setup.target, setup.options).state);
+    SamplerOptions options = setup.options;
+    options.checkpoint_seconds = 1e-9;  // after every transition
+    KeepCheckpoints sink;
+    const SamplingResult with = sample(*setup.target, options, {.checkpoints = &sink});
+    CHECK(checkpoint_to_bytes(with.state) == whole);
+    REQUIRE(sink.saved.size() >= 19);
+    for (std::size_t i = 0; i < sink.saved.size(); i += 7) {
+      const Checkpoint loaded = checkpoint_from_bytes(sink.saved[i], "test");
+      const SamplingResult rest = sample(*setup.target, setup.options, {.resume = &loaded});
+      REQUIRE(checkpoint_to_bytes(rest.state) == whole);
+    }
+  }
+}
+
+TEST_CASE("a finished run can be extended") {
+  const auto target = testing::correlated_gaussian(3);
+  SamplerOptions options = short_run(SamplerKind::kNuts);
+  const SamplingResult first = sample(target, options);
+  options.draws = 35;
+  const SamplingResult longer = sample(target, options, {.resume = &first.state});
+  CHECK(checkpoint_to_bytes(longer.state) == checkpoint_to_bytes(sample(target, options).state));
+  options.draws = 10;
+  const std::string message =
+      error_of([&] { sample(target, options, {.resume = &first.state}); }, ErrorKind::kBadStudy);
+  CHECK(message.find("draws = 10") != std::string::npos);
+}
+
+TEST_CASE("a partial result is valid and says so") {
+  const auto target = testing::correlated_gaussian(2);
+  StopAfter observer(4000);
+  SamplerOptions options = short_run(SamplerKind::kNuts);
+  options.draws = 100000;
+  options.chains = 1;
+  const SamplingResult result = sample(target, options, {.observer = &observer});
+  CHECK(result.summary.interrupted);
+  CHECK_FALSE(result.summary.complete);
+  REQUIRE(result.main_draws > 50);
+  CHECK(result.coordinate_draws(1).rows() == result.main_draws);
+  CHECK(result.coordinates.size() == 2);
+  CHECK(result.summary.warnings.at(0).find("partial") != std::string::npos);
+  CHECK(result.summary.brief_report().find("interrupted") != std::string::npos);
+}
+
+TEST_CASE("progress counts transitions of all chains") {
+  class Watch : public Observer {
+   public:
+    void progress(std::string_view stage, double done, double total) override {
+      CHECK(stage == "sampling");
+      CHECK(done >= last);
+      CHECK(total == 180.0);
+      last = done;
+    }
+    double last = 0.0;
+  } watch;
+  SamplerOptions options = short_run(SamplerKind::kNuts);
+  options.threads = 3;
+  sample(testing::correlated_gaussian(2), options, {.observer = &watch});
+  CHECK(watch.last == 180.0);
+}
+
+TEST_CASE("the recorder sees every kept draw, replayed ones first after a resume") {
+  class Collect : public DrawRecorder {
+   public:
+    void record(const Draw& draw, Target& target) override {
+      CHECK(target.dimension() == 3);
+      auto& list = seen.at(static_cast<std::size_t>(draw.chain));
+      CHECK(draw.index == static_cast<Index>(list.size()));
+      list.push_back(draw.position);
+      replayed += draw.replayed ? 1 : 0;
+    }
+    std::vector<std::vector<VectorXd>> seen = std::vector<std::vector<VectorXd>>(3);
+    int replayed = 0;
+  };
+  SamplerOptions options = short_run(SamplerKind::kStaticHmc);
+  options.thin = 2;
+  const auto target = testing::correlated_gaussian(3);
+  StopAfter observer(900);
+  Collect first;
+  const SamplingResult part = sample(target, options, {.observer = &observer, .recorder = &first});
+  REQUIRE(part.summary.interrupted);
+  Collect second;
+  const SamplingResult rest = sample(target, options, {.recorder = &second, .resume = &part.state});
+  CHECK(first.replayed == 0);
+  CHECK(second.replayed > 0);
+  for (std::size_t c = 0; c < 3; ++c) {
+    REQUIRE(second.seen[c].size() == 20);
+    for (Index i = 0; i < 20; ++i) {
+      CHECK(second.seen[c][i] == rest.state.chains[c].draw_matrix().col(i));
+    }
+  }
+}
+
+TEST_CASE("thinning keeps every thin-th state and loses no divergence count") {
+  const auto target = testing::correlated_gaussian(3);
+  SamplerOptions all = short_run(SamplerKind::kMala);
+  all.draws = 60;
+  SamplerOptions thinned = all;
+  thinned.thin = 3;
+  thinned.draws = 20;
+  const SamplingResult a = sample(target, all);
+  const SamplingResult b = sample(target, thinned);
+  for (Index i = 0; i < 20; ++i) {
+    CHECK(b.coordinate_draws(0)(i, 1) == a.coordinate_draws(0)(3 * i + 2, 1));
+  }
+  double acceptance = 0.0;
+  for (int i = 3; i < 6; ++i) acceptance += a.state.chains[0].statistics[i].acceptance / 3.0;
+  CHECK_THAT(b.state.chains[0].statistics[1].acceptance, WithinRel(acceptance, 1e-12));
+  CHECK(b.state.chains[0].statistics[1].evaluations == 3);
+}
+
+TEST_CASE("without keep_draws only the recorder holds them") {
+  SamplerOptions options = short_run(SamplerKind::kNuts);
+  options.keep_draws = false;
+  const SamplingResult result = sample(testing::correlated_gaussian(3), options);
+  CHECK(result.state.chains[0].draws.empty());
+  CHECK(result.coordinates.empty());
+  CHECK(result.state.chains[0].statistics.size() == 20);
+  CHECK(std::isnan(result.summary.rhat_max));
+}
+
+TEST_CASE(
+    "rejected points: minus infinity, NaN, a NaN gradient and std::domain_error are the same") {
+  // A half-normal on q_0 > 0: the rest of the line is rejected in four ways.
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto run = [&](int way) {
+    const FunctionTarget target(1, [=](const auto& q, Eigen::Ref<VectorXd> gradient) {
+      gradient = -q;
+      if (q[0] > 0.0) return -0.5 * q.squaredNorm();
+      if (way == 0) return -std::numeric_limits<double>::infinity();
+      if (way == 1) return nan;
+      if (way == 2) throw std::domain_error("left of zero");
+      gradient[0] = nan;
+      return 0.0;
+    });
+    SamplerOptions options = short_run(SamplerKind::kNuts);
+    options.draws = 200;
+    return sample(target, options);
+  };
+  const SamplingResult first = run(0);
+  CHECK(first.coordinate_draws(0).minCoeff() > 0.0);
+  CHECK(first.summary.divergences[0] > 0);
+  for (const int way : {1, 2, 3}) CHECK(run(way).coordinate_draws(0) == first.coordinate_draws(0));
+}
+
+TEST_CASE("other exceptions of a target pass through") {
+  const FunctionTarget target(1, [](const auto&, Eigen::Ref<VectorXd>) -> double {
+    throw Error(ErrorKind::kBadData, "no such kernel");
+  });
+  SamplerOptions options = short_run(SamplerKind::kNuts);
+  options.threads = 2;
+  CHECK(error_of([&] { sample(target, options); }, ErrorKind::kBadData) == "no such kernel");
+}
+
+TEST_CASE("a chain that cannot start says why") {
+  const auto message = [](const FunctionTarget& target, const SamplerOptions& options) {
+    return error_of([&] { sample(target, options); }, ErrorKind::kBadStudy);
+  };
+  const FunctionTarget nowhere(2, [](const auto&, Eigen::Ref<VectorXd>) {
+    return -std::numeric_limits<double>::infinity();
+  });
+  SamplerOptions options = short_run(SamplerKind::kNuts);
+  const std::string text = message(nowhere, options);
+  CHECK(text.find("chain 1 cannot start") != std::string::npos);
+  CHECK(text.find("100 random positions") != std::string::npos);
+  options.starts = {VectorXd::Zero(2), VectorXd::Zero(2), VectorXd::Zero(2)};
+  CHECK(message(nowhere, options).find("starts[0]") != std::string::npos);
+  const FunctionTarget flat(2, [](const auto&, Eigen::Ref<VectorXd> gradient) {
+    gradient.setZero();
+    return 0.0;
+  });
+  CHECK(message(flat, options).find("no proper posterior") != std::string::npos);
+  const FunctionTarget jump(2, [](const auto& q, Eigen::Ref<VectorXd> gradient) {
+    gradient.setConstant(1e3);
+    return q.isZero(0.0) ? 0.0 : -1e300;
+  });
+  CHECK(message(jump, options).find("step size is small enough") != std::string::npos);
+}
+
+TEST_CASE("starts: given ones are used, random ones spread over the radius") {
+  const FunctionTarget target(2, standard_normal);
+  SamplerOptions options = short_run(SamplerKind::kMala);
+  options.warmup = 0;
+  options.draws = 1;
+  options.step_size = 1e-9;
+  options.chains = 40;
+  options.initial_radius = 5.0;
+  const MatrixXd first = sample(target, options).coordinate_draws(0);
+  CHECK(first.cwiseAbs().maxCoeff() <= 5.0 + 1e-6);
+  CHECK(first.cwiseAbs().maxCoeff() > 4.0);
+  CHECK(first.minCoeff() < -3.0);
+  options.chains = 2;
+  options.starts = {VectorXd::Constant(2, 0.25), VectorXd::Constant(2, -1.5)};
+  const MatrixXd given = sample(target, options).coordinate_draws(1);
+  CHECK_THAT(given(0, 0), WithinRel(0.25, 1e-6));
+  CHECK_THAT(given(0, 1), WithinRel(-1.5, 1e-6));
+}
+
+TEST_CASE("a sampler refuses a target that it cannot run on") {
+  const FunctionTarget target(1, standard_normal);
+  for (const SamplerKind kind : {SamplerKind::kEllipticalSlice, SamplerKind::kSweep}) {
+    const SamplerOptions options = short_run(kind);
+    const std::string text = error_of([&] { sample(target, options); }, ErrorKind::kBadStudy);
+    CHECK(text.find(sampler_name(kind)) != std::string::npos);
+  }
+}
+
+TEST_CASE("a summary explains itself") {
+  SamplingSummary untouched;
+  CHECK(untouched.brief_report() == "sample() was not called");
+  CHECK(std::isnan(untouched.rhat_max));
+  SamplerOptions options;
+  options.threads = 1;
+  const SamplingResult good = sample(testing::correlated_gaussian(3), options);
+  INFO(good.summary.full_report());
+  CHECK(good.summary.complete);
+  CHECK(good.summary.warnings.empty());
+  CHECK(good.summary.full_report().find("acceptance") != std::string::npos);
+  CHECK(good.summary.ess_bulk_min > 400.0);
+  std::int64_t evaluations = 0;
+  for (const ChainState& chain : good.state.chains) {
+    for (const TransitionStatistics& t : chain.statistics) evaluations += t.evaluations;
+  }
+  CHECK(good.summary.evaluations > evaluations);
+}
+
+TEST_CASE("warnings say what to do") {
+  SamplerOptions options = short_run(SamplerKind::kNuts);
+  options.max_tree_depth = 1;
+  options.chains = 1;
+  const SamplingResult result = sample(testing::correlated_gaussian(20), options);
+  std::string all;
+  for (const std::string& warning : result.summary.warnings) all += warning + "\n";
+  INFO(all);
+  CHECK(all.find("Raise max_tree_depth") != std::string::npos);
+  CHECK(all.find("effective sample size") != std::string::npos);
+  CHECK(all.find("one chain") != std::string::npos);
+  const FunctionTarget two_modes(1, [](const auto& q, Eigen::Ref<VectorXd> gradient) {
+    const double mode = q[0] > 0.0 ? 20.0 : -20.0;
+    gradient[0] = mode - q[0];
+    return -0.5 * (q[0] - mode) * (q[0] - mode);
+  });
+  SamplerOptions stuck;
+  stuck.threads = 1;
+  stuck.warmup = 200;
+  stuck.draws = 200;
+  stuck.starts = {VectorXd::Constant(1, -20), VectorXd::Constant(1, -19), VectorXd::Constant(1, 20),
+                  VectorXd::Constant(1, 21)};
+  const SamplingResult split = sample(two_modes, stuck);
+  CHECK(split.summary.rhat_max > 1.5);
+  CHECK(split.summary.warnings.at(0).find("have not mixed") != std::string::npos);
+}
+
+}  // namespace headway::sampling

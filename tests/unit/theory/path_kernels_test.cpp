@@ -1,0 +1,187 @@
+#include "headway/theory/path_kernels.hpp"
+
+#include "catch.hpp"
+#include "headway/core/error.hpp"
+#include "headway/numerics/symmetric.hpp"
+#include "theory_problems.hpp"
+
+using namespace headway;
+using test::kernels_of;
+using test::random_case;
+using test::relative_error;
+using theory::KernelForm;
+
+namespace {
+
+constexpr double kT = 0.05;
+
+struct Setting {
+  test::TheoryCase c;
+  std::vector<KernelForm> forms;
+};
+
+/// Few and many features against examples, one and several outputs: every form that is possible.
+std::vector<Setting> settings() {
+  const std::vector<KernelForm> all = {KernelForm::kStored, KernelForm::kStreamed,
+                                       KernelForm::kFeatureSpace};
+  return {{random_case({2, 2}, 1, 9, 5, 1), all},  // p N_0 > P > N_0: feature blocks
+          {random_case({2, 1}, 1, 4, 6, 2),
+           {KernelForm::kStored, KernelForm::kStreamed}},  // P < N_0: example blocks
+          {random_case({3}, 1, 30, 4, 3), all},            // p N_0 < P
+          {random_case({1}, 1, 5, 3, 4), all},
+          {random_case({2, 2}, 3, 6, 3, 5), {KernelForm::kStreamed}}};
+}
+
+MatrixXd random_u(const test::TheoryCase& c) {
+  Rng rng(8, StreamPurpose::kTests);
+  return test::random_spd(c.architecture.outputs * c.architecture.paths(), rng);
+}
+
+}  // namespace
+
+TEST_CASE("energy, kernel and gradient of every form agree with the definition") {
+  for (const Setting& s : settings()) {
+    const MatrixXd u = random_u(s.c);
+    Rng rng(9, StreamPurpose::kTests);
+    const MatrixXd d = test::random_symmetric(u.rows(), rng);
+    const double reference = test::reference_energy(s.c, u, kT);
+    const double h = 1e-5;
+    const double slope =
+        (test::reference_energy(s.c, u + h * d, kT) - test::reference_energy(s.c, u - h * d, kT)) /
+        (2 * h);
+    for (KernelForm form : s.forms) {
+      const auto kernels = kernels_of(s.c, form);
+      REQUIRE(kernels->form() == form);
+      const auto state = kernels->evaluate(u, kT);
+      REQUIRE_THAT(state->energy(), Catch::Matchers::WithinRel(reference, 1e-11));
+      REQUIRE_THAT(state->gradient.cwiseProduct(d).sum(), Catch::Matchers::WithinRel(slope, 1e-6));
+      REQUIRE(relative_error(kernels->kernel(u),
+                             test::reference_kernel(s.c.features, s.c.features, u, s.c.n0,
+                                                    s.c.architecture.outputs)) < 1e-13);
+    }
+  }
+}
+
+TEST_CASE(
+    "Hessian and third derivatives of every form agree with finite differences of the gradient") {
+  for (const Setting& s : settings()) {
+    const MatrixXd u = random_u(s.c);
+    Rng rng(10, StreamPurpose::kTests);
+    const MatrixXd d = test::random_symmetric(u.rows(), rng);
+    const VectorXd dv = numerics::symmetric_to_vector(d);
+    for (KernelForm form : s.forms) {
+      const auto kernels = kernels_of(s.c, form);
+      const auto state = kernels->evaluate(u, kT);
+      const double h = 1e-5;
+      const MatrixXd slope = (kernels->evaluate(u + h * d, kT)->gradient -
+                              kernels->evaluate(u - h * d, kT)->gradient) /
+                             (2 * h);
+      const MatrixXd hessian = state->hessian();
+      REQUIRE(relative_error(hessian * dv, numerics::symmetric_to_vector(slope)) < 1e-6);
+      REQUIRE(relative_error(state->hessian(theory::Precision::kSingle), hessian) < 1e-4);
+      const double g = 1e-4;
+      const MatrixXd curvature = (kernels->evaluate(u + g * d, kT)->gradient - 2 * state->gradient +
+                                  kernels->evaluate(u - g * d, kT)->gradient) /
+                                 (g * g);
+      REQUIRE(relative_error(state->contract_third_derivative(dv * dv.transpose()), curvature) <
+              5e-4);
+      REQUIRE(relative_error(
+                  state->contract_third_derivative(dv * dv.transpose(), theory::Precision::kSingle),
+                  state->contract_third_derivative(dv * dv.transpose())) < 1e-4);
+      // the average information is positive semidefinite
+      const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(state->average_information());
+      REQUIRE(eigen.eigenvalues().minCoeff() > -1e-10 * eigen.eigenvalues().maxCoeff());
+    }
+  }
+}
+
+TEST_CASE("predictor mean and variance of every form are the Gaussian-process formulas") {
+  for (const Setting& s : settings()) {
+    const MatrixXd u = random_u(s.c);
+    const Index outputs = s.c.architecture.outputs;
+    Rng rng(12, StreamPurpose::kTests);
+    const MatrixXd test_features = test::random_matrix(7, s.c.features.cols(), rng);
+    MatrixXd k = test::reference_kernel(s.c.features, s.c.features, u, s.c.n0, outputs);
+    k.diagonal().array() += kT;
+    const MatrixXd cross = test::reference_kernel(s.c.features, test_features, u, s.c.n0, outputs);
+    const MatrixXd prior = test::reference_kernel(test_features, test_features, u, s.c.n0, outputs);
+    const MatrixXd solved = k.ldlt().solve(cross);
+    const VectorXd mean = solved.transpose() * s.c.labels.reshaped();
+    const VectorXd variance = prior.diagonal() - (cross.transpose() * solved).diagonal();
+    for (KernelForm form : s.forms) {
+      const auto kernels = kernels_of(s.c, form);
+      const auto state = kernels->evaluate(u, kT);
+      const theory::Prediction p = state->predict(test_features);
+      REQUIRE(relative_error(p.mean.reshaped(), mean) < 1e-10);
+      REQUIRE(relative_error(p.variance.reshaped(), variance) < 1e-10);
+      REQUIRE(relative_error(theory::mean_from_dual(test_features, state->projected_dual(), u),
+                             p.mean) < 1e-10);
+      REQUIRE(relative_error(kernels->predictive_mean(u, kT, test_features), p.mean) < 1e-10);
+    }
+  }
+}
+
+TEST_CASE("a singular U predicts as the kernel without the missing paths") {
+  const test::TheoryCase c = random_case({2, 2}, 1, 30, 4, 3);
+  MatrixXd u = random_u(c);
+  u.row(1).setZero();
+  u.col(1).setZero();
+  Rng rng(12, StreamPurpose::kTests);
+  const MatrixXd test_features = test::random_matrix(7, c.features.cols(), rng);
+  MatrixXd k = test::reference_kernel(c.features, c.features, u, c.n0, 1);
+  k.diagonal().array() += kT;
+  const VectorXd mean = test::reference_kernel(c.features, test_features, u, c.n0, 1).transpose() *
+                        k.ldlt().solve(c.labels);
+  for (KernelForm form : {KernelForm::kStored, KernelForm::kStreamed, KernelForm::kFeatureSpace}) {
+    REQUIRE(relative_error(kernels_of(c, form)->predictive_mean(u, kT, test_features), mean) <
+            1e-9);
+  }
+  for (KernelForm form :
+       {KernelForm::kStored, KernelForm::kStreamed}) {  // and has an energy, as narrow layers need
+    REQUIRE_THAT(kernels_of(c, form)->evaluate(u, kT)->energy(),
+                 Catch::Matchers::WithinRel(test::reference_energy(c, u, kT), 1e-10));
+  }
+}
+
+TEST_CASE("the predictor's fluctuation is its second-order change along the directions") {
+  for (const Setting& s : settings()) {
+    const MatrixXd u = random_u(s.c);
+    Rng rng(13, StreamPurpose::kTests);
+    const MatrixXd test_features = test::random_matrix(5, s.c.features.cols(), rng);
+    const MatrixXd d = 0.3 * test::random_symmetric(u.rows(), rng);
+    const MatrixXd direction = numerics::symmetric_to_vector(d);
+    for (KernelForm form : s.forms) {
+      const auto kernels = kernels_of(s.c, form);
+      const auto f = [&](double t) {
+        return MatrixXd(kernels->evaluate(u + t * d, kT)->predict(test_features).mean);
+      };
+      const theory::PredictionFluctuation fluctuation =
+          kernels->evaluate(u, kT)->predictor_fluctuation(u, direction, test_features);
+      const double h = 1e-3;
+      const MatrixXd first = (f(h) - f(-h)) / (2 * h);
+      const MatrixXd second = (f(h) - 2 * f(0) + f(-h)) / (h * h);
+      REQUIRE(relative_error(fluctuation.mean_shift, 0.5 * second) < 1e-3);
+      REQUIRE(relative_error(fluctuation.mean_variance, first.cwiseAbs2()) < 1e-3);
+    }
+  }
+}
+
+TEST_CASE("the form is chosen by size, and impossible forms are refused") {
+  const test::TheoryCase wide = random_case({2}, 1, 40, 3, 1);
+  REQUIRE(kernels_of(wide, KernelForm::kAuto)->form() == KernelForm::kFeatureSpace);
+  REQUIRE(kernels_of(wide, KernelForm::kAuto, 0.0)->form() == KernelForm::kStored);
+  const test::TheoryCase classes = random_case({2}, 3, 5, 3, 1);
+  REQUIRE(kernels_of(classes, KernelForm::kAuto)->form() == KernelForm::kStreamed);
+  REQUIRE_THROWS_AS(kernels_of(classes, KernelForm::kStored), Error);
+  REQUIRE_THROWS_AS(kernels_of(wide, KernelForm::kFeatureSpace, 0.0), Error);
+  theory::PathKernelOptions small;
+  small.memory_limit_bytes = 1000;
+  const test::TheoryCase narrow = random_case({2, 2}, 1, 9, 5, 1);
+  REQUIRE(theory::make_path_kernels(narrow.features, narrow.labels, 4, small)->form() ==
+          KernelForm::kStreamed);
+}
+
+TEST_CASE("a kernel that is not positive definite is a value, not a crash") {
+  const test::TheoryCase c = random_case({1}, 1, 8, 3, 4);  // rank 3 < 8 examples
+  REQUIRE(kernels_of(c, KernelForm::kStored)->evaluate(MatrixXd::Identity(1, 1), 0.0) == nullptr);
+}

@@ -1,0 +1,238 @@
+#include "headway/theory/saddle_point.hpp"
+
+#include <boost/math/tools/roots.hpp>
+#include <cmath>
+
+#include "catch.hpp"
+#include "headway/core/error.hpp"
+#include "headway/theory/finite_width.hpp"
+#include "theory_problems.hpp"
+
+using namespace headway;
+using test::kernels_of;
+using test::random_case;
+using test::relative_error;
+using theory::Elimination;
+using theory::KernelForm;
+using theory::Optimizer;
+
+namespace {
+
+theory::SaddlePoint solve(const test::TheoryCase& c, double temperature,
+                          theory::SaddlePointOptions options = {},
+                          KernelForm form = KernelForm::kAuto) {
+  Observer observer;
+  const theory::Action action(c.architecture, temperature, kernels_of(c, form, temperature));
+  return theory::solve_saddle_point(
+      action, theory::gaussian_process_order_parameters(c.architecture), options, observer);
+}
+
+double difference(const theory::OrderParameters& a, const theory::OrderParameters& b) {
+  double largest = 0.0;
+  for (int l = 1; l <= static_cast<int>(a.layers.size()) + 1; ++l)
+    largest = std::max(largest, relative_error(a.at(l), b.at(l)));
+  return largest;
+}
+
+theory::SaddlePointOptions with(Optimizer optimizer,
+                                Elimination elimination = Elimination::kJoint) {
+  theory::SaddlePointOptions options;
+  options.optimizer = optimizer;
+  options.elimination = elimination;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("every optimizer, elimination and kernel form finds the same saddle point") {
+  for (const auto& [heads, outputs] : std::vector<std::pair<std::vector<int>, Index>>{
+           {{3}, 1}, {{2, 2}, 1}, {{2, 1, 2}, 1}, {{2, 2}, 2}}) {
+    const test::TheoryCase c = random_case(heads, outputs, 20, 6, 21);
+    const theory::SaddlePoint newton = solve(c, 0.05, with(Optimizer::kNewton));
+    REQUIRE(newton.summary.converged);
+    REQUIRE(newton.summary.gradient_norm < 1e-9);
+    for (const theory::SaddlePointOptions& o :
+         {with(Optimizer::kNewton, Elimination::kClosedForm), with(Optimizer::kQuasiNewton),
+          with(Optimizer::kQuasiNewton, Elimination::kClosedForm), with(Optimizer::kAuto)}) {
+      const theory::SaddlePoint other = solve(c, 0.05, o);
+      REQUIRE(other.summary.converged);
+      REQUIRE(difference(other.order_parameters, newton.order_parameters) < 1e-7);
+    }
+    const theory::SaddlePoint ceres = solve(c, 0.05, with(Optimizer::kCeres));
+    REQUIRE(difference(ceres.order_parameters, newton.order_parameters) < 1e-5);
+    if (outputs == 1) {
+      REQUIRE(difference(solve(c, 0.05, {}, KernelForm::kStored).order_parameters,
+                         solve(c, 0.05, {}, KernelForm::kStreamed).order_parameters) < 1e-8);
+    }
+  }
+}
+
+TEST_CASE("one head: the saddle point is the root of a one-dimensional equation") {
+  // With L = 1, p = 1: U_a from its quadratic, and dS/dU_1 = energy'(u) + N_1 (1 / (s_1^2 U_a(u)) -
+  // 1/u) = 0.
+  const test::TheoryCase c = random_case({1}, 1, 12, 20, 31);
+  const double temperature = 0.1;
+  const double n1 = c.architecture.width(1);
+  const double na = c.architecture.width(2);
+  const double s1 = c.architecture.variance(1);
+  const double sa = c.architecture.variance(2);
+  const auto slope = [&](double u) {
+    const double b = sa * (n1 / na - 1);
+    const double ua = 0.5 * (-b + std::sqrt(b * b + 4 * n1 * sa / (na * s1) * u));
+    const MatrixXd one = MatrixXd::Identity(1, 1);
+    const double h = 1e-6 * u;
+    const double energy = (test::reference_energy(c, (u + h) * one, temperature) -
+                           test::reference_energy(c, (u - h) * one, temperature)) /
+                          (2 * h);
+    return energy + n1 * (1 / (s1 * ua) - 1 / u);
+  };
+  std::uintmax_t iterations = 200;
+  const auto bracket = boost::math::tools::toms748_solve(
+      slope, 1e-3, 1e3, boost::math::tools::eps_tolerance<double>(40), iterations);
+  const theory::SaddlePoint s = solve(c, temperature);
+  REQUIRE_THAT(s.order_parameters.layers[0](0, 0),
+               Catch::Matchers::WithinRel(0.5 * (bracket.first + bracket.second), 1e-6));
+}
+
+TEST_CASE("limits: infinite temperature and infinite width give the Gaussian process") {
+  test::TheoryCase c = random_case({2, 2}, 1, 10, 4, 41);
+  const theory::OrderParameters gp = theory::gaussian_process_order_parameters(c.architecture);
+  REQUIRE(difference(solve(c, 1e9).order_parameters, gp) < 1e-6);
+  double previous = INFINITY;
+  for (Index n : {100, 10000, 1000000}) {  // the distance falls like P / N
+    c.architecture.widths.assign(3, n);
+    const double distance = difference(solve(c, 0.1).order_parameters, gp);
+    REQUIRE(distance < 0.05 * previous);
+    previous = distance;
+  }
+  REQUIRE(previous < 1e-4);
+}
+
+TEST_CASE("relabelling heads relabels the solution; the order of examples does not matter") {
+  const test::TheoryCase c = random_case({2, 2}, 1, 15, 5, 51);
+  const theory::SaddlePoint original = solve(c, 0.05);
+  test::TheoryCase relabelled = c;  // swap the heads of layer 1: paths (1,.) and (2,.)
+  const std::vector<Index> path = {2, 3, 0, 1};
+  for (Index a = 0; a < 4; ++a)
+    relabelled.features.middleCols(a * c.n0, c.n0) = c.features.middleCols(path[a] * c.n0, c.n0);
+  const theory::SaddlePoint swapped = solve(relabelled, 0.05);
+  REQUIRE_THAT(swapped.evaluation.value,
+               Catch::Matchers::WithinRel(original.evaluation.value, 1e-12));
+  for (Index a = 0; a < 4; ++a) {
+    for (Index b = 0; b < 4; ++b) {
+      REQUIRE_THAT(
+          swapped.order_parameters.layers[0](a, b),
+          Catch::Matchers::WithinAbs(original.order_parameters.layers[0](path[a], path[b]), 1e-7));
+    }
+  }
+  test::TheoryCase reversed = c;
+  reversed.features = c.features.colwise().reverse().eval();
+  reversed.labels = c.labels.colwise().reverse().eval();
+  REQUIRE(difference(solve(reversed, 0.05).order_parameters, original.order_parameters) < 1e-7);
+}
+
+TEST_CASE("random starts end in the same minimum, and the Hessian there is positive") {
+  const test::TheoryCase c = random_case({2, 2}, 1, 20, 5, 61);
+  const theory::Action action(c.architecture, 0.05, kernels_of(c, KernelForm::kStored));
+  Observer observer;
+  const theory::OrderParameters gp = theory::gaussian_process_order_parameters(c.architecture);
+  const theory::SaddlePoint reference = theory::solve_saddle_point(action, gp, {}, observer);
+  for (std::uint64_t k = 0; k < 5; ++k) {
+    Rng rng(k, StreamPurpose::kSolverStart);
+    const theory::OrderParameters start = theory::perturb_order_parameters(gp, 1.0, rng);
+    REQUIRE(difference(start, gp) > 0.05);
+    const theory::SaddlePoint s = theory::solve_saddle_point(action, start, {}, observer);
+    REQUIRE(s.summary.converged);
+    REQUIRE(difference(s.order_parameters, reference.order_parameters) < 1e-7);
+  }
+  const MatrixXd hessian = action.hessian(reference.order_parameters, *reference.evaluation.energy);
+  REQUIRE(theory::smallest_hessian_eigenvalue(action, hessian) > 0.0);
+}
+
+TEST_CASE("a summary explains itself") {
+  const theory::SaddlePointSummary untouched;
+  REQUIRE(untouched.message == "solve_saddle_point was not called");
+  const test::TheoryCase c = random_case({2}, 1, 10, 5, 71);
+  theory::SaddlePointOptions options;
+  options.max_iterations = 1;
+  const theory::SaddlePoint stopped = solve(c, 0.01, options);
+  REQUIRE_FALSE(stopped.summary.converged);
+  REQUIRE(stopped.summary.message.find("max_iterations") != std::string::npos);
+  options.gradient_tolerance = -1;
+  REQUIRE_THROWS_AS(solve(c, 0.01, options), Error);
+  REQUIRE_THROWS_AS(solve(random_case({1}, 1, 8, 3, 4), 0.0), Error);  // K is singular at T = 0
+}
+
+TEST_CASE("T = 0 with an invertible kernel converges as far as rounding allows") {
+  const test::TheoryCase c = random_case({2}, 1, 6, 20, 81);
+  const theory::SaddlePoint s = solve(c, 0.0);
+  REQUIRE(s.summary.converged);
+  REQUIRE(s.summary.gradient_norm < 1e-9);
+}
+
+TEST_CASE(
+    "the corrected mean is closer to the exact one than the saddle point by an order in 1/N") {
+  // Against a slow reference: the one-dimensional posterior of L = 1, p = 1 by quadrature over
+  // (U_1, U_a) of section 5's density.
+  test::TheoryCase c = random_case({1}, 1, 8, 10, 91);
+  const double temperature = 0.02;
+  const MatrixXd one = MatrixXd::Identity(1, 1);
+  const auto exact_mean = [&](double n) {
+    double weight = 0.0;
+    double sum = 0.0;
+    const int points = 400;
+    std::vector<double> grid;
+    std::vector<double> energy;
+    for (int i = 0; i < points; ++i) {
+      grid.push_back(std::exp(-3.0 + 6.0 * (i + 0.5) / points));
+      energy.push_back(test::reference_energy(c, grid.back() * one, temperature));
+    }
+    double best = INFINITY;
+    std::vector<double> exponent(static_cast<std::size_t>(points * points));
+    for (int i = 0; i < points; ++i) {
+      for (int j = 0; j < points; ++j) {
+        const double u = grid[i];
+        const double ua = grid[j];
+        // -2 log p = energy + N (U_a/s_a^2 - log U_a) + 2 log U_a + N (u/(s_1^2 U_a) - log u + log
+        // U_a) + 2 log u; log measure
+        const double s = energy[i] + n * (ua / c.architecture.variance(2) - std::log(ua)) +
+                         2 * std::log(ua) +
+                         n * (u / (c.architecture.variance(1) * ua) - std::log(u) + std::log(ua)) +
+                         2 * std::log(u) - 2 * std::log(u) - 2 * std::log(ua);
+        exponent[i * points + j] = s;
+        best = std::min(best, s);
+      }
+    }
+    for (int i = 0; i < points; ++i) {
+      for (int j = 0; j < points; ++j) {
+        const double w = std::exp(-0.5 * (exponent[i * points + j] - best));
+        weight += w;
+        sum += w * grid[i];
+      }
+    }
+    return sum / weight;
+  };
+  std::vector<double> saddle_error;
+  std::vector<double> corrected_error;
+  for (Index n : {160, 640}) {
+    c.architecture.widths.assign(2, n);
+    const theory::Action action(c.architecture, temperature, kernels_of(c, KernelForm::kStored));
+    Observer observer;
+    const theory::SaddlePoint s = theory::solve_saddle_point(
+        action, theory::gaussian_process_order_parameters(c.architecture), {}, observer);
+    const MatrixXd hessian = action.hessian(s.order_parameters, *s.evaluation.energy);
+    const theory::FiniteWidthCorrection correction =
+        theory::finite_width_correction(action, s, hessian, MatrixXd(0, 10));
+    REQUIRE(correction.defined);
+    const double exact = exact_mean(static_cast<double>(n));
+    saddle_error.push_back(std::abs(s.order_parameters.layers[0](0, 0) - exact));
+    corrected_error.push_back(std::abs(correction.mean.layers[0](0, 0) - exact));
+  }
+  CAPTURE(saddle_error, corrected_error);
+  // At fixed P the saddle's error falls at least like 1/N and the corrected one's at least like
+  // 1/N^2; widths differ by 4.
+  REQUIRE(saddle_error[0] / saddle_error[1] > 3.5);
+  REQUIRE(corrected_error[0] / corrected_error[1] > 12.0);
+  REQUIRE(corrected_error[0] < 0.05 * saddle_error[0]);
+  REQUIRE(corrected_error[1] < 0.05 * saddle_error[1]);
+}
