@@ -1,6 +1,7 @@
 // Speed of the posterior samplers on the hidden-Markov task of four paths (P = 100, p = 4, L = 2,
 // H = (2, 2)), one thread.
 //   benchmark_sampling PATH_FEATURES.h5 [temperature]
+//   benchmark_sampling one-shot               the exact chain at P = 600, p = 16
 // for example tests/data/golden/hmm4_paths.h5. Every time is a median over repeats.
 #include <fmt/format.h>
 
@@ -26,6 +27,7 @@
 #include "headway/sampling/diagnostics.hpp"
 #include "headway/sampling/sample.hpp"
 #include "headway/theory/path_kernels.hpp"
+#include "one_shot_like_examples.hpp"
 
 namespace headway {
 namespace {
@@ -70,6 +72,7 @@ double median_seconds(int repeats, const std::function<void()>& work) {
   const double once = seconds(work);
   const int calls = std::clamp(static_cast<int>(0.005 / once), 1, 1000);
   std::vector<double> times;
+  times.reserve(static_cast<std::size_t>(repeats));
   for (int i = 0; i < repeats; ++i) {
     times.push_back(seconds([&] {
                       for (int call = 0; call < calls; ++call) work();
@@ -169,63 +172,97 @@ struct SamplerRow {
   sampling::SamplerKind kind;
   bool exact;
   Index width;
-  int warmup, draws;
+  int chains, warmup, draws;
 };
 
-// All samplers of one posterior side by side: effective draws of the slowest entry of U_1 a second.
-void compare_samplers(const Problem& problem) {
-  using sampling::SamplerKind;
-  const std::vector<SamplerRow> rows = {
-      {"exact chain, NUTS", SamplerKind::kNuts, true, 10, 500, 1000},
-      {"exact chain, NUTS", SamplerKind::kNuts, true, 100, 500, 1000},
-      {"exact chain, NUTS", SamplerKind::kNuts, true, 1000, 500, 1000},
-      {"weights, Gibbs", SamplerKind::kSweep, false, 10, 500, 4000},
-      {"weights, NUTS", SamplerKind::kNuts, false, 10, 200, 200},
-      {"weights, HMC", SamplerKind::kStaticHmc, false, 10, 200, 200},
-      {"weights, MALA", SamplerKind::kMala, false, 10, 2000, 4000},
-      {"weights, Langevin (biased)", SamplerKind::kLangevin, false, 10, 2000, 4000}};
-  fmt::print("\nSamplers side by side, 4 chains, seconds after warm-up on one thread\n");
+void print_sampler_header() {
   fmt::print("{:<28} {:>6} {:>8} {:>9} {:>9} {:>9} {:>10} {:>8} {:>10}\n", "sampler", "N",
              "unknowns", "draws", "E[U_11]", "ESS min", "seconds", "R-hat", "ESS/s");
-  for (const SamplerRow& row : rows) {
-    const model::Architecture architecture =
-        model::uniform_architecture(problem.heads, row.width, 1.0, problem.outputs);
-    std::unique_ptr<sampling::Target> target;
-    if (row.exact) {
-      target = std::make_unique<posterior::ExactChain>(architecture, problem.temperature,
-                                                       problem.kernels, problem.no_test_features);
-    } else {
-      target = std::make_unique<posterior::WeightPosterior>(
-          architecture, problem.temperature, problem.kernels, problem.no_test_features);
-    }
-    sampling::SamplerOptions options;
-    options.sampler = row.kind;
-    options.warmup = row.warmup;
-    options.draws = row.draws;
-    options.threads = 1;
-    options.keep_draws = false;
-    if (row.exact) {
-      options.metric = sampling::MetricKind::kDense;
-      options.target_accept = 0.65;
-    }
-    FirstLayerRecorder recorder(options.chains, row.draws, problem.kernels->order());
-    sampling::SamplingHooks hooks;
-    hooks.recorder = &recorder;
-    static_cast<void>(sampling::sample(*target, options, hooks));
-    const auto [ess, rhat] = recorder.worst();
-    fmt::print("{:<28} {:>6} {:>8} {:>9} {:>9.3f} {:>9.0f} {:>10.2f} {:>8.3f} {:>10.2f}\n",
-               row.name, row.width, target->dimension(), options.chains * row.draws,
-               recorder.first_mean(), ess, recorder.seconds(), rhat, ess / recorder.seconds());
-    std::fflush(stdout);
+}
+
+// One sampler run: effective draws a second of the slowest entry of U_1.
+void measure_sampler(const Problem& problem, const SamplerRow& row) {
+  const model::Architecture architecture =
+      model::uniform_architecture(problem.heads, row.width, 1.0, problem.outputs);
+  std::unique_ptr<sampling::Target> target;
+  if (row.exact) {
+    target = std::make_unique<posterior::ExactChain>(architecture, problem.temperature,
+                                                     problem.kernels, problem.no_test_features);
+  } else {
+    target = std::make_unique<posterior::WeightPosterior>(
+        architecture, problem.temperature, problem.kernels, problem.no_test_features);
+  }
+  sampling::SamplerOptions options;
+  options.sampler = row.kind;
+  options.chains = row.chains;
+  options.warmup = row.warmup;
+  options.draws = row.draws;
+  options.threads = 1;
+  options.keep_draws = false;
+  if (row.exact && target->dimension() <= 60) {  // as `headway sample` chooses
+    options.metric = sampling::MetricKind::kDense;
+    options.target_accept = 0.65;
+  }
+  FirstLayerRecorder recorder(options.chains, row.draws, problem.kernels->order());
+  sampling::SamplingHooks hooks;
+  hooks.recorder = &recorder;
+  static_cast<void>(sampling::sample(*target, options, hooks));
+  const auto [ess, rhat] = recorder.worst();
+  fmt::print("{:<28} {:>6} {:>8} {:>9} {:>9.3f} {:>9.0f} {:>10.2f} {:>8.3f} {:>10.2f}\n", row.name,
+             row.width, target->dimension(), options.chains * row.draws, recorder.first_mean(), ess,
+             recorder.seconds(), rhat, ess / recorder.seconds());
+  std::fflush(stdout);
+}
+
+// All samplers of one posterior side by side.
+void compare_samplers(const Problem& problem) {
+  using sampling::SamplerKind;
+  fmt::print("\nSamplers side by side, seconds after warm-up on one thread\n");
+  print_sampler_header();
+  for (const SamplerRow& row : {
+           SamplerRow{"exact chain, NUTS", SamplerKind::kNuts, true, 10, 4, 500, 1000},
+           SamplerRow{"exact chain, NUTS", SamplerKind::kNuts, true, 100, 4, 500, 1000},
+           SamplerRow{"exact chain, NUTS", SamplerKind::kNuts, true, 1000, 4, 500, 1000},
+           SamplerRow{"weights, Gibbs", SamplerKind::kSweep, false, 10, 4, 500, 4000},
+           SamplerRow{"weights, NUTS", SamplerKind::kNuts, false, 10, 4, 200, 200},
+           SamplerRow{"weights, HMC", SamplerKind::kStaticHmc, false, 10, 4, 200, 200},
+           SamplerRow{"weights, MALA", SamplerKind::kMala, false, 10, 4, 2000, 4000},
+           SamplerRow{"weights, Langevin (biased)", SamplerKind::kLangevin, false, 10, 4, 2000,
+                      4000},
+       }) {
+    measure_sampler(problem, row);
+  }
+}
+
+// P = 600, N_0 = 192, p = 16, heads (4, 4): the exact chain where a gradient takes tens of
+// milliseconds.
+void measure_one_shot_scale() {
+  Problem problem;
+  problem.heads = {4, 4};
+  RowMatrixXd features;
+  MatrixXd labels;
+  one_shot_like_examples(600, 192, 16, features, labels);
+  problem.kernels =
+      theory::make_path_kernels(theory::PathKernels::scale_features(features, 16, 1.0), labels, 16);
+  problem.no_test_features = std::make_shared<const MatrixXd>();
+  fmt::print("\nOne-shot scale (P = 600, N_0 = 192, p = 16, T = 0.01), seconds after warm-up\n");
+  print_sampler_header();
+  for (const Index width : {20, 200}) {
+    measure_sampler(problem,
+                    {"exact chain, NUTS", sampling::SamplerKind::kNuts, true, width, 2, 150, 150});
   }
 }
 
 int run(std::span<char* const> arguments) {
   if (arguments.size() < 2) {
-    fmt::print(stderr, "usage: {} PATH_FEATURES.h5 [temperature]\n", arguments[0]);
+    fmt::print(stderr, "usage: {} PATH_FEATURES.h5 [temperature] | one-shot\n", arguments[0]);
     return static_cast<int>(ErrorKind::kUsage);
   }
   numerics::use_single_threaded_blas();
+  if (std::string(arguments[1]) == "one-shot") {
+    measure_one_shot_scale();
+    return 0;
+  }
   const Problem problem =
       read_problem(arguments[1], arguments.size() > 2 ? std::atof(arguments[2]) : 0.01);
   fmt::print("{}; P = {}, p = {}, T = {}\n\n", numerics::blas_description(),

@@ -13,13 +13,13 @@
 #include <string>
 #include <vector>
 
-#include "headway/core/rng.hpp"
 #include "headway/model/path_features.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/studies/verbs.hpp"
 #include "headway/tasks/hidden_markov_chain.hpp"
 #include "headway/theory/finite_width.hpp"
 #include "headway/theory/saddle_point.hpp"
+#include "one_shot_like_examples.hpp"
 
 namespace {
 
@@ -101,29 +101,10 @@ Problem hidden_markov(Index examples) {
           data.train.labels, data.heads};
 }
 
-/// Features with a common part, a part of each path, and labels carried by one path: the shape of
-/// one-shot image data.
 Problem synthetic(Index examples, Index n0, std::vector<int> heads) {
   Problem problem;
   problem.heads = std::move(heads);
-  const Index p = problem.paths();
-  Rng rng(7, StreamPurpose::kTests);
-  problem.features.resize(examples, p * n0);
-  problem.labels.resize(examples, 1);
-  std::vector<double> noise(static_cast<std::size_t>(n0 * (p + 1)));
-  for (Index i = 0; i < examples; ++i) {
-    const double y = i % 2 == 0 ? 1.0 : -1.0;
-    problem.labels(i, 0) = y;
-    rng.fill_normal(noise);
-    for (Index a = 0; a < p; ++a) {
-      for (Index k = 0; k < n0; ++k) {
-        const double common = noise[static_cast<std::size_t>(k)];
-        const double own = noise[static_cast<std::size_t>((a + 1) * n0 + k)];
-        const double signal = a == 0 && k < 8 ? 0.7 * y : 0.0;
-        problem.features(i, a * n0 + k) = 0.7 * common + 0.7 * own + signal;
-      }
-    }
-  }
+  one_shot_like_examples(examples, n0, problem.paths(), problem.features, problem.labels);
   return problem;
 }
 
@@ -165,7 +146,10 @@ void point() {
 void cold(const char* title, const Problem& problem, double peak, double formation_flops) {
   fmt::print("\n{}\n", title);
   std::shared_ptr<const PathKernels> k;
-  const double forming = median_seconds(1, [&] { k = problem.kernels(); });
+  const double forming = median_seconds(3, [&] {
+    k.reset();
+    k = problem.kernels();
+  });
   const MatrixXd u = MatrixXd::Identity(problem.paths(), problem.paths());
   const double evaluation = median_seconds(3, [&] { k->evaluate(u, 0.01); });
   fmt::print(
@@ -175,7 +159,8 @@ void cold(const char* title, const Problem& problem, double peak, double formati
       1e3 * evaluation, 1e3 * k->evaluation_flops() / peak);
   for (Index n : {20, 200}) {
     theory::SaddlePoint s;
-    const double seconds = median_seconds(1, [&] { s = problem.solve(k, n); });
+    const double seconds =
+        median_seconds(problem.paths() > 16 ? 1 : 3, [&] { s = problem.solve(k, n); });
     fmt::print("  N={:<5} {:.2f} s cold with the kernels  ({})\n", n, seconds + forming,
                describe(s));
   }

@@ -32,6 +32,7 @@ constexpr std::int64_t kLargestSeed = std::numeric_limits<std::int64_t>::max();
 template <class Owner, class Access>
 std::vector<StudyKey> keys_of(Access part, std::vector<Key<Owner>> keys) {
   std::vector<StudyKey> out;
+  out.reserve(keys.size());
   for (Key<Owner>& k : keys) {
     out.push_back({k.name, k.allowed, k.help,
                    [part, read = k.read](const Value& value, const std::string& path,

@@ -11,11 +11,13 @@
 #include "headway/core/error.hpp"
 
 extern "C" {
+// NOLINTBEGIN(readability-identifier-naming): Fortran's names
 // LAPACK, Fortran interface (declared here: Debian's OpenBLAS ships no LAPACKE).
 void dpotrf_(const char* uplo, const int* n, double* a, const int* lda, int* info);
 void dlauum_(const char* uplo, const int* n, double* a, const int* lda, int* info);
 void dsyevd_(const char* jobz, const char* uplo, const int* n, double* a, const int* lda, double* w,
              double* work, const int* lwork, int* iwork, const int* liwork, int* info);
+// NOLINTEND(readability-identifier-naming)
 }
 
 namespace headway::numerics {
@@ -78,12 +80,12 @@ void transpose_tiled(const In& a, Out& out) {
   }
 }
 
-int leading(ConstMatrixRef a) { return as_int(std::max<Index>(1, a.outerStride())); }
+int leading(const ConstMatrixRef& a) { return as_int(std::max<Index>(1, a.outerStride())); }
 
 }  // namespace
 
-void multiply(double alpha, ConstMatrixRef a, Transpose ta, ConstMatrixRef b, Transpose tb,
-              double beta, MatrixRef c) {
+void multiply(double alpha, const ConstMatrixRef& a, Transpose ta, const ConstMatrixRef& b,
+              Transpose tb, double beta, MatrixRef c) {
   const Index k = ta == Transpose::kYes ? a.rows() : a.cols();
   if (c.size() == 0) return;
   cblas_dgemm(CblasColMajor, cblas(ta), cblas(tb), as_int(c.rows()), as_int(c.cols()), as_int(k),
@@ -91,7 +93,7 @@ void multiply(double alpha, ConstMatrixRef a, Transpose ta, ConstMatrixRef b, Tr
               as_int(std::max<Index>(1, c.outerStride())));
 }
 
-VectorXd multiply_vector(ConstMatrixRef a, Transpose ta, const VectorXd& x) {
+VectorXd multiply_vector(const ConstMatrixRef& a, Transpose ta, const VectorXd& x) {
   VectorXd y = VectorXd::Zero(ta == Transpose::kYes ? a.cols() : a.rows());
   if (a.size() == 0) return y;
   cblas_dgemv(CblasColMajor, cblas(ta), as_int(a.rows()), as_int(a.cols()), 1.0, a.data(),
@@ -99,15 +101,16 @@ VectorXd multiply_vector(ConstMatrixRef a, Transpose ta, const VectorXd& x) {
   return y;
 }
 
-void rank_update_lower(double alpha, ConstMatrixRef a, Transpose ta, double beta, MatrixRef c) {
+void rank_update_lower(double alpha, const ConstMatrixRef& a, Transpose ta, double beta,
+                       MatrixRef c) {
   const Index k = ta == Transpose::kYes ? a.rows() : a.cols();
   if (c.size() == 0) return;
   cblas_dsyrk(CblasColMajor, CblasLower, cblas(ta), as_int(c.rows()), as_int(k), alpha, a.data(),
               leading(a), beta, c.data(), as_int(c.outerStride()));
 }
 
-void multiply(float alpha, ConstMatrixRefF a, Transpose ta, ConstMatrixRefF b, Transpose tb,
-              float beta, MatrixRefF c) {
+void multiply(float alpha, const ConstMatrixRefF& a, Transpose ta, const ConstMatrixRefF& b,
+              Transpose tb, float beta, MatrixRefF c) {
   const Index k = ta == Transpose::kYes ? a.rows() : a.cols();
   if (c.size() == 0) return;
   cblas_sgemm(CblasColMajor, cblas(ta), cblas(tb), as_int(c.rows()), as_int(c.cols()), as_int(k),
@@ -115,7 +118,8 @@ void multiply(float alpha, ConstMatrixRefF a, Transpose ta, ConstMatrixRefF b, T
               c.data(), as_int(c.outerStride()));
 }
 
-void rank_update_lower(float alpha, ConstMatrixRefF a, Transpose ta, float beta, MatrixRefF c) {
+void rank_update_lower(float alpha, const ConstMatrixRefF& a, Transpose ta, float beta,
+                       MatrixRefF c) {
   const Index k = ta == Transpose::kYes ? a.rows() : a.cols();
   if (c.size() == 0) return;
   cblas_ssyrk(CblasColMajor, CblasLower, cblas(ta), as_int(c.rows()), as_int(k), alpha, a.data(),
@@ -125,8 +129,8 @@ void rank_update_lower(float alpha, ConstMatrixRefF a, Transpose ta, float beta,
 void mirror_lower(MatrixRef a) { mirror_lower_tiled(a); }
 void mirror_lower(MatrixRefF a) { mirror_lower_tiled(a); }
 
-void transpose_into(ConstMatrixRef a, MatrixRef out) { transpose_tiled(a, out); }
-void transpose_into(ConstMatrixRefF a, MatrixRefF out) { transpose_tiled(a, out); }
+void transpose_into(const ConstMatrixRef& a, MatrixRef out) { transpose_tiled(a, out); }
+void transpose_into(const ConstMatrixRefF& a, MatrixRefF out) { transpose_tiled(a, out); }
 
 std::optional<SpdFactor> SpdFactor::factor(MatrixXd a) {
   SpdFactor result;

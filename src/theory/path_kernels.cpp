@@ -34,8 +34,8 @@ PathKernels::PathKernels(MatrixXd features, MatrixXd labels, Index paths)
 
 MatrixXd PathKernels::scale_features(const RowMatrixXd& path_features, Index paths,
                                      double input_variance) {
-  const double n0 = static_cast<double>(path_features.cols() / paths);
-  return path_features * std::sqrt(input_variance / (n0 * static_cast<double>(paths)));
+  const Index n0 = path_features.cols() / paths;
+  return path_features * std::sqrt(input_variance / static_cast<double>(n0 * paths));
 }
 
 MatrixXd PathKernels::kernel(const MatrixXd& u) const {

@@ -105,8 +105,8 @@ TEST_CASE("hmm4_paths: path features, row-major in (path, feature)") {
   CHECK(data.readout == headway::Readout::kLastToken);
   CHECK(data.train.examples == nullptr);
   REQUIRE(data.train.path_features.rows() == 100);
-  REQUIRE(data.train.path_features.cols() == 4 * 231);
-  CHECK(data.train.path_features(3, 2 * 231 + 17) == 0.22735557455437938);
-  CHECK(data.test->path_features(11, 3 * 231 + 5) == 0.5945740484528241);
+  REQUIRE(data.train.path_features.cols() == Index{4} * 231);
+  CHECK(data.train.path_features(3, 479) == 0.22735557455437938);
+  CHECK(data.test->path_features(11, 698) == 0.5945740484528241);
   CHECK_THAT(data.test->path_features.sum(), WithinRel(85256.6174140716, 1e-12));
 }

@@ -136,7 +136,8 @@ TEST_CASE("uniform_index is unbiased, also where 2^64 is no multiple of the boun
   // draw % (3 2^62) without rejection would give the lowest third half of the probability.
   const std::uint64_t quarter = std::uint64_t{1} << 62U;
   const auto thirds = draw_many(42, [quarter](Rng& r) {
-    return static_cast<double>(r.uniform_index(3 * quarter) / quarter);
+    const std::uint64_t third = r.uniform_index(3 * quarter) / quarter;
+    return static_cast<double>(third);
   });
   for (int k = 0; k < 3; ++k) {
     CAPTURE(k);

@@ -19,30 +19,32 @@ using MatrixRefF = Eigen::Ref<MatrixXf, 0, Eigen::OuterStride<>>;
 enum class Transpose { kNo, kYes };
 
 /// C = alpha op(A) op(B) + beta C. Cost 2 m n k flops.
-void multiply(double alpha, ConstMatrixRef a, Transpose ta, ConstMatrixRef b, Transpose tb,
-              double beta, MatrixRef c);
+void multiply(double alpha, const ConstMatrixRef& a, Transpose ta, const ConstMatrixRef& b,
+              Transpose tb, double beta, MatrixRef c);
 
 /// The same in single precision: for Newton directions, which need a few digits of the Hessian at
 /// twice the speed.
-void multiply(float alpha, ConstMatrixRefF a, Transpose ta, ConstMatrixRefF b, Transpose tb,
-              float beta, MatrixRefF c);
+void multiply(float alpha, const ConstMatrixRefF& a, Transpose ta, const ConstMatrixRefF& b,
+              Transpose tb, float beta, MatrixRefF c);
 
 /// op(A) x. Bound by memory: one pass over A.
-VectorXd multiply_vector(ConstMatrixRef a, Transpose ta, const VectorXd& x);
+VectorXd multiply_vector(const ConstMatrixRef& a, Transpose ta, const VectorXd& x);
 
 /// Lower triangle of C = alpha A A^T + beta C (kNo), or alpha A^T A + beta C (kYes). Cost m m k
 /// flops.
-void rank_update_lower(double alpha, ConstMatrixRef a, Transpose ta, double beta, MatrixRef c);
+void rank_update_lower(double alpha, const ConstMatrixRef& a, Transpose ta, double beta,
+                       MatrixRef c);
 
-void rank_update_lower(float alpha, ConstMatrixRefF a, Transpose ta, float beta, MatrixRefF c);
+void rank_update_lower(float alpha, const ConstMatrixRefF& a, Transpose ta, float beta,
+                       MatrixRefF c);
 
 /// Copies the lower triangle into the upper one.
 void mirror_lower(MatrixRef a);
 void mirror_lower(MatrixRefF a);
 
 /// out = a^T, tile by tile.
-void transpose_into(ConstMatrixRef a, MatrixRef out);
-void transpose_into(ConstMatrixRefF a, MatrixRefF out);
+void transpose_into(const ConstMatrixRef& a, MatrixRef out);
+void transpose_into(const ConstMatrixRefF& a, MatrixRefF out);
 
 /// Cholesky factor A = L L^T of a symmetric positive-definite matrix; only the lower triangle of A
 /// is read.

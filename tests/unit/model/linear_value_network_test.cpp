@@ -66,7 +66,7 @@ TEST_CASE("A drawn network is its path features weighted by its effective weight
   const auto layers = headway::testing::random_weight_layers(architecture.heads, features, rng);
   const Tensor inputs = headway::testing::random_tensor({3, tokens, features}, rng);
   const MatrixXd v = effective_weights(network);
-  REQUIRE(v.rows() == 6 * 2);
+  REQUIRE(v.rows() == 12);
   REQUIRE(v.cols() == 5);
   headway::Observer observer;
   for (const auto readout : {Readout::kLastToken, Readout::kMean}) {
@@ -78,6 +78,7 @@ TEST_CASE("A drawn network is its path features weighted by its effective weight
       const Eigen::Map<const RowMatrixXd> x(inputs.values.data() + mu * tokens * features, tokens,
                                             features);
       std::vector<std::vector<MatrixXd>> attention;
+      attention.reserve(layers.size());
       for (const auto& layer : layers) {
         attention.push_back(layer_attention(x, layer, AttentionKind::kSoftmax));
       }

@@ -110,7 +110,7 @@ TEST_CASE("Paths apply the last layer first and count the first layer slowest") 
                               {permutations({cycle, swap}), permutations({back, swap, cycle})});
   for (const auto& implementation : implementations()) {
     const RowMatrixXd xi = implementation(source, {2, 3}, {}, Readout::kLastToken, kSoftmax);
-    REQUIRE(xi.cols() == 6 * 4);
+    REQUIRE(xi.cols() == 24);
     // Query 3: back -> 2, swap -> 3, cycle -> 0; then layer 1.
     const std::vector<Index> reached = {3, 0, 1,   // cycle after back, swap, cycle
                                         2, 3, 1};  // swap after back, swap, cycle

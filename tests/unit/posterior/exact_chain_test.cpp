@@ -160,9 +160,10 @@ TEST_CASE("evidence by bridge sampling equals the integral over the order parame
   options.draws = 2000;
   options.threads = 1;
   const sampling::SamplingResult run = sampling::sample(target, options);
-  MatrixXd draws(2, 4 * 2000);
-  for (int chain = 0; chain < 4; ++chain)
-    draws.middleCols(chain * 2000, 2000) = run.state.chains[chain].draw_matrix();
+  MatrixXd draws(2, 8000);
+  for (Index chain = 0; chain < 4; ++chain)
+    draws.middleCols(chain * 2000, 2000) =
+        run.state.chains[static_cast<std::size_t>(chain)].draw_matrix();
   const posterior::Evidence evidence = posterior::bridge_evidence(target, draws, 4, 5.0, 1);
   CAPTURE(exact, evidence.log_evidence, evidence.error);
   REQUIRE(evidence.reliable);

@@ -76,7 +76,7 @@ TEST_CASE("The log density is prior and likelihood of the network's own outputs"
 
 TEST_CASE("Outputs and order parameters are those of the network with these weights") {
   Rng rng(33, StreamPurpose::kTests);
-  for (WeightProblem problem : testing::weight_problems()) {
+  for (const WeightProblem& problem : testing::weight_problems()) {
     INFO(describe(problem));
     const model::Architecture& a = problem.architecture;
     const Index tokens = 4;
