@@ -60,6 +60,7 @@ double slow_ess(const MatrixXd& chains) {
   const double within = covariance[0] * n_real / (n_real - 1.0);
   const double var_plus = covariance[0] + between;
   std::vector<double> rho;
+  rho.reserve(covariance.size());
   for (double c : covariance) rho.push_back(1.0 - (within - c) / var_plus);
   rho[0] = 1.0;
   double tau = -1.0;

@@ -281,7 +281,7 @@ TEST_CASE(
 }
 
 TEST_CASE("other exceptions of a target pass through") {
-  const FunctionTarget target(1, [](const auto&, Eigen::Ref<VectorXd>) -> double {
+  const FunctionTarget target(1, [](const auto&, const auto&) -> double {
     throw Error(ErrorKind::kBadData, "no such kernel");
   });
   SamplerOptions options = short_run(SamplerKind::kNuts);
@@ -293,9 +293,8 @@ TEST_CASE("a chain that cannot start says why") {
   const auto message = [](const FunctionTarget& target, const SamplerOptions& options) {
     return error_of([&] { sample(target, options); }, ErrorKind::kBadStudy);
   };
-  const FunctionTarget nowhere(2, [](const auto&, Eigen::Ref<VectorXd>) {
-    return -std::numeric_limits<double>::infinity();
-  });
+  const FunctionTarget nowhere(
+      2, [](const auto&, const auto&) { return -std::numeric_limits<double>::infinity(); });
   SamplerOptions options = short_run(SamplerKind::kNuts);
   const std::string text = message(nowhere, options);
   CHECK(text.find("chain 1 cannot start") != std::string::npos);
