@@ -164,7 +164,7 @@ void Hdf5OutputFile::write_to(const std::string& file_path, bool force) {
   std::vector<char> image(static_cast<std::size_t>(size));
   require(H5Fget_file_image(file_.get(), image.data(), image.size()) == size, file_path);
   require(file_.close(), file_path);
-  write_whole_file(file_path, image, force);
+  write_whole_file(file_path, {image.data(), image.size()}, force);
 }
 
 }  // namespace headway::io

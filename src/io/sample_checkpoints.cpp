@@ -30,23 +30,17 @@ std::string point_path(const std::string& folder, std::size_t point) {
   return (fs::path(folder) / fmt::format("{}{}", kPrefix, point)).string();
 }
 
-void append(std::vector<char>& out, const void* data, std::size_t size) {
-  const char* begin = static_cast<const char*>(data);
-  out.insert(out.end(), begin, begin + size);
+void append_part(std::string& out, std::string_view part) {
+  const std::uint64_t length = part.size();
+  out.append(reinterpret_cast<const char*>(&length), sizeof length);
+  out.append(part);
 }
 
-void append_part(std::vector<char>& out, const void* data, std::size_t size) {
-  const std::uint64_t length = size;
-  append(out, &length, sizeof length);
-  append(out, data, size);
-}
-
-std::vector<char> encode(const std::string& identity, const std::vector<std::uint8_t>& content) {
-  std::vector<char> out(kMagic.begin(), kMagic.end());
-  append_part(out, identity.data(), identity.size());
-  append_part(out, content.data(), content.size());
-  const std::string hash = sha256_hex(std::string_view(out.data(), out.size()));
-  append(out, hash.data(), hash.size());
+std::string encode(const std::string& identity, const std::vector<std::uint8_t>& content) {
+  std::string out(kMagic);
+  append_part(out, identity);
+  append_part(out, {reinterpret_cast<const char*>(content.data()), content.size()});
+  out += sha256_hex(out);
   return out;
 }
 

@@ -23,7 +23,7 @@ class TemporaryFile {
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
   [[nodiscard]] const std::string& name() const { return name_; }
-  [[nodiscard]] bool write(const std::vector<char>& bytes) const;
+  [[nodiscard]] bool write(std::string_view bytes) const;
   [[nodiscard]] bool finish();
   void keep() { name_.clear(); }
 
@@ -48,7 +48,7 @@ TemporaryFile::~TemporaryFile() {
   if (!name_.empty()) ::unlink(name_.c_str());
 }
 
-bool TemporaryFile::write(const std::vector<char>& bytes) const {
+bool TemporaryFile::write(std::string_view bytes) const {
   std::size_t done = 0;
   while (done < bytes.size()) {
     const ssize_t n = ::write(descriptor_, bytes.data() + done, bytes.size() - done);
@@ -79,7 +79,7 @@ void sync_directory(const std::string& file_path) {
 
 }  // namespace
 
-void write_whole_file(const std::string& file_path, const std::vector<char>& bytes, bool force) {
+void write_whole_file(const std::string& file_path, std::string_view bytes, bool force) {
   check_output_path(file_path, force);
   const auto fail = [&] {
     throw Error(ErrorKind::kCannotWrite,

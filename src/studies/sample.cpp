@@ -79,10 +79,10 @@ std::vector<std::uint8_t> pack(const sampling::Checkpoint& checkpoint,
   const std::vector<std::uint8_t> run = sampling::checkpoint_to_bytes(checkpoint);
   const std::vector<std::uint8_t> record = recorder.to_bytes();
   const CheckpointHead head{run.size(), seconds};
-  std::vector<std::uint8_t> bytes(sizeof head);
+  std::vector<std::uint8_t> bytes(sizeof head + run.size() + record.size());
   std::memcpy(bytes.data(), &head, sizeof head);
-  bytes.insert(bytes.end(), run.begin(), run.end());
-  bytes.insert(bytes.end(), record.begin(), record.end());
+  const auto end = std::copy(run.begin(), run.end(), bytes.begin() + sizeof head);
+  std::copy(record.begin(), record.end(), end);
   return bytes;
 }
 
