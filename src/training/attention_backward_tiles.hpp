@@ -44,7 +44,7 @@ class BackwardTiles : private TiledAttention<axis> {
       d_hidden_ = arena->take(pairs * n_.value_dim);
       d_mixing_ = arena->take(job.heads * n_.value_dim * n_.value_dim);
     }
-    spare_ = arena->take(Base::value_row() * limits.keys);
+    spare_ = arena->take(2 * Base::value_row());
     if (job.d_bias != nullptr) bias_sums_ = arena->take_floats(job.heads * pairs);
   }
 
@@ -112,7 +112,7 @@ class BackwardTiles : private TiledAttention<axis> {
           x[l] = job_.outputs.log_sum_exp[rows.offset + l * rows.stride];
         }
         Vec sum = {};
-        const Vec* d_o = d_output_ + (q * job_.heads + h) * dv;
+        const Vec* d_o = d_output_ + q * Base::value_row() + h * dv;
         for (Index e = 0; Base::plain() && e < dv; ++e) sum += d_o[e] * spare_[h * dv + e];
         log_sum_exp_[q * job_.heads + h] = x;
         over_keys_[q * job_.heads + h] = sum;
@@ -338,37 +338,30 @@ class BackwardTiles : private TiledAttention<axis> {
 
   void store_keys(Index key, Index keys) {
     const bool sloped = Base::plain() && Base::nonlinear();  // d_value_ is that of phi(v) so far
-    if constexpr (Base::kOverExamples) {
-      const Index first = job_.first_example * n_.keys + key;
-      const Index length = keys * Base::value_row();
-      if (sloped) {
-        pack(job_.inputs.value + first * Base::value_row(), n_.keys * Base::value_row(),
-             job_.examples, length, 1.0F, spare_);
-        for (Index i = 0; i < length; ++i) {
-          Vec value;
-          Vec slope;
-          apply(job_.options.nonlinearity, 1, spare_ + i, &value, &slope);
-          d_value_[i] *= slope;
+    const Index length = job_.heads * n_.value_dim;
+    for (Index k = 0; k < keys; ++k) {
+      Vec* d_key = d_key_ + k * Base::row();
+      Vec* d_value = d_value_ + k * Base::value_row();
+      if constexpr (Base::kOverExamples) {
+        if (sloped) {
+          Base::pack_key(job_.inputs.value, key + k, n_.value_dim, spare_);
+          apply(job_.options.nonlinearity, length, spare_, spare_, spare_ + Base::value_row());
+          for (Index i = 0; i < length; ++i) d_value[i] *= spare_[Base::value_row() + i];
         }
-      }
-      unpack(d_key_, 1.0F, keys * Base::row(), job_.examples, n_.keys * Base::row(),
-             job_.gradients.key + first * Base::row());
-      unpack(d_value_, 1.0F, length, job_.examples, n_.keys * Base::value_row(),
-             job_.gradients.value + first * Base::value_row());
-    } else {
-      for (Index k = 0; k < keys; ++k) {
-        const Index first =
-            (job_.first_example * n_.keys + key + k) * n_.heads + job_.first_head;
-        sum_lanes_of(d_key_ + k * Base::row(), Base::row(), false,
+        Base::unpack_key(d_key, key + k, n_.query_dim, job_.gradients.key);
+        Base::unpack_key(d_value, key + k, n_.value_dim, job_.gradients.value);
+      } else {
+        const Index first = (job_.first_example * n_.keys + key + k) * n_.heads + job_.first_head;
+        float* out = job_.gradients.value + first * n_.value_dim;
+        sum_lanes_of(d_key, job_.heads * n_.query_dim, false,
                      job_.gradients.key + first * n_.query_dim);
-        float* d_value = job_.gradients.value + first * n_.value_dim;
-        sum_lanes_of(d_value_ + k * Base::value_row(), Base::value_row(), false, d_value);
+        sum_lanes_of(d_value, length, false, out);
         if (!sloped) continue;
         float* value = reinterpret_cast<float*>(spare_);
-        float* slope = value + Base::value_row();
-        apply_to_floats(job_.options.nonlinearity, Base::value_row(),
+        float* slope = value + length;
+        apply_to_floats(job_.options.nonlinearity, length,
                         job_.inputs.value + first * n_.value_dim, value, slope);
-        for (Index i = 0; i < Base::value_row(); ++i) d_value[i] *= slope[i];
+        for (Index i = 0; i < length; ++i) out[i] *= slope[i];
       }
     }
   }
@@ -379,7 +372,7 @@ class BackwardTiles : private TiledAttention<axis> {
   Vec* d_key_;      // [key][head][d] of the tile
   Vec* d_value_;    // [key][head][dv] of the tile
   Vec* d_weight_;   // [head][pair]: d_b, then d_s
-  Vec* spare_;      // [key][head][dv]
+  Vec* spare_;      // two rows of [head][dv]
   Vec* log_sum_exp_ = nullptr;   // [all units][head]
   Vec* over_keys_ = nullptr;     // [all units][head]
   Vec* dropped_ = nullptr;       // [head][pair]

@@ -112,7 +112,7 @@ class ForwardTiles : private TiledAttention<axis> {
         largest_[at] = largest;
         sum_[at] = sum;
         if (!with_output) continue;
-        Vec* o = output_ + at * dv;
+        Vec* o = output_ + q * Base::value_row() + h * dv;
         for (Index e = 0; e < dv; ++e) o[e] *= shrink;
       }
     }
@@ -121,7 +121,8 @@ class ForwardTiles : private TiledAttention<axis> {
   void divide_output(Index units) {
     for (Index i = 0; i < units * job_.heads; ++i) {
       const Vec factor = select(sum_[i] == Vec{}, Vec{}, 1.0F / sum_[i]);
-      for (Index e = 0; e < n_.value_dim; ++e) output_[i * n_.value_dim + e] *= factor;
+      Vec* o = output_ + i / job_.heads * Base::value_row() + i % job_.heads * n_.value_dim;
+      for (Index e = 0; e < n_.value_dim; ++e) o[e] *= factor;
     }
   }
 

@@ -77,8 +77,11 @@ class TiledAttention {
     return job_.options.nonlinearity != Nonlinearity::kIdentity;
   }
   [[nodiscard]] bool masked() const { return job_.options.causal || job_.inputs.key_mask; }
-  [[nodiscard]] Index row() const { return job_.heads * n_.query_dim; }  // vectors of a query
-  [[nodiscard]] Index value_row() const { return job_.heads * n_.value_dim; }
+  // Vectors from one unit or key to the next. A step of a multiple of 4 KiB would put all rows into
+  // the same few sets of the first cache (measured: a third of the speed).
+  [[nodiscard]] Index row() const { return spread(job_.heads * n_.query_dim); }
+  [[nodiscard]] Index value_row() const { return spread(job_.heads * n_.value_dim); }
+  static Index spread(Index length) { return length % 16 == 0 ? length + 4 : length; }
 
   // --- arrays ---------------------------------------------------------------------------------
 
@@ -104,13 +107,13 @@ class TiledAttention {
   /// Keys and values in lanes, or where they are; phi(v) in place of v for a plain network.
   void prepare_keys() {
     if constexpr (kOverExamples) {
-      const Index first = job_.first_example * n_.keys;
-      pack(job_.inputs.key + first * row(), n_.keys * row(), job_.examples, n_.keys * row(), 1.0F,
-           packed_key_);
-      pack(job_.inputs.value + first * value_row(), n_.keys * value_row(), job_.examples,
-           n_.keys * value_row(), 1.0F, packed_value_);
-      if (plain() && nonlinear()) {
-        apply(job_.options.nonlinearity, n_.keys * value_row(), packed_value_, packed_value_);
+      for (Index k = 0; k < n_.keys; ++k) {
+        pack_key(job_.inputs.key, k, n_.query_dim, packed_key_ + k * row());
+        Vec* value = packed_value_ + k * value_row();
+        pack_key(job_.inputs.value, k, n_.value_dim, value);
+        if (plain() && nonlinear()) {
+          apply(job_.options.nonlinearity, job_.heads * n_.value_dim, value, value);
+        }
       }
       if (job_.inputs.key_mask != nullptr) pack_key_mask();
       key_ = packed_key_;
@@ -125,13 +128,25 @@ class TiledAttention {
       value_step_ = n_.heads * n_.value_dim;
       if (plain() && nonlinear()) {
         for (Index k = 0; k < n_.keys; ++k) {
-          apply_to_floats(job_.options.nonlinearity, value_row(), value_ + k * value_step_,
-                          shared_value_ + k * value_row());
+          apply_to_floats(job_.options.nonlinearity, job_.heads * n_.value_dim,
+                          value_ + k * value_step_, shared_value_ + k * value_row());
         }
         value_ = shared_value_;
         value_step_ = value_row();
       }
     }
+  }
+
+  // Key k of an array [B, Sk, H, dim], lanes over examples.
+  void pack_key(const float* array, Index key, Index dim, Vec* out) const {
+    const Index length = n_.heads * dim;
+    pack(array + (job_.first_example * n_.keys + key) * length, n_.keys * length, job_.examples,
+         length, 1.0F, out);
+  }
+  void unpack_key(const Vec* in, Index key, Index dim, float* array) const {
+    const Index length = n_.heads * dim;
+    unpack(in, 1.0F, length, job_.examples, n_.keys * length,
+           array + (job_.first_example * n_.keys + key) * length);
   }
 
   void pack_key_mask() {
