@@ -62,7 +62,7 @@ class BackwardTiles : private TiledAttention<axis> {
       Base::unpack_unit(d_query_ + q * Base::row(), q, n_.query_dim, scale, job_.gradients.query);
     }
     if (Base::deep()) {
-      sum_lanes_of(d_mixing_, job_.heads * n_.value_dim * n_.value_dim, true, job_.d_mixing);
+      add_mixing_sums();
     }
   }
 
@@ -83,6 +83,16 @@ class BackwardTiles : private TiledAttention<axis> {
       const Index count = left < limits_.units ? left : limits_.units;
       if (Base::visible_keys(unit, count) <= key) continue;
       work(Tile{unit, count, key, keys});
+    }
+  }
+
+  void add_mixing_sums() const {
+    const Index count = job_.heads * n_.value_dim * n_.value_dim;
+    for (Index i = 0; i < count; i += kLanes) {
+      const Index some = count - i < kLanes ? count - i : kLanes;
+      float sums[kLanes];
+      sum_lanes_of(d_mixing_ + i, some, sums);
+      for (Index j = 0; j < some; ++j) job_.d_mixing[i + j] += sums[j];
     }
   }
 
@@ -304,7 +314,7 @@ class BackwardTiles : private TiledAttention<axis> {
 
   void add_bias_gradient(const Tile& tile) {
     const Index pairs = tile.pairs();
-    if (Base::kOverExamples) sum_lanes_of(d_weight_, job_.heads * pairs, false, bias_sums_);
+    if (Base::kOverExamples) sum_lanes_of(d_weight_, job_.heads * pairs, bias_sums_);
     for (Index h = 0; h < job_.heads; ++h) {
       for (Index q = 0; q < tile.units; ++q) {
         const Index from = h * pairs + q * tile.keys;
@@ -353,9 +363,9 @@ class BackwardTiles : private TiledAttention<axis> {
       } else {
         const Index first = (job_.first_example * n_.keys + key + k) * n_.heads + job_.first_head;
         float* out = job_.gradients.value + first * n_.value_dim;
-        sum_lanes_of(d_key, job_.heads * n_.query_dim, false,
+        sum_lanes_of(d_key, job_.heads * n_.query_dim,
                      job_.gradients.key + first * n_.query_dim);
-        sum_lanes_of(d_value, length, false, out);
+        sum_lanes_of(d_value, length, out);
         if (!sloped) continue;
         float* value = reinterpret_cast<float*>(spare_);
         float* slope = value + length;

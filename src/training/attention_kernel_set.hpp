@@ -7,8 +7,10 @@ namespace headway::training::HEADWAY_KERNELS {
 
 /// Tiles whose scores, and keys of one tile, stay in the first cache, or at least in the second.
 inline TileLimits tile_limits(const AttentionJob& job) {
-  if (job.axis == LaneAxis::kExamples) return {4, 4};
-  return job.heads == 1 ? TileLimits{4, 16} : TileLimits{2, 8};
+  if (job.axis == LaneAxis::kExamples) {
+    return job.options.value_network == ValueNetwork::kPlain ? TileLimits{4, 8} : TileLimits{4, 4};
+  }
+  return job.heads == 1 ? TileLimits{4, 32} : TileLimits{2, 8};
 }
 
 template <template <LaneAxis> class Tiles, LaneAxis axis>

@@ -22,6 +22,12 @@ struct GemmSize {
 constexpr int kBlockRows = kLanes == 16 ? 4 : 2;
 constexpr int kBlockColumns = 4;
 
+// The next block of at most `most` out of `left`: 5, 6 and 7 make two blocks of nearly one size.
+HEADWAY_INLINE Index next_block(Index left, Index most) {
+  if (left >= 2 * most || left <= most) return left < most ? left : most;
+  return (left + 1) / 2;
+}
+
 HEADWAY_INLINE Vec as_vector(Vec x) { return x; }
 HEADWAY_INLINE Vec as_vector(float x) { return broadcast(x); }
 
@@ -62,9 +68,8 @@ template <int R, typename Right>
 HEADWAY_INLINE void gemm_rows(const GemmSize& size, const Stack<const Vec>& a, const Vec* pa,
                               const Stack<const Right>& b, const Right* pb, const Stack<Vec>& c,
                               Vec* pc, bool add) {
-  Index blocks = (size.columns + kBlockColumns - 1) / kBlockColumns;
-  for (Index j = 0; blocks > 0; --blocks) {
-    const Index width = (size.columns - j + blocks - 1) / blocks;
+  for (Index j = 0; j < size.columns;) {
+    const Index width = next_block(size.columns - j, kBlockColumns);
     const Right* right = pb + j * b.column_step;
     Vec* out = pc + j * c.column_step;
     if (width == 4) gemm_block<R, 4>(size.inner, a, pa, b, right, c, out, add);
@@ -85,9 +90,8 @@ __attribute__((noinline)) void lane_gemm(const GemmSize& size, const Stack<const
                                          bool add) {
   for (Index t = 0; t < size.count; ++t) {
     const Right* pb = b.data + t * b.next;
-    Index blocks = (size.rows + kBlockRows - 1) / kBlockRows;
-    for (Index i = 0; blocks > 0; --blocks) {
-      const Index height = (size.rows - i + blocks - 1) / blocks;
+    for (Index i = 0; i < size.rows;) {
+      const Index height = next_block(size.rows - i, kBlockRows);
       const Vec* pa = a.data + t * a.next + i * a.row_step;
       Vec* pc = c.data + t * c.next + i * c.row_step;
       if constexpr (kBlockRows == 4) {

@@ -142,19 +142,18 @@ HEADWAY_INLINE Vec sum_lanes(Vec* x) {
   return x[0];
 }
 
-/// out[i] = (sum of the lanes of x[i]) or, if `add`, that more, for i in [0, count).
-inline void sum_lanes_of(const Vec* x, Index count, bool add, float* out) {
-  for (Index i = 0; i < count; i += kLanes) {
-    const Index n = count - i < kLanes ? count - i : kLanes;
-    Vec rows[kLanes] = {};
-    for (Index j = 0; j < n; ++j) rows[j] = x[i + j];
-    const Vec sums = sum_lanes(rows);
-    if (n == kLanes) {
-      store(out + i, add ? load(out + i) + sums : sums);
-    } else {
-      for (Index j = 0; j < n; ++j) out[i + j] = add ? out[i + j] + sums[j] : sums[j];
-    }
+/// out[i] = sum of the lanes of x[i] for i in [0, count).
+inline void sum_lanes_of(const Vec* x, Index count, float* out) {
+  Vec rows[kLanes];
+  for (; count >= kLanes; count -= kLanes, x += kLanes, out += kLanes) {
+#pragma GCC unroll 16
+    for (int j = 0; j < kLanes; ++j) rows[j] = x[j];
+    store(out, sum_lanes(rows));
   }
+  if (count == 0) return;
+  for (Index j = 0; j < kLanes; ++j) rows[j] = j < count ? x[j] : Vec{};
+  const Vec sums = sum_lanes(rows);
+  for (Index j = 0; j < count; ++j) out[j] = sums[j];
 }
 
 /// Rows of numbers to lanes: out[i][l] = scale row_l[i], i in [0, length), row l at rows + l
@@ -162,11 +161,17 @@ inline void sum_lanes_of(const Vec* x, Index count, bool add, float* out) {
 inline void pack(const float* rows, Index stride, Index count, Index length, float scale,
                  Vec* out) {
   Index i = 0;
+  Vec block[kLanes];
   for (; i + kLanes <= length; i += kLanes) {
-    Vec block[kLanes] = {};
-    for (Index l = 0; l < count; ++l) block[l] = scale * load(rows + l * stride + i);
+    if (count == kLanes) {
+#pragma GCC unroll 16
+      for (int l = 0; l < kLanes; ++l) block[l] = load(rows + l * stride + i);
+    } else {
+      for (Index l = 0; l < kLanes; ++l) block[l] = l < count ? load(rows + l * stride + i) : Vec{};
+    }
     transpose(block);
-    for (int j = 0; j < kLanes; ++j) out[i + j] = block[j];
+#pragma GCC unroll 16
+    for (int j = 0; j < kLanes; ++j) out[i + j] = scale * block[j];
   }
   for (; i < length; ++i) {
     Vec x = {};
@@ -179,11 +184,17 @@ inline void pack(const float* rows, Index stride, Index count, Index length, flo
 inline void unpack(const Vec* in, float scale, Index length, Index count, Index stride,
                    float* rows) {
   Index i = 0;
+  Vec block[kLanes];
   for (; i + kLanes <= length; i += kLanes) {
-    Vec block[kLanes];
+#pragma GCC unroll 16
     for (int j = 0; j < kLanes; ++j) block[j] = scale * in[i + j];
     transpose(block);
-    for (Index l = 0; l < count; ++l) store(rows + l * stride + i, block[l]);
+    if (count == kLanes) {
+#pragma GCC unroll 16
+      for (int l = 0; l < kLanes; ++l) store(rows + l * stride + i, block[l]);
+    } else {
+      for (Index l = 0; l < count; ++l) store(rows + l * stride + i, block[l]);
+    }
   }
   for (; i < length; ++i) {
     for (Index l = 0; l < count; ++l) rows[l * stride + i] = scale * in[i][l];
