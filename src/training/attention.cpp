@@ -26,8 +26,7 @@ using AlignedFloats = std::unique_ptr<float[], AlignedDelete>;
 
 AlignedFloats allocate(Index count) {
   const auto bytes = static_cast<std::size_t>(count) * sizeof(float);
-  return AlignedFloats(
-      static_cast<float*>(::operator new[](bytes, std::align_val_t{kAlignment})));
+  return AlignedFloats(static_cast<float*>(::operator new[](bytes, std::align_val_t{kAlignment})));
 }
 
 // The workspace of a thread, kept between calls: fresh pages would cost as much as a small layer.
@@ -193,11 +192,11 @@ LaneAxis choose_lane_axis(const AttentionShape& shape, const AttentionOptions& o
   const auto used = [lanes](Index count) {
     return static_cast<double>(count) / static_cast<double>(ceiling(count, lanes) * lanes);
   };
-  const Index numbers =
-      shape.heads * (shape.keys * (shape.query_dim + shape.value_dim) +
-                     shape.queries * (2 * shape.query_dim + shape.value_dim));
-  constexpr Index kSecondCache = Index{1} << 18;  // numbers in 1 MiB
-  const double examples = used(shape.batch) * (numbers * lanes > kSecondCache ? 0.5 : 1.0);
+  const Index numbers = shape.heads * (shape.keys * (shape.query_dim + shape.value_dim) +
+                                       shape.queries * (2 * shape.query_dim + shape.value_dim));
+  constexpr Index kNear = Index{1}
+                          << 20;  // numbers in lanes before they come from far away (measured)
+  const double examples = used(shape.batch) * (numbers * lanes > kNear ? 0.6 : 1.0);
   return examples >= used(shape.queries) ? LaneAxis::kExamples : LaneAxis::kQueries;
 }
 
@@ -230,12 +229,12 @@ void backward_with(const AttentionPlan& plan, const AttentionShape& shape,
   const Cut cut = cut_work(plan, shape, options);
   Prepared prepared = prepare(plan, shape, options, inputs);
   // Jobs have one struct for both passes; the backward kernel only reads the outputs.
-  prepared.job.outputs = {const_cast<float*>(outputs.output),       // NOLINT
-                          const_cast<float*>(outputs.log_sum_exp)}; // NOLINT
+  prepared.job.outputs = {const_cast<float*>(outputs.output),        // NOLINT
+                          const_cast<float*>(outputs.log_sum_exp)};  // NOLINT
   prepared.job.d_output = d_output;
   prepared.job.gradients = gradients;
-  PartialSums sums = partial_sums(plan, cut, shape, gradients.bias != nullptr,
-                                  gradients.mixing != nullptr);
+  PartialSums sums =
+      partial_sums(plan, cut, shape, gradients.bias != nullptr, gradients.mixing != nullptr);
   clear(&sums);
   choose_piece(plan, cut, 0, 0, &prepared.job);
   prepared.job.d_bias = gradients.bias != nullptr ? sums.bias.get() : nullptr;
@@ -283,8 +282,7 @@ namespace {
 
 using detail::AttentionPlan;
 
-AttentionPlan best_plan(const AttentionShape& shape, const AttentionOptions& options,
-                        int threads) {
+AttentionPlan best_plan(const AttentionShape& shape, const AttentionOptions& options, int threads) {
   const detail::AttentionKernels& kernels = detail::best_attention_kernels();
   return {&kernels, detail::choose_lane_axis(shape, options, kernels.lanes),
           resolve_threads(threads)};
@@ -301,9 +299,9 @@ void require(const void* pointer, const char* field) {
 void require_exactly(bool needed, const void* pointer, const char* field) {
   if (needed) return require(pointer, field);
   if (pointer != nullptr) {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("attention: {} is given: this variant has none, it must be null",
-                            field));
+    throw Error(
+        ErrorKind::kBadStudy,
+        fmt::format("attention: {} is given: this variant has none, it must be null", field));
   }
 }
 
@@ -319,8 +317,8 @@ void validate_inputs(const AttentionShape& shape, const AttentionOptions& option
 }  // namespace
 
 void attention_forward(const AttentionShape& shape, const AttentionOptions& options,
-                       const AttentionInputs<float>& inputs,
-                       const AttentionOutputs<float>& outputs, int threads) {
+                       const AttentionInputs<float>& inputs, const AttentionOutputs<float>& outputs,
+                       int threads) {
   validate_inputs(shape, options, inputs);
   require(outputs.output, "output");
   require_exactly(options.normalisation == Normalisation::kSoftmax, outputs.log_sum_exp,
@@ -366,8 +364,8 @@ std::size_t attention_workspace_bytes(const AttentionShape& shape, const Attenti
   const bool deep = options.value_network == ValueNetwork::kHylaDeep;
   const PartialSums sums = partial_sums(plan, cut, shape, with_bias, deep);
   const Index items = std::min<Index>(plan.threads, sums.copies * cut.slices);
-  const Index threads_used = std::max<Index>(
-      items, std::min<Index>(plan.threads, cut.groups * cut.slices * cut.units));
+  const Index threads_used =
+      std::max<Index>(items, std::min<Index>(plan.threads, cut.groups * cut.slices * cut.units));
   Index floats = threads_used * std::max(plan.kernels->forward_workspace(job),
                                          plan.kernels->backward_workspace(job));
   floats += sums.copies * (sums.bias_floats + sums.mixing_floats);

@@ -99,6 +99,7 @@ Index AttentionShape::visible_pairs(bool causal) const {
 const std::vector<std::string>& attention_variant_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> result;
+    result.reserve(variants().size());
     for (const Variant& variant : variants()) result.emplace_back(variant.name);
     return result;
   }();

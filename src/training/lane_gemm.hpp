@@ -31,51 +31,57 @@ HEADWAY_INLINE Index next_block(Index left, Index most) {
 HEADWAY_INLINE Vec as_vector(Vec x) { return x; }
 HEADWAY_INLINE Vec as_vector(float x) { return broadcast(x); }
 
-// c (+)= a b for a block of R x C of one matrix.
+/// The part of a stack from (row, column) of matrix t on.
+template <typename Element>
+HEADWAY_INLINE Stack<Element> part(Stack<Element> stack, Index row, Index column, Index t = 0) {
+  stack.data += t * stack.next + row * stack.row_step + column * stack.column_step;
+  return stack;
+}
+
+// c (+)= a b for the first R x C block of the first matrix.
 template <int R, int C, typename Right>
-HEADWAY_INLINE void gemm_block(Index inner, const Stack<const Vec>& a, const Vec* pa,
-                               const Stack<const Right>& b, const Right* pb, const Stack<Vec>& c,
-                               Vec* pc, bool add) {
+HEADWAY_INLINE void gemm_block(Index inner, Stack<const Vec> a, Stack<const Right> b, Stack<Vec> c,
+                               bool add) {
   Vec sum[R][C] = {};
   if (add) {
 #pragma GCC unroll 8
     for (int i = 0; i < R; ++i) {
 #pragma GCC unroll 8
-      for (int j = 0; j < C; ++j) sum[i][j] = pc[i * c.row_step + j * c.column_step];
+      for (int j = 0; j < C; ++j) sum[i][j] = *part(c, i, j).data;
     }
   }
   for (Index k = 0; k < inner; ++k) {
     Vec right[C];
 #pragma GCC unroll 8
-    for (int j = 0; j < C; ++j) right[j] = as_vector(pb[j * b.column_step]);
+    for (int j = 0; j < C; ++j) right[j] = as_vector(*part(b, 0, j).data);
 #pragma GCC unroll 8
     for (int i = 0; i < R; ++i) {
-      const Vec left = pa[i * a.row_step];
+      const Vec left = *part(a, i, 0).data;
 #pragma GCC unroll 8
       for (int j = 0; j < C; ++j) sum[i][j] += left * right[j];
     }
-    pa += a.column_step;
-    pb += b.row_step;
+    a = part(a, 0, 1);
+    b = part(b, 1, 0);
   }
 #pragma GCC unroll 8
   for (int i = 0; i < R; ++i) {
 #pragma GCC unroll 8
-    for (int j = 0; j < C; ++j) pc[i * c.row_step + j * c.column_step] = sum[i][j];
+    for (int j = 0; j < C; ++j) *part(c, i, j).data = sum[i][j];
   }
 }
 
+// The first R rows of the first matrix.
 template <int R, typename Right>
-HEADWAY_INLINE void gemm_rows(const GemmSize& size, const Stack<const Vec>& a, const Vec* pa,
-                              const Stack<const Right>& b, const Right* pb, const Stack<Vec>& c,
-                              Vec* pc, bool add) {
+HEADWAY_INLINE void gemm_rows(const GemmSize& size, const Stack<const Vec>& a,
+                              const Stack<const Right>& b, const Stack<Vec>& c, bool add) {
   for (Index j = 0; j < size.columns;) {
     const Index width = next_block(size.columns - j, kBlockColumns);
-    const Right* right = pb + j * b.column_step;
-    Vec* out = pc + j * c.column_step;
-    if (width == 4) gemm_block<R, 4>(size.inner, a, pa, b, right, c, out, add);
-    if (width == 3) gemm_block<R, 3>(size.inner, a, pa, b, right, c, out, add);
-    if (width == 2) gemm_block<R, 2>(size.inner, a, pa, b, right, c, out, add);
-    if (width == 1) gemm_block<R, 1>(size.inner, a, pa, b, right, c, out, add);
+    const Stack<const Right> right = part(b, 0, j);
+    const Stack<Vec> out = part(c, 0, j);
+    if (width == 4) gemm_block<R, 4>(size.inner, a, right, out, add);
+    if (width == 3) gemm_block<R, 3>(size.inner, a, right, out, add);
+    if (width == 2) gemm_block<R, 2>(size.inner, a, right, out, add);
+    if (width == 1) gemm_block<R, 1>(size.inner, a, right, out, add);
     j += width;
   }
 }
@@ -89,17 +95,17 @@ __attribute__((noinline)) void lane_gemm(const GemmSize& size, const Stack<const
                                          const Stack<const Right>& b, const Stack<Vec>& c,
                                          bool add) {
   for (Index t = 0; t < size.count; ++t) {
-    const Right* pb = b.data + t * b.next;
+    const Stack<const Right> right = part(b, 0, 0, t);
     for (Index i = 0; i < size.rows;) {
       const Index height = next_block(size.rows - i, kBlockRows);
-      const Vec* pa = a.data + t * a.next + i * a.row_step;
-      Vec* pc = c.data + t * c.next + i * c.row_step;
+      const Stack<const Vec> left = part(a, i, 0, t);
+      const Stack<Vec> out = part(c, i, 0, t);
       if constexpr (kBlockRows == 4) {
-        if (height == 4) gemm_rows<4>(size, a, pa, b, pb, c, pc, add);
-        if (height == 3) gemm_rows<3>(size, a, pa, b, pb, c, pc, add);
+        if (height == 4) gemm_rows<4>(size, left, right, out, add);
+        if (height == 3) gemm_rows<3>(size, left, right, out, add);
       }
-      if (height == 2) gemm_rows<2>(size, a, pa, b, pb, c, pc, add);
-      if (height == 1) gemm_rows<1>(size, a, pa, b, pb, c, pc, add);
+      if (height == 2) gemm_rows<2>(size, left, right, out, add);
+      if (height == 1) gemm_rows<1>(size, left, right, out, add);
       i += height;
     }
   }

@@ -186,6 +186,7 @@ TEST_CASE("Masked keys have no effect on any bit, and gradient zero") {
 
 TEST_CASE("A causal query does not see the future, and the last one sees everything") {
   const AttentionShape n{2, 2, 20, 20, 4, 4};
+  constexpr Index kRow = 8;  // numbers of a token
   for (auto [name, options] : attention_cases()) {
     options.causal = true;
     const AttentionProblem<float> p = in_floats(attention_problem(n, options, {}, 6));
@@ -193,7 +194,7 @@ TEST_CASE("A causal query does not see the future, and the last one sees everyth
     AttentionProblem<float> uncovered = p;
     uncovered.options.causal = false;
     for (Index b = 0; b < 2; ++b) {
-      for (Index i = (b * 20 + 13) * 8; i < (b + 1) * 20 * 8; ++i) {
+      for (Index i = (b * 20 + 13) * kRow; i < (b + 1) * 20 * kRow; ++i) {
         changed.key[static_cast<std::size_t>(i)] += 1.0F;
         changed.value[static_cast<std::size_t>(i)] -= 1.0F;
       }
@@ -202,11 +203,11 @@ TEST_CASE("A causal query does not see the future, and the last one sees everyth
       INFO(name << " " << plan.kernels->name);
       const Floats before = fast_answer(p, plan).output;
       const Floats after = fast_answer(changed, plan).output;
-      CHECK(std::equal(before.begin(), before.begin() + 13 * 8, after.begin()));
-      CHECK_FALSE(std::equal(before.begin(), before.begin() + 14 * 8, after.begin()));
+      CHECK(std::equal(before.begin(), before.begin() + 13 * kRow, after.begin()));
+      CHECK_FALSE(std::equal(before.begin(), before.begin() + 14 * kRow, after.begin()));
       const Floats all = fast_answer(uncovered, plan).output;
-      CHECK(relative_distance(Floats(before.end() - 8, before.end()),
-                              Floats(all.end() - 8, all.end())) < 1e-6);
+      CHECK(relative_distance(Floats(before.end() - kRow, before.end()),
+                              Floats(all.end() - kRow, all.end())) < 1e-6);
     }
   }
 }

@@ -98,9 +98,8 @@ TEST_CASE("Workspace is linear in the number of tokens") {
   for (const std::string& name : attention_variant_names()) {
     for (const Index batch : {1, 64}) {
       const auto bytes = [&](Index tokens) {
-        return static_cast<double>(attention_workspace_bytes({batch, 8, tokens, tokens, 16, 16},
-                                                             attention_variant(name), false, false,
-                                                             1));
+        return static_cast<double>(attention_workspace_bytes(
+            {batch, 8, tokens, tokens, 16, 16}, attention_variant(name), false, false, 1));
       };
       INFO(name << " batch " << batch);
       CHECK(bytes(4096) < 2.001 * bytes(2048));
@@ -124,8 +123,8 @@ TEST_CASE("Every bad argument is an error that names it") {
     }
     return "no error";
   };
-  const Problem good = headway::testing::in_floats(headway::testing::attention_problem(
-      {2, 2, 3, 3, 2, 2}, attention_variant("softmax"), {}, 1));
+  const Problem good = headway::testing::in_floats(
+      headway::testing::attention_problem({2, 2, 3, 3, 2, 2}, attention_variant("softmax"), {}, 1));
   const auto forward = [&](const AttentionShape& shape, const AttentionOptions& options,
                            const AttentionInputs<float>& inputs,
                            const AttentionOutputs<float>& outputs) {
