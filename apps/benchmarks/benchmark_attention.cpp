@@ -14,6 +14,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "headway/core/rng.hpp"
@@ -203,9 +204,10 @@ double status_mib(const char* field) {
   return 0.0;
 }
 
-void memory(const Setting& setting) {
+void memory() {
   fmt::print(
-      "\nMemory beside the arguments, B=1 H=8 d=dv=64 (a layer of pairs [H, S, S] beside)\n");
+      "\nMemory of one thread beside the arguments, B=1 H=8 d=dv=64 (a layer of pairs [H, S, S] "
+      "beside)\n");
   fmt::print("  {:<12} {:>6} {:>14} {:>14} {:>12}\n", "", "S", "measured MiB", "counted MiB",
              "pairs MiB");
   for (const char* name : {"softmax", "hyla"}) {
@@ -214,10 +216,12 @@ void memory(const Setting& setting) {
       Layer layer(shape, attention_variant(name), false);
       std::ofstream("/proc/self/clear_refs") << 5 << std::flush;  // forget the peak so far
       const double before = status_mib("VmRSS:");
-      layer.forward(setting.threads);
-      layer.backward(setting.threads);
-      const std::size_t counted =
-          attention_workspace_bytes(shape, layer.options, false, false, setting.threads);
+      std::thread fresh([&] {  // whose workspace is gone at its end
+        layer.forward(1);
+        layer.backward(1);
+      });
+      fresh.join();
+      const std::size_t counted = attention_workspace_bytes(shape, layer.options, false, false, 1);
       fmt::print("  {:<12} {:>6} {:>14.1f} {:>14.1f} {:>12.1f}\n", name, tokens,
                  status_mib("VmHWM:") - before, static_cast<double>(counted) / 0x1p20,
                  32.0 * static_cast<double>(tokens * tokens) / 0x1p20);
@@ -256,6 +260,6 @@ int main(int argc, char** argv) {
       row(name, {8, 8, 1024, 1024, 64, 64}, true, false, setting);
     }
   }
-  if (wanted("memory")) memory(setting);
+  if (wanted("memory")) memory();
   return 0;
 }

@@ -86,14 +86,9 @@ HEADWAY_INLINE void gemm_rows(const GemmSize& size, const Stack<const Vec>& a,
   }
 }
 
-/// c[t](m, n) = sum_k a[t](m, k) b[t](k, n), lane by lane, or that added to it, for t in
-/// [0, count). `Right` is Vec, or float for factors that all lanes share. The one loop under all
-/// contractions of the attention kernels: rows, columns and inner are small, and each of the
-/// heads, queries, keys and dims is one of the four indices.
 template <typename Right>
-__attribute__((noinline)) void lane_gemm(const GemmSize& size, const Stack<const Vec>& a,
-                                         const Stack<const Right>& b, const Stack<Vec>& c,
-                                         bool add) {
+HEADWAY_INLINE void gemm_stack(const GemmSize& size, const Stack<const Vec>& a,
+                               const Stack<const Right>& b, const Stack<Vec>& c, bool add) {
   for (Index t = 0; t < size.count; ++t) {
     const Stack<const Right> right = part(b, 0, 0, t);
     for (Index i = 0; i < size.rows;) {
@@ -108,6 +103,40 @@ __attribute__((noinline)) void lane_gemm(const GemmSize& size, const Stack<const
       if (height == 1) gemm_rows<1>(size, left, right, out, add);
       i += height;
     }
+  }
+}
+
+// Sizes that are multiples of the block's.
+template <typename Right>
+HEADWAY_INLINE void gemm_whole_blocks(const GemmSize& size, const Stack<const Vec>& a,
+                                      const Stack<const Right>& b, const Stack<Vec>& c, bool add) {
+  for (Index t = 0; t < size.count; ++t) {
+    for (Index i = 0; i < size.rows; i += kBlockRows) {
+      for (Index j = 0; j < size.columns; j += kBlockColumns) {
+        gemm_block<kBlockRows, kBlockColumns>(size.inner, part(a, i, 0, t), part(b, 0, j, t),
+                                              part(c, i, j, t), add);
+      }
+    }
+  }
+}
+
+/// c[t](m, n) = sum_k a[t](m, k) b[t](k, n), lane by lane, or that added to it, for t in
+/// [0, count). `Right` is Vec, or float for factors that all lanes share. The one loop under all
+/// contractions of the attention kernels: rows, columns and inner are small, and each of the
+/// heads, queries, keys and dims is one of the four indices. Addresses are a good part of the work
+/// of such small products: whole blocks, and steps of 1 from column to column, have paths of their
+/// own.
+template <typename Right>
+__attribute__((noinline)) void lane_gemm(const GemmSize& size, const Stack<const Vec>& a,
+                                         Stack<const Right> b, Stack<Vec> c, bool add) {
+  const bool whole = size.rows % kBlockRows == 0 && size.columns % kBlockColumns == 0;
+  if (!whole || c.column_step != 1) return gemm_stack(size, a, b, c, add);
+  c.column_step = 1;
+  if (b.column_step == 1) {
+    b.column_step = 1;
+    add ? gemm_whole_blocks(size, a, b, c, true) : gemm_whole_blocks(size, a, b, c, false);
+  } else {
+    add ? gemm_whole_blocks(size, a, b, c, true) : gemm_whole_blocks(size, a, b, c, false);
   }
 }
 
