@@ -87,7 +87,7 @@ TEST_CASE("Every number of tokens up to 70 is right") {
   }
 }
 
-TEST_CASE("The numbers of threads do not change a bit") {
+TEST_CASE("The number of threads does not change a bit") {
   for (const auto& [name, options] : attention_cases()) {
     for (const Index batch : {3, 70}) {
       const AttentionProblem<float> p =
