@@ -199,8 +199,9 @@ void measure_sampler(const Problem& problem, const SamplerRow& row) {
   options.draws = row.draws;
   options.threads = 1;
   options.keep_draws = false;
-  if (row.exact && target->dimension() <= 60) {  // as `headway sample` chooses
-    options.metric = sampling::MetricKind::kDense;
+  if (row.exact) {  // as `headway sample` chooses
+    options.metric = target->dimension() <= 60 ? sampling::MetricKind::kDense
+                                               : sampling::MetricKind::kInformation;
     options.target_accept = 0.65;
   }
   FirstLayerRecorder recorder(options.chains, row.draws, problem.kernels->order());
@@ -242,8 +243,17 @@ void measure_one_shot_scale() {
   RowMatrixXd features;
   MatrixXd labels;
   one_shot_like_examples(600, 192, 16, features, labels);
-  problem.kernels =
-      theory::make_path_kernels(theory::PathKernels::scale_features(features, 16, 1.0), labels, 16);
+  theory::PathKernelOptions options;
+  options.energy_tolerance = 1e-3;  // as `headway sample` chooses
+  problem.kernels = theory::make_path_kernels(
+      theory::PathKernels::scale_features(features, 16, 1.0), labels, 16, options);
+  {
+    const MatrixXd u = MatrixXd::Identity(16, 16);
+    fmt::print("\nOne evaluation at one-shot scale: {:.1f} ms\n",
+               1e3 * median_seconds(21, [&] {
+                 static_cast<void>(problem.kernels->evaluate(u, problem.temperature));
+               }));
+  }
   problem.no_test_features = std::make_shared<const MatrixXd>();
   fmt::print("\nOne-shot scale (P = 600, N_0 = 192, p = 16, T = 0.01), seconds after warm-up\n");
   print_sampler_header();
