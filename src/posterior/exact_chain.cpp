@@ -59,7 +59,7 @@ double ExactChain::log_density(const Eigen::Ref<const VectorXd>& position,
 
 MatrixXd ExactChain::information(const Eigen::Ref<const VectorXd>& position) {
   const Index d = dimension();
-  const MatrixXd none = MatrixXd::Constant(d, d, std::numeric_limits<double>::quiet_NaN());
+  MatrixXd none = MatrixXd::Constant(d, d, std::numeric_limits<double>::quiet_NaN());
   const BartlettChain::Factors factors = chain_.factors(position);
   const MatrixXd& f = factors.factor.front();
   if (!f.allFinite()) return none;
