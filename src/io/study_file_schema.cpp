@@ -297,8 +297,9 @@ Section sample_section() {
               key("warmup", &S::warmup, integer<int>(0, kLargestCount),
                   "per chain, thrown away; 0: nothing is adapted"),
               key("thin", &S::thin, integer<int>(1, 10'000), "keep every thin-th draw"),
-              key("metric", &S::metric, word({"auto", "diagonal", "dense"}),
-                  "mass matrix; auto: dense up to 60 unknowns"),
+              key("metric", &S::metric, word({"auto", "diagonal", "dense", "information"}),
+                  "mass matrix; auto: dense up to 60 unknowns, above information (exact only) or "
+                  "diagonal"),
               key("target_accept", &S::target_accept, real(0.0, 0.999),
                   "mean acceptance that the step size is adapted to; 0 = the sampler's own"),
               key("max_tree_depth", &S::max_tree_depth, integer<int>(1, 20),

@@ -7,6 +7,8 @@
 #include <numbers>
 #include <utility>
 
+#include "headway/numerics/symmetric.hpp"
+
 namespace headway::posterior {
 namespace {
 
@@ -124,6 +126,18 @@ void BartlettChain::draw_prior(Rng& rng, Eigen::Ref<VectorXd> x) const {
       for (Index i = j + 1; i < layer.rows; ++i) x[k++] = rng.normal();
     }
   }
+}
+
+MatrixXd BartlettChain::first_layer_jacobian(const Factors& factors) const {
+  const MatrixXd& f = factors.factor.front();
+  const Index unknowns = numerics::symmetric_size(f.rows());
+  MatrixXd transposed = MatrixXd::Zero(dimension_, unknowns);
+  for (Index k = 0; k < unknowns; ++k) {
+    // svec(U)_k = <E_k, U>, so its gradient to F is 2 E_k F.
+    const MatrixXd e = numerics::vector_to_symmetric(VectorXd::Unit(unknowns, k), f.rows());
+    pull_back(factors, 2.0 * e * f, transposed.col(k));
+  }
+  return transposed;
 }
 
 void BartlettChain::pull_back(const Factors& factors, const MatrixXd& first_factor_gradient,

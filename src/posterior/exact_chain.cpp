@@ -57,6 +57,23 @@ double ExactChain::log_density(const Eigen::Ref<const VectorXd>& position,
   return log_prior - 0.5 * state->energy();
 }
 
+MatrixXd ExactChain::information(const Eigen::Ref<const VectorXd>& position) {
+  const Index d = dimension();
+  MatrixXd none = MatrixXd::Constant(d, d, std::numeric_limits<double>::quiet_NaN());
+  const BartlettChain::Factors factors = chain_.factors(position);
+  const MatrixXd& f = factors.factor.front();
+  if (!f.allFinite()) return none;
+  const std::unique_ptr<theory::EnergyState> state =
+      kernels_->evaluate(f * f.transpose(), temperature_);
+  if (!state) return none;
+  const MatrixXd jacobian = chain_.first_layer_jacobian(factors);
+  const MatrixXd fisher = state->fisher_information(theory::Precision::kDouble);
+  MatrixXd information = 0.5 * jacobian * fisher * jacobian.transpose();
+  information = 0.5 * (information + information.transpose().eval());
+  information.diagonal().array() += 1.0;
+  return information;
+}
+
 bool ExactChain::draw_start(Rng& rng, Eigen::Ref<VectorXd> position) {
   chain_.draw_prior(rng, position);
   return true;

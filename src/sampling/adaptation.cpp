@@ -1,5 +1,6 @@
 #include "adaptation.hpp"
 
+#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 
@@ -10,6 +11,9 @@ constexpr int kInitialBuffer = 75;
 constexpr int kTerminalBuffer = 50;
 constexpr int kBaseWindow = 25;
 constexpr int kShortestWarmup = 20;
+
+constexpr int kFirstInformationWindow = 4;
+constexpr int kProbes = 8;  // positions a window whose information is averaged, at most
 
 constexpr double kGamma = 0.05;
 constexpr double kOffset = 10.0;  // t0
@@ -38,6 +42,23 @@ WarmupSchedule warmup_schedule(int warmup) {
     end = end + window + 2 * window > schedule.last ? schedule.last : end + window;
   }
   schedule.window_ends.push_back(schedule.last - 1);
+  return schedule;
+}
+
+InformationSchedule information_schedule(int warmup) {
+  InformationSchedule schedule;
+  if (warmup < kShortestWarmup) return schedule;
+  const int last = warmup - std::min(kTerminalBuffer, warmup / 4);
+  int window = kFirstInformationWindow;
+  for (int begin = 0; begin < last; window *= 2) {
+    // A window that would leave less than its double behind it takes all that is left.
+    const int end = begin + 3 * window > last ? last : begin + window;
+    const int probes = std::min(kProbes, end - begin);
+    for (int i = 1; i <= probes; ++i)
+      schedule.probes.push_back(begin + i * (end - begin) / probes - 1);
+    schedule.window_ends.push_back(end - 1);
+    begin = end;
+  }
   return schedule;
 }
 
@@ -89,6 +110,20 @@ MatrixXd regularised_covariance(const CovarianceState& state) {
   covariance *= scale;
   covariance.diagonal().array() += floor;
   return covariance;
+}
+
+void add_information(CovarianceState& state, const MatrixXd& information) {
+  if (!information.allFinite()) return;
+  ++state.count;
+  state.squares += information;
+}
+
+MatrixXd inverse_information(const CovarianceState& state) {
+  const Eigen::LLT<MatrixXd> factor(state.squares / static_cast<double>(state.count));
+  if (factor.info() != Eigen::Success) return {};
+  const Index d = state.squares.rows();
+  const MatrixXd inverse = factor.solve(MatrixXd::Identity(d, d));
+  return 0.5 * (inverse + inverse.transpose());
 }
 
 }  // namespace headway::sampling

@@ -17,6 +17,15 @@ struct WarmupSchedule {
 };
 WarmupSchedule warmup_schedule(int warmup);
 
+/// The same for MetricKind::kInformation. An information matrix says something wherever it is
+/// taken, so there is no initial buffer: windows of 4, 8, 16, ... transitions from the first on,
+/// and at most 50 transitions (a quarter of a short warm-up) for the last step size.
+struct InformationSchedule {
+  std::vector<int> probes;       ///< the information is taken after transition t
+  std::vector<int> window_ends;  ///< a window closes after transition t
+};
+InformationSchedule information_schedule(int warmup);
+
 /// Starts dual averaging anew around `step_size`.
 void restart(DualAveragingState& state, double step_size);
 /// One update with the acceptance just seen; returns the next step size (Hoffman and Gelman 2014,
@@ -32,5 +41,10 @@ void add(CovarianceState& state, const VectorXd& position);
 /// Covariance of the window shrunk towards the identity as Stan does: (n C + 5e-3 I) / (n + 5). n
 /// >= 2.
 MatrixXd regularised_covariance(const CovarianceState& state);
+
+/// Adds one information matrix, unless it is not finite.
+void add_information(CovarianceState& state, const MatrixXd& information);
+/// Inverse of the mean information, count >= 1; empty when that is not positive definite.
+MatrixXd inverse_information(const CovarianceState& state);
 
 }  // namespace headway::sampling

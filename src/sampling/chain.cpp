@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <utility>
 
 #include "elliptical_slice.hpp"
@@ -18,6 +19,11 @@ constexpr std::int64_t kTransientShare = 10;
 
 bool adapts_metric(const SamplerOptions& options) {
   return uses_gradient(options.sampler) && options.metric != MetricKind::kUnit;
+}
+
+bool takes_information(const SamplerOptions& options) {
+  return uses_gradient(options.sampler) && options.metric == MetricKind::kInformation &&
+         options.warmup > 0;
 }
 
 template <typename Wanted>
@@ -69,6 +75,11 @@ Chain::Chain(std::unique_ptr<Target> target, const SamplerOptions& options, Chai
       point_(target_->dimension(), uses_gradient(options.sampler)) {
   if (uses_gradient(options.sampler)) schedule_ = warmup_schedule(options.warmup);
   if (!adapts_metric(options)) schedule_.window_ends.clear();
+  if (takes_information(options)) {
+    InformationSchedule information = information_schedule(options.warmup);
+    schedule_.window_ends = std::move(information.window_ends);
+    probes_ = std::move(information.probes);
+  }
   make_transition(stop);
   reserve();
   if (!state.started) return;
@@ -165,11 +176,18 @@ void Chain::start() {
                 static_cast<std::uint64_t>(state_.chain));
   find_start(start_rng);
   if (uses_gradient(options_.sampler)) {
+    const auto empty_window = [this] {
+      reset(state_.window, target_->dimension(), is_full_matrix(options_.metric));
+    };
+    if (takes_information(options_)) {  // from the first step on
+      empty_window();
+      add_information_here();
+      set_metric_from_window();
+      state_.window = CovarianceState{};
+    }
     find_first_step(start_rng);
     state_.evaluations += hamiltonian_.evaluations();
-    if (!schedule_.window_ends.empty()) {
-      reset(state_.window, target_->dimension(), options_.metric == MetricKind::kDense);
-    }
+    if (!schedule_.window_ends.empty()) empty_window();
   }
   state_.started = true;
 }
@@ -211,10 +229,8 @@ void Chain::adapt(const TransitionStatistics& done) {
   state_.step_size = update(state_.dual_averaging, done.acceptance, target);
   const auto& ends = schedule_.window_ends;
   if (!ends.empty()) {
-    if (state_.iteration >= schedule_.first && state_.iteration < schedule_.last) {
-      add(state_.window, point_.position);
-    }
     const auto transition = static_cast<int>(state_.iteration);
+    collect(transition);
     if (std::binary_search(ends.begin(), ends.end(), transition)) close_window();
   }
   if (state_.iteration + 1 == plan_.warmup) {
@@ -223,9 +239,35 @@ void Chain::adapt(const TransitionStatistics& done) {
   }
 }
 
+void Chain::collect(int transition) {
+  if (options_.metric == MetricKind::kInformation) {
+    if (std::binary_search(probes_.begin(), probes_.end(), transition)) add_information_here();
+  } else if (transition >= schedule_.first && transition < schedule_.last) {
+    add(state_.window, point_.position);
+  }
+}
+
+void Chain::add_information_here() {
+  try {
+    add_information(state_.window, target_->information(point_.position));
+  } catch (const std::domain_error&) {
+    return;  // none here: the window's other positions serve
+  }
+}
+
+void Chain::set_metric_from_window() {
+  if (options_.metric == MetricKind::kInformation) {
+    if (state_.window.count == 0) return;
+    const MatrixXd inverse = inverse_information(state_.window);
+    if (inverse.size() > 0 && inverse.allFinite()) metric_.set_inverse(inverse);
+  } else if (state_.window.count > 1) {
+    metric_.set_inverse(regularised_covariance(state_.window));
+  }
+}
+
 void Chain::close_window() {
-  if (state_.window.count > 1) metric_.set_inverse(regularised_covariance(state_.window));
-  reset(state_.window, target_->dimension(), options_.metric == MetricKind::kDense);
+  set_metric_from_window();
+  reset(state_.window, target_->dimension(), is_full_matrix(options_.metric));
   const std::int64_t evaluations = hamiltonian_.evaluations();
   // Only a better first guess for dual averaging: without one it goes on from the step size it had.
   const double guess = find_step_size(hamiltonian_, point_, state_.step_size, rng_);

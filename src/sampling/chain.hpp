@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "adaptation.hpp"
 #include "headway/sampling/checkpoint.hpp"
@@ -48,6 +49,9 @@ class Chain {
   bool try_start(Rng& rng);
   void find_first_step(Rng& rng);
   void adapt(const TransitionStatistics& done);
+  void collect(int transition);
+  void add_information_here();
+  void set_metric_from_window();
   void close_window();
   void keep(const TransitionStatistics& done);
   [[nodiscard]] double current_step_size() const;
@@ -58,6 +62,7 @@ class Chain {
   std::unique_ptr<Target> target_;
   ChainPlan plan_;
   WarmupSchedule schedule_;
+  std::vector<int> probes_;  // kInformation: after which transitions it is taken
   Metric metric_;
   Hamiltonian hamiltonian_;
   Rng rng_;

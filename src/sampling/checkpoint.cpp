@@ -30,7 +30,7 @@ void require_size(int chain, std::string_view field, std::int64_t has, std::int6
 
 Index metric_columns(const SamplerOptions& options, Index dimension) {
   if (!uses_gradient(options.sampler) || options.metric == MetricKind::kUnit) return 0;
-  return options.metric == MetricKind::kDense ? dimension : 1;
+  return is_full_matrix(options.metric) ? dimension : 1;
 }
 
 void require_consistent(const ChainState& state, const SamplerOptions& options, Index d) {

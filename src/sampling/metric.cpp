@@ -1,5 +1,7 @@
 #include "metric.hpp"
 
+#include <fmt/format.h>
+
 #include <Eigen/Cholesky>
 
 #include "headway/core/error.hpp"
@@ -8,18 +10,19 @@ namespace headway::sampling {
 
 Metric::Metric(MetricKind kind, Index dimension) : kind_(kind) {
   if (kind == MetricKind::kDiagonal) set_inverse(MatrixXd::Ones(dimension, 1));
-  if (kind == MetricKind::kDense) set_inverse(MatrixXd::Identity(dimension, dimension));
+  if (is_full_matrix(kind)) set_inverse(MatrixXd::Identity(dimension, dimension));
 }
 
 void Metric::set_inverse(const MatrixXd& inverse) {
   inverse_ = inverse;
   if (kind_ == MetricKind::kDiagonal) {
     root_ = inverse.col(0).cwiseSqrt().cwiseInverse();
-  } else if (kind_ == MetricKind::kDense) {
+  } else if (is_full_matrix(kind_)) {
     const Eigen::LLT<MatrixXd> factor(inverse);
     if (factor.info() != Eigen::Success) {
-      throw Error(ErrorKind::kInternal,
-                  "dense mass matrix: the regularised covariance is not positive definite");
+      throw Error(
+          ErrorKind::kInternal,
+          fmt::format("{} mass matrix: its inverse is not positive definite", metric_name(kind_)));
     }
     lower_ = factor.matrixL();
   }
@@ -34,6 +37,7 @@ void Metric::velocity(const VectorXd& momentum, VectorXd& velocity) const {
       velocity = inverse_.col(0).cwiseProduct(momentum);
       break;
     case MetricKind::kDense:
+    case MetricKind::kInformation:
       velocity.noalias() = inverse_ * momentum;
       break;
   }
@@ -43,7 +47,7 @@ void Metric::draw_momentum(Rng& rng, VectorXd& momentum) const {
   rng.fill_normal({momentum.data(), static_cast<std::size_t>(momentum.size())});
   if (kind_ == MetricKind::kDiagonal) {
     momentum.array() *= root_.array();
-  } else if (kind_ == MetricKind::kDense) {
+  } else if (is_full_matrix(kind_)) {
     // M = (L L^T)^-1, so L^-T z ~ N(0, M).
     lower_.triangularView<Eigen::Lower>().transpose().solveInPlace(momentum);
   }

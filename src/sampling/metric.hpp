@@ -10,8 +10,8 @@ namespace headway::sampling {
 /// M^-1 an estimate of the posterior covariance.
 class Metric {
  public:
-  /// `inverse` is M^-1: empty (unit), d x 1 (diagonal) or d x d (dense, symmetric positive
-  /// definite).
+  /// `inverse` is M^-1: empty (unit), d x 1 (diagonal) or d x d (dense and information, symmetric
+  /// positive definite).
   Metric(MetricKind kind, Index dimension);
   void set_inverse(const MatrixXd& inverse);
   [[nodiscard]] const MatrixXd& inverse() const { return inverse_; }

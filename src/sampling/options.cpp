@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "adaptation.hpp"
 #include "headway/core/error.hpp"
 
 namespace headway::sampling {
@@ -124,10 +125,21 @@ std::string_view metric_name(MetricKind kind) {
       return "diagonal";
     case MetricKind::kDense:
       return "dense";
+    case MetricKind::kInformation:
+      return "information";
   }
   throw Error(
       ErrorKind::kBadStudy,
       fmt::format("sampler option metric = {}: allowed is a MetricKind", static_cast<int>(kind)));
+}
+
+bool is_full_matrix(MetricKind kind) {
+  return kind == MetricKind::kDense || kind == MetricKind::kInformation;
+}
+
+int information_evaluations(int warmup) {
+  if (warmup == 0) return 0;
+  return 1 + static_cast<int>(information_schedule(warmup).probes.size());
 }
 
 double resolved_target_accept(const SamplerOptions& options) {

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "chain.hpp"
+#include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
 #include "summarize.hpp"
 
@@ -159,6 +160,14 @@ std::vector<QuantityDiagnostics> diagnose_all(const SamplingResult& result, Inde
   return all;
 }
 
+void require_information(const Target& target, const SamplerOptions& options) {
+  if (!uses_gradient(options.sampler) || options.metric != MetricKind::kInformation) return;
+  if (target.provides_information()) return;
+  throw Error(ErrorKind::kBadStudy,
+              "sampler option metric = \"information\": this target does not provide its expected "
+              "information; allowed are \"unit\", \"diagonal\" and \"dense\"");
+}
+
 Index shortest_chain(const Checkpoint& state, Index limit) {
   for (const ChainState& chain : state.chains) {
     limit = std::min(limit, static_cast<Index>(chain.statistics.size()));
@@ -177,6 +186,7 @@ SamplingResult sample(const Target& target, const SamplerOptions& options,
   const Clock::time_point begin = Clock::now();
   const Index dimension = target.dimension();
   options.validate(dimension);
+  require_information(target, options);
   SamplingResult result;
   result.names = target.coordinate_names();
   // A large target may have no names: draws that are kept get numbers.

@@ -23,6 +23,10 @@ std::vector<std::string> Target::coordinate_names() const {
   return names;
 }
 
+MatrixXd Target::information(const Eigen::Ref<const VectorXd>& /*position*/) {
+  throw Error(ErrorKind::kInternal, "Target::information: this target does not provide it");
+}
+
 void GaussianPrior::validate() const {
   const Index d = mean.size();
   if (d < 1 || !mean.allFinite()) bad_prior("mean must be finite and not empty");

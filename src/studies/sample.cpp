@@ -26,7 +26,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kExactTargetAccept = 0.65;
+constexpr double kInformationTargetAccept = 0.5;
 constexpr Index kLargestDenseMetric = 60;  // unknowns up to which "auto" adapts a dense mass matrix
+constexpr double kGradientsPerTransition = 10.0;
+constexpr double kEnergyTolerance = 1e-3;  // half of it in the log density
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -44,7 +47,54 @@ sampling::SamplerKind sampler_kind(const std::string& name) {
                           name));
 }
 
-sampling::SamplerOptions sampler_options(const Study& study, Index dimension, std::size_t point) {
+sampling::MetricKind metric_kind(const SampleOptions& sample, Index dimension,
+                                 const theory::PathKernels& kernels) {
+  using sampling::MetricKind;
+  if (sample.metric == "dense") return MetricKind::kDense;
+  if (sample.metric == "information") return MetricKind::kInformation;
+  if (sample.metric == "diagonal") return MetricKind::kDiagonal;
+  if (dimension <= kLargestDenseMetric) return MetricKind::kDense;
+  const double information =
+      sampling::information_evaluations(sample.warmup) * kernels.hessian_flops();
+  const double warmup = sample.warmup * kGradientsPerTransition * kernels.evaluation_flops();
+  return sample.sampler == "exact" && information <= warmup ? MetricKind::kInformation
+                                                            : MetricKind::kDiagonal;
+}
+
+/// Some N_l < C p_l.
+bool has_singular_matrix(const model::Architecture& a) {
+  for (int l = 1; l <= a.layers() + 1; ++l) {
+    if (a.widths[l - 1] < a.outputs * a.paths_above(l)) return true;
+  }
+  return false;
+}
+
+/// Kernels for the exact chain: those of the theory, or the same in half the memory and time where
+/// that changes the log density by less than a draw could tell.
+std::shared_ptr<const theory::PathKernels> sampling_kernels(const Study& study,
+                                                            const TheoryProblem& problem) {
+  const theory::PathKernels& kernels = *problem.kernels;
+  theory::PathKernelOptions options;
+  if (study.sample.sampler != "exact" || kernels.form() != theory::KernelForm::kStored ||
+      kernels.memory_bytes() <= options.compact_above_bytes)
+    return problem.kernels;
+  options.form = theory::KernelForm::kStored;
+  options.energy_tolerance = kEnergyTolerance;
+  return theory::make_path_kernels(kernels.features(), kernels.labels(), kernels.paths(), options);
+}
+
+void require_metric(const SampleOptions& sample) {
+  if (sample.metric != "information" || sample.sampler == "exact" || sample.sampler == "gibbs")
+    return;
+  throw Error(ErrorKind::kBadStudy,
+              fmt::format("sample.metric = \"information\": allowed with sample.sampler = "
+                          "\"exact\" alone; for \"{}\" it is \"auto\", \"diagonal\" or \"dense\"",
+                          sample.sampler));
+}
+
+sampling::SamplerOptions sampler_options(const Study& study, Index dimension,
+                                         const theory::PathKernels& kernels, bool singular,
+                                         std::size_t point) {
   const SampleOptions& sample = study.sample;
   sampling::SamplerOptions options;
   options.sampler = sampler_kind(sample.sampler);
@@ -54,12 +104,16 @@ sampling::SamplerOptions sampler_options(const Study& study, Index dimension, st
   options.thin = sample.thin;
   options.seed = study.seed + point;  // chains of different sweep points are independent
   options.threads = resolve_threads(study.threads);
-  const bool dense =
-      sample.metric == "dense" || (sample.metric == "auto" && dimension <= kLargestDenseMetric);
-  options.metric = dense ? sampling::MetricKind::kDense : sampling::MetricKind::kDiagonal;
+  options.metric = metric_kind(sample, dimension, kernels);
   // The exact chain's target is smooth and of few dimensions: longer steps than the general default
   // give more effective draws a second (measured: 0.65 against 0.8 a third more).
-  if (sample.sampler == "exact" && dense) options.target_accept = kExactTargetAccept;
+  // Many unknowns under the information metric: at 0.5 trajectories end after 7 steps where 0.65
+  // needs 15 (measured at 147: twice the effective draws a second). A singular U_l has tails too
+  // steep for such steps: a few divergences.
+  if (sample.sampler == "exact" && sampling::is_full_matrix(options.metric)) {
+    const bool smooth = options.metric == sampling::MetricKind::kInformation && !singular;
+    options.target_accept = smooth ? kInformationTargetAccept : kExactTargetAccept;
+  }
   if (sample.target_accept > 0.0) options.target_accept = sample.target_accept;
   options.max_tree_depth = sample.max_tree_depth;
   options.keep_draws = false;  // the recorder keeps what is wanted
@@ -151,7 +205,8 @@ class PointSampler {
     const model::Architecture architecture = architecture_of(study_, dataset_, sweep.widths);
     const bool exact = study_.sample.sampler == "exact";
     const std::unique_ptr<sampling::Target> target = make_target(architecture, sweep, exact);
-    const sampling::SamplerOptions options = sampler_options(study_, target->dimension(), index);
+    const sampling::SamplerOptions options = sampler_options(
+        study_, target->dimension(), *problem_.kernels, has_singular_matrix(architecture), index);
     options.validate(target->dimension());
     const Index stride =
         std::max<Index>(1, study_.sample.draws / std::max(1, study_.sample.predictor_draws));
@@ -303,15 +358,14 @@ SampleResult sample(const Study& study, const tasks::Dataset& dataset, Observer&
   if (sampled.solve.kernels == "auto") {
     for (const SweepPoint& point : sweep_points(study, dataset)) {
       const model::Architecture a = architecture_of(study, dataset, point.widths);
-      for (int l = 1; l <= a.layers() + 1; ++l) {
-        if (a.widths[l - 1] < a.outputs * a.paths_above(l))
-          sampled.solve.kernels = a.outputs == 1 ? "stored" : "streamed";
-      }
+      if (has_singular_matrix(a)) sampled.solve.kernels = a.outputs == 1 ? "stored" : "streamed";
     }
   }
-  const TheoryProblem problem = make_problem(sampled, dataset, observer);
+  require_metric(sampled.sample);
+  TheoryProblem problem = make_problem(sampled, dataset, observer);
   SampleResult result;
   result.solve = solve_or_reuse(sampled, dataset, problem, observer, known);
+  problem.kernels = sampling_kernels(sampled, problem);
   const std::vector<SweepPoint> sweep = sweep_points(sampled, dataset);
   const PointSampler sampler(sampled, dataset, problem, observer, hooks);
   for (std::size_t i = 0; i < sweep.size() && !observer.interrupted(); ++i) {

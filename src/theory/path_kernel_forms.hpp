@@ -7,8 +7,9 @@
 /// Private to theory: the three ways to evaluate the energy, and the path mixing they share.
 namespace headway::theory {
 
+/// `energy_tolerance` > 0: in fixed point (PathKernelOptions).
 std::shared_ptr<const PathKernels> make_stored_kernels(MatrixXd features, MatrixXd labels,
-                                                       Index paths);
+                                                       Index paths, double energy_tolerance);
 std::shared_ptr<const PathKernels> make_streamed_kernels(MatrixXd features, MatrixXd labels,
                                                          Index paths);
 std::shared_ptr<const PathKernels> make_feature_space_kernels(MatrixXd features, MatrixXd labels,

@@ -150,7 +150,9 @@ std::shared_ptr<const PathKernels> make_path_kernels(MatrixXd scaled_features, M
   const Index outputs = labels.cols();
   KernelForm form = options.form;
   const bool feature_possible = outputs == 1 && options.smallest_temperature > 0.0;
-  const double stored_bytes = 8.0 * p * (p + 1) / 2 * examples * (examples + 1) / 2;
+  double stored_bytes = 8.0 * p * (p + 1) / 2 * examples * (examples + 1) / 2;
+  const bool compact = options.energy_tolerance > 0.0 && stored_bytes > options.compact_above_bytes;
+  if (compact) stored_bytes *= 0.5;
   if (form == KernelForm::kAuto) {
     // Feature space: D^3 a step against P^3 and worse. Stored: memory-bound, two passes over the
     // packed kernels, unless the features themselves are fewer flops.
@@ -177,7 +179,8 @@ std::shared_ptr<const PathKernels> make_path_kernels(MatrixXd scaled_features, M
   }
   switch (form) {
     case KernelForm::kStored:
-      return make_stored_kernels(std::move(scaled_features), std::move(labels), paths);
+      return make_stored_kernels(std::move(scaled_features), std::move(labels), paths,
+                                 compact ? options.energy_tolerance : 0.0);
     case KernelForm::kFeatureSpace:
       return make_feature_space_kernels(std::move(scaled_features), std::move(labels), paths);
     default:

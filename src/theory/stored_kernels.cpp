@@ -5,6 +5,7 @@
 
 #include "example_space.hpp"
 #include "headway/numerics/dense.hpp"
+#include "headway/numerics/fixed_point_columns.hpp"
 #include "headway/numerics/symmetric.hpp"
 
 namespace headway::theory {
@@ -21,10 +22,11 @@ constexpr double kProductMemoryLimit =
 
 /// All path-path kernels, symmetrised (C_ab + C_ba off the diagonal) and packed: one column per
 /// pair a >= b, the lower triangle of P x P column by column. K and its gradient are then one
-/// matrix-vector product each, bound by memory.
+/// matrix-vector product each, bound by memory: in doubles, or in fixed point where an error of the
+/// energy is tolerated (PathKernelOptions::energy_tolerance).
 class StoredKernels final : public ExampleSpaceKernels {
  public:
-  StoredKernels(MatrixXd features, MatrixXd labels, Index paths);
+  StoredKernels(MatrixXd features, MatrixXd labels, Index paths, double energy_tolerance);
 
   [[nodiscard]] KernelForm form() const override { return KernelForm::kStored; }
   [[nodiscard]] std::unique_ptr<EnergyState> evaluate(const MatrixXd& u,
@@ -32,19 +34,21 @@ class StoredKernels final : public ExampleSpaceKernels {
   [[nodiscard]] MatrixXd contract(const MatrixXd& m) const override;
   [[nodiscard]] MatrixXd renormalized_kernel(const MatrixXd& u) const override;
   [[nodiscard]] double evaluation_flops() const override {
-    return 4.0 * static_cast<double>(packed_.size()) + std::pow(static_cast<double>(examples()), 3);
+    const double packed = static_cast<double>(symmetric_size(examples()) * pairs());
+    return (compact() ? 2.0 : 4.0) * packed + std::pow(static_cast<double>(examples()), 3);
   }
   [[nodiscard]] double hessian_flops() const override {
     return uses_products() ? product_flops() : block_flops();
   }
   [[nodiscard]] double memory_bytes() const override {
-    return 8.0 * static_cast<double>(packed_.size());
+    return compact() ? fixed_.bytes() + exact_->memory_bytes()
+                     : 8.0 * static_cast<double>(packed_.size());
   }
 
   /// Hessian through all K^{-1} C_k rather than through blocks: cheaper for few paths.
   [[nodiscard]] bool uses_products() const {
     const double p2 = static_cast<double>(examples() * examples());
-    return product_flops() < block_flops() &&
+    return !compact() && product_flops() < block_flops() &&
            16.0 * p2 * static_cast<double>(pairs()) < kProductMemoryLimit;
   }
   [[nodiscard]] Index pairs() const { return symmetric_size(paths()); }
@@ -64,10 +68,19 @@ class StoredKernels final : public ExampleSpaceKernels {
     const double side = std::min(n0, n);
     return n * n * p * n0 + p * p * n0 * n * side + std::pow(p, 4) * side * side;
   }
+  [[nodiscard]] bool compact() const { return energy_tolerance_ > 0.0; }
+  void fill();
   void unpack(const double* packed, MatrixXd& lower) const;
-  [[nodiscard]] VectorXd pack_doubled(const MatrixXd& m) const;
+  [[nodiscard]] VectorXd coefficients(const MatrixXd& u) const;
+  [[nodiscard]] MatrixXd contract_packed(const VectorXd& doubled) const;
+  /// PathKernelOptions: a bound of the energy's rounding error from M packed with doubled
+  /// off-diagonals.
+  [[nodiscard]] double energy_error(const MatrixXd& u, const VectorXd& doubled) const;
 
-  MatrixXd packed_;
+  double energy_tolerance_;
+  MatrixXd packed_;                           // empty when compact
+  numerics::FixedPointColumns fixed_;         // filled when compact
+  std::shared_ptr<const PathKernels> exact_;  // where the bound is above the tolerance
   numerics::MatrixXf single_;
 };
 
@@ -75,7 +88,7 @@ class StoredState final : public ExampleSpaceState {
  public:
   StoredState(const StoredKernels& kernels, MatrixXd u, SpdFactor factor)
       : ExampleSpaceState(kernels, std::move(u), std::move(factor)), stored_(kernels) {}
-  MatrixXd inverse;  // (K + T)^{-1}
+  MatrixXd inverse;  // (K + T)^{-1}, where products() needs it
 
   [[nodiscard]] MatrixXd fisher_information(Precision precision) const override;
 
@@ -90,16 +103,28 @@ class StoredState final : public ExampleSpaceState {
   mutable MatrixXd products_;  // K^{-1} C_k, P x (P pairs)
 };
 
-StoredKernels::StoredKernels(MatrixXd features, MatrixXd labels, Index paths)
-    : ExampleSpaceKernels(std::move(features), std::move(labels), paths) {
+StoredKernels::StoredKernels(MatrixXd features, MatrixXd labels, Index paths,
+                             double energy_tolerance)
+    : ExampleSpaceKernels(std::move(features), std::move(labels), paths),
+      energy_tolerance_(energy_tolerance) {
+  if (compact()) {
+    fixed_ = numerics::FixedPointColumns(symmetric_size(examples()), pairs());
+    exact_ = make_streamed_kernels(features_, labels_, paths_);
+  } else {
+    packed_.resize(symmetric_size(examples()), pairs());
+  }
+  fill();
+}
+
+void StoredKernels::fill() {
   const Index n = examples();
   const Index n0 = feature_count();
-  packed_.resize(symmetric_size(n), pairs());
+  VectorXd column(symmetric_size(n));
   const bool keep_single = uses_products();
   if (keep_single) single_.resize(n, n * pairs());
   MatrixXd product(n, n);
   MatrixXd symmetric(n, n);
-  for (Index a = 0, k = 0; a < paths; ++a) {
+  for (Index a = 0, k = 0; a < paths(); ++a) {
     for (Index b = 0; b <= a; ++b, ++k) {
       const MatrixXd::ConstColsBlockXpr xa = std::as_const(features_).middleCols(a * n0, n0);
       if (a == b) {
@@ -111,8 +136,13 @@ StoredKernels::StoredKernels(MatrixXd features, MatrixXd labels, Index paths)
         numerics::transpose_into(product, symmetric);
         symmetric += product;
       }
-      double* out = packed_.col(k).data();
+      double* out = column.data();
       for (Index j = 0; j < n; ++j) out = std::copy_n(symmetric.data() + j * n + j, n - j, out);
+      if (compact()) {
+        fixed_.set_column(k, column);
+      } else {
+        packed_.col(k) = column;
+      }
       if (keep_single) {
         const double scale = 1.0 / numerics::symmetric_weight(a, b);
         single_.middleCols(k * n, n) = (scale * symmetric).cast<float>();
@@ -129,12 +159,14 @@ void StoredKernels::unpack(const double* packed, MatrixXd& lower) const {
   }
 }
 
-VectorXd StoredKernels::pack_doubled(const MatrixXd& m) const {
-  const Index n = examples();
+/// The lower triangle of M - a a^T with everything below the diagonal doubled: its product with a
+/// packed C is <M - a a^T, C>.
+VectorXd pack_doubled(const MatrixXd& m, const VectorXd& a) {
+  const Index n = m.rows();
   VectorXd packed(symmetric_size(n));
   double* out = packed.data();
   for (Index j = 0; j < n; ++j) {
-    Eigen::Map<VectorXd>(out, n - j) = 2.0 * m.col(j).tail(n - j);
+    Eigen::Map<VectorXd>(out, n - j) = 2.0 * m.col(j).tail(n - j) - (2.0 * a[j]) * a.tail(n - j);
     *out *= 0.5;
     out += n - j;
   }
@@ -158,12 +190,25 @@ MatrixXd StoredKernels::unpack_pairs() const {
   return all;
 }
 
-MatrixXd StoredKernels::renormalized_kernel(const MatrixXd& u) const {
-  VectorXd coefficients(pairs());
+VectorXd StoredKernels::coefficients(const MatrixXd& u) const {
+  VectorXd result(pairs());
   for (Index a = 0, k = 0; a < paths(); ++a) {
-    for (Index b = 0; b <= a; ++b) coefficients[k++] = 0.5 * (u(a, b) + u(b, a));
+    for (Index b = 0; b <= a; ++b) result[k++] = 0.5 * (u(a, b) + u(b, a));
   }
-  const VectorXd sum = numerics::multiply_vector(packed_, Transpose::kNo, coefficients);
+  return result;
+}
+
+double StoredKernels::energy_error(const MatrixXd& u, const VectorXd& doubled) const {
+  const VectorXd c = coefficients(u);
+  double entry = 0.0;  // of dK, at most
+  for (Index k = 0; k < c.size(); ++k) entry += std::abs(c[k]) * fixed_.rounding(k);
+  return entry * doubled.lpNorm<1>();
+}
+
+MatrixXd StoredKernels::renormalized_kernel(const MatrixXd& u) const {
+  const VectorXd c = coefficients(u);
+  const VectorXd sum =
+      compact() ? fixed_.multiply(c) : numerics::multiply_vector(packed_, Transpose::kNo, c);
   MatrixXd k(examples(), examples());
   unpack(sum.data(), k);
   return k;
@@ -173,17 +218,25 @@ std::unique_ptr<EnergyState> StoredKernels::evaluate(const MatrixXd& u, double t
   MatrixXd k = renormalized_kernel(u);
   k.diagonal().array() += temperature;
   std::optional<SpdFactor> factor = SpdFactor::factor(std::move(k));
-  if (!factor) return nullptr;
+  if (!factor) return compact() ? exact_->evaluate(u, temperature) : nullptr;
   auto state = std::make_unique<StoredState>(*this, u, std::move(*factor));
-  state->inverse = state->factor().inverse();
-  MatrixXd m = state->inverse;
-  m.noalias() -= state->dual() * state->dual().transpose();
-  state->gradient = contract(m);
+  MatrixXd inverse = state->factor().inverse();
+  const VectorXd doubled = pack_doubled(inverse, state->dual());
+  // NaN is above the tolerance too.
+  if (compact() && !(energy_error(u, doubled) <= energy_tolerance_))
+    return exact_->evaluate(u, temperature);
+  state->gradient = contract_packed(doubled);
+  if (uses_products()) state->inverse = std::move(inverse);
   return state;
 }
 
 MatrixXd StoredKernels::contract(const MatrixXd& m) const {
-  const VectorXd sums = numerics::multiply_vector(packed_, Transpose::kYes, pack_doubled(m));
+  return contract_packed(pack_doubled(m, VectorXd::Zero(examples())));
+}
+
+MatrixXd StoredKernels::contract_packed(const VectorXd& doubled) const {
+  const VectorXd sums = compact() ? fixed_.multiply_transposed(doubled)
+                                  : numerics::multiply_vector(packed_, Transpose::kYes, doubled);
   MatrixXd result(paths(), paths());
   for (Index a = 0, k = 0; a < paths(); ++a) {
     for (Index b = 0; b < a; ++b) result(a, b) = result(b, a) = 0.5 * sums[k++];
@@ -247,8 +300,9 @@ MatrixXd StoredState::second_order_matrix(const MatrixXd& sigma, Precision preci
 }  // namespace
 
 std::shared_ptr<const PathKernels> make_stored_kernels(MatrixXd features, MatrixXd labels,
-                                                       Index paths) {
-  return std::make_shared<StoredKernels>(std::move(features), std::move(labels), paths);
+                                                       Index paths, double energy_tolerance) {
+  return std::make_shared<StoredKernels>(std::move(features), std::move(labels), paths,
+                                         energy_tolerance);
 }
 
 }  // namespace headway::theory

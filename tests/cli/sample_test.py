@@ -163,6 +163,13 @@ class Refusals(ProgramTest):
                 self.check(run("sample", self.study, "-o", output, "--set", setting), code, *words)
                 self.assertEqual(os.listdir(self.directory), ["small.toml"])
 
+    def test_the_information_metric_belongs_to_the_exact_sampler(self):
+        process = run("sample", self.study, *QUICK, "--set", "sample.metric=information", "--set",
+                      "sample.sampler=nuts")
+        self.check(process, 78, 'sample.metric = "information"', '"exact"', '"diagonal"')
+        process = run("sample", self.study, *QUICK, "--set", "sample.metric=information")
+        self.assertIn(process.returncode, (0, 2), process.stderr)
+
     def test_draws_beyond_memory(self):
         process = run("sample", self.study, "--set", "sample.draws=1000000", "--set",
                       "sample.chains=1000", "--set", "sample.keep_weights=true", "--set",

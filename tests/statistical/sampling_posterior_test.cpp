@@ -73,7 +73,8 @@ void check_healthy(const SamplingResult& result) {
 TEST_CASE("NUTS draws correlated Gaussians of 1 to 50 dimensions") {
   for (const Index d : {1, 2, 5, 14, 50}) {
     const GaussianTarget target = testing::correlated_gaussian(d);
-    for (const MetricKind metric : {MetricKind::kUnit, MetricKind::kDiagonal, MetricKind::kDense}) {
+    for (const MetricKind metric :
+         {MetricKind::kUnit, MetricKind::kDiagonal, MetricKind::kDense, MetricKind::kInformation}) {
       INFO("dimension " << d << ", " << metric_name(metric));
       const SamplingResult result = sample(target, one_thread(SamplerKind::kNuts, metric));
       Comparison comparison;

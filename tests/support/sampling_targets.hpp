@@ -51,6 +51,10 @@ class GaussianTarget : public sampling::Target {
   [[nodiscard]] std::unique_ptr<sampling::Target> clone() const override {
     return std::make_unique<GaussianTarget>(*this);
   }
+  [[nodiscard]] bool provides_information() const override { return true; }
+  [[nodiscard]] MatrixXd information(const Eigen::Ref<const VectorXd>& /*q*/) override {
+    return precision_;
+  }
   [[nodiscard]] const VectorXd& mean() const { return mean_; }
   [[nodiscard]] const MatrixXd& covariance() const { return covariance_; }
 

@@ -49,6 +49,9 @@ class BartlettChain {
   /// (C p_l)^2 columns).
   void pull_back(const Factors& factors, const MatrixXd& first_factor_gradient,
                  Eigen::Ref<VectorXd> gradient) const;
+  /// Transposed Jacobian of U_1 = F_1 F_1^T: column k is d svec(U_1)_k / dx. Cost: a pull_back a
+  /// column.
+  [[nodiscard]] MatrixXd first_layer_jacobian(const Factors& factors) const;
 
  private:
   struct Layer {

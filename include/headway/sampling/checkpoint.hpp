@@ -35,7 +35,8 @@ struct DualAveragingState {
   bool operator==(const DualAveragingState&) const = default;
 };
 
-/// Running mean and sum of squared deviations (Welford) of the positions in the current window.
+/// Running mean and sum of squared deviations (Welford) of the positions in the current window; for
+/// MetricKind::kInformation the sum of the information matrices of `count` positions.
 struct CovarianceState {
   std::int64_t count = 0;
   VectorXd mean;
@@ -54,7 +55,7 @@ struct ChainState {
   double log_density = 0.0;
   double step_size = 0.0;
   DualAveragingState dual_averaging;
-  MatrixXd inverse_metric;  ///< empty (unit), d x 1 (diagonal) or d x d (dense)
+  MatrixXd inverse_metric;  ///< empty (unit), d x 1 (diagonal) or d x d (dense, information)
   CovarianceState window;
   TransitionStatistics pending;  ///< transitions since the last kept draw, when thinning
   std::int64_t evaluations = 0;  ///< of the density, all in all

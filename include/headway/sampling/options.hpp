@@ -23,6 +23,9 @@ enum class MetricKind {
   kUnit,      ///< inverse mass matrix = identity, not adapted
   kDiagonal,  ///< diagonal of the posterior covariance: O(d) a step
   kDense,     ///< the whole covariance: O(d^2) a step, pays off for strong correlations and small d
+  kInformation,  ///< inverse of the target's expected information (Target::information), a mean
+                 ///< over positions of the warm-up: O(d^2) a step, for correlations among more
+                 ///< unknowns than a covariance could be learned of
 };
 
 /// What to run. `validate` checks every field.
@@ -79,15 +82,20 @@ struct SamplerOptions {
   double checkpoint_seconds = 0.0;
 
   /// Throws Error kBadStudy naming field, value and what is allowed. `dimension` is that of the
-  /// target.
+  /// target; `sample` also refuses a metric that the target does not provide.
   void validate(Index dimension) const;
 };
 
 /// "nuts", "hmc", "mala", "langevin", "elliptical_slice", "sweep": the words of study files and
 /// messages.
 std::string_view sampler_name(SamplerKind kind);
-/// "unit", "diagonal", "dense".
+/// "unit", "diagonal", "dense", "information".
 std::string_view metric_name(MetricKind kind);
+/// True for the metrics that are a whole d x d matrix.
+bool is_full_matrix(MetricKind kind);
+/// How often MetricKind::kInformation asks for Target::information in a chain's warm-up, its start
+/// included.
+int information_evaluations(int warmup);
 /// target_accept, or the sampler's default for it.
 double resolved_target_accept(const SamplerOptions& options);
 /// True for the samplers that follow the gradient with a step size.

@@ -31,6 +31,15 @@ class Target {
   virtual double log_density(const Eigen::Ref<const VectorXd>& position,
                              Eigen::Ref<VectorXd> gradient) = 0;
 
+  /// True where information() is implemented.
+  [[nodiscard]] virtual bool provides_information() const { return false; }
+
+  /// The expected information about the position: -E[Hessian of the log density] with the data
+  /// averaged over the model, d x d and positive definite. What MetricKind::kInformation takes for
+  /// the mass matrix. A matrix that is not finite, or std::domain_error, says that there is none
+  /// here. Must depend on `position` alone. The base class throws Error kInternal.
+  [[nodiscard]] virtual MatrixXd information(const Eigen::Ref<const VectorXd>& position);
+
   /// A copy with its own workspace, for one chain.
   [[nodiscard]] virtual std::unique_ptr<Target> clone() const = 0;
 

@@ -135,6 +135,15 @@ struct PathKernelOptions {
   KernelForm form = KernelForm::kAuto;
   double memory_limit_bytes = 2.0 * 1024 * 1024 * 1024;
   double smallest_temperature = 0.0;  ///< of the sweep; the feature-space form needs it positive
+  /// Stored form: > 0 lets the packed kernels be held as 32-bit fixed point, in half the memory and
+  /// time, with the energy off by no more than this. It is the energy of the rounded kernels C +
+  /// dC, and its gradient belongs to it; with M = (K + T)^{-1} - alpha alpha^T
+  ///   |dE| = |<M, dK>| <= sum_ij |M_ij| sum_k |U_k| max |dC_k|        (first order in dK)
+  /// is computed at every evaluation, and one whose bound exceeds the tolerance is made again from
+  /// the features in double (KernelForm::kStreamed). 0: double, as everything but sampling wants.
+  double energy_tolerance = 0.0;
+  /// Kernels that take less as doubles stay so: they are in the cache.
+  double compact_above_bytes = 8.0 * 1024 * 1024;
 };
 
 /// Builds the path kernels from scaled features (PathKernels::scale_features). Errors: kBadStudy

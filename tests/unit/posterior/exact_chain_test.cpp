@@ -70,6 +70,40 @@ TEST_CASE("gradient through the chain of factors and the kernel agrees with fini
   }
 }
 
+TEST_CASE("the information is that of the Gaussian likelihood and the unit prior") {
+  // F_ij = 1/2 tr(S^-1 dS/dx_i S^-1 dS/dx_j), S = K(U_1(x)) + T, by finite differences of K; plus
+  // I.
+  for (const test::TheoryCase& c : cases()) {
+    const double temperature = 0.1;
+    ExactChain target = chain_of(c, temperature);
+    Rng rng(5, StreamPurpose::kTests);
+    VectorXd x(target.dimension());
+    REQUIRE(target.draw_start(rng, x));
+    const auto kernel = [&](const VectorXd& at) {
+      const MatrixXd f = target.prior().factors(at).factor.front();
+      MatrixXd s = test::reference_kernel(c.features, c.features, f * f.transpose(), c.n0,
+                                          c.architecture.outputs);
+      s.diagonal().array() += temperature;
+      return s;
+    };
+    const auto factor = kernel(x).ldlt();
+    std::vector<MatrixXd> slopes;
+    for (Index i = 0; i < x.size(); ++i) {
+      const VectorXd step = 1e-5 * VectorXd::Unit(x.size(), i);
+      slopes.emplace_back(factor.solve((kernel(x + step) - kernel(x - step)) / 2e-5));
+    }
+    MatrixXd expected = MatrixXd::Identity(x.size(), x.size());
+    for (Index i = 0; i < x.size(); ++i) {
+      for (Index j = 0; j < x.size(); ++j)
+        expected(i, j) += 0.5 * slopes[i].cwiseProduct(slopes[j].transpose()).sum();
+    }
+    REQUIRE(target.provides_information());
+    const MatrixXd information = target.information(x);
+    REQUIRE(relative_error(information, expected) < 1e-7);
+    REQUIRE(information == information.transpose());
+  }
+}
+
 TEST_CASE("the number of unknowns and the rank are those of the Wishart chain") {
   test::TheoryCase c = random_case({2, 2}, 1, 6, 4, 17);
   c.architecture.widths = {10, 10, 10};

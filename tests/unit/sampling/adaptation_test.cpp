@@ -1,6 +1,9 @@
 #include "sampling/adaptation.hpp"
 
+#include <Eigen/LU>
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <vector>
 
@@ -47,6 +50,38 @@ TEST_CASE("windows of every length are in order, inside, and end with the last")
       before = end;
     }
   }
+}
+
+TEST_CASE("information is taken from the first transition on, in doubling windows") {
+  const InformationSchedule s = information_schedule(100);
+  CHECK(s.window_ends == std::vector<int>{3, 11, 27, 74});
+  const std::vector<int> first_two = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+  CHECK(std::vector<int>(s.probes.begin(), s.probes.begin() + 12) == first_two);
+  CHECK(information_schedule(1000).window_ends.back() == 949);
+  CHECK(information_schedule(19).probes.empty());
+  CHECK(information_evaluations(100) == 29);
+  CHECK(information_evaluations(0) == 0);
+  for (int warmup = 20; warmup < 3000; ++warmup) {
+    const InformationSchedule all = information_schedule(warmup);
+    REQUIRE(std::adjacent_find(all.probes.begin(), all.probes.end(), std::greater_equal<>()) ==
+            all.probes.end());
+    for (const int end : all.window_ends)  // every window has what it needs, its last position too
+      REQUIRE(std::binary_search(all.probes.begin(), all.probes.end(), end));
+    REQUIRE(all.window_ends.back() < warmup);
+  }
+}
+
+TEST_CASE("the information metric is the inverse of the mean, without what is not finite") {
+  CovarianceState state;
+  reset(state, 2, true);
+  add_information(state, Eigen::Matrix2d{{1.0, 0.5}, {0.5, 3.0}});
+  add_information(state, Eigen::Matrix2d::Constant(std::nan("")));
+  add_information(state, Eigen::Matrix2d{{5.0, -0.1}, {-0.1, 1.0}});
+  CHECK(state.count == 2);
+  const Eigen::Matrix2d mean{{3.0, 0.2}, {0.2, 2.0}};
+  CHECK((inverse_information(state) - mean.inverse()).norm() < 1e-15);
+  add_information(state, Eigen::Matrix2d{{-9.0, 0.0}, {0.0, -9.0}});
+  CHECK(inverse_information(state).size() == 0);  // not positive definite
 }
 
 TEST_CASE("dual averaging: the first updates by hand") {

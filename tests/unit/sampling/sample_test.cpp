@@ -43,7 +43,8 @@ std::vector<Setup> every_sampler() {
     setups.push_back({options, std::move(target)});
   };
   const auto gaussian = [] { return testing::correlated_gaussian(3).clone(); };
-  for (const MetricKind metric : {MetricKind::kUnit, MetricKind::kDiagonal, MetricKind::kDense}) {
+  for (const MetricKind metric :
+       {MetricKind::kUnit, MetricKind::kDiagonal, MetricKind::kDense, MetricKind::kInformation}) {
     SamplerOptions nuts = short_run(SamplerKind::kNuts);
     nuts.metric = metric;
     add(nuts, gaussian());
@@ -339,6 +340,38 @@ TEST_CASE("a sampler refuses a target that it cannot run on") {
     const std::string text = error_of([&] { sample(target, options); }, ErrorKind::kBadStudy);
     CHECK(text.find(sampler_name(kind)) != std::string::npos);
   }
+}
+
+TEST_CASE("the information metric: the target's own matrix, or a refusal") {
+  SamplerOptions options = short_run(SamplerKind::kNuts);
+  options.metric = MetricKind::kInformation;
+  const testing::GaussianTarget gaussian = testing::correlated_gaussian(5);
+  for (const int warmup : {1, 40}) {  // from the start position alone, and in windows
+    options.warmup = warmup;
+    const MatrixXd& inverse = sample(gaussian, options).state.chains[1].inverse_metric;
+    CHECK((inverse - gaussian.covariance()).norm() < 1e-12 * inverse.norm());
+  }
+  const FunctionTarget without(2, standard_normal);
+  const std::string text = error_of([&] { sample(without, options); }, ErrorKind::kBadStudy);
+  CHECK(text.find("metric = \"information\"") != std::string::npos);
+  CHECK(text.find("\"dense\"") != std::string::npos);
+  options.sampler = SamplerKind::kEllipticalSlice;  // has no metric
+  CHECK_NOTHROW(sample(GaussianConjugateTarget(3), options));
+  // Information that is nowhere defined leaves the unit metric, and the chain runs.
+  class Lost : public testing::GaussianTarget {
+   public:
+    using GaussianTarget::GaussianTarget;
+    [[nodiscard]] MatrixXd information(const Eigen::Ref<const VectorXd>& q) override {
+      if (q[0] > 0.0) throw std::domain_error("none here");
+      return MatrixXd::Constant(2, 2, std::nan(""));
+    }
+    [[nodiscard]] std::unique_ptr<Target> clone() const override {
+      return std::make_unique<Lost>(*this);
+    }
+  };
+  options.sampler = SamplerKind::kNuts;
+  const Lost lost(Eigen::Vector2d::Zero(), Eigen::Matrix2d::Identity());
+  CHECK(sample(lost, options).state.chains[0].inverse_metric.isIdentity(0.0));
 }
 
 TEST_CASE("a summary explains itself") {

@@ -181,6 +181,58 @@ TEST_CASE("the form is chosen by size, and impossible forms are refused") {
           KernelForm::kStreamed);
 }
 
+TEST_CASE("fixed-point kernels keep the energy within the tolerance, or are not used") {
+  const test::TheoryCase c = random_case({3, 2}, 1, 40, 13, 6);
+  const MatrixXd u = random_u(c);
+  const auto exact = kernels_of(c, KernelForm::kStored);
+  theory::PathKernelOptions options;
+  options.form = KernelForm::kStored;
+  options.compact_above_bytes = 0.0;
+  for (const double tolerance : {1e-3, 1e-12}) {  // the second is out of reach: from the features
+    options.energy_tolerance = tolerance;
+    const auto compact = theory::make_path_kernels(c.features, c.labels, 6, options);
+    REQUIRE(compact->form() == KernelForm::kStored);
+    const auto a = exact->evaluate(u, kT);
+    const auto b = compact->evaluate(u, kT);
+    const double error = std::abs(b->energy() - a->energy());
+    CAPTURE(tolerance, error);
+    const bool rounded = tolerance > 1e-9;
+    REQUIRE(error < (rounded ? tolerance : 1e-10));
+    REQUIRE((error > 1e-10) == rounded);  // and it is another arithmetic
+    REQUIRE(relative_error(b->gradient, a->gradient) < (rounded ? 1e-6 : 1e-11));
+    REQUIRE(relative_error(b->fisher_information(theory::Precision::kDouble),
+                           a->fisher_information(theory::Precision::kDouble)) < 1e-6);
+    Rng rng(12, StreamPurpose::kTests);
+    const MatrixXd test_features = test::random_matrix(7, c.features.cols(), rng);
+    REQUIRE(relative_error(b->predict(test_features).mean, a->predict(test_features).mean) < 1e-6);
+    REQUIRE(relative_error(compact->predictive_mean(u, kT, test_features),
+                           exact->predictive_mean(u, kT, test_features)) < 1e-6);
+    REQUIRE(compact->evaluate(-u, kT) == nullptr);
+  }
+  options.energy_tolerance = 1e-3;
+  options.compact_above_bytes = 1e9;  // small enough for the cache: doubles
+  REQUIRE(theory::make_path_kernels(c.features, c.labels, 6, options)->memory_bytes() ==
+          exact->memory_bytes());
+}
+
+TEST_CASE("the gradient of fixed-point kernels is that of their own energy") {
+  const test::TheoryCase c = random_case({2, 2}, 1, 30, 9, 7);
+  const MatrixXd u = random_u(c);
+  Rng rng(9, StreamPurpose::kTests);
+  const MatrixXd d = test::random_symmetric(u.rows(), rng);
+  theory::PathKernelOptions options;
+  options.form = KernelForm::kStored;
+  options.compact_above_bytes = 0.0;
+  options.energy_tolerance = 1e-3;
+  const auto compact = theory::make_path_kernels(c.features, c.labels, 4, options);
+  const double h = 1e-5;
+  const double slope =
+      (compact->evaluate(u + h * d, kT)->energy() - compact->evaluate(u - h * d, kT)->energy()) /
+      (2 * h);
+  REQUIRE_THAT(compact->evaluate(u, kT)->gradient.cwiseProduct(d).sum(),
+               Catch::Matchers::WithinRel(slope, 1e-7));
+}
+
 TEST_CASE("a kernel that is not positive definite is a value, not a crash") {
   const test::TheoryCase c = random_case({1}, 1, 8, 3, 4);  // rank 3 < 8 examples
   REQUIRE(kernels_of(c, KernelForm::kStored)->evaluate(MatrixXd::Identity(1, 1), 0.0) == nullptr);
