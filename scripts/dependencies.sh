@@ -12,7 +12,7 @@ set -eu
 packages="
   g++ cmake ninja-build make git
   libeigen3-dev libceres-dev libboost-dev libboost-math-dev libopenblas-pthread-dev libfmt-dev
-  libhdf5-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev
+  libhdf5-dev libpng-dev zlib1g-dev libzip-dev libsentencepiece-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev
   catch2
   python3 python3-numpy python3-h5py python3-matplotlib python3-nbformat python3-nbclient
   python3-ipykernel

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "headway/core/error.hpp"
+#include "headway/core/utf8.hpp"
 #include "headway/io/dataset_file.hpp"
 
 namespace headway::io {
@@ -53,24 +54,6 @@ void check_group(const Hdf5InputFile& file, const std::string& group,
       break;
     }
   }
-}
-
-/// Bytes of the UTF-8 sequence that starts at `i`, or 0 when it is not valid (RFC 3629).
-std::size_t utf8_sequence(const std::string& text, std::size_t i) {
-  const auto byte = [&](std::size_t k) {
-    return k < text.size() ? static_cast<std::uint8_t>(text[k]) : std::uint8_t{0};
-  };
-  const std::uint8_t first = byte(i);
-  if (first < 0x80) return 1;
-  const std::size_t size = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4) return 0;
-  const std::uint8_t low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
-  const std::uint8_t high = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
-  if (byte(i + 1) < low || byte(i + 1) > high) return 0;
-  for (std::size_t k = 2; k < size; ++k) {
-    if ((byte(i + k) & 0xC0U) != 0x80U) return 0;
-  }
-  return size;
 }
 
 }  // namespace

@@ -37,6 +37,8 @@ THIRD_PARTY = [
     (r"(hdf5|H5\w*)\.h", ("src/io/", "tests/", "apps/benchmarks/")),
     (r"toml\+\+/.*", ("src/io/",)),
     (r"nlohmann/.*", ("src/io/", "apps/cli/", "tests/")),
+    (r"png(conf)?\.h|zip(conf)?\.h|z(lib|conf)\.h", ("src/io/", "tests/")),
+    (r"sentencepiece_\w+\.h", ("src/io/",)),
     (r"CLI/.*", ("apps/cli/",)),
     (r"torch/.*|ATen/.*|c10/.*", ("src/training/",)),
     (r"ceres/.*", ("src/theory/", "tests/unit/theory/", "apps/benchmarks/")),
@@ -240,7 +242,8 @@ class RulesCatchViolations(unittest.TestCase):
 
     def test_third_party(self):
         for header in ("hdf5.h", "H5Fpublic.h", "toml++/toml.h", "nlohmann/json.hpp", "CLI/CLI.hpp",
-                       "torch/torch.h", "ceres/ceres.h", "fmt/format.h", "cblas.h"):
+                       "torch/torch.h", "ceres/ceres.h", "fmt/format.h", "cblas.h", "png.h", "zip.h", "zlib.h",
+                       "sentencepiece_trainer.h"):
             tree = {"include/headway/core/a.hpp": f"#pragma once\n#include <{header}>\nint a;\n"}
             self.assertEqual(len(self.faults(third_party_faults, files=tree)), 1, header)
         self.assertEqual(self.faults(third_party_faults, files={"src/io/a.cpp": "#include <hdf5.h>\n"}), [])

@@ -27,6 +27,8 @@ enum class StreamPurpose : std::uint32_t {
   kTests = 13,                ///< the tests' own draws
   kUnknownTermExamples = 14,  ///< fuzzy logic of unknown terms, one stream per example
   kCeilingExamples = 15,  ///< instances a Bayes-optimal accuracy is averaged over, one stream each
+  kOutOfDistributionExamples = 16,  ///< one stream per example of another set than training's
+  kLabelEmbedding = 17,             ///< frozen vectors that tell tokens their label
 };
 
 /// Counter-based generator Philox4x32-10 (Salmon et al., SC 2011), addressed by (seed, purpose,

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace headway {
+
+/// Bytes of the UTF-8 sequence that starts at byte `position` of `text`, 1 to 4, or 0 when none
+/// does (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF).
+std::size_t utf8_sequence(std::string_view text, std::size_t position);
+
+}  // namespace headway

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headway/core/types.hpp"
+
+namespace headway::tasks {
+
+/// A text for language modelling, split by position: the beginning trains, the end is held out.
+class TextCorpus {
+ public:
+  /// `text` is UTF-8. The split falls on the last character boundary at or before
+  /// (1 - held_out) of the bytes. Errors: kBadData naming `name`, line and byte of the first fault
+  /// when the text is no UTF-8, or when a part is empty; kBadStudy when held_out is not in (0, 1).
+  TextCorpus(std::string name, std::string text, double held_out);
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] std::string_view text() const { return text_; }
+  [[nodiscard]] std::string_view train() const { return text().substr(0, train_bytes_); }
+  [[nodiscard]] std::string_view held_out() const { return text().substr(train_bytes_); }
+
+ private:
+  std::string name_;
+  std::string text_;
+  std::size_t train_bytes_ = 0;
+};
+
+/// Turns text into tokens and back. decode(encode(text)) == text for every UTF-8 text that encode()
+/// accepts.
+class Tokenizer {
+ public:
+  Tokenizer() = default;
+  Tokenizer(const Tokenizer&) = delete;
+  Tokenizer& operator=(const Tokenizer&) = delete;
+  virtual ~Tokenizer() = default;
+
+  [[nodiscard]] virtual std::string name() const = 0;
+  [[nodiscard]] virtual Index vocabulary() const = 0;  ///< tokens are 0, ..., vocabulary() - 1
+  [[nodiscard]] virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
+  /// Any tokens, such as sampled ones: the result need not be UTF-8 then. Error{kInternal} when a
+  /// token is none of the vocabulary.
+  [[nodiscard]] virtual std::string decode(std::span<const std::int32_t> tokens) const = 0;
+};
+
+/// A token is a byte: vocabulary 256, and one byte a token.
+class ByteTokenizer final : public Tokenizer {
+ public:
+  [[nodiscard]] std::string name() const override { return "bytes"; }
+  [[nodiscard]] Index vocabulary() const override { return 256; }
+  [[nodiscard]] std::vector<std::int32_t> encode(std::string_view text) const override;
+  [[nodiscard]] std::string decode(std::span<const std::int32_t> tokens) const override;
+};
+
+/// Both parts of a corpus as tokens, with what turns nats a token into bits a byte.
+struct TokenizedText {
+  Index vocabulary = 0;
+  std::vector<std::int32_t> train;
+  std::vector<std::int32_t> held_out;
+  double train_bytes_per_token = 0.0;
+  double held_out_bytes_per_token = 0.0;
+};
+
+/// Encodes both parts apart, so that no token reaches over the split.
+TokenizedText tokenize(const TextCorpus& corpus, const Tokenizer& tokenizer);
+
+/// Bits per byte of a mean cross-entropy in nats per token: nats / (ln 2 * bytes per token).
+double bits_per_byte(double nats_per_token, double bytes_per_token);
+
+}  // namespace headway::tasks

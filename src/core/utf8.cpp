@@ -1,0 +1,25 @@
+#include "headway/core/utf8.hpp"
+
+#include <cstdint>
+
+namespace headway {
+
+std::size_t utf8_sequence(std::string_view text, std::size_t position) {
+  const auto byte = [&](std::size_t k) {
+    return k < text.size() ? static_cast<std::uint8_t>(text[k]) : std::uint8_t{0};
+  };
+  if (position >= text.size()) return 0;
+  const std::uint8_t first = byte(position);
+  if (first < 0x80) return 1;
+  const std::size_t size = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4) return 0;
+  const std::uint8_t low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
+  const std::uint8_t high = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
+  if (byte(position + 1) < low || byte(position + 1) > high) return 0;
+  for (std::size_t k = 2; k < size; ++k) {
+    if ((byte(position + k) & 0xC0U) != 0x80U) return 0;
+  }
+  return size;
+}
+
+}  // namespace headway

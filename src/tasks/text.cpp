@@ -1,0 +1,78 @@
+#include "headway/tasks/text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+#include "headway/core/error.hpp"
+#include "headway/core/utf8.hpp"
+
+namespace headway::tasks {
+
+TextCorpus::TextCorpus(std::string name, std::string text, double held_out)
+    : name_(std::move(name)), text_(std::move(text)) {
+  if (!(held_out > 0.0 && held_out < 1.0)) {
+    throw Error(ErrorKind::kBadStudy,
+                fmt::format("task.held_out = {}: must be a number above 0 and below 1", held_out));
+  }
+  const double target = std::floor((1.0 - held_out) * static_cast<double>(text_.size()));
+  for (std::size_t at = 0; at < text_.size();) {
+    const std::size_t size = utf8_sequence(text_, at);
+    if (size == 0) {
+      const auto line = std::count(text_.begin(), text_.begin() + static_cast<Index>(at), '\n') + 1;
+      throw Error(ErrorKind::kBadData,
+                  fmt::format("{}: line {}, byte {} of the file, value {:#04x}: is no UTF-8 text",
+                              name_, line, at, static_cast<std::uint8_t>(text_[at])));
+    }
+    at += size;
+    if (static_cast<double>(at) <= target) train_bytes_ = at;
+  }
+  if (train_bytes_ == 0 || train_bytes_ == text_.size()) {
+    throw Error(ErrorKind::kBadData,
+                fmt::format("{}: {} bytes, of which {} for training: both parts must have a "
+                            "character at least",
+                            name_, text_.size(), train_bytes_));
+  }
+}
+
+std::vector<std::int32_t> ByteTokenizer::encode(std::string_view text) const {
+  std::vector<std::int32_t> tokens(text.size());
+  std::transform(text.begin(), text.end(), tokens.begin(),
+                 [](char c) { return static_cast<std::int32_t>(static_cast<std::uint8_t>(c)); });
+  return tokens;
+}
+
+std::string ByteTokenizer::decode(std::span<const std::int32_t> tokens) const {
+  std::string text;
+  text.reserve(tokens.size());
+  for (const std::int32_t token : tokens) {
+    if (token < 0 || token >= vocabulary()) {
+      throw Error(ErrorKind::kInternal,
+                  fmt::format("token {}: must be from 0 to {}", token, vocabulary() - 1));
+    }
+    text.push_back(static_cast<char>(static_cast<std::uint8_t>(token)));
+  }
+  return text;
+}
+
+TokenizedText tokenize(const TextCorpus& corpus, const Tokenizer& tokenizer) {
+  TokenizedText tokens;
+  tokens.vocabulary = tokenizer.vocabulary();
+  tokens.train = tokenizer.encode(corpus.train());
+  tokens.held_out = tokenizer.encode(corpus.held_out());
+  const auto ratio = [](std::string_view text, const std::vector<std::int32_t>& of) {
+    return static_cast<double>(text.size()) / static_cast<double>(of.size());
+  };
+  tokens.train_bytes_per_token = ratio(corpus.train(), tokens.train);
+  tokens.held_out_bytes_per_token = ratio(corpus.held_out(), tokens.held_out);
+  return tokens;
+}
+
+double bits_per_byte(double nats_per_token, double bytes_per_token) {
+  return nats_per_token / (std::numbers::ln2 * bytes_per_token);
+}
+
+}  // namespace headway::tasks

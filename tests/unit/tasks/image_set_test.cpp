@@ -1,0 +1,119 @@
+#include "headway/tasks/image_set.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "catch.hpp"
+#include "headway/core/error.hpp"
+#include "headway/core/rng.hpp"
+#include "image_sets.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using headway::Error;
+using headway::Index;
+using headway::Rng;
+using headway::StreamPurpose;
+using headway::testing::random_image_set;
+using namespace headway::tasks;
+
+namespace {
+
+using Pixels = std::vector<std::uint8_t>;
+
+Pixels random_pixels(std::size_t count) {
+  Pixels pixels(count);
+  Rng rng(5, StreamPurpose::kTests, count);
+  for (std::uint8_t& x : pixels) x = static_cast<std::uint8_t>(rng.uniform_index(256));
+  return pixels;
+}
+
+ImageSet tiny_set(const std::string& name, std::vector<std::pair<std::string, Pixels>> classes) {
+  ImageSet set;
+  set.name = name;
+  set.side = 1;
+  for (const auto& [class_name, pixels] : classes) add_class(set, "alphabet", class_name, pixels);
+  return set;
+}
+
+}  // namespace
+
+TEST_CASE("An image of the wanted size stays as it is") {
+  const Pixels image = random_pixels(32 * 32);
+  CHECK(resize_grey(image, 32, 32, 32) == image);
+}
+
+TEST_CASE("A blank image stays blank at every size") {
+  for (const Index source : {1, 5, 28, 105, 333}) {
+    const Pixels image(static_cast<std::size_t>(source * source), 255);
+    CHECK(resize_grey(image, source, source, 32) == Pixels(32 * 32, 255));
+  }
+}
+
+TEST_CASE("Scaling weighs the source by triangles cut at the borders") {
+  // Four pixels to two: centres 1 and 3, half-width 2. The first takes 3/4, 3/4, 1/4 of the first
+  // three pixels, divided by their sum; in two dimensions the product of both axes.
+  const Pixels line = {0, 70, 210, 35};
+  Pixels image;
+  for (int row = 0; row < 4; ++row) image.insert(image.end(), line.begin(), line.end());
+  const int first = 60;    // (3 * 0 + 3 * 70 + 210) / 7
+  const int second = 115;  // (70 + 3 * 210 + 3 * 35) / 7
+  CHECK(resize_grey(image, 4, 4, 2) == Pixels{first, second, first, second});
+  // Two to four, half-width 1: 1, 3/4, 1/4 and 0 of the first pixel.
+  CHECK(resize_grey(Pixels{200, 100, 200, 100}, 2, 2, 4) ==
+        Pixels{200, 175, 125, 100, 200, 175, 125, 100, 200, 175, 125, 100, 200, 175, 125, 100});
+}
+
+TEST_CASE("Scaling keeps up and down, left and right apart") {
+  Pixels image(6 * 6, 255);
+  image[1 * 6 + 4] = 0;  // row 1, column 4
+  const Pixels scaled = resize_grey(image, 6, 6, 3);
+  const auto darkest = std::min_element(scaled.begin(), scaled.end()) - scaled.begin();
+  CHECK(darkest == 0 * 3 + 2);
+}
+
+TEST_CASE("Scaling refuses what is no image") {
+  CHECK_THROWS_AS(resize_grey(Pixels(5), 2, 3, 32), Error);
+  CHECK_THROWS_AS(resize_grey(Pixels(), 0, 0, 32), Error);
+}
+
+TEST_CASE("Classes stand one after the other") {
+  const auto set = random_image_set(5);
+  REQUIRE(set->classes.size() == 5);
+  Index next = 0;
+  for (const ImageClass& c : set->classes) {
+    CHECK(c.first == next);
+    next += c.count;
+  }
+  CHECK(set->drawings() == next);
+  CHECK(next == 3 + 4 + 5 + 3 + 4);
+  CHECK(set->drawing(3).data() == set->pixels.data() + 3 * 32 * 32);
+  ImageSet broken;
+  broken.side = 2;
+  CHECK_THROWS_AS(add_class(broken, "", "a", Pixels(7)), Error);
+  CHECK_THROWS_AS(add_class(broken, "", "a", Pixels()), Error);
+}
+
+TEST_CASE("The hash tells sets apart by everything but their name") {
+  const ImageSet base = tiny_set("one", {{"a", {1, 2}}, {"b", {3}}});
+  CHECK(image_set_hash(base) == image_set_hash(tiny_set("two", {{"a", {1, 2}}, {"b", {3}}})));
+  CHECK(image_set_hash(base) != image_set_hash(tiny_set("one", {{"a", {1}}, {"b", {2, 3}}})));
+  CHECK(image_set_hash(base) != image_set_hash(tiny_set("one", {{"a", {1, 2}}, {"c", {3}}})));
+  CHECK(image_set_hash(base) != image_set_hash(tiny_set("one", {{"a", {1, 2}}, {"b", {4}}})));
+}
+
+TEST_CASE("A class of two sets is kept once, and must be the same in both") {
+  const std::vector<ImageSet> sets = {tiny_set("one", {{"a", {1, 2}}, {"b", {3}}}),
+                                      tiny_set("two", {{"c", {4}}, {"a", {1, 2}}})};
+  const ImageSet merged = merge_image_sets(sets);
+  CHECK(merged.pixels == Pixels{1, 2, 3, 4});
+  REQUIRE(merged.classes.size() == 3);
+  CHECK(merged.classes[2] == ImageClass{"alphabet", "c", 3, 1});
+  CHECK(merged.name == "one, two");
+
+  const std::vector<ImageSet> unlike = {sets[0], tiny_set("three", {{"a", {1, 9}}})};
+  CHECK_THROWS_WITH(merge_image_sets(unlike),
+                    ContainsSubstring("three") && ContainsSubstring("alphabet/a"));
+  const std::vector<ImageSet> sizes = {sets[0], *random_image_set(2)};
+  CHECK_THROWS_WITH(merge_image_sets(sizes), ContainsSubstring("32 x 32"));
+}

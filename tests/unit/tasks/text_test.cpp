@@ -1,0 +1,97 @@
+#include "headway/tasks/text.hpp"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "headway/core/error.hpp"
+#include "headway/core/utf8.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::WithinAbs;
+using headway::Error;
+using headway::ErrorKind;
+using namespace headway::tasks;
+
+TEST_CASE("The split of a text is by position, on a character boundary") {
+  const TextCorpus plain("t", "0123456789", 0.3);
+  CHECK(plain.train() == "0123456");
+  CHECK(plain.held_out() == "789");
+  // 10 bytes: two of one byte, then four of two; byte 7 is inside a character.
+  const TextCorpus greek("t", "ab\u03b1\u03b2\u03b3\u03b4", 0.3);
+  CHECK(greek.train() == "ab\u03b1\u03b2");
+  CHECK(greek.held_out() == "\u03b3\u03b4");
+}
+
+TEST_CASE("A text that is no UTF-8 is refused with line and byte") {
+  const auto fails = [](const std::string& text, double held_out, ErrorKind kind,
+                        const std::string& message) {
+    try {
+      const TextCorpus corpus("notes.txt", text, held_out);
+      FAIL("no error; expected: " << message);
+    } catch (const Error& error) {
+      CHECK(error.kind() == kind);
+      CHECK_THAT(std::string(error.what()), ContainsSubstring(message));
+    }
+  };
+  fails("one\ntwo \xFF\n", 0.5, ErrorKind::kBadData,
+        "notes.txt: line 2, byte 8 of the file, value 0xff");
+  fails("cut short \xC3", 0.5, ErrorKind::kBadData, "byte 10");
+  fails("", 0.5, ErrorKind::kBadData, "0 bytes");
+  fails("ab", 0.9, ErrorKind::kBadData, "2 bytes, of which 0 for training");
+  fails("ab", 0.0, ErrorKind::kBadStudy, "task.held_out = 0");
+  fails("ab", std::nan(""), ErrorKind::kBadStudy, "task.held_out = nan");
+}
+
+TEST_CASE("UTF-8 sequences are those of RFC 3629") {
+  using headway::utf8_sequence;
+  CHECK(utf8_sequence("a", 0) == 1);
+  CHECK(utf8_sequence("\u00e9", 0) == 2);
+  CHECK(utf8_sequence("\u20ac", 0) == 3);
+  CHECK(utf8_sequence("\U0001F600", 0) == 4);
+  CHECK(utf8_sequence("x\u20ac", 1) == 3);
+  for (const std::string bad :
+       {"\x80", "\xC0\x80", "\xE0\x80\x80", "\xED\xA0\x80", "\xF0\x80\x80\x80", "\xF4\x90\x80\x80",
+        "\xF5\x80\x80\x80", "\xE2\x82", "\xE2\x82z"}) {
+    CHECK(utf8_sequence(bad, 0) == 0);
+  }
+  CHECK(utf8_sequence("", 0) == 0);
+  CHECK(utf8_sequence("a", 1) == 0);
+}
+
+TEST_CASE("Bytes are tokens") {
+  const ByteTokenizer bytes;
+  const std::string text = "a\u20ac\n";
+  const std::vector<std::int32_t> tokens = {97, 0xE2, 0x82, 0xAC, 10};
+  CHECK(bytes.encode(text) == tokens);
+  CHECK(bytes.decode(tokens) == text);
+  CHECK(bytes.vocabulary() == 256);
+  CHECK_THROWS_AS(bytes.decode(std::vector<std::int32_t>{256}), Error);
+  CHECK_THROWS_AS(bytes.decode(std::vector<std::int32_t>{-1}), Error);
+}
+
+TEST_CASE("A tokenized corpus knows its bytes per token") {
+  class Pairs final : public Tokenizer {  // a token for every two bytes
+   public:
+    [[nodiscard]] std::string name() const override { return "pairs"; }
+    [[nodiscard]] headway::Index vocabulary() const override { return 1; }
+    [[nodiscard]] std::vector<std::int32_t> encode(std::string_view text) const override {
+      return std::vector<std::int32_t>((text.size() + 1) / 2, 0);
+    }
+    [[nodiscard]] std::string decode(std::span<const std::int32_t> tokens) const override {
+      return std::string(2 * tokens.size(), ' ');
+    }
+  };
+  const TextCorpus corpus("t", "0123456789", 0.3);
+  const TokenizedText bytes = tokenize(corpus, ByteTokenizer());
+  CHECK(bytes.train.size() == 7);
+  CHECK(bytes.held_out == std::vector<std::int32_t>{'7', '8', '9'});
+  CHECK((bytes.train_bytes_per_token == 1.0 && bytes.vocabulary == 256));
+  const TokenizedText pairs = tokenize(corpus, Pairs());
+  CHECK(pairs.train_bytes_per_token == 7.0 / 4.0);
+  CHECK(pairs.held_out_bytes_per_token == 3.0 / 2.0);
+  // Uniform guessing among 256 bytes costs 8 bits a byte.
+  CHECK_THAT(bits_per_byte(std::log(256.0), 1.0), WithinAbs(8.0, 1e-14));
+  CHECK_THAT(bits_per_byte(std::log(256.0), 4.0), WithinAbs(2.0, 1e-14));
+}
