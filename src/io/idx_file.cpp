@@ -22,7 +22,7 @@ constexpr std::size_t kLabels = 256;
 class IdxFile {
  public:
   explicit IdxFile(const std::string& path) : path_(path), file_(nullptr, &gzclose_r) {
-    require_regular_file(path);
+    require_readable_file(path);
     file_.reset(gzopen(path.c_str(), "rb"));
     if (!file_) {
       throw Error(ErrorKind::kMissingFile, fmt::format("{}: cannot be opened", path));

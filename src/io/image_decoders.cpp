@@ -28,8 +28,23 @@ struct PngReader {
   PngReader& operator=(const PngReader&) = delete;
 };
 
-bool is_missing(int zip_error) {
-  return zip_error == ZIP_ER_NOENT || zip_error == ZIP_ER_OPEN || zip_error == ZIP_ER_READ;
+using FileHandle = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+FileHandle open_file(const std::string& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (error || !std::filesystem::exists(status)) {
+    throw Error(ErrorKind::kMissingFile, fmt::format("{}: there is no such file", path));
+  }
+  if (!std::filesystem::is_regular_file(status)) {
+    throw Error(ErrorKind::kMissingFile, fmt::format("{}: is no regular file", path));
+  }
+  FileHandle file(std::fopen(path.c_str(), "rb"), &std::fclose);
+  if (!file) {
+    throw Error(ErrorKind::kMissingFile,
+                fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
+  }
+  return file;
 }
 
 }  // namespace
@@ -55,25 +70,10 @@ GreyImage decode_png(std::span<const std::uint8_t> bytes, const std::string& nam
   return result;
 }
 
-void require_regular_file(const std::string& path) {
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  if (error || !std::filesystem::exists(status)) {
-    throw Error(ErrorKind::kMissingFile, fmt::format("{}: there is no such file", path));
-  }
-  if (!std::filesystem::is_regular_file(status)) {
-    throw Error(ErrorKind::kMissingFile, fmt::format("{}: is no regular file", path));
-  }
-}
+void require_readable_file(const std::string& path) { open_file(path); }
 
 std::vector<std::uint8_t> read_file_bytes(const std::string& path, std::uint64_t limit) {
-  require_regular_file(path);
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
-                                                             &std::fclose);
-  if (!file) {
-    throw Error(ErrorKind::kMissingFile,
-                fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
-  }
+  const FileHandle file = open_file(path);
   std::vector<std::uint8_t> bytes;
   std::array<std::uint8_t, 65536> buffer{};
   while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), file.get())) {
@@ -87,7 +87,7 @@ std::vector<std::uint8_t> read_file_bytes(const std::string& path, std::uint64_t
 }
 
 ZipArchive::ZipArchive(const std::string& path) : path_(path), archive_(nullptr, &zip_discard) {
-  require_regular_file(path);
+  require_readable_file(path);
   int code = 0;
   archive_.reset(zip_open(path.c_str(), ZIP_RDONLY | ZIP_CHECKCONS, &code));
   if (archive_) return;
@@ -95,8 +95,8 @@ ZipArchive::ZipArchive(const std::string& path) : path_(path), archive_(nullptr,
   zip_error_init_with_code(&error, code);
   const std::string message = zip_error_strerror(&error);
   zip_error_fini(&error);
-  if (is_missing(code)) {
-    throw Error(ErrorKind::kMissingFile, fmt::format("{}: cannot be opened: {}", path, message));
+  if (code == ZIP_ER_READ) {
+    throw Error(ErrorKind::kMissingFile, fmt::format("{}: cannot be read: {}", path, message));
   }
   refuse(path, fmt::format("is no sound zip archive (cut short?): {}", message));
 }

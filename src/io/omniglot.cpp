@@ -39,6 +39,12 @@ bool has_png_suffix(const std::string& name) {
 
 // The parts of a path inside archive or folder; none when the file is no drawing.
 std::optional<DrawingName> parse_name(const std::string& source, const std::string& path) {
+  if (path.ends_with("class_labels.txt")) {
+    throw Error(ErrorKind::kBadData,
+                fmt::format("{}: {}: these are Omniglot's one-shot runs, whose folders are no "
+                            "characters: give a background or evaluation set",
+                            source, printable(path)));
+  }
   if (!has_png_suffix(path)) return std::nullopt;
   std::vector<std::string> parts;
   for (std::size_t begin = 0; begin <= path.size();) {

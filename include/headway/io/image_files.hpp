@@ -19,7 +19,8 @@ namespace headway::io {
 /// of them when unpacked; checksums are checked; nothing is unpacked to disk.
 /// Errors: kMissingFile when `path` is missing or unreadable; kBadData, naming file, entry and what
 /// is wrong, when the archive or a PNG is damaged, too large or not square, when a PNG lies outside
-/// an alphabet and character, and when there is none. Cost: about 0.1 ms a drawing.
+/// an alphabet and character, when there is none, and
+/// for the archive of one-shot runs. Cost: about 0.1 ms a drawing.
 tasks::ImageSet read_omniglot(const std::string& path, Index side = 32);
 
 /// The same for several archives or folders, merged by tasks::merge_image_sets(): a character that

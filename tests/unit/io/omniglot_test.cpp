@@ -195,6 +195,7 @@ TEST_CASE("A damaged, huge or oblong drawing is named") {
   fails(second, Bytes((1U << 20U) + 1), "has 1048577 bytes when unpacked");
   fails("set/stray.png", good, "must be <alphabet>/<character>/<drawing>.png");
   fails("other/Greek/character01/2.png", good, "must all lie below one folder");
+  fails("run01/class_labels.txt", {}, "one-shot runs");
   store_bytes(scratch.file("set/Gr\neek/character01/1.png"), good);
   check_error(ErrorKind::kBadData, {"Gr?eek/character01/1.png: must be", "in plain text"},
               [&] { read_omniglot(scratch.file("set")); });

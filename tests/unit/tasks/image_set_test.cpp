@@ -28,7 +28,8 @@ Pixels random_pixels(std::size_t count) {
   return pixels;
 }
 
-ImageSet tiny_set(const std::string& name, std::vector<std::pair<std::string, Pixels>> classes) {
+ImageSet tiny_set(const std::string& name,
+                  const std::vector<std::pair<std::string, Pixels>>& classes) {
   ImageSet set;
   set.name = name;
   set.side = 1;
