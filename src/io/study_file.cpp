@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "headway/core/error.hpp"
+#include "headway/core/nearest_word.hpp"
 #include "headway/core/sha256.hpp"
 #include "headway/io/dataset_file.hpp"
 #include "headway/io/hdf5_file.hpp"
@@ -70,7 +71,7 @@ std::vector<std::string> root_names() {
   std::vector<std::string> bare;
   for (const StudyKey& k : detail::study_sections().front().keys) bare.push_back(k.name);
   for (const std::string& name : detail::section_names()) bare.push_back(name);
-  std::string guess = detail::nearest(entry.key, bare);
+  std::string guess = nearest_word(entry.key, bare);
   // A key of some section, written outside of it, is the other usual slip.
   for (const Section& section : detail::study_sections()) {
     for (const StudyKey& k : section.keys) {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "headway/core/error.hpp"
+#include "headway/core/nearest_word.hpp"
 #include "io/study_file_text.hpp"
 
 namespace headway::io::detail {
@@ -41,7 +42,7 @@ void refuse(const Value& value, const std::string& path, const std::string& allo
 void refuse_unknown_key(const Entry& entry, const std::string& where,
                         const std::vector<std::string>& known) {
   const std::string name = printable(clip(entry.key, 60));
-  const std::string guess = nearest(entry.key, known);
+  const std::string guess = nearest_word(entry.key, known);
   const std::string full = where.empty() ? name : where + "." + name;
   throw Error(
       ErrorKind::kBadStudy,
@@ -124,7 +125,7 @@ Codec<std::string> word(const std::vector<std::string>& words) {
             const std::string* held = value.get<std::string>();
             if (held == nullptr) refuse(value, path, allowed);
             if (std::find(words.begin(), words.end(), *held) == words.end()) {
-              const std::string guess = nearest(*held, words);
+              const std::string guess = nearest_word(*held, words);
               refuse(value, path,
                      guess.empty() ? allowed
                                    : fmt::format("{} (did you mean \"{}\"?)", allowed, guess));

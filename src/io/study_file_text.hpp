@@ -18,12 +18,6 @@ std::string clip(const std::string& text, std::size_t length);
 /// `text` with control characters replaced, so that a message stays on one line.
 std::string printable(std::string_view text);
 
-/// Number of edits (insert, delete, replace, swap neighbours) between two words.
-int edit_distance(std::string_view a, std::string_view b);
-
-/// The word of `known` nearest to `word`, or "" when none is near.
-std::string nearest(std::string_view word, const std::vector<std::string>& known);
-
 /// "a, b, c"
 std::string join(const std::vector<std::string>& words, std::string_view separator = ", ");
 

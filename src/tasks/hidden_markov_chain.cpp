@@ -10,9 +10,13 @@
 #include "headway/core/error.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/core/sha256.hpp"
+#include "tasks/option_checks.hpp"
 
 namespace headway::tasks {
 namespace {
+
+using detail::require_count;
+using detail::require_real;
 
 constexpr Index kLargestSplit = 100'000'000;
 constexpr Index kLargestSize = 10'000;  // tokens, and features: W would pass 3 GB a head
@@ -32,21 +36,6 @@ std::string_view kind_name(HeadKind kind) {
       return "random";
   }
   throw Error(ErrorKind::kInternal, "hidden_markov_chain: unknown head kind");
-}
-
-void require_count(std::string_view field, Index value, Index low, Index high) {
-  if (value < low || value > high) {
-    throw Error(
-        ErrorKind::kBadStudy,
-        fmt::format("task.{} = {}: must be a whole number from {} to {}", field, value, low, high));
-  }
-}
-
-void require_real(std::string_view field, double value, double low, double high) {
-  if (!(value >= low && value <= high)) {  // catches NaN too
-    throw Error(ErrorKind::kBadStudy, fmt::format("task.{} = {}: must be a number from {} to {}",
-                                                  field, value, low, high));
-  }
 }
 
 void validate_head(const HeadOptions& head, const std::string& field, Index tokens) {

@@ -17,7 +17,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MAX_LINES = 600
 
-# core <- numerics <- {tasks, model, sampling} <- {theory, posterior, analysis} <- studies <- io <- apps
+# core <- numerics <- {tasks, model, sampling} <- {theory, posterior, training, analysis} <- studies <- io <- apps
 ARROWS = {
     "core": set(),
     "numerics": {"core"},

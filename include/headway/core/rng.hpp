@@ -24,7 +24,9 @@ enum class StreamPurpose : std::uint32_t {
   kHeldOutExamples = 10,  ///< one stream per held-out example
   kInitialWeights = 11,   ///< network initialisation
   kDropout = 12,
-  kTests = 13,  ///< the tests' own draws
+  kTests = 13,                ///< the tests' own draws
+  kUnknownTermExamples = 14,  ///< fuzzy logic of unknown terms, one stream per example
+  kCeilingExamples = 15,  ///< instances a Bayes-optimal accuracy is averaged over, one stream each
 };
 
 /// Counter-based generator Philox4x32-10 (Salmon et al., SC 2011), addressed by (seed, purpose,

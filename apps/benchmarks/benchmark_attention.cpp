@@ -1,0 +1,242 @@
+// Times the fused attention kernels: each variant at the sizes of the experiments, beside the
+// machine's peak of multiply-adds measured in the same run and the plain reference; then how memory
+// grows with the number of tokens. One thread unless a number is given.
+// Usage: benchmark_attention [threads] [section ...] with sections sraven, fuzzy, text, memory (all
+// by default).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "headway/core/rng.hpp"
+#include "headway/training/attention.hpp"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#endif
+
+namespace {
+
+using namespace headway;            // NOLINT: a program
+using namespace headway::training;  // NOLINT
+
+double seconds_of(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Median over repeats of about a third of a second in all.
+double median_seconds(const std::function<void()>& work) {
+  const double first = seconds_of(work);
+  const int repeats = std::clamp(static_cast<int>(0.3 / first), 1, 101);
+  std::vector<double> times;
+  for (int r = 0; r < repeats; ++r) times.push_back(seconds_of(work));
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
+}
+
+// --- the peak -----------------------------------------------------------------------------------
+
+constexpr int kSteps = 1000000;
+constexpr int kChains = 24;  // independent sums: more than latency times throughput
+volatile float sink = 0.0F;
+
+#if defined(__x86_64__) && defined(__GNUC__)
+__attribute__((target("avx512f"))) void fma_avx512() {
+  __m512 sum[kChains];
+  for (int i = 0; i < kChains; ++i) sum[i] = _mm512_set1_ps(static_cast<float>(i));
+  const __m512 a = _mm512_set1_ps(0.999F);
+  for (int step = 0; step < kSteps; ++step) {
+#pragma GCC unroll 24
+    for (int i = 0; i < kChains; ++i) sum[i] = _mm512_fmadd_ps(sum[i], a, a);
+  }
+  for (int i = 1; i < kChains; ++i) sum[0] = _mm512_add_ps(sum[0], sum[i]);
+  alignas(64) float out[16];
+  _mm512_store_ps(out, sum[0]);
+  sink = out[0];
+}
+
+__attribute__((target("avx2,fma"))) void fma_avx2() {
+  constexpr int kFew = 12;
+  __m256 sum[kFew];
+  for (int i = 0; i < kFew; ++i) sum[i] = _mm256_set1_ps(static_cast<float>(i));
+  const __m256 a = _mm256_set1_ps(0.999F);
+  for (int step = 0; step < kSteps; ++step) {
+#pragma GCC unroll 12
+    for (int i = 0; i < kFew; ++i) sum[i] = _mm256_fmadd_ps(sum[i], a, a);
+  }
+  for (int i = 1; i < kFew; ++i) sum[0] = _mm256_add_ps(sum[0], sum[i]);
+  alignas(32) float out[8];
+  _mm256_store_ps(out, sum[0]);
+  sink = out[0];
+}
+#endif
+
+/// Flops a second of one thread that does nothing but fused multiply-adds; 0 where not known.
+double peak_flops() {
+#if defined(__x86_64__) && defined(__GNUC__)
+  const std::string set = attention_instruction_set();
+  if (set == "AVX-512") return 2.0 * 16 * kChains * kSteps / median_seconds(fma_avx512);
+  if (set == "AVX2") return 2.0 * 8 * 12 * kSteps / median_seconds(fma_avx2);
+#endif
+  return 0.0;
+}
+
+// --- layers -------------------------------------------------------------------------------------
+
+struct Layer {
+  AttentionShape shape;
+  AttentionOptions options;
+  std::vector<float> query, key, value, bias, mixing, d_output, output, log_sum_exp;
+  std::vector<float> d_query, d_key, d_value, d_bias, d_mixing;
+
+  Layer(const AttentionShape& n, const AttentionOptions& o, bool with_bias) : shape(n), options(o) {
+    Rng rng(1, StreamPurpose::kTests);
+    const auto draw = [&](Index count) {
+      std::vector<double> x(static_cast<std::size_t>(count));
+      rng.fill_normal(x);
+      return std::vector<float>(x.begin(), x.end());
+    };
+    query = draw(n.batch * n.queries * n.heads * n.query_dim);
+    key = draw(n.batch * n.keys * n.heads * n.query_dim);
+    value = draw(n.batch * n.keys * n.heads * n.value_dim);
+    d_output = draw(n.batch * n.queries * n.heads * n.value_dim);
+    if (with_bias) bias = draw(n.heads * n.queries * n.keys);
+    if (o.value_network == ValueNetwork::kHylaDeep) {
+      mixing = draw(n.heads * n.value_dim * n.value_dim);
+    }
+    if (o.normalisation == Normalisation::kSoftmax) {
+      log_sum_exp.resize(static_cast<std::size_t>(n.batch * n.heads * n.queries));
+    }
+    output.resize(d_output.size());
+    d_query.resize(query.size());
+    d_key.resize(key.size());
+    d_value.resize(value.size());
+    d_bias.resize(bias.size());
+    d_mixing.resize(mixing.size());
+  }
+  static float* given(std::vector<float>& x) { return x.empty() ? nullptr : x.data(); }
+  AttentionInputs<float> inputs() {
+    return {query.data(), key.data(), value.data(), given(bias), nullptr, nullptr, given(mixing)};
+  }
+  void forward(int threads) {
+    attention_forward(shape, options, inputs(), {output.data(), given(log_sum_exp)}, threads);
+  }
+  void backward(int threads) {
+    attention_backward(
+        shape, options, inputs(), {output.data(), given(log_sum_exp)}, d_output.data(),
+        {d_query.data(), d_key.data(), d_value.data(), given(d_bias), given(d_mixing)}, threads);
+  }
+};
+
+struct Setting {
+  double peak;
+  int threads;
+};
+
+void heading(const char* title) {
+  fmt::print("\n{}\n  {:<32} {:>9} {:>9} {:>8} {:>6} {:>9} {:>8} {:>6} {:>6}\n", title, "",
+             "forward", "", "GF/s", "peak", "backward", "GF/s", "peak", "with");
+  fmt::print("  {:<32} {:>9} {:>9} {:>8} {:>6} {:>9} {:>8} {:>6} {:>6}\n", "", "ms", "", "", "%",
+             "ms", "", "%", "again%");
+}
+
+// "again": the share of the peak when what is computed again is counted too.
+void row(const std::string& name, const AttentionShape& shape, bool causal, bool with_bias,
+         const Setting& setting) {
+  AttentionOptions options = attention_variant(name);
+  options.causal = causal;
+  Layer layer(shape, options, with_bias);
+  const double forward = median_seconds([&] { layer.forward(setting.threads); });
+  const double backward = median_seconds([&] { layer.backward(setting.threads); });
+  const MultiplyAdds count = count_multiply_adds(shape, options);
+  const double peak = setting.peak * setting.threads;
+  fmt::print("  {:<32} {:>9.3f} {:>9} {:>8.1f} {:>6.1f} {:>9.3f} {:>8.1f} {:>6.1f} {:>6.1f}\n",
+             name, 1e3 * forward, "", 2e-9 * count.forward / forward,
+             200.0 * count.forward / forward / peak, 1e3 * backward,
+             2e-9 * count.backward / backward, 200.0 * count.backward / backward / peak,
+             200.0 * (count.backward + count.recomputed) / backward / peak);
+}
+
+void table(const char* title, const AttentionShape& shape, bool causal, bool with_bias,
+           const Setting& setting) {
+  heading(title);
+  for (const std::string& name : attention_variant_names()) {
+    row(name, shape, causal, with_bias, setting);
+  }
+}
+
+// --- memory -------------------------------------------------------------------------------------
+
+double status_mib(const char* field) {
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind(field, 0) == 0) return std::atof(line.c_str() + std::strlen(field)) / 1024.0;
+  }
+  return 0.0;
+}
+
+void memory(const Setting& setting) {
+  fmt::print("\nMemory beside the arguments, B=1 H=8 d=dv=64 (a layer of pairs [H, S, S] beside)\n");
+  fmt::print("  {:<12} {:>6} {:>14} {:>14} {:>12}\n", "", "S", "measured MiB", "counted MiB",
+             "pairs MiB");
+  for (const char* name : {"softmax", "hyla"}) {
+    for (const Index tokens : {256, 512, 1024, 2048, 4096}) {
+      const AttentionShape shape{1, 8, tokens, tokens, 64, 64};
+      Layer layer(shape, attention_variant(name), false);
+      std::ofstream("/proc/self/clear_refs") << 5 << std::flush;  // forget the peak so far
+      const double before = status_mib("VmRSS:");
+      layer.forward(setting.threads);
+      layer.backward(setting.threads);
+      const std::size_t counted =
+          attention_workspace_bytes(shape, layer.options, false, false, setting.threads);
+      fmt::print("  {:<12} {:>6} {:>14.1f} {:>14.1f} {:>12.1f}\n", name, tokens,
+                 status_mib("VmHWM:") - before, static_cast<double>(counted) / 0x1p20,
+                 32.0 * static_cast<double>(tokens * tokens) / 0x1p20);
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Setting setting{peak_flops(), 1};
+  std::set<std::string> sections;
+  for (int i = 1; i < argc; ++i) {
+    const int number = std::atoi(argv[i]);
+    if (number > 0) {
+      setting.threads = number;
+    } else {
+      sections.insert(argv[i]);
+    }
+  }
+  const auto wanted = [&](const char* name) { return sections.empty() || sections.count(name); };
+  fmt::print("{}, peak {:.1f} GF/s on one thread; {} thread(s)\n", attention_instruction_set(),
+             setting.peak / 1e9, setting.threads);
+  if (wanted("sraven")) {
+    table("SRAVEN reference: B=128 S=36 H=16 d=4 dv=4, bias", {128, 16, 36, 36, 4, 4}, false, true,
+          setting);
+  }
+  if (wanted("fuzzy")) {
+    table("Fuzzy logic: B=128 S=32 H=8 d=16 dv=16, bias", {128, 8, 32, 32, 16, 16}, false, true,
+          setting);
+  }
+  if (wanted("text")) {
+    table("Text: B=8 S=256 H=8 d=64 dv=64, causal", {8, 8, 256, 256, 64, 64}, true, false, setting);
+    heading("Text: B=8 S=1024 H=8 d=64 dv=64, causal");
+    for (const char* name : {"softmax", "linear_rms_head", "hyla"}) {
+      row(name, {8, 8, 1024, 1024, 64, 64}, true, false, setting);
+    }
+  }
+  if (wanted("memory")) memory(setting);
+  return 0;
+}

@@ -1,0 +1,39 @@
+#pragma once
+
+#include "headway/core/types.hpp"
+#include "headway/tasks/sraven.hpp"
+
+namespace headway::tasks {
+
+/// What distribute-three may explain when ambiguity is judged.
+enum class SravenExplanations {
+  /// What the rule can produce: three distinct symbols, the same in every row. These explanations
+  /// are those of the posterior (sraven_bayes.hpp).
+  kPossible,
+  /// What the checker of [S25] accepts: the symbols of a row may repeat as long as the first two
+  /// rows hold the same ones equally often, and the last row's two may be equal as long as they
+  /// are among them; the answer is the least of the first row's symbols that the last row has least
+  /// often.
+  kPublished,
+};
+
+/// Whether the first eight panels of an instance leave its answer open. An explanation gives each
+/// position of the last column a position of either other column, one to one, and a rule that the
+/// feature so made obeys; it then answers every position (experiments.md section 5, both meanings).
+struct SravenAmbiguity {
+  /// The meaning of [S25]: some explanation answers every position wrongly (0.26 % of instances
+  /// under the published explanations, 0.20 % under the possible ones, K = 4, F = 8).
+  bool every_feature_wrong = false;
+  /// Some explanation answers at least one position wrongly (25.2 %, and 24.4 %). With possible
+  /// explanations this says that the true answer is not the only possible one.
+  bool some_feature_wrong = false;
+};
+
+/// Judges one instance; any rule set may explain it. Unpermuted data (options.permuted = false) is
+/// explained position by position, by rules in the sorted order. Cost: the number of explanations,
+/// at most (K!)^2 8^K, mostly below ten.
+SravenAmbiguity check_sraven_ambiguity(
+    const SravenOptions& options, const SravenInstance& instance,
+    SravenExplanations explanations = SravenExplanations::kPublished);
+
+}  // namespace headway::tasks

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "headway/training/attention_variant.hpp"
+
+namespace headway::training {
+
+/// What a layer reads, as a linear layer leaves it: dense, last index fastest. With
+///   s[h, q, k] = query_h . key_h / sqrt(d) + bias[h, q, k]
+/// for unmasked pairs, weights a from s as Normalisation says, and b[h, q, k] =
+/// dropout[q, k] a[h, q, k] in place of a wherever ValueNetwork uses it. A query that sees no key
+/// has output 0. Masked keys must hold finite numbers; they have no effect.
+template <typename Scalar>
+struct AttentionInputs {
+  const Scalar* query = nullptr;           ///< [B, Sq, H, d]
+  const Scalar* key = nullptr;             ///< [B, Sk, H, d]
+  const Scalar* value = nullptr;           ///< [B, Sk, H, dv]
+  const Scalar* bias = nullptr;            ///< [H, Sq, Sk], or null
+  const std::uint8_t* key_mask = nullptr;  ///< [B, Sk], 0 hides a key; or null
+  const Scalar* dropout = nullptr;         ///< [Sq, Sk], 0 or 1 / (1 - rate); or null
+  const Scalar* mixing = nullptr;          ///< M_h, [H, dv, dv]; hyla_deep only
+};
+
+/// What the forward pass returns, and the backward pass reads again.
+template <typename Scalar>
+struct AttentionOutputs {
+  Scalar* output = nullptr;  ///< [B, Sq, H, dv]
+  /// log sum_k exp s, [B, H, Sq]; +inf where a query sees no key. Softmax only; null otherwise.
+  Scalar* log_sum_exp = nullptr;
+};
+
+/// Gradients of a scalar, given its gradient d_output [B, Sq, H, dv]. All are overwritten.
+template <typename Scalar>
+struct AttentionGradients {
+  Scalar* query = nullptr;   ///< [B, Sq, H, d]
+  Scalar* key = nullptr;     ///< [B, Sk, H, d]
+  Scalar* value = nullptr;   ///< [B, Sk, H, dv]
+  Scalar* bias = nullptr;    ///< [H, Sq, Sk], summed over the batch; null: not wanted
+  Scalar* mixing = nullptr;  ///< [H, dv, dv], summed over the batch; hyla_deep only
+};
+
+/// Fused attention: no array of pairs is kept, only tiles of it. Vector lanes run over examples
+/// where the batch is large and the layer small, over queries otherwise; the instruction set is
+/// chosen at run time. The same bits come out on any number of threads (0: all cores).
+/// Error{kBadStudy} for a bad shape or a missing or superfluous pointer.
+/// Cost: count_multiply_adds(...).forward; memory attention_workspace_bytes(...).
+void attention_forward(const AttentionShape& shape, const AttentionOptions& options,
+                       const AttentionInputs<float>& inputs, const AttentionOutputs<float>& outputs,
+                       int threads = 0);
+
+/// Gradients of attention_forward with the same inputs; `outputs` are what it returned.
+/// Cost: backward + recomputed of count_multiply_adds.
+void attention_backward(const AttentionShape& shape, const AttentionOptions& options,
+                        const AttentionInputs<float>& inputs,
+                        const AttentionOutputs<const float>& outputs, const float* d_output,
+                        const AttentionGradients<float>& gradients, int threads = 0);
+
+/// Most memory that a call of both takes beside its arguments on this machine: linear in queries
+/// and keys, but for copies of bias, dropout and the bias's gradient where those are given.
+std::size_t attention_workspace_bytes(const AttentionShape& shape, const AttentionOptions& options,
+                                      bool with_bias, bool with_dropout, int threads = 0);
+
+/// The instruction set that the kernels use here: "AVX-512", "AVX2" or "baseline".
+const char* attention_instruction_set();
+
+}  // namespace headway::training

@@ -1,0 +1,75 @@
+#include "tasks/sraven_explanations.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "headway/core/error.hpp"
+
+namespace headway::tasks::detail {
+namespace {
+
+using EightSymbols = std::array<std::uint8_t, kSravenPanels - 1>;
+
+void require_symbols(const SravenOptions& options, std::span<const std::uint8_t> symbols) {
+  const auto needed = static_cast<std::size_t>((kSravenPanels - 1) * options.features);
+  if (symbols.size() < needed) {
+    throw Error(ErrorKind::kInternal,
+                fmt::format("sraven: {} symbols: must be the {} of eight panels of {} features",
+                            symbols.size(), needed, options.features));
+  }
+  for (std::size_t i = 0; i < needed; ++i) {
+    if (symbols[i] >= options.values) {
+      throw Error(ErrorKind::kInternal, fmt::format("sraven: symbol {} at {}: must be from 0 to {}",
+                                                    symbols[i], i, options.values - 1));
+    }
+  }
+}
+
+// The rules that fit the feature made of one position of each column.
+Alignment fit_rules(const SravenOptions& options, std::span<const std::uint8_t> symbols,
+                    const std::array<std::size_t, kSravenSide>& positions, NinthSymbol ninth,
+                    const std::array<double, kSravenRules>& probabilities) {
+  EightSymbols feature{};
+  for (std::size_t panel = 0; panel < feature.size(); ++panel) {
+    feature[panel] = symbols[panel * static_cast<std::size_t>(options.features) +
+                             positions[panel % kSravenSide]];
+  }
+  Alignment alignment;
+  alignment.first = positions[0];
+  alignment.second = positions[1];
+  for (std::size_t number = 0; number < kSravenRules; ++number) {
+    const auto rule = static_cast<SravenRule>(number);
+    const std::optional<std::uint8_t> answer = ninth(rule, options.values, feature);
+    if (!answer) continue;
+    alignment.fits[alignment.fit_count++] = {rule, *answer, probabilities[number]};
+  }
+  return alignment;
+}
+
+}  // namespace
+
+std::vector<std::vector<Alignment>> possible_alignments(const SravenOptions& options,
+                                                        std::span<const std::uint8_t> symbols,
+                                                        NinthSymbol ninth) {
+  require_symbols(options, symbols);
+  std::array<double, kSravenRules> probabilities{};
+  for (std::size_t number = 0; number < kSravenRules; ++number) {
+    probabilities[number] = grid_probability(static_cast<SravenRule>(number), options.values);
+  }
+  const auto features = static_cast<std::size_t>(options.features);
+  std::vector<std::vector<Alignment>> alignments(features);
+  for (std::size_t last = 0; last < features; ++last) {
+    for (std::size_t first = 0; first < features; ++first) {
+      for (std::size_t second = 0; second < features; ++second) {
+        if (!options.permuted && (first != last || second != last)) continue;
+        const Alignment alignment =
+            fit_rules(options, symbols, {first, second, last}, ninth, probabilities);
+        if (alignment.fit_count > 0) alignments[last].push_back(alignment);
+      }
+    }
+  }
+  return alignments;
+}
+
+}  // namespace headway::tasks::detail
