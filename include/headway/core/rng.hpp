@@ -29,6 +29,7 @@ enum class StreamPurpose : std::uint32_t {
   kCeilingExamples = 15,  ///< instances a Bayes-optimal accuracy is averaged over, one stream each
   kOutOfDistributionExamples = 16,  ///< one stream per example of another set than training's
   kLabelEmbedding = 17,             ///< frozen vectors that tell tokens their label
+  kGeneratedText = 18,              ///< tokens drawn from a language model, one stream per token
 };
 
 /// Counter-based generator Philox4x32-10 (Salmon et al., SC 2011), addressed by (seed, purpose,

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+
+#include "headway/training/train_options.hpp"
+
+namespace headway::training {
+
+/// Whether this build has LibTorch; without it a Trainer cannot be made (Error{kUnavailable}).
+bool training_available();
+
+/// Whether LibTorch is there and finds a CUDA device.
+bool cuda_available();
+
+/// kCpu or kCuda for kAuto. Error{kUnavailable} for kCuda where there is none, or without LibTorch.
+Device resolve_device(Device wanted);
+
+/// One line for -v: LibTorch's version, its BLAS, oneDNN, the kernels' instruction set.
+std::string training_backend();
+
+/// Flops a second of `threads` threads that do nothing but fused multiply-adds in float32, measured
+/// now in about 50 ms; 0 where that is not known. The limit that a step's flops are held against.
+double measure_peak_flops(int threads);
+
+}  // namespace headway::training

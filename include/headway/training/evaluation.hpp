@@ -1,0 +1,63 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headway/training/training_task.hpp"
+
+namespace headway::training {
+
+struct Metric {
+  std::string name;
+  double value = 0.0;
+  bool operator==(const Metric&) const = default;
+};
+
+/// Loss and metrics of one split.
+struct Evaluation {
+  Index examples = 0;
+  double loss = 0.0;
+  std::vector<Metric> metrics;  ///< in a fixed order; those of the task's loss
+
+  /// NaN where there is no metric of this name.
+  [[nodiscard]] double metric(std::string_view name) const;
+};
+
+/// Adds up batches of outputs. Sums are in double and in the order of the calls.
+///   squared error   r2: mean over examples of 1 - (mean squared error of the example) / (variance
+///                   of its sequence's targets), where batches carry those variances; an example of
+///                   variance 0 is left out
+///                   r2_pooled: 1 - sum of squared errors / sum of squared deviations of the scored
+///                   targets from their mean over all examples
+///   cross-entropy   accuracy: share of examples whose scored tokens are all right (several scored
+///                   tokens, but not every one); else share of tokens
+///                   accuracy_per_feature: share of scored tokens that are right (the same cases)
+///                   bits_per_byte: loss in bits over the bytes of the targets (class_bytes given)
+///                   perplexity: exp(loss) (every token scored)
+class Evaluator {
+ public:
+  explicit Evaluator(const TaskFormat& format);
+
+  /// outputs: [B, scored, O] of the batch. Error{kInternal} for another size.
+  void add(const TaskBatch& batch, std::span<const float> outputs);
+  /// NaN where nothing was added; metrics that are not defined are left out.
+  [[nodiscard]] Evaluation result() const;
+
+ private:
+  void add_squared_errors(const TaskBatch& batch, std::span<const float> outputs);
+  void add_cross_entropies(const TaskBatch& batch, std::span<const float> outputs);
+
+  TaskFormat format_;
+  Index examples_ = 0;
+  double loss_ = 0.0;  // summed over scored tokens and outputs
+  double r2_ = 0.0;
+  Index r2_examples_ = 0;
+  double targets_ = 0.0, mean_ = 0.0, deviations_ = 0.0;  // count, running mean and squares
+  Index all_right_ = 0;
+  Index tokens_right_ = 0;
+  double bytes_ = 0.0;
+};
+
+}  // namespace headway::training

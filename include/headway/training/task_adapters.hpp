@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headway/tasks/fuzzy_logic.hpp"
+#include "headway/tasks/sraven.hpp"
+#include "headway/training/training_task.hpp"
+
+namespace headway::training {
+
+/// Fuzzy logic in context: S tokens of V + 1 numbers, the last token scored by squared error.
+/// Splits train, held_out, unknown_terms; selection by held_out, as there is no other in [S25].
+std::unique_ptr<TrainingTask> make_fuzzy_logic_task(const tasks::FuzzyLogicOptions& options);
+
+/// SRAVEN: 9 K one-hot tokens of F numbers (a blank is all 0), the last K scored by cross-entropy.
+/// Splits train, test, held_out; selection by test, which leaves held_out clean.
+std::unique_ptr<TrainingTask> make_sraven_task(const tasks::SravenOptions& options);
+
+/// Prediction of the next token of a text.
+struct TextOptions {
+  Index sequence_length = 256;  ///< S
+  double held_out = 0.1;        ///< the last share of the tokens; at least S + 1 on either side
+  std::uint64_t seed = 0;       ///< of the places that training reads
+};
+
+/// A text as token ids from 0 to vocabulary - 1. Every token is scored by the one after it. Train
+/// example i starts at a place drawn from the stream (seed, kTrainExamples, i); the held-out
+/// examples are the S-token windows of the last part, end to end. Splits train, held_out.
+/// class_bytes: bytes that each id stands for, or empty. Error{kBadStudy} when an id is out of
+/// range or the text too short.
+std::unique_ptr<TrainingTask> make_text_task(std::vector<std::int32_t> ids, Index vocabulary,
+                                             std::vector<double> class_bytes,
+                                             const TextOptions& options);
+
+/// Byte-level text: 256 ids, one byte each.
+std::unique_ptr<TrainingTask> make_byte_text_task(std::string_view text,
+                                                  const TextOptions& options);
+
+}  // namespace headway::training

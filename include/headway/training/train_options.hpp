@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "headway/core/types.hpp"
+
+namespace headway::training {
+
+enum class LearningRateSchedule {
+  /// Linear from 0 in `warmup_steps`, then half a cosine to final_fraction of the rate, reached at
+  /// step (steps - warmup_steps), then flat [S25].
+  kCosine,
+  kConstant,  ///< the same warm-up, then flat
+};
+
+enum class Device { kAuto, kCpu, kCuda };  ///< kAuto: CUDA where LibTorch has it, else the CPU
+enum class Precision { kFloat32, kBfloat16 };
+
+/// One training run. The defaults are the fuzzy-logic runs of [S25] (experiments.md section 3).
+struct TrainOptions {
+  Index steps = 50000;
+  Index batch = 128;  ///< examples of a step
+  Index accumulation =
+      1;  ///< pieces that a step's batch is cut into, to save memory; divides batch
+  double learning_rate = 1e-3;
+  double weight_decay = 0.1;  ///< skips parameters of one dimension (see AdamW below)
+  double beta_1 = 0.9;
+  double beta_2 = 0.999;
+  double epsilon = 1e-8;
+  LearningRateSchedule schedule = LearningRateSchedule::kCosine;
+  Index warmup_steps = 100;
+  double final_fraction = 0.1;
+  double gradient_clip = 0.0;  ///< largest 2-norm of the whole gradient; 0: no clipping
+  Index log_every = 100;       ///< steps between records of the training loss; 0: none
+  Index eval_every = 1000;     ///< steps between evaluations; 0: at the end only
+  Index eval_examples = 4096;  ///< of each split but train, the same ones every time
+  Index eval_batch = 0;        ///< examples at a time; 0: as in training
+  Index checkpoint_every = 0;  ///< steps between periodic checkpoints; 0: none but best and last
+  /// Its loss says which checkpoint is the best; "": what the task proposes.
+  std::string best_split;
+  Device device = Device::kAuto;
+  Precision precision = Precision::kFloat32;  ///< kBfloat16: CUDA only; parameters stay float32
+  std::uint64_t seed = 0;  ///< of initial weights and dropout; the task has its own
+  int threads = 0;         ///< 0: all cores. On the CPU no number of threads changes a bit
+  /// Attention by LibTorch's own operations in place of the fused kernels (CPU): slow, for tests
+  /// and benchmarks. The other layers are then LibTorch's too.
+  bool eager = false;
+
+  void validate() const;  ///< Error{kBadStudy} naming the field, its value and what is allowed
+};
+
+/// The rate of update `step` = 0, 1, ...
+double learning_rate_at(const TrainOptions& options, Index step);
+
+/// "cosine", "constant"; "auto", "cpu", "cuda"; "fp32", "bf16". Error{kBadStudy} for another name.
+LearningRateSchedule parse_schedule(std::string_view name);
+Device parse_device(std::string_view name);
+Precision parse_precision(std::string_view name);
+std::string_view to_string(LearningRateSchedule value);
+std::string_view to_string(Device value);
+std::string_view to_string(Precision value);
+
+}  // namespace headway::training

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headway/core/types.hpp"
+
+namespace headway::training {
+
+enum class LossKind {
+  kSquaredError,  ///< mean over examples, scored tokens and outputs of (output - target)^2
+  kCrossEntropy,  ///< mean over examples and scored tokens of -log softmax(outputs)[target], nats
+};
+
+/// What a model must know of a task.
+struct TaskFormat {
+  Index tokens = 0;      ///< S, the same for every example
+  Index features = 0;    ///< F numbers a token, when the inputs are numbers; else 0
+  Index vocabulary = 0;  ///< number of token ids, when the inputs are ids; else 0
+  Index outputs = 0;     ///< O numbers a token: values, or logits of classes
+  LossKind loss = LossKind::kSquaredError;
+  Index scored = 0;  ///< the last n tokens have targets; from 1 to S
+  /// Bytes of text that each class stands for, [O], for bits per byte; empty: no such metric.
+  std::vector<double> class_bytes;
+
+  /// Error{kBadStudy} unless all of it makes sense (exactly one of features and vocabulary, ...).
+  void validate() const;
+};
+
+/// B examples. Only the arrays that the format needs are filled.
+struct TaskBatch {
+  Index examples = 0;
+  std::vector<float> inputs;          ///< [B, S, F]
+  std::vector<std::int32_t> ids;      ///< [B, S]
+  std::vector<float> targets;         ///< squared error: [B, scored, O]
+  std::vector<std::int32_t> classes;  ///< cross-entropy: [B, scored]
+  /// Squared error: variance of the targets of each example's whole sequence, [B], the denominator
+  /// of the per-example R^2; or empty.
+  std::vector<float> target_variances;
+  std::vector<std::uint8_t> mask;  ///< [B, S], 0 hides a token from attention; empty: all are seen
+};
+
+/// Where a trainer gets its examples. Any example of any split can be had at any time by its index:
+/// the data position of a run is the number of examples it has seen, and nothing else.
+class TrainingTask {
+ public:
+  TrainingTask() = default;
+  TrainingTask(const TrainingTask&) = delete;
+  TrainingTask& operator=(const TrainingTask&) = delete;
+  virtual ~TrainingTask() = default;
+
+  [[nodiscard]] virtual const TaskFormat& format() const = 0;
+  /// "train" first, then those that a trainer evaluates ("test", "held_out", "unknown_terms", ...).
+  [[nodiscard]] virtual const std::vector<std::string>& splits() const = 0;
+  /// Examples of a split; 0 when it has no end.
+  [[nodiscard]] virtual Index size(std::string_view split) const = 0;
+  /// Examples first, ..., first + count - 1; the memory of `out` is used again. May be called from
+  /// several threads. Error{kBadStudy} for an unknown split or examples past its end.
+  virtual void batch(std::string_view split, Index first, Index count, TaskBatch& out) const = 0;
+  /// The split whose loss says which checkpoint is the best, where the user names none.
+  [[nodiscard]] virtual std::string_view selection_split() const = 0;
+};
+
+/// Error{kBadStudy} with the names of the task's splits unless `split` is one.
+void require_split(const TrainingTask& task, std::string_view split);
+
+}  // namespace headway::training

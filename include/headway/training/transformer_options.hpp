@@ -1,0 +1,97 @@
+#pragma once
+
+#include <string>
+
+#include "headway/core/types.hpp"
+#include "headway/training/attention_variant.hpp"
+#include "headway/training/training_task.hpp"
+
+namespace headway::training {
+
+/// The network between the attention layers.
+enum class FeedForward {
+  kGelu,     ///< W_2 gelu(W_1 x + b_1) + b_2, gelu in its tanh form
+  kSwiglu,   ///< W_2 (silu(W_g x) * W_1 x), no biases
+  kMixture,  ///< sum over experts of gate_e(x) times a kGelu network of its own; see experts
+};
+
+enum class Norm {
+  kLayerNorm,  ///< (x - mean) / sqrt(variance + 1e-6) times a learned scale, plus a learned bias
+  kRmsNorm,    ///< x / sqrt(mean of x^2 + 1e-6) times a learned scale
+};
+
+/// How a token's place enters.
+enum class Positions {
+  /// T5: a learned number for each head and bucket of the distance query - key is added to the
+  /// scaled scores; keys to the right share bucket 0 (relative_position_bucket()).
+  kRelative,
+  kRotary,  ///< RoPE: queries and keys are turned by their place; the dims of a head must be even
+  kNone,
+};
+
+/// A transformer of pre-norm blocks, x += attention(norm x); x += feed_forward(norm x), then a last
+/// norm and a linear layer to the outputs (experiments.md section 3). Queries, keys, values and the
+/// attention's output have biases. Dims of queries and values are totals over heads. The defaults
+/// are the fuzzy-logic model of [S25].
+struct TransformerOptions {
+  std::string attention = "softmax";  ///< a name of attention_variant_names()
+  /// "" keeps the variant's; else a name of nonlinearity_names(), only where the variant has a
+  /// value network with a nonlinearity.
+  std::string nonlinearity;
+  Index layers = 2;
+  Index model_dim = 128;
+  Index heads = 8;
+  Index query_dim = 16;  ///< of queries and keys, all heads together: d = query_dim / heads
+  Index value_dim = 16;  ///< of values, all heads together
+  Index mlp_dim = 256;   ///< hidden dims of the feed-forward network (of each expert)
+  FeedForward feed_forward = FeedForward::kGelu;
+  /// kMixture, the capacity control of [S25, table A1]. gate = softmax of a linear map of x
+  /// (without bias), over the `active_experts` largest of it; 0 keeps all of them (soft mixture).
+  Index experts = 8;
+  Index active_experts = 2;
+  Norm norm = Norm::kLayerNorm;
+  Positions positions = Positions::kRelative;
+  Index position_buckets = 0;  ///< buckets and largest distance of kRelative; 0: one per token
+  bool causal = false;         ///< token q sees tokens k <= q only
+  /// Rate of the reference's attention dropout: one mask of query-key pairs for all examples and
+  /// heads of a layer, on the normalised weights (the reference trains with 0.1).
+  double attention_dropout = 0.0;
+  Index width_multiplier = 1;  ///< multiplies heads and all dims
+
+  /// Error{kBadStudy} naming the field, its value and what is allowed.
+  void validate() const;
+  /// The same model with the multiplier applied, and a multiplier of 1.
+  [[nodiscard]] TransformerOptions widened() const;
+  /// Normalisation, value network, nonlinearity and causality of the layers.
+  [[nodiscard]] AttentionOptions attention_options() const;
+};
+
+/// Name and value of the enumerations as studies spell them: "gelu", "swiglu", "mixture";
+/// "layer_norm", "rms_norm"; "relative", "rotary", "none". Error{kBadStudy} for another name.
+FeedForward parse_feed_forward(std::string_view name);
+Norm parse_norm(std::string_view name);
+Positions parse_positions(std::string_view name);
+std::string_view to_string(FeedForward value);
+std::string_view to_string(Norm value);
+std::string_view to_string(Positions value);
+
+/// T5's bucket of the distance query - key, one-sided, with `buckets` buckets and as largest
+/// distance: 0 for keys to the right; the distance itself below buckets / 2; above, logarithmic;
+/// the last bucket from distance `buckets` on.
+Index relative_position_bucket(Index distance, Index buckets);
+
+/// Numbers that training changes, in closed form: 151,009 for the fuzzy-logic model at S = 16, and
+/// 402,824 for SRAVEN's with 4 layers, as published. Validates `options`.
+Index count_parameters(const TransformerOptions& options, const TaskFormat& format);
+
+/// Floating-point operations of one training step (a multiply-add is two): every matrix product of
+/// the forward and backward pass that a step needs. The last layer is counted for the scored tokens
+/// alone, for no others reach the loss. Norms, nonlinearities and the optimiser are not counted.
+struct StepFlops {
+  double linear = 0.0;     ///< linear layers, embedding and outputs
+  double attention = 0.0;  ///< count_multiply_adds(): forward and backward, nothing twice
+  [[nodiscard]] double total() const { return linear + attention; }
+};
+StepFlops flops_per_step(const TransformerOptions& options, const TaskFormat& format, Index batch);
+
+}  // namespace headway::training
