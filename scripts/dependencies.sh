@@ -14,17 +14,18 @@ set -eu
 packages="
   g++ cmake ninja-build make git
   libeigen3-dev libceres-dev libboost-dev libboost-math-dev libopenblas-pthread-dev libfmt-dev
-  libhdf5-dev libpng-dev zlib1g-dev libzip-dev libsentencepiece-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev
+  libhdf5-dev libpng-dev zlib1g-dev libzip-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev
   catch2
   python3 python3-numpy python3-h5py python3-matplotlib python3-nbformat python3-nbclient
   python3-ipykernel
 "
 
-optional_packages="libtorch-dev libdnnl-dev"
-[ "${TRAINING:-on}" = off ] && optional_packages=
+training_packages="libtorch-dev libdnnl-dev"
+[ "${TRAINING:-on}" = off ] && training_packages=
+text_packages="libsentencepiece-dev"
 
 if [ "${1:-}" = "--list" ]; then
-  printf '%s\n' $packages $optional_packages
+  printf '%s\n' $packages $text_packages $training_packages
   exit 0
 fi
 
@@ -93,17 +94,20 @@ install_required() {
   [ -z "$missing" ] || fail "still missing after their installation:$missing"
 }
 
-# What everything but training does without: never a failure.
+# install_optional PART PACKAGES...: what only one part of Headway needs; never a failure.
 install_optional() {
-  missing=$(missing_of $optional_packages)
+  part=$1
+  shift
+  missing=$(missing_of "$@")
   [ -n "$missing" ] || return 0
   if [ $have_root = yes ] && apt-cache show $missing >/dev/null 2>&1; then
-    printf 'installing for training:%s (TRAINING=off leaves them out)\n' "$missing"
+    printf 'installing for %s:%s\n' "$part" "$missing"
     apt_get install -y --no-install-recommends $missing >/dev/null 2>&1 || true
-    missing=$(missing_of $optional_packages)
+    missing=$(missing_of "$@")
   fi
-  [ -z "$missing" ] || printf "without 'headway train', whose packages cannot be installed here:%s\n" "$missing"
+  [ -z "$missing" ] || printf 'without %s, whose packages cannot be installed here:%s\n' "$part" "$missing"
 }
 
 install_required
-install_optional
+install_optional "byte-pair encoding of texts" $text_packages
+install_optional "'headway train' (TRAINING=off leaves them out)" $training_packages
