@@ -12,7 +12,8 @@ namespace {
 using EightSymbols = std::array<std::uint8_t, kSravenPanels - 1>;
 
 void require_symbols(const SravenOptions& options, std::span<const std::uint8_t> symbols) {
-  const auto needed = static_cast<std::size_t>((kSravenPanels - 1) * options.features);
+  const auto needed =
+      static_cast<std::size_t>(kSravenPanels - 1) * static_cast<std::size_t>(options.features);
   if (symbols.size() < needed) {
     throw Error(ErrorKind::kInternal,
                 fmt::format("sraven: {} symbols: must be the {} of eight panels of {} features",

@@ -39,7 +39,8 @@ bool same_symbols(std::span<const std::uint8_t> row, std::span<const std::uint8_
   return std::is_permutation(row.begin(), row.end(), other.begin(), other.end());
 }
 
-// The symbol of `first_row` that a and b leave over; none when they are equal or not of the row.
+// The symbol of `first_row` (distinct ones) that a and b leave over; none unless a and b are two of
+// them.
 std::optional<std::uint8_t> left_over(std::span<const std::uint8_t> first_row, std::uint8_t a,
                                       std::uint8_t b) {
   int found = 0;
@@ -51,7 +52,7 @@ std::optional<std::uint8_t> left_over(std::span<const std::uint8_t> first_row, s
       rest = symbol;
     }
   }
-  if (a == b || found != 2) return std::nullopt;
+  if (found != 2) return std::nullopt;
   return rest;
 }
 

@@ -2,6 +2,7 @@
 // of check also sees a broken draw.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <vector>
 
@@ -80,8 +81,8 @@ std::size_t order_of(const SravenGrid& grid, std::size_t row) {
   const int a = grid[3 * row];
   const int b = grid[3 * row + 1];
   const int c = grid[3 * row + 2];
-  const int lower = (b < a ? 1 : 0) + (c < a ? 1 : 0);
-  return static_cast<std::size_t>(2 * lower + (c < b ? 1 : 0));
+  const std::size_t lower = (b < a ? 1U : 0U) + (c < a ? 1U : 0U);
+  return 2 * lower + (c < b ? 1U : 0U);
 }
 
 std::size_t place_of(const std::vector<std::uint8_t>& permutation) {

@@ -38,10 +38,9 @@ class SravenBruteForce {
   }
 
   // `symbols`: of eight panels or more.
-  std::map<std::vector<std::uint8_t>, double> joint(
-      const std::vector<std::uint8_t>& symbols) const {
+  std::map<std::vector<int>, double> joint(const std::vector<std::uint8_t>& symbols) const {
     const auto features = static_cast<std::size_t>(options_.features);
-    std::map<std::vector<std::uint8_t>, double> sums;
+    std::map<std::vector<int>, double> sums;
     std::vector<std::uint8_t> all(symbols.begin(),
                                   symbols.begin() + static_cast<std::ptrdiff_t>(8 * features));
     all.resize(9 * features);

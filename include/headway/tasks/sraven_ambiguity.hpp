@@ -31,7 +31,7 @@ struct SravenAmbiguity {
 
 /// Judges one instance; any rule set may explain it. Unpermuted data (options.permuted = false) is
 /// explained position by position, by rules in the sorted order. Cost: the number of explanations,
-/// at most (K!)^2 8^K, mostly below ten.
+/// at most (K!)^2 8^K; 1.6 in the mean at K = 4, F = 8.
 SravenAmbiguity check_sraven_ambiguity(
     const SravenOptions& options, const SravenInstance& instance,
     SravenExplanations explanations = SravenExplanations::kPublished);

@@ -33,16 +33,15 @@ struct SravenPosterior {
 /// Feature i is the grid made of column positions u = q_1^-1[i], v = q_2^-1[i], w = q_3^-1[i]. Sum
 /// over w in place of i: with the alignments s_1 = q_1^-1 q_3 and s_2 = q_2^-1 q_3, which run over
 /// all permutations for every q_3, and with rho[w] = r_{q_3[w]} the rule at position w,
-///   P(x, y) = (K!)^-3 sum_{s_1 s_2} sum_rho P(sort(rho)) m(rho) prod_w l[rho_w](s_1 w, s_2 w, w;
-///   y_w)
+///   P(x, y) = (K!)^-3 sum_{s_1 s_2} sum_rho P(sort(rho)) m(rho) prod_w l[rho_w](s_1 w, s_2 w, w)
 /// where m(rho) = prod over the 8 rules of (times that it is in rho)! is how many q_3 give the same
-/// rho. l[rule](u, v, w; y) is the probability of the 3x3 grid: grid_probability(rule) if the eight
-/// symbols and y follow the rule, else 0; and y is a function of the rule and the eight symbols,
-/// ninth_symbol(). So one table of K^3 lists (few of their 8 rules fit: most lists are empty) holds
-/// every factor, and the sum is a search over positions w that gives each an unused u, an unused v
-/// and a fitting rule, and drops a branch as soon as nothing fits. Unpermuted data leaves only
-/// s_1 = s_2 = identity and rho = r, of weight P(r).
-/// Cost: 8 K^3 rule checks, then the number of explanations (sraven_ambiguity.hpp); about 3 us.
+/// rho. l[rule](u, v, w) is the probability of the 3x3 grid: grid_probability(rule) if the eight
+/// symbols and y_w follow the rule, else 0; and y_w is a function of the rule and the eight
+/// symbols, ninth_symbol(). So one table of K^3 lists (few of their 8 rules fit: most lists are
+/// empty) holds every factor, and the sum is a search over positions w that gives each an unused u,
+/// an unused v and a fitting rule, and drops a branch as soon as nothing fits. Unpermuted data
+/// leaves only s_1 = s_2 = identity and rho = r, of weight P(r). Cost: 8 K^3 rule checks, then the
+/// number of explanations (sraven_ambiguity.hpp); 7 us at K = 4, F = 8.
 class SravenBayes {
  public:
   /// Error{kInternal} when `rule_sets` is empty, or holds a set of other than options.features

@@ -157,7 +157,7 @@ TEST_CASE("An example is its tokens, with the last y taken out") {
   for (const FuzzyLogicSplit split : all_splits()) {
     for (Index index = 0; index < 20; ++index) {
       const FuzzyLogicExample example = example_of(generator, split, index);
-      REQUIRE(example.inputs.size() == 8 * 5);
+      REQUIRE(example.inputs.size() == 40);  // 8 tokens of 5 numbers
       REQUIRE(example.targets.size() == 8);
       const auto& task = generator.tasks().of(split).at(static_cast<std::size_t>(example.task));
       for (std::size_t s = 0; s < 8; ++s) {
@@ -231,7 +231,7 @@ TEST_CASE("No two fuzzy-logic splits, examples or seeds share their inputs") {
       }
     }
   }
-  CHECK(inputs.size() == 2 * 3 * 10 * 8);
+  CHECK(inputs.size() == 480);  // 2 seeds, 3 splits, 10 examples of 8 tokens
 }
 
 TEST_CASE("A fuzzy-logic example is drawn in the documented order") {

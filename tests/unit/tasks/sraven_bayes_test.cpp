@@ -26,6 +26,10 @@ struct SmallCase {
   Index instances;
 };
 
+std::vector<int> as_ints(const std::vector<std::uint8_t>& symbols) {
+  return {symbols.begin(), symbols.end()};
+}
+
 SravenOptions options_of(const SmallCase& small) {
   SravenOptions options;
   options.features = small.features;
@@ -50,12 +54,13 @@ void check_against_brute_force(const SmallCase& small, const SravenGenerator& ge
     CHECK_THAT(posterior.evidence, WithinRel(evidence, 1e-12));
     for (std::size_t i = 0; i < joint.size(); ++i) {
       CHECK_THAT(posterior.probabilities[i],
-                 WithinRel(joint.at(posterior.answers[i]) / evidence, 1e-12));
+                 WithinRel(joint.at(as_ints(posterior.answers[i])) / evidence, 1e-12));
       if (i > 0) CHECK(posterior.probabilities[i] <= posterior.probabilities[i - 1]);
     }
     for (std::size_t k = 0; k < instance.answers.size(); ++k) {
       std::vector<double> marginal(static_cast<std::size_t>(small.values));
-      for (const auto& [answer, probability] : joint) marginal[answer[k]] += probability / evidence;
+      for (const auto& [answer, probability] : joint)
+        marginal[static_cast<std::size_t>(answer[k])] += probability / evidence;
       CHECK_THAT(posterior.best_at(k),
                  WithinRel(*std::max_element(marginal.begin(), marginal.end()), 1e-12));
     }

@@ -13,9 +13,9 @@ using namespace headway::tasks;
 namespace {
 
 std::vector<SravenRule> all_rules() {
-  std::vector<SravenRule> rules;
-  for (int number = 0; number < kSravenRules; ++number) {
-    rules.push_back(static_cast<SravenRule>(number));
+  std::vector<SravenRule> rules(kSravenRules);
+  for (std::size_t number = 0; number < rules.size(); ++number) {
+    rules[number] = static_cast<SravenRule>(number);
   }
   return rules;
 }
