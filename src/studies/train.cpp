@@ -7,7 +7,6 @@
 #include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/studies/training.hpp"
-#include "studies/train_labels.hpp"
 
 namespace headway::studies {
 namespace {

@@ -5,7 +5,6 @@
 
 #include "headway/core/error.hpp"
 #include "headway/studies/training.hpp"
-#include "studies/train_labels.hpp"
 
 namespace headway::studies {
 namespace {

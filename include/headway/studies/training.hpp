@@ -137,6 +137,12 @@ std::vector<TrainGroup> group_runs(const TrainResult& result);
 /// when there is none (the loss stands for itself).
 std::string main_metric(const training::Evaluation& evaluation);
 
+/// train.attention with its nonlinearity where one is set, and " + mixture" for that network.
+std::string run_variant(const Study& study);
+
+/// What a sweep sets, but for seeds, in short: "hyla", "attention = hyla, layers = 4".
+std::string run_label(const std::vector<Setting>& settings, const Study& study);
+
 /// What keeps a run from being usable, in words; empty when all is well.
 std::string training_fault(const TrainedRun& run);
 
