@@ -9,7 +9,8 @@ import math
 
 PURPOSES = ["task_parameters", "train_examples", "test_examples", "validation_examples", "pruning_order",
             "solver_start", "chain", "chain_start", "prior", "splits", "held_out_examples",
-            "initial_weights", "dropout", "tests", "unknown_term_examples", "ceiling_examples"]
+            "initial_weights", "dropout", "tests", "unknown_term_examples", "ceiling_examples",
+            "generated_text"]
 SEED = 0x0123456789ABCDEF
 MASK = 0xFFFFFFFF
 

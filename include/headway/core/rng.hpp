@@ -27,6 +27,7 @@ enum class StreamPurpose : std::uint32_t {
   kTests = 13,                ///< the tests' own draws
   kUnknownTermExamples = 14,  ///< fuzzy logic of unknown terms, one stream per example
   kCeilingExamples = 15,  ///< instances a Bayes-optimal accuracy is averaged over, one stream each
+  kGeneratedText = 16,    ///< tokens drawn from a language model, one stream per token
 };
 
 /// Counter-based generator Philox4x32-10 (Salmon et al., SC 2011), addressed by (seed, purpose,

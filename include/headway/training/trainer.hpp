@@ -174,8 +174,8 @@ class Trainer {
   void set_parameters(const std::vector<NamedTensor>& parameters);
 
  private:
-  class Engine;
-  std::unique_ptr<Engine> engine_;
+  class Implementation;
+  std::unique_ptr<Implementation> implementation_;
 };
 
 }  // namespace headway::training

@@ -1,0 +1,38 @@
+#include "headway/training/backend.hpp"
+
+#include <fmt/format.h>
+
+#include "headway/core/error.hpp"
+#include "headway/training/attention.hpp"
+#include "training/transformer_engine.hpp"
+
+namespace headway::training {
+
+bool training_available() {
+  try {
+    static_cast<void>(detail::torch_library());
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+bool cuda_available() { return training_available() && detail::torch_library().cuda_available(); }
+
+Device resolve_device(Device wanted) {
+  if (wanted == Device::kCpu) return Device::kCpu;
+  const bool found = detail::torch_library().cuda_available();
+  if (wanted == Device::kCuda && !found) {
+    throw Error(ErrorKind::kUnavailable,
+                "train.device = \"cuda\": LibTorch finds no CUDA device (or was built without "
+                "CUDA); take \"cpu\" or \"auto\"");
+  }
+  return found ? Device::kCuda : Device::kCpu;
+}
+
+std::string training_backend() {
+  return fmt::format("{}; attention kernels {}", detail::torch_library().describe(),
+                     attention_instruction_set());
+}
+
+}  // namespace headway::training

@@ -1,0 +1,179 @@
+#pragma once
+
+#include "training/lane_nonlinearity.hpp"
+#include "training/row_kernels.hpp"
+
+namespace headway::training::HEADWAY_KERNELS {
+
+/// A vector from p + i of an array of `count` numbers; past its end 0. So the numbers at the end of
+/// an array see the same arithmetic as the others.
+HEADWAY_INLINE Vec load_at(const float* p, Index i, Index count) {
+  if (count - i >= kLanes) return load(p + i);
+  Vec x = {};
+  for (Index l = 0; l < count - i; ++l) x[l] = p[i + l];
+  return x;
+}
+HEADWAY_INLINE void store_at(float* p, Index i, Index count, Vec x) {
+  if (count - i >= kLanes) return store(p + i, x);
+  for (Index l = 0; l < count - i; ++l) p[i + l] = x[l];
+}
+HEADWAY_INLINE float lane_sum(Vec x) {
+  float sum = 0.0F;
+  for (int l = 0; l < kLanes; ++l) sum += x[l];
+  return sum;
+}
+
+constexpr float kNormEpsilon = 1e-6F;
+
+inline void norm_row(const detail::NormRows& n, const float* x, float* y, float* stats) {
+  const Index dim = n.dim;
+  const float share = 1.0F / static_cast<float>(dim);
+  Vec sum = {};
+  if (n.centred) {
+    for (Index i = 0; i < dim; i += kLanes) sum += load_at(x, i, dim);
+  }
+  const float mean = share * lane_sum(sum);
+  Vec squares = {};
+  for (Index i = 0; i + kLanes <= dim; i += kLanes) {
+    const Vec c = load(x + i) - mean;
+    squares += c * c;
+  }
+  float rest = 0.0F;
+  for (Index i = dim / kLanes * kLanes; i < dim; ++i) rest += (x[i] - mean) * (x[i] - mean);
+  const float r = 1.0F / __builtin_sqrtf(share * (lane_sum(squares) + rest) + kNormEpsilon);
+  for (Index i = 0; i < dim; i += kLanes) {
+    Vec out = (load_at(x, i, dim) - mean) * r * load_at(n.scale, i, dim);
+    if (n.bias != nullptr) out += load_at(n.bias, i, dim);
+    store_at(y, i, dim, out);
+  }
+  if (stats != nullptr) {
+    stats[0] = mean;
+    stats[1] = r;
+  }
+}
+
+inline void norm(const detail::NormRows& n, const float* x, float* y, float* stats) {
+  for (Index row = 0; row < n.rows; ++row) {
+    norm_row(n, x + row * n.dim, y + row * n.dim, stats == nullptr ? nullptr : stats + 2 * row);
+  }
+}
+
+// With z = (x - mean) r and g = dy scale: dx = r (g - mean g - z mean(g z)); RMSNorm: no mean g.
+inline void norm_backward(const detail::NormRows& n, const float* x, const float* stats,
+                          const float* dy, float* dx, float* d_scale, float* d_bias) {
+  const Index dim = n.dim;
+  const float share = 1.0F / static_cast<float>(dim);
+  for (Index row = 0; row < n.rows; ++row, x += dim, dy += dim, dx += dim, stats += 2) {
+    const float mean = stats[0];
+    const float r = stats[1];
+    Vec sum = {};
+    Vec products = {};
+    for (Index i = 0; i < dim; i += kLanes) {
+      const Vec d = load_at(dy, i, dim);
+      const Vec z = (load_at(x, i, dim) - mean) * r;
+      const Vec g = d * load_at(n.scale, i, dim);  // 0 past the end
+      sum += g;
+      products += g * z;
+      store_at(d_scale, i, dim, load_at(d_scale, i, dim) + d * z);
+      if (d_bias != nullptr) store_at(d_bias, i, dim, load_at(d_bias, i, dim) + d);
+    }
+    const float mean_g = n.centred ? share * lane_sum(sum) : 0.0F;
+    const float mean_gz = share * lane_sum(products);
+    for (Index i = 0; i < dim; i += kLanes) {
+      const Vec z = (load_at(x, i, dim) - mean) * r;
+      const Vec g = load_at(dy, i, dim) * load_at(n.scale, i, dim);
+      store_at(dx, i, dim, load_at(dx, i, dim) + r * (g - mean_g - z * mean_gz));
+    }
+  }
+}
+
+inline void gelu(Index count, const float* x, float* y) {
+  for (Index i = 0; i < count; i += kLanes) {
+    store_at(y, i, count, Gelu::at(load_at(x, i, count)).value);
+  }
+}
+
+inline void gelu_backward(Index count, const float* x, float* y, float* d) {
+  for (Index i = 0; i < count; i += kLanes) {
+    const ValueAndSlope phi = Gelu::at(load_at(x, i, count));
+    store_at(y, i, count, phi.value);
+    store_at(d, i, count, load_at(d, i, count) * phi.slope);
+  }
+}
+
+inline void swiglu(Index count, const float* g, const float* u, float* y) {
+  for (Index i = 0; i < count; i += kLanes) {
+    store_at(y, i, count, Silu::at(load_at(g, i, count)).value * load_at(u, i, count));
+  }
+}
+
+inline void swiglu_backward(Index count, const float* g, const float* u, const float* d, float* y,
+                            float* dg, float* du) {
+  for (Index i = 0; i < count; i += kLanes) {
+    const ValueAndSlope phi = Silu::at(load_at(g, i, count));
+    const Vec up = load_at(u, i, count);
+    const Vec dy = load_at(d, i, count);
+    store_at(y, i, count, phi.value * up);
+    store_at(dg, i, count, dy * up * phi.slope);
+    store_at(du, i, count, dy * phi.value);
+  }
+}
+
+inline void fill_rows(Index rows, Index dim, const float* bias, float* y) {
+  for (Index row = 0; row < rows; ++row, y += dim) {
+    for (Index i = 0; i < dim; i += kLanes) store_at(y, i, dim, load_at(bias, i, dim));
+  }
+}
+
+inline void add_rows(Index rows, Index dim, const float* x, const float* bias, float* y) {
+  for (Index row = 0; row < rows; ++row, x += dim, y += dim) {
+    for (Index i = 0; i < dim; i += kLanes) {
+      store_at(y, i, dim, load_at(x, i, dim) + load_at(bias, i, dim));
+    }
+  }
+}
+
+inline void add(Index count, const float* x, float* y) {
+  for (Index i = 0; i < count; i += kLanes) {
+    store_at(y, i, count, load_at(y, i, count) + load_at(x, i, count));
+  }
+}
+
+// Four vectors of columns at a time stay in registers over all rows.
+inline void column_sums(Index rows, Index dim, const float* x, float* sums) {
+  constexpr Index kColumns = 4 * kLanes;
+  Index i = 0;
+  for (; i + kColumns <= dim; i += kColumns) {
+    Vec sum[4];
+    for (int j = 0; j < 4; ++j) sum[j] = load(sums + i + j * kLanes);
+    for (Index row = 0; row < rows; ++row) {
+      for (int j = 0; j < 4; ++j) sum[j] += load(x + row * dim + i + j * kLanes);
+    }
+    for (int j = 0; j < 4; ++j) store(sums + i + j * kLanes, sum[j]);
+  }
+  for (; i < dim; i += kLanes) {
+    Vec sum = load_at(sums, i, dim);
+    for (Index row = 0; row < rows; ++row) sum += load_at(x + row * dim, i, dim);
+    store_at(sums, i, dim, sum);
+  }
+}
+
+inline void adamw(Index count, const detail::AdamWRates& r, const float* gradient, float* m,
+                  float* v, float* parameters) {
+  for (Index i = 0; i < count; i += kLanes) {
+    const Vec g = r.clip * load_at(gradient, i, count);
+    const Vec first = r.beta_1 * load_at(m, i, count) + (1.0F - r.beta_1) * g;
+    const Vec second = r.beta_2 * load_at(v, i, count) + (1.0F - r.beta_2) * g * g;
+    store_at(m, i, count, first);
+    store_at(v, i, count, second);
+    const Vec step = r.first * first / (square_root(r.second * second) + r.epsilon);
+    store_at(parameters, i, count, r.shrink * load_at(parameters, i, count) - step);
+  }
+}
+
+inline detail::RowKernels row_kernel_set(const char* name) {
+  return {name,      norm,     norm_backward, gelu, gelu_backward, swiglu, swiglu_backward,
+          fill_rows, add_rows, column_sums,   add,  adamw};
+}
+
+}  // namespace headway::training::HEADWAY_KERNELS

@@ -1,0 +1,61 @@
+#include "training/row_pieces.hpp"
+
+#include <array>
+#include <new>
+
+namespace headway::training::detail {
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+constexpr Index kLine = 16;  // floats of 64 bytes
+constexpr std::size_t kSlots = 8;
+
+struct AlignedDelete {
+  void operator()(float* p) const { ::operator delete[](p, std::align_val_t{kAlignment}); }
+};
+
+struct Buffer {
+  std::unique_ptr<float[], AlignedDelete> data;
+  Index floats = 0;
+};
+
+}  // namespace
+
+float* thread_buffer(int slot, Index floats) {
+  static thread_local std::array<Buffer, kSlots> buffers;
+  Buffer& buffer = buffers.at(static_cast<std::size_t>(slot));
+  if (buffer.floats < floats) {
+    buffer.data.reset();
+    const auto bytes = static_cast<std::size_t>(floats) * sizeof(float);
+    buffer.data.reset(static_cast<float*>(::operator new[](bytes, std::align_val_t{kAlignment})));
+    buffer.floats = floats;
+  }
+  return buffer.data.get();
+}
+
+PartialSums::PartialSums(Index groups, std::vector<Part> parts)
+    : parts_(std::move(parts)), groups_(groups) {
+  for (const Part& part : parts_) {
+    offsets_.push_back(stride_);
+    stride_ += (part.floats + kLine - 1) / kLine * kLine;
+  }
+  sums_ = std::make_unique<float[]>(static_cast<std::size_t>(groups_ * stride_));
+}
+
+void PartialSums::finish(int threads) const {
+  constexpr Index kRun = 4096;
+  for (std::size_t p = 0; p < parts_.size(); ++p) {
+    const Part& part = parts_[p];
+    if (part.out == nullptr) continue;
+    parallel_for((part.floats + kRun - 1) / kRun, threads, [&](Index run) {
+      const Index end = std::min(part.floats, (run + 1) * kRun);
+      std::copy_n(sums_.get() + offsets_[p] + run * kRun, end - run * kRun, part.out + run * kRun);
+      for (Index g = 1; g < groups_; ++g) {
+        const float* copy = sums_.get() + g * stride_ + offsets_[p];
+        for (Index i = run * kRun; i < end; ++i) part.out[i] += copy[i];
+      }
+    });
+  }
+}
+
+}  // namespace headway::training::detail

@@ -1,0 +1,21 @@
+// The blocks of a transformer in LibTorch's own operations, on any device: the reference of the
+// fused ones, and what CUDA runs. Whole arrays of pairs are kept in memory.
+#pragma once
+
+#include "training/torch/functions.hpp"
+
+namespace headway::training::detail {
+
+at::Tensor eager_norm(bool centred, const at::Tensor& x, const NormTensors& norm);
+
+/// As fused_feed_forward.
+at::Tensor eager_feed_forward(bool centred, bool residual, const at::Tensor& x,
+                              const FeedForwardTensors& parameters);
+
+/// As fused_attention. Where `weights` is not null it gets a [B, H, Sq, S], before dropout.
+at::Tensor eager_attention(const AttentionBlockShape& shape, const at::Tensor& x,
+                           const AttentionTensors& parameters, const at::Tensor& scores,
+                           const at::Tensor& mask, const at::Tensor& dropout,
+                           at::Tensor* weights = nullptr);
+
+}  // namespace headway::training::detail

@@ -1,0 +1,285 @@
+// The engine of LibTorch, and the one C function of its library.
+#include <ATen/autocast_mode.h>
+#include <c10/util/Exception.h>
+#include <fmt/format.h>
+#include <torch/csrc/api/include/torch/cuda.h>
+#include <torch/csrc/api/include/torch/version.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "headway/core/error.hpp"
+#include "headway/core/parallel.hpp"
+#include "training/torch/matrix_product.hpp"
+#include "training/torch/model.hpp"
+
+namespace headway::training::detail {
+namespace {
+
+using at::Tensor;
+
+// LibTorch's exceptions as ours, and one thread for whatever it runs by itself: its sums depend on
+// how many there are, ours do not.
+template <typename Work>
+auto guarded(int threads, const Work& work) -> decltype(work()) {
+  const SerialLibraries serial;
+  at::set_num_threads(threads);
+  try {
+    return work();
+  } catch (const c10::Error& error) {
+    throw Error(ErrorKind::kInternal, fmt::format("LibTorch: {}", error.what_without_backtrace()));
+  }
+}
+
+// bfloat16 products on CUDA while it lives.
+class Bfloat16Products {
+ public:
+  explicit Bfloat16Products(bool on) : on_(on) {
+    if (!on_) return;
+    at::autocast::set_autocast_gpu_dtype(at::kBFloat16);
+    at::autocast::set_enabled(true);
+  }
+  ~Bfloat16Products() {
+    if (!on_) return;
+    at::autocast::clear_cache();
+    at::autocast::set_enabled(false);
+  }
+  Bfloat16Products(const Bfloat16Products&) = delete;
+  Bfloat16Products& operator=(const Bfloat16Products&) = delete;
+
+ private:
+  bool on_;
+};
+
+class TorchEngine final : public TransformerEngine {
+ public:
+  explicit TorchEngine(const EngineSetup& setup)
+      : setup_(setup),
+        library_threads_(setup.eager ? setup.threads : 1),
+        device_(setup.device == Device::kCuda ? at::kCUDA : at::kCPU) {
+    Index count = 0;
+    for (const ParameterShape& shape : setup.shapes) count += shape.count();
+    const auto on_device = at::TensorOptions().dtype(at::kFloat).device(device_);
+    for (Tensor* array : {&values_, &gradients_, &first_, &second_}) {
+      *array = at::zeros({count}, on_device);
+    }
+    Index offset = 0;
+    for (const ParameterShape& shape : setup.shapes) {
+      Tensor parameter = values_.narrow(0, offset, shape.count()).view(shape.shape).detach();
+      parameter.set_requires_grad(true);
+      parameter.mutable_grad() = gradients_.narrow(0, offset, shape.count()).view(shape.shape);
+      parameters_.push_back(parameter);
+      offset += shape.count();
+    }
+    model_ = std::make_unique<TransformerModel>(setup, parameters_);
+  }
+
+  void read(EngineArray array, std::span<float> out) const override {
+    guarded(1, [&] {
+      const Tensor host = of(array).to(at::kCPU).contiguous();
+      std::copy_n(host.data_ptr<float>(), out.size(), out.data());
+    });
+  }
+  void write(EngineArray array, std::span<const float> in) override {
+    guarded(1, [&] { of(array).copy_(from(in.data(), {static_cast<Index>(in.size())})); });
+  }
+  void clear_gradients() override {
+    guarded(1, [&] { gradients_.zero_(); });
+  }
+  double add_gradients(const TaskBatch& batch, std::span<const float> dropout,
+                       double share) override;
+  [[nodiscard]] double gradient_norm() const override;
+  void update(const AdamWStep& step) override;
+  std::vector<float> outputs(const TaskBatch& batch, Index scored) override;
+  std::vector<float> latent_codes(const TaskBatch& batch,
+                                  std::span<const TokenPair> pairs) override;
+
+ private:
+  [[nodiscard]] const Tensor& of(EngineArray array) const {
+    switch (array) {
+      case EngineArray::kParameters:
+        return values_;
+      case EngineArray::kGradients:
+        return gradients_;
+      case EngineArray::kFirstMoments:
+        return first_;
+      case EngineArray::kSecondMoments:
+        return second_;
+    }
+    return values_;
+  }
+  // A view of numbers of ours on the CPU, a copy elsewhere.
+  template <typename T>
+  [[nodiscard]] Tensor from(const T* data, at::IntArrayRef sizes) const {
+    constexpr auto kType = c10::CppTypeToScalarType<T>::value;
+    return at::from_blob(const_cast<T*>(data), sizes, at::dtype(kType)).to(device_);  // NOLINT
+  }
+  [[nodiscard]] ModelInput input(const TaskBatch& batch, Index scored) const;
+  [[nodiscard]] Tensor loss(const Tensor& outputs, const TaskBatch& batch) const;
+  void update_on_cpu(const AdamWRates& decayed, const AdamWRates& plain);
+  void update_elsewhere(const AdamWStep& step);
+
+  EngineSetup setup_;
+  int library_threads_;
+  at::Device device_;
+  Tensor values_, gradients_, first_, second_;  // all parameters end to end
+  std::vector<Tensor> parameters_;              // views of values_
+  std::unique_ptr<TransformerModel> model_;
+};
+
+ModelInput TorchEngine::input(const TaskBatch& batch, Index scored) const {
+  ModelInput in;
+  in.scored = scored;
+  const Index examples = batch.examples;
+  const Index features = setup_.format.features;
+  if (features > 0) {
+    const Index tokens = static_cast<Index>(batch.inputs.size()) / (examples * features);
+    in.x = from(batch.inputs.data(), {examples, tokens, features});
+  } else {
+    const Index tokens = static_cast<Index>(batch.ids.size()) / examples;
+    in.x = from(batch.ids.data(), {examples, tokens}).to(at::kLong);
+  }
+  if (!batch.mask.empty()) in.mask = from(batch.mask.data(), {examples, in.x.size(1)});
+  return in;
+}
+
+Tensor TorchEngine::loss(const Tensor& outputs, const TaskBatch& batch) const {
+  const Tensor numbers = outputs.to(at::kFloat);
+  if (setup_.format.loss == LossKind::kSquaredError) {
+    return at::mse_loss(numbers, from(batch.targets.data(), numbers.sizes()));
+  }
+  const Tensor classes =
+      from(batch.classes.data(), {static_cast<Index>(batch.classes.size())}).to(at::kLong);
+  return at::nll_loss(at::log_softmax(numbers.flatten(0, 1), 1), classes);
+}
+
+double TorchEngine::add_gradients(const TaskBatch& batch, std::span<const float> dropout,
+                                  double share) {
+  return guarded(library_threads_, [&] {
+    ModelInput in = input(batch, setup_.format.scored);
+    if (!dropout.empty()) {
+      const Index tokens = setup_.format.tokens;
+      in.dropout = from(dropout.data(), {setup_.model.layers, tokens, tokens});
+    }
+    Tensor value;
+    {
+      const Bfloat16Products products(setup_.precision == Precision::kBfloat16);
+      value = loss(model_->outputs(in), batch);
+    }
+    torch::autograd::backward({value}, {at::full_like(value, share)});
+    return value.item<double>();
+  });
+}
+
+double TorchEngine::gradient_norm() const {
+  return guarded(1, [&] {
+    if (device_ != at::kCPU) return gradients_.to(at::kDouble).norm().item<double>();
+    // Runs of fixed length, added in index order.
+    constexpr Index kRun = 1 << 14;
+    const float* g = gradients_.data_ptr<float>();
+    const Index count = gradients_.numel();
+    std::vector<double> sums(static_cast<std::size_t>((count + kRun - 1) / kRun));
+    parallel_for(static_cast<Index>(sums.size()), setup_.threads, [&](Index run) {
+      double sum = 0.0;
+      for (Index i = run * kRun; i < std::min(count, (run + 1) * kRun); ++i) {
+        sum += static_cast<double>(g[i]) * g[i];
+      }
+      sums[static_cast<std::size_t>(run)] = sum;
+    });
+    double sum = 0.0;
+    for (const double part : sums) sum += part;
+    return std::sqrt(sum);
+  });
+}
+
+void TorchEngine::update(const AdamWStep& step) {
+  guarded(1, [&] {
+    if (device_ != at::kCPU) return update_elsewhere(step);
+    const auto t = static_cast<double>(step.update);
+    const double first = step.rate / (1.0 - std::pow(step.beta_1, t));
+    const double second = 1.0 / (1.0 - std::pow(step.beta_2, t));
+    AdamWRates plain{static_cast<float>(step.beta_1),  static_cast<float>(step.beta_2),
+                     static_cast<float>(first),        static_cast<float>(second),
+                     static_cast<float>(step.epsilon), 1.0F,
+                     static_cast<float>(step.clip)};
+    AdamWRates decayed = plain;
+    decayed.shrink = static_cast<float>(1.0 - step.rate * step.decay);
+    update_on_cpu(decayed, plain);
+  });
+}
+
+void TorchEngine::update_on_cpu(const AdamWRates& decayed, const AdamWRates& plain) {
+  std::vector<Index> offsets = {0};
+  for (const ParameterShape& shape : setup_.shapes) {
+    offsets.push_back(offsets.back() + shape.count());
+  }
+  const RowKernels& kernels = row_kernels();
+  parallel_for(static_cast<Index>(setup_.shapes.size()), setup_.threads, [&](Index i) {
+    const auto at = static_cast<std::size_t>(i);
+    const Index offset = offsets[at];
+    kernels.adamw(offsets[at + 1] - offset, setup_.shapes[at].decayed() ? decayed : plain,
+                  gradients_.data_ptr<float>() + offset, first_.data_ptr<float>() + offset,
+                  second_.data_ptr<float>() + offset, values_.data_ptr<float>() + offset);
+  });
+}
+
+void TorchEngine::update_elsewhere(const AdamWStep& step) {
+  const at::NoGradGuard no_gradient;
+  const auto t = static_cast<double>(step.update);
+  const Tensor g = gradients_ * step.clip;
+  first_.mul_(step.beta_1).add_(g, 1.0 - step.beta_1);
+  second_.mul_(step.beta_2).addcmul_(g, g, 1.0 - step.beta_2);
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (setup_.shapes[i].decayed()) parameters_[i].detach().mul_(1.0 - step.rate * step.decay);
+  }
+  const Tensor root = at::sqrt(second_ / (1.0 - std::pow(step.beta_2, t))) + step.epsilon;
+  values_.sub_(first_ / root * (step.rate / (1.0 - std::pow(step.beta_1, t))));
+}
+
+std::vector<float> TorchEngine::outputs(const TaskBatch& batch, Index scored) {
+  return guarded(library_threads_, [&] {
+    const at::NoGradGuard no_gradient;
+    const Bfloat16Products products(setup_.precision == Precision::kBfloat16);
+    const Tensor y = model_->outputs(input(batch, scored)).to(at::kFloat).to(at::kCPU).contiguous();
+    return std::vector<float>(y.data_ptr<float>(), y.data_ptr<float>() + y.numel());
+  });
+}
+
+std::vector<float> TorchEngine::latent_codes(const TaskBatch& batch,
+                                             std::span<const TokenPair> pairs) {
+  return guarded(library_threads_, [&] {
+    const at::NoGradGuard no_gradient;
+    std::vector<Tensor> layers;
+    for (const Tensor& a : model_->attention_weights(input(batch, setup_.format.scored))) {
+      std::vector<Tensor> codes;
+      for (const TokenPair& pair : pairs)
+        codes.push_back(a.select(2, pair.query).select(2, pair.key));
+      layers.push_back(at::stack(codes, 1));  // [B, pairs, H]
+    }
+    const Tensor y = at::stack(layers, 1).to(at::kFloat).to(at::kCPU).contiguous();
+    return std::vector<float>(y.data_ptr<float>(), y.data_ptr<float>() + y.numel());
+  });
+}
+
+std::unique_ptr<TransformerEngine> make_engine(const EngineSetup& setup) {
+  return guarded(1, [&]() -> std::unique_ptr<TransformerEngine> {
+    return std::make_unique<TorchEngine>(setup);
+  });
+}
+
+bool cuda_found() { return at::hasCUDA() && torch::cuda::is_available(); }
+
+std::string describe() {
+  return fmt::format("LibTorch {}, matrix products by {}", TORCH_VERSION, matrix_product_name());
+}
+
+}  // namespace
+}  // namespace headway::training::detail
+
+extern "C" __attribute__((visibility("default"))) const headway::training::detail::TorchLibrary*
+headway_torch_library(int interface) {
+  using namespace headway::training::detail;  // NOLINT
+  static const TorchLibrary library = {make_engine, cuda_found, describe};
+  return interface == kTorchInterface ? &library : nullptr;
+}

@@ -1,0 +1,221 @@
+#include "training/torch/functions.hpp"
+
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+namespace headway::training::detail {
+namespace {
+
+using at::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::Function;
+using torch::autograd::Variable;
+using torch::autograd::variable_list;
+
+// --- pointers -----------------------------------------------------------------------------------
+
+const float* given(const Tensor& x) { return x.defined() ? x.data_ptr<float>() : nullptr; }
+float* wanted(const Tensor& x) { return x.defined() ? x.data_ptr<float>() : nullptr; }
+Tensor like(const Tensor& x) { return x.defined() ? at::empty_like(x) : Tensor(); }
+Tensor numbers(at::IntArrayRef sizes) { return at::empty(sizes, at::kFloat); }
+
+// What a function keeps from its forward pass beside tensors. LibTorch's saved_data holds values of
+// its own kinds only, so it keeps an index into nothing: the settings travel as a tensor of bytes.
+template <typename Settings>
+void keep_settings(AutogradContext* context, const Settings& settings) {
+  static_assert(std::is_trivially_copyable_v<Settings>);
+  Tensor bytes = at::empty({static_cast<Index>(sizeof(Settings))}, at::kByte);
+  std::memcpy(bytes.data_ptr(), &settings, sizeof(Settings));
+  context->saved_data["settings"] = bytes;
+}
+template <typename Settings>
+Settings kept_settings(AutogradContext* context) {
+  Settings settings;
+  const Tensor bytes = context->saved_data["settings"].toTensor();
+  std::memcpy(&settings, bytes.data_ptr(), sizeof(Settings));
+  return settings;
+}
+
+// --- linear -------------------------------------------------------------------------------------
+
+struct LinearSettings {
+  BlockContext context;
+  LinearShape shape;
+};
+
+LinearArrays<const float> linear_arrays(const variable_list& x) {
+  return {{given(x[1]), given(x[2])}, given(x[3]), given(x[4])};
+}
+
+struct LinearFunction : Function<LinearFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& scale,
+                        const Tensor& norm_bias, const Tensor& weight, const Tensor& bias,
+                        const LinearSettings& s) {
+    const Tensor stats = scale.defined() ? numbers({s.shape.rows, 2}) : Tensor();
+    std::vector<Index> sizes = x.sizes().vec();
+    sizes.back() = s.shape.out;
+    Tensor y = numbers(sizes);
+    const variable_list in = {x, scale, norm_bias, weight, bias, stats};
+    linear_forward(s.context, s.shape, linear_arrays(in), given(x), wanted(y), wanted(stats));
+    context->save_for_backward(in);
+    context->saved_data["input"] = x.requires_grad();
+    keep_settings(context, s);
+    return y;
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& d) {
+    const auto s = kept_settings<LinearSettings>(context);
+    const variable_list in = context->get_saved_variables();
+    const Tensor dy = d[0].contiguous();
+    Tensor dx = context->saved_data["input"].toBool() ? like(in[0]) : Tensor();
+    variable_list g = {dx, like(in[1]), like(in[2]), like(in[3]), like(in[4]), Tensor()};
+    linear_backward(s.context, s.shape, linear_arrays(in), given(in[0]), given(in[5]), given(dy),
+                    wanted(dx), {{wanted(g[1]), wanted(g[2])}, wanted(g[3]), wanted(g[4])});
+    return g;
+  }
+};
+
+// --- feed-forward -------------------------------------------------------------------------------
+
+struct FeedForwardSettings {
+  BlockContext context;
+  FeedForwardShape shape;
+};
+
+template <typename Float, typename Pointer>
+FeedForwardArrays<Float> feed_forward_arrays(const variable_list& x, const Pointer& of) {
+  return {{of(x[1]), of(x[2])}, of(x[3]), of(x[4]), of(x[5]), of(x[6]), of(x[7])};
+}
+
+struct FeedForwardFunction : Function<FeedForwardFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& scale,
+                        const Tensor& norm_bias, const Tensor& gate, const Tensor& up,
+                        const Tensor& up_bias, const Tensor& down, const Tensor& down_bias,
+                        const FeedForwardSettings& s) {
+    const Tensor stats = scale.defined() ? numbers({s.shape.rows, 2}) : Tensor();
+    const Tensor hidden = numbers({s.shape.gated ? 2 : 1, s.shape.rows, s.shape.hidden});
+    Tensor y = at::empty_like(x);
+    const variable_list in = {x,       scale, norm_bias, gate,  up,
+                              up_bias, down,  down_bias, stats, hidden};
+    feed_forward_forward(s.context, s.shape, feed_forward_arrays<const float>(in, given), given(x),
+                         wanted(y), {wanted(stats), wanted(hidden)});
+    context->save_for_backward(in);
+    keep_settings(context, s);
+    return y;
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& d) {
+    const auto s = kept_settings<FeedForwardSettings>(context);
+    const variable_list in = context->get_saved_variables();
+    const Tensor dy = d[0].contiguous();
+    variable_list g;
+    for (std::size_t i = 0; i < 8; ++i) g.push_back(like(in[i]));
+    g.emplace_back();
+    feed_forward_backward(s.context, s.shape, feed_forward_arrays<const float>(in, given),
+                          given(in[0]), {wanted(in[8]), wanted(in[9])}, given(dy), wanted(g[0]),
+                          feed_forward_arrays<float>(g, wanted));
+    return g;
+  }
+};
+
+// --- attention ----------------------------------------------------------------------------------
+
+struct AttentionSettings {
+  BlockContext context;
+  AttentionBlockShape shape;
+};
+
+// The first 13 arguments of AttentionFunction: x, then these.
+template <typename Float, typename Pointer>
+AttentionBlockArrays<Float> attention_arrays(const variable_list& x, const Pointer& of) {
+  return {{of(x[1]), of(x[2])},
+          of(x[3]),
+          of(x[4]),
+          of(x[5]),
+          of(x[6]),
+          of(x[7]),
+          of(x[8]),
+          of(x[9]),
+          of(x[10]),
+          of(x[11]),
+          of(x[12])};
+}
+constexpr std::size_t kMask = 13;
+constexpr std::size_t kDropout = 14;
+constexpr std::size_t kSaved = 15;
+
+AttentionBlockGiven attention_given(const variable_list& x) {
+  return {x[kMask].defined() ? x[kMask].data_ptr<std::uint8_t>() : nullptr, given(x[kDropout])};
+}
+AttentionBlockSaved attention_saved(const variable_list& x) {
+  return {wanted(x[kSaved]),     wanted(x[kSaved + 1]), wanted(x[kSaved + 2]),
+          wanted(x[kSaved + 3]), wanted(x[kSaved + 4]), wanted(x[kSaved + 5])};
+}
+
+struct AttentionFunction : Function<AttentionFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& scale,
+                        const Tensor& norm_bias, const Tensor& query, const Tensor& query_bias,
+                        const Tensor& key, const Tensor& key_bias, const Tensor& value,
+                        const Tensor& value_bias, const Tensor& output, const Tensor& output_bias,
+                        const Tensor& mixing, const Tensor& scores, const Tensor& mask,
+                        const Tensor& dropout, const AttentionSettings& s) {
+    const AttentionShape& n = s.shape.attention;
+    variable_list in = {x,          scale,  norm_bias,   query,  query_bias, key,  key_bias, value,
+                        value_bias, output, output_bias, mixing, scores,     mask, dropout};
+    in.push_back(numbers({n.batch, n.keys, 2}));
+    in.push_back(numbers({n.batch, n.queries, n.heads, n.query_dim}));
+    in.push_back(numbers({n.batch, n.keys, n.heads, n.query_dim}));
+    in.push_back(numbers({n.batch, n.keys, n.heads, n.value_dim}));
+    in.push_back(numbers({n.batch, n.queries, n.heads, n.value_dim}));
+    const bool softmax = s.shape.options.normalisation == Normalisation::kSoftmax;
+    in.push_back(softmax ? numbers({n.batch, n.heads, n.queries}) : Tensor());
+    Tensor y = numbers({n.batch, n.queries, s.shape.dim});
+    attention_block_forward(s.context, s.shape, attention_arrays<const float>(in, given),
+                            attention_given(in), given(x), wanted(y), attention_saved(in));
+    context->save_for_backward(in);
+    keep_settings(context, s);
+    return y;
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& d) {
+    const auto s = kept_settings<AttentionSettings>(context);
+    const variable_list in = context->get_saved_variables();
+    const Tensor dy = d[0].contiguous();
+    variable_list g;
+    for (std::size_t i = 0; i < kMask; ++i) g.push_back(like(in[i]));
+    attention_block_backward(s.context, s.shape, attention_arrays<const float>(in, given),
+                             attention_given(in), given(in[0]), attention_saved(in), given(dy),
+                             wanted(g[0]), attention_arrays<float>(g, wanted));
+    g.resize(kSaved + 1);  // mask, dropout, settings
+    return g;
+  }
+};
+
+Index rows_of(const Tensor& x) { return x.numel() / x.size(-1); }
+
+}  // namespace
+
+Tensor fused_linear(const BlockContext& context, bool centred, const Tensor& x,
+                    const NormTensors& norm, const Tensor& weight, const Tensor& bias) {
+  const LinearShape shape{rows_of(x), weight.size(1), weight.size(0), centred};
+  return LinearFunction::apply(x.contiguous(), norm.scale, norm.bias, weight, bias,
+                               LinearSettings{context, shape});
+}
+
+Tensor fused_feed_forward(const BlockContext& context, bool centred, bool residual, const Tensor& x,
+                          const FeedForwardTensors& p) {
+  const FeedForwardShape shape{rows_of(x), x.size(-1),       p.up.size(0),
+                               centred,    p.gate.defined(), residual};
+  return FeedForwardFunction::apply(x.contiguous(), p.norm.scale, p.norm.bias, p.gate,
+                                    p.up.contiguous(), p.up_bias, p.down.contiguous(), p.down_bias,
+                                    FeedForwardSettings{context, shape});
+}
+
+Tensor fused_attention(const BlockContext& context, const AttentionBlockShape& shape,
+                       const Tensor& x, const AttentionTensors& p, const Tensor& scores,
+                       const Tensor& mask, const Tensor& dropout) {
+  return AttentionFunction::apply(x.contiguous(), p.norm.scale, p.norm.bias, p.query, p.query_bias,
+                                  p.key, p.key_bias, p.value, p.value_bias, p.output, p.output_bias,
+                                  p.mixing, scores.defined() ? scores.contiguous() : scores, mask,
+                                  dropout, AttentionSettings{context, shape});
+}
+
+}  // namespace headway::training::detail

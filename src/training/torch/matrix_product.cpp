@@ -1,0 +1,56 @@
+#include "training/torch/matrix_product.hpp"
+
+#include <omp.h>
+
+#include "headway/core/error.hpp"
+
+#ifdef HEADWAY_ONEDNN
+#include <dnnl.h>
+#else
+#include "training/torch/headers.hpp"
+#endif
+
+namespace headway::training::detail {
+namespace {
+
+#ifdef HEADWAY_ONEDNN
+
+void product(bool transpose_a, bool transpose_b, Index m, Index n, Index k, const float* a,
+             Index lda, const float* b, Index ldb, float beta, float* c, Index ldc) {
+  const dnnl_status_t status = dnnl_sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', m, n, k,
+                                          1.0F, a, lda, b, ldb, beta, c, ldc);
+  if (status != dnnl_success) {
+    throw Error(ErrorKind::kInternal, "oneDNN refused a matrix product");
+  }
+}
+constexpr const char* kName = "oneDNN " HEADWAY_ONEDNN;
+
+#else
+
+at::Tensor matrix(const float* data, bool transposed, Index rows, Index columns, Index stride) {
+  auto* numbers = const_cast<float*>(data);  // NOLINT: LibTorch has no view of constant numbers
+  return transposed ? at::from_blob(numbers, {rows, columns}, {1, stride}, at::kFloat)
+                    : at::from_blob(numbers, {rows, columns}, {stride, 1}, at::kFloat);
+}
+
+void product(bool transpose_a, bool transpose_b, Index m, Index n, Index k, const float* a,
+             Index lda, const float* b, Index ldb, float beta, float* c, Index ldc) {
+  const at::NoGradGuard no_gradient;
+  at::Tensor result = matrix(c, false, m, n, ldc);
+  at::addmm_out(result, result, matrix(a, transpose_a, m, k, lda),
+                matrix(b, transpose_b, k, n, ldb), beta, 1.0F);
+}
+constexpr const char* kName = "LibTorch's BLAS";
+
+#endif
+
+}  // namespace
+
+MatrixProduct matrix_product() { return product; }
+
+const char* matrix_product_name() { return kName; }
+
+SerialLibraries::SerialLibraries() : threads_(omp_get_max_threads()) { omp_set_num_threads(1); }
+SerialLibraries::~SerialLibraries() { omp_set_num_threads(threads_); }
+
+}  // namespace headway::training::detail

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "training/transformer_blocks.hpp"
+
+namespace headway::training::detail {
+
+/// The fastest matrix product at hand: oneDNN's where the build has it (twice the speed of an
+/// OpenBLAS that an environment holds to AVX2, a tenth more else), or LibTorch's BLAS.
+MatrixProduct matrix_product();
+
+/// "oneDNN 2.6.3" or "LibTorch's BLAS".
+const char* matrix_product_name();
+
+/// While it lives, libraries that ask OpenMP for threads get one: ours are counted by hand.
+class SerialLibraries {
+ public:
+  SerialLibraries();
+  ~SerialLibraries();
+  SerialLibraries(const SerialLibraries&) = delete;
+  SerialLibraries& operator=(const SerialLibraries&) = delete;
+
+ private:
+  int threads_;
+};
+
+}  // namespace headway::training::detail

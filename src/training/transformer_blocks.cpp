@@ -1,0 +1,409 @@
+#include "training/transformer_blocks.hpp"
+
+#include <cmath>
+
+#include "training/row_pieces.hpp"
+
+namespace headway::training::detail {
+namespace {
+
+template <typename Float>
+NormRows norm_rows(const NormArrays<Float>& norm, Index rows, Index dim, bool centred) {
+  return {rows, dim, norm.scale, norm.bias, centred};
+}
+
+// norm(x) of some rows: in a buffer, or x itself where there is no norm.
+const float* normed(const BlockContext& context, const NormRows& norm, const float* x,
+                    float* stats) {
+  if (norm.scale == nullptr) return x;
+  float* y = thread_buffer(0, norm.rows * norm.dim);
+  context.kernels->norm(norm, x, y, stats);
+  return y;
+}
+
+}  // namespace
+
+void linear_forward(const BlockContext& context, const LinearShape& n,
+                    const LinearArrays<const float>& p, const float* x, float* y, float* stats) {
+  const RowPieces pieces(n.rows, 1, 0);
+  pieces.for_chunks(context.threads, [&](Index first, Index rows) {
+    const NormRows norm = norm_rows(p.norm, rows, n.in, n.centred);
+    const float* z =
+        normed(context, norm, x + first * n.in, stats == nullptr ? nullptr : stats + 2 * first);
+    float* out = y + first * n.out;
+    context.kernels->fill_rows(rows, n.out, p.bias, out);
+    context.product(false, true, rows, n.out, n.in, z, n.in, p.weight, n.in, 1.0F, out, n.out);
+  });
+}
+
+void linear_backward(const BlockContext& context, const LinearShape& n,
+                     const LinearArrays<const float>& p, const float* x, const float* stats,
+                     const float* dy, float* dx, const LinearArrays<float>& g) {
+  const Index norm_floats = p.norm.scale == nullptr ? 0 : n.in;
+  const RowPieces pieces(n.rows, 1, n.in * n.out);
+  PartialSums sums(pieces.groups, {{g.weight, n.in * n.out},
+                                   {g.bias, n.out},
+                                   {g.norm.scale, norm_floats},
+                                   {g.norm.bias, p.norm.bias == nullptr ? 0 : n.in}});
+  pieces.for_groups(context.threads, [&](Index group, Index first, Index rows) {
+    const NormRows norm = norm_rows(p.norm, rows, n.in, n.centred);
+    const float* in = x + first * n.in;
+    const float* d = dy + first * n.out;
+    const float* z = normed(context, norm, in, nullptr);
+    context.product(true, false, n.out, n.in, rows, d, n.out, z, n.in, 1.0F, sums.at(group, 0),
+                    n.in);
+    context.kernels->column_sums(rows, n.out, d, sums.at(group, 1));
+    if (norm.scale == nullptr) {
+      if (dx == nullptr) return;
+      context.product(false, false, rows, n.in, n.out, d, n.out, p.weight, n.in, 0.0F,
+                      dx + first * n.in, n.in);
+      return;
+    }
+    float* dz = thread_buffer(1, rows * n.in);
+    context.product(false, false, rows, n.in, n.out, d, n.out, p.weight, n.in, 0.0F, dz, n.in);
+    float* out = dx == nullptr ? thread_buffer(2, rows * n.in) : dx + first * n.in;
+    std::fill_n(out, rows * n.in, 0.0F);
+    context.kernels->norm_backward(norm, in, stats + 2 * first, dz, out, sums.at(group, 2),
+                                   norm.bias == nullptr ? nullptr : sums.at(group, 3));
+  });
+  sums.finish(context.threads);
+}
+
+// --- feed-forward -------------------------------------------------------------------------------
+
+void feed_forward_forward(const BlockContext& context, const FeedForwardShape& n,
+                          const FeedForwardArrays<const float>& p, const float* x, float* y,
+                          const FeedForwardSaved& saved) {
+  const RowKernels& kernels = *context.kernels;
+  const RowPieces pieces(n.rows, 1, 0);
+  const Index d = n.dim;
+  const Index m = n.hidden;
+  pieces.for_chunks(context.threads, [&](Index first, Index rows) {
+    const float* in = x + first * d;
+    float* out = y + first * d;
+    const float* z = normed(context, norm_rows(p.norm, rows, d, n.centred), in,
+                            saved.stats == nullptr ? nullptr : saved.stats + 2 * first);
+    float* hidden = saved.hidden + first * m;
+    float* active = thread_buffer(1, rows * m);
+    if (n.gated) {
+      float* up = hidden + n.rows * m;
+      context.product(false, true, rows, m, d, z, d, p.gate, d, 0.0F, hidden, m);
+      context.product(false, true, rows, m, d, z, d, p.up, d, 0.0F, up, m);
+      kernels.swiglu(rows * m, hidden, up, active);
+      if (n.residual) {
+        std::copy_n(in, rows * d, out);
+      } else {
+        std::fill_n(out, rows * d, 0.0F);
+      }
+    } else {
+      kernels.fill_rows(rows, m, p.up_bias, hidden);
+      context.product(false, true, rows, m, d, z, d, p.up, d, 1.0F, hidden, m);
+      kernels.gelu(rows * m, hidden, active);
+      if (n.residual) {
+        kernels.add_rows(rows, d, in, p.down_bias, out);
+      } else {
+        kernels.fill_rows(rows, d, p.down_bias, out);
+      }
+    }
+    context.product(false, true, rows, d, m, active, m, p.down, m, 1.0F, out, d);
+  });
+}
+
+void feed_forward_backward(const BlockContext& context, const FeedForwardShape& n,
+                           const FeedForwardArrays<const float>& p, const float* x,
+                           const FeedForwardSaved& saved, const float* dy, float* dx,
+                           const FeedForwardArrays<float>& g) {
+  const RowKernels& kernels = *context.kernels;
+  const Index d = n.dim;
+  const Index m = n.hidden;
+  const Index biases = n.gated ? 0 : 1;
+  const RowPieces pieces(n.rows, 1, (n.gated ? 3 : 2) * d * m);
+  PartialSums sums(pieces.groups, {{g.up, d * m},
+                                   {g.down, d * m},
+                                   {g.gate, n.gated ? d * m : 0},
+                                   {g.up_bias, biases * m},
+                                   {g.down_bias, biases * d},
+                                   {g.norm.scale, p.norm.scale == nullptr ? 0 : d},
+                                   {g.norm.bias, p.norm.bias == nullptr ? 0 : d}});
+  pieces.for_groups(context.threads, [&](Index group, Index first, Index rows) {
+    const NormRows norm = norm_rows(p.norm, rows, d, n.centred);
+    const float* in = x + first * d;
+    const float* out = dy + first * d;
+    float* in_gradient = dx + first * d;
+    const float* hidden = saved.hidden + first * m;
+    const float* z = normed(context, norm, in, nullptr);
+    float* active = thread_buffer(1, rows * m);
+    float* d_active = thread_buffer(2, rows * m);
+    float* dz = norm.scale == nullptr && !n.residual ? in_gradient : thread_buffer(3, rows * d);
+    context.product(false, false, rows, m, d, out, d, p.down, m, 0.0F, d_active, m);
+    if (n.gated) {
+      float* d_gate = thread_buffer(4, rows * m);
+      float* d_up = thread_buffer(5, rows * m);
+      kernels.swiglu_backward(rows * m, hidden, hidden + n.rows * m, d_active, active, d_gate,
+                              d_up);
+      context.product(true, false, m, d, rows, d_gate, m, z, d, 1.0F, sums.at(group, 2), d);
+      context.product(false, false, rows, d, m, d_gate, m, p.gate, d, 0.0F, dz, d);
+      d_active = d_up;
+    } else {
+      kernels.gelu_backward(rows * m, hidden, active, d_active);
+      kernels.column_sums(rows, m, d_active, sums.at(group, 3));
+      kernels.column_sums(rows, d, out, sums.at(group, 4));
+    }
+    context.product(true, false, d, m, rows, out, d, active, m, 1.0F, sums.at(group, 1), m);
+    context.product(true, false, m, d, rows, d_active, m, z, d, 1.0F, sums.at(group, 0), d);
+    context.product(false, false, rows, d, m, d_active, m, p.up, d, n.gated ? 1.0F : 0.0F, dz, d);
+    if (n.residual) {
+      std::copy_n(out, rows * d, in_gradient);
+    } else if (norm.scale != nullptr) {
+      std::fill_n(in_gradient, rows * d, 0.0F);
+    }
+    if (norm.scale != nullptr) {
+      kernels.norm_backward(norm, in, saved.stats + 2 * first, dz, in_gradient, sums.at(group, 5),
+                            norm.bias == nullptr ? nullptr : sums.at(group, 6));
+    } else if (n.residual) {
+      kernels.add(rows * d, dz, in_gradient);
+    }
+  });
+  sums.finish(context.threads);
+}
+
+// --- attention ----------------------------------------------------------------------------------
+
+RotaryTable::RotaryTable(Index places, Index dim) : half_(dim / 2) {
+  for (Index t = 0; t < places; ++t) {
+    for (Index i = 0; i < half_; ++i) {
+      const double exponent = -2.0 * static_cast<double>(i) / static_cast<double>(dim);
+      const double angle = static_cast<double>(t) * std::pow(10000.0, exponent);
+      cosines_.push_back(static_cast<float>(std::cos(angle)));
+      sines_.push_back(static_cast<float>(std::sin(angle)));
+    }
+  }
+}
+
+void RotaryTable::turn(Index count, Index heads, Index first_place, bool inverse,
+                       float* rows) const {
+  for (Index row = 0; row < count; ++row) {
+    const float* c = cosines_.data() + (first_place + row) * half_;
+    const float* s = sines_.data() + (first_place + row) * half_;
+    for (Index h = 0; h < heads; ++h) {
+      float* a = rows + (row * heads + h) * 2 * half_;
+      float* b = a + half_;
+      for (Index i = 0; i < half_; ++i) {
+        const float sine = inverse ? -s[i] : s[i];
+        const float turned = c[i] * a[i] - sine * b[i];
+        b[i] = sine * a[i] + c[i] * b[i];
+        a[i] = turned;
+      }
+    }
+  }
+}
+
+namespace {
+
+// The last `last` rows of each of `units` runs of `length` rows, to or from a dense array.
+void gather_last(Index units, Index length, Index last, Index dim, const float* from, float* to) {
+  for (Index u = 0; u < units; ++u) {
+    std::copy_n(from + ((u + 1) * length - last) * dim, last * dim, to + u * last * dim);
+  }
+}
+void scatter_last(Index units, Index length, Index last, Index dim, const float* from, float* to) {
+  for (Index u = 0; u < units; ++u) {
+    std::fill_n(to + u * length * dim, (length - last) * dim, 0.0F);
+    std::copy_n(from + u * last * dim, last * dim, to + ((u + 1) * length - last) * dim);
+  }
+}
+
+// Sizes of the block that both passes use.
+struct Sizes {
+  Index batch, tokens, queries, heads, d, dv, dim, q, v;
+  explicit Sizes(const AttentionBlockShape& n)
+      : batch(n.attention.batch),
+        tokens(n.attention.keys),
+        queries(n.attention.queries),
+        heads(n.attention.heads),
+        d(n.attention.query_dim),
+        dv(n.attention.value_dim),
+        dim(n.dim),
+        q(heads * d),
+        v(heads * dv) {}
+};
+
+// The table of a call; empty where nothing is turned.
+RotaryTable rotary_table(const AttentionBlockShape& shape) {
+  return {shape.rotary ? shape.attention.keys : Index{0}, shape.attention.query_dim};
+}
+
+void rotate(const AttentionBlockShape& shape, const RotaryTable& table, Index units, bool inverse,
+            float* query, float* key) {
+  if (!shape.rotary) return;
+  const Sizes n(shape);
+  for (Index u = 0; u < units; ++u) {
+    table.turn(n.queries, n.heads, n.tokens - n.queries, inverse, query + u * n.queries * n.q);
+    table.turn(n.tokens, n.heads, 0, inverse, key + u * n.tokens * n.q);
+  }
+}
+
+void project(const BlockContext& context, Index rows, Index in, Index out, const float* x,
+             const float* weight, const float* bias, float* y) {
+  context.kernels->fill_rows(rows, out, bias, y);
+  context.product(false, true, rows, out, in, x, in, weight, in, 1.0F, y, out);
+}
+
+AttentionInputs<float> attention_inputs(const AttentionBlockArrays<const float>& p,
+                                        const AttentionBlockGiven& given,
+                                        const AttentionBlockSaved& saved) {
+  return {saved.query, saved.key, saved.value, p.scores, given.mask, given.dropout, p.mixing};
+}
+
+}  // namespace
+
+void attention_block_forward(const BlockContext& context, const AttentionBlockShape& shape,
+                             const AttentionBlockArrays<const float>& p,
+                             const AttentionBlockGiven& given, const float* x, float* y,
+                             const AttentionBlockSaved& saved) {
+  const Sizes n(shape);
+  const RowPieces pieces(n.batch, n.tokens, 0);
+  const bool all = n.queries == n.tokens;
+  const RotaryTable rotary = rotary_table(shape);
+  pieces.for_chunks(context.threads, [&](Index first, Index units) {
+    const Index row = first * n.tokens;
+    const Index rows = units * n.tokens;
+    float* query = saved.query + first * n.queries * n.q;
+    float* key = saved.key + row * n.q;
+    const float* z = normed(context, norm_rows(p.norm, rows, n.dim, shape.centred), x + row * n.dim,
+                            saved.stats + 2 * row);
+    project(context, rows, n.dim, n.q, z, p.key, p.key_bias, key);
+    project(context, rows, n.dim, n.v, z, p.value, p.value_bias, saved.value + row * n.v);
+    if (!all) {
+      float* last = thread_buffer(1, units * n.queries * n.dim);
+      gather_last(units, n.tokens, n.queries, n.dim, z, last);
+      z = last;
+    }
+    project(context, units * n.queries, n.dim, n.q, z, p.query, p.query_bias, query);
+    rotate(shape, rotary, units, false, query, key);
+  });
+  attention_forward(shape.attention, shape.options, attention_inputs(p, given, saved),
+                    {saved.output, saved.log_sum_exp}, context.threads);
+  RowPieces(n.batch, n.queries, 0).for_chunks(context.threads, [&](Index first, Index units) {
+    const Index rows = units * n.queries;
+    float* out = y + first * n.queries * n.dim;
+    const float* in = x + first * n.tokens * n.dim;
+    if (!all) {
+      float* last = thread_buffer(1, rows * n.dim);
+      gather_last(units, n.tokens, n.queries, n.dim, in, last);
+      in = last;
+    }
+    context.kernels->add_rows(rows, n.dim, in, p.output_bias, out);
+    context.product(false, true, rows, n.dim, n.v, saved.output + first * n.queries * n.v, n.v,
+                    p.output, n.v, 1.0F, out, n.dim);
+  });
+}
+
+namespace {
+
+// Gradients of queries, keys, values and of the attention's output, beside saved ones' shapes.
+struct Inner {
+  float *query, *key, *value, *output;
+};
+
+// Back through the output projection.
+void output_backward(const BlockContext& context, const Sizes& n,
+                     const AttentionBlockArrays<const float>& p, const float* attended,
+                     const float* dy, float* d_attended, const AttentionBlockArrays<float>& g) {
+  const RowPieces pieces(n.batch, n.queries, n.dim * n.v);
+  PartialSums sums(pieces.groups, {{g.output, n.dim * n.v}, {g.output_bias, n.dim}});
+  pieces.for_groups(context.threads, [&](Index group, Index first, Index units) {
+    const Index row = first * n.queries;
+    const Index rows = units * n.queries;
+    const float* d = dy + row * n.dim;
+    context.product(false, false, rows, n.v, n.dim, d, n.dim, p.output, n.v, 0.0F,
+                    d_attended + row * n.v, n.v);
+    context.product(true, false, n.dim, n.v, rows, d, n.dim, attended + row * n.v, n.v, 1.0F,
+                    sums.at(group, 0), n.v);
+    context.kernels->column_sums(rows, n.dim, d, sums.at(group, 1));
+  });
+  sums.finish(context.threads);
+}
+
+// Back through the projections of queries, keys and values, the norm and the residual.
+void input_backward(const BlockContext& context, const AttentionBlockShape& shape,
+                    const AttentionBlockArrays<const float>& p, const float* x, const float* stats,
+                    const Inner& inner, const float* dy, float* dx,
+                    const AttentionBlockArrays<float>& g) {
+  const Sizes n(shape);
+  const bool all = n.queries == n.tokens;
+  const RotaryTable rotary = rotary_table(shape);
+  const RowPieces pieces(n.batch, n.tokens, n.dim * (2 * n.q + n.v));
+  PartialSums sums(pieces.groups, {{g.query, n.dim * n.q},
+                                   {g.query_bias, n.q},
+                                   {g.key, n.dim * n.q},
+                                   {g.key_bias, n.q},
+                                   {g.value, n.dim * n.v},
+                                   {g.value_bias, n.v},
+                                   {g.norm.scale, n.dim},
+                                   {g.norm.bias, p.norm.bias == nullptr ? 0 : n.dim}});
+  pieces.for_groups(context.threads, [&](Index group, Index first, Index units) {
+    const Index row = first * n.tokens;
+    const Index rows = units * n.tokens;
+    const Index query_rows = units * n.queries;
+    const NormRows norm = norm_rows(p.norm, rows, n.dim, shape.centred);
+    float* dq = inner.query + first * n.queries * n.q;
+    float* dk = inner.key + row * n.q;
+    const float* dv = inner.value + row * n.v;
+    rotate(shape, rotary, units, true, dq, dk);
+    const float* z = normed(context, norm, x + row * n.dim, nullptr);
+    float* dz = thread_buffer(1, rows * n.dim);
+    const auto weight = [&](std::size_t part, Index count, Index out, const float* d,
+                            const float* in) {
+      context.product(true, false, out, n.dim, count, d, out, in, n.dim, 1.0F, sums.at(group, part),
+                      n.dim);
+      context.kernels->column_sums(count, out, d, sums.at(group, part + 1));
+    };
+    const auto back = [&](Index count, Index out, const float* d, const float* w, float beta,
+                          float* to) {
+      context.product(false, false, count, n.dim, out, d, out, w, n.dim, beta, to, n.dim);
+    };
+    weight(2, rows, n.q, dk, z);
+    weight(4, rows, n.v, dv, z);
+    if (all) {
+      weight(0, rows, n.q, dq, z);
+      back(rows, n.q, dq, p.query, 0.0F, dz);
+      std::copy_n(dy + row * n.dim, rows * n.dim, dx + row * n.dim);
+    } else {
+      float* last = thread_buffer(2, query_rows * n.dim);
+      gather_last(units, n.tokens, n.queries, n.dim, z, last);
+      weight(0, query_rows, n.q, dq, last);
+      back(query_rows, n.q, dq, p.query, 0.0F, last);
+      scatter_last(units, n.tokens, n.queries, n.dim, last, dz);
+      scatter_last(units, n.tokens, n.queries, n.dim, dy + first * n.queries * n.dim,
+                   dx + row * n.dim);
+    }
+    back(rows, n.q, dk, p.key, 1.0F, dz);
+    back(rows, n.v, dv, p.value, 1.0F, dz);
+    context.kernels->norm_backward(norm, x + row * n.dim, stats + 2 * row, dz, dx + row * n.dim,
+                                   sums.at(group, 6),
+                                   norm.bias == nullptr ? nullptr : sums.at(group, 7));
+  });
+  sums.finish(context.threads);
+}
+
+}  // namespace
+
+void attention_block_backward(const BlockContext& context, const AttentionBlockShape& shape,
+                              const AttentionBlockArrays<const float>& p,
+                              const AttentionBlockGiven& given, const float* x,
+                              const AttentionBlockSaved& saved, const float* dy, float* dx,
+                              const AttentionBlockArrays<float>& g) {
+  const Sizes n(shape);
+  const Index queries = n.batch * n.queries;
+  const Index keys = n.batch * n.tokens;
+  const Inner inner = {thread_buffer(4, queries * n.q), thread_buffer(5, keys * n.q),
+                       thread_buffer(6, keys * n.v), thread_buffer(7, queries * n.v)};
+  output_backward(context, n, p, saved.output, dy, inner.output, g);
+  attention_backward(shape.attention, shape.options, attention_inputs(p, given, saved),
+                     {saved.output, saved.log_sum_exp}, inner.output,
+                     {inner.query, inner.key, inner.value, g.scores, g.mixing}, context.threads);
+  input_backward(context, shape, p, x, saved.stats, inner, dy, dx, g);
+}
+
+}  // namespace headway::training::detail

@@ -1,0 +1,78 @@
+// What a trainer asks of the part that computes: a model, its gradient and its optimiser on one
+// device. The only implementation uses LibTorch and lives in a library of its own, loaded when the
+// first trainer is made, so that programs which never train neither need LibTorch nor wait for it.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "training/transformer_parameters.hpp"
+
+namespace headway::training::detail {
+
+struct EngineSetup {
+  TransformerOptions model;  ///< widened
+  TaskFormat format;
+  std::vector<ParameterShape> shapes;
+  Device device = Device::kCpu;
+  Precision precision = Precision::kFloat32;
+  int threads = 1;
+  bool eager = false;
+};
+
+/// One AdamW update (trainer.hpp); `clip` multiplies the gradient.
+struct AdamWStep {
+  Index update = 1;  ///< t, from 1
+  double rate = 0.0;
+  double decay = 0.0;
+  double beta_1 = 0.9;
+  double beta_2 = 0.999;
+  double epsilon = 1e-8;
+  double clip = 1.0;
+};
+
+/// Arrays of all parameters end to end, in the order of EngineSetup::shapes.
+enum class EngineArray { kParameters, kGradients, kFirstMoments, kSecondMoments };
+
+class TransformerEngine {
+ public:
+  TransformerEngine() = default;
+  TransformerEngine(const TransformerEngine&) = delete;
+  TransformerEngine& operator=(const TransformerEngine&) = delete;
+  virtual ~TransformerEngine() = default;
+
+  virtual void read(EngineArray array, std::span<float> out) const = 0;
+  virtual void write(EngineArray array, std::span<const float> in) = 0;
+  virtual void clear_gradients() = 0;
+  /// Adds `share` times the gradient of the batch's mean loss, which is returned. dropout: [layers,
+  /// S, S] factors of the weights, or empty.
+  virtual double add_gradients(const TaskBatch& batch, std::span<const float> dropout,
+                               double share) = 0;
+  [[nodiscard]] virtual double gradient_norm() const = 0;
+  virtual void update(const AdamWStep& step) = 0;
+  /// Outputs of the last `scored` tokens, [B, scored, O]. The sequences may be shorter than S.
+  virtual std::vector<float> outputs(const TaskBatch& batch, Index scored) = 0;
+  /// [B, layers, pairs, H]
+  virtual std::vector<float> latent_codes(const TaskBatch& batch,
+                                          std::span<const TokenPair> pairs) = 0;
+};
+
+/// The functions of the library of LibTorch.
+struct TorchLibrary {
+  std::unique_ptr<TransformerEngine> (*make_engine)(const EngineSetup& setup) = nullptr;
+  bool (*cuda_available)() = nullptr;
+  std::string (*describe)() = nullptr;
+};
+
+/// Its one C function, by the name kTorchLibraryEntry. `interface` is kTorchInterface of the
+/// caller; null where the library was built for another one.
+using TorchLibraryEntry = const TorchLibrary* (*)(int interface);
+inline constexpr const char* kTorchLibraryEntry = "headway_torch_library";
+inline constexpr int kTorchInterface = 1;
+
+/// Loads the library once. Error{kUnavailable} when this build has none or it cannot be loaded.
+const TorchLibrary& torch_library();
+
+}  // namespace headway::training::detail
