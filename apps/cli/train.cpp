@@ -89,13 +89,6 @@ TrainJob prepare_training(const Options& options, Observer& observer) {
   return job;
 }
 
-void require_training() {
-  if (training::training_available()) return;
-  throw Error(ErrorKind::kUnavailable,
-              "train: this build has no LibTorch, which trains the networks: install it (Debian: "
-              "libtorch-dev) and build again; --dry-run works without");
-}
-
 studies::TrainHooks make_hooks(const Options& options, const TrainJob& job,
                                const std::optional<io::TrainCheckpoints>& checkpoints,
                                TrainProgress& progress) {
@@ -160,8 +153,7 @@ int run_train(const Options& options) {
                               : train_plan_text(job.study, job.plan, options.output));
     return kExitOk;
   }
-  require_training();
-  progress.note(training::training_backend());
+  progress.note(training::training_backend());  // Error{kUnavailable} without LibTorch
   std::optional<io::TrainCheckpoints> checkpoints;
   if (!options.output.empty()) {
     checkpoints.emplace(options.output, job.runs, job.data_hashes, options.force);

@@ -52,7 +52,7 @@ Json run_object(std::size_t index, const TrainedRun& run) {
   out["parameters"] = run.cost.parameters;
   out["flops_per_step"] = number(run.cost.flops_per_step);
   out["steps"] = summary.steps;
-  out["train_loss"] = number(summary.last_train_loss);
+  out["train_loss"] = number(studies::final_train_loss(run));
   out["best_step"] = summary.best_step;
   out["best_loss"] = summary.best_step >= 0 ? number(summary.best_loss) : Json(nullptr);
   out["evaluations"] = evaluations_object(summary);

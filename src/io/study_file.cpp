@@ -218,7 +218,10 @@ std::vector<studies::TrainRun> runs_of(const Value& root, const std::string& dir
 Study parse_study(std::string_view text, const std::string& source_name,
                   const std::vector<std::string>& overlays, const std::string& directory) {
   Value root = detail::parse_toml(text, source_name);
-  for (const std::string& overlay : overlays) detail::apply_overlay(root, overlay);
+  for (const std::string& overlay : overlays) {
+    detail::apply_overlay(root, overlay);
+    detail::drop_swept_key(root, overlay.substr(0, overlay.find('=')));
+  }
   Study study = study_of(root);
   if (study.sweep.empty()) {
     detail::check_consistency(root, study);

@@ -117,6 +117,28 @@ std::vector<SweepAxis> read_sweep(const Value& sweep) {
   return out;
 }
 
+namespace {
+
+void drop_from(Value::Table& table, const std::string& prefix, const std::string& key) {
+  for (Entry& entry : table) {
+    const std::string name = prefix.empty() ? entry.key : prefix + "." + entry.key;
+    if (Value::Table* inner = entry.value.get<Value::Table>()) drop_from(*inner, name, key);
+  }
+  std::erase_if(table, [&](const Entry& entry) {
+    return entry.value.get<Value::Array>() != nullptr &&
+           (prefix.empty() ? entry.key : prefix + "." + entry.key) == key;
+  });
+}
+
+}  // namespace
+
+void drop_swept_key(Value& root, const std::string& key) {
+  for (Entry& entry : *root.get<Value::Table>()) {
+    if (entry.key != "sweep") continue;
+    if (Value::Table* table = entry.value.get<Value::Table>()) drop_from(*table, "", key);
+  }
+}
+
 std::vector<SweptTable> expand_sweep(const Value& root) {
   const Value* sweep = find(*root.get<Value::Table>(), "sweep");
   SweptTable base{{}, root};

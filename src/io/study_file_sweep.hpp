@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "headway/studies/training.hpp"
@@ -10,6 +11,9 @@ namespace headway::io::detail {
 /// The lines of [sweep] in the order of the file; a key given twice (in the file and by --set)
 /// counts as given last. Error{kBadStudy} unless each is a list of values of one key of a study.
 std::vector<studies::SweepAxis> read_sweep(const Value& sweep);
+
+/// Takes the axis `key` out of the study's [sweep]: it was set by hand.
+void drop_swept_key(Value& root, const std::string& key);
 
 /// One combination of a sweep: the study's table with the values put in.
 struct SweptTable {

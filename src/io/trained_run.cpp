@@ -127,7 +127,8 @@ void write_numbers(const std::string& group, const TrainedRun& run, Hdf5OutputFi
   out.set(group, "outcome", std::string(studies::to_string(summary.outcome)));
   out.set(group, "message", summary.message);
   out.set(group, "steps", std::int64_t{summary.steps});
-  out.set(group, "train_loss", summary.last_train_loss);
+  out.set(group, "train_loss", studies::final_train_loss(run));
+  out.set(group, "last_train_loss", summary.last_train_loss);
   out.set(group, "best_step", std::int64_t{summary.best_step});
   out.set(group, "best_loss", summary.best_loss);
   out.set(group, "training_seconds", run.training_seconds);
@@ -280,7 +281,7 @@ training::TrainSummary RunReader::summary() const {
   out.outcome = studies::parse_outcome(text(group_, "outcome"));
   out.message = text(group_, "message");
   out.steps = whole(group_, "steps");
-  out.last_train_loss = number(group_, "train_loss");
+  out.last_train_loss = number(group_, "last_train_loss");
   out.best_step = whole(group_, "best_step");
   out.best_loss = number(group_, "best_loss");
   out.steps_per_second = number(group_, "steps_per_second");

@@ -22,26 +22,37 @@ class RunSink final : public training::TrainSink {
       : index_(index), run_(run), hooks_(hooks), seconds_before_(run.training_seconds) {}
 
   void record(const training::TrainRecord& record) override {
+    if (pending_ && record.step > run_.state.step) save();
     run_.records.push_back(record);
     if (hooks_.record) hooks_.record(index_, run_, record);
   }
 
   void checkpoint(training::CheckpointKind kind,
                   const std::function<training::TrainState()>& state) override {
+    const bool last = kind == training::CheckpointKind::kLast;
     // Without a place to keep them only the last one is of use.
-    if (!hooks_.save && kind != training::CheckpointKind::kLast) return;
+    if (!hooks_.save && !last) return;
     run_.state = state();
     run_.training_seconds =
         seconds_before_ + std::chrono::duration<double>(Clock::now() - began_).count();
-    if (hooks_.save && kind != training::CheckpointKind::kLast) hooks_.save(index_, run_);
+    // The best one comes in the middle of an evaluation: it is saved when the records of the other
+    // splits at its step are there too. The last one is saved with the summary of the run.
+    pending_ = kind == training::CheckpointKind::kBest;
+    if (!pending_ && !last) save();
   }
 
  private:
+  void save() {
+    pending_ = false;
+    hooks_.save(index_, run_);
+  }
+
   std::size_t index_;
   TrainedRun& run_;
   const TrainHooks& hooks_;
   double seconds_before_;
   Clock::time_point began_ = Clock::now();
+  bool pending_ = false;  // run_.state is to be saved
 };
 
 TrainedRun new_run(const TrainRun& plan, const TrainTask& task) {

@@ -135,12 +135,19 @@ std::vector<TrainGroup> group_runs(const TrainResult& result) {
   for (TrainGroup& group : groups) {
     SpreadBuilder loss;
     for (const std::size_t i : group.runs) {
-      if (result.runs[i].done()) loss.add(result.runs[i].summary.last_train_loss);
+      if (result.runs[i].done()) loss.add(final_train_loss(result.runs[i]));
     }
     group.train_loss = loss.spread();
     add_splits(result, group);
   }
   return groups;
+}
+
+double final_train_loss(const TrainedRun& run) {
+  for (auto record = run.records.rbegin(); record != run.records.rend(); ++record) {
+    if (record->split == "train") return record->loss;
+  }
+  return run.summary.steps > 0 ? run.summary.last_train_loss : kUndefined;
 }
 
 std::string main_metric(const training::Evaluation& evaluation) {

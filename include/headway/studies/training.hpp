@@ -133,6 +133,10 @@ TrainResult train(std::span<const TrainRun> runs, const TaskMaker& make_task, Ob
 /// The final table: groups in the order of their first runs.
 std::vector<TrainGroup> group_runs(const TrainResult& result);
 
+/// Mean over the steps of the last record of the training loss; that of the last step where nothing
+/// was recorded.
+double final_train_loss(const TrainedRun& run);
+
 /// The metric that stands for a split: r2, bits_per_byte or accuracy, the first that is there; ""
 /// when there is none (the loss stands for itself).
 std::string main_metric(const training::Evaluation& evaluation);
