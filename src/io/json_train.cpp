@@ -18,9 +18,17 @@ std::string line(const Json& object) {
   return object.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+/// A TOML value as JSON where both write it alike, else its text.
+Json setting_value(const std::string& text) {
+  Json value = Json::parse(text, nullptr, false);
+  return value.is_discarded() ? Json(text) : value;
+}
+
 Json settings_object(const std::vector<studies::Setting>& settings) {
   Json out = Json::object();
-  for (const studies::Setting& setting : settings) out[setting.key] = setting.value;
+  for (const studies::Setting& setting : settings) {
+    out[setting.key] = setting_value(setting.value);
+  }
   return out;
 }
 
