@@ -5,10 +5,12 @@ STUDY ?= data/studies/hmm-four-paths.toml
 RESULTS ?= results
 # DEPENDENCIES=have skips the installation, for systems that scripts/dependencies.sh does not know.
 DEPENDENCIES ?= install
+# TRAINING=off builds without the training engine, and does not install its packages (LibTorch, oneDNN).
+TRAINING ?= on
 
 HEADWAY := build/release/bin/headway
 CCACHE := $(shell command -v ccache 2>/dev/null)
-CONFIGURE := -DHEADWAY_PYTHON=$(PYTHON) $(if $(CCACHE),-DCMAKE_CXX_COMPILER_LAUNCHER=$(CCACHE))
+CONFIGURE := -DHEADWAY_PYTHON=$(PYTHON) -DHEADWAY_TRAINING=$(if $(filter off,$(TRAINING)),OFF,AUTO) $(if $(CCACHE),-DCMAKE_CXX_COMPILER_LAUNCHER=$(CCACHE))
 
 .PHONY: help build demo test bench format tidy dependencies clean
 
@@ -20,11 +22,11 @@ help:
 	@echo 'make format   clang-format every source in place'
 	@echo 'make tidy     clang-tidy with warnings as errors (slow)'
 	@echo 'make clean    remove build/'
-	@echo 'Variables: PYTHON=$(PYTHON) JOBS=$(JOBS) STUDY=... RESULTS=$(RESULTS) DEPENDENCIES=have'
+	@echo 'Variables: PYTHON=$(PYTHON) JOBS=$(JOBS) STUDY=... RESULTS=$(RESULTS) DEPENDENCIES=have TRAINING=off'
 
 dependencies:
 ifneq ($(DEPENDENCIES),have)
-	@scripts/dependencies.sh
+	@TRAINING=$(TRAINING) scripts/dependencies.sh
 endif
 
 build: dependencies

@@ -4,6 +4,8 @@
 #
 #   scripts/dependencies.sh           install what is missing
 #   scripts/dependencies.sh --list    print the packages, one per line, and install nothing
+#   TRAINING=off                      leaves out the packages of the training engine (LibTorch, oneDNN: 400 MB),
+#                                     which are installed only where the system has them
 # shellcheck disable=SC2086,SC1091  # the package lists are meant to split into words
 set -eu
 
@@ -18,8 +20,11 @@ packages="
   python3-ipykernel
 "
 
+optional_packages="libtorch-dev libdnnl-dev"
+[ "${TRAINING:-on}" = off ] && optional_packages=
+
 if [ "${1:-}" = "--list" ]; then
-  printf '%s\n' $packages
+  printf '%s\n' $packages $optional_packages
   exit 0
 fi
 
@@ -53,17 +58,17 @@ is_installed() {
   [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
 
-missing=
-for package in $packages; do
-  is_installed "$package" || missing="$missing $package"
-done
-[ -n "$missing" ] || exit 0
+missing_of() {
+  for package in "$@"; do
+    is_installed "$package" || printf ' %s' "$package"
+  done
+}
 
 as_root=
+have_root=yes
 if [ "$(id -u)" -ne 0 ]; then
-  command -v sudo >/dev/null 2>&1 ||
-    fail "missing:$missing; run as root (there is no sudo): apt-get install -y$missing"
   as_root=sudo
+  command -v sudo >/dev/null 2>&1 || have_root=no
 fi
 
 apt_get() {
@@ -71,15 +76,34 @@ apt_get() {
   $as_root env DEBIAN_FRONTEND=noninteractive apt-get -o Dpkg::Use-Pty=0 -qq "$@"
 }
 
-printf 'installing:%s\n' "$missing"
-# A fresh image has no package lists, and old lists name files that are gone: refresh only when the first
-# attempt does not get through.
-if ! apt_get install -y --no-install-recommends $missing >/dev/null 2>&1; then
-  apt_get update || fail "'apt-get update' failed; still missing:$missing"
-  apt_get install -y --no-install-recommends $missing ||
-    fail "'apt-get install' failed; still missing:$missing"
-fi
+install_required() {
+  missing=$(missing_of $packages)
+  [ -n "$missing" ] || return 0
+  [ $have_root = yes ] ||
+    fail "missing:$missing; run as root (there is no sudo): apt-get install -y$missing"
+  printf 'installing:%s\n' "$missing"
+  # A fresh image has no package lists, and old lists name files that are gone: refresh only when the first
+  # attempt does not get through.
+  if ! apt_get install -y --no-install-recommends $missing >/dev/null 2>&1; then
+    apt_get update || fail "'apt-get update' failed; still missing:$missing"
+    apt_get install -y --no-install-recommends $missing ||
+      fail "'apt-get install' failed; still missing:$missing"
+  fi
+  missing=$(missing_of $packages)
+  [ -z "$missing" ] || fail "still missing after their installation:$missing"
+}
 
-for package in $missing; do
-  is_installed "$package" || fail "'$package' is still missing after its installation"
-done
+# What everything but training does without: never a failure.
+install_optional() {
+  missing=$(missing_of $optional_packages)
+  [ -n "$missing" ] || return 0
+  if [ $have_root = yes ] && apt-cache show $missing >/dev/null 2>&1; then
+    printf 'installing for training:%s (TRAINING=off leaves them out)\n' "$missing"
+    apt_get install -y --no-install-recommends $missing >/dev/null 2>&1 || true
+    missing=$(missing_of $optional_packages)
+  fi
+  [ -z "$missing" ] || printf "without 'headway train', whose packages cannot be installed here:%s\n" "$missing"
+}
+
+install_required
+install_optional

@@ -2,6 +2,7 @@
 #include <ATen/autocast_mode.h>
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
+#include <malloc.h>
 #include <torch/csrc/api/include/torch/cuda.h>
 #include <torch/csrc/api/include/torch/version.h>
 
@@ -262,7 +263,19 @@ std::vector<float> TorchEngine::latent_codes(const TaskBatch& batch,
   });
 }
 
+// Every step frees and takes the same arrays: glibc should keep them, and not give them back to the
+// kernel and clear their pages again, which was a fifth of a step.
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  constexpr int kLargestKept = 32 << 20;  // glibc's own upper bound
+  constexpr int kKept = 2000 << 20;
+  static_cast<void>(mallopt(M_MMAP_THRESHOLD, kLargestKept));
+  static_cast<void>(mallopt(M_TRIM_THRESHOLD, kKept));
+#endif
+}
+
 std::unique_ptr<TransformerEngine> make_engine(const EngineSetup& setup) {
+  keep_freed_memory();
   return guarded(1, [&]() -> std::unique_ptr<TransformerEngine> {
     return std::make_unique<TorchEngine>(setup);
   });

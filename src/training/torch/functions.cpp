@@ -17,6 +17,10 @@ using torch::autograd::variable_list;
 
 const float* given(const Tensor& x) { return x.defined() ? x.data_ptr<float>() : nullptr; }
 float* wanted(const Tensor& x) { return x.defined() ? x.data_ptr<float>() : nullptr; }
+// LibTorch takes what may be missing as an optional argument, never as an undefined tensor.
+using Maybe = c10::optional<Tensor>;
+Maybe maybe(const Tensor& x) { return x.defined() ? Maybe(x) : Maybe(); }
+Tensor or_none(const Maybe& x) { return x.value_or(Tensor()); }
 Tensor like(const Tensor& x) { return x.defined() ? at::empty_like(x) : Tensor(); }
 Tensor numbers(at::IntArrayRef sizes) { return at::empty(sizes, at::kFloat); }
 
@@ -49,14 +53,14 @@ LinearArrays<const float> linear_arrays(const variable_list& x) {
 }
 
 struct LinearFunction : Function<LinearFunction> {
-  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& scale,
-                        const Tensor& norm_bias, const Tensor& weight, const Tensor& bias,
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Maybe& scale,
+                        const Maybe& norm_bias, const Tensor& weight, const Tensor& bias,
                         const LinearSettings& s) {
-    const Tensor stats = scale.defined() ? numbers({s.shape.rows, 2}) : Tensor();
+    const Tensor stats = scale ? numbers({s.shape.rows, 2}) : Tensor();
     std::vector<Index> sizes = x.sizes().vec();
     sizes.back() = s.shape.out;
     Tensor y = numbers(sizes);
-    const variable_list in = {x, scale, norm_bias, weight, bias, stats};
+    const variable_list in = {x, or_none(scale), or_none(norm_bias), weight, bias, stats};
     linear_forward(s.context, s.shape, linear_arrays(in), given(x), wanted(y), wanted(stats));
     context->save_for_backward(in);
     context->saved_data["input"] = x.requires_grad();
@@ -88,15 +92,23 @@ FeedForwardArrays<Float> feed_forward_arrays(const variable_list& x, const Point
 }
 
 struct FeedForwardFunction : Function<FeedForwardFunction> {
-  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& scale,
-                        const Tensor& norm_bias, const Tensor& gate, const Tensor& up,
-                        const Tensor& up_bias, const Tensor& down, const Tensor& down_bias,
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Maybe& scale,
+                        const Maybe& norm_bias, const Maybe& gate, const Tensor& up,
+                        const Maybe& up_bias, const Tensor& down, const Maybe& down_bias,
                         const FeedForwardSettings& s) {
-    const Tensor stats = scale.defined() ? numbers({s.shape.rows, 2}) : Tensor();
+    const Tensor stats = scale ? numbers({s.shape.rows, 2}) : Tensor();
     const Tensor hidden = numbers({s.shape.gated ? 2 : 1, s.shape.rows, s.shape.hidden});
     Tensor y = at::empty_like(x);
-    const variable_list in = {x,       scale, norm_bias, gate,  up,
-                              up_bias, down,  down_bias, stats, hidden};
+    const variable_list in = {x,
+                              or_none(scale),
+                              or_none(norm_bias),
+                              or_none(gate),
+                              up,
+                              or_none(up_bias),
+                              down,
+                              or_none(down_bias),
+                              stats,
+                              hidden};
     feed_forward_forward(s.context, s.shape, feed_forward_arrays<const float>(in, given), given(x),
                          wanted(y), {wanted(stats), wanted(hidden)});
     context->save_for_backward(in);
@@ -153,14 +165,27 @@ AttentionBlockSaved attention_saved(const variable_list& x) {
 
 struct AttentionFunction : Function<AttentionFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& scale,
-                        const Tensor& norm_bias, const Tensor& query, const Tensor& query_bias,
+                        const Maybe& norm_bias, const Tensor& query, const Tensor& query_bias,
                         const Tensor& key, const Tensor& key_bias, const Tensor& value,
                         const Tensor& value_bias, const Tensor& output, const Tensor& output_bias,
-                        const Tensor& mixing, const Tensor& scores, const Tensor& mask,
-                        const Tensor& dropout, const AttentionSettings& s) {
+                        const Maybe& mixing, const Maybe& scores, const Maybe& mask,
+                        const Maybe& dropout, const AttentionSettings& s) {
     const AttentionShape& n = s.shape.attention;
-    variable_list in = {x,          scale,  norm_bias,   query,  query_bias, key,  key_bias, value,
-                        value_bias, output, output_bias, mixing, scores,     mask, dropout};
+    variable_list in = {x,
+                        scale,
+                        or_none(norm_bias),
+                        query,
+                        query_bias,
+                        key,
+                        key_bias,
+                        value,
+                        value_bias,
+                        output,
+                        output_bias,
+                        or_none(mixing),
+                        or_none(scores),
+                        or_none(mask),
+                        or_none(dropout)};
     in.push_back(numbers({n.batch, n.keys, 2}));
     in.push_back(numbers({n.batch, n.queries, n.heads, n.query_dim}));
     in.push_back(numbers({n.batch, n.keys, n.heads, n.query_dim}));
@@ -196,7 +221,7 @@ Index rows_of(const Tensor& x) { return x.numel() / x.size(-1); }
 Tensor fused_linear(const BlockContext& context, bool centred, const Tensor& x,
                     const NormTensors& norm, const Tensor& weight, const Tensor& bias) {
   const LinearShape shape{rows_of(x), weight.size(1), weight.size(0), centred};
-  return LinearFunction::apply(x.contiguous(), norm.scale, norm.bias, weight, bias,
+  return LinearFunction::apply(x.contiguous(), maybe(norm.scale), maybe(norm.bias), weight, bias,
                                LinearSettings{context, shape});
 }
 
@@ -204,18 +229,20 @@ Tensor fused_feed_forward(const BlockContext& context, bool centred, bool residu
                           const FeedForwardTensors& p) {
   const FeedForwardShape shape{rows_of(x), x.size(-1),       p.up.size(0),
                                centred,    p.gate.defined(), residual};
-  return FeedForwardFunction::apply(x.contiguous(), p.norm.scale, p.norm.bias, p.gate,
-                                    p.up.contiguous(), p.up_bias, p.down.contiguous(), p.down_bias,
+  return FeedForwardFunction::apply(x.contiguous(), maybe(p.norm.scale), maybe(p.norm.bias),
+                                    maybe(p.gate), p.up.contiguous(), maybe(p.up_bias),
+                                    p.down.contiguous(), maybe(p.down_bias),
                                     FeedForwardSettings{context, shape});
 }
 
 Tensor fused_attention(const BlockContext& context, const AttentionBlockShape& shape,
                        const Tensor& x, const AttentionTensors& p, const Tensor& scores,
                        const Tensor& mask, const Tensor& dropout) {
-  return AttentionFunction::apply(x.contiguous(), p.norm.scale, p.norm.bias, p.query, p.query_bias,
-                                  p.key, p.key_bias, p.value, p.value_bias, p.output, p.output_bias,
-                                  p.mixing, scores.defined() ? scores.contiguous() : scores, mask,
-                                  dropout, AttentionSettings{context, shape});
+  return AttentionFunction::apply(x.contiguous(), p.norm.scale, maybe(p.norm.bias), p.query,
+                                  p.query_bias, p.key, p.key_bias, p.value, p.value_bias, p.output,
+                                  p.output_bias, maybe(p.mixing),
+                                  maybe(scores.defined() ? scores.contiguous() : scores),
+                                  maybe(mask), maybe(dropout), AttentionSettings{context, shape});
 }
 
 }  // namespace headway::training::detail

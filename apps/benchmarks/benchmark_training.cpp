@@ -1,0 +1,194 @@
+// Times whole training steps: every attention variant at the sizes of the experiments on the fused
+// blocks, beside the same model in LibTorch's own operations (einsum) in the same run, on the same
+// cores, and the machine's peak of multiply-adds. One thread unless a number is given.
+// Usage: benchmark_training [threads] [--fused-only] [section ...] with sections sraven, fuzzy,
+// text (all by default).
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "headway/training/backend.hpp"
+#include "headway/training/task_adapters.hpp"
+#include "headway/training/trainer.hpp"
+
+namespace {
+
+using namespace headway;            // NOLINT: a program
+using namespace headway::training;  // NOLINT
+
+struct Setting {
+  double peak = 0.0;  // of all threads
+  int threads = 1;
+  bool eager = true;
+  bool cpu_time = false;
+};
+
+double status_mib(const char* field) {
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind(field, 0) == 0) return std::atof(line.c_str() + std::strlen(field)) / 1024.0;
+  }
+  return 0.0;
+}
+
+struct Timing {
+  double seconds = 0.0;  // of one step, median
+  double mib = 0.0;      // most memory beside what there was before
+};
+
+double seconds_now(clockid_t clock) {
+  timespec t{};
+  clock_gettime(clock, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+Timing time_steps(const TransformerOptions& model, TrainOptions options, const TrainingTask& task,
+                  bool eager, const Setting& setting) {
+  options.eager = eager;
+  const double before = status_mib("VmRSS:");
+  Trainer trainer(model, options, task);
+  const clockid_t clock = setting.cpu_time ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
+  const double share = setting.cpu_time ? 1.0 / setting.threads : 1.0;
+  const auto step = [&] {
+    const double start = seconds_now(clock);
+    trainer.step();
+    return share * (seconds_now(clock) - start);
+  };
+  step();
+  const double first = step();
+  const int repeats = std::clamp(static_cast<int>(1.5 / first), 3, 101);
+  std::vector<double> times;
+  for (int r = 0; r < repeats; ++r) times.push_back(step());
+  std::sort(times.begin(), times.end());
+  return {times[times.size() / 2], status_mib("VmHWM:") - before};
+}
+
+/// In a process of its own: memory that another run has freed is not counted as there before.
+Timing time_apart(const TransformerOptions& model, const TrainOptions& options,
+                  const TrainingTask& task, bool eager, const Setting& setting) {
+  std::array<int, 2> ends{};
+  if (pipe(ends.data()) != 0) return {};
+  std::fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    const Timing timing = time_steps(model, options, task, eager, setting);
+    const bool sent = write(ends[1], &timing, sizeof timing) == sizeof timing;
+    _exit(sent ? 0 : 1);
+  }
+  Timing timing;
+  close(ends[1]);
+  if (read(ends[0], &timing, sizeof timing) != sizeof timing) timing = {};
+  close(ends[0]);
+  waitpid(child, nullptr, 0);
+  return timing;
+}
+
+void table(const char* title, TransformerOptions model, const TrainOptions& options,
+           const TrainingTask& task, const std::vector<std::string>& variants,
+           const Setting& setting) {
+  fmt::print("\n{}\n  {:<32} {:>10} {:>8} {:>9} {:>9} {:>7} {:>8} | {:>9} {:>9} {:>7}\n", title, "",
+             "parameters", "GF/step", "ms/step", "steps/s", "peak %", "MiB", "eager ms",
+             "eager MiB", "faster");
+  for (const std::string& name : variants) {
+    model.attention = name;
+    const double flops = flops_per_step(model, task.format(), options.batch).total();
+    const Timing fused = time_apart(model, options, task, false, setting);
+    fmt::print("  {:<32} {:>10} {:>8.2f} {:>9.2f} {:>9.2f} {:>7.1f} {:>8.0f} |", name,
+               count_parameters(model, task.format()), 1e-9 * flops, 1e3 * fused.seconds,
+               1.0 / fused.seconds, 100.0 * flops / fused.seconds / setting.peak, fused.mib);
+    if (setting.eager) {
+      const Timing eager = time_apart(model, options, task, true, setting);
+      fmt::print(" {:>9.2f} {:>9.0f} {:>7.2f}", 1e3 * eager.seconds, eager.mib,
+                 eager.seconds / fused.seconds);
+    }
+    fmt::print("\n");
+  }
+}
+
+void sraven(const Setting& setting) {
+  TransformerOptions model;
+  model.layers = 4;
+  model.heads = 16;
+  model.query_dim = 64;
+  model.value_dim = 64;
+  TrainOptions options;
+  options.threads = setting.threads;
+  options.device = Device::kCpu;
+  const auto task = make_sraven_task({});
+  table("SRAVEN reference: L4 D128 H16 qk64 v64 mlp256, B=128 S=36", model, options, *task,
+        attention_variant_names(), setting);
+}
+
+void fuzzy_logic(const Setting& setting) {
+  tasks::FuzzyLogicOptions data;
+  data.sequence_length = 32;
+  TrainOptions options;
+  options.threads = setting.threads;
+  options.device = Device::kCpu;
+  const auto task = make_fuzzy_logic_task(data);
+  table("Fuzzy logic reference: L2 D128 H8 qk16 v16 mlp256, B=128 S=32", {}, options, *task,
+        attention_variant_names(), setting);
+}
+
+void text(const Setting& setting) {
+  TransformerOptions model;
+  model.layers = 4;
+  model.model_dim = 256;
+  model.heads = 4;
+  model.query_dim = 256;
+  model.value_dim = 256;
+  model.mlp_dim = 1024;
+  model.positions = Positions::kRotary;
+  model.causal = true;
+  TrainOptions options;
+  options.batch = 8;
+  options.threads = setting.threads;
+  options.device = Device::kCpu;
+  std::string words;
+  for (int i = 0; i < 20000; ++i) words += fmt::format("{} ", i * i % 9973);
+  const auto task = make_byte_text_task(words, {});
+  table("Text: L4 D256 H4 qk256 v256 mlp1024 causal RoPE, B=8 S=256", model, options, *task,
+        {"softmax", "linear", "hyla"}, setting);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Setting setting;
+  std::set<std::string> sections;
+  for (int i = 1; i < argc; ++i) {
+    const int number = std::atoi(argv[i]);
+    if (number > 0) {
+      setting.threads = number;
+    } else if (std::string(argv[i]) == "--fused-only") {
+      setting.eager = false;
+    } else if (std::string(argv[i]) == "--cpu-time") {
+      setting.cpu_time = true;
+    } else {
+      sections.insert(argv[i]);
+    }
+  }
+  if (!training_available()) {
+    fmt::print("this build has no training engine\n");
+    return 0;
+  }
+  setting.peak = measure_peak_flops(setting.threads);
+  const auto wanted = [&](const char* name) { return sections.empty() || sections.count(name); };
+  fmt::print("{}\npeak {:.1f} GF/s on {} thread(s)\n", training_backend(), setting.peak / 1e9,
+             setting.threads);
+  if (wanted("sraven")) sraven(setting);
+  if (wanted("fuzzy")) fuzzy_logic(setting);
+  if (wanted("text")) text(setting);
+  return 0;
+}

@@ -1,0 +1,96 @@
+// Small tasks and models for the tests of training.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headway/core/rng.hpp"
+#include "headway/training/task_adapters.hpp"
+#include "headway/training/trainer.hpp"
+
+namespace headway::testing {
+
+/// Normal tokens of 3 numbers; the class of each of the last `scored` tokens is the sign of the
+/// first number of the token before it. Masked: an example hides its first (index modulo 3) tokens.
+class PatternTask final : public training::TrainingTask {
+ public:
+  PatternTask(Index tokens, Index scored, bool masked = false) : masked_(masked) {
+    format_ = {tokens, 3, 0, 2, training::LossKind::kCrossEntropy, scored, {}};
+  }
+  const training::TaskFormat& format() const override { return format_; }
+  const std::vector<std::string>& splits() const override { return splits_; }
+  Index size(std::string_view) const override { return 0; }
+  std::string_view selection_split() const override { return "test"; }
+  void batch(std::string_view split, Index first, Index count,
+             training::TaskBatch& out) const override {
+    training::require_split(*this, split);
+    out = {};
+    out.examples = count;
+    const Index tokens = format_.tokens;
+    for (Index i = first; i < first + count; ++i) {
+      const auto purpose =
+          split == "train" ? StreamPurpose::kTrainExamples : StreamPurpose::kTestExamples;
+      Rng rng(1, purpose, static_cast<std::uint64_t>(i));
+      const std::size_t at = out.inputs.size();
+      for (Index j = 0; j < tokens * 3; ++j) {
+        out.inputs.push_back(static_cast<float>(rng.normal()));
+      }
+      for (Index t = tokens - format_.scored; t < tokens; ++t) {
+        const float x = out.inputs[at + static_cast<std::size_t>(3 * (t - 1))];
+        out.classes.push_back(x > 0.0F ? 1 : 0);
+      }
+      for (Index t = 0; masked_ && t < tokens; ++t) out.mask.push_back(t < i % 3 ? 0 : 1);
+    }
+  }
+
+ private:
+  training::TaskFormat format_;
+  bool masked_;
+  std::vector<std::string> splits_ = {"train", "test"};
+};
+
+inline training::TransformerOptions small_model() {
+  training::TransformerOptions model;
+  model.layers = 2;
+  model.model_dim = 12;
+  model.heads = 3;
+  model.query_dim = 12;
+  model.value_dim = 9;
+  model.mlp_dim = 10;
+  return model;
+}
+
+inline training::TrainOptions small_run() {
+  training::TrainOptions options;
+  options.steps = 12;
+  options.batch = 8;
+  options.warmup_steps = 2;
+  options.eval_every = 4;
+  options.eval_examples = 20;
+  options.log_every = 3;
+  options.device = training::Device::kCpu;
+  options.threads = 1;
+  return options;
+}
+
+inline std::string pangram(int times) {
+  std::string text;
+  for (int i = 0; i < times; ++i) text += "the quick brown fox jumps over the lazy dog. ";
+  return text;
+}
+
+inline training::TextOptions text_options(Index tokens) {
+  training::TextOptions options;
+  options.sequence_length = tokens;
+  return options;
+}
+
+/// Adds a little noise to every number.
+inline void shake(std::vector<training::NamedTensor>* tensors) {
+  Rng rng(9, StreamPurpose::kTests);
+  for (training::NamedTensor& tensor : *tensors) {
+    for (float& x : tensor.values) x += static_cast<float>(0.2 * rng.normal());
+  }
+}
+
+}  // namespace headway::testing

@@ -1,0 +1,67 @@
+#include "headway/training/evaluation.hpp"
+
+#include <cmath>
+
+#include "catch.hpp"
+#include "headway/core/error.hpp"
+
+using namespace headway::training;  // NOLINT: a test
+using Catch::Matchers::WithinAbs;
+using Catch::Matchers::WithinRel;
+
+TEST_CASE("R^2 per example and pooled are those computed by hand, in pieces too") {
+  Evaluator evaluator({4, 2, 0, 1, LossKind::kSquaredError, 1, {}});
+  TaskBatch batch;
+  batch.examples = 2;
+  batch.targets = {1.0F, 3.0F};
+  batch.target_variances = {0.5F, 2.0F};
+  evaluator.add(batch, std::vector<float>{1.5F, 2.0F});
+  batch.examples = 1;
+  batch.targets = {8.0F};
+  batch.target_variances = {0.0F};  // a constant sequence has no R^2 of its own
+  evaluator.add(batch, std::vector<float>{6.0F});
+  const Evaluation result = evaluator.result();
+  CHECK(result.examples == 3);
+  const double errors = 0.25 + 1.0 + 4.0;
+  CHECK_THAT(result.loss, WithinRel(errors / 3, 1e-12));
+  CHECK_THAT(result.metric("r2"), WithinRel(((1 - 0.25 / 0.5) + (1 - 1.0 / 2.0)) / 2, 1e-12));
+  CHECK_THAT(result.metric("r2_pooled"), WithinRel(1 - errors / (9.0 + 1.0 + 16.0), 1e-12));
+  CHECK(std::isnan(result.metric("accuracy")));
+}
+
+TEST_CASE("Accuracy asks for every answer, accuracy per feature for each") {
+  Evaluator evaluator({9, 3, 0, 2, LossKind::kCrossEntropy, 2, {}});
+  TaskBatch batch;
+  batch.examples = 2;
+  batch.classes = {0, 1, 1, 1};
+  evaluator.add(batch, std::vector<float>{1, 0, 0, 2, 3, 0, 0, 1});
+  const Evaluation result = evaluator.result();
+  CHECK(result.metric("accuracy") == 0.5);
+  CHECK(result.metric("accuracy_per_feature") == 0.75);
+  const auto nats = [](double margin) { return std::log1p(std::exp(-margin)); };
+  CHECK_THAT(result.loss, WithinRel((nats(1) + nats(2) + nats(-3) + nats(1)) / 4, 1e-12));
+  CHECK(std::isnan(result.metric("perplexity")));
+}
+
+TEST_CASE("Bits per byte count the bytes of the targets; perplexity the tokens") {
+  Evaluator evaluator({2, 0, 2, 2, LossKind::kCrossEntropy, 2, {1.0, 3.0}});
+  TaskBatch batch;
+  batch.examples = 1;
+  batch.classes = {0, 1};
+  evaluator.add(batch, std::vector<float>{0, 0, 0, 0});
+  const Evaluation result = evaluator.result();
+  CHECK_THAT(result.metric("bits_per_byte"), WithinRel(2.0 / 4.0, 1e-12));
+  CHECK_THAT(result.metric("perplexity"), WithinRel(2.0, 1e-12));
+  CHECK(result.metric("accuracy") == 0.5);
+}
+
+TEST_CASE("Huge logits make no NaN, and the wrong number of outputs is a bug") {
+  Evaluator evaluator({1, 1, 0, 2, LossKind::kCrossEntropy, 1, {}});
+  TaskBatch batch;
+  batch.examples = 1;
+  batch.classes = {1};
+  evaluator.add(batch, std::vector<float>{3e38F, -3e38F});
+  CHECK(std::isfinite(evaluator.result().loss));
+  CHECK_THROWS_AS(evaluator.add(batch, std::vector<float>{1.0F}), headway::Error);
+  CHECK(std::isnan(Evaluator({1, 1, 0, 2, LossKind::kCrossEntropy, 1, {}}).result().loss));
+}

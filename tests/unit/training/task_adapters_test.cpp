@@ -1,0 +1,90 @@
+#include "headway/training/task_adapters.hpp"
+
+#include <algorithm>
+
+#include "catch.hpp"
+#include "headway/core/error.hpp"
+
+using namespace headway::training;  // NOLINT: a test
+using Catch::Matchers::WithinRel;
+using headway::Index;
+
+TEST_CASE("Fuzzy logic scores the query and tells the variance of the sequence") {
+  headway::tasks::FuzzyLogicOptions options;
+  options.sequence_length = 9;
+  const auto task = make_fuzzy_logic_task(options);
+  const headway::tasks::FuzzyLogicGenerator generator(options);
+  TaskBatch batch;
+  task->batch("held_out", 5, 3, batch);
+  CHECK(batch.inputs.size() == 3 * 9 * 5);
+  for (std::size_t i = 0; i < 3; ++i) {
+    headway::tasks::FuzzyLogicExample example;
+    generator.example(headway::tasks::FuzzyLogicSplit::kHeldOut, static_cast<Index>(5 + i),
+                      example);
+    CHECK(batch.targets[i] == example.target());
+    CHECK(batch.inputs[i * 45 + 44] == 0.0F);
+    double mean = 0.0;
+    double square = 0.0;
+    for (const float y : example.targets) {
+      mean += y / 9.0;
+      square += static_cast<double>(y) * y / 9.0;
+    }
+    CHECK_THAT(batch.target_variances[i], WithinRel(square - mean * mean, 1e-5));
+  }
+  CHECK_THROWS_WITH(task->batch("heldout", 0, 1, batch),
+                    Catch::Matchers::ContainsSubstring("did you mean \"held_out\""));
+  CHECK_THROWS_AS(task->size("test"), headway::Error);
+}
+
+TEST_CASE("SRAVEN's inputs are one-hot panels, blank at the end, its classes the answers") {
+  const auto task = make_sraven_task({});
+  TaskBatch batch;
+  task->batch("test", 2, 4, batch);
+  CHECK(task->format().tokens == 36);
+  for (std::size_t token = 0; token < 4 * 36; ++token) {
+    const auto* row = batch.inputs.data() + 8 * token;
+    CHECK(std::count(row, row + 8, 1.0F) == (token % 36 < 32 ? 1 : 0));
+    CHECK(std::count(row, row + 8, 0.0F) == (token % 36 < 32 ? 7 : 8));
+  }
+  REQUIRE(batch.classes.size() == 16);
+  headway::tasks::SravenInstance instance;
+  headway::tasks::SravenGenerator({}).example(headway::tasks::SravenSplit::kTest, 3, instance);
+  CHECK(std::equal(instance.answers.begin(), instance.answers.end(), batch.classes.begin() + 4));
+}
+
+TEST_CASE("Text is cut into a training part and held-out windows, each predicting its next token") {
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += static_cast<char>(i);
+  TextOptions options;
+  options.sequence_length = 7;
+  options.held_out = 0.3;
+  const auto task = make_byte_text_task(text, options);
+  CHECK(task->size("train") == 0);
+  CHECK(task->size("held_out") == 4);  // (30 - 1) / 7
+  TaskBatch batch;
+  task->batch("held_out", 1, 3, batch);
+  for (std::size_t i = 0; i < 21; ++i) {
+    CHECK(batch.ids[i] == static_cast<int>(77 + i));
+    CHECK(batch.classes[i] == static_cast<int>(78 + i));
+  }
+  int last = 0;
+  for (Index first = 0; first < 1000; first += 100) {
+    task->batch("train", first, 100, batch);
+    last = std::max(last, *std::max_element(batch.classes.begin(), batch.classes.end()));
+    for (std::size_t i = 0; i < batch.ids.size(); ++i) CHECK(batch.classes[i] == batch.ids[i] + 1);
+  }
+  CHECK(last == 69);  // all of the training part is read, and nothing of the other
+  CHECK_THROWS_AS(task->batch("held_out", 2, 3, batch), headway::Error);
+}
+
+TEST_CASE("Texts that are too short, and ids out of range, are refused") {
+  TextOptions options;
+  options.sequence_length = 50;
+  CHECK_THROWS_WITH(make_byte_text_task(std::string(400, 'a'), options),
+                    Catch::Matchers::ContainsSubstring("task.sequence_length = 50"));
+  options.sequence_length = 2;
+  CHECK_THROWS_WITH(make_text_task(std::vector<std::int32_t>(100, 7), 7, {}, options),
+                    Catch::Matchers::ContainsSubstring("token id 7"));
+  options.held_out = 1.0;
+  CHECK_THROWS_AS(make_byte_text_task(std::string(400, 'a'), options), headway::Error);
+}

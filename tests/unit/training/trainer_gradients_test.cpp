@@ -1,0 +1,105 @@
+// The fused blocks against LibTorch's own operations: the same model, examples and weights give the
+// same outputs and gradients, whatever the options.
+#include <cmath>
+
+#include "catch.hpp"
+#include "headway/core/rng.hpp"
+#include "headway/training/backend.hpp"
+#include "headway/training/task_adapters.hpp"
+#include "headway/training/trainer.hpp"
+#include "training_tasks.hpp"
+
+using namespace headway::training;  // NOLINT: a test
+using namespace headway::testing;   // NOLINT
+using headway::Index;
+
+namespace {
+
+double distance(const std::vector<float>& a, const std::vector<float>& b) {
+  REQUIRE(a.size() == b.size());
+  double difference = 0.0;
+  double size = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    difference += std::pow(static_cast<double>(a[i]) - b[i], 2);
+    size += std::pow(static_cast<double>(b[i]), 2);
+  }
+  return std::sqrt(difference / (size + 1e-14));
+}
+
+// After one step the first moments are 0.1 times the gradient.
+void check_same_gradients(const TransformerOptions& model, const TrainingTask& task) {
+  TrainOptions options = small_run();
+  options.batch = 6;
+  options.schedule = LearningRateSchedule::kConstant;
+  options.warmup_steps = 0;
+  Trainer fused(model, options, task);
+  options.eager = true;
+  Trainer eager(model, options, task);
+  TrainState state = fused.state();
+  shake(&state.parameters);  // biases are not 0, so that their use is seen
+  fused.set_state(state);
+  eager.set_state(state);
+  CHECK(distance(fused.outputs("train", 3, 5), eager.outputs("train", 3, 5)) < 2e-5);
+  const StepResult one = fused.step();
+  const StepResult two = eager.step();
+  CHECK(std::abs(one.loss - two.loss) < 1e-5 * (1 + std::abs(two.loss)));
+  const auto ours = fused.state().first_moments;
+  const auto theirs = eager.state().first_moments;
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    INFO(ours[i].name);
+    double size = 0.0;
+    for (const float x : theirs[i].values) size = std::max<double>(size, std::abs(x));
+    // Keys' biases change nothing where the weights are normalised over keys.
+    const double gradient = 0.1 * two.gradient_norm;
+    if (size < 1e-5 * gradient) continue;
+    CHECK(distance(ours[i].values, theirs[i].values) < 1e-3);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("Fused and eager models agree for every attention variant") {
+  if (!training_available()) return;
+  const PatternTask task(7, 3);
+  for (const std::string& name : attention_variant_names()) {
+    for (const bool causal : {false, true}) {
+      INFO(name << (causal ? ", causal" : ""));
+      TransformerOptions model = small_model();
+      model.attention = name;
+      model.causal = causal;
+      model.attention_dropout = 0.3;
+      check_same_gradients(model, task);
+    }
+  }
+}
+
+TEST_CASE("Fused and eager models agree for every other option") {
+  if (!training_available()) return;
+  for (const auto feed_forward :
+       {FeedForward::kGelu, FeedForward::kSwiglu, FeedForward::kMixture}) {
+    for (const auto norm : {Norm::kLayerNorm, Norm::kRmsNorm}) {
+      for (const auto positions : {Positions::kRelative, Positions::kRotary, Positions::kNone}) {
+        INFO(to_string(feed_forward) << ", " << to_string(norm) << ", " << to_string(positions));
+        TransformerOptions model = small_model();
+        model.feed_forward = feed_forward;
+        model.norm = norm;
+        model.positions = positions;
+        model.experts = 3;
+        model.active_experts = norm == Norm::kRmsNorm ? 0 : 2;
+        check_same_gradients(model, PatternTask(6, 2));
+        check_same_gradients(model, *make_byte_text_task(pangram(40), text_options(5)));
+      }
+    }
+  }
+}
+
+TEST_CASE("Fused and eager models agree on masked examples, for every nonlinearity") {
+  if (!training_available()) return;
+  for (const std::string& name : nonlinearity_names()) {
+    INFO(name);
+    TransformerOptions model = small_model();
+    model.attention = "hyla_deep";
+    model.nonlinearity = name;
+    check_same_gradients(model, PatternTask(6, 2, true));
+  }
+}

@@ -1,0 +1,451 @@
+#include "headway/training/trainer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "catch.hpp"
+#include "headway/core/error.hpp"
+#include "headway/training/backend.hpp"
+#include "training_tasks.hpp"
+
+using namespace headway::training;  // NOLINT: a test
+using namespace headway::testing;   // NOLINT
+using Catch::Matchers::ContainsSubstring;
+using headway::Index;
+
+namespace {
+
+class Log : public TrainSink {
+ public:
+  void record(const TrainRecord& record) override { records.push_back(record); }
+  void checkpoint(CheckpointKind kind, const std::function<TrainState()>& state) override {
+    states[kind].push_back(state());
+  }
+  std::vector<TrainRecord> records;
+  std::map<CheckpointKind, std::vector<TrainState>> states;
+};
+
+class StopAt : public headway::Observer {
+ public:
+  explicit StopAt(double step) : step_(step) {}
+  void progress(std::string_view, double done, double) override { done_ = done; }
+  [[nodiscard]] bool interrupted() const override { return done_ >= step_; }
+
+ private:
+  double step_;
+  double done_ = 0.0;
+};
+
+bool same(const TrainState& a, const TrainState& b) {
+  return a.step == b.step && a.examples == b.examples && a.parameters == b.parameters &&
+         a.first_moments == b.first_moments && a.second_moments == b.second_moments &&
+         a.best_step == b.best_step && a.best_loss == b.best_loss &&
+         a.best_parameters == b.best_parameters && a.loss_since_record == b.loss_since_record &&
+         a.steps_since_record == b.steps_since_record;
+}
+
+NamedTensor& tensor(TrainState* state, const std::string& name) {
+  for (NamedTensor& t : state->parameters) {
+    if (t.name == name) return t;
+  }
+  throw headway::Error(headway::ErrorKind::kInternal, name);
+}
+
+float largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  float largest = 0.0F;
+  for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]));
+  return largest;
+}
+
+}  // namespace
+
+TEST_CASE("Without LibTorch a trainer says that the part is not built") {
+  if (training_available()) return;
+  const PatternTask task(5, 2);
+  try {
+    Trainer(small_model(), small_run(), task);
+    FAIL("no error");
+  } catch (const headway::Error& error) {
+    CHECK(error.kind() == headway::ErrorKind::kUnavailable);
+    CHECK_THAT(error.what(), ContainsSubstring("libtorch-dev"));
+  }
+  CHECK_FALSE(cuda_available());
+}
+
+TEST_CASE("A run that stops and goes on makes the same bits as one that does not, on any threads") {
+  if (!training_available()) return;
+  const PatternTask task(6, 2);
+  TransformerOptions model = small_model();
+  model.attention = "hyla";
+  model.attention_dropout = 0.2;
+  const TrainOptions options = small_run();
+  headway::Observer quiet;
+  Log whole;
+  Trainer uninterrupted(model, options, task);
+  CHECK(uninterrupted.run(quiet, whole).outcome == TrainOutcome::kFinished);
+
+  Log first;
+  StopAt stop(5);
+  Trainer begun(model, options, task);
+  const TrainSummary summary = begun.run(stop, first);
+  CHECK(summary.outcome == TrainOutcome::kInterrupted);
+  CHECK(summary.steps == 5);
+  TrainOptions more = options;
+  more.threads = 3;
+  Trainer resumed(model, more, task);
+  REQUIRE(first.states[CheckpointKind::kLast].size() == 1);
+  resumed.set_state(first.states[CheckpointKind::kLast].front());
+  Log second;
+  const TrainSummary finished = resumed.run(quiet, second);
+  CHECK(finished.steps == 12);
+  CHECK(same(resumed.state(), uninterrupted.state()));
+  std::vector<TrainRecord> records = first.records;
+  records.insert(records.end(), second.records.begin(), second.records.end());
+  REQUIRE(records.size() == whole.records.size());
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    CHECK(records[i].split == whole.records[i].split);
+    CHECK(records[i].step == whole.records[i].step);
+    CHECK(records[i].loss == whole.records[i].loss);
+    CHECK(records[i].metrics == whole.records[i].metrics);
+  }
+}
+
+TEST_CASE("Records, evaluations and checkpoints come when they are due") {
+  if (!training_available()) return;
+  const PatternTask task(5, 2);
+  TrainOptions options = small_run();
+  options.checkpoint_every = 5;
+  headway::Observer quiet;
+  Log log;
+  Trainer trainer(small_model(), options, task);
+  const TrainSummary summary = trainer.run(quiet, log);
+  std::vector<std::pair<std::string, Index>> seen;
+  for (const TrainRecord& record : log.records) seen.emplace_back(record.split, record.step);
+  CHECK(seen == std::vector<std::pair<std::string, Index>>{{"train", 3},
+                                                           {"test", 4},
+                                                           {"train", 6},
+                                                           {"test", 8},
+                                                           {"train", 9},
+                                                           {"train", 12},
+                                                           {"test", 12}});
+  CHECK(log.states[CheckpointKind::kPeriodic].size() == 2);
+  CHECK(log.states[CheckpointKind::kLast].size() == 1);
+  double best = std::numeric_limits<double>::infinity();
+  for (const TrainRecord& record : log.records) {
+    if (record.split == "test") best = std::min(best, record.loss);
+  }
+  CHECK(summary.best_loss == best);
+  CHECK(log.states[CheckpointKind::kBest].back().best_loss == best);
+  REQUIRE(summary.evaluations.size() == 1);
+  CHECK(summary.evaluations[0].second.examples == 20);
+  // The best parameters, evaluated again, give the best loss.
+  trainer.set_parameters(trainer.state().best_parameters);
+  CHECK(trainer.evaluate("test").loss == best);
+}
+
+TEST_CASE("Pieces of a batch add up to its gradient") {
+  if (!training_available()) return;
+  const PatternTask task(5, 2);
+  TransformerOptions model = small_model();
+  model.attention_dropout = 0.2;
+  TrainOptions options = small_run();
+  options.warmup_steps = 0;
+  Trainer whole(model, options, task);
+  options.accumulation = 4;
+  Trainer pieces(model, options, task);
+  const StepResult a = whole.step();
+  const StepResult b = pieces.step();
+  CHECK(std::abs(a.loss - b.loss) < 1e-6);
+  CHECK(std::abs(a.gradient_norm - b.gradient_norm) < 1e-5 * a.gradient_norm);
+}
+
+TEST_CASE("The update is AdamW's: clipped, and decaying what has more than one dimension") {
+  if (!training_available()) return;
+  const PatternTask task(5, 2);
+  TransformerOptions model = small_model();
+  model.attention = "hyla_deep";
+  TrainOptions options = small_run();
+  options.schedule = LearningRateSchedule::kConstant;
+  options.warmup_steps = 0;
+  options.learning_rate = 0.01;
+  options.weight_decay = 0.5;
+  options.gradient_clip = 0.05;
+  options.epsilon = 1e-3;
+  Trainer trainer(model, options, task);
+  TrainState before = trainer.state();
+  shake(&before.parameters);
+  trainer.set_state(before);
+  const StepResult step = trainer.step();
+  REQUIRE(step.gradient_norm > 0.05);
+  const TrainState after = trainer.state();
+  double clipped = 0.0;
+  for (std::size_t i = 0; i < before.parameters.size(); ++i) {
+    const NamedTensor& p = before.parameters[i];
+    INFO(p.name);
+    const bool bias_of_heads = p.name.find("query.bias") != std::string::npos ||
+                               p.name.find("key.bias") != std::string::npos ||
+                               p.name.find("value.bias") != std::string::npos;
+    const bool decayed = p.name.find("weight") != std::string::npos || bias_of_heads ||
+                         p.name.find("positions") != std::string::npos ||
+                         p.name.find("mixing") != std::string::npos;
+    CHECK((p.shape.size() > 1) == decayed);
+    for (std::size_t j = 0; j < p.values.size(); ++j) {
+      const double g = after.first_moments[i].values[j] / 0.1;  // the clipped gradient
+      clipped += g * g;
+      const double expected =
+          p.values[j] - 0.01 * (g / (std::abs(g) + 1e-3) + (decayed ? 0.5 * p.values[j] : 0.0));
+      CHECK(std::abs(after.parameters[i].values[j] - expected) < 2e-6);
+    }
+  }
+  CHECK(std::abs(std::sqrt(clipped) - 0.05) < 1e-6);
+}
+
+TEST_CASE("A loss that is not finite ends the run with a message and the last good state") {
+  if (!training_available()) return;
+  const PatternTask task(5, 2);
+  TrainOptions options = small_run();
+  options.schedule = LearningRateSchedule::kConstant;
+  options.warmup_steps = 0;
+  options.learning_rate = 1e38;
+  Trainer trainer(small_model(), options, task);
+  headway::Observer quiet;
+  Log log;
+  const TrainSummary summary = trainer.run(quiet, log);
+  CHECK(summary.outcome == TrainOutcome::kDiverged);
+  CHECK_THAT(summary.message, ContainsSubstring("step 1: the loss is"));
+  CHECK_THAT(summary.message, ContainsSubstring("learning rate 1e+38"));
+  CHECK(trainer.steps_done() == 1);
+  CHECK(log.states[CheckpointKind::kLast].front().step == 1);
+}
+
+TEST_CASE("At first SRAVEN's loss is that of a guess among eight symbols") {
+  if (!training_available()) return;
+  const auto task = make_sraven_task({});
+  for (const char* attention : {"softmax", "hyla"}) {
+    TransformerOptions model;
+    model.attention = attention;
+    model.heads = 16;
+    model.query_dim = 64;
+    model.value_dim = 64;
+    TrainOptions options = small_run();
+    options.eval_examples = 64;
+    Trainer trainer(model, options, *task);
+    const Evaluation first = trainer.evaluate("test");
+    INFO(first.loss);
+    CHECK(first.loss > std::log(8.0) - 0.1);
+    CHECK(first.loss < std::log(8.0) + 1.0);  // logits of variance about 1 add half a nat
+    CHECK(first.metric("accuracy") < 0.1);
+  }
+}
+
+TEST_CASE("A small model learns a small task") {
+  if (!training_available()) return;
+  const PatternTask task(4, 1);
+  for (const char* attention : {"softmax", "hyla"}) {
+    TransformerOptions model = small_model();
+    model.attention = attention;
+    TrainOptions options = small_run();
+    options.steps = 600;
+    options.batch = 32;
+    options.warmup_steps = 20;
+    options.learning_rate = 1e-2;
+    options.eval_every = 0;
+    options.eval_examples = 200;
+    Trainer trainer(model, options, task);
+    headway::Observer quiet;
+    TrainSink silent;
+    const TrainSummary summary = trainer.run(quiet, silent);
+    INFO(attention);
+    CHECK(summary.evaluations.front().second.metric("accuracy") > 0.9);
+  }
+}
+
+TEST_CASE("A causal model does not see the future; another one does") {
+  if (!training_available()) return;
+  for (const char* attention : {"softmax", "linear", "hyla"}) {
+    for (const auto positions : {Positions::kRotary, Positions::kRelative}) {
+      INFO(attention);
+      const std::string text = pangram(20);
+      std::string changed = text;
+      for (std::size_t i = 8; i < changed.size(); i += 12) changed[i] = 'X';
+      TextOptions cut = text_options(12);
+      cut.held_out = 0.5;
+      const auto original = make_byte_text_task(text, cut);
+      const auto altered = make_byte_text_task(changed, cut);
+      TaskBatch one;
+      TaskBatch two;
+      original->batch("held_out", 0, 1, one);
+      altered->batch("held_out", 0, 1, two);
+      Index first = 0;
+      while (one.ids[static_cast<std::size_t>(first)] == two.ids[static_cast<std::size_t>(first)]) {
+        ++first;
+      }
+      REQUIRE(first > 0);
+      REQUIRE(first < 12);
+      for (const bool causal : {true, false}) {
+        TransformerOptions model = small_model();
+        model.attention = attention;
+        model.positions = positions;
+        model.causal = causal;
+        Trainer a(model, small_run(), *original);
+        Trainer b(model, small_run(), *altered);
+        std::vector<float> before = a.outputs("held_out", 0, 1);
+        std::vector<float> after = b.outputs("held_out", 0, 1);
+        before.resize(static_cast<std::size_t>(256 * first));
+        after.resize(before.size());
+        CHECK((before == after) == causal);
+      }
+    }
+  }
+}
+
+TEST_CASE("Renaming heads changes nothing") {
+  if (!training_available()) return;
+  const PatternTask task(6, 2);
+  for (const std::string& name : attention_variant_names()) {
+    INFO(name);
+    TransformerOptions model = small_model();
+    model.attention = name;
+    Trainer trainer(model, small_run(), task);
+    TrainState state = trainer.state();
+    shake(&state.parameters);
+    trainer.set_state(state);
+    const std::vector<float> before = trainer.outputs("test", 0, 4);
+    const std::size_t heads = 3;
+    for (int layer = 1; layer <= 2; ++layer) {
+      const std::string prefix = "layers." + std::to_string(layer) + ".";
+      for (const char* part : {"query.weight", "query.bias", "key.weight", "key.bias",
+                               "value.weight", "value.bias", "mixing"}) {
+        if (std::string(part) == "mixing" && name != "hyla_deep") continue;
+        std::vector<float>& x = tensor(&state, prefix + part).values;
+        std::rotate(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(x.size() / heads), x.end());
+      }
+      for (const char* part : {"output.weight", "positions"}) {  // heads are the last dimension
+        NamedTensor& t = tensor(&state, prefix + part);
+        const Index row = t.shape.back();
+        for (Index r = 0; r < t.shape.front(); ++r) {
+          const auto start = t.values.begin() + r * row;
+          std::rotate(start, start + row / static_cast<Index>(heads), start + row);
+        }
+      }
+    }
+    trainer.set_state(state);
+    CHECK(largest_difference(trainer.outputs("test", 0, 4), before) < 2e-4F);
+  }
+}
+
+TEST_CASE("Latent codes are the weights: of softmax they sum to one, of RMSHead their squares do") {
+  if (!training_available()) return;
+  const PatternTask task(4, 1);
+  std::vector<TokenPair> pairs;
+  for (Index k = 0; k < 4; ++k) pairs.push_back({3, k});
+  TransformerOptions model = small_model();
+  Trainer softmax(model, small_run(), task);
+  const std::vector<float> a = softmax.latent_codes("test", 1, 2, pairs);
+  REQUIRE(a.size() == 2 * 2 * 4 * 3);  // examples, layers, pairs, heads
+  for (std::size_t group = 0; group < 4; ++group) {
+    for (std::size_t h = 0; h < 3; ++h) {
+      float sum = 0.0F;
+      for (std::size_t k = 0; k < 4; ++k) sum += a[(group * 4 + k) * 3 + h];
+      CHECK(std::abs(sum - 1.0F) < 1e-5F);
+    }
+  }
+  model.attention = "hyla";
+  Trainer hyla(model, small_run(), task);
+  const std::vector<float> b = hyla.latent_codes("test", 1, 2, pairs);
+  for (std::size_t pair = 0; pair < b.size(); pair += 3) {
+    const float squares = b[pair] * b[pair] + b[pair + 1] * b[pair + 1] + b[pair + 2] * b[pair + 2];
+    CHECK(std::abs(squares - 3.0F) < 0.01F);
+  }
+  CHECK_THROWS_WITH(hyla.latent_codes("test", 0, 1, std::vector<TokenPair>{{4, 0}}),
+                    ContainsSubstring("token 4"));
+}
+
+TEST_CASE("A language model learns a text and continues it") {
+  if (!training_available()) return;
+  const auto task = make_byte_text_task(pangram(60), text_options(32));
+  TransformerOptions model;
+  model.layers = 1;
+  model.model_dim = 32;
+  model.heads = 2;
+  model.query_dim = 32;
+  model.value_dim = 32;
+  model.mlp_dim = 64;
+  model.positions = Positions::kRotary;
+  model.causal = true;
+  TrainOptions options = small_run();
+  options.steps = 250;
+  options.learning_rate = 1e-2;
+  options.eval_every = 0;
+  options.log_every = 0;
+  Trainer trainer(model, options, *task);
+  headway::Observer quiet;
+  TrainSink silent;
+  const TrainSummary summary = trainer.run(quiet, silent);
+  CHECK(summary.evaluations.front().second.metric("bits_per_byte") < 1.0);
+  const std::string prompt = "the quick brown fox jumps ";
+  const std::vector<std::int32_t> ids(prompt.begin(), prompt.end());
+  GenerateOptions greedy;
+  greedy.tokens = 9;
+  greedy.temperature = 0.0;
+  const std::vector<std::int32_t> next = trainer.generate(ids, greedy);
+  CHECK(std::string(next.begin(), next.end()) == "over the ");
+  GenerateOptions random;
+  random.tokens = 40;
+  random.temperature = 3.0;
+  CHECK(trainer.generate(ids, random) == trainer.generate(ids, random));
+  const std::vector<std::int32_t> once = trainer.generate(ids, random);
+  random.seed = 1;
+  CHECK(trainer.generate(ids, random) != once);
+  CHECK_THROWS_AS(trainer.generate({}, greedy), headway::Error);
+}
+
+TEST_CASE("States of another model, seed or with damaged numbers are refused") {
+  if (!training_available()) return;
+  const PatternTask task(5, 2);
+  Trainer trainer(small_model(), small_run(), task);
+  const auto refused = [&](const TrainState& state, const char* text) {
+    try {
+      trainer.set_state(state);
+      FAIL("no error");
+    } catch (const headway::Error& error) {
+      CHECK(error.kind() == headway::ErrorKind::kBadData);
+      CHECK_THAT(error.what(), ContainsSubstring(text));
+    }
+  };
+  TransformerOptions wider = small_model();
+  wider.mlp_dim = 11;
+  refused(Trainer(wider, small_run(), task).state(), "layers.1.up.weight");
+  TransformerOptions deeper = small_model();
+  deeper.layers = 3;
+  refused(Trainer(deeper, small_run(), task).state(), "tensors");
+  TrainState state = trainer.state();
+  state.seed = 5;
+  refused(state, "seed 5");
+  state = trainer.state();
+  state.second_moments[3].values[0] = std::nanf("");
+  refused(state, state.second_moments[3].name.c_str());
+  state = trainer.state();
+  state.examples = 1;
+  refused(state, "1 examples after 0 steps");
+}
+
+TEST_CASE("What a task or machine does not have is refused") {
+  if (!training_available()) return;
+  const PatternTask task(5, 2);
+  TrainOptions options = small_run();
+  options.best_split = "tset";
+  CHECK_THROWS_WITH(Trainer(small_model(), options, task), ContainsSubstring("\"test\""));
+  options = small_run();
+  if (!cuda_available()) {
+    options.device = Device::kCuda;
+    CHECK_THROWS_WITH(Trainer(small_model(), options, task), ContainsSubstring("CUDA"));
+  }
+  Trainer trainer(small_model(), small_run(), task);
+  CHECK_THROWS_WITH(trainer.generate(std::vector<std::int32_t>{1}, {}),
+                    ContainsSubstring("causal"));
+  CHECK(trainer.parameters() == count_parameters(small_model(), task.format()));
+  CHECK(training_backend().find("LibTorch") != std::string::npos);
+}
