@@ -100,17 +100,21 @@ void check_against_layers(const Value& root, const Study& study, const std::vect
   }
 }
 
-/// The place of the key that a message "train.heads = 3: ..." or "task.held_out = ..." starts with.
+/// The place of the first key of the study that a message such as "train.query_dim = 16: must be a
+/// multiple of train.heads = 3" names; that of its table where all of them have their defaults.
 Place place_of_message(const Value& root, const std::string& message) {
-  const std::size_t dot = message.find('.');
-  const std::size_t end = message.find_first_of(" :,");
-  const Value* found = nullptr;
-  if (dot != std::string::npos && end != std::string::npos && dot < end) {
-    found = value_at(root, message.substr(0, dot), message.substr(dot + 1, end - dot - 1));
+  for (std::size_t at = 0; at < message.size(); ++at) {
+    const std::string section = message.substr(at, 5);
+    if (section != "train" && section != "task.") continue;
+    const std::size_t dot = message.find('.', at);
+    if (dot > at + 5) continue;
+    const std::size_t end = message.find_first_not_of("abcdefghijklmnopqrstuvwxyz_12", dot + 1);
+    const Value* found =
+        value_at(root, message.substr(at, dot - at), message.substr(dot + 1, end - dot - 1));
+    if (found != nullptr) return found->place;
   }
-  if (found == nullptr) found = find(*root.get<Value::Table>(), "train");
-  if (found == nullptr) found = find(*root.get<Value::Table>(), "task");
-  return (found != nullptr ? *found : root).place;
+  const Value* table = find(*root.get<Value::Table>(), message.substr(0, message.find('.')));
+  return (table != nullptr ? *table : root).place;
 }
 
 /// What only task and model know of their options, at the place of the option at fault.

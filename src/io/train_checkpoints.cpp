@@ -174,7 +174,9 @@ void TrainCheckpoints::look(const std::string& name) {
     if (build_info().version != found.version) {
       list.push_back(fmt::format("version {}, here {}", found.version, build_info().version));
     }
-    if (nearest.empty() || list.size() < nearest.size()) nearest = std::move(list);
+    const bool same_study = run.hash == found.hash;
+    if (nearest.empty() || same_study || list.size() < nearest.size()) nearest = std::move(list);
+    if (same_study) break;
   }
   if (nearest.size() > kMostDifferences) {
     nearest.resize(kMostDifferences);
