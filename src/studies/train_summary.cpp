@@ -22,6 +22,8 @@ std::string short_setting(const Setting& setting) {
   if (setting.value.starts_with('{')) {
     std::string inside = setting.value.substr(1, setting.value.size() - 2);
     inside.erase(std::remove(inside.begin(), inside.end(), '"'), inside.end());
+    constexpr std::string_view kVariant = "attention = ";
+    if (inside.starts_with(kVariant)) inside.erase(0, kVariant.size());
     return inside;
   }
   const std::size_t dot = setting.key.rfind('.');

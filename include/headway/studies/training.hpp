@@ -144,7 +144,7 @@ std::string main_metric(const training::Evaluation& evaluation);
 /// train.attention with its nonlinearity where one is set, and " + mixture" for that network.
 std::string run_variant(const Study& study);
 
-/// What a sweep sets, but for seeds, in short: "hyla", "attention = hyla, layers = 4".
+/// What a sweep sets, but for seeds, in short: "hyla", "hyla, layers = 4".
 std::string run_label(const std::vector<Setting>& settings, const Study& study);
 
 /// What keeps a run from being usable, in words; empty when all is well.

@@ -75,7 +75,7 @@ TEST_CASE("labels say what a sweep sets, without seeds") {
   CHECK(studies::run_label({{"train.attention", "\"linear\""}, {"task.held_out", "0.3"}}, study) ==
         "linear, held_out = 0.3");
   CHECK(studies::run_label({{"train", "{attention = \"linear\", layers = 4}"}}, study) ==
-        "attention = linear, layers = 4");
+        "linear, layers = 4");
   study.train.model.feed_forward = training::FeedForward::kMixture;
   study.train.model.nonlinearity = "gelu";
   CHECK(studies::run_variant(study) == "hyla gelu + mixture");

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,6 +15,7 @@ from headway.figures import style
 from headway.figures.selection import PlotOptions
 from headway.training_results import TrainingResult, TrainedRun, mean_and_error
 
+LINES = 8  # of the table at the right: fewer leave room below
 METRIC_NAMES = {"r2": "$R^2$", "accuracy": "accuracy", "bits_per_byte": "bits per byte",
                 "loss": "loss"}
 
@@ -45,7 +47,8 @@ def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
         style.light_grid(axes)
     _costs(panels[-1], rows, colours)
     seeds = sorted({run.seed for result in results for run in result.runs})
-    style.head_line(figure, first, None, f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}",
+    # Every seed is shown, so the study's own one is left out of the line.
+    style.head_line(figure, replace(first, provenance={}), None, f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}",
                     "bands: ± standard error over seeds")
     return figure
 
@@ -95,7 +98,7 @@ def _costs(axes: Axes, rows: Sequence[tuple[str, Sequence[TrainedRun]]], colours
     axes.set_xticks([])
     axes.set_yticks([])
     axes.set_xlim(0, 1)
-    axes.set_ylim(len(rows) + 0.5, -1.0)
+    axes.set_ylim(max(len(rows), LINES), -1.0)
     places = (0.04, 0.56, 0.76, 1.0)
     for place, title in zip(places, ("variant", "weights", "flop/step", "train loss")):
         axes.text(place, -0.6, title, color=style.MUTED, fontsize=8.0, va="center",
