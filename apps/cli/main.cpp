@@ -38,6 +38,11 @@ const std::vector<Verb>& verbs() {
        &run_sample,
        true,
        {"sample"}},
+      {"train",
+       "transformers with softmax, linear or HYLA attention on fuzzy logic, SRAVEN or text",
+       &run_train,
+       true,
+       {"", "task", "train", "sweep"}},
       {"inspect",
        "the resolved study, or what an HDF5 file holds and how to remake it",
        &run_inspect,
@@ -58,6 +63,8 @@ Examples:
   headway solve s.toml --set model.temperature=0.1 --json one JSON object on standard output
   headway sample hmm-four-paths.toml -o draws.h5          posterior draws; run again after Ctrl-C: resumes
   headway align four.h5                                   reuse the order parameters of a result
+  headway train fuzzy-logic-small.toml -o small.h5        a grid of variants and seeds; resumes as well
+  headway train s.toml --export weights.npz               and the trained parameters for NumPy
   headway inspect four.h5                                 what it holds, and how to remake it
 
 Exit codes: 0 ok; 2 finished but a point is not usable; 64 usage; 65 bad data; 66 file missing;
@@ -65,7 +72,7 @@ Exit codes: 0 ok; 2 finished but a point is not usable; 64 usage; 65 bad data; 6
 )";
 
 /// Verbs that later versions have; naming one deserves a better answer than "unknown".
-bool is_planned(const std::string& verb) { return verb == "train" || verb == "latents"; }
+bool is_planned(const std::string& verb) { return verb == "latents"; }
 
 std::string version_text() {
   const io::BuildInfo build = io::build_info();
@@ -108,6 +115,13 @@ void add_options(CLI::App& command, const Verb& verb, Options& options) {
       .add_option("-o,--output", options.output,
                   "result file (HDF5); without it nothing is written to disk")
       ->type_name("FILE.h5");
+  if (std::string(verb.name) == "train") {
+    command
+        .add_option("--export", options.weights,
+                    "the trained parameters as NumPy arrays (.npz) or .safetensors; several runs "
+                    "of a sweep: one file each, numbered")
+        ->type_name("FILE");
+  }
   command.add_flag("--force", options.force, "overwrite an existing result file");
   command.add_flag("--dry-run", options.dry_run,
                    "check study and data, print sizes and costs, compute nothing");

@@ -14,6 +14,7 @@ struct Options {
   std::string output;                 ///< -o; empty: no file
   std::optional<std::uint64_t> seed;
   std::optional<int> threads;
+  std::string weights;  ///< --export: .npz or .safetensors; empty: none
   bool json = false;
   bool dry_run = false;
   bool force = false;
@@ -36,6 +37,7 @@ int run_solve(const Options& options);
 int run_align(const Options& options);
 int run_prune(const Options& options);
 int run_sample(const Options& options);
+int run_train(const Options& options);
 int run_inspect(const Options& options);
 int run_validate(const Options& options);
 

@@ -28,31 +28,6 @@ std::vector<std::string> overlays_of(const Options& options) {
   return overlays;
 }
 
-/// The output must not replace what the computation reads. A result may be replaced by its rerun.
-void refuse_input_as_output(const Options& options, const io::LoadedStudy& loaded) {
-  std::vector<std::string> inputs;
-  if (loaded.origin != io::StudyOrigin::kResultFile) inputs.push_back(options.input);
-  if (loaded.study.task.kind == "dataset") inputs.push_back(loaded.study.task.file);
-  for (const std::string& input : inputs) {
-    std::error_code ignored;
-    if (std::filesystem::equivalent(input, options.output, ignored)) {
-      throw Error(ErrorKind::kCannotWrite,
-                  fmt::format("{}: is the input {}; give another output", options.output, input));
-    }
-  }
-}
-
-void note_environment(const studies::Study& study, TerminalObserver& observer) {
-  const io::BuildInfo build = io::build_info();
-  const char* policy = std::getenv("OMP_WAIT_POLICY");
-  observer.note(fmt::format("version {}, commit {}, {}, {}", build.version, build.git_commit,
-                            build.compiler, build.build_type));
-  observer.note(fmt::format("BLAS: {}, one thread a call", numerics::blas_description()));
-  observer.note(fmt::format("threads: {} (OMP_WAIT_POLICY={}); instruction sets: {}",
-                            resolve_threads(study.threads), policy != nullptr ? policy : "unset",
-                            io::instruction_sets()));
-}
-
 /// The order parameters in the result file given as input, when they are those of this study and
 /// these data.
 std::optional<studies::SolveResult> known_result(const Options& options, const Job& job,
@@ -82,22 +57,47 @@ bool is_finite(const studies::SolvePoint& point) {
   return finite;
 }
 
-/// Is the file at the output path what an interrupted run of this job left there?
-bool is_own_partial_result(const Options& options, const Job& job) {
-  if (!io::is_result_file(options.output)) return false;
-  const io::ResultProvenance stored = io::read_result_provenance(options.output);
-  return stored.partial && stored.study_hash == job.provenance.study_hash &&
-         stored.data_hash == job.provenance.data_hash;
-}
-
 }  // namespace
 
-studies::Study resolve_study(const Options& options) {
-  return io::read_study(options.input, overlays_of(options)).study;
+io::LoadedStudy load_study(const Options& options) {
+  return io::read_study(options.input, overlays_of(options));
+}
+
+studies::Study resolve_study(const Options& options) { return load_study(options).study; }
+
+void refuse_input_as_output(const Options& options, const io::LoadedStudy& loaded) {
+  std::vector<std::string> inputs;
+  if (loaded.origin != io::StudyOrigin::kResultFile) inputs.push_back(options.input);
+  if (!loaded.study.task.file.empty()) inputs.push_back(loaded.study.task.file);
+  for (const std::string& input : inputs) {
+    std::error_code ignored;
+    if (std::filesystem::equivalent(input, options.output, ignored)) {
+      throw Error(ErrorKind::kCannotWrite,
+                  fmt::format("{}: is the input {}; give another output", options.output, input));
+    }
+  }
+}
+
+void note_environment(const studies::Study& study, Observer& observer) {
+  const io::BuildInfo build = io::build_info();
+  const char* policy = std::getenv("OMP_WAIT_POLICY");
+  observer.note(fmt::format("version {}, commit {}, {}, {}", build.version, build.git_commit,
+                            build.compiler, build.build_type));
+  observer.note(fmt::format("BLAS: {}, one thread a call", numerics::blas_description()));
+  observer.note(fmt::format("threads: {} (OMP_WAIT_POLICY={}); instruction sets: {}",
+                            resolve_threads(study.threads), policy != nullptr ? policy : "unset",
+                            io::instruction_sets()));
+}
+
+bool is_partial_result_of(const std::string& file_path, const io::ResultProvenance& provenance) {
+  if (!io::is_result_file(file_path)) return false;
+  const io::ResultProvenance stored = io::read_result_provenance(file_path);
+  return stored.partial && stored.study_hash == provenance.study_hash &&
+         stored.data_hash == provenance.data_hash;
 }
 
 Job prepare(const Options& options, Preparation how, TerminalObserver& observer) {
-  const io::LoadedStudy loaded = io::read_study(options.input, overlays_of(options));
+  const io::LoadedStudy loaded = load_study(options);
   Job job;
   job.study = loaded.study;
   note_environment(job.study, observer);
@@ -115,7 +115,8 @@ Job prepare(const Options& options, Preparation how, TerminalObserver& observer)
   job.provenance = io::make_provenance(job.study, job.dataset.content_hash, options.command);
   job.overwrite = options.force;
   if (!options.output.empty()) {
-    job.overwrite = job.overwrite || (how.samples && is_own_partial_result(options, job));
+    job.overwrite =
+        job.overwrite || (how.samples && is_partial_result_of(options.output, job.provenance));
     io::check_output_path(options.output, job.overwrite);
   }
   if (how.reuse && loaded.origin == io::StudyOrigin::kResultFile) {

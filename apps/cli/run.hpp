@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "headway/core/observer.hpp"
 #include "headway/io/result_file.hpp"
+#include "headway/io/study_file.hpp"
 #include "headway/studies/results.hpp"
 #include "headway/studies/study.hpp"
 #include "headway/tasks/dataset.hpp"
@@ -41,6 +43,19 @@ struct Preparation {
   bool samples = false;  ///< makes draws: they need memory, and an interrupted run goes on
 };
 Job prepare(const Options& options, Preparation how, TerminalObserver& observer);
+
+/// The study with --set, --seed and --threads applied, and what kind of file it came from.
+io::LoadedStudy load_study(const Options& options);
+
+/// Error{kCannotWrite} when the output would replace what the computation reads. A result may be
+/// replaced by its rerun.
+void refuse_input_as_output(const Options& options, const io::LoadedStudy& loaded);
+
+/// Version, BLAS, threads and instruction sets, for -v.
+void note_environment(const studies::Study& study, Observer& observer);
+
+/// Is the file what an interrupted run of this study on these data left there?
+bool is_partial_result_of(const std::string& file_path, const io::ResultProvenance& provenance);
 
 /// The study alone, with --set, --seed and --threads applied.
 studies::Study resolve_study(const Options& options);

@@ -47,12 +47,6 @@ void clear_progress_line() {
   progress_line_open = false;
 }
 
-std::string duration(double seconds) {
-  if (seconds < 99.5) return fmt::format("{:.0f} s", seconds);
-  if (seconds < 99.5 * 60) return fmt::format("{:.0f} min", seconds / 60);
-  return fmt::format("{:.1f} h", seconds / 3600);
-}
-
 }  // namespace
 
 void guard_standard_streams() {
@@ -89,8 +83,28 @@ void write_message(std::string_view text) {
   [[maybe_unused]] const bool written = write_all(STDERR_FILENO, fmt::format("{}\n", text));
 }
 
-TerminalObserver::TerminalObserver(bool quiet, bool verbose)
-    : quiet_(quiet), verbose_(verbose), terminal_(isatty(STDERR_FILENO) != 0) {}
+std::string duration_text(double seconds) {
+  if (seconds < 99.5) return fmt::format("{:.0f} s", seconds);
+  if (seconds < 99.5 * 60) return fmt::format("{:.0f} min", seconds / 60);
+  return fmt::format("{:.1f} h", seconds / 3600);
+}
+
+void show_progress(const std::string& line) {
+  if (isatty(STDERR_FILENO) == 0) return write_message(line);
+  write_all(STDERR_FILENO, "\r\x1b[K" + line);
+  progress_line_open = true;
+}
+
+ProgressClock::ProgressClock() : interval_(isatty(STDERR_FILENO) != 0 ? 0.1 : 3.0) { restart(); }
+
+bool ProgressClock::due() {
+  const auto now = std::chrono::steady_clock::now();
+  if (std::chrono::duration<double>(now - last_).count() < interval_) return false;
+  last_ = now;
+  return true;
+}
+
+TerminalObserver::TerminalObserver(bool quiet, bool verbose) : quiet_(quiet), verbose_(verbose) {}
 
 TerminalObserver::~TerminalObserver() { clear_progress_line(); }
 
@@ -101,24 +115,17 @@ void TerminalObserver::progress(std::string_view stage, double done, double tota
     stage_ = stage;
     stage_start_ = now;
     stage_begun_at_ = done;  // a resumed run does not begin at zero
-    last_shown_ = now;       // nothing to say about a stage that has just begun
+    clock_.restart();        // nothing to say about a stage that has just begun
     return;
   }
-  const std::chrono::duration<double> since_shown = now - last_shown_;
-  if (since_shown.count() < (terminal_ ? 0.1 : 3.0)) return;
-  last_shown_ = now;
+  if (!clock_.due()) return;
   const double elapsed = std::chrono::duration<double>(now - stage_start_).count();
   const double rate = (done - stage_begun_at_) / std::max(elapsed, 1e-9);
   std::string line = fmt::format("{}: {:.6g} of {:.6g}", stage, done, total);
   if (rate > 0 && total >= done) {
-    line += fmt::format(", {:.3g}/s, {} left", rate, duration((total - done) / rate));
+    line += fmt::format(", {:.3g}/s, {} left", rate, duration_text((total - done) / rate));
   }
-  if (terminal_) {
-    write_all(STDERR_FILENO, "\r\x1b[K" + line);
-    progress_line_open = true;
-  } else {
-    write_message(line);
-  }
+  show_progress(line);
 }
 
 void TerminalObserver::warning(std::string_view text) {

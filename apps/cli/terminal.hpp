@@ -23,6 +23,25 @@ void write_output(std::string_view text);
 /// One line on standard error. Failures there are ignored: there is no place left to report them.
 void write_message(std::string_view text);
 
+/// "42 s", "12 min", "3.4 h"
+std::string duration_text(double seconds);
+
+/// A line of progress on standard error: on a terminal it takes the place of the last one.
+void show_progress(const std::string& line);
+
+/// When the next line of progress is due: ten a second on a terminal, one in three seconds else.
+class ProgressClock {
+ public:
+  ProgressClock();
+  /// True at most that often.
+  bool due();
+  void restart() { last_ = std::chrono::steady_clock::now(); }
+
+ private:
+  double interval_;
+  std::chrono::steady_clock::time_point last_;
+};
+
 /// The program's observer: progress with rate and remaining time, warnings, notes; on standard
 /// error. On a terminal, one line that is rewritten; else plain lines, one per few seconds at most.
 class TerminalObserver final : public Observer {
@@ -39,11 +58,10 @@ class TerminalObserver final : public Observer {
   using Clock = std::chrono::steady_clock;
   bool quiet_;
   bool verbose_;
-  bool terminal_;
+  ProgressClock clock_;
   std::string stage_;
   double stage_begun_at_ = 0.0;
   Clock::time_point stage_start_;
-  Clock::time_point last_shown_;
 };
 
 }  // namespace headway::cli

@@ -118,11 +118,13 @@ std::string describe(const std::string& file_path) {
     schema = file.text_attribute("/", "schema_name").value_or("");
     if (schema == "headway-result") return describe_result(file);
     if (schema == "headway-dataset") return describe_dataset(file);
+    if (schema == "headway-checkpoint") return describe_checkpoint(file);
     return "  no Headway file (root attribute schema_name is missing or unknown)\n";
   });
-  const char* what = schema == "headway-result"    ? "Headway result"
-                     : schema == "headway-dataset" ? "Headway data set"
-                                                   : "HDF5 file";
+  const char* what = schema == "headway-result"       ? "Headway result"
+                     : schema == "headway-dataset"    ? "Headway data set"
+                     : schema == "headway-checkpoint" ? "Headway checkpoint"
+                                                      : "HDF5 file";
   return fmt::format("{}: {}\n{}\nContents:\n{}", file_path, what, head,
                      or_reason([&] { return describe_tree(file); }));
 }

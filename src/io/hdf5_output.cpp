@@ -119,6 +119,11 @@ void Hdf5OutputFile::write_integers(const std::string& path, const std::vector<I
   write_dataset(path, shape, {H5T_STD_I64LE, H5T_NATIVE_INT64, values.data()});
 }
 
+void Hdf5OutputFile::write_floats(const std::string& path, const std::vector<Index>& shape,
+                                  const float* values) {
+  write_dataset(path, shape, {H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, values});
+}
+
 void Hdf5OutputFile::write_strings(const std::string& path,
                                    const std::vector<std::string>& values) {
   const std::vector<const char*> text = pointers(values);

@@ -27,6 +27,8 @@ class Hdf5OutputFile {
   void write_outputs(const std::string& path, const MatrixXd& values);
   void write_integers(const std::string& path, const std::vector<Index>& shape,
                       const std::vector<std::int64_t>& values);
+  /// In single precision, as the parameters of trained networks are.
+  void write_floats(const std::string& path, const std::vector<Index>& shape, const float* values);
   void write_strings(const std::string& path, const std::vector<std::string>& values);
 
   void set(const std::string& object, const std::string& name, double value);

@@ -80,6 +80,17 @@ std::string list(const Hdf5InputFile& file, const char* name) {
   return fmt::format("[{}]", fmt::join(values, ", "));
 }
 
+std::string sizes_text(const Hdf5InputFile& file) {
+  std::string out =
+      fmt::format("  network    heads {}, variances {}, {} outputs\n", list(file, "heads"),
+                  list(file, "variances"), cell(number(file, "/", "outputs"), 10));
+  out += fmt::format("  data       {} training and {} test examples, {} features\n",
+                     cell(number(file, "/", "train_examples"), 15),
+                     cell(number(file, "/", "test_examples"), 15),
+                     cell(number(file, "/", "features"), 15));
+  return out;
+}
+
 }  // namespace
 
 std::string describe_result(const Hdf5InputFile& file) {
@@ -87,12 +98,8 @@ std::string describe_result(const Hdf5InputFile& file) {
   const std::string kind = text(file, "kind");
   std::string out = fmt::format("  study      {} ({}){}\n", text(file, "study"), kind,
                                 partial ? ", interrupted: only part of it is here" : "");
-  out += fmt::format("  network    heads {}, variances {}, {} outputs\n", list(file, "heads"),
-                     list(file, "variances"), cell(number(file, "/", "outputs"), 10));
-  out += fmt::format("  data       {} training and {} test examples, {} features\n",
-                     cell(number(file, "/", "train_examples"), 15),
-                     cell(number(file, "/", "test_examples"), 15),
-                     cell(number(file, "/", "features"), 15));
+  const bool trained = kind == "train";
+  if (!trained) out += sizes_text(file);
   out += fmt::format("  made by    Headway {} (commit {}, {}, {})\n", text(file, "headway_version"),
                      text(file, "git_commit"), text(file, "compiler"), text(file, "blas"));
   out += fmt::format("  started    {}, {} s on {} threads, seed {}\n", text(file, "started"),
@@ -101,7 +108,7 @@ std::string describe_result(const Hdf5InputFile& file) {
   out += fmt::format("  command    {}\n", text(file, "command"));
   out += fmt::format("  study hash {}\n  data hash  {}\n\n", text(file, "study_hash"),
                      text(file, "data_hash"));
-  out += table(file, kind == "sample");
+  out += trained ? describe_train_runs(file) : table(file, kind == "sample");
   out += fmt::format(
       "\nTo remake it (the file holds its study, fully resolved):\n"
       "  headway {} {} -o NEW.h5\n",

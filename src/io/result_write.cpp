@@ -18,7 +18,14 @@ std::vector<std::int64_t> integers(const std::vector<int>& values) {
   return {values.begin(), values.end()};
 }
 
-void write_provenance(const ResultProvenance& provenance, Hdf5OutputFile& out) {
+}  // namespace
+
+void write_result_header(const std::string& kind, const studies::Study& study,
+                         const ResultProvenance& provenance, Hdf5OutputFile& out) {
+  out.set("/", "schema_name", std::string("headway-result"));
+  out.set("/", "schema_version", std::vector<std::int64_t>{kResultSchemaMajor, kResultSchemaMinor});
+  out.set("/", "kind", kind);
+  out.set("/", "study", study.name);
   out.set("/", "study_toml", provenance.study_toml);
   out.set("/", "study_hash", provenance.study_hash);
   out.set("/", "data_hash", provenance.data_hash);
@@ -33,6 +40,8 @@ void write_provenance(const ResultProvenance& provenance, Hdf5OutputFile& out) {
   out.set("/", "seconds", provenance.seconds);
   out.set("/", "partial", std::int64_t{provenance.partial ? 1 : 0});
 }
+
+namespace {
 
 void write_sizes(const SolveResult& result, Hdf5OutputFile& out) {
   out.set("/", "heads", integers(result.heads));
@@ -159,11 +168,7 @@ void write_solve_point(const std::string& group, const SolvePoint& point, const 
 void write_root_part(const std::string& kind, const studies::Study& study,
                      const SolveResult& result, const ResultProvenance& provenance,
                      Hdf5OutputFile& out) {
-  out.set("/", "schema_name", std::string("headway-result"));
-  out.set("/", "schema_version", std::vector<std::int64_t>{kResultSchemaMajor, kResultSchemaMinor});
-  out.set("/", "kind", kind);
-  out.set("/", "study", study.name);
-  write_provenance(provenance, out);
+  write_result_header(kind, study, provenance, out);
   write_sizes(result, out);
   write_names(result, out);
   out.write_outputs("labels/train", result.train_labels);

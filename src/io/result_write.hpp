@@ -10,6 +10,10 @@ namespace headway::io {
 inline constexpr std::int64_t kResultSchemaMajor = 1;
 inline constexpr std::int64_t kResultSchemaMinor = 0;
 
+/// Schema, kind ("solve", ..., "train"), name of the study and provenance, as root attributes.
+void write_result_header(const std::string& kind, const studies::Study& study,
+                         const ResultProvenance& provenance, Hdf5OutputFile& out);
+
 /// Root attributes, names, labels and Gaussian processes of a result, and an empty group points.
 /// `kind`: "solve", "align", "prune" or "sample".
 void write_root_part(const std::string& kind, const studies::Study& study,

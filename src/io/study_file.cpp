@@ -18,6 +18,7 @@
 #include "headway/io/result_file.hpp"
 #include "io/study_file_checks.hpp"
 #include "io/study_file_schema.hpp"
+#include "io/study_file_sweep.hpp"
 #include "io/study_file_text.hpp"
 
 namespace headway::io {
@@ -26,6 +27,7 @@ namespace {
 
 using detail::Entry;
 using detail::Section;
+using detail::Side;
 using detail::StudyKey;
 using detail::Value;
 using studies::Study;
@@ -59,18 +61,25 @@ std::string read_text_file(const std::string& file_path) {
   return text;
 }
 
+/// The names of the tables, with the one whose keys are those of the others.
+std::vector<std::string> table_names() {
+  std::vector<std::string> names = detail::section_names();
+  names.emplace_back("sweep");
+  return names;
+}
+
 /// The keys outside any table, and the names of the tables.
 std::vector<std::string> root_names() {
   std::vector<std::string> names;
   for (const StudyKey& k : detail::study_sections().front().keys) names.push_back(k.name);
-  for (const std::string& name : detail::section_names()) names.push_back("[" + name + "]");
+  for (const std::string& name : table_names()) names.push_back("[" + name + "]");
   return names;
 }
 
 [[noreturn]] void refuse_unknown_root_key(const Entry& entry) {
   std::vector<std::string> bare;
   for (const StudyKey& k : detail::study_sections().front().keys) bare.push_back(k.name);
-  for (const std::string& name : detail::section_names()) bare.push_back(name);
+  for (const std::string& name : table_names()) bare.push_back(name);
   std::string guess = nearest_word(entry.key, bare);
   // A key of some section, written outside of it, is the other usual slip.
   for (const Section& section : detail::study_sections()) {
@@ -97,7 +106,7 @@ const StudyKey& key_of(const std::string& section, const Entry& entry, const std
   }
   for (const Section& s : detail::study_sections()) {
     for (const StudyKey& k : s.keys) {
-      if (s.name != section || k.name != entry.key) continue;
+      if (s.name != section || k.name != entry.key || s.side != Side::kBoth) continue;
       throw Error(ErrorKind::kBadStudy,
                   fmt::format("{}: {}.{}: belongs to kind = \"{}\", and this study has kind = "
                               "\"{}\", which has: {}",
@@ -108,12 +117,30 @@ const StudyKey& key_of(const std::string& section, const Entry& entry, const std
   detail::refuse_unknown_key(entry, section, known);
 }
 
+/// A whole section of the other side: [model] where a network is trained, [train] for the theory.
+void refuse_section_of_other_verbs(const std::string& name, const Value& value,
+                                   const std::string& kind) {
+  for (const Section& s : detail::study_sections()) {
+    if (s.name != name || s.side == Side::kBoth || detail::applies(s, kind)) continue;
+    throw Error(ErrorKind::kBadStudy,
+                fmt::format("{}: [{}]: belongs to studies of {}, and this one has task.kind = "
+                            "\"{}\"",
+                            value.place.text(), name,
+                            s.side == Side::kTraining
+                                ? "headway train (task.kind = \"fuzzy_logic\", \"sraven\" or "
+                                  "\"text\")"
+                                : "the theory (task.kind = \"hidden_markov_chain\" or \"dataset\")",
+                            kind));
+  }
+}
+
 void read_section(const std::string& name, const Value& value, Study& study) {
   const Value::Table* table = value.get<Value::Table>();
   if (table == nullptr) detail::refuse(value, name, fmt::format("a table [{}]", name));
   if (const Value* kind = detail::find(*table, "kind"); name == "task" && kind != nullptr) {
     key_of(name, {"kind", *kind}, "").read(*kind, "task.kind", study);
   }
+  refuse_section_of_other_verbs(name, value, study.task.kind);
   for (const Entry& entry : *table) {
     const StudyKey& k = key_of(name, entry, study.task.kind);
     k.read(entry.value, name + "." + entry.key, study);
@@ -134,7 +161,15 @@ Study study_of(const Value& root) {
   check_schema(table);
   const std::vector<std::string> sections = detail::section_names();
   Study study;
+  // First what decides which keys and sections there are, wherever the file has it.
+  if (const Value* task = detail::find(table, "task")) read_section("task", *task, study);
   for (const Entry& entry : table) {
+    if (entry.key == "task") continue;
+    if (entry.key == "sweep") {
+      study.sweep = detail::read_sweep(entry.value);
+      if (detail::applies(detail::train_section(), study.task.kind)) continue;
+      refuse_section_of_other_verbs("train", entry.value, study.task.kind);
+    }
     if (std::find(sections.begin(), sections.end(), entry.key) != sections.end()) {
       read_section(entry.key, entry.value, study);
       continue;
@@ -158,20 +193,47 @@ std::string study_text_for_dataset(const std::string& file_path) {
                      detail::toml_string(path.lexically_normal().string()));
 }
 
+/// The path of the task's file, from `directory` on.
+void resolve_file(const std::string& directory, Study& study) {
+  if (study.task.kind != "dataset" && study.task.kind != "text") return;
+  const std::filesystem::path path =
+      std::filesystem::path(directory.empty() ? "." : directory) / study.task.file;
+  study.task.file = std::filesystem::absolute(path).lexically_normal().string();
+}
+
+/// Every run of the sweep, read and checked.
+std::vector<studies::TrainRun> runs_of(const Value& root, const std::string& directory) {
+  std::vector<studies::TrainRun> runs;
+  for (detail::SweptTable& swept : detail::expand_sweep(root)) {
+    Study study = study_of(swept.root);
+    detail::check_consistency(swept.root, study);
+    resolve_file(directory, study);
+    runs.push_back({std::move(swept.settings), std::move(study)});
+  }
+  return runs;
+}
+
 }  // namespace
 
 Study parse_study(std::string_view text, const std::string& source_name,
                   const std::vector<std::string>& overlays, const std::string& directory) {
   Value root = detail::parse_toml(text, source_name);
-  for (const std::string& overlay : overlays) detail::apply_overlay(root, overlay);
-  Study study = study_of(root);
-  detail::check_consistency(root, study);
-  if (study.task.kind == "dataset") {
-    const std::filesystem::path path =
-        std::filesystem::path(directory.empty() ? "." : directory) / study.task.file;
-    study.task.file = std::filesystem::absolute(path).lexically_normal().string();
+  for (const std::string& overlay : overlays) {
+    detail::apply_overlay(root, overlay);
+    detail::drop_swept_key(root, overlay.substr(0, overlay.find('=')));
   }
+  Study study = study_of(root);
+  if (study.sweep.empty()) {
+    detail::check_consistency(root, study);
+  } else {
+    runs_of(root, directory);  // what the sweep puts in must fit as well
+  }
+  resolve_file(directory, study);
   return study;
+}
+
+std::vector<studies::TrainRun> train_runs(const Study& study) {
+  return runs_of(detail::parse_toml(write_study(study), "study"), "");
 }
 
 LoadedStudy read_study(const std::string& file_path, const std::vector<std::string>& overlays) {
@@ -207,7 +269,7 @@ std::string write_study(const Study& study) {
       if (!text.empty()) out += fmt::format("{} = {}\n", k.name, text);
     }
   }
-  return out;
+  return out + detail::write_sweep(study.sweep);
 }
 
 std::string study_hash(const Study& study) {
@@ -235,6 +297,15 @@ std::string sample_hash(const Study& study) {
   return study_hash(hashed);
 }
 
+std::string train_hash(const Study& study) {
+  Study hashed = study;
+  hashed.name = Study{}.name;
+  hashed.sweep.clear();
+  hashed.train.run.checkpoint_every = training::TrainOptions{}.checkpoint_every;
+  hashed.train.keep_weights = studies::TrainOptions{}.keep_weights;
+  return study_hash(hashed);
+}
+
 std::string study_help(const std::vector<std::string>& sections) {
   const Study defaults;
   std::string out;
@@ -248,6 +319,13 @@ std::string study_help(const std::vector<std::string>& sections) {
       out += fmt::format("  {:<20} {}\n{:23}{}{}\n", k.name, k.help, "", k.allowed,
                          fallback.empty() ? "" : fmt::format("; default {}", fallback));
     }
+  }
+  if (std::find(sections.begin(), sections.end(), "sweep") != sections.end()) {
+    out +=
+        "[sweep]: runs for all combinations of the values of any keys, the last line fastest\n"
+        "  \"train.attention\" = [\"softmax\", \"hyla\"]\n"
+        "  \"train\" = [{attention = \"softmax\"}, {attention = \"hyla\", layers = 4}]\n"
+        "  seed = [1, 2, 3]     the final table has mean and standard error over seeds\n";
   }
   return out;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "headway/core/error.hpp"
+#include "headway/studies/training.hpp"
 #include "io/study_file_fields.hpp"
 #include "io/study_file_schema.hpp"
 #include "io/study_file_text.hpp"
@@ -99,6 +100,39 @@ void check_against_layers(const Value& root, const Study& study, const std::vect
   }
 }
 
+/// The place of the first key of the study that a message such as "train.query_dim = 16: must be a
+/// multiple of train.heads = 3" names; that of its table where all of them have their defaults.
+Place place_of_message(const Value& root, const std::string& message) {
+  for (std::size_t at = 0; at < message.size(); ++at) {
+    const std::string section = message.substr(at, 5);
+    if (section != "train" && section != "task.") continue;
+    const std::size_t dot = message.find('.', at);
+    if (dot > at + 5) continue;
+    const std::size_t end = message.find_first_not_of("abcdefghijklmnopqrstuvwxyz_12", dot + 1);
+    const Value* found =
+        value_at(root, message.substr(at, dot - at), message.substr(dot + 1, end - dot - 1));
+    if (found != nullptr) return found->place;
+  }
+  const Value* table = find(*root.get<Value::Table>(), message.substr(0, message.find('.')));
+  return (table != nullptr ? *table : root).place;
+}
+
+/// What only task and model know of their options, at the place of the option at fault.
+void check_training(const Value& root, const Study& study) {
+  if (study.task.kind == "text" && study.task.file.empty()) {
+    refuse_missing(root, "task.file", "the path of a text, for kind = \"text\"");
+  }
+  try {
+    if (study.task.kind == "fuzzy_logic") study.task.fuzzy_logic.validate();
+    if (study.task.kind == "sraven") study.task.sraven.validate();
+    study.train.model.validate();
+    studies::resolved_run(study).validate();
+  } catch (const Error& error) {
+    throw Error(ErrorKind::kBadStudy,
+                fmt::format("{}: {}", place_of_message(root, error.what()).text(), error.what()));
+  }
+}
+
 void check_sweep(const Value& root, const Study& study) {
   const double points = static_cast<double>(study.model.widths.size()) *
                         static_cast<double>(study.model.temperatures.size());
@@ -111,6 +145,7 @@ void check_sweep(const Value& root, const Study& study) {
 }  // namespace
 
 void check_consistency(const Value& root, const Study& study) {
+  if (studies::is_training_task(study.task.kind)) return check_training(root, study);
   std::vector<int> heads = study.model.heads;
   if (study.task.kind == "dataset" && study.task.file.empty()) {
     refuse_missing(root, "task.file", "the path of a data-set file, for kind = \"dataset\"");

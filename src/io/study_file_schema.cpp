@@ -1,7 +1,7 @@
 #include "io/study_file_schema.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <utility>
 
 namespace headway::io::detail {
 
@@ -19,28 +19,11 @@ using tasks::HeadOptions;
 using tasks::HiddenMarkovChainOptions;
 
 constexpr std::int64_t kLargestWidth = 1'000'000'000;
-constexpr std::int64_t kLargestCount = 1'000'000;
 constexpr std::int64_t kLargestSize = 10'000;  // tokens and features of a task: heads are square
 constexpr std::int64_t kMostHeads = 1'000;
 constexpr std::size_t kMostLayers = 64;
 constexpr std::size_t kMostPoints = 10'000;
-constexpr double kLargestReal = 1e9;
 constexpr double kLargestStrength = 1e6;  // of heads and noise
-constexpr std::int64_t kLargestSeed = std::numeric_limits<std::int64_t>::max();
-
-/// Turns keys of a part of a study into keys of the study. `part` works on const and non-const.
-template <class Owner, class Access>
-std::vector<StudyKey> keys_of(Access part, std::vector<Key<Owner>> keys) {
-  std::vector<StudyKey> out;
-  out.reserve(keys.size());
-  for (Key<Owner>& k : keys) {
-    out.push_back({k.name, k.allowed, k.help,
-                   [part, read = k.read](const Value& value, const std::string& path,
-                                         Study& study) { read(value, path, part(study)); },
-                   [part, write = k.write](const Study& study) { return write(part(study)); }});
-  }
-  return out;
-}
 
 // --- [task] layers
 // --------------------------------------------------------------------------------
@@ -159,8 +142,10 @@ Section task_section() {
           keys_of(
               [](auto& study) -> auto& { return study.task; },
               std::vector<Key<TaskOptions>>{
-                  key("kind", &TaskOptions::kind, word({"hidden_markov_chain", "dataset"}),
-                      "where the examples come from; decides the other keys"),
+                  key("kind", &TaskOptions::kind,
+                      word({"hidden_markov_chain", "dataset", "fuzzy_logic", "sraven", "text"}),
+                      "where the examples come from; decides the other keys. The last three are "
+                      "trained on (headway train)"),
                   key("seed", &TaskOptions::seed, optional(integer<std::uint64_t>(0, kLargestSeed)),
                       "fixes the data apart from the seed of the study")})};
 }
@@ -316,10 +301,18 @@ Section sample_section() {
 }  // namespace
 
 const std::vector<Section>& study_sections() {
-  static const std::vector<Section> sections = {
-      general_section(), task_section(),  dataset_section(), hidden_markov_chain_section(),
-      model_section(),   solve_section(), align_section(),   prune_section(),
-      sample_section()};
+  static const std::vector<Section> sections = [] {
+    std::vector<Section> all = {general_section(), task_section(), dataset_section(),
+                                hidden_markov_chain_section()};
+    for (Section& section : training_task_sections()) all.push_back(std::move(section));
+    for (Section section :
+         {model_section(), solve_section(), align_section(), prune_section(), sample_section()}) {
+      section.side = Side::kTheory;
+      all.push_back(std::move(section));
+    }
+    all.push_back(train_section());
+    return all;
+  }();
   return sections;
 }
 

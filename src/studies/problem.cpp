@@ -50,6 +50,12 @@ tasks::Dataset make_dataset(const Study& study) {
     return tasks::make_hidden_markov_chain(study.task.hidden_markov_chain,
                                            study.task.seed.value_or(study.seed));
   }
+  if (is_training_task(study.task.kind)) {
+    bad_study(fmt::format(
+        "task.kind = \"{}\": this task is trained on (headway train); solve, align, prune "
+        "and sample take \"hidden_markov_chain\" and \"dataset\"",
+        study.task.kind));
+  }
   bad_study(fmt::format("task.kind = \"{}\": this task does not make examples by itself",
                         study.task.kind));
 }

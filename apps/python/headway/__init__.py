@@ -20,10 +20,11 @@ from headway.errors import (BadDataError, CannotWriteError, HeadwayError, Unread
                             UsageError)
 from headway.result_reader import read_result
 from headway.results import Result
+from headway.training_results import TrainedRun, TrainingResult
 from headway.version import __version__
 
 __all__ = [
-    "BadDataError", "CannotWriteError", "HeadwayError", "Result", "UnreadableFileError",
+    "BadDataError", "CannotWriteError", "HeadwayError", "Result", "TrainedRun", "TrainingResult", "UnreadableFileError",
     "UsageError", "__version__", "check_dataset", "posterior_draws", "read_result",
     "to_arviz", "write_dataset",
 ]

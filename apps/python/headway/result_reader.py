@@ -15,14 +15,15 @@ from headway import hdf5
 from headway.errors import BadDataError
 from headway.results import (Alignment, Corrected, GaussianProcessPoint, Point, Predictor, Pruning,
                              Result, Samples, number)
+from headway.training_results import TrainingResult, read_runs
 
-KINDS = ("solve", "align", "prune", "sample")
+KINDS = ("solve", "align", "prune", "sample", "train")
 PROVENANCE = ("study", "study_toml", "study_hash", "data_hash", "headway_version", "git_commit",
               "compiler", "blas", "command", "seed", "threads", "started", "seconds")
 
 
-def read_result(path: str | os.PathLike) -> Result:
-    """Reads a result file of the program `headway`.
+def read_result(path: str | os.PathLike) -> Result | TrainingResult:
+    """Reads a result file of the program `headway`; one of kind "train" as a TrainingResult.
 
     Errors: UnreadableFileError (missing, no permission), BadDataError (not HDF5, another schema, a
     newer major version, a missing or malformed part; the message names file and part).
@@ -30,11 +31,24 @@ def read_result(path: str | os.PathLike) -> Result:
     with hdf5.open_file(path) as file:
         hdf5.check_schema(file, "headway-result")
         try:
+            if hdf5.text(file.attrs.get("kind", "")) == "train":
+                return _training_result(file, Path(path))
             return _Reader(file).result(Path(path))
         except BadDataError as error:
             raise BadDataError([f"{path}: {fault}" for fault in error.faults]) from None
         except (OSError, RuntimeError, KeyError) as error:  # damaged below the headers
             raise BadDataError(f"{path}: damaged: {str(error).splitlines()[0]}") from None
+
+
+def _provenance(file: h5py.File) -> dict[str, Any]:
+    return {name: _plain(file.attrs[name]) for name in PROVENANCE if name in file.attrs}
+
+
+def _training_result(file: h5py.File, path: Path) -> TrainingResult:
+    return TrainingResult(
+        file=path, study=hdf5.text(file.attrs.get("study", path.stem)),
+        task=hdf5.text(file.attrs.get("task", "")), runs=read_runs(file),
+        provenance=_provenance(file), partial=bool(file.attrs.get("partial", 0)))
 
 
 class _Reader:
@@ -63,7 +77,7 @@ class _Reader:
             outputs=self.outputs, points=points,
             gaussian_process=tuple(self._gaussian_process(group)
                                    for group in self._numbered("gaussian_process")),
-            provenance={name: _plain(file.attrs[name]) for name in PROVENANCE if name in file.attrs},
+            provenance=_provenance(file),
             partial=bool(file.attrs.get("partial", 0)),
             train_labels=self._array(file, "labels/train"),
             test_labels=self._array(file, "labels/test"),

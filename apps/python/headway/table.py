@@ -5,17 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from headway.errors import UsageError
 from headway.results import Point, Result
+from headway.training_results import TrainingResult, mean_and_error
 
 FORMATS = ("text", "markdown", "csv")
 Column = tuple[str, Callable[[Point], str]]
 
 
-def table(result: Result, layout: str = "text") -> str:
-    """One row a sweep point, and the Gaussian processes as the last rows (solve and its kin)."""
+def table(result: Result | TrainingResult, layout: str = "text") -> str:
+    """One row a sweep point, and the Gaussian processes as the last rows (solve and its kin); one
+    row a variant, mean and standard error over seeds (train)."""
     if layout not in FORMATS:
         raise UsageError(f"--format: is {layout}; allowed: {', '.join(FORMATS)}")
+    if isinstance(result, TrainingResult):
+        return _LAYOUTS[layout](*_training_rows(result))
     columns = _sample_columns() if result.kind == "sample" else _solve_columns(result)
     rows = [[cell(point) for _, cell in columns] for point in result.points]
     rows += [_gaussian_process_row(columns, point) for point in result.gaussian_process]
@@ -82,6 +88,30 @@ def _sample_columns() -> list[Column]:
             ("tail ESS", _attribute("ess_tail_min", ".0f")),
             ("E-BFMI", _attribute("ebfmi_min", ".2f")), ("divergences", _attribute("divergences", "d")),
             ("log p(y)", _attribute("log_evidence", ".2f"))]
+
+
+def _spread(values: Sequence[float], digits: int = 4) -> str:
+    finite = [value for value in values if math.isfinite(value)]
+    if not finite:
+        return "-"
+    mean, error = mean_and_error(np.array(finite))
+    return _number(float(mean), digits) + (f"+-{error:.2g}" if math.isfinite(error) else "")
+
+
+def _training_rows(result: TrainingResult) -> tuple[list[str], list[list[str]]]:
+    splits = {split: next(run.curves[split].main_metric for run in result.runs
+                          if split in run.curves) for split in result.splits}
+    header = ["variant", "seeds", "parameters", "flops/step", "train loss",
+              *(f"{split} {metric}" for split, metric in splits.items())]
+    rows = []
+    for label in result.labels:
+        runs = result.runs_of(label)
+        done = [run for run in runs if run.outcome in ("finished", "diverged")]
+        rows.append([label, ",".join(str(run.seed) for run in runs), str(runs[0].parameters),
+                     f"{runs[0].flops_per_step:.4g}", _spread([run.train_loss for run in done]),
+                     *(_spread([run.final.get(split, {}).get(metric, math.nan) for run in done])
+                       for split, metric in splits.items())])
+    return header, rows
 
 
 def _gaussian_process_row(columns: Sequence[Column], point) -> list[str]:

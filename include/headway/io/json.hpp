@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "headway/studies/results.hpp"
 #include "headway/studies/study.hpp"
+#include "headway/studies/training.hpp"
 
 namespace headway::io {
 
@@ -23,5 +25,13 @@ std::string prune_json(const studies::Study& study, const studies::PruneResult& 
 /// Posterior means with their errors and diagnostics at each sampled point, and the theory there
 /// under "theory".
 std::string sample_json(const studies::Study& study, const studies::SampleResult& result);
+
+/// One line of `train --json`: {"run": 1, "variant": .., "seed": .., "step": .., "split": ..,
+/// "loss": .., metrics.., "steps_per_second": ..}. Runs are counted from 1.
+std::string train_record_json(std::size_t run, const studies::TrainedRun& trained,
+                              const training::TrainRecord& record);
+
+/// The last line of `train --json`: {"summary": true, "study": .., "runs": [..], "table": [..]}.
+std::string train_summary_json(const studies::Study& study, const studies::TrainResult& result);
 
 }  // namespace headway::io

@@ -5,6 +5,7 @@
 
 #include "headway/studies/results.hpp"
 #include "headway/studies/study.hpp"
+#include "headway/studies/training.hpp"
 
 namespace headway::io {
 
@@ -49,6 +50,11 @@ void write_prune_result(const std::string& file_path, const studies::Study& stud
 void write_sample_result(const std::string& file_path, const studies::Study& study,
                          const studies::SampleResult& result, const ResultProvenance& provenance,
                          bool force);
+
+/// Runs in runs/<i> with their curves and weights, the final table in groups/<g>.
+void write_train_result(const std::string& file_path, const studies::Study& study,
+                        const studies::TrainResult& result, const ResultProvenance& provenance,
+                        bool force);
 
 /// Reads the solve part of a result file of any kind, and its provenance where wanted (study_toml
 /// reruns it). Errors: kMissingFile; kBadData when the file is not a Headway result, is of a newer

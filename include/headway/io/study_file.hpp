@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "headway/studies/study.hpp"
+#include "headway/studies/training.hpp"
 
 namespace headway::io {
 
@@ -50,6 +51,13 @@ std::string solve_hash(const studies::Study& study);
 /// study_hash of the parts that the draws of `sample` depend on: how often checkpoints are taken is
 /// none of them.
 std::string sample_hash(const studies::Study& study);
+
+/// The runs that a training study asks for: one for each combination of its sweep (the last axis
+/// fastest), or the study alone. Errors as parse_study; kBadStudy for more than 1000 runs.
+std::vector<studies::TrainRun> train_runs(const studies::Study& study);
+
+/// study_hash of what one training run depends on: how often checkpoints are taken is no part.
+std::string train_hash(const studies::Study& study);
 
 /// Every key of the named sections with its range, default and meaning, for --help.
 std::string study_help(const std::vector<std::string>& sections);

@@ -3,20 +3,35 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headway/core/examples.hpp"
+#include "headway/tasks/fuzzy_logic.hpp"
 #include "headway/tasks/hidden_markov_chain.hpp"
+#include "headway/tasks/sraven.hpp"
+#include "headway/training/task_adapters.hpp"
+#include "headway/training/train_options.hpp"
+#include "headway/training/transformer_options.hpp"
 
 namespace headway::studies {
 
 /// [task]: what makes the examples. `kind` decides which of the other fields are used.
 struct TaskOptions {
-  std::string kind = "hidden_markov_chain";  ///< "hidden_markov_chain" | "dataset"
-  std::string file;  ///< dataset: path of the data-set file, already resolved
+  /// For the theory: "hidden_markov_chain" | "dataset". For training: "fuzzy_logic" | "sraven" |
+  /// "text". The seeds inside the options of a task are those of task_seed().
+  std::string kind = "hidden_markov_chain";
+  std::string file;  ///< dataset, text: path of the file, already resolved
   tasks::HiddenMarkovChainOptions hidden_markov_chain;
+  tasks::FuzzyLogicOptions fuzzy_logic;
+  tasks::SravenOptions sraven;
+  training::TextOptions text;
+  std::string level = "bytes";        ///< text: what a token is
   std::optional<std::uint64_t> seed;  ///< fixes the data apart from Study::seed
 };
+
+/// Is it a task of `headway train`? The other kinds are those of the theory.
+bool is_training_task(std::string_view kind);
 
 /// [model]: sweep points are widths (outer) x temperatures (inner).
 struct ModelOptions {
@@ -85,6 +100,23 @@ struct SampleOptions {
       60.0;  ///< between checkpoints where a result file is written; 0 = none
 };
 
+/// [train]
+struct TrainOptions {
+  training::TransformerOptions model;
+  training::TrainOptions run;  ///< seed and threads are those of the study: see resolved_run()
+  bool keep_weights = true;    ///< the result holds the last and the best parameters
+  Index sample_tokens = 256;   ///< text: tokens that the trained model writes; 0 = none
+  double sample_temperature = 0.8;
+};
+
+/// One line of [sweep]: a key of the study ("train.attention", "seed") and the values that it
+/// takes, as TOML text; or a section ("train"), whose values are tables of keys. The runs are all
+/// combinations, the last axis fastest.
+struct SweepAxis {
+  std::string key;
+  std::vector<std::string> values;
+};
+
 /// A study file, fully resolved (contract.md "Study file").
 struct Study {
   int schema = 1;
@@ -96,6 +128,8 @@ struct Study {
   AlignOptions align;
   PruneOptions prune;
   SampleOptions sample;
+  TrainOptions train;
+  std::vector<SweepAxis> sweep;  ///< of training runs; io::train_runs() gives the runs
   int threads = 0;  ///< 0 = all cores
 };
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 
 from headway.errors import BadDataError, UsageError
-from headway.figures import (accuracy, alignment, convergence, heads, limits, order_parameters,
-                             path_kernels, samples, style)
+from headway.figures import (accuracy, alignment, convergence, heads, learning, limits,
+                             order_parameters, path_kernels, samples, style)
 from headway.figures.selection import PlotOptions
 from headway.results import Result
+from headway.training_results import TrainingResult
 
 __all__ = ["FIGURES", "FigureKind", "PlotOptions", "draw_all", "rendered"]
 
@@ -24,6 +25,7 @@ class FigureKind:
 
     available: Callable[[Sequence[Result]], bool]
     draw: Callable[[Sequence[Result], PlotOptions], Figure]
+    of_training: bool = False  # shows results of `headway train`; the others are of the theory
 
 
 def _first(available: Callable[[Result], bool]) -> Callable[[Sequence[Result]], bool]:
@@ -45,6 +47,7 @@ FIGURES: dict[str, FigureKind] = {
                          samples.draw_traces),
     "where_the_theory_ends": FigureKind(lambda results: any(map(limits.available, results)),
                                         limits.draw),
+    "learning_curves": FigureKind(learning.available, learning.draw, of_training=True),
 }
 
 
@@ -58,12 +61,21 @@ def draw_all(results: Sequence[Result], options: PlotOptions | None = None,
     unknown = [name for name in only or () if name not in FIGURES]
     if unknown:
         raise UsageError(f"--only: is {unknown[0]}; known: {', '.join(FIGURES)}")
-    if not results[0].points:
-        raise BadDataError(f"{results[0].file}: holds no points, so there is nothing to draw")
-    missing = [name for name in only or () if not FIGURES[name].available(results)]
+    trained = isinstance(results[0], TrainingResult)
+    other = next((result for result in results if isinstance(result, TrainingResult) != trained),
+                 None)
+    if other is not None:
+        raise BadDataError(f"{other.file}: a result of training and one of the theory cannot share "
+                           "a figure")
+    if not (results[0].runs if trained else results[0].points):
+        raise BadDataError(f"{results[0].file}: holds no {'runs' if trained else 'points'}, so "
+                           "there is nothing to draw")
+    kinds = {name: kind for name, kind in FIGURES.items()
+             if kind.of_training == trained and kind.available(results)}
+    missing = [name for name in only or () if name not in kinds]
     if missing:
         raise BadDataError(f"{results[0].file}: has not the data for {missing[0]} "
                            f"(a result of `headway {results[0].kind}`)")
-    names = only or [name for name, kind in FIGURES.items() if kind.available(results)]
+    names = only or list(kinds)
     with style.applied():
         return {name: FIGURES[name].draw(results, options) for name in names}

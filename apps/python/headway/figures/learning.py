@@ -1,0 +1,113 @@
+"""Learning curves of trained networks, beside what each variant costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from headway.errors import BadDataError
+from headway.figures import style
+from headway.figures.selection import PlotOptions
+from headway.training_results import TrainingResult, TrainedRun, mean_and_error
+
+LINES = 8  # of the table at the right: fewer leave room below
+METRIC_NAMES = {"r2": "$R^2$", "accuracy": "accuracy", "bits_per_byte": "bits per byte",
+                "loss": "loss"}
+
+
+def available(results: Sequence[TrainingResult]) -> bool:
+    return any(result.splits for result in results)
+
+
+def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
+    """The metric of every evaluated split against steps, mean and s.e. over seeds; at the right a
+    table of parameters, flops and training loss."""
+    del options
+    first = results[0]
+    rows = [(_name(result, label, len(results) > 1), result.runs_of(label))
+            for result in results for label in result.labels]
+    splits = first.splits
+    if not splits:
+        raise BadDataError(f"{first.file}: no split was evaluated, so there is no curve to draw")
+    figure = style.new_figure(3.1 * len(splits) + 3.9, 3.2)
+    panels = figure.subplots(1, len(splits) + 1, squeeze=False,
+                             gridspec_kw={"width_ratios": [1.0] * len(splits) + [1.25]})[0]
+    colours = _colours(len(rows))
+    for axes, split in zip(panels, splits):
+        for (name, runs), colour in zip(rows, colours):
+            _curve(axes, split, runs, name, colour)
+        axes.set_title(split.replace("_", " "))
+        axes.set_xlabel("training step")
+        axes.set_ylabel(METRIC_NAMES.get(_metric(first.runs, split), ""))
+        style.light_grid(axes)
+    _costs(panels[-1], rows, colours)
+    seeds = sorted({run.seed for result in results for run in result.runs})
+    # Every seed is shown, so the study's own one is left out of the line.
+    style.head_line(figure, replace(first, provenance={}), None, f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}",
+                    "bands: ± standard error over seeds")
+    return figure
+
+
+def _name(result: TrainingResult, label: str, several: bool) -> str:
+    return f"{result.study}: {label}" if several else label
+
+
+def _colours(count: int) -> list:
+    return list(style.OVERLAY[:count]) if count <= len(style.OVERLAY) else style.ordered_colours(count)
+
+
+def _metric(runs: Sequence[TrainedRun], split: str) -> str:
+    return next((run.curves[split].main_metric for run in runs if split in run.curves), "loss")
+
+
+def series(runs: Sequence[TrainedRun], split: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Steps that every run has, mean and standard error of the metric there."""
+    curves = [run.curves[split] for run in runs if split in run.curves]
+    if not curves:
+        return np.zeros(0), np.zeros(0), np.zeros(0)
+    metric = curves[0].main_metric
+    steps = curves[0].steps
+    for curve in curves[1:]:
+        steps = np.intersect1d(steps, curve.steps)
+    values = [curve.columns[metric][np.isin(curve.steps, steps)] for curve in curves]
+    return steps, *mean_and_error(np.array(values))
+
+
+def _curve(axes: Axes, split: str, runs: Sequence[TrainedRun], name: str, colour) -> None:
+    steps, mean, error = series(runs, split)
+    axes.plot(steps, mean, color=colour, label=name, marker="o" if len(steps) < 2 else None)
+    if np.isfinite(error).any():
+        axes.fill_between(steps, mean - error, mean + error, color=colour, alpha=0.2, linewidth=0)
+
+
+def _amount(value: float) -> str:
+    for scale, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= scale:
+            return f"{value / scale:.3g} {unit}"
+    return f"{value:.3g}"
+
+
+def _costs(axes: Axes, rows: Sequence[tuple[str, Sequence[TrainedRun]]], colours: Sequence) -> None:
+    """A table in place of a legend."""
+    style.no_frame(axes)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.set_xlim(0, 1)
+    axes.set_ylim(max(len(rows), LINES), -1.0)
+    places = (0.04, 0.56, 0.76, 1.0)
+    for place, title in zip(places, ("variant", "weights", "flop/step", "train loss")):
+        axes.text(place, -0.6, title, color=style.MUTED, fontsize=8.0, va="center",
+                  ha="left" if place == places[0] else "right")
+    for row, ((name, runs), colour) in enumerate(zip(rows, colours)):
+        mean, error = mean_and_error(np.array([run.train_loss for run in runs]))
+        loss = f"{mean:.4g}" if math.isnan(error) else f"{mean:.4g} ± {error:.1g}"
+        cells = (name, _amount(runs[0].parameters), _amount(runs[0].flops_per_step), loss)
+        axes.plot([0.0, 0.025], [row, row], color=colour, linewidth=2.2, clip_on=False)
+        for place, cell in zip(places, cells):
+            axes.text(place, row, cell, fontsize=8.0, va="center",
+                      ha="left" if place == places[0] else "right")

@@ -1,0 +1,149 @@
+"""What a result of `headway train` holds, as plain objects of numpy arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from headway import hdf5
+from headway.errors import BadDataError
+
+MAIN_METRICS = ("r2", "bits_per_byte", "accuracy")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The records of one split: columns of numbers by name, each [records]."""
+
+    columns: Mapping[str, np.ndarray]
+
+    @property
+    def steps(self) -> np.ndarray:
+        return self.columns["step"]
+
+    @property
+    def main_metric(self) -> str:
+        """r2, bits_per_byte or accuracy, the first that is there; else the loss."""
+        return next((name for name in MAIN_METRICS if name in self.columns), "loss")
+
+
+@dataclass(frozen=True)
+class TrainedRun:
+    """One network: its settings, curves by split, metrics at the end by split, weights by name."""
+
+    label: str
+    seed: int
+    attributes: Mapping[str, Any]
+    settings: Mapping[str, str]
+    curves: Mapping[str, Curve]
+    final: Mapping[str, Mapping[str, float]]
+    weights: Mapping[str, np.ndarray]
+    best_weights: Mapping[str, np.ndarray]
+
+    @property
+    def parameters(self) -> int:
+        return int(self.attributes["parameters"])
+
+    @property
+    def flops_per_step(self) -> float:
+        return float(self.attributes["flops_per_step"])
+
+    @property
+    def train_loss(self) -> float:
+        return float(self.attributes.get("train_loss", math.nan))
+
+    @property
+    def outcome(self) -> str:
+        return str(self.attributes.get("outcome", ""))
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """A result file of kind "train"."""
+
+    file: Path
+    study: str
+    task: str
+    runs: tuple[TrainedRun, ...]
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    partial: bool = False
+    kind: str = "train"
+    train_labels: None = None  # figures' head lines ask every result for them
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels of the runs, each once, in their order."""
+        return tuple(dict.fromkeys(run.label for run in self.runs))
+
+    def runs_of(self, label: str) -> tuple[TrainedRun, ...]:
+        """The runs that differ in their seeds alone."""
+        return tuple(run for run in self.runs if run.label == label)
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Evaluated splits, in the program's order."""
+        return tuple(dict.fromkeys(split for run in self.runs for split in run.curves
+                                   if split != "train"))
+
+
+def mean_and_error(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard error over the first axis; the error is NaN for one run."""
+    values = np.asarray(values, dtype=float)
+    count = values.shape[0]
+    error = (values.std(axis=0, ddof=1) / math.sqrt(count) if count > 1
+             else np.full(values.shape[1:], math.nan))
+    return values.mean(axis=0), error
+
+
+def read_runs(file: h5py.File) -> tuple[TrainedRun, ...]:
+    """The groups runs/0, runs/1, ...; BadDataError names what is missing or malformed."""
+    parent = file.get("runs")
+    if not isinstance(parent, h5py.Group):
+        raise BadDataError("/runs: is missing")
+    keys = sorted((key for key in parent if key.isdigit()), key=int)
+    return tuple(_run(parent[key]) for key in keys)
+
+
+def _run(group: h5py.Group) -> TrainedRun:
+    for name in ("label", "seed", "parameters", "flops_per_step"):
+        if name not in group.attrs:
+            raise BadDataError(f"{group.name}: attribute {name} is missing")
+    words = hdf5.texts(group["settings"]) if "settings" in group else []
+    final = group.get("final", {})
+    order = [name for name in hdf5.text(group.attrs.get("splits", "")).split(",") if name]
+    curves = group.get("curves", {})
+    names = sorted(curves, key=lambda name: order.index(name) if name in order else -1)
+    return TrainedRun(
+        label=hdf5.text(group.attrs["label"]), seed=int(group.attrs["seed"]),
+        attributes={name: _plain(value) for name, value in group.attrs.items()},
+        settings=dict(zip(words[::2], words[1::2])),
+        curves={name: _curve(curves[name]) for name in names},
+        final={name: {key: float(value) for key, value in final[name].attrs.items()
+                      if np.ndim(value) == 0 and np.asarray(value).dtype.kind in "fiu"}
+               for name in order if name in final},
+        weights=_arrays(group.get("weights")), best_weights=_arrays(group.get("best_weights")))
+
+
+def _curve(dataset: h5py.Dataset) -> Curve:
+    columns = hdf5.text(dataset.attrs.get("columns", "")).split(",")
+    if not isinstance(dataset, h5py.Dataset) or dataset.ndim != 2 \
+            or dataset.shape[1] != len(columns) or "step" not in columns:
+        raise BadDataError(f"{dataset.name}: is not a table of the columns {columns}")
+    values = np.asarray(dataset[()], dtype=float)
+    return Curve({name: values[:, i] for i, name in enumerate(columns)})
+
+
+def _arrays(group: h5py.Group | None) -> dict[str, np.ndarray]:
+    return {} if group is None else {name: np.asarray(group[name][()]) for name in group}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (bytes, str)):
+        return hdf5.text(value)
+    return value.item() if isinstance(value, np.generic) else value

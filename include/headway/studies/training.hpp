@@ -1,0 +1,156 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headway/core/observer.hpp"
+#include "headway/studies/results.hpp"
+#include "headway/studies/study.hpp"
+#include "headway/training/trainer.hpp"
+
+namespace headway::studies {
+
+/// What a sweep sets in one run: a key of the study and its value as TOML text.
+struct Setting {
+  std::string key;
+  std::string value;
+  bool operator==(const Setting&) const = default;
+};
+
+/// One run of a grid: a study without a sweep, and what makes it differ from the others.
+struct TrainRun {
+  std::vector<Setting> settings;
+  Study study;
+};
+
+/// The examples of a run.
+struct TrainTask {
+  std::unique_ptr<training::TrainingTask> task;
+  std::string content_hash;  ///< SHA-256 (hex) that changes with the examples
+  /// Text that token ids stand for; empty where the task has none.
+  std::function<std::string(std::span<const std::int32_t>)> decode;
+};
+
+/// Makes the task of a study; io::training_task_maker() has all kinds.
+using TaskMaker = std::function<TrainTask(const Study&)>;
+
+/// Seed of the data: task.seed where given, else the study's.
+std::uint64_t task_seed(const Study& study);
+
+/// The task of kind "fuzzy_logic" or "sraven". Error{kBadStudy} for another kind.
+TrainTask make_generated_task(const Study& study);
+
+/// SHA-256 (hex) of the first examples of every split.
+std::string examples_hash(const training::TrainingTask& task);
+
+/// [train] with the seed and the threads of the study.
+training::TrainOptions resolved_run(const Study& study);
+
+/// Error{kBadStudy} when model, run and task do not fit each other, before anything is trained.
+void check_train_run(const Study& study, const training::TrainingTask& task);
+
+/// Sizes and costs of a run, without training (and without LibTorch).
+struct TrainCost {
+  Index parameters = 0;
+  double flops_per_step = 0.0;
+  double attention_flops_per_step = 0.0;
+  std::string device;  ///< "cpu" | "cuda"
+};
+/// Error{kUnavailable} for train.device = "cuda" where there is none.
+TrainCost train_cost(const Study& study, const training::TaskFormat& format);
+
+/// One run, finished or not: what a checkpoint keeps and a result shows.
+struct TrainedRun {
+  std::vector<Setting> settings;
+  std::string label;    ///< the settings but for seeds, in short; the variant where there are none
+  std::string variant;  ///< train.attention, with " + mixture" for that feed-forward network
+  std::uint64_t seed = 0;
+  TrainCost cost;
+  std::vector<training::TrainRecord> records;
+  training::TrainSummary summary;  ///< outcome, final evaluations, best step
+  double training_seconds = 0.0;   ///< of every call, evaluations left out
+  std::string sample;              ///< text: what the trained model writes
+  training::TrainState state;      ///< no parameters before the first checkpoint
+
+  /// Trained to its end, or diverged: nothing is left to do.
+  [[nodiscard]] bool done() const;
+};
+
+/// Over the runs that differ in their seeds alone.
+struct Spread {
+  Index count = 0;  ///< runs whose value is finite
+  double mean = kUndefined;
+  double standard_error = kUndefined;  ///< undefined for one run
+};
+
+struct SplitSpread {
+  std::string split, metric;
+  Spread last;  ///< with the parameters at the end
+  Spread best;  ///< at the step that the selection split chose
+};
+
+/// One row of the final table.
+struct TrainGroup {
+  std::string label;
+  std::vector<std::size_t> runs;
+  std::vector<std::uint64_t> seeds;
+  Index parameters = 0;
+  double flops_per_step = 0.0;
+  Spread train_loss;
+  std::vector<SplitSpread> splits;
+};
+
+struct TrainResult {
+  std::vector<TrainedRun> runs;  ///< those that were begun
+  std::size_t planned = 0;       ///< runs of the grid
+  bool interrupted = false;
+  double seconds = 0.0;
+  int threads = 1;
+};
+
+/// How runs are watched, checkpointed and skipped. Any may be empty.
+struct TrainHooks {
+  /// What an earlier call left of this run: one that is done() is not run again.
+  std::function<std::optional<TrainedRun>(std::size_t run)> load;
+  std::function<void(std::size_t run, const TrainedRun&)> save;
+  /// At the start of a run, also of one that `load` gave.
+  std::function<void(std::size_t run, const TrainedRun&)> begin;
+  std::function<void(std::size_t run, const TrainedRun&, const training::TrainRecord&)> record;
+};
+
+/// `headway train`: one training::Trainer per run, one after the other. Interruption and divergence
+/// are values; the state of an interrupted run goes on to the same bits. Errors: kBadStudy as
+/// check_train_run, kUnavailable without LibTorch or CUDA, kBadData for a state of another model.
+TrainResult train(std::span<const TrainRun> runs, const TaskMaker& make_task, Observer& observer,
+                  const TrainHooks& hooks = {});
+
+/// The final table: groups in the order of their first runs.
+std::vector<TrainGroup> group_runs(const TrainResult& result);
+
+/// Mean over the steps of the last record of the training loss; that of the last step where nothing
+/// was recorded.
+double final_train_loss(const TrainedRun& run);
+
+/// The metric that stands for a split: r2, bits_per_byte or accuracy, the first that is there; ""
+/// when there is none (the loss stands for itself).
+std::string main_metric(const training::Evaluation& evaluation);
+
+/// train.attention with its nonlinearity where one is set, and " + mixture" for that network.
+std::string run_variant(const Study& study);
+
+/// What a sweep sets, but for seeds, in short: "hyla", "hyla, layers = 4".
+std::string run_label(const std::vector<Setting>& settings, const Study& study);
+
+/// What keeps a run from being usable, in words; empty when all is well.
+std::string training_fault(const TrainedRun& run);
+
+std::string_view to_string(training::TrainOutcome outcome);
+training::TrainOutcome parse_outcome(std::string_view name);  ///< Error{kBadData}
+
+}  // namespace headway::studies

@@ -1,0 +1,201 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "headway/core/error.hpp"
+#include "headway/studies/training.hpp"
+
+namespace headway::studies {
+namespace {
+
+bool is_seed(const std::string& key) { return key == "seed" || key == "task.seed"; }
+
+/// "hyla" of "\"hyla\"".
+std::string unquoted(const std::string& value) {
+  const bool quoted = value.size() >= 2 && value.front() == '"' && value.back() == '"';
+  return quoted ? value.substr(1, value.size() - 2) : value;
+}
+
+std::string short_setting(const Setting& setting) {
+  if (setting.key == "train.attention") return unquoted(setting.value);
+  if (setting.value.starts_with('{')) {
+    std::string inside = setting.value.substr(1, setting.value.size() - 2);
+    inside.erase(std::remove(inside.begin(), inside.end(), '"'), inside.end());
+    constexpr std::string_view kVariant = "attention = ";
+    if (inside.starts_with(kVariant)) inside.erase(0, kVariant.size());
+    return inside;
+  }
+  const std::size_t dot = setting.key.rfind('.');
+  const std::string name = dot == std::string::npos ? setting.key : setting.key.substr(dot + 1);
+  return fmt::format("{} = {}", name, unquoted(setting.value));
+}
+
+class SpreadBuilder {
+ public:
+  void add(double value) {
+    if (std::isfinite(value)) values_.push_back(value);
+  }
+  [[nodiscard]] Spread spread() const {
+    Spread out;
+    out.count = static_cast<Index>(values_.size());
+    if (values_.empty()) return out;
+    const auto count = static_cast<double>(values_.size());
+    double sum = 0.0;
+    for (const double v : values_) sum += v;
+    out.mean = sum / count;
+    double squares = 0.0;
+    for (const double v : values_) squares += (v - out.mean) * (v - out.mean);
+    if (values_.size() > 1) out.standard_error = std::sqrt(squares / (count - 1.0) / count);
+    return out;
+  }
+
+ private:
+  std::vector<double> values_;
+};
+
+double value_of(const std::vector<training::Metric>& metrics, const std::string& name) {
+  for (const training::Metric& m : metrics) {
+    if (m.name == name) return m.value;
+  }
+  return kUndefined;
+}
+
+double last_value(const TrainedRun& run, const std::string& split, const std::string& metric) {
+  for (const auto& [name, evaluation] : run.summary.evaluations) {
+    if (name != split) continue;
+    return metric.empty() ? evaluation.loss : value_of(evaluation.metrics, metric);
+  }
+  return kUndefined;
+}
+
+/// At the step of the best checkpoint, from the record of its evaluation.
+double best_value(const TrainedRun& run, const std::string& split, const std::string& metric) {
+  for (const training::TrainRecord& record : run.records) {
+    if (record.step != run.summary.best_step || record.split != split) continue;
+    return metric.empty() ? record.loss : value_of(record.metrics, metric);
+  }
+  return kUndefined;
+}
+
+void add_splits(const TrainResult& result, TrainGroup& group) {
+  for (const std::size_t i : group.runs) {
+    for (const auto& [split, evaluation] : result.runs[i].summary.evaluations) {
+      const bool known = std::any_of(group.splits.begin(), group.splits.end(),
+                                     [&name = split](const auto& s) { return s.split == name; });
+      if (!known) group.splits.push_back({split, main_metric(evaluation), {}, {}});
+    }
+  }
+  for (SplitSpread& split : group.splits) {
+    SpreadBuilder last, best;
+    for (const std::size_t i : group.runs) {
+      if (!result.runs[i].done()) continue;
+      last.add(last_value(result.runs[i], split.split, split.metric));
+      best.add(best_value(result.runs[i], split.split, split.metric));
+    }
+    split.last = last.spread();
+    split.best = best.spread();
+  }
+}
+
+}  // namespace
+
+std::string run_variant(const Study& study) {
+  std::string name = study.train.model.attention;
+  if (!study.train.model.nonlinearity.empty()) name += " " + study.train.model.nonlinearity;
+  if (study.train.model.feed_forward == training::FeedForward::kMixture) name += " + mixture";
+  return name;
+}
+
+std::string run_label(const std::vector<Setting>& settings, const Study& study) {
+  std::string label;
+  for (const Setting& setting : settings) {
+    if (is_seed(setting.key)) continue;
+    label += (label.empty() ? "" : ", ") + short_setting(setting);
+  }
+  return label.empty() ? run_variant(study) : label;
+}
+
+bool TrainedRun::done() const {
+  return summary.outcome == training::TrainOutcome::kFinished ||
+         summary.outcome == training::TrainOutcome::kDiverged;
+}
+
+std::vector<TrainGroup> group_runs(const TrainResult& result) {
+  std::vector<TrainGroup> groups;
+  for (std::size_t i = 0; i < result.runs.size(); ++i) {
+    const TrainedRun& run = result.runs[i];
+    auto group = std::find_if(groups.begin(), groups.end(),
+                              [&](const TrainGroup& g) { return g.label == run.label; });
+    if (group == groups.end()) {
+      groups.push_back({run.label, {}, {}, run.cost.parameters, run.cost.flops_per_step, {}, {}});
+      group = groups.end() - 1;
+    }
+    group->runs.push_back(i);
+    group->seeds.push_back(run.seed);
+  }
+  for (TrainGroup& group : groups) {
+    SpreadBuilder loss;
+    for (const std::size_t i : group.runs) {
+      if (result.runs[i].done()) loss.add(final_train_loss(result.runs[i]));
+    }
+    group.train_loss = loss.spread();
+    add_splits(result, group);
+  }
+  return groups;
+}
+
+double final_train_loss(const TrainedRun& run) {
+  for (auto record = run.records.rbegin(); record != run.records.rend(); ++record) {
+    if (record->split == "train") return record->loss;
+  }
+  return run.summary.steps > 0 ? run.summary.last_train_loss : kUndefined;
+}
+
+std::string main_metric(const training::Evaluation& evaluation) {
+  for (const char* name : {"r2", "bits_per_byte", "accuracy"}) {
+    for (const training::Metric& m : evaluation.metrics) {
+      if (m.name == name) return name;
+    }
+  }
+  return evaluation.metrics.empty() ? "" : evaluation.metrics.front().name;
+}
+
+std::string training_fault(const TrainedRun& run) {
+  if (run.summary.outcome == training::TrainOutcome::kDiverged) return run.summary.message;
+  if (run.summary.outcome != training::TrainOutcome::kFinished) return "";
+  for (const auto& [split, evaluation] : run.summary.evaluations) {
+    if (!std::isfinite(evaluation.loss)) {
+      return fmt::format("the loss on {} is not finite at the end", split);
+    }
+  }
+  return "";
+}
+
+std::string_view to_string(training::TrainOutcome outcome) {
+  switch (outcome) {
+    case training::TrainOutcome::kFinished:
+      return "finished";
+    case training::TrainOutcome::kInterrupted:
+      return "interrupted";
+    case training::TrainOutcome::kDiverged:
+      return "diverged";
+    case training::TrainOutcome::kNotRun:
+      break;
+  }
+  return "not run";
+}
+
+training::TrainOutcome parse_outcome(std::string_view name) {
+  using training::TrainOutcome;
+  for (const TrainOutcome outcome : {TrainOutcome::kNotRun, TrainOutcome::kFinished,
+                                     TrainOutcome::kInterrupted, TrainOutcome::kDiverged}) {
+    if (to_string(outcome) == name) return outcome;
+  }
+  throw Error(ErrorKind::kBadData,
+              fmt::format("outcome is \"{}\"; allowed: \"not run\", \"finished\", \"interrupted\", "
+                          "\"diverged\"",
+                          name));
+}
+
+}  // namespace headway::studies

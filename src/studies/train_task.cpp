@@ -1,0 +1,115 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "headway/core/error.hpp"
+#include "headway/core/parallel.hpp"
+#include "headway/core/sha256.hpp"
+#include "headway/studies/training.hpp"
+#include "headway/training/backend.hpp"
+
+namespace headway::studies {
+namespace {
+
+constexpr Index kHashedExamples = 16;  // of each split
+
+template <class T>
+void add(Sha256& hash, const std::vector<T>& values) {
+  const std::uint64_t count = values.size();
+  hash.update(&count, sizeof count);
+  hash.update(values.data(), values.size() * sizeof(T));
+}
+
+}  // namespace
+
+bool is_training_task(std::string_view kind) {
+  return kind == "fuzzy_logic" || kind == "sraven" || kind == "text";
+}
+
+std::uint64_t task_seed(const Study& study) { return study.task.seed.value_or(study.seed); }
+
+std::string examples_hash(const training::TrainingTask& task) {
+  Sha256 hash;
+  training::TaskBatch batch;
+  for (const std::string& split : task.splits()) {
+    const Index size = task.size(split);
+    const Index count = size == 0 ? kHashedExamples : std::min(size, kHashedExamples);
+    task.batch(split, 0, count, batch);
+    hash.update(split);
+    add(hash, batch.inputs);
+    add(hash, batch.ids);
+    add(hash, batch.targets);
+    add(hash, batch.classes);
+  }
+  return hash.hex_digest();
+}
+
+TrainTask make_generated_task(const Study& study) {
+  TrainTask out;
+  if (study.task.kind == "fuzzy_logic") {
+    tasks::FuzzyLogicOptions options = study.task.fuzzy_logic;
+    options.seed = task_seed(study);
+    out.task = training::make_fuzzy_logic_task(options);
+  } else if (study.task.kind == "sraven") {
+    tasks::SravenOptions options = study.task.sraven;
+    options.seed = task_seed(study);
+    out.task = training::make_sraven_task(options);
+  } else {
+    throw Error(ErrorKind::kBadStudy,
+                fmt::format("task.kind = \"{}\": headway train takes \"fuzzy_logic\", \"sraven\" "
+                            "and \"text\"; this kind is for solve, align, prune and sample",
+                            study.task.kind));
+  }
+  out.content_hash = examples_hash(*out.task);
+  return out;
+}
+
+training::TrainOptions resolved_run(const Study& study) {
+  training::TrainOptions run = study.train.run;
+  run.seed = study.seed;
+  run.threads = resolve_threads(study.threads);
+  return run;
+}
+
+void check_train_run(const Study& study, const training::TrainingTask& task) {
+  study.train.model.validate();
+  resolved_run(study).validate();
+  const std::string& best = study.train.run.best_split;
+  if (!best.empty()) {
+    try {
+      training::require_split(task, best);
+    } catch (const Error& error) {
+      throw Error(ErrorKind::kBadStudy,
+                  fmt::format("train.best_split = \"{}\": {}", best, error.what()));
+    }
+    if (best == "train") {
+      throw Error(ErrorKind::kBadStudy,
+                  "train.best_split = \"train\": must be a split that is evaluated, not the one "
+                  "that is trained on");
+    }
+  }
+  if (study.task.kind == "text" && !study.train.model.causal) {
+    throw Error(ErrorKind::kBadStudy,
+                "train.causal = false: must be true for task.kind = \"text\", where every token is "
+                "asked for the one after it");
+  }
+}
+
+TrainCost train_cost(const Study& study, const training::TaskFormat& format) {
+  TrainCost cost;
+  cost.parameters = training::count_parameters(study.train.model, format);
+  const training::StepFlops flops =
+      training::flops_per_step(study.train.model, format, study.train.run.batch);
+  cost.flops_per_step = flops.total();
+  cost.attention_flops_per_step = flops.attention;
+  // Sizes are known without LibTorch too; only a wish for CUDA cannot be met then.
+  const bool asks =
+      training::training_available() || study.train.run.device == training::Device::kCuda;
+  const training::Device device =
+      asks ? training::resolve_device(study.train.run.device) : training::Device::kCpu;
+  cost.device = std::string(training::to_string(device));
+  return cost;
+}
+
+}  // namespace headway::studies

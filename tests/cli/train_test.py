@@ -1,0 +1,446 @@
+"""`headway train`: plans, refusals, results, JSON lines, resuming to the same bits, weights for others."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import struct
+import subprocess
+import time
+import unittest
+
+import h5py
+import numpy as np
+
+from support import PROGRAM, STUDIES, ProgramTest, run
+
+TINY = """name = "tiny"
+seed = 3
+[task]
+kind = "fuzzy_logic"
+sequence_length = 6
+held_out = 0.5
+[train]
+attention = "hyla"
+layers = 1
+model_dim = 8
+heads = 2
+query_dim = 4
+value_dim = 4
+mlp_dim = 8
+attention_dropout = 0.1
+steps = 60
+batch = 8
+learning_rate = 0.01
+warmup_steps = 5
+log_every = 7
+eval_every = 20
+eval_examples = 32
+checkpoint_every = 6
+"""
+TEXT = """name = "tiny-text"
+[task]
+kind = "text"
+file = "words.txt"
+sequence_length = 8
+[train]
+causal = true
+positions = "rotary"
+layers = 1
+model_dim = 8
+heads = 2
+query_dim = 4
+value_dim = 4
+mlp_dim = 8
+steps = 20
+batch = 4
+warmup_steps = 2
+eval_examples = 8
+sample_tokens = 40
+"""
+TIMES = ("training_seconds", "steps_per_second", "flops_per_second")
+
+# (study, value of --set, exit code, words of the message)
+REFUSALS = [
+    ("tiny", "train.attention=hila", 78, ['train.attention = "hila"', 'did you mean "hyla"']),
+    ("tiny", "train.heads=3", 78, ["train.query_dim = 4", "multiple of train.heads = 3"]),
+    ("tiny", "task.held_out=1.0", 78, ["task.held_out = 1", "leaves 0 of 66 tasks for training"]),
+    ("tiny", "task.held_out=2.0", 78, ["task.held_out = 2", "<= 1"]),
+    ("tiny", "task.terms_per_task=9", 78, ["task.terms_per_task = 9"]),
+    ("tiny", "task.features=3", 78, ["task.features", 'kind = "fuzzy_logic"']),
+    ("tiny", "train.nonlinearity=rulu", 78, ['train.nonlinearity = "rulu"', '"relu"']),
+    ("tiny", "train.steps=0", 78, ["train.steps = 0", "from 1 to"]),
+    ("tiny", "train.accumulation=3", 78, ["train.accumulation = 3", "must divide train.batch"]),
+    ("tiny", "train.learning_rate=-1", 78, ["train.learning_rate = -1", "> 0"]),
+    ("tiny", "train.learning_rate=nan", 78, ["train.learning_rate = nan"]),
+    ("tiny", "train.schedule=linear", 78, ['train.schedule = "linear"', '"cosine"']),
+    ("tiny", "train.best_split=heldout", 78, ['train.best_split = "heldout"', "held_out"]),
+    ("tiny", "train.best_split=train", 78, ["train.best_split", "evaluated"]),
+    ("tiny", "train.device=tpu", 78, ['train.device = "tpu"', '"auto", "cpu", "cuda"']),
+    ("tiny", "train.lairs=3", 78, ["train.lairs", 'did you mean "layers"']),
+    ("tiny", "model.widths=[3]", 78, ["[model]", "belongs to studies of the theory"]),
+    ("tiny", "sweep.seed=3", 78, ["sweep.seed = 3", "a list"]),
+    ("tiny", "sweep.train.lairs=[3]", 78, ["train.lairs", 'did you mean "layers"']),
+    ("tiny", "sweep.train.heads=[2, 3]", 78, ["multiple of train.heads = 3"]),
+    ("tiny", "sweep.name=[\"a\"]", 78, ["sweep.name"]),
+    ("text", "train.causal=false", 78, ["train.causal = false", "text"]),
+    ("text", "task.level=words", 78, ['task.level = "words"', '"bytes"']),
+    ("text", "task.file=none.txt", 66, ["none.txt", "cannot be opened"]),
+    ("text", "task.file=latin.txt", 65, ["latin.txt", "not UTF-8", "byte 4 is 0xe9"]),
+    ("text", "task.sequence_length=100000", 78, ["task."]),
+    ("small", "seed=1", 78, ['task.kind = "hidden_markov_chain"', "headway train takes"]),
+    ("small", "train.steps=3", 78, ["[train]", "belongs to studies of headway train"]),
+]
+
+
+def can_train():
+    plan = run("train", os.path.join(STUDIES, "fuzzy-logic-reference.toml"), "--dry-run", "--json")
+    return json.loads(plan.stdout)["can_train"]
+
+
+needs_training = unittest.skipUnless(can_train(), "this build has no LibTorch")
+
+
+def lines(process):
+    return [json.loads(line) for line in process.stdout.splitlines()]
+
+
+def content(file_path, group="runs"):
+    """Every number and word below the runs of a result but the times, as bytes."""
+    found = {}
+
+    def keep(name, item):
+        for key, value in item.attrs.items():
+            if key not in TIMES:
+                found[f"{name}@{key}"] = str(value)
+        if not isinstance(item, h5py.Dataset):
+            return
+        values = item[()]
+        if "columns" in item.attrs:
+            columns = item.attrs["columns"].split(",")
+            values = np.delete(values, columns.index("steps_per_second"), axis=1)
+        found[name] = values.tolist() if values.dtype == object else values.tobytes()
+
+    with h5py.File(file_path) as file:
+        file[group].visititems(keep)
+    return found
+
+
+class TrainTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.tiny = self.write("tiny.toml", TINY)
+        self.text = self.write("text.toml", TEXT)
+        self.write("words.txt", "to be or not to be, that is the question; " * 8)
+        self.write("latin.txt", b"caf\xe9 " * 100)
+
+    def check_same(self, one, two):
+        self.assertEqual(set(one), set(two))
+        self.assertEqual([name for name in one if one[name] != two[name]], [])
+
+
+class Plans(TrainTest):
+    def test_published_sizes(self):
+        for study, settings, parameters in (
+                ("fuzzy-logic-reference", ["task.sequence_length=16"], 151009),
+                ("sraven-reference", [], 402824),
+                ("sraven-reference", ["train.layers=8"], 803208),
+                ("sraven-reference", ["train.layers=16"], 1603976),
+                ("sraven-reference", ["train.width_multiplier=2"], 1592072)):
+            with self.subTest(study=study, settings=settings):
+                path = os.path.join(STUDIES, study + ".toml")
+                arguments = [word for s in settings for word in ("--set", s)]
+                process = run("train", path, "--dry-run", "--json", *arguments)
+                self.check(process, 0)
+                plan = json.loads(process.stdout)
+                self.assertEqual(plan["parameters"], parameters)
+                self.assertEqual(plan["variant"], "hyla")
+                self.assertGreater(plan["flops_per_step"], 1e8)
+                self.assertIn(plan["device"], ("cpu", "cuda"))
+
+    def test_every_shipped_study_of_training_has_a_plan(self):
+        names = [path.name for path in sorted(pathlib.Path(STUDIES).glob("*.toml"))
+                 if "[train]" in path.read_text(encoding="utf-8")]
+        self.assertGreaterEqual(len(names), 6)
+        for name in names:
+            with self.subTest(study=name):
+                process = run("train", os.path.join(STUDIES, name), "--dry-run")
+                self.check(process, 0)
+                self.assertIn("flop", process.stdout)
+
+    def test_a_sweep_is_a_grid_and_a_set_key_takes_its_place(self):
+        sweep = ["--set", "sweep.seed=[1,2]", "--set",
+                 'sweep.train=[{attention = "linear"}, {attention = "hyla", feed_forward = "mixture"}]']
+        plan = json.loads(run("train", self.tiny, "--dry-run", "--json", *sweep).stdout)
+        self.assertEqual([(one["seed"], one["variant"]) for one in plan["runs"]],
+                         [(1, "linear"), (1, "hyla + mixture"), (2, "linear"), (2, "hyla + mixture")])
+        self.assertGreater(plan["runs"][1]["parameters"], plan["runs"][0]["parameters"])
+        plan = json.loads(run("train", self.tiny, "--dry-run", "--json", *sweep, "--seed",
+                              "7").stdout)
+        self.assertEqual([one["seed"] for one in plan["runs"]], [7, 7])
+        text = run("train", self.tiny, "--dry-run", *sweep).stdout
+        self.assertIn("hyla, feed_forward = mixture", text)
+
+    def test_nothing_is_written(self):
+        before = sorted(os.listdir(self.directory))
+        self.check(run("train", self.tiny, "--dry-run", "-o", self.path("out.h5"), "--export",
+                       self.path("w.npz")), 0)
+        self.assertEqual(sorted(os.listdir(self.directory)), before)
+
+    def test_keys_are_in_the_help(self):
+        text = run("train", "--help").stdout
+        for word in ("fuzzy_logic", "sraven", "attention_dropout", "[sweep]", "--export",
+                     "sample_tokens", "hyla_deep"):
+            self.assertIn(word, text)
+
+    def test_resolved_study_reads_back(self):
+        sweep = ["--set", 'sweep.train.attention=["softmax","hyla"]', "--set", "sweep.seed=[1,2]"]
+        first = run("inspect", self.tiny, *sweep)
+        self.check(first, 0)
+        again = self.write("again.toml", first.stdout)
+        self.assertEqual(run("inspect", again).stdout, first.stdout)
+        self.assertIn('"train.attention" = ["softmax", "hyla"]', first.stdout)
+
+
+class Refusals(TrainTest):
+    def test_options(self):
+        before = sorted(os.listdir(self.directory))
+        studies = {"tiny": self.tiny, "text": self.text, "small": self.study}
+        for study, setting, code, words in REFUSALS:
+            with self.subTest(study=study, setting=setting):
+                if setting.startswith("task.file="):
+                    setting = "task.file=" + json.dumps(self.path(setting.split("=")[1]))
+                self.check(run("train", studies[study], "-o", self.path("out.h5"), "--set", setting),
+                           code, *words)
+                self.assertEqual(sorted(os.listdir(self.directory)), before)
+
+    def test_verbs_of_the_theory_refuse_training_tasks(self):
+        for verb in ("solve", "align", "prune", "sample"):
+            self.check(run(verb, self.tiny), 78, 'task.kind = "fuzzy_logic"', "headway train")
+
+    def test_paths(self):
+        self.check(run("train", self.tiny, "--export", self.path("w.pt")), 64, ".safetensors")
+        self.check(run("train", self.tiny, "-o", self.path("none/out.h5")), 73, "none")
+        self.check(run("train", self.tiny, "-o", self.tiny), 73, "is the input")
+        self.check(run("train", self.text, "-o", self.path("words.txt"), "--force"), 73,
+                   "is the input")
+
+    def test_cuda_where_there_is_none(self):
+        if shutil.which("nvidia-smi"):
+            self.skipTest("this machine may have CUDA")
+        for more in ([], ["--dry-run"]):
+            self.check(run("train", self.tiny, "--set", "train.device=cuda", *more), 69)
+
+    @unittest.skipIf(can_train(), "this build has LibTorch")
+    def test_without_libtorch(self):
+        self.check(run("train", self.tiny, "-o", self.path("out.h5")), 69, "LibTorch")
+        self.assertFalse(os.path.exists(self.path("out.h5")))
+
+
+@needs_training
+class Output(TrainTest):
+    def test_json_lines_table_and_file_agree(self):
+        output = self.path("out.h5")
+        process = run("train", self.tiny, "--set", "sweep.seed=[1,2]", "-o", output, "--json")
+        self.check(process, 0)
+        *records, summary = lines(process)
+        self.assertTrue(summary["summary"])
+        for record in records:
+            for name in ("step", "split", "loss", "steps_per_second", "run", "seed", "variant"):
+                self.assertIn(name, record)
+        steps = [r["step"] for r in records if r["run"] == 2 and r["split"] == "train"]
+        self.assertEqual(steps, [7, 14, 21, 28, 35, 42, 49, 56, 60])
+        held_out = [r for r in records if r["run"] == 2 and r["split"] == "held_out"]
+        self.assertEqual([r["step"] for r in held_out], [20, 40, 60])
+        row, = summary["table"]
+        both = [one["evaluations"]["held_out"]["r2"] for one in summary["runs"]]
+        spread = row["splits"]["held_out"]["last"]
+        self.assertAlmostEqual(spread["mean"], np.mean(both))
+        self.assertAlmostEqual(spread["standard_error"], np.std(both, ddof=1) / np.sqrt(2))
+        self.assertEqual(row["seeds"], [1, 2])
+        with h5py.File(output) as file:
+            self.assertEqual((file.attrs["kind"], file.attrs["partial"]), ("train", 0))
+            curve = file["runs/1/curves/held_out"]
+            columns = curve.attrs["columns"].split(",")
+            np.testing.assert_array_equal(curve[:, columns.index("r2")],
+                                          [r["r2"] for r in held_out])
+            self.assertEqual(file["runs/1/final/held_out"].attrs["r2"], held_out[-1]["r2"])
+            self.assertEqual(file["groups/0/splits/held_out"].attrs["last"], spread["mean"])
+            self.assertEqual(file["runs/0/weights/embedding.weight"].dtype, np.float32)
+        self.assertFalse(os.path.exists(output + ".checkpoint"))
+        text = run("train", self.tiny, "--set", "sweep.seed=[1,2]").stdout
+        self.assertIn(f"{spread['mean']:.4f}+-", text)
+        for word in ("held_out r2", "train loss", "hyla", str(row["parameters"])):
+            self.assertIn(word, text)
+        self.assertIn("hyla, seed 1: finished after 60 steps", run("inspect", output).stdout)
+
+    def test_a_result_is_run_again_to_the_same_bits_on_any_number_of_threads(self):
+        one, two = self.path("one.h5"), self.path("two.h5")
+        self.check(run("train", self.tiny, "-o", one, "--threads", "1"), 0)
+        self.check(run("train", one, "-o", two, "--threads", "2"), 0)
+        self.check_same(content(one), content(two))
+
+    def test_texts(self):
+        output = self.path("out.h5")
+        process = run("train", self.text, "-o", output)
+        self.check(process, 0)
+        for word in ("bits per byte", "perplexity", "it writes:", "held_out bits_per_byte"):
+            self.assertIn(word, process.stdout)
+        with h5py.File(output) as file:
+            sample = file["runs/0"].attrs["sample"]
+        self.assertGreaterEqual(len(sample), 40)
+        self.assertIn(sample, process.stdout)
+
+    def test_sraven(self):
+        study = os.path.join(STUDIES, "sraven-reference.toml")
+        process = run("train", study, "--json", "--set", "train.layers=1", "--set", "train.steps=3",
+                      "--set", "train.warmup_steps=1", "--set", "train.eval_examples=16", "--set",
+                      "train.batch=4", "--set", "train.model_dim=16", "--set", "train.mlp_dim=16")
+        self.check(process, 0)
+        evaluations = lines(process)[-1]["runs"][0]["evaluations"]
+        self.assertEqual(set(evaluations), {"test", "held_out"})
+        self.assertIn("accuracy_per_feature", evaluations["test"])
+
+    def test_divergence(self):
+        output = self.path("out.h5")
+        process = run("train", self.tiny, "--set", "train.attention=linear", "--set",
+                      "train.learning_rate=1000", "--set", "train.layers=4", "--set",
+                      "train.steps=400", "-o", output)
+        self.check(process, 2, "not usable", "learning rate")
+        with h5py.File(output) as file:
+            self.assertEqual(file["runs/0"].attrs["outcome"], "diverged")
+            self.assertTrue(np.isfinite(file["runs/0/weights/logits.weight"][()]).all())
+
+    def test_weights_for_other_programs(self):
+        output = self.path("out.h5")
+        npz, tensors = self.path("w.npz"), self.path("w.safetensors")
+        self.check(run("train", self.tiny, "-o", output, "--export", npz), 0)
+        self.check(run("train", self.tiny, "--export", tensors), 0)
+        self.check(run("train", self.tiny, "--export", tensors), 73, "--force")
+        with h5py.File(output) as file:
+            weights = {name: item[()] for name, item in file["runs/0/weights"].items()}
+        loaded = np.load(npz)
+        self.assertEqual(set(loaded.files), set(weights))
+        with open(tensors, "rb") as file:
+            data = file.read()
+        length, = struct.unpack("<Q", data[:8])
+        header = json.loads(data[8:8 + length])
+        self.assertEqual(header.pop("__metadata__")["step"], "60")
+        self.assertEqual(set(header), set(weights))
+        body = data[8 + length:]
+        self.assertEqual(sum(e["data_offsets"][1] - e["data_offsets"][0] for e in header.values()),
+                         len(body))
+        for name, expected in weights.items():
+            np.testing.assert_array_equal(loaded[name], expected)
+            self.assertEqual(header[name]["dtype"], "F32")
+            begin, end = header[name]["data_offsets"]
+            values = np.frombuffer(body[begin:end], "<f4").reshape(header[name]["shape"])
+            np.testing.assert_array_equal(values, expected)
+
+
+@needs_training
+class Checkpoints(TrainTest):
+    """Interrupted runs go on to the same bits."""
+
+    ARGUMENTS = ["--set", "train.steps=3000", "--set", "train.eval_every=500", "--set",
+                 "sweep.seed=[1,2]"]
+
+    def stop(self, output, when, signal_number=signal.SIGINT, arguments=()):
+        """Starts a run and sends the signal when `when(files of the folder)` is true."""
+        folder = output + ".checkpoint"
+        command = [PROGRAM, "train", self.tiny, *self.ARGUMENTS, *arguments, "-o", output]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) as process:
+            limit = time.monotonic() + 100
+            while process.poll() is None and time.monotonic() < limit:
+                names = os.listdir(folder) if os.path.isdir(folder) else []
+                if when([name for name in names if name.startswith("run_")]):
+                    break
+                time.sleep(0.002)
+            self.assertIsNone(process.poll(), "too quick to be interrupted")
+            process.send_signal(signal_number)
+            stdout, stderr = process.communicate(timeout=100)
+        return process.returncode, stdout, stderr
+
+    def whole(self):
+        output = self.path("whole.h5")
+        self.check(run("train", self.tiny, *self.ARGUMENTS, "-o", output, "--threads", "2"), 0)
+        return content(output)
+
+    def test_interrupt_and_resume_give_the_bits_of_an_uninterrupted_run(self):
+        parts = self.path("parts.h5")
+        code, _, stderr = self.stop(parts, lambda names: len(names) == 1)
+        self.assertEqual(code, 130, stderr)
+        with h5py.File(parts) as file:
+            self.assertEqual(file.attrs["partial"], 1)
+            self.assertEqual(file["runs/0"].attrs["outcome"], "interrupted")
+        name, = os.listdir(parts + ".checkpoint")
+        described = run("inspect", os.path.join(parts + ".checkpoint", name))
+        self.check(described, 0)
+        self.assertIn("Headway checkpoint", described.stdout)
+        self.assertIn("interrupted", run("inspect", parts).stdout)
+        code, _, stderr = self.stop(parts, lambda names: len(names) == 2)
+        self.assertEqual(code, 130, stderr)
+        self.assertIn("resuming at step", stderr)
+        process = run("train", self.tiny, *self.ARGUMENTS, "-o", parts, "--threads", "1")
+        self.check(process, 0, "done before, not trained again", "resuming at step")
+        self.assertFalse(os.path.exists(parts + ".checkpoint"))
+        self.check_same(self.whole(), content(parts))
+
+    def test_a_killed_run_resumes_too(self):
+        parts = self.path("parts.h5")
+        self.stop(parts, lambda names: len(names) == 2, signal.SIGKILL)
+        self.assertFalse(os.path.exists(parts))
+        self.check(run("train", self.tiny, *self.ARGUMENTS, "-o", parts), 0, "done before")
+        self.check_same(self.whole(), content(parts))
+
+    def test_a_checkpoint_of_another_model_is_refused(self):
+        output = self.path("out.h5")
+        self.stop(output, lambda names: len(names) == 1)
+        os.remove(output)
+        again = ["train", self.tiny, *self.ARGUMENTS, "-o", output]
+        for setting, words in (("train.layers=2", ["train.layers = 1, here 2"]),
+                               ("train.attention=softmax", ['train.attention = "hyla"', "softmax"]),
+                               ("task.seed=9", ["task.seed absent, here 9"])):
+            self.check(run(*again, "--set", setting), 78, "belongs to another run", "--force",
+                       *words)
+        # A grid that grows keeps what is done.
+        process = run(*again, "--set", "sweep.seed=[1,5]")
+        self.check(process, 0, "resuming at step")
+        os.remove(output)
+        self.stop(output, lambda names: len(names) == 1)
+        afresh = run(*again, "--set", "train.layers=2", "--set", "train.steps=20", "--force")
+        self.check(afresh, 0)
+        self.assertNotIn("resuming", afresh.stderr)
+        self.assertFalse(os.path.exists(output + ".checkpoint"))
+
+    def test_a_damaged_checkpoint_is_refused(self):
+        output = self.path("out.h5")
+        self.stop(output, lambda names: len(names) == 1)
+        name, = os.listdir(output + ".checkpoint")
+        checkpoint = os.path.join(output + ".checkpoint", name)
+        with open(checkpoint, "rb") as file:
+            good = file.read()
+        with h5py.File(checkpoint) as file:
+            weights = file["run/state/first_moments/logits.weight"]
+            place = weights.id.get_offset()
+        flipped = good[:place] + bytes([good[place] ^ 1]) + good[place + 1:]
+        for bad in (b"", good[:100], good[:len(good) // 2], flipped):
+            with open(checkpoint, "wb") as file:
+                file.write(bad)
+            self.check(run("train", self.tiny, *self.ARGUMENTS, "-o", output), 65, name,
+                       "truncated or damaged", "--force")
+
+    def test_a_complete_result_is_not_overwritten(self):
+        output = self.path("out.h5")
+        self.check(run("train", self.tiny, "-o", output), 0)
+        self.check(run("train", self.tiny, "-o", output), 73, "--force")
+
+    def test_a_file_in_the_way_of_the_folder(self):
+        self.write("out.h5.checkpoint", "mine")
+        self.check(run("train", self.tiny, "-o", self.path("out.h5")), 73, "out.h5.checkpoint")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,195 @@
+"""Results of `headway train` in Python: reading, the table, learning curves, and clear faults."""
+
+import contextlib
+import io
+import tempfile
+import unittest
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+import headway
+from headway import cli, figures
+from headway.figures import learning
+from headway.table import table
+from headway.training_results import mean_and_error
+from synthetic_results import Task, write_result
+
+STEPS = np.array([100.0, 200.0, 300.0])
+COLUMNS = "record,step,loss,learning_rate,gradient_norm,steps_per_second,r2,r2_pooled"
+
+
+def r2_at(label, seed):
+    """R^2 of a run on the held-out split, at every evaluation."""
+    return (0.3 if label == "softmax" else 0.5) + 0.1 * seed + 0.001 * STEPS
+
+
+def write_training_result(path, labels=("softmax", "hyla"), seeds=(1, 2, 3), partial=False):
+    """What the program writes, with values that are known."""
+    text = h5py.string_dtype()
+    with h5py.File(path, "w") as file:
+        file.attrs.update({"schema_name": "headway-result", "schema_version": [1, 0], "kind": "train",
+                           "study": "small", "task": "fuzzy_logic", "partial": int(partial),
+                           "seed": 1, "planned_runs": len(labels) * len(seeds)})
+        runs = [(label, seed) for label in labels for seed in seeds]
+        for index, (label, seed) in enumerate(runs):
+            group = file.create_group(f"runs/{index}")
+            last = partial and index == len(runs) - 1
+            group.attrs.update({
+                "label": label, "variant": label, "seed": np.uint64(seed), "device": "cpu",
+                "parameters": 151009, "flops_per_step": 1.5e9 + 1e8 * (label == "hyla"),
+                "outcome": "interrupted" if last else "finished", "steps": 300,
+                "train_loss": 0.01 * seed, "splits": "" if last else "held_out,unknown_terms"})
+            group.create_dataset("settings", dtype=text,
+                                 data=["train.attention", f'"{label}"', "seed", str(seed)])
+            for split, shift in (("held_out", 0.0), ("unknown_terms", -1.0)):
+                values = np.zeros((3, 8))
+                values[:, 1], values[:, 6] = STEPS, r2_at(label, seed) + shift
+                curve = group.create_dataset(f"curves/{split}", data=values)
+                curve.attrs["columns"] = COLUMNS
+                if not last:
+                    group.create_group(f"final/{split}").attrs.update(
+                        {"r2": values[-1, 6], "loss": 0.1, "examples": 64, "metrics": "r2"})
+            train = group.create_dataset("curves/train", data=np.zeros((2, 6)))
+            train.attrs["columns"] = COLUMNS.rsplit(",", 2)[0]
+            group.create_dataset("weights/logits.weight", data=np.full((1, 4), seed, np.float32))
+
+
+class TrainingResultTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.file = self.folder / "small.h5"
+        write_training_result(self.file)
+
+    def run_cli(self, *arguments):
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = cli.main([str(argument) for argument in arguments])
+        return code, out.getvalue(), err.getvalue()
+
+
+class Reading(TrainingResultTest):
+    def test_runs_curves_and_weights(self):
+        result = headway.read_result(self.file)
+        self.assertIsInstance(result, headway.TrainingResult)
+        self.assertEqual((result.kind, result.task, len(result.runs)), ("train", "fuzzy_logic", 6))
+        self.assertEqual(result.labels, ("softmax", "hyla"))
+        self.assertEqual(result.splits, ("held_out", "unknown_terms"))
+        run = result.runs_of("hyla")[1]
+        self.assertEqual((run.seed, run.parameters, run.outcome), (2, 151009, "finished"))
+        self.assertEqual(run.settings, {"train.attention": '"hyla"', "seed": "2"})
+        curve = run.curves["held_out"]
+        self.assertEqual(curve.main_metric, "r2")
+        np.testing.assert_array_equal(curve.steps, STEPS)
+        np.testing.assert_allclose(curve.columns["r2"], r2_at("hyla", 2))
+        self.assertEqual(run.final["held_out"]["r2"], r2_at("hyla", 2)[-1])
+        np.testing.assert_array_equal(run.weights["logits.weight"], np.full((1, 4), 2.0))
+        self.assertEqual(run.weights["logits.weight"].dtype, np.float32)
+
+    def test_faults_name_their_place(self):
+        def without_label(file):
+            del file["runs/1"].attrs["label"]
+
+        def other_columns(file):
+            file["runs/0/curves/held_out"].attrs["columns"] = "step,loss"
+
+        def without_runs(file):
+            del file["runs"]
+
+        for change, words in ((without_label, "/runs/1: attribute label"),
+                              (other_columns, "/runs/0/curves/held_out"),
+                              (without_runs, "/runs: is missing")):
+            with self.subTest(change=change.__name__):
+                write_training_result(self.file)
+                with h5py.File(self.file, "a") as file:
+                    change(file)
+                with self.assertRaisesRegex(headway.BadDataError, words):
+                    headway.read_result(self.file)
+
+    def test_mean_and_error(self):
+        mean, error = mean_and_error(np.array([[1.0, 2.0], [3.0, 2.0], [5.0, 2.0]]))
+        np.testing.assert_allclose(mean, [3.0, 2.0])
+        np.testing.assert_allclose(error, [np.sqrt(4.0 / 3.0), 0.0])
+        self.assertTrue(np.isnan(mean_and_error(np.array([1.0]))[1]))
+
+
+class TableTest(TrainingResultTest):
+    def test_rows_are_variants(self):
+        text = table(headway.read_result(self.file), "csv").splitlines()
+        self.assertEqual(len(text), 3)
+        self.assertIn("held_out r2", text[0])
+        self.assertIn("softmax,\"1,2,3\",151009", text[1])
+        error = 0.1 / np.sqrt(3)
+        self.assertIn(f"{0.8:.4f}+-{error:.2g}", text[1])  # 0.3 + 0.2 + 0.3, and s.d. 0.1
+        self.assertIn("1.0000+-", text[2])
+
+    def test_runs_that_were_interrupted_do_not_count(self):
+        write_training_result(self.file, partial=True)
+        text = table(headway.read_result(self.file), "csv").splitlines()
+        self.assertIn("0.9500+-", text[2])  # seeds 1 and 2 alone
+
+
+class LearningCurves(TrainingResultTest):
+    def test_lines_are_means_over_seeds(self):
+        result = headway.read_result(self.file)
+        drawn = figures.draw_all([result])
+        self.assertEqual(set(drawn), {"learning_curves"})
+        held_out, unknown, costs = drawn["learning_curves"].axes
+        self.assertEqual([axes.get_title(loc="left") for axes in (held_out, unknown)],
+                         ["held out", "unknown terms"])
+        for label, line in zip(result.labels, held_out.lines):
+            np.testing.assert_array_equal(line.get_xdata(), STEPS)
+            np.testing.assert_allclose(line.get_ydata(), r2_at(label, 2))
+        words = [text.get_text() for text in costs.texts]
+        for word in ("softmax", "hyla", "151 k", "1.5 G", "1.6 G", "0.02 ± 0.006"):
+            self.assertIn(word, words)
+
+    def test_only_steps_that_every_seed_has(self):
+        result = headway.read_result(self.file)
+        runs = list(result.runs_of("hyla"))
+        shorter = {name: values[:2] for name, values in runs[0].curves["held_out"].columns.items()}
+        runs[0].curves["held_out"].columns.clear()
+        runs[0].curves["held_out"].columns.update(shorter)
+        steps, mean, error = learning.series(runs, "held_out")
+        np.testing.assert_array_equal(steps, STEPS[:2])
+        np.testing.assert_allclose(mean, r2_at("hyla", 2)[:2])
+        np.testing.assert_allclose(error, 0.1 / np.sqrt(3))
+
+    def test_the_command_line_draws_them(self):
+        code, out, err = self.run_cli("plot", self.file)
+        self.assertEqual((code, err), (0, ""))
+        picture = Path(out.strip())
+        self.assertEqual(picture.name, "learning_curves.png")
+        first = picture.read_bytes()
+        self.run_cli("plot", self.file)
+        self.assertEqual(picture.read_bytes(), first)
+        code, out, _ = self.run_cli("table", self.file, "--format", "markdown")
+        self.assertEqual(code, 0)
+        self.assertIn("| hyla |", out)
+
+    def test_several_results_share_the_figure(self):
+        other = self.folder / "other.h5"
+        write_training_result(other, labels=("linear",), seeds=(4,))
+        drawn = figures.draw_all([headway.read_result(self.file), headway.read_result(other)])
+        self.assertEqual(len(drawn["learning_curves"].axes[0].lines), 3)
+
+    def test_refusals(self):
+        theory = self.folder / "theory.h5"
+        write_result(theory, "solve", Task(train=12, test=10, tokens=4, features=6), widths=(10,))
+        code, _, err = self.run_cli("plot", self.file, theory)
+        self.assertEqual(code, 65)
+        self.assertIn("cannot share", err)
+        code, _, err = self.run_cli("plot", self.file, "--only", "pruning")
+        self.assertEqual(code, 65)
+        code, _, err = self.run_cli("plot", theory, "--only", "learning_curves")
+        self.assertEqual(code, 65)
+        write_training_result(self.file, labels=())
+        code, _, err = self.run_cli("plot", self.file)
+        self.assertEqual(code, 65)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,238 @@
+#include <hdf5.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "catch.hpp"
+#include "headway/core/error.hpp"
+#include "headway/io/hdf5_file.hpp"
+#include "headway/io/json.hpp"
+#include "headway/io/provenance.hpp"
+#include "headway/io/result_file.hpp"
+#include "headway/io/study_file.hpp"
+#include "headway/io/train_checkpoints.hpp"
+#include "headway/io/weights_file.hpp"
+#include "io/text_file.hpp"
+#include "trained_run_builder.hpp"
+
+using namespace headway;
+namespace fs = std::filesystem;
+using io::TrainCheckpoints;
+using studies::TrainedRun;
+using studies::TrainRun;
+using testing::built_run;
+
+namespace {
+
+/// A folder that is deleted at the end.
+class Folder {
+ public:
+  Folder() : path_(fs::temp_directory_path() / fs::path("headway-train-files-test")) {
+    fs::remove_all(path_);
+    fs::create_directory(path_);
+  }
+  ~Folder() { fs::remove_all(path_); }
+  [[nodiscard]] std::string file(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  fs::path path_;
+};
+
+std::string bytes_of(const std::string& file_path) {
+  std::ifstream in(file_path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+std::vector<TrainRun> runs_of(const std::vector<std::string>& overlays = {}) {
+  return io::train_runs(io::parse_study("[task]\nkind = \"fuzzy_logic\"\n[sweep]\nseed = [1, 2]\n",
+                                        "s.toml", overlays));
+}
+
+ErrorKind kind_of(const std::function<void()>& work, const std::string& word) {
+  try {
+    work();
+  } catch (const Error& error) {
+    CHECK_THAT(error.what(), Catch::Matchers::ContainsSubstring(word));
+    return error.kind();
+  }
+  FAIL("no error");
+  return ErrorKind::kInternal;
+}
+
+void check_same(const TrainedRun& a, const TrainedRun& b) {
+  CHECK(a.settings == b.settings);
+  CHECK(a.label == b.label);
+  CHECK(a.variant == b.variant);
+  CHECK(a.seed == b.seed);
+  CHECK(a.cost.parameters == b.cost.parameters);
+  CHECK(a.cost.flops_per_step == b.cost.flops_per_step);
+  CHECK(a.cost.attention_flops_per_step == b.cost.attention_flops_per_step);
+  CHECK(a.cost.device == b.cost.device);
+  CHECK(a.training_seconds == b.training_seconds);
+  CHECK(a.sample == b.sample);
+  REQUIRE(a.records.size() == b.records.size());
+  for (std::size_t i = 0; i < a.records.size(); ++i) {
+    CHECK(a.records[i].step == b.records[i].step);
+    CHECK(a.records[i].split == b.records[i].split);
+    CHECK(a.records[i].loss == b.records[i].loss);
+    CHECK(a.records[i].metrics == b.records[i].metrics);
+    CHECK(a.records[i].learning_rate == b.records[i].learning_rate);
+    CHECK(a.records[i].gradient_norm == b.records[i].gradient_norm);
+    CHECK(a.records[i].steps_per_second == b.records[i].steps_per_second);
+  }
+  CHECK(a.summary.outcome == b.summary.outcome);
+  CHECK(a.summary.message == b.summary.message);
+  CHECK(a.summary.steps == b.summary.steps);
+  CHECK(a.summary.last_train_loss == b.summary.last_train_loss);
+  CHECK(a.summary.best_step == b.summary.best_step);
+  CHECK(a.summary.best_loss == b.summary.best_loss);
+  REQUIRE(a.summary.evaluations.size() == b.summary.evaluations.size());
+  for (std::size_t i = 0; i < a.summary.evaluations.size(); ++i) {
+    CHECK(a.summary.evaluations[i].first == b.summary.evaluations[i].first);
+    CHECK(a.summary.evaluations[i].second.loss == b.summary.evaluations[i].second.loss);
+    CHECK(a.summary.evaluations[i].second.examples == b.summary.evaluations[i].second.examples);
+    CHECK(a.summary.evaluations[i].second.metrics == b.summary.evaluations[i].second.metrics);
+  }
+  const training::TrainState &s = a.state, &t = b.state;
+  CHECK(s.step == t.step);
+  CHECK(s.examples == t.examples);
+  CHECK(s.seed == t.seed);
+  CHECK(s.parameters == t.parameters);
+  CHECK(s.first_moments == t.first_moments);
+  CHECK(s.second_moments == t.second_moments);
+  CHECK(s.best_step == t.best_step);
+  CHECK(s.best_loss == t.best_loss);
+  CHECK(s.best_parameters == t.best_parameters);
+  CHECK(s.loss_since_record == t.loss_since_record);
+  CHECK(s.steps_since_record == t.steps_since_record);
+}
+
+}  // namespace
+
+TEST_CASE("a checkpoint gives back every number") {
+  const Folder folder;
+  const TrainCheckpoints checkpoints(folder.file("out.h5"), runs_of(), {"a", "b"}, false);
+  const studies::TrainHooks hooks = checkpoints.hooks();
+  CHECK_FALSE(hooks.load(1));
+  hooks.save(1, built_run());
+  CHECK_FALSE(hooks.load(0));
+  const auto back = hooks.load(1);
+  REQUIRE(back);
+  check_same(*back, built_run());
+
+  TrainedRun fresh = built_run();  // before any evaluation, and without settings
+  fresh.settings.clear();
+  fresh.records.clear();
+  fresh.state.best_step = -1;
+  fresh.state.best_parameters.clear();
+  fresh.summary = {};
+  hooks.save(1, fresh);
+  check_same(*hooks.load(1), fresh);
+  checkpoints.remove();
+  CHECK_FALSE(fs::exists(checkpoints.folder()));
+}
+
+TEST_CASE("checkpoints are counted, and those of other runs refused by name") {
+  const Folder folder;
+  const std::string out = folder.file("out.h5");
+  const TrainCheckpoints first(out, runs_of(), {"a", "b"}, false);
+  first.hooks().save(0, built_run());
+  TrainedRun done = built_run();
+  done.summary.outcome = training::TrainOutcome::kFinished;
+  first.hooks().save(1, done);
+  const TrainCheckpoints second(out, runs_of(), {"a", "b"}, false);
+  CHECK(second.resumable() == 1);
+  CHECK(second.finished() == 1);
+  CHECK(TrainCheckpoints(out, runs_of({"sweep.seed=[1,2,3]"}), {"a", "b", "c"}, false).finished() ==
+        1);
+  const auto open = [&](const std::vector<std::string>& overlays,
+                        const std::vector<std::string>& hashes) {
+    return [=] { TrainCheckpoints(out, runs_of(overlays), hashes, false); };
+  };
+  CHECK(kind_of(open({"train.layers=3"}, {"a", "b"}), "train.layers = 2, here 3") ==
+        ErrorKind::kBadStudy);
+  CHECK(kind_of(open({"train.layers=3", "train.heads=4"}, {"a", "b"}),
+                "train.layers = 2, here 3; train.heads = 8, here 4") == ErrorKind::kBadStudy);
+  CHECK(kind_of(open({}, {"x", "y"}), "the data") == ErrorKind::kBadStudy);
+  const TrainCheckpoints forced(out, runs_of({"train.layers=3"}), {"a", "b"}, true);
+  CHECK(forced.resumable() + forced.finished() == 0);
+  CHECK_FALSE(forced.hooks().load(0));
+  CHECK_FALSE(fs::exists(forced.folder()));
+}
+
+TEST_CASE("results of training hold their runs and their table") {
+  const Folder folder;
+  const std::string out = folder.file("out.h5");
+  studies::TrainResult result;
+  result.planned = 3;
+  result.runs = {built_run()};
+  const studies::Study study = runs_of()[0].study;
+  io::ResultProvenance provenance = io::make_provenance(study, "data", {"headway", "train"});
+  provenance.partial = true;
+  io::write_train_result(out, study, result, provenance, false);
+  CHECK(io::is_result_file(out));
+  CHECK(io::read_result_provenance(out).partial);
+  CHECK(kind_of([&] { io::write_train_result(out, study, result, provenance, false); },
+                "--force") == ErrorKind::kCannotWrite);
+  CHECK(kind_of([&] { io::read_solve_result(out); }, "is \"train\"") == ErrorKind::kBadData);
+  const std::string text = io::describe_hdf5_file(out);
+  for (const char* word : {"1 of 3 runs", "hyla, seed 18446744073709551615: interrupted after 9",
+                           "headway train", "interrupted: only part"}) {
+    CHECK_THAT(text, Catch::Matchers::ContainsSubstring(word));
+  }
+  CHECK(io::read_study(out).study.task.kind == "fuzzy_logic");
+}
+
+TEST_CASE("lines of JSON") {
+  const TrainedRun run = built_run();
+  CHECK(io::train_record_json(1, run, run.records[1]) ==
+        R"({"run":2,"variant":"hyla + mixture","seed":18446744073709551615,"step":5,)"
+        R"("split":"held_out","loss":0.8,"r2":0.25,"r2_pooled":0.35,"steps_per_second":101.5})");
+  studies::TrainResult result;
+  result.runs = {run};
+  const std::string summary = io::train_summary_json(runs_of()[0].study, result);
+  CHECK(summary.find('\n') == std::string::npos);
+  CHECK_THAT(summary,
+             Catch::Matchers::ContainsSubstring(R"("settings":{"train.attention":"hyla")"));
+}
+
+TEST_CASE("weights as NumPy arrays and safetensors") {
+  const Folder folder;
+  const auto tensors = testing::built_tensors(1.0F);
+  const std::string npz = folder.file("w.npz"), st = folder.file("w.safetensors");
+  io::write_weights(npz, tensors, {}, false);
+  io::write_weights(st, tensors, {{"study", "a \"b\""}}, false);
+  const std::string zip = bytes_of(npz);
+  CHECK(zip.substr(0, 4) == "PK\x03\x04");
+  CHECK_THAT(zip, Catch::Matchers::ContainsSubstring("layers.1.query.weight.npy"));
+  CHECK_THAT(zip, Catch::Matchers::ContainsSubstring(
+                      "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1, 3, ), }"));
+  const std::string data = bytes_of(st);
+  CHECK(data.size() % 4 == 0);
+  CHECK_THAT(data, Catch::Matchers::ContainsSubstring(
+                       R"("layers.10.bias":{"dtype":"F32","shape":[4],"data_offsets":[48,64]})"));
+  io::write_weights(folder.file("again.npz"), tensors, {}, false);
+  CHECK(bytes_of(folder.file("again.npz")) == zip);
+  CHECK(kind_of([&] { io::write_weights(npz, tensors, {}, false); }, "--force") ==
+        ErrorKind::kCannotWrite);
+  CHECK(kind_of([&] { io::check_weights_path("w.pt"); }, ".npz") == ErrorKind::kUsage);
+}
+
+TEST_CASE("UTF-8 is told from what is not") {
+  const auto fault = [](const std::string& text) { return io::first_fault_of_utf8(text); };
+  for (const char* good : {"", "abc", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80",
+                           "\xED\x9F\xBF", "\xEE\x80\x80", "\xF4\x8F\xBF\xBF"}) {
+    CHECK(fault(good) == std::string(good).size());
+  }
+  CHECK(fault("ab\xE9 c") == 2);           // Latin-1
+  CHECK(fault("a\xC0\x80") == 1);          // overlong
+  CHECK(fault("a\xE0\x80\x80") == 1);      // overlong
+  CHECK(fault("a\xED\xA0\x80") == 1);      // surrogate
+  CHECK(fault("a\xF4\x90\x80\x80") == 1);  // beyond U+10FFFF
+  CHECK(fault("a\xE2\x82") == 1);          // cut short
+  CHECK(io::with_replacements("a\xE9"
+                              "b\xE2\x82") ==
+        "a\xEF\xBF\xBD"
+        "b\xEF\xBF\xBD\xEF\xBF\xBD");
+}

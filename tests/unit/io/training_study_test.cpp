@@ -1,0 +1,192 @@
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "headway/core/error.hpp"
+#include "headway/io/study_file.hpp"
+
+using namespace headway;
+using io::parse_study;
+using io::train_hash;
+using io::train_runs;
+using io::write_study;
+using studies::Study;
+using studies::TrainRun;
+
+namespace {
+
+const std::string kSmall = R"(name = "small"
+[task]
+kind = "fuzzy_logic"
+sequence_length = 8
+[train]
+attention = "hyla"
+steps = 500
+[sweep]
+"train.attention" = ["softmax", "hyla"]
+seed = [1, 2, 3]
+)";
+
+Study small(const std::vector<std::string>& overlays = {}) {
+  return parse_study(kSmall, "small.toml", overlays);
+}
+
+std::string fault(const std::string& text, const std::vector<std::string>& overlays = {}) {
+  try {
+    parse_study(text, "s.toml", overlays);
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kBadStudy);
+    return error.what();
+  }
+  FAIL("accepted: " << text);
+  return "";
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("keys of training are read") {
+  const Study s = parse_study(R"(
+[task]
+kind = "sraven"
+features = 3
+values = 5
+held_out = 0.5
+permuted = false
+[train]
+attention = "hyla_deep"
+nonlinearity = "gelu"
+layers = 7
+model_dim = 48
+heads = 6
+query_dim = 12
+value_dim = 18
+mlp_dim = 99
+feed_forward = "mixture"
+experts = 5
+active_experts = 3
+norm = "rms_norm"
+positions = "none"
+attention_dropout = 0.25
+width_multiplier = 2
+steps = 1000
+batch = 64
+accumulation = 4
+learning_rate = 2e-3
+weight_decay = 0.5
+schedule = "constant"
+warmup_steps = 30
+gradient_clip = 1.5
+eval_every = 10
+best_split = "test"
+device = "cpu"
+sample_tokens = 0
+)",
+                              "s.toml");
+  CHECK(s.task.sraven.features == 3);
+  CHECK(s.task.sraven.values == 5);
+  CHECK_FALSE(s.task.sraven.permuted);
+  CHECK(s.train.model.attention == "hyla_deep");
+  CHECK(s.train.model.nonlinearity == "gelu");
+  CHECK(s.train.model.layers == 7);
+  CHECK(s.train.model.heads == 6);
+  CHECK(s.train.model.feed_forward == training::FeedForward::kMixture);
+  CHECK(s.train.model.norm == training::Norm::kRmsNorm);
+  CHECK(s.train.model.positions == training::Positions::kNone);
+  CHECK(s.train.model.width_multiplier == 2);
+  CHECK(s.train.run.accumulation == 4);
+  CHECK(s.train.run.schedule == training::LearningRateSchedule::kConstant);
+  CHECK(s.train.run.gradient_clip == 1.5);
+  CHECK(s.train.run.best_split == "test");
+  CHECK(s.train.run.device == training::Device::kCpu);
+  CHECK(s.train.sample_tokens == 0);
+  CHECK(write_study(parse_study(write_study(s), "again")) == write_study(s));
+}
+
+TEST_CASE("a sweep is all combinations, the last line fastest") {
+  const std::vector<TrainRun> runs = train_runs(small());
+  REQUIRE(runs.size() == 6);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    CHECK(runs[i].study.train.model.attention == (i < 3 ? "softmax" : "hyla"));
+    CHECK(runs[i].study.seed == i % 3 + 1);
+    CHECK(runs[i].study.sweep.empty());
+    CHECK(runs[i].study.train.run.steps == 500);
+    REQUIRE(runs[i].settings.size() == 2);
+    CHECK(runs[i].settings[1] == studies::Setting{"seed", std::to_string(i % 3 + 1)});
+  }
+}
+
+TEST_CASE("a study without a sweep is one run") {
+  const std::vector<TrainRun> runs = train_runs(small({"train.attention=linear", "seed=4"}));
+  REQUIRE(runs.size() == 1);
+  CHECK(runs[0].settings.empty());
+  CHECK(runs[0].study.seed == 4);
+  CHECK(runs[0].study.train.model.attention == "linear");
+}
+
+TEST_CASE("sweeps may come from overlays and set whole tables") {
+  const std::vector<std::string> overlays = {
+      "sweep.\"train.attention\"=[\"linear\"]",  // in place of the line of the file
+      "sweep.train=[{layers = 1, heads = 4}, {layers = 3}]", "sweep.seed=[7]"};
+  const std::vector<TrainRun> runs = train_runs(small(overlays));
+  REQUIRE(runs.size() == 2);
+  CHECK(runs[0].study.train.model.attention == "linear");
+  CHECK(runs[0].study.train.model.layers == 1);
+  CHECK(runs[0].study.train.model.heads == 4);
+  CHECK(runs[1].study.train.model.layers == 3);
+  CHECK(runs[1].study.train.model.heads == training::TransformerOptions{}.heads);
+  CHECK(runs[1].study.seed == 7);
+}
+
+TEST_CASE("a written sweep gives the same runs") {
+  const Study study = small({"sweep.task.held_out=[0.3, 0.5]"});
+  const Study again = parse_study(write_study(study), "again");
+  CHECK(write_study(again) == write_study(study));
+  const std::vector<TrainRun> a = train_runs(study), b = train_runs(again);
+  REQUIRE(a.size() == 12);
+  REQUIRE(b.size() == 12);
+  for (std::size_t i = 0; i < a.size(); ++i)
+    CHECK(train_hash(a[i].study) == train_hash(b[i].study));
+}
+
+TEST_CASE("hashes of runs") {
+  const std::vector<TrainRun> runs = train_runs(small());
+  CHECK(train_hash(runs[0].study) != train_hash(runs[1].study));
+  // The same run in a grid, alone, under another name, with other checkpoints, on other threads.
+  const std::string hash = train_hash(runs[4].study);
+  const Study alone = small({"train.attention=hyla", "seed=2", "name=other", "threads=3",
+                             "train.checkpoint_every=5", "train.keep_weights=false"});
+  CHECK(train_hash(alone) == hash);
+  CHECK(train_hash(small({"train.attention=hyla", "seed=2", "train.steps=501"})) != hash);
+}
+
+TEST_CASE("faults of sweeps name their place") {
+  CHECK(has(fault(kSmall + "\"train.lairs\" = [3]\n"), "s.toml:11: train.lairs: unknown key"));
+  CHECK(has(fault(kSmall + "\"train.heads\" = [2, 3]\n"), "s.toml:11: train.query_dim = 16"));
+  CHECK(has(fault(kSmall + "threads = 3\n"), "s.toml:11: sweep.threads = 3: must be a list"));
+  CHECK(has(fault(kSmall + "threads = []\n"), "sweep.threads = []"));
+  CHECK(has(fault(kSmall + "name = [\"a\"]\n"), "sweep.name"));
+  std::string many = "threads = [0";
+  for (int i = 1; i < 200; ++i) many += ", " + std::to_string(i);
+  CHECK(has(fault(kSmall + many + "]\n"), "at most 1000 runs"));
+  CHECK(has(fault("sweep = 3\n[task]\nkind = \"sraven\"\n"), "sweep = 3: must be a table"));
+}
+
+TEST_CASE("sections of the theory and of training do not mix") {
+  CHECK(has(fault("[task]\nkind = \"sraven\"\n[solve]\nmax_iterations = 3\n"),
+            "s.toml:3: [solve]: belongs to studies of the theory"));
+  CHECK(has(fault("[train]\nlayers = 3\n[task]\nkind = \"dataset\"\nfile = \"a.h5\"\n"),
+            "s.toml:1: [train]: belongs to studies of headway train"));
+  CHECK(has(fault("[sweep]\nseed = [1]\n[task]\nkind = \"dataset\"\nfile = \"a.h5\"\n"),
+            "belongs to studies of headway train"));
+}
+
+TEST_CASE("faults of model and task have the place of their key") {
+  CHECK(has(fault(kSmall, {"train.heads=3"}), "train.heads = 3"));
+  CHECK(has(fault("[task]\nkind = \"fuzzy_logic\"\nheld_out = 1.0\n"), "s.toml:3: task.held_out"));
+  CHECK(has(fault("[task]\nkind = \"text\"\n"), "task.file is missing"));
+  CHECK(has(fault(kSmall, {"train.positions=rotary", "train.heads=16"}), "rotary"));
+}

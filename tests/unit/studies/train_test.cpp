@@ -1,0 +1,193 @@
+#include <optional>
+
+#include "catch.hpp"
+#include "headway/core/error.hpp"
+#include "headway/studies/training.hpp"
+#include "headway/training/backend.hpp"
+
+using namespace headway;
+using studies::Study;
+using studies::TrainedRun;
+using studies::TrainHooks;
+using studies::TrainResult;
+using studies::TrainRun;
+
+namespace {
+
+Study small_study() {
+  Study study;
+  study.seed = 5;
+  study.threads = 1;
+  study.task.kind = "fuzzy_logic";
+  study.task.fuzzy_logic.sequence_length = 5;
+  study.train.model.attention = "hyla";
+  study.train.model.layers = 1;
+  study.train.model.model_dim = 8;
+  study.train.model.heads = 2;
+  study.train.model.query_dim = 4;
+  study.train.model.value_dim = 4;
+  study.train.model.mlp_dim = 8;
+  study.train.run.steps = 30;
+  study.train.run.batch = 4;
+  study.train.run.warmup_steps = 3;
+  study.train.run.log_every = 4;
+  study.train.run.eval_every = 10;
+  study.train.run.eval_examples = 8;
+  study.train.run.checkpoint_every = 7;
+  study.train.run.device = training::Device::kCpu;
+  return study;
+}
+
+std::vector<TrainRun> two_runs() {
+  std::vector<TrainRun> runs(2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    runs[i].study = small_study();
+    runs[i].study.seed = i;
+    runs[i].settings = {{"seed", std::to_string(i)}};
+  }
+  return runs;
+}
+
+std::vector<std::pair<Index, std::string>> places(const TrainedRun& run) {
+  std::vector<std::pair<Index, std::string>> out;
+  for (const auto& record : run.records) out.emplace_back(record.step, record.split);
+  return out;
+}
+
+/// Asks to stop after a number of steps.
+class StoppingObserver final : public Observer {
+ public:
+  explicit StoppingObserver(int steps) : steps_(steps) {}
+  void progress(std::string_view /*stage*/, double /*done*/, double /*total*/) override {
+    --steps_;
+  }
+  [[nodiscard]] bool interrupted() const override { return steps_ <= 0; }
+
+ private:
+  int steps_;
+};
+
+}  // namespace
+
+TEST_CASE("seeds and threads of a run are the study's") {
+  Study study = small_study();
+  CHECK(studies::resolved_run(study).seed == 5);
+  CHECK(studies::task_seed(study) == 5);
+  study.task.seed = 9;
+  CHECK(studies::resolved_run(study).seed == 5);
+  CHECK(studies::task_seed(study) == 9);
+}
+
+TEST_CASE("the hash of a task changes with its examples") {
+  Study study = small_study();
+  const std::string hash = studies::make_generated_task(study).content_hash;
+  CHECK(studies::make_generated_task(study).content_hash == hash);
+  study.task.seed = 6;
+  CHECK(studies::make_generated_task(study).content_hash != hash);
+  study.task.seed = 5;
+  CHECK(studies::make_generated_task(study).content_hash == hash);
+  study.task.fuzzy_logic.held_out = 0.3;
+  CHECK(studies::make_generated_task(study).content_hash != hash);
+  study.task.kind = "dataset";
+  CHECK_THROWS_AS(studies::make_generated_task(study), Error);
+}
+
+TEST_CASE("sizes of a run are those that were published") {
+  Study study;
+  study.task.kind = "fuzzy_logic";
+  study.task.fuzzy_logic.sequence_length = 16;
+  study.train.run.device = training::Device::kCpu;
+  const auto task = studies::make_generated_task(study);
+  const studies::TrainCost cost = studies::train_cost(study, task.task->format());
+  CHECK(cost.parameters == 151009);
+  CHECK(cost.flops_per_step > cost.attention_flops_per_step);
+  CHECK(cost.device == "cpu");
+}
+
+TEST_CASE("runs that do not fit their task are refused") {
+  Study study = small_study();
+  const auto task = studies::make_generated_task(study);
+  CHECK_NOTHROW(studies::check_train_run(study, *task.task));
+  study.train.run.best_split = "test";
+  CHECK_THROWS_AS(studies::check_train_run(study, *task.task), Error);
+  study.train.run.best_split = "unknown_terms";
+  CHECK_NOTHROW(studies::check_train_run(study, *task.task));
+  study.train.model.heads = 3;
+  CHECK_THROWS_AS(studies::check_train_run(study, *task.task), Error);
+}
+
+TEST_CASE("a grid is trained, saved, stopped, gone on with, and skipped where done") {
+  if (!training::training_available()) {
+    Observer observer;
+    CHECK_THROWS_AS(studies::train(two_runs(), &studies::make_generated_task, observer), Error);
+    return;
+  }
+  const std::vector<TrainRun> runs = two_runs();
+  Observer observer;
+  const TrainResult whole = studies::train(runs, &studies::make_generated_task, observer);
+  REQUIRE(whole.runs.size() == 2);
+  CHECK_FALSE(whole.interrupted);
+  CHECK(whole.runs[0].done());
+  CHECK_FALSE(whole.runs[0].state.parameters == whole.runs[1].state.parameters);
+
+  // Every saved checkpoint is a place to go on from: also one in the middle of an evaluation.
+  std::vector<std::pair<std::size_t, TrainedRun>> saved;
+  TrainHooks hooks;
+  hooks.save = [&](std::size_t run, const TrainedRun& trained) {
+    saved.emplace_back(run, trained);
+  };
+  const TrainResult again = studies::train(runs, &studies::make_generated_task, observer, hooks);
+  CHECK(again.runs[1].state.parameters == whole.runs[1].state.parameters);
+  REQUIRE(saved.size() > 8);
+  for (const auto& [index, checkpoint] : saved) {
+    if (index != 0) continue;
+    INFO("step " << checkpoint.state.step);
+    TrainHooks from;
+    from.load = [&](std::size_t run) {
+      return run == 0 ? std::optional(checkpoint) : std::nullopt;
+    };
+    const TrainResult resumed =
+        studies::train({runs.data(), 1}, &studies::make_generated_task, observer, from);
+    CHECK(resumed.runs[0].state.parameters == whole.runs[0].state.parameters);
+    CHECK(resumed.runs[0].state.best_parameters == whole.runs[0].state.best_parameters);
+    CHECK(places(resumed.runs[0]) == places(whole.runs[0]));
+  }
+
+  std::vector<std::optional<TrainedRun>> kept(2);
+  hooks.save = [&](std::size_t run, const TrainedRun& trained) { kept[run] = trained; };
+  StoppingObserver stopping(37);
+  const TrainResult part = studies::train(runs, &studies::make_generated_task, stopping, hooks);
+  CHECK(part.interrupted);
+  REQUIRE(part.runs.size() == 2);
+  CHECK(part.runs[0].done());
+  CHECK(part.runs[1].state.step == 7);
+  int trained_runs = 0;
+  hooks.load = [&](std::size_t run) { return kept[run]; };
+  hooks.begin = [&](std::size_t, const TrainedRun& run) { trained_runs += run.done() ? 0 : 1; };
+  const TrainResult rest = studies::train(runs, &studies::make_generated_task, observer, hooks);
+  CHECK(trained_runs == 1);
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(rest.runs[i].state.parameters == whole.runs[i].state.parameters);
+    CHECK(places(rest.runs[i]) == places(whole.runs[i]));
+  }
+}
+
+TEST_CASE("a checkpoint of another model is refused") {
+  if (!training::training_available()) return;
+  const std::vector<TrainRun> runs = two_runs();
+  Observer observer;
+  TrainedRun other =
+      studies::train({runs.data(), 1}, &studies::make_generated_task, observer).runs[0];
+  other.summary.outcome = training::TrainOutcome::kInterrupted;
+  std::vector<TrainRun> changed = two_runs();
+  changed[0].study.train.model.mlp_dim = 12;
+  TrainHooks hooks;
+  hooks.load = [&](std::size_t) { return std::optional(other); };
+  try {
+    studies::train({changed.data(), 1}, &studies::make_generated_task, observer, hooks);
+    FAIL("accepted");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kBadData);
+    CHECK_THAT(error.what(), Catch::Matchers::ContainsSubstring("up.weight"));
+  }
+}
