@@ -130,7 +130,7 @@ struct Study {
   SampleOptions sample;
   TrainOptions train;
   std::vector<SweepAxis> sweep;  ///< of training runs; io::train_runs() gives the runs
-  int threads = 0;  ///< 0 = all cores
+  int threads = 0;               ///< 0 = all cores
 };
 
 }  // namespace headway::studies
