@@ -24,20 +24,15 @@ constexpr std::uint64_t kLargestZip = 0xffffffffU;
 constexpr std::size_t kNpyAlignment = 64;
 constexpr std::size_t kSafetensorsAlignment = 8;
 
-void append(std::vector<char>& out, std::string_view text) {
-  out.insert(out.end(), text.begin(), text.end());
-}
-
 template <class T>
-void append_number(std::vector<char>& out, T value) {
+void append_number(std::string& out, T value) {
   std::array<char, sizeof(T)> bytes{};
   std::memcpy(bytes.data(), &value, sizeof value);
-  out.insert(out.end(), bytes.begin(), bytes.end());
+  out.append(bytes.data(), bytes.size());
 }
 
-void append_floats(std::vector<char>& out, const std::vector<float>& values) {
-  const auto* begin = reinterpret_cast<const char*>(values.data());
-  out.insert(out.end(), begin, begin + values.size() * sizeof(float));
+void append_floats(std::string& out, const std::vector<float>& values) {
+  out.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
 }
 
 // --- .npz: numpy/lib/format.py (NEP 1) in a ZIP archive (APPNOTE.TXT 6.3)
@@ -61,7 +56,7 @@ std::uint32_t crc32(std::string_view bytes) {
   return c ^ 0xffffffffU;
 }
 
-std::vector<char> npy_bytes(const NamedTensor& tensor) {
+std::string npy_bytes(const NamedTensor& tensor) {
   std::string shape;
   for (const Index n : tensor.shape) shape += std::to_string(n) + ", ";
   std::string header =
@@ -70,10 +65,10 @@ std::vector<char> npy_bytes(const NamedTensor& tensor) {
   const std::size_t unpadded = kPrefix + header.size() + 1;
   header.append((kNpyAlignment - unpadded % kNpyAlignment) % kNpyAlignment, ' ');
   header += '\n';
-  std::vector<char> out;
-  append(out, std::string_view("\x93NUMPY\x01\x00", 8));
+  std::string out;
+  out += std::string_view("\x93NUMPY\x01\x00", 8);
   append_number(out, static_cast<std::uint16_t>(header.size()));
-  append(out, header);
+  out += header;
   append_floats(out, tensor.values);
   return out;
 }
@@ -84,7 +79,7 @@ struct ZipEntry {
 };
 
 /// What the local and the central header have in common, from "version needed" on.
-void append_zip_fields(std::vector<char>& out, const ZipEntry& entry) {
+void append_zip_fields(std::string& out, const ZipEntry& entry) {
   constexpr std::uint16_t kVersion = 20, kUtf8 = 0x0800, kStored = 0, kMidnight = 0;
   constexpr std::uint16_t kFirstOf1980 = 0x0021;
   append_number(out, kVersion);
@@ -99,24 +94,23 @@ void append_zip_fields(std::vector<char>& out, const ZipEntry& entry) {
   append_number(out, std::uint16_t{0});  // no extra fields
 }
 
-std::vector<char> npz_bytes(const std::string& file_path, const std::vector<NamedTensor>& tensors) {
-  std::vector<char> out;
+std::string npz_bytes(const std::string& file_path, const std::vector<NamedTensor>& tensors) {
+  std::string out;
   std::vector<ZipEntry> entries;
   for (const NamedTensor& tensor : tensors) {
-    const std::vector<char> content = npy_bytes(tensor);
+    const std::string content = npy_bytes(tensor);
     if (out.size() + content.size() + (std::uint64_t{1} << 20U) > kLargestZip) {
       throw Error(ErrorKind::kCannotWrite,
                   fmt::format("{}: the weights do not fit into an .npz of 4 GiB; write "
                               ".safetensors",
                               file_path));
     }
-    ZipEntry entry{tensor.name + ".npy", crc32({content.data(), content.size()}),
-                   static_cast<std::uint32_t>(content.size()),
+    ZipEntry entry{tensor.name + ".npy", crc32(content), static_cast<std::uint32_t>(content.size()),
                    static_cast<std::uint32_t>(out.size())};
     append_number(out, std::uint32_t{0x04034b50});
     append_zip_fields(out, entry);
-    append(out, entry.name);
-    out.insert(out.end(), content.begin(), content.end());
+    out += entry.name;
+    out += content;
     entries.push_back(std::move(entry));
   }
   const auto directory = static_cast<std::uint32_t>(out.size());
@@ -129,7 +123,7 @@ std::vector<char> npz_bytes(const std::string& file_path, const std::vector<Name
     append_number(out, std::uint16_t{0});
     append_number(out, std::uint32_t{0});
     append_number(out, entry.offset);
-    append(out, entry.name);
+    out += entry.name;
   }
   const auto count = static_cast<std::uint16_t>(entries.size());
   const auto size = static_cast<std::uint32_t>(out.size()) - directory;
@@ -146,8 +140,8 @@ std::vector<char> npz_bytes(const std::string& file_path, const std::vector<Name
 // --- .safetensors: u64 length of the header, the header, the numbers
 // ------------------------------------------------------------------------------------------------
 
-std::vector<char> safetensors_bytes(const std::vector<NamedTensor>& tensors,
-                                    const std::vector<std::pair<std::string, std::string>>& notes) {
+std::string safetensors_bytes(const std::vector<NamedTensor>& tensors,
+                              const std::vector<std::pair<std::string, std::string>>& notes) {
   nlohmann::ordered_json header;
   for (const auto& [key, value] : notes) header["__metadata__"][key] = value;
   std::uint64_t offset = 0;
@@ -160,9 +154,9 @@ std::vector<char> safetensors_bytes(const std::vector<NamedTensor>& tensors,
   std::string text = header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   text.append((kSafetensorsAlignment - text.size() % kSafetensorsAlignment) % kSafetensorsAlignment,
               ' ');
-  std::vector<char> out;
+  std::string out;
   append_number(out, std::uint64_t{text.size()});
-  append(out, text);
+  out += text;
   for (const NamedTensor& tensor : tensors) append_floats(out, tensor.values);
   return out;
 }

@@ -36,7 +36,7 @@ def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
         raise BadDataError(f"{first.file}: no split was evaluated, so there is no curve to draw")
     figure = style.new_figure(3.1 * len(splits) + 3.9, 3.2)
     panels = figure.subplots(1, len(splits) + 1, squeeze=False,
-                             gridspec_kw={"width_ratios": [1.0] * len(splits) + [1.25]})[0]
+                             gridspec_kw={"width_ratios": [1.0] * len(splits) + [1.5]})[0]
     colours = _colours(len(rows))
     for axes, split in zip(panels, splits):
         for (name, runs), colour in zip(rows, colours):
@@ -99,7 +99,7 @@ def _costs(axes: Axes, rows: Sequence[tuple[str, Sequence[TrainedRun]]], colours
     axes.set_yticks([])
     axes.set_xlim(0, 1)
     axes.set_ylim(max(len(rows), LINES), -1.0)
-    places = (0.04, 0.56, 0.76, 1.0)
+    places = (0.04, 0.42, 0.62, 1.0)
     for place, title in zip(places, ("variant", "weights", "flop/step", "train loss")):
         axes.text(place, -0.6, title, color=style.MUTED, fontsize=8.0, va="center",
                   ha="left" if place == places[0] else "right")
