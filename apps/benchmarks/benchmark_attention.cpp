@@ -14,10 +14,12 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "headway/core/rng.hpp"
 #include "headway/training/attention.hpp"
+#include "training/attention_reference.hpp"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
@@ -39,6 +41,7 @@ double median_seconds(const std::function<void()>& work) {
   const double first = seconds_of(work);
   const int repeats = std::clamp(static_cast<int>(0.3 / first), 1, 101);
   std::vector<double> times;
+  times.reserve(static_cast<std::size_t>(repeats));
   for (int r = 0; r < repeats; ++r) times.push_back(seconds_of(work));
   std::sort(times.begin(), times.end());
   return times[times.size() / 2];
@@ -131,10 +134,12 @@ struct Layer {
   void forward(int threads) {
     attention_forward(shape, options, inputs(), {output.data(), given(log_sum_exp)}, threads);
   }
+  AttentionGradients<float> gradients() {
+    return {d_query.data(), d_key.data(), d_value.data(), given(d_bias), given(d_mixing)};
+  }
   void backward(int threads) {
-    attention_backward(
-        shape, options, inputs(), {output.data(), given(log_sum_exp)}, d_output.data(),
-        {d_query.data(), d_key.data(), d_value.data(), given(d_bias), given(d_mixing)}, threads);
+    attention_backward(shape, options, inputs(), {output.data(), given(log_sum_exp)},
+                       d_output.data(), gradients(), threads);
   }
 };
 
@@ -144,13 +149,25 @@ struct Setting {
 };
 
 void heading(const char* title) {
-  fmt::print("\n{}\n  {:<32} {:>9} {:>9} {:>8} {:>6} {:>9} {:>8} {:>6} {:>6}\n", title, "",
-             "forward", "", "GF/s", "peak", "backward", "GF/s", "peak", "with");
-  fmt::print("  {:<32} {:>9} {:>9} {:>8} {:>6} {:>9} {:>8} {:>6} {:>6}\n", "", "ms", "", "", "%",
-             "ms", "", "%", "again%");
+  fmt::print("\n{}\n  {:<32} {:>10} {:>7} {:>6} {:>10} {:>7} {:>6} {:>6} {:>12}\n", title, "",
+             "forward ms", "GF/s", "peak%", "backward", "GF/s", "peak%", "all%", "reference ms");
 }
 
-// "again": the share of the peak when what is computed again is counted too.
+/// Forward and backward pass of the plain reference, from one example.
+double reference_seconds(Layer* layer) {
+  AttentionShape one = layer->shape;
+  one.batch = 1;
+  const AttentionOutputs<float> outputs{layer->output.data(), Layer::given(layer->log_sum_exp)};
+  const double seconds = median_seconds([&] {
+    reference::attention_forward(one, layer->options, layer->inputs(), outputs);
+    reference::attention_backward(one, layer->options, layer->inputs(), layer->d_output.data(),
+                                  layer->gradients());
+  });
+  return seconds * static_cast<double>(layer->shape.batch);
+}
+
+// GF/s of what the gradients need; "all%" counts what the backward pass computes again, too. The
+// reference is left out where it takes minutes.
 void row(const std::string& name, const AttentionShape& shape, bool causal, bool with_bias,
          const Setting& setting) {
   AttentionOptions options = attention_variant(name);
@@ -158,13 +175,15 @@ void row(const std::string& name, const AttentionShape& shape, bool causal, bool
   Layer layer(shape, options, with_bias);
   const double forward = median_seconds([&] { layer.forward(setting.threads); });
   const double backward = median_seconds([&] { layer.backward(setting.threads); });
+  const bool small = shape.keys * shape.value_dim <= 1024;
+  const std::string beside =
+      small ? fmt::format("{:.0f}", 1e3 * reference_seconds(&layer)) : std::string("-");
   const MultiplyAdds count = count_multiply_adds(shape, options);
-  const double peak = setting.peak * setting.threads;
-  fmt::print("  {:<32} {:>9.3f} {:>9} {:>8.1f} {:>6.1f} {:>9.3f} {:>8.1f} {:>6.1f} {:>6.1f}\n",
-             name, 1e3 * forward, "", 2e-9 * count.forward / forward,
-             200.0 * count.forward / forward / peak, 1e3 * backward,
-             2e-9 * count.backward / backward, 200.0 * count.backward / backward / peak,
-             200.0 * (count.backward + count.recomputed) / backward / peak);
+  const double percent = 200.0 / (setting.peak * setting.threads);
+  fmt::print("  {:<32} {:>10.3f} {:>7.1f} {:>6.1f} {:>10.3f} {:>7.1f} {:>6.1f} {:>6.1f} {:>12}\n",
+             name, 1e3 * forward, 2e-9 * count.forward / forward, percent * count.forward / forward,
+             1e3 * backward, 2e-9 * count.backward / backward, percent * count.backward / backward,
+             percent * (count.backward + count.recomputed) / backward, beside);
 }
 
 void table(const char* title, const AttentionShape& shape, bool causal, bool with_bias,
@@ -185,8 +204,10 @@ double status_mib(const char* field) {
   return 0.0;
 }
 
-void memory(const Setting& setting) {
-  fmt::print("\nMemory beside the arguments, B=1 H=8 d=dv=64 (a layer of pairs [H, S, S] beside)\n");
+void memory() {
+  fmt::print(
+      "\nMemory of one thread beside the arguments, B=1 H=8 d=dv=64 (a layer of pairs [H, S, S] "
+      "beside)\n");
   fmt::print("  {:<12} {:>6} {:>14} {:>14} {:>12}\n", "", "S", "measured MiB", "counted MiB",
              "pairs MiB");
   for (const char* name : {"softmax", "hyla"}) {
@@ -195,10 +216,12 @@ void memory(const Setting& setting) {
       Layer layer(shape, attention_variant(name), false);
       std::ofstream("/proc/self/clear_refs") << 5 << std::flush;  // forget the peak so far
       const double before = status_mib("VmRSS:");
-      layer.forward(setting.threads);
-      layer.backward(setting.threads);
-      const std::size_t counted =
-          attention_workspace_bytes(shape, layer.options, false, false, setting.threads);
+      std::thread fresh([&] {  // whose workspace is gone at its end
+        layer.forward(1);
+        layer.backward(1);
+      });
+      fresh.join();
+      const std::size_t counted = attention_workspace_bytes(shape, layer.options, false, false, 1);
       fmt::print("  {:<12} {:>6} {:>14.1f} {:>14.1f} {:>12.1f}\n", name, tokens,
                  status_mib("VmHWM:") - before, static_cast<double>(counted) / 0x1p20,
                  32.0 * static_cast<double>(tokens * tokens) / 0x1p20);
@@ -237,6 +260,6 @@ int main(int argc, char** argv) {
       row(name, {8, 8, 1024, 1024, 64, 64}, true, false, setting);
     }
   }
-  if (wanted("memory")) memory(setting);
+  if (wanted("memory")) memory();
   return 0;
 }

@@ -26,18 +26,23 @@ int edit_distance(std::string_view a, std::string_view b) {
 std::string nearest_word(std::string_view word, const std::vector<std::string>& known) {
   std::string best;
   int best_distance = 1 << 20;
+  int best_edits = 1 << 20;
   for (const std::string& candidate : known) {
     const int longest = static_cast<int>(std::max(word.size(), candidate.size()));
     if (word.size() > 64) break;  // no key is that long
-    int distance = edit_distance(word, candidate);
+    const int edits = edit_distance(word, candidate);
+    int distance = edits;
     // A word that begins as a key does ("temp", "temperatures") is a slip, whatever its length.
     if (std::min(word.size(), candidate.size()) >= 3 &&
         (candidate.starts_with(word) || word.starts_with(candidate))) {
       distance = std::min(distance, 1);
     }
-    if (distance <= std::max(1, longest / 2) && distance < best_distance) {
+    const bool nearer =
+        distance < best_distance || (distance == best_distance && edits < best_edits);
+    if (distance <= std::max(1, longest / 2) && nearer) {
       best = candidate;
       best_distance = distance;
+      best_edits = edits;
     }
   }
   return best;

@@ -193,10 +193,10 @@ class BackwardTiles : private TiledAttention<axis> {
       mixing_gradient(tile, b, with_parameters);
       d_u = d_hidden_;
     }
-    lane_gemm<Element>({tile.units, job_.heads, dv, tile.keys}, {d_u, tile.keys * dv, 1, dv},
-                       {Base::value_ + tile.first_key * Base::value_step_, 1, dv,
-                        Base::value_step_},
-                       {d_weight_, tile.keys, tile.pairs(), 1}, true);
+    lane_gemm<Element>(
+        {tile.units, job_.heads, dv, tile.keys}, {d_u, tile.keys * dv, 1, dv},
+        {Base::value_ + tile.first_key * Base::value_step_, 1, dv, Base::value_step_},
+        {d_weight_, tile.keys, tile.pairs(), 1}, true);
     if (!with_parameters) return;
     lane_gemm<Vec>({job_.heads, dv, tile.units, tile.keys}, {b, tile.pairs(), tile.keys, 1},
                    {d_u, tile.keys * dv, 1, dv}, {d_value_, dv, 1, Base::value_row()}, true);
@@ -205,10 +205,10 @@ class BackwardTiles : private TiledAttention<axis> {
   void plain_gradient(const Tile& tile, const Vec* b, bool with_parameters) {
     const Index dv = n_.value_dim;
     const Vec* d_o = d_output_ + tile.first_unit * Base::value_row();
-    lane_gemm<Element>({tile.units, tile.keys, dv, job_.heads}, {d_o, Base::value_row(), 1, dv},
-                       {Base::value_ + tile.first_key * Base::value_step_, 1, Base::value_step_,
-                        dv},
-                       {d_weight_, tile.keys, 1, tile.pairs()}, false);
+    lane_gemm<Element>(
+        {tile.units, tile.keys, dv, job_.heads}, {d_o, Base::value_row(), 1, dv},
+        {Base::value_ + tile.first_key * Base::value_step_, 1, Base::value_step_, dv},
+        {d_weight_, tile.keys, 1, tile.pairs()}, false);
     if (!with_parameters) return;
     lane_gemm<Vec>({tile.keys, dv, tile.units, job_.heads}, {b, 1, tile.keys, tile.pairs()},
                    {d_o, Base::value_row(), 1, dv}, {d_value_, Base::value_row(), 1, dv}, true);
@@ -318,9 +318,9 @@ class BackwardTiles : private TiledAttention<axis> {
     for (Index h = 0; h < job_.heads; ++h) {
       for (Index q = 0; q < tile.units; ++q) {
         const Index from = h * pairs + q * tile.keys;
-        const Index to = ((job_.first_head + h) * Base::total_units() + tile.first_unit + q) *
-                             n_.keys +
-                         tile.first_key;
+        const Index to =
+            ((job_.first_head + h) * Base::total_units() + tile.first_unit + q) * n_.keys +
+            tile.first_key;
         if constexpr (Base::kOverExamples) {
           for (Index k = 0; k < tile.keys; ++k) job_.d_bias[to + k] += bias_sums_[from + k];
         } else {
@@ -363,26 +363,25 @@ class BackwardTiles : private TiledAttention<axis> {
       } else {
         const Index first = (job_.first_example * n_.keys + key + k) * n_.heads + job_.first_head;
         float* out = job_.gradients.value + first * n_.value_dim;
-        sum_lanes_of(d_key, job_.heads * n_.query_dim,
-                     job_.gradients.key + first * n_.query_dim);
+        sum_lanes_of(d_key, job_.heads * n_.query_dim, job_.gradients.key + first * n_.query_dim);
         sum_lanes_of(d_value, length, out);
         if (!sloped) continue;
         float* value = reinterpret_cast<float*>(spare_);
         float* slope = value + length;
-        apply_to_floats(job_.options.nonlinearity, length,
-                        job_.inputs.value + first * n_.value_dim, value, slope);
+        apply_to_floats(job_.options.nonlinearity, length, job_.inputs.value + first * n_.value_dim,
+                        value, slope);
         for (Index i = 0; i < length; ++i) out[i] *= slope[i];
       }
     }
   }
 
-  Vec* query_;      // [all units][head][d], scaled
-  Vec* d_query_;    // [all units][head][d], of the scaled queries
-  Vec* d_output_;   // [all units][head][dv]
-  Vec* d_key_;      // [key][head][d] of the tile
-  Vec* d_value_;    // [key][head][dv] of the tile
-  Vec* d_weight_;   // [head][pair]: d_b, then d_s
-  Vec* spare_;      // two rows of [head][dv]
+  Vec* query_;                   // [all units][head][d], scaled
+  Vec* d_query_;                 // [all units][head][d], of the scaled queries
+  Vec* d_output_;                // [all units][head][dv]
+  Vec* d_key_;                   // [key][head][d] of the tile
+  Vec* d_value_;                 // [key][head][dv] of the tile
+  Vec* d_weight_;                // [head][pair]: d_b, then d_s
+  Vec* spare_;                   // two rows of [head][dv]
   Vec* log_sum_exp_ = nullptr;   // [all units][head]
   Vec* over_keys_ = nullptr;     // [all units][head]
   Vec* dropped_ = nullptr;       // [head][pair]

@@ -39,8 +39,7 @@ class ForwardTiles : private TiledAttention<axis> {
   void run_units(Index first, Index units) {
     const float scale = 1.0F / __builtin_sqrtf(static_cast<float>(n_.query_dim));
     for (Index q = 0; q < units; ++q) {
-      Base::pack_unit(job_.inputs.query, first + q, n_.query_dim, scale,
-                      query_ + q * Base::row());
+      Base::pack_unit(job_.inputs.query, first + q, n_.query_dim, scale, query_ + q * Base::row());
     }
     for (Index i = 0; i < units * Base::value_row(); ++i) output_[i] = Vec{};
     for (Index i = 0; i < units * job_.heads; ++i) {
@@ -129,8 +128,8 @@ class ForwardTiles : private TiledAttention<axis> {
   // largest_ becomes log sum_k exp s.
   void finish_sums(Index units) {
     for (Index i = 0; i < units * job_.heads; ++i) {
-      largest_[i] = select(sum_[i] == Vec{}, broadcast(__builtin_inff()),
-                           largest_[i] + logarithm(sum_[i]));
+      largest_[i] =
+          select(sum_[i] == Vec{}, broadcast(__builtin_inff()), largest_[i] + logarithm(sum_[i]));
     }
   }
 

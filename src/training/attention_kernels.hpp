@@ -75,4 +75,7 @@ void backward_with(const AttentionPlan& plan, const AttentionShape& shape,
                    const AttentionOutputs<const float>& outputs, const float* d_output,
                    const AttentionGradients<float>& gradients);
 
+std::size_t workspace_bytes(const AttentionPlan& plan, const AttentionShape& shape,
+                            const AttentionOptions& options, bool with_bias, bool with_dropout);
+
 }  // namespace headway::training::detail

@@ -265,8 +265,8 @@ class TiledAttention {
         const Index at = ((job_.first_head + h) * total_units() + tile.first_unit + q) * n_.keys +
                          tile.first_key;
         for (Index k = 0; k < tile.keys; ++k) {
-          *out++ = kOverExamples ? broadcast(job_.bias[at + k])
-                                 : load(job_.bias + (at + k) * kLanes);
+          *out++ =
+              kOverExamples ? broadcast(job_.bias[at + k]) : load(job_.bias + (at + k) * kLanes);
         }
       }
     }
@@ -309,8 +309,7 @@ class TiledAttention {
     }
     const float mean = 1.0F / static_cast<float>(job_.heads);
     for (Index j = 0; j < count; ++j) {
-      factor_[first + j] =
-          1.0F / square_root(sum[j] * mean + static_cast<float>(kRmsHeadEpsilon));
+      factor_[first + j] = 1.0F / square_root(sum[j] * mean + static_cast<float>(kRmsHeadEpsilon));
     }
   }
 
@@ -382,8 +381,8 @@ class TiledAttention {
     for (Index h = 0; h < job_.heads; ++h) {
       weigh(pairs, b + h * pairs, z, product_);
       const float* m = job_.inputs.mixing + h * dv * dv;
-      lane_gemm<float>({pairs, dv, dv, 1}, {product_, dv, 1, 0},
-                       {m, 1, dv, 0}, {out, dv, 1, 0}, h > 0);
+      lane_gemm<float>({pairs, dv, dv, 1}, {product_, dv, 1, 0}, {m, 1, dv, 0}, {out, dv, 1, 0},
+                       h > 0);
     }
   }
 

@@ -99,6 +99,7 @@ Index AttentionShape::visible_pairs(bool causal) const {
 const std::vector<std::string>& attention_variant_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> result;
+    result.reserve(variants().size());
     for (const Variant& variant : variants()) result.emplace_back(variant.name);
     return result;
   }();
@@ -157,9 +158,9 @@ MultiplyAdds count_multiply_adds(const AttentionShape& shape, const AttentionOpt
   }
   if (options.normalisation == Normalisation::kSoftmax &&
       options.value_network != ValueNetwork::kPlain) {
-    // For the sum over keys in the softmax's gradient everything is computed twice.
-    count.recomputed = 2 * count.recomputed + count.backward - 2 * d - dv + d;
-    count.forward += d;
+    // A sweep of its own, up to the gradient of the weights, for the softmax's sum over keys.
+    const bool deep = options.value_network == ValueNetwork::kHylaDeep;
+    count.recomputed += d + 4 * dv + (deep ? 4 * dv + 3 * dv * dv : 0.0);
   }
   count.forward *= pair_heads;
   count.backward *= pair_heads;

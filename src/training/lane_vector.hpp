@@ -20,9 +20,9 @@ namespace headway::training::HEADWAY_KERNELS {
 using Index = std::ptrdiff_t;
 constexpr int kLanes = HEADWAY_LANES;
 
-typedef float Vec __attribute__((vector_size(4 * HEADWAY_LANES)));  // NOLINT
-typedef std::int32_t VecInt __attribute__((vector_size(4 * HEADWAY_LANES)));          // NOLINT
-typedef float LooseVec                                                                // NOLINT
+typedef float Vec __attribute__((vector_size(4 * HEADWAY_LANES)));            // NOLINT
+typedef std::int32_t VecInt __attribute__((vector_size(4 * HEADWAY_LANES)));  // NOLINT
+typedef float LooseVec                                                        // NOLINT
     __attribute__((vector_size(4 * HEADWAY_LANES), aligned(4), may_alias));
 
 HEADWAY_INLINE Vec broadcast(float x) { return x - Vec{}; }
@@ -41,9 +41,9 @@ HEADWAY_INLINE Vec leading_ones(Index count) {
 }
 
 HEADWAY_INLINE Vec square_root(Vec x) {
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) && HEADWAY_LANES == 16
   return (Vec)_mm512_maskz_sqrt_ps(0xFFFF, (__m512)x);
-#elif defined(__AVX2__)
+#elif defined(__AVX2__) && HEADWAY_LANES == 8
   return (Vec)_mm256_sqrt_ps((__m256)x);
 #else
   for (int l = 0; l < kLanes; ++l) x[l] = __builtin_sqrtf(x[l]);

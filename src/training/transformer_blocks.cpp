@@ -38,7 +38,9 @@ void linear_forward(const BlockContext& context, const LinearShape& n,
 
 void linear_backward(const BlockContext& context, const LinearShape& n,
                      const LinearArrays<const float>& p, const float* x, const float* stats,
-                     const float* dy, float* dx, const LinearArrays<float>& g) {
+                     const PassedBack& passed, const LinearArrays<float>& g) {
+  const float* dy = passed.dy;
+  float* dx = passed.dx;
   const Index norm_floats = p.norm.scale == nullptr ? 0 : n.in;
   const RowPieces pieces(n.rows, 1, n.in * n.out);
   PartialSums sums(pieces.groups, {{g.weight, n.in * n.out},
@@ -111,8 +113,10 @@ void feed_forward_forward(const BlockContext& context, const FeedForwardShape& n
 
 void feed_forward_backward(const BlockContext& context, const FeedForwardShape& n,
                            const FeedForwardArrays<const float>& p, const float* x,
-                           const FeedForwardSaved& saved, const float* dy, float* dx,
+                           const FeedForwardSaved& saved, const PassedBack& passed,
                            const FeedForwardArrays<float>& g) {
+  const float* dy = passed.dy;
+  float* dx = passed.dx;
   const RowKernels& kernels = *context.kernels;
   const Index d = n.dim;
   const Index m = n.hidden;
@@ -243,10 +247,10 @@ void rotate(const AttentionBlockShape& shape, const RotaryTable& table, Index un
   }
 }
 
-void project(const BlockContext& context, Index rows, Index in, Index out, const float* x,
-             const float* weight, const float* bias, float* y) {
-  context.kernels->fill_rows(rows, out, bias, y);
-  context.product(false, true, rows, out, in, x, in, weight, in, 1.0F, y, out);
+void project(const BlockContext& context, const LinearShape& n, const LinearArrays<const float>& p,
+             const float* x, float* y) {
+  context.kernels->fill_rows(n.rows, n.out, p.bias, y);
+  context.product(false, true, n.rows, n.out, n.in, x, n.in, p.weight, n.in, 1.0F, y, n.out);
 }
 
 AttentionInputs<float> attention_inputs(const AttentionBlockArrays<const float>& p,
@@ -259,8 +263,9 @@ AttentionInputs<float> attention_inputs(const AttentionBlockArrays<const float>&
 
 void attention_block_forward(const BlockContext& context, const AttentionBlockShape& shape,
                              const AttentionBlockArrays<const float>& p,
-                             const AttentionBlockGiven& given, const float* x, float* y,
+                             const AttentionBlockGiven& given, float* y,
                              const AttentionBlockSaved& saved) {
+  const float* x = given.x;
   const Sizes n(shape);
   const RowPieces pieces(n.batch, n.tokens, 0);
   const bool all = n.queries == n.tokens;
@@ -272,14 +277,14 @@ void attention_block_forward(const BlockContext& context, const AttentionBlockSh
     float* key = saved.key + row * n.q;
     const float* z = normed(context, norm_rows(p.norm, rows, n.dim, shape.centred), x + row * n.dim,
                             saved.stats + 2 * row);
-    project(context, rows, n.dim, n.q, z, p.key, p.key_bias, key);
-    project(context, rows, n.dim, n.v, z, p.value, p.value_bias, saved.value + row * n.v);
+    project(context, {rows, n.dim, n.q}, {{}, p.key, p.key_bias}, z, key);
+    project(context, {rows, n.dim, n.v}, {{}, p.value, p.value_bias}, z, saved.value + row * n.v);
     if (!all) {
       float* last = thread_buffer(1, units * n.queries * n.dim);
       gather_last(units, n.tokens, n.queries, n.dim, z, last);
       z = last;
     }
-    project(context, units * n.queries, n.dim, n.q, z, p.query, p.query_bias, query);
+    project(context, {units * n.queries, n.dim, n.q}, {{}, p.query, p.query_bias}, z, query);
     rotate(shape, rotary, units, false, query, key);
   });
   attention_forward(shape.attention, shape.options, attention_inputs(p, given, saved),
@@ -301,15 +306,18 @@ void attention_block_forward(const BlockContext& context, const AttentionBlockSh
 
 namespace {
 
-// Gradients of queries, keys, values and of the attention's output, beside saved ones' shapes.
+// Gradients of queries, keys, values and of the attention's output, and of the block's ends.
 struct Inner {
   float *query, *key, *value, *output;
+  PassedBack ends;
 };
 
 // Back through the output projection.
 void output_backward(const BlockContext& context, const Sizes& n,
                      const AttentionBlockArrays<const float>& p, const float* attended,
-                     const float* dy, float* d_attended, const AttentionBlockArrays<float>& g) {
+                     const Inner& inner, const AttentionBlockArrays<float>& g) {
+  const float* dy = inner.ends.dy;
+  float* d_attended = inner.output;
   const RowPieces pieces(n.batch, n.queries, n.dim * n.v);
   PartialSums sums(pieces.groups, {{g.output, n.dim * n.v}, {g.output_bias, n.dim}});
   pieces.for_groups(context.threads, [&](Index group, Index first, Index units) {
@@ -328,8 +336,9 @@ void output_backward(const BlockContext& context, const Sizes& n,
 // Back through the projections of queries, keys and values, the norm and the residual.
 void input_backward(const BlockContext& context, const AttentionBlockShape& shape,
                     const AttentionBlockArrays<const float>& p, const float* x, const float* stats,
-                    const Inner& inner, const float* dy, float* dx,
-                    const AttentionBlockArrays<float>& g) {
+                    const Inner& inner, const AttentionBlockArrays<float>& g) {
+  const float* dy = inner.ends.dy;
+  float* dx = inner.ends.dx;
   const Sizes n(shape);
   const bool all = n.queries == n.tokens;
   const RotaryTable rotary = rotary_table(shape);
@@ -391,19 +400,18 @@ void input_backward(const BlockContext& context, const AttentionBlockShape& shap
 
 void attention_block_backward(const BlockContext& context, const AttentionBlockShape& shape,
                               const AttentionBlockArrays<const float>& p,
-                              const AttentionBlockGiven& given, const float* x,
-                              const AttentionBlockSaved& saved, const float* dy, float* dx,
-                              const AttentionBlockArrays<float>& g) {
+                              const AttentionBlockGiven& given, const AttentionBlockSaved& saved,
+                              const PassedBack& passed, const AttentionBlockArrays<float>& g) {
   const Sizes n(shape);
   const Index queries = n.batch * n.queries;
   const Index keys = n.batch * n.tokens;
   const Inner inner = {thread_buffer(4, queries * n.q), thread_buffer(5, keys * n.q),
-                       thread_buffer(6, keys * n.v), thread_buffer(7, queries * n.v)};
-  output_backward(context, n, p, saved.output, dy, inner.output, g);
+                       thread_buffer(6, keys * n.v), thread_buffer(7, queries * n.v), passed};
+  output_backward(context, n, p, saved.output, inner, g);
   attention_backward(shape.attention, shape.options, attention_inputs(p, given, saved),
                      {saved.output, saved.log_sum_exp}, inner.output,
                      {inner.query, inner.key, inner.value, g.scores, g.mixing}, context.threads);
-  input_backward(context, shape, p, x, saved.stats, inner, dy, dx, g);
+  input_backward(context, shape, p, given.x, saved.stats, inner, g);
 }
 
 }  // namespace headway::training::detail

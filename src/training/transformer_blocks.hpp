@@ -22,6 +22,12 @@ struct BlockContext {
   int threads = 1;
 };
 
+/// The gradient of a block's output, given, and of its input, overwritten.
+struct PassedBack {
+  const float* dy = nullptr;
+  float* dx = nullptr;
+};
+
 /// A norm's parameters, or their gradients; scale = null: no norm.
 template <typename Float>
 struct NormArrays {
@@ -44,10 +50,10 @@ struct LinearArrays {
 void linear_forward(const BlockContext& context, const LinearShape& shape,
                     const LinearArrays<const float>& parameters, const float* x, float* y,
                     float* stats);
-/// dx may be null.
+/// dx may be null: not wanted.
 void linear_backward(const BlockContext& context, const LinearShape& shape,
                      const LinearArrays<const float>& parameters, const float* x,
-                     const float* stats, const float* dy, float* dx,
+                     const float* stats, const PassedBack& passed,
                      const LinearArrays<float>& gradients);
 
 /// y = x + W_down phi(W_up norm(x) + b_up) + b_down, phi = gelu; or, with a gate and no biases,
@@ -78,7 +84,7 @@ void feed_forward_forward(const BlockContext& context, const FeedForwardShape& s
                           float* y, const FeedForwardSaved& saved);
 void feed_forward_backward(const BlockContext& context, const FeedForwardShape& shape,
                            const FeedForwardArrays<const float>& parameters, const float* x,
-                           const FeedForwardSaved& saved, const float* dy, float* dx,
+                           const FeedForwardSaved& saved, const PassedBack& passed,
                            const FeedForwardArrays<float>& gradients);
 
 /// y [B, Sq, D] = x' + W_out attention(norm x' W_q, norm x W_k, norm x W_v) + b_out, where x' are
@@ -104,8 +110,9 @@ struct AttentionBlockArrays {
   Float* mixing = nullptr;  ///< [H, dv, dv]; hyla_deep only
   Float* scores = nullptr;  ///< [H, Sq, S], added to the scores; or null
 };
-/// Not learned: mask [B, S], dropout [Sq, S]; or null.
+/// Not learned: x; mask [B, S] and dropout [Sq, S] or null.
 struct AttentionBlockGiven {
+  const float* x = nullptr;
   const std::uint8_t* mask = nullptr;
   const float* dropout = nullptr;
 };
@@ -119,12 +126,12 @@ struct AttentionBlockSaved {
 };
 void attention_block_forward(const BlockContext& context, const AttentionBlockShape& shape,
                              const AttentionBlockArrays<const float>& parameters,
-                             const AttentionBlockGiven& given, const float* x, float* y,
+                             const AttentionBlockGiven& given, float* y,
                              const AttentionBlockSaved& saved);
 void attention_block_backward(const BlockContext& context, const AttentionBlockShape& shape,
                               const AttentionBlockArrays<const float>& parameters,
-                              const AttentionBlockGiven& given, const float* x,
-                              const AttentionBlockSaved& saved, const float* dy, float* dx,
+                              const AttentionBlockGiven& given, const AttentionBlockSaved& saved,
+                              const PassedBack& passed,
                               const AttentionBlockArrays<float>& gradients);
 
 /// RoPE: in each head of the row at place t, dims i and i + d/2 are turned by the angle

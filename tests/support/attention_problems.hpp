@@ -37,7 +37,7 @@ struct AttentionProblem {
 
   [[nodiscard]] AttentionInputs<Scalar> inputs() const {
     const auto given = [](const auto& array) { return array.empty() ? nullptr : array.data(); };
-    return {query.data(), key.data(),     value.data(),  given(bias),
+    return {query.data(), key.data(),     value.data(), given(bias),
             given(mask),  given(dropout), given(mixing)};
   }
 };
@@ -123,16 +123,16 @@ struct AttentionAnswer {
         d_bias(p.bias.size(), 7),
         d_mixing(p.mixing.size(), 7) {
     if (p.options.normalisation == training::Normalisation::kSoftmax) {
-      log_sum_exp.assign(
-          static_cast<std::size_t>(p.shape.batch * p.shape.heads * p.shape.queries), 7);
+      log_sum_exp.assign(static_cast<std::size_t>(p.shape.batch * p.shape.heads * p.shape.queries),
+                         7);
     }
   }
   AttentionOutputs<Scalar> outputs() {
     return {output.data(), log_sum_exp.empty() ? nullptr : log_sum_exp.data()};
   }
   AttentionGradients<Scalar> gradients() {
-    return {d_query.data(), d_key.data(), d_value.data(),
-            d_bias.empty() ? nullptr : d_bias.data(), d_mixing.empty() ? nullptr : d_mixing.data()};
+    return {d_query.data(), d_key.data(), d_value.data(), d_bias.empty() ? nullptr : d_bias.data(),
+            d_mixing.empty() ? nullptr : d_mixing.data()};
   }
   bool operator==(const AttentionAnswer&) const = default;
 };
@@ -162,8 +162,8 @@ inline std::vector<training::detail::AttentionPlan> attention_plans(int threads 
   using training::detail::AttentionKernelSet;
   using training::detail::LaneAxis;
   std::vector<training::detail::AttentionPlan> plans;
-  for (const auto set : {AttentionKernelSet::kBaseline, AttentionKernelSet::kAvx2,
-                         AttentionKernelSet::kAvx512}) {
+  for (const auto set :
+       {AttentionKernelSet::kBaseline, AttentionKernelSet::kAvx2, AttentionKernelSet::kAvx512}) {
     const auto* kernels = training::detail::attention_kernels(set);
     if (kernels == nullptr) continue;
     for (const LaneAxis axis : {LaneAxis::kExamples, LaneAxis::kQueries}) {

@@ -57,8 +57,9 @@ void attention_backward(const AttentionShape& shape, const AttentionOptions& opt
                         const AttentionOutputs<const float>& outputs, const float* d_output,
                         const AttentionGradients<float>& gradients, int threads = 0);
 
-/// Most memory that a call of both takes beside its arguments on this machine: linear in queries
-/// and keys, but for copies of bias, dropout and the bias's gradient where those are given.
+/// Most memory that both calls take beside their arguments on this machine. Linear in queries and
+/// keys, but for copies of bias, dropout and (at most 16, within 256 MiB unless one is larger) the
+/// gradient of the bias, where those are given. Each thread keeps its workspace for the next call.
 std::size_t attention_workspace_bytes(const AttentionShape& shape, const AttentionOptions& options,
                                       bool with_bias, bool with_dropout, int threads = 0);
 

@@ -87,7 +87,8 @@ struct MultiplyAdds {
 ///   hyla       forward d + 2 dv             backward 2 d + 4 dv             recomputed d + dv
 ///   hyla_deep  forward d + 3 dv + dv^2      backward 2 d + 6 dv + 2 dv^2    recomputed
 ///              d + 2 dv + 2 dv^2
-/// (softmax with a value network sweeps the scores once more forward, and everything backward).
+/// Softmax with a value network sweeps once more for the sum over keys of its gradient: d + 4 dv
+/// recomputed more (and 4 dv + 3 dv^2 where it is deep).
 MultiplyAdds count_multiply_adds(const AttentionShape& shape, const AttentionOptions& options);
 
 }  // namespace headway::training

@@ -73,8 +73,9 @@ struct LinearFunction : Function<LinearFunction> {
     const Tensor dy = d[0].contiguous();
     Tensor dx = context->saved_data["input"].toBool() ? like(in[0]) : Tensor();
     variable_list g = {dx, like(in[1]), like(in[2]), like(in[3]), like(in[4]), Tensor()};
-    linear_backward(s.context, s.shape, linear_arrays(in), given(in[0]), given(in[5]), given(dy),
-                    wanted(dx), {{wanted(g[1]), wanted(g[2])}, wanted(g[3]), wanted(g[4])});
+    linear_backward(s.context, s.shape, linear_arrays(in), given(in[0]), given(in[5]),
+                    {given(dy), wanted(dx)},
+                    {{wanted(g[1]), wanted(g[2])}, wanted(g[3]), wanted(g[4])});
     return g;
   }
 };
@@ -123,7 +124,7 @@ struct FeedForwardFunction : Function<FeedForwardFunction> {
     for (std::size_t i = 0; i < 8; ++i) g.push_back(like(in[i]));
     g.emplace_back();
     feed_forward_backward(s.context, s.shape, feed_forward_arrays<const float>(in, given),
-                          given(in[0]), {wanted(in[8]), wanted(in[9])}, given(dy), wanted(g[0]),
+                          given(in[0]), {wanted(in[8]), wanted(in[9])}, {given(dy), wanted(g[0])},
                           feed_forward_arrays<float>(g, wanted));
     return g;
   }
@@ -156,7 +157,8 @@ constexpr std::size_t kDropout = 14;
 constexpr std::size_t kSaved = 15;
 
 AttentionBlockGiven attention_given(const variable_list& x) {
-  return {x[kMask].defined() ? x[kMask].data_ptr<std::uint8_t>() : nullptr, given(x[kDropout])};
+  return {given(x[0]), x[kMask].defined() ? x[kMask].data_ptr<std::uint8_t>() : nullptr,
+          given(x[kDropout])};
 }
 AttentionBlockSaved attention_saved(const variable_list& x) {
   return {wanted(x[kSaved]),     wanted(x[kSaved + 1]), wanted(x[kSaved + 2]),
@@ -195,7 +197,7 @@ struct AttentionFunction : Function<AttentionFunction> {
     in.push_back(softmax ? numbers({n.batch, n.heads, n.queries}) : Tensor());
     Tensor y = numbers({n.batch, n.queries, s.shape.dim});
     attention_block_forward(s.context, s.shape, attention_arrays<const float>(in, given),
-                            attention_given(in), given(x), wanted(y), attention_saved(in));
+                            attention_given(in), wanted(y), attention_saved(in));
     context->save_for_backward(in);
     keep_settings(context, s);
     return y;
@@ -207,8 +209,8 @@ struct AttentionFunction : Function<AttentionFunction> {
     variable_list g;
     for (std::size_t i = 0; i < kMask; ++i) g.push_back(like(in[i]));
     attention_block_backward(s.context, s.shape, attention_arrays<const float>(in, given),
-                             attention_given(in), given(in[0]), attention_saved(in), given(dy),
-                             wanted(g[0]), attention_arrays<float>(g, wanted));
+                             attention_given(in), attention_saved(in), {given(dy), wanted(g[0])},
+                             attention_arrays<float>(g, wanted));
     g.resize(kSaved + 1);  // mask, dropout, settings
     return g;
   }

@@ -11,8 +11,7 @@ namespace {
 
 double scalar_of(const AttentionProblem<double>& p) {
   AttentionAnswer<double> answer(p);
-  headway::training::reference::attention_forward(p.shape, p.options, p.inputs(),
-                                                  answer.outputs());
+  headway::training::reference::attention_forward(p.shape, p.options, p.inputs(), answer.outputs());
   double sum = 0.0;
   for (std::size_t i = 0; i < answer.output.size(); ++i) sum += p.d_output[i] * answer.output[i];
   return sum;
@@ -90,14 +89,15 @@ TEST_CASE("A hypernetwork attention by hand") {
 }
 
 TEST_CASE("Nonlinearities and their derivatives") {
+  using Catch::Matchers::WithinAbs;
   using headway::training::reference::nonlinearity;
   using headway::training::reference::nonlinearity_derivative;
-  using Catch::Matchers::WithinAbs;
   CHECK(nonlinearity(Nonlinearity::kRelu, -2.0) == 0.0);
   CHECK(nonlinearity(Nonlinearity::kRelu, 3.0) == 3.0);
   CHECK(nonlinearity(Nonlinearity::kSquaredRelu, 3.0) == 9.0);
   CHECK_THAT(nonlinearity(Nonlinearity::kGelu, 1.0), WithinAbs(0.841192, 1e-6));
-  CHECK_THAT(nonlinearity(Nonlinearity::kSilu, 1.0), WithinAbs(1.0 / (1.0 + std::exp(-1.0)), 1e-15));
+  CHECK_THAT(nonlinearity(Nonlinearity::kSilu, 1.0),
+             WithinAbs(1.0 / (1.0 + std::exp(-1.0)), 1e-15));
   for (const std::string& name : headway::training::nonlinearity_names()) {
     const Nonlinearity phi = headway::training::parse_nonlinearity(name);
     for (const double x : {-3.0, -0.7, 0.2, 0.9, 4.0}) {

@@ -1,7 +1,6 @@
-#include "headway/training/attention.hpp"
-
 #include "attention_problems.hpp"
 #include "catch.hpp"
+#include "headway/training/attention.hpp"
 
 using namespace headway::testing;  // NOLINT: a test
 using headway::Index;
@@ -67,10 +66,10 @@ void check_all_kernels(const AttentionShape& shape, AttentionOptions options,
 TEST_CASE("Every kernel gives the reference's outputs and gradients, for every variant") {
   for (auto [name, options] : attention_cases()) {
     for (const Case& c : cases()) {
-      INFO(name << fmt::format(": B {} H {} Sq {} Sk {} d {} dv {}, bias {} mask {} dropout {} causal {}",
-                               c.shape.batch, c.shape.heads, c.shape.queries, c.shape.keys,
-                               c.shape.query_dim, c.shape.value_dim, c.extras.bias, c.extras.mask,
-                               c.extras.dropout, c.causal));
+      INFO(name << fmt::format(
+               ": B {} H {} Sq {} Sk {} d {} dv {}, bias {} mask {} dropout {} causal {}",
+               c.shape.batch, c.shape.heads, c.shape.queries, c.shape.keys, c.shape.query_dim,
+               c.shape.value_dim, c.extras.bias, c.extras.mask, c.extras.dropout, c.causal));
       options.causal = c.causal;
       check_all_kernels(c.shape, options, c.extras);
     }
@@ -88,11 +87,11 @@ TEST_CASE("Every number of tokens up to 70 is right") {
   }
 }
 
-TEST_CASE("The numbers of threads do not change a bit") {
+TEST_CASE("The number of threads does not change a bit") {
   for (const auto& [name, options] : attention_cases()) {
     for (const Index batch : {3, 70}) {
-      const AttentionProblem<float> p = in_floats(
-          attention_problem({batch, 3, 37, 37, 4, 5}, options, {true, true, true}, 5));
+      const AttentionProblem<float> p =
+          in_floats(attention_problem({batch, 3, 37, 37, 4, 5}, options, {true, true, true}, 5));
       const auto one = attention_plans(1);
       const auto three = attention_plans(3);
       for (std::size_t i = 0; i < one.size(); ++i) {
@@ -137,8 +136,7 @@ TEST_CASE("The gradient of the bias is left out where it is not wanted") {
 
 TEST_CASE("A NaN in the input is one in the output") {
   for (const auto& [name, options] : attention_cases()) {
-    AttentionProblem<float> p =
-        in_floats(attention_problem({2, 2, 5, 5, 4, 4}, options, {}, 5));
+    AttentionProblem<float> p = in_floats(attention_problem({2, 2, 5, 5, 4, 4}, options, {}, 5));
     for (std::vector<float>* array : {&p.query, &p.key, &p.value}) {
       const float before = array->front();
       array->front() = std::nanf("");

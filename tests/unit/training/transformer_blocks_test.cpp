@@ -125,7 +125,7 @@ Block linear_block(Index rows, Index in, Index out, bool norm, bool centred) {
     linear_forward(context(threads), shape, p, x[0].data(), y.data(),
                    norm ? stats.data() : nullptr);
     std::vector<Array> g = like(x);
-    linear_backward(context(threads), shape, p, x[0].data(), stats.data(), dy.data(), g[0].data(),
+    linear_backward(context(threads), shape, p, x[0].data(), stats.data(), {dy.data(), g[0].data()},
                     arrays(g, static_cast<float*>(nullptr)));
     return g;
   };
@@ -176,8 +176,8 @@ Block feed_forward_block(const FeedForwardShape& n, bool norm) {
     Kept kept = run(x, threads);
     std::vector<Array> g = like(x);
     feed_forward_backward(context(threads), n, arrays(x, static_cast<const float*>(nullptr)),
-                          x[0].data(), {kept.stats.data(), kept.hidden.data()}, dy.data(),
-                          g[0].data(), arrays(g, static_cast<float*>(nullptr)));
+                          x[0].data(), {kept.stats.data(), kept.hidden.data()},
+                          {dy.data(), g[0].data()}, arrays(g, static_cast<float*>(nullptr)));
     return g;
   };
   return block;
@@ -233,16 +233,16 @@ Block attention_block(const AttentionBlockShape& n) {
         floats(s.batch * s.queries * q),       floats(s.batch * s.keys * q),
         floats(s.batch * s.keys * v),          floats(s.batch * s.queries * v),
         floats(s.batch * s.heads * s.queries), n.options.normalisation == Normalisation::kSoftmax};
-    attention_block_forward(context(threads), n, arrays(x, static_cast<const float*>(nullptr)), {},
-                            x[0].data(), kept.y.data(), kept.saved());
+    attention_block_forward(context(threads), n, arrays(x, static_cast<const float*>(nullptr)),
+                            {x[0].data()}, kept.y.data(), kept.saved());
     return kept;
   };
   block.forward = [=](const std::vector<Array>& x, int threads) { return run(x, threads).y; };
   block.backward = [=](const std::vector<Array>& x, const Array& dy, int threads) {
     Kept kept = run(x, threads);
     std::vector<Array> g = like(x);
-    attention_block_backward(context(threads), n, arrays(x, static_cast<const float*>(nullptr)), {},
-                             x[0].data(), kept.saved(), dy.data(), g[0].data(),
+    attention_block_backward(context(threads), n, arrays(x, static_cast<const float*>(nullptr)),
+                             {x[0].data()}, kept.saved(), {dy.data(), g[0].data()},
                              arrays(g, static_cast<float*>(nullptr)));
     return g;
   };

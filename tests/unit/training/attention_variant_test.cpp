@@ -1,0 +1,177 @@
+#include "headway/training/attention_variant.hpp"
+
+#include <functional>
+
+#include "attention_problems.hpp"
+#include "catch.hpp"
+#include "headway/core/error.hpp"
+#include "headway/core/nearest_word.hpp"
+
+using namespace headway::training;  // NOLINT: a test
+using Catch::Matchers::ContainsSubstring;
+using headway::Error;
+using headway::ErrorKind;
+using headway::Index;
+
+TEST_CASE("The table of variants is that of the paper") {
+  const std::vector<std::string> names = {"softmax",
+                                          "linear",
+                                          "linear_rms_head",
+                                          "hyla",
+                                          "hyla_linear_value",
+                                          "hyla_no_rms_head",
+                                          "hyla_linear_value_no_rms_head",
+                                          "softmax_hyla",
+                                          "linear_rms_head_nonlinear_value",
+                                          "hyla_deep"};
+  CHECK(attention_variant_names() == names);
+  for (const std::string& name : names) {
+    AttentionOptions options = attention_variant(name);
+    CHECK_FALSE(options.causal);
+    CHECK(attention_variant_name(options) == name);
+    options.causal = true;
+    CHECK(attention_variant_name(options) == name);
+    CHECK((options.value_network != ValueNetwork::kPlain) ==
+          (name.find("hyla") != std::string::npos));
+    const bool rms = options.normalisation == Normalisation::kRmsHead;
+    CHECK(rms == (name.find("rms_head") != std::string::npos
+                      ? name.find("no_rms_head") == std::string::npos
+                      : name.rfind("hyla", 0) == 0));
+    CHECK((options.normalisation == Normalisation::kSoftmax) == (name.rfind("softmax", 0) == 0));
+  }
+  AttentionOptions gelu = attention_variant("hyla");
+  gelu.nonlinearity = Nonlinearity::kGelu;
+  CHECK(attention_variant_name(gelu) == "hyla");
+  CHECK(attention_variant_name({Normalisation::kSoftmax, ValueNetwork::kHylaDeep}).empty());
+}
+
+TEST_CASE("An unknown name is an error that offers the nearest one") {
+  CHECK_THROWS_WITH(attention_variant("hyla_linear_valu"),
+                    ContainsSubstring("train.attention = \"hyla_linear_valu\"") &&
+                        ContainsSubstring("did you mean \"hyla_linear_value\"") &&
+                        ContainsSubstring("softmax_hyla"));
+  CHECK_THROWS_WITH(parse_nonlinearity("gellu"), ContainsSubstring("did you mean \"gelu\""));
+  CHECK_THROWS_WITH(attention_variant("qqqqqqqqqqqqqqqqqqqqqqqq"),
+                    !ContainsSubstring("did you mean"));
+  try {
+    attention_variant("");
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kBadStudy);
+  }
+  for (const std::string& name : nonlinearity_names()) CHECK_NOTHROW(parse_nonlinearity(name));
+}
+
+TEST_CASE("The nearest word counts insertions, deletions, replacements and swaps") {
+  CHECK(headway::edit_distance("hyla", "hyla") == 0);
+  CHECK(headway::edit_distance("hyla", "hlya") == 1);
+  CHECK(headway::edit_distance("kitten", "sitting") == 3);
+  CHECK(headway::nearest_word("sofmax", {"linear", "softmax"}) == "softmax");
+  CHECK(headway::nearest_word("zzz", {"linear", "softmax"}).empty());
+}
+
+TEST_CASE("Visible pairs are those of the mask") {
+  const AttentionShape square{1, 1, 4, 4, 1, 1};
+  CHECK(square.visible_pairs(false) == 16);
+  CHECK(square.visible_pairs(true) == 10);
+  CHECK(AttentionShape{1, 1, 2, 4, 1, 1}.visible_pairs(true) == 3 + 4);
+  CHECK(AttentionShape{1, 1, 4, 2, 1, 1}.visible_pairs(true) == 1 + 2);
+}
+
+TEST_CASE("Multiply-adds are counted as the table says") {
+  const AttentionShape n{2, 3, 5, 7, 4, 6};
+  const double pairs = 2 * 3 * 5 * 7;
+  CHECK(count_multiply_adds(n, attention_variant("softmax")).forward == pairs * 10);
+  CHECK(count_multiply_adds(n, attention_variant("linear")).backward == pairs * 20);
+  CHECK(count_multiply_adds(n, attention_variant("hyla")).forward == pairs * 16);
+  CHECK(count_multiply_adds(n, attention_variant("hyla")).backward == pairs * 32);
+  CHECK(count_multiply_adds(n, attention_variant("hyla")).recomputed == pairs * 10);
+  CHECK(count_multiply_adds(n, attention_variant("hyla_deep")).forward == pairs * (4 + 18 + 36));
+  CHECK(count_multiply_adds(n, attention_variant("softmax_hyla")).recomputed >
+        count_multiply_adds(n, attention_variant("hyla")).recomputed);
+  AttentionOptions causal = attention_variant("linear");
+  causal.causal = true;
+  CHECK(count_multiply_adds({1, 1, 4, 4, 1, 1}, causal).forward == 20);
+}
+
+TEST_CASE("Workspace is linear in the number of tokens") {
+  for (const std::string& name : attention_variant_names()) {
+    for (const Index batch : {1, 64}) {
+      const auto bytes = [&](Index tokens) {
+        return static_cast<double>(attention_workspace_bytes(
+            {batch, 8, tokens, tokens, 16, 16}, attention_variant(name), false, false, 1));
+      };
+      INFO(name << " batch " << batch);
+      CHECK(bytes(4096) < 2.001 * bytes(2048));
+      CHECK(bytes(4096) > bytes(2048));
+      // Less than the scores of a single head of the example.
+      if (batch == 1) CHECK(bytes(8192) < 4.0 * 8192 * 8192);
+    }
+  }
+}
+
+TEST_CASE("Every bad argument is an error that names it") {
+  using headway::testing::AttentionAnswer;
+  using headway::testing::AttentionProblem;
+  using Problem = AttentionProblem<float>;
+  const auto message = [](const std::function<void()>& call) -> std::string {
+    try {
+      call();
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::kBadStudy);
+      return error.what();
+    }
+    return "no error";
+  };
+  const Problem good = headway::testing::in_floats(
+      headway::testing::attention_problem({2, 2, 3, 3, 2, 2}, attention_variant("softmax"), {}, 1));
+  const auto forward = [&](const AttentionShape& shape, const AttentionOptions& options,
+                           const AttentionInputs<float>& inputs,
+                           const AttentionOutputs<float>& outputs) {
+    return message([&] { attention_forward(shape, options, inputs, outputs); });
+  };
+  AttentionAnswer<float> answer(good);
+  const AttentionOutputs<float> out = answer.outputs();
+  CHECK(forward(good.shape, good.options, good.inputs(), out) == "no error");
+  for (Index AttentionShape::*size :
+       {&AttentionShape::batch, &AttentionShape::heads, &AttentionShape::queries,
+        &AttentionShape::keys, &AttentionShape::query_dim, &AttentionShape::value_dim}) {
+    for (const Index bad : {Index{0}, Index{-1}, Index{1} << 21}) {
+      AttentionShape shape = good.shape;
+      shape.*size = bad;
+      CHECK_THAT(forward(shape, good.options, good.inputs(), out),
+                 ContainsSubstring(fmt::format(" = {}: must be from 1", bad)));
+    }
+  }
+  CHECK_THAT(forward({1 << 20, 1 << 10, 1 << 15, 1, 1, 1}, good.options, good.inputs(), out),
+             ContainsSubstring("at most 2^40"));
+  AttentionInputs<float> inputs = good.inputs();
+  inputs.value = nullptr;
+  CHECK_THAT(forward(good.shape, good.options, inputs, out), ContainsSubstring("value is null"));
+  CHECK_THAT(forward(good.shape, good.options, good.inputs(), {out.output, nullptr}),
+             ContainsSubstring("log_sum_exp is null"));
+  CHECK_THAT(forward(good.shape, attention_variant("linear"), good.inputs(), out),
+             ContainsSubstring("log_sum_exp is given"));
+  CHECK_THAT(forward(good.shape, attention_variant("hyla_deep"), good.inputs(), {out.output}),
+             ContainsSubstring("mixing is null"));
+  inputs = good.inputs();
+  inputs.mixing = good.value.data();
+  CHECK_THAT(forward(good.shape, good.options, inputs, out), ContainsSubstring("mixing is given"));
+  const auto backward = [&](const AttentionOutputs<const float>& outputs, const float* d_output,
+                            const AttentionGradients<float>& gradients) {
+    return message([&] {
+      attention_backward(good.shape, good.options, good.inputs(), outputs, d_output, gradients);
+    });
+  };
+  const AttentionGradients<float> gradients = answer.gradients();
+  const float* d_output = good.d_output.data();
+  CHECK(backward({out.output, out.log_sum_exp}, d_output, gradients) == "no error");
+  CHECK_THAT(backward({nullptr, out.log_sum_exp}, d_output, gradients),
+             ContainsSubstring("output is null"));
+  CHECK_THAT(backward({out.output, out.log_sum_exp}, nullptr, gradients),
+             ContainsSubstring("d_output is null"));
+  AttentionGradients<float> with_bias = gradients;
+  with_bias.bias = answer.d_value.data();
+  CHECK_THAT(backward({out.output, out.log_sum_exp}, d_output, with_bias),
+             ContainsSubstring("gradients.bias is given"));
+}
