@@ -144,7 +144,7 @@ class LearningCurves(TrainingResultTest):
             np.testing.assert_array_equal(line.get_xdata(), STEPS)
             np.testing.assert_allclose(line.get_ydata(), r2_at(label, 2))
         words = [text.get_text() for text in costs.texts]
-        for word in ("softmax", "hyla", "151 k", "1.5 G", "1.6 G", "0.02 ± 0.006"):
+        for word in ("softmax", "hyla", "151 k", "1.5 G", "1.6 G", "0.020 ± 0.006"):
             self.assertIn(word, words)
 
     def test_only_steps_that_every_seed_has(self):

@@ -34,9 +34,9 @@ def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
     splits = first.splits
     if not splits:
         raise BadDataError(f"{first.file}: no split was evaluated, so there is no curve to draw")
-    figure = style.new_figure(3.1 * len(splits) + 3.9, 3.2)
+    figure = style.new_figure(3.1 * len(splits) + 4.4, 3.2)
     panels = figure.subplots(1, len(splits) + 1, squeeze=False,
-                             gridspec_kw={"width_ratios": [1.0] * len(splits) + [1.5]})[0]
+                             gridspec_kw={"width_ratios": [1.0] * len(splits) + [1.45]})[0]
     colours = _colours(len(rows))
     for axes, split in zip(panels, splits):
         for (name, runs), colour in zip(rows, colours):
@@ -92,6 +92,15 @@ def _amount(value: float) -> str:
     return f"{value:.3g}"
 
 
+def _spread(values: Sequence[float]) -> str:
+    """The mean with as many digits as its error has: "0.0048 ± 0.0007"."""
+    mean, error = mean_and_error(np.array(values))
+    if not (math.isfinite(error) and error > 0.0):
+        return f"{mean:.4g}"
+    digits = max(0, -math.floor(math.log10(error)))
+    return f"{mean:.{digits}f} ± {error:.{digits}f}"
+
+
 def _costs(axes: Axes, rows: Sequence[tuple[str, Sequence[TrainedRun]]], colours: Sequence) -> None:
     """A table in place of a legend."""
     style.no_frame(axes)
@@ -99,14 +108,13 @@ def _costs(axes: Axes, rows: Sequence[tuple[str, Sequence[TrainedRun]]], colours
     axes.set_yticks([])
     axes.set_xlim(0, 1)
     axes.set_ylim(max(len(rows), LINES), -1.0)
-    places = (0.04, 0.42, 0.62, 1.0)
+    places = (0.04, 0.48, 0.68, 1.0)
     for place, title in zip(places, ("variant", "weights", "flop/step", "train loss")):
         axes.text(place, -0.6, title, color=style.MUTED, fontsize=8.0, va="center",
                   ha="left" if place == places[0] else "right")
     for row, ((name, runs), colour) in enumerate(zip(rows, colours)):
-        mean, error = mean_and_error(np.array([run.train_loss for run in runs]))
-        loss = f"{mean:.4g}" if math.isnan(error) else f"{mean:.4g} ± {error:.1g}"
-        cells = (name, _amount(runs[0].parameters), _amount(runs[0].flops_per_step), loss)
+        cells = (name, _amount(runs[0].parameters), _amount(runs[0].flops_per_step),
+                 _spread([run.train_loss for run in runs]))
         axes.plot([0.0, 0.025], [row, row], color=colour, linewidth=2.2, clip_on=False)
         for place, cell in zip(places, cells):
             axes.text(place, row, cell, fontsize=8.0, va="center",
