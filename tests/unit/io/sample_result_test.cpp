@@ -12,28 +12,12 @@
 #include "headway/io/study_file.hpp"
 #include "io/hdf5_input.hpp"
 #include "result_builder.hpp"
+#include "scratch_directory.hpp"
 
 using namespace headway;
 namespace fs = std::filesystem;
 
 namespace {
-
-/// A directory of its own, removed at the end.
-class Folder {
- public:
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "headway-sample-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    path_ = name;
-  }
-  ~Folder() { fs::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  [[nodiscard]] std::string file(const char* name) const { return (path_ / name).string(); }
-
- private:
-  fs::path path_;
-};
 
 constexpr Index kChains = 2;
 constexpr Index kDraws = 3;
@@ -83,7 +67,7 @@ studies::SampleResult built_samples(Index outputs) {
 
 TEST_CASE("every number of a sample result is in the file") {
   for (const Index outputs : {Index{1}, Index{2}}) {
-    const Folder folder;
+    const testing::ScratchDirectory folder;
     const studies::SampleResult result = built_samples(outputs);
     io::write_sample_result(folder.file("r.h5"), {}, result, testing::built_provenance(), false);
     const io::Hdf5Lock lock;
@@ -123,7 +107,7 @@ TEST_CASE("every number of a sample result is in the file") {
 }
 
 TEST_CASE("the theory of a sample result is read as a solve result") {
-  const Folder folder;
+  const testing::ScratchDirectory folder;
   const studies::SampleResult result = built_samples(1);
   io::write_sample_result(folder.file("r.h5"), {}, result, testing::built_provenance(), false);
   const studies::SolveResult solve = io::read_solve_result(folder.file("r.h5"));
@@ -188,7 +172,7 @@ TEST_CASE("study keys of [sample] survive a round trip, and only some change the
 }
 
 TEST_CASE("checkpoints come back as they were, and only to their own run") {
-  const Folder folder;
+  const testing::ScratchDirectory folder;
   const std::string result = folder.file("r.h5");
   studies::Study study;
   study.task.kind = "dataset";

@@ -14,6 +14,7 @@
 #include "headway/io/train_checkpoints.hpp"
 #include "headway/io/weights_file.hpp"
 #include "io/text_file.hpp"
+#include "scratch_directory.hpp"
 #include "trained_run_builder.hpp"
 
 using namespace headway;
@@ -24,20 +25,6 @@ using studies::TrainRun;
 using testing::built_run;
 
 namespace {
-
-/// A folder that is deleted at the end.
-class Folder {
- public:
-  Folder() : path_(fs::temp_directory_path() / fs::path("headway-train-files-test")) {
-    fs::remove_all(path_);
-    fs::create_directory(path_);
-  }
-  ~Folder() { fs::remove_all(path_); }
-  [[nodiscard]] std::string file(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  fs::path path_;
-};
 
 std::string bytes_of(const std::string& file_path) {
   std::ifstream in(file_path, std::ios::binary);
@@ -111,7 +98,7 @@ void check_same(const TrainedRun& a, const TrainedRun& b) {
 }  // namespace
 
 TEST_CASE("a checkpoint gives back every number") {
-  const Folder folder;
+  const testing::ScratchDirectory folder;
   const TrainCheckpoints checkpoints(folder.file("out.h5"), runs_of(), {"a", "b"}, false);
   const studies::TrainHooks hooks = checkpoints.hooks();
   CHECK_FALSE(hooks.load(1));
@@ -134,7 +121,7 @@ TEST_CASE("a checkpoint gives back every number") {
 }
 
 TEST_CASE("checkpoints are counted, and those of other runs refused by name") {
-  const Folder folder;
+  const testing::ScratchDirectory folder;
   const std::string out = folder.file("out.h5");
   const TrainCheckpoints first(out, runs_of(), {"a", "b"}, false);
   first.hooks().save(0, built_run());
@@ -162,7 +149,7 @@ TEST_CASE("checkpoints are counted, and those of other runs refused by name") {
 }
 
 TEST_CASE("results of training hold their runs and their table") {
-  const Folder folder;
+  const testing::ScratchDirectory folder;
   const std::string out = folder.file("out.h5");
   studies::TrainResult result;
   result.planned = 3;
@@ -198,7 +185,7 @@ TEST_CASE("lines of JSON") {
 }
 
 TEST_CASE("weights as NumPy arrays and safetensors") {
-  const Folder folder;
+  const testing::ScratchDirectory folder;
   const auto tensors = testing::built_tensors(1.0F);
   const std::string npz = folder.file("w.npz"), st = folder.file("w.safetensors");
   io::write_weights(npz, tensors, {}, false);

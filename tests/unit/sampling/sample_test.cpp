@@ -348,7 +348,7 @@ TEST_CASE("the information metric: the target's own matrix, or a refusal") {
   const testing::GaussianTarget gaussian = testing::correlated_gaussian(5);
   for (const int warmup : {1, 40}) {  // from the start position alone, and in windows
     options.warmup = warmup;
-    const MatrixXd& inverse = sample(gaussian, options).state.chains[1].inverse_metric;
+    const MatrixXd inverse = sample(gaussian, options).state.chains[1].inverse_metric;
     CHECK((inverse - gaussian.covariance()).norm() < 1e-12 * inverse.norm());
   }
   const FunctionTarget without(2, standard_normal);
