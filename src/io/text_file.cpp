@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "headway/core/error.hpp"
+#include "headway/core/utf8.hpp"
 
 namespace headway::io {
 namespace {
@@ -18,32 +19,12 @@ namespace {
 constexpr std::size_t kLargestText = std::size_t{4} << 30U;
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";
 
-/// Bytes of the character that starts at `at`; 0 when it is none.
-std::size_t character_bytes(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) -> unsigned {
-    return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0U;
-  };
-  const unsigned lead = byte(0);
-  if (lead < 0x80U) return 1;
-  const std::size_t count = lead >= 0xf0U ? 4 : lead >= 0xe0U ? 3 : 2;
-  if (lead < 0xc2U || lead > 0xf4U) return 0;
-  for (std::size_t i = 1; i < count; ++i) {
-    if ((byte(i) & 0xc0U) != 0x80U) return 0;
-  }
-  const unsigned second = byte(1);  // no overlong forms, surrogates, or beyond U+10FFFF
-  if (lead == 0xe0U && second < 0xa0U) return 0;
-  if (lead == 0xedU && second > 0x9fU) return 0;
-  if (lead == 0xf0U && second < 0x90U) return 0;
-  if (lead == 0xf4U && second > 0x8fU) return 0;
-  return count;
-}
-
 }  // namespace
 
 std::size_t first_fault_of_utf8(std::string_view text) {
   std::size_t at = 0;
   while (at < text.size()) {
-    const std::size_t count = character_bytes(text, at);
+    const std::size_t count = utf8_sequence(text, at);
     if (count == 0) return at;
     at += count;
   }
@@ -54,7 +35,7 @@ std::string with_replacements(std::string_view text) {
   std::string out;
   std::size_t at = 0;
   while (at < text.size()) {
-    const std::size_t count = character_bytes(text, at);
+    const std::size_t count = utf8_sequence(text, at);
     out += count == 0 ? kReplacement : text.substr(at, count);
     at += count == 0 ? 1 : count;
   }
