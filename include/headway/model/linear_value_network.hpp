@@ -39,4 +39,11 @@ VectorXd network_output(const LinearValueNetwork& network,
 /// so that U_1 = V V^T / N_1 and f_c(x) = sum_pi V_{pi, c} . V_0 xi_pi / sqrt(N_1 p N_0).
 MatrixXd effective_weights(const LinearValueNetwork& network);
 
+/// Outputs along each path, P x (p C), path-major with the output fastest:
+///   f_{pi, c}(x) = V_{pi, c} . V_0 xi_pi(x) / sqrt(N_1 p N_0),   f_c = sum_pi f_{pi, c}.
+/// `features`: unscaled path features, P x (p N_0), as model::path_features returns them.
+/// Error{kBadData} when they are of another network. Cost O(P p N_0 C), after O(p C N_1 N_0).
+MatrixXd path_outputs(const LinearValueNetwork& network,
+                      const Eigen::Ref<const RowMatrixXd>& features);
+
 }  // namespace headway::model

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "headway/core/rng.hpp"
+#include "headway/core/types.hpp"
+
+namespace headway::analysis {
+
+/// Ranks 1, 2, ..., of the values in rising order; equal values share the mean of their ranks.
+std::vector<double> average_ranks(const std::vector<double>& values);
+
+/// Spearman's rho: the Pearson correlation of the average ranks. Pairs with a NaN are left out. NaN
+/// when fewer than two pairs are left or one side is constant. Cost O(n log n).
+double spearman(const std::vector<double>& x, const std::vector<double>& y);
+
+/// Kendall's tau-b, which accounts for ties on both sides; NaN as spearman. Cost O(n^2).
+double kendall(const std::vector<double>& x, const std::vector<double>& y);
+
+/// Chance that a random pairing of x with y has |rho| at least as large as theirs (two-sided): over
+/// all n! pairings up to n = kExactPermutations, else over `draws` random ones, counted as
+/// (1 + hits) / (1 + draws) (Phipson and Smyth 2010). NaN where rho is.
+double permutation_p_value(const std::vector<double>& x, const std::vector<double>& y, int draws,
+                           Rng& rng);
+inline constexpr int kExactPermutations = 9;
+
+/// How sure a rank correlation is, by redrawing the examples that one of its sides is measured on.
+struct Bootstrap {
+  double sd;            ///< over the resamples
+  double lower, upper;  ///< 2.5 % and 97.5 % quantiles
+};
+
+/// The rank correlation of `score` (one number a head) with the column means of `effects` (examples
+/// x heads), when the examples (rows) are drawn again with replacement `resamples` times. It is the
+/// uncertainty from the finite set of examples alone: heads, scores and the training run are fixed.
+/// Resamples in which the correlation is undefined are left out; all NaN when none is left.
+/// Cost O(resamples (examples heads)).
+Bootstrap bootstrap_spearman(const std::vector<double>& score, const MatrixXd& effects,
+                             int resamples, Rng& rng);
+
+}  // namespace headway::analysis
