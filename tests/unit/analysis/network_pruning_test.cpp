@@ -183,18 +183,19 @@ TEST_CASE("scores normalised by layer, weight norms and path norms") {
 }
 
 TEST_CASE("greedy order removes what is missed least, by accuracy and then by squared error") {
-  // Heads [3, 1]: head 0 alone carries the labels, head 1 is noise that flips nothing, head 2
-  // hurts.
-  PathOutputs paths{{3, 1}, 1, MatrixXd(4, 3)};
+  // Heads [4, 1]: head 0 carries the labels, head 1 a little more of them, head 2 hurts, head 3 is
+  // noise that flips nothing: without 1 or 3 the accuracy is the same, the error is not.
+  PathOutputs paths{{4, 1}, 1, MatrixXd(4, 4)};
   const MatrixXd labels = (MatrixXd(4, 1) << 1, 1, -1, -1).finished();
   paths.values.col(0) = labels;
-  paths.values.col(1) << 0.3, -0.3, 0.3, -0.3;
+  paths.values.col(1) = 0.1 * labels;
   paths.values.col(2) << -3, 0.1, 0.1, 0.1;
+  paths.values.col(3) << 0.3, -0.3, 0.3, -0.3;
   const std::vector<int> order = greedy_order(paths, labels, Rescaling::kNone);
-  CHECK(order == std::vector<int>{2, 1});
+  CHECK(order == std::vector<int>{2, 3, 1});
   const QualityCurve curve = quality_curve(paths, labels, order, Rescaling::kNone);
   CHECK(curve.quality[0].accuracy.mean == 0.75);
   CHECK(curve.quality[1].accuracy.mean == 1.0);
-  CHECK(curve.quality[2].squared_error.mean == 0.0);
+  CHECK(curve.quality[3].squared_error.mean == 0.0);
   CHECK(keep_last_heads({3, 2, 1, 0}, {3, 1}) == std::vector<int>{2, 1});
 }
