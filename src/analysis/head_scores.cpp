@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "analysis/head_addresses.hpp"
 
@@ -83,6 +84,14 @@ std::vector<int> ascending_order(const std::vector<double>& scores) {
   std::vector<int> order(scores.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return scores[a] < scores[b]; });
+  return order;
+}
+
+std::vector<int> random_order(int count, Rng& rng) {
+  std::vector<int> order(count);
+  std::iota(order.begin(), order.end(), 0);
+  for (int i = count - 1; i > 0; --i)
+    std::swap(order[i], order[rng.uniform_index(static_cast<std::uint64_t>(i) + 1)]);
   return order;
 }
 

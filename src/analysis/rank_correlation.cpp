@@ -128,18 +128,28 @@ double permutation_p_value(const std::vector<double>& x, const std::vector<doubl
   return (1.0 + hits) / (1.0 + draws);
 }
 
-Bootstrap bootstrap_spearman(const std::vector<double>& score, const MatrixXd& effects,
-                             int resamples, Rng& rng) {
-  std::vector<double> found;
-  VectorXd weights(effects.rows());
-  for (int resample = 0; resample < resamples && effects.rows() > 0; ++resample) {
-    weights.setZero();
-    for (Index i = 0; i < effects.rows(); ++i) {
-      weights[static_cast<Index>(rng.uniform_index(static_cast<std::uint64_t>(effects.rows())))] +=
-          1.0;
+MatrixXd resampled_means(const MatrixXd& effects, int resamples, Rng& rng) {
+  const Index examples = effects.rows();
+  if (examples == 0) return MatrixXd(0, effects.cols());
+  MatrixXd means(resamples, effects.cols());
+  VectorXd counts(examples);
+  for (int resample = 0; resample < resamples; ++resample) {
+    counts.setZero();
+    for (Index i = 0; i < examples; ++i) {
+      counts[static_cast<Index>(rng.uniform_index(static_cast<std::uint64_t>(examples)))] += 1.0;
     }
-    const VectorXd sums = effects.transpose() * weights;
-    const double rho = spearman(score, {sums.data(), sums.data() + sums.size()});
+    // Summed before the division, so that equal sums of 0 and 1 stay equal means.
+    means.row(resample) =
+        (effects.transpose() * counts).transpose() / static_cast<double>(examples);
+  }
+  return means;
+}
+
+Bootstrap bootstrap_spearman(const std::vector<double>& score, const MatrixXd& means) {
+  std::vector<double> found;
+  for (Index row = 0; row < means.rows(); ++row) {
+    const VectorXd effect = means.row(row);
+    const double rho = spearman(score, {effect.data(), effect.data() + effect.size()});
     if (!std::isnan(rho)) found.push_back(rho);
   }
   if (found.empty()) return {kNaN, kNaN, kNaN};

@@ -73,15 +73,6 @@ PruningCurve accuracy_curve(analysis::RemovalCurve curve) {
   return {std::move(curve.order), std::move(curve.quality)};
 }
 
-/// A uniformly random permutation, Fisher-Yates.
-std::vector<int> random_order(int count, Rng& rng) {
-  std::vector<int> order(count);
-  std::iota(order.begin(), order.end(), 0);
-  for (int i = count - 1; i > 0; --i)
-    std::swap(order[i], order[rng.uniform_index(static_cast<std::uint64_t>(i) + 1)]);
-  return order;
-}
-
 void summarise_random(PrunePoint& point) {
   if (point.random.empty()) return;
   const std::size_t length = point.random.front().accuracy.size();
@@ -119,7 +110,7 @@ PrunePoint prune_point(const Study& study, const SolveResult& solve, const Theor
     for (int r = 0; r < study.prune.random_orders && !observer.interrupted(); ++r) {
       Rng rng(study.seed, StreamPurpose::kPruningOrder, static_cast<std::uint64_t>(r));
       point.random.push_back(accuracy_curve(analysis::removal_curve(
-          analysis::keep_last_heads(random_order(count, rng), heads), accuracy)));
+          analysis::keep_last_heads(analysis::random_order(count, rng), heads), accuracy)));
     }
     summarise_random(point);
     if (study.prune.greedy && !observer.interrupted()) {

@@ -13,6 +13,7 @@ import numpy as np
 
 from headway import hdf5
 from headway.errors import BadDataError
+from headway.network_results import read_network, read_scores
 from headway.results import (Alignment, Corrected, GaussianProcessPoint, Point, Predictor, Pruning,
                              Result, Samples, number)
 from headway.training_results import TrainingResult, read_runs
@@ -81,7 +82,8 @@ class _Reader:
             partial=bool(file.attrs.get("partial", 0)),
             train_labels=self._array(file, "labels/train"),
             test_labels=self._array(file, "labels/test"),
-            path_kernels=self._path_kernels())
+            path_kernels=self._path_kernels(),
+            network=read_network(file.get("network"), sum(self.heads), self.sizes[0]))
 
     def _attribute(self, group: h5py.Group, name: str) -> Any:
         if name not in group.attrs:
@@ -181,6 +183,7 @@ class _Reader:
             corrected=self._corrected(group.get("corrected")),
             alignment=self._alignment(group.get("alignment")),
             pruning=self._pruning(group.get("pruning")), samples=self._samples(group),
+            network=read_scores(group.get("network/scores"), sum(self.heads)),
             theory=self._point(group["theory"]) if "theory" in group else None)
 
     def _corrected(self, group: h5py.Group | None) -> Corrected | None:

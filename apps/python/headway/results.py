@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from headway import hdf5
+from headway.network_results import NetworkPruning, NetworkScore
 
 def number(attributes: Mapping[str, Any], name: str) -> float:
     return float(attributes.get(name, math.nan))
@@ -120,6 +121,7 @@ class Point(Measures):
     alignment: Alignment | None = None
     pruning: Pruning | None = None
     samples: Samples | None = None
+    network: Mapping[str, NetworkScore] = field(default_factory=dict)  # theory's scores on it
     theory: Point | None = None  # of a sampled point: the saddle point there
 
     @property
@@ -195,6 +197,7 @@ class Result:
     train_labels: np.ndarray | None = None
     test_labels: np.ndarray | None = None
     path_kernels: np.ndarray | None = None
+    network: NetworkPruning | None = None
 
     @property
     def path_heads(self) -> tuple[tuple[int, ...], ...]:

@@ -25,18 +25,21 @@ double permutation_p_value(const std::vector<double>& x, const std::vector<doubl
                            Rng& rng);
 inline constexpr int kExactPermutations = 9;
 
-/// How sure a rank correlation is, by redrawing the examples that one of its sides is measured on.
+/// Column means of `effects` (examples x heads) when the examples are drawn again with replacement,
+/// `resamples` times: resamples x heads. One set of resamples serves all scores of a network.
+/// Cost O(resamples examples heads).
+MatrixXd resampled_means(const MatrixXd& effects, int resamples, Rng& rng);
+
+/// How sure a rank correlation is.
 struct Bootstrap {
   double sd;            ///< over the resamples
   double lower, upper;  ///< 2.5 % and 97.5 % quantiles
 };
 
-/// The rank correlation of `score` (one number a head) with the column means of `effects` (examples
-/// x heads), when the examples (rows) are drawn again with replacement `resamples` times. It is the
-/// uncertainty from the finite set of examples alone: heads, scores and the training run are fixed.
-/// Resamples in which the correlation is undefined are left out; all NaN when none is left.
-/// Cost O(resamples (examples heads)).
-Bootstrap bootstrap_spearman(const std::vector<double>& score, const MatrixXd& effects,
-                             int resamples, Rng& rng);
+/// Spread of the rank correlation of `score` (one number a head) with the rows of `means` from
+/// resampled_means: the uncertainty from the finite set of examples alone; heads, scores and the
+/// training run are fixed. Rows in which the correlation is undefined are left out; all NaN when
+/// none is left.
+Bootstrap bootstrap_spearman(const std::vector<double>& score, const MatrixXd& means);
 
 }  // namespace headway::analysis

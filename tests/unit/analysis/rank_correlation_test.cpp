@@ -55,7 +55,7 @@ TEST_CASE("permutation p-values: all pairings of few heads, random ones of many"
   CHECK_THAT(spearman(x, y), WithinAbs(31.0 / 143.0, 1e-14));
   // Two million pairings drawn by another program: 0.4985 +- 0.0004.
   CHECK_THAT(permutation_p_value(x, y, 4000, rng), WithinAbs(0.4985, 0.036));  // 4.6 s.e.
-  CHECK(permutation_p_value(x, x, 999, rng) == 1e-3);  // never zero
+  CHECK(permutation_p_value(x, x, 999, rng) == 1e-3);                          // never zero
 }
 
 TEST_CASE("the bootstrap is wide where the examples decide, and narrow where they do not") {
@@ -65,17 +65,20 @@ TEST_CASE("the bootstrap is wide where the examples decide, and narrow where the
   for (Index h = 0; h < 4; ++h) sure.col(h).head(20 * h).setOnes();
   Rng rng(3, StreamPurpose::kResampledExamples);
   const Values score = {0, 1, 2, 3};
-  const Bootstrap narrow = bootstrap_spearman(score, sure, 400, rng);
+  const Bootstrap narrow = bootstrap_spearman(score, resampled_means(sure, 400, rng));
   CHECK(narrow.lower == 1.0);
   CHECK(narrow.sd == 0.0);
   MatrixXd close = sure;
   close.col(2).setZero();
   close.col(2).tail(59).setOnes();  // 59 other examples against 60
-  const Bootstrap wide = bootstrap_spearman(score, close, 400, rng);
+  const Bootstrap wide = bootstrap_spearman(score, resampled_means(close, 400, rng));
   CHECK(wide.lower <= 0.8);
   CHECK(wide.upper == 1.0);
   // The two orders, rho = 1 and 0.8, are nearly equally likely: sd about 0.1.
   CHECK_THAT(wide.sd, WithinAbs(0.1, 0.03));
-  CHECK(std::isnan(bootstrap_spearman(score, MatrixXd::Zero(100, 4), 50, rng).sd));
-  CHECK(std::isnan(bootstrap_spearman(score, MatrixXd(0, 4), 50, rng).lower));
+  const auto sd = [&](const MatrixXd& effects) {
+    return bootstrap_spearman(score, resampled_means(effects, 50, rng)).sd;
+  };
+  CHECK(std::isnan(sd(MatrixXd::Zero(100, 4))));
+  CHECK(std::isnan(sd(MatrixXd(0, 4))));
 }

@@ -47,7 +47,7 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
         image = axes.imshow(_matrix(point), cmap=style.DIVERGING, norm=scale,
                             interpolation="nearest")
         axes.set_title(point_label(point))
-        _name_paths(axes, result, labels, column == 0)
+        name_paths(axes, result, labels, column == 0)
         _numbers(axes, _matrix(point), scale)
     bar = figure.colorbar(image, cax=bar_axes)
     bar.outline.set_visible(False)
@@ -74,7 +74,8 @@ def _ticks(largest: float, unit: float) -> list[float]:
     return [-tick for tick in reversed(positive)] + [0.0] + positive
 
 
-def _name_paths(axes: Axes, result: Result, labels: list[str], first: bool) -> None:
+def name_paths(axes: Axes, result: Result, labels: list[str], first: bool) -> None:
+    """Ticks of a matrix over paths; the rows are named in the first panel only."""
     paths, outputs = len(result.paths), result.outputs
     style.no_frame(axes)
     if paths > NAMES_UP_TO:  # only the blocks of equal h_1
