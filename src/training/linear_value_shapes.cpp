@@ -25,8 +25,6 @@ Index paths_of(const TransformerOptions& n) {
   return paths;
 }
 
-double normal_spread(Index inputs) { return 1.0 / std::sqrt(static_cast<double>(inputs)); }
-
 }  // namespace
 
 void validate_linear_value(const TransformerOptions& n) {
@@ -69,18 +67,18 @@ std::vector<ParameterShape> linear_value_shapes(const TransformerOptions& n,
   }
   const Index dim = n.model_dim;
   std::vector<ParameterShape> shapes;
-  const auto add = [&shapes](std::string name, std::vector<Index> shape, Index inputs) {
-    shapes.push_back(
-        {std::move(name), std::move(shape), FirstValues::kNormal, normal_spread(inputs)});
+  const auto add = [&shapes](std::string name, std::vector<Index> shape, double spread) {
+    shapes.push_back({std::move(name), std::move(shape), FirstValues::kNormal, spread});
   };
-  add("input.weight", {dim, format.features}, format.features);
+  const double projection = 1.0 / std::sqrt(static_cast<double>(format.features));
+  add("input.weight", {dim, format.features}, 1.0);
   for (Index l = 1; l <= n.layers; ++l) {
     const std::vector<Index> head = {n.heads, n.query_dim / n.heads, format.features};
-    add(fmt::format("layers.{}.query.weight", l), head, format.features);
-    add(fmt::format("layers.{}.key.weight", l), head, format.features);
-    add(fmt::format("layers.{}.value.weight", l), {n.heads, dim, dim}, n.heads * dim);
+    add(fmt::format("layers.{}.query.weight", l), head, projection);
+    add(fmt::format("layers.{}.key.weight", l), head, projection);
+    add(fmt::format("layers.{}.value.weight", l), {n.heads, dim, dim}, 1.0);
   }
-  add("readout.weight", {format.outputs, dim}, dim);
+  add("readout.weight", {format.outputs, dim}, 1.0);
   return shapes;
 }
 

@@ -12,8 +12,8 @@ namespace headway::training::detail {
 void validate_linear_value(const TransformerOptions& options);
 
 /// input.weight, layers.<l>.query.weight, key.weight, value.weight, readout.weight. First values are
-/// independent normals of variance 1 / (inputs of a sum), so that V_0, V_l and a of theory.md are a
-/// draw from its prior with all variances 1. Error{kBadStudy} when the task gives ids or scores more
+/// independent normals: of variance 1 for V_0, V_l and a, the theory's prior, and 1 / F for queries
+/// and keys. Error{kBadStudy} when the task gives ids or scores more
 /// than one token.
 std::vector<ParameterShape> linear_value_shapes(const TransformerOptions& options,
                                                 const TaskFormat& format);

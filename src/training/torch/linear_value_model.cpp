@@ -66,11 +66,13 @@ LinearValueModel::LinearValueModel(const EngineSetup& setup, const std::vector<T
 }
 
 Tensor LinearValueModel::effective_weights() const {
-  Tensor v = readout_;  // [paths so far * O, N]
+  const auto scale = [](Index inputs) { return 1.0 / std::sqrt(static_cast<double>(inputs)); };
+  Tensor v = readout_ * scale(readout_.size(1));  // [paths so far * O, N]
   for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) {
-    v = at::matmul(v.unsqueeze(0), layer->value).flatten(0, 1);
+    const Tensor& value = layer->value;
+    v = at::matmul((v * scale(value.size(0) * value.size(2))).unsqueeze(0), value).flatten(0, 1);
   }
-  return at::matmul(v, input_);
+  return at::matmul(v * scale(input_.size(1)), input_);
 }
 
 Tensor LinearValueModel::eager_path_features(const Tensor& x) const {
