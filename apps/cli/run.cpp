@@ -69,6 +69,11 @@ void refuse_input_as_output(const Options& options, const io::LoadedStudy& loade
   std::vector<std::string> inputs;
   if (loaded.origin != io::StudyOrigin::kResultFile) inputs.push_back(options.input);
   if (!loaded.study.task.file.empty()) inputs.push_back(loaded.study.task.file);
+  const studies::OmniglotOptions& images = loaded.study.task.omniglot;
+  inputs.insert(inputs.end(), images.files.begin(), images.files.end());
+  for (const studies::OutOfDistributionSet& set : images.out_of_distribution) {
+    inputs.insert(inputs.end(), {set.images, set.labels});
+  }
   for (const std::string& input : inputs) {
     std::error_code ignored;
     if (std::filesystem::equivalent(input, options.output, ignored)) {

@@ -127,8 +127,8 @@ void refuse_section_of_other_verbs(const std::string& name, const Value& value,
                             "\"{}\"",
                             value.place.text(), name,
                             s.side == Side::kTraining
-                                ? "headway train (task.kind = \"fuzzy_logic\", \"sraven\" or "
-                                  "\"text\")"
+                                ? "headway train (task.kind = \"fuzzy_logic\", \"sraven\", "
+                                  "\"text\" or \"omniglot\")"
                                 : "the theory (task.kind = \"hidden_markov_chain\" or \"dataset\")",
                             kind));
   }
@@ -193,12 +193,30 @@ std::string study_text_for_dataset(const std::string& file_path) {
                      detail::toml_string(path.lexically_normal().string()));
 }
 
-/// The path of the task's file, from `directory` on.
-void resolve_file(const std::string& directory, Study& study) {
-  if (study.task.kind != "dataset" && study.task.kind != "text") return;
-  const std::filesystem::path path =
-      std::filesystem::path(directory.empty() ? "." : directory) / study.task.file;
-  study.task.file = std::filesystem::absolute(path).lexically_normal().string();
+/// The paths of the task's files, from `directory` on.
+void resolve_files(const std::string& directory, Study& study) {
+  const auto resolve = [&directory](std::string& file) {
+    const std::filesystem::path path =
+        std::filesystem::path(directory.empty() ? "." : directory) / file;
+    file = std::filesystem::absolute(path).lexically_normal().string();
+  };
+  if (study.task.kind == "dataset" || study.task.kind == "text") resolve(study.task.file);
+  if (study.task.kind != "omniglot") return;
+  for (std::string& file : study.task.omniglot.files) resolve(file);
+  for (studies::OutOfDistributionSet& set : study.task.omniglot.out_of_distribution) {
+    resolve(set.images);
+    resolve(set.labels);
+  }
+}
+
+/// Where files lie is no part of what a study computes; their contents have a hash of their own.
+void forget_files(Study& study) {
+  study.task.file.clear();
+  study.task.omniglot.files.clear();
+  for (studies::OutOfDistributionSet& set : study.task.omniglot.out_of_distribution) {
+    set.images.clear();
+    set.labels.clear();
+  }
 }
 
 /// Every run of the sweep, read and checked.
@@ -207,7 +225,7 @@ std::vector<studies::TrainRun> runs_of(const Value& root, const std::string& dir
   for (detail::SweptTable& swept : detail::expand_sweep(root)) {
     Study study = study_of(swept.root);
     detail::check_consistency(swept.root, study);
-    resolve_file(directory, study);
+    resolve_files(directory, study);
     runs.push_back({std::move(swept.settings), std::move(study)});
   }
   return runs;
@@ -228,7 +246,7 @@ Study parse_study(std::string_view text, const std::string& source_name,
   } else {
     runs_of(root, directory);  // what the sweep puts in must fit as well
   }
-  resolve_file(directory, study);
+  resolve_files(directory, study);
   return study;
 }
 
@@ -275,7 +293,7 @@ std::string write_study(const Study& study) {
 std::string study_hash(const Study& study) {
   Study hashed = study;
   hashed.threads = 0;
-  hashed.task.file.clear();
+  forget_files(hashed);
   return sha256_hex(write_study(hashed));
 }
 

@@ -117,12 +117,30 @@ Place place_of_message(const Value& root, const std::string& message) {
   return (table != nullptr ? *table : root).place;
 }
 
+/// A linear-value network takes no key of a transformer, not even at its default.
+void check_network_keys(const Value& root, const Study& study) {
+  if (study.train.model.network != training::NetworkKind::kLinearValue) return;
+  for (const std::string& name : transformer_key_names()) {
+    const Value* found = value_at(root, "train", name);
+    if (found == nullptr) continue;
+    refuse(*found, "train." + name,
+           "absent: train.network = \"linear_value\" has layers, model_dim, heads and query_dim");
+  }
+}
+
 /// What only task and model know of their options, at the place of the option at fault.
 void check_training(const Value& root, const Study& study) {
   if (study.task.kind == "text" && study.task.file.empty()) {
     refuse_missing(root, "task.file", "the path of a text, for kind = \"text\"");
   }
+  if (study.task.kind == "omniglot" && study.task.omniglot.files.empty()) {
+    refuse_missing(root, "task.files",
+                   "the path of an archive or folder of Omniglot, or a list of them, for kind = "
+                   "\"omniglot\"");
+  }
+  check_network_keys(root, study);
   try {
+    if (study.task.kind == "omniglot") study.task.omniglot.images.validate();
     if (study.task.kind == "fuzzy_logic") study.task.fuzzy_logic.validate();
     if (study.task.kind == "sraven") study.task.sraven.validate();
     study.train.model.validate();

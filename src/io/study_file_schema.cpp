@@ -143,8 +143,9 @@ Section task_section() {
               [](auto& study) -> auto& { return study.task; },
               std::vector<Key<TaskOptions>>{
                   key("kind", &TaskOptions::kind,
-                      word({"hidden_markov_chain", "dataset", "fuzzy_logic", "sraven", "text"}),
-                      "where the examples come from; decides the other keys. The last three are "
+                      word({"hidden_markov_chain", "dataset", "fuzzy_logic", "sraven", "text",
+                            "omniglot"}),
+                      "where the examples come from; decides the other keys. The last four are "
                       "trained on (headway train)"),
                   key("seed", &TaskOptions::seed, optional(integer<std::uint64_t>(0, kLargestSeed)),
                       "fixes the data apart from the seed of the study")})};

@@ -56,6 +56,8 @@ std::vector<std::string> section_names();
 /// The sections of the tasks that networks are trained on, and [train].
 std::vector<Section> training_task_sections();
 Section train_section();
+/// The keys of [train] that a linear-value network does not have.
+std::vector<std::string> transformer_key_names();
 
 /// Does the section belong to a study of this task kind?
 inline bool applies(const Section& section, const std::string& task_kind) {

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "headway/training/attention_variant.hpp"
@@ -13,6 +15,7 @@ using studies::TaskOptions;
 using training::Device;
 using training::FeedForward;
 using training::LearningRateSchedule;
+using training::NetworkKind;
 using training::Norm;
 using training::Positions;
 using training::Precision;
@@ -26,6 +29,21 @@ Codec<std::string> optional_word(const std::vector<std::string>& words) {
   Codec<std::string> codec = word(words);
   codec.write = [write = codec.write](const std::string& held) {
     return held.empty() ? std::string() : write(held);
+  };
+  return codec;
+}
+
+/// A name that a group of an HDF5 file and a column of a table can have.
+Codec<std::string> split_name() {
+  Codec<std::string> codec = text(40, false);
+  codec.allowed = "1 to 40 of the characters a-z, 0-9 and _";
+  codec.read = [allowed = codec.allowed](const Value& value, const std::string& path) {
+    const std::string* name = value.get<std::string>();
+    const bool fits = name != nullptr && !name->empty() && name->size() <= 40 &&
+                      name->find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") ==
+                          std::string::npos;
+    if (!fits) refuse(value, path, allowed);
+    return *name;
   };
   return codec;
 }
@@ -89,18 +107,90 @@ Section text_section() {
   return section;
 }
 
-std::vector<Key<training::TransformerOptions>> model_keys() {
+Codec<studies::OutOfDistributionSet> out_of_distribution_set() {
+  using S = studies::OutOfDistributionSet;
+  static const std::vector<Key<S>> keys = {
+      key("name", &S::name, split_name(), "of the split"),
+      key("images", &S::images, text(4096, false), "IDX file, plain or gzip"),
+      key("labels", &S::labels, text(4096, false), "IDX file, plain or gzip"),
+      key("invert", &S::invert, flag(), "light ink on black becomes dark on white"),
+  };
+  const std::string allowed =
+      "a table [[task.out_of_distribution]] with name, images and labels (IDX files, relative to "
+      "the study file) and, if wanted, invert (default true)";
+  return {allowed,
+          [=](const Value& value, const std::string& path) {
+            S out;
+            read_table(value, path, keys, allowed, out);
+            for (const char* needed : {"name", "images", "labels"}) {
+              if (find(*value.get<Value::Table>(), needed) != nullptr) continue;
+              refuse(value, path, fmt::format("{}; {} is missing", allowed, needed));
+            }
+            return out;
+          },
+          [](const S& set) { return write_inline_table(keys, set); }};
+}
+
+Section omniglot_section() {
+  using O = studies::OmniglotOptions;
+  using I = tasks::OneShotImagesOptions;
+  const Codec<std::string> file = text(4096, false);
+  Section section{
+      "task", "omniglot", "two-way one-shot classification of drawings, in context; S = 48",
+      keys_of(
+          [](auto& study) -> auto& { return study.task.omniglot; },
+          std::vector<Key<O>>{
+              key("files", &O::files,
+                  one_or_list(file, "a path or a list of up to 100 paths", 100),
+                  "archives or folders of Omniglot, relative to the study file"),
+              key("out_of_distribution", &O::out_of_distribution,
+                  list(out_of_distribution_set(),
+                       "up to 100 tables, each " + out_of_distribution_set().allowed, 0, 100),
+                  "other images to evaluate on, such as MNIST; a split each")})};
+  for (StudyKey& k : keys_of(
+           [](auto& study) -> auto& { return study.task.omniglot.images; },
+           std::vector<Key<I>>{
+               key("validation", &I::validation, real(0.0, 1.0),
+                   "share of the characters that choose the best checkpoint"),
+               key("test", &I::test, real(0.0, 1.0), "share of the characters set apart for tests"),
+               key("split_by_group", &I::split_by_group, flag(),
+                   "whole alphabets are set apart, not characters"),
+               key("rotations", &I::rotations, flag(),
+                   "characters turned by 90, 180 and 270 degrees are more classes"),
+               key("position_scale", &I::position_scale, real(0.0, 1e3),
+                   "of the sinusoidal positions"),
+               key("label_scale", &I::label_scale, real(0.0, 1e3), "of the label embedding")})) {
+    section.keys.push_back(std::move(k));
+  }
+  return section;
+}
+
+/// Of both kinds of network.
+std::vector<Key<training::TransformerOptions>> network_keys() {
   using M = training::TransformerOptions;
   const Codec<Index> dim = integer<Index>(1, kLargestDim);
   return {
+      key("network", &M::network,
+          choice<NetworkKind>({{"transformer", NetworkKind::kTransformer},
+                               {"linear_value", NetworkKind::kLinearValue}}),
+          "linear_value: attention paths alone, as the theory has them; it has no key below "
+          "query_dim up to width_multiplier"),
+      key("layers", &M::layers, integer<Index>(1, 10'000), "L"),
+      key("model_dim", &M::model_dim, dim, "D; linear_value: N, in every layer"),
+      key("heads", &M::heads, integer<Index>(1, 10'000), "H, in every layer"),
+      key("query_dim", &M::query_dim, dim, "of queries and keys, all heads together"),
+  };
+}
+
+/// A linear-value network has none of these: a study of one neither takes nor writes them.
+std::vector<Key<training::TransformerOptions>> transformer_keys() {
+  using M = training::TransformerOptions;
+  const Codec<Index> dim = integer<Index>(1, kLargestDim);
+  std::vector<Key<M>> keys = {
       key("attention", &M::attention, word(training::attention_variant_names()),
           "the variant of every layer"),
       key("nonlinearity", &M::nonlinearity, optional_word(training::nonlinearity_names()),
           "in place of the variant's own, where its value network has one"),
-      key("layers", &M::layers, integer<Index>(1, 10'000), "L"),
-      key("model_dim", &M::model_dim, dim, "D"),
-      key("heads", &M::heads, integer<Index>(1, 10'000), "H, in every layer"),
-      key("query_dim", &M::query_dim, dim, "of queries and keys, all heads together"),
       key("value_dim", &M::value_dim, dim, "of values, all heads together"),
       key("mlp_dim", &M::mlp_dim, dim, "hidden dims of the feed-forward network (of each expert)"),
       key("feed_forward", &M::feed_forward,
@@ -127,6 +217,12 @@ std::vector<Key<training::TransformerOptions>> model_keys() {
       key("width_multiplier", &M::width_multiplier, integer<Index>(1, 1'000),
           "multiplies heads and all dims"),
   };
+  for (Key<M>& k : keys) {
+    k.write = [write = k.write](const M& model) {
+      return model.network == NetworkKind::kTransformer ? write(model) : std::string();
+    };
+  }
+  return keys;
 }
 
 std::vector<Key<training::TrainOptions>> run_keys() {
@@ -175,18 +271,26 @@ std::vector<Key<training::TrainOptions>> run_keys() {
 
 }  // namespace
 
+std::vector<std::string> transformer_key_names() {
+  std::vector<std::string> names;
+  for (const auto& k : transformer_keys()) names.push_back(k.name);
+  return names;
+}
+
 std::vector<Section> training_task_sections() {
-  return {fuzzy_logic_section(), sraven_section(), text_section()};
+  return {fuzzy_logic_section(), sraven_section(), text_section(), omniglot_section()};
 }
 
 Section train_section() {
   using T = studies::TrainOptions;
-  Section section{"train", "", "a transformer and how it is trained", {}, Side::kTraining};
+  Section section{"train", "", "a network and how it is trained", {}, Side::kTraining};
   const auto add = [&section](std::vector<StudyKey> keys) {
     for (StudyKey& k : keys) section.keys.push_back(std::move(k));
   };
-  add(keys_of(
-      [](auto& study) -> auto& { return study.train.model; }, model_keys()));
+  for (auto&& keys : {network_keys(), transformer_keys()}) {
+    add(keys_of(
+        [](auto& study) -> auto& { return study.train.model; }, keys));
+  }
   add(keys_of(
       [](auto& study) -> auto& { return study.train.run; }, run_keys()));
   add(keys_of(

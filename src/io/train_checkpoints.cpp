@@ -102,7 +102,9 @@ std::vector<std::pair<std::string, std::string>> keys_of(const std::string& stud
     const std::size_t equals = line.find(" = ");
     if (equals == std::string::npos) continue;
     const std::string key = section + line.substr(0, equals);
-    if (key == "name" || key == "threads" || key == "task.file") continue;
+    if (key == "name" || key == "threads" || key == "task.file" || key == "task.files") {
+      continue;
+    }
     out.emplace_back(key, line.substr(equals + 3));
   }
   return out;

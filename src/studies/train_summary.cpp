@@ -101,6 +101,7 @@ void add_splits(const TrainResult& result, TrainGroup& group) {
 }  // namespace
 
 std::string run_variant(const Study& study) {
+  if (study.train.model.network == training::NetworkKind::kLinearValue) return "linear_value";
   std::string name = study.train.model.attention;
   if (!study.train.model.nonlinearity.empty()) name += " " + study.train.model.nonlinearity;
   if (study.train.model.feed_forward == training::FeedForward::kMixture) name += " + mixture";

@@ -24,7 +24,7 @@ void add(Sha256& hash, const std::vector<T>& values) {
 }  // namespace
 
 bool is_training_task(std::string_view kind) {
-  return kind == "fuzzy_logic" || kind == "sraven" || kind == "text";
+  return kind == "fuzzy_logic" || kind == "sraven" || kind == "text" || kind == "omniglot";
 }
 
 std::uint64_t task_seed(const Study& study) { return study.task.seed.value_or(study.seed); }
@@ -57,8 +57,8 @@ TrainTask make_generated_task(const Study& study) {
     out.task = training::make_sraven_task(options);
   } else {
     throw Error(ErrorKind::kBadStudy,
-                fmt::format("task.kind = \"{}\": headway train takes \"fuzzy_logic\", \"sraven\" "
-                            "and \"text\"; this kind is for solve, align, prune and sample",
+                fmt::format("task.kind = \"{}\": headway train takes \"fuzzy_logic\", "
+                            "\"sraven\", \"text\" and \"omniglot\"; this kind is for solve, align, prune and sample",
                             study.task.kind));
   }
   out.content_hash = examples_hash(*out.task);

@@ -55,6 +55,7 @@ void Evaluator::add_squared_errors(const TaskBatch& batch, std::span<const float
       const double target = batch.targets[i];
       const double error = outputs[i] - target;
       errors += error * error;
+      if (outputs[i] * target > 0.0) ++tokens_right_;
       targets_ += 1.0;  // Welford's running mean and squares
       const double from_mean = target - mean_;
       mean_ += from_mean / targets_;
@@ -95,6 +96,9 @@ Evaluation Evaluator::result() const {
     result.loss = share(loss_, tokens * static_cast<double>(format_.outputs));
     if (r2_examples_ > 0) result.metrics.push_back({"r2", r2_ / static_cast<double>(r2_examples_)});
     if (deviations_ > 0.0) result.metrics.push_back({"r2_pooled", 1.0 - loss_ / deviations_});
+    if (format_.signs && targets_ > 0.0) {
+      result.metrics.push_back({"accuracy", static_cast<double>(tokens_right_) / targets_});
+    }
     return result;
   }
   result.loss = share(loss_, tokens);

@@ -158,6 +158,36 @@ inline void column_sums(Index rows, Index dim, const float* x, float* sums) {
   }
 }
 
+inline void softmax(Index rows, Index dim, float scale, float* x) {
+  for (Index row = 0; row < rows; ++row, x += dim) {
+    Vec most = broadcast(x[0]);
+    for (Index i = 0; i + kLanes <= dim; i += kLanes) most = maximum(most, load(x + i));
+    float largest = most[0];
+    for (int l = 1; l < kLanes; ++l) largest = most[l] > largest ? most[l] : largest;
+    for (Index i = dim / kLanes * kLanes; i < dim; ++i) largest = x[i] > largest ? x[i] : largest;
+    Vec sums = {};
+    for (Index i = 0; i < dim; i += kLanes) {
+      const Vec e = exponential(scale * (load_at(x, i, dim) - largest));
+      sums += i + kLanes <= dim ? e : e * leading_ones(dim - i);
+      store_at(x, i, dim, e);
+    }
+    const Vec share = broadcast(1.0F / lane_sum(sums));
+    for (Index i = 0; i < dim; i += kLanes) store_at(x, i, dim, load_at(x, i, dim) * share);
+  }
+}
+
+inline void softmax_backward(Index rows, Index dim, float scale, const float* y, float* d) {
+  for (Index row = 0; row < rows; ++row, y += dim, d += dim) {
+    Vec products = {};
+    for (Index i = 0; i < dim; i += kLanes) products += load_at(y, i, dim) * load_at(d, i, dim);
+    const Vec mean = broadcast(lane_sum(products));
+    for (Index i = 0; i < dim; i += kLanes) {
+      const Vec out = scale * load_at(y, i, dim) * (load_at(d, i, dim) - mean);
+      store_at(d, i, dim, out);
+    }
+  }
+}
+
 inline void adamw(Index count, const detail::AdamWRates& r, const float* gradient, float* m,
                   float* v, float* parameters) {
   for (Index i = 0; i < count; i += kLanes) {
@@ -173,7 +203,7 @@ inline void adamw(Index count, const detail::AdamWRates& r, const float* gradien
 
 inline detail::RowKernels row_kernel_set(const char* name) {
   return {name,      norm,     norm_backward, gelu, gelu_backward, swiglu, swiglu_backward,
-          fill_rows, add_rows, column_sums,   add,  adamw};
+          fill_rows, add_rows, column_sums,   add,  softmax,       softmax_backward, adamw};
 }
 
 }  // namespace headway::training::HEADWAY_KERNELS

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <utility>
 
 #include "headway/core/error.hpp"
 
@@ -10,6 +12,7 @@ namespace headway::training {
 namespace {
 
 using tasks::FuzzyLogicSplit;
+using tasks::OneShotSplit;
 using tasks::SravenSplit;
 
 void require_range(Index first, Index count) {
@@ -112,7 +115,79 @@ class SravenTask final : public TrainingTask {
   std::vector<std::string> splits_ = {"train", "test", "held_out"};
 };
 
+class OneShotTask final : public TrainingTask {
+ public:
+  explicit OneShotTask(OneShotExamples examples) : examples_(std::move(examples)) {
+    format_.tokens = tasks::kOneShotTokens;
+    format_.features = tasks::kOneShotFeatures;
+    format_.outputs = 1;
+    format_.loss = LossKind::kSquaredError;
+    format_.scored = 1;
+    format_.signs = true;
+    const tasks::OneShotImagesGenerator& images = *examples_.images;
+    const tasks::OneShotClasses& classes = images.classes();
+    if (classes.validation.empty()) {
+      throw Error(ErrorKind::kBadStudy,
+                  fmt::format("task.validation = {:g}: must be above 0 for training, which chooses "
+                              "its best checkpoint on validation characters",
+                              images.options().validation));
+    }
+    sources_ = {{&images, OneShotSplit::kTrain}, {&images, OneShotSplit::kValidation}};
+    if (!classes.test.empty()) {
+      splits_.emplace_back("test");
+      sources_.push_back({&images, OneShotSplit::kTest});
+    }
+    for (const OutOfDistributionImages& other : examples_.out_of_distribution) {
+      const bool taken = other.name == "test" ||
+                         std::find(splits_.begin(), splits_.end(), other.name) != splits_.end();
+      if (taken) {
+        throw Error(ErrorKind::kBadStudy,
+                    fmt::format("task.out_of_distribution.name = \"{}\": must be a name that no "
+                                "other split has",
+                                other.name));
+      }
+      splits_.push_back(other.name);
+      sources_.push_back({other.examples.get(), OneShotSplit::kOutOfDistribution});
+    }
+  }
+  const TaskFormat& format() const override { return format_; }
+  const std::vector<std::string>& splits() const override { return splits_; }
+  Index size(std::string_view split) const override {
+    require_split(*this, split);
+    return 0;
+  }
+  std::string_view selection_split() const override { return "validation"; }
+  void batch(std::string_view split, Index first, Index count, TaskBatch& out) const override {
+    require_range(first, count);
+    require_split(*this, split);
+    std::size_t i = 0;
+    while (splits_[i] != split) ++i;
+    tasks::OneShotBatch examples;
+    std::swap(examples.inputs, out.inputs);  // its memory is used again
+    std::swap(examples.labels, out.targets);
+    sources_[i].generator->batch(sources_[i].split, first, count, examples);
+    out.examples = count;
+    out.inputs = std::move(examples.inputs);
+    out.targets = std::move(examples.labels);
+  }
+
+ private:
+  struct Source {
+    const tasks::OneShotImagesGenerator* generator;
+    OneShotSplit split;
+  };
+
+  OneShotExamples examples_;
+  TaskFormat format_;
+  std::vector<std::string> splits_ = {"train", "validation"};
+  std::vector<Source> sources_;
+};
+
 }  // namespace
+
+std::unique_ptr<TrainingTask> make_one_shot_task(OneShotExamples examples) {
+  return std::make_unique<OneShotTask>(std::move(examples));
+}
 
 std::unique_ptr<TrainingTask> make_fuzzy_logic_task(const tasks::FuzzyLogicOptions& options) {
   return std::make_unique<FuzzyLogicTask>(options);

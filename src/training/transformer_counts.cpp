@@ -1,5 +1,8 @@
 #include "headway/training/transformer_options.hpp"
 
+#include "training/linear_value_shapes.hpp"
+#include "training/named_tensors.hpp"
+
 namespace headway::training {
 namespace {
 
@@ -34,6 +37,9 @@ Index feed_forward_multiply_adds(const TransformerOptions& n) {
 }  // namespace
 
 Index count_parameters(const TransformerOptions& options, const TaskFormat& format) {
+  if (options.network == NetworkKind::kLinearValue) {
+    return detail::total_count(detail::linear_value_shapes(options, format));
+  }
   options.validate();
   format.validate();
   const TransformerOptions n = options.widened();
@@ -53,6 +59,9 @@ Index count_parameters(const TransformerOptions& options, const TaskFormat& form
 }
 
 StepFlops flops_per_step(const TransformerOptions& options, const TaskFormat& format, Index batch) {
+  if (options.network == NetworkKind::kLinearValue) {
+    return detail::linear_value_flops(options, format, batch);
+  }
   options.validate();
   format.validate();
   const TransformerOptions n = options.widened();

@@ -70,7 +70,7 @@ struct TorchLibrary {
 /// caller; null where the library was built for another one.
 using TorchLibraryEntry = const TorchLibrary* (*)(int interface);
 inline constexpr const char* kTorchLibraryEntry = "headway_torch_library";
-inline constexpr int kTorchInterface = 1;
+inline constexpr int kTorchInterface = 2;
 
 /// Loads the library once. Error{kUnavailable} when this build has none or it cannot be loaded.
 const TorchLibrary& torch_library();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "training/linear_value_shapes.hpp"
 #include "training/named_values.hpp"
 
 namespace headway::training {
@@ -13,6 +14,10 @@ using detail::require_whole;
 
 constexpr Index kLargestDim = Index{1} << 20;
 
+constexpr NamedValues<NetworkKind, 2> kNetworks = {{
+    {"transformer", NetworkKind::kTransformer},
+    {"linear_value", NetworkKind::kLinearValue},
+}};
 constexpr NamedValues<FeedForward, 3> kFeedForwards = {{
     {"gelu", FeedForward::kGelu},
     {"swiglu", FeedForward::kSwiglu},
@@ -38,6 +43,7 @@ void require_divisible(std::string_view field, Index dim, Index heads) {
 }  // namespace
 
 void TransformerOptions::validate() const {
+  if (network == NetworkKind::kLinearValue) return detail::validate_linear_value(*this);
   static_cast<void>(attention_options());
   require_whole("layers", layers, 1, 1000);
   require_whole("model_dim", model_dim, 1, kLargestDim);
@@ -88,6 +94,10 @@ AttentionOptions TransformerOptions::attention_options() const {
   return result;
 }
 
+NetworkKind parse_network_kind(std::string_view name) {
+  return detail::parse_named(kNetworks, "train.network", name);
+}
+std::string_view to_string(NetworkKind value) { return detail::name_of(kNetworks, value); }
 FeedForward parse_feed_forward(std::string_view name) {
   return detail::parse_named(kFeedForwards, "train.feed_forward", name);
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "headway/core/rng.hpp"
+#include "training/linear_value_shapes.hpp"
 
 namespace headway::training::detail {
 namespace {
@@ -99,6 +100,7 @@ Index ParameterShape::count() const {
 
 std::vector<ParameterShape> parameter_shapes(const TransformerOptions& options,
                                              const TaskFormat& format) {
+  if (options.network == NetworkKind::kLinearValue) return linear_value_shapes(options, format);
   options.validate();
   format.validate();
   const TransformerOptions n = options.widened();

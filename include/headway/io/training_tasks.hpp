@@ -4,9 +4,13 @@
 
 namespace headway::io {
 
-/// Makes the tasks of training studies: those that are generated, and texts, which are read from
-/// their files (the last one is kept for the next run of a grid). Errors: kMissingFile, kBadData
-/// for a text that is not UTF-8, kBadStudy for a text that is too short, or another kind of task.
+/// Makes the tasks of training studies: those that are generated; texts and images, which are read
+/// from their files (the last ones are kept for the next run of a grid). Errors: kMissingFile,
+/// kBadData for a text that is not UTF-8 or damaged images, kBadStudy for a text that is too short,
+/// too few characters for the shares of the splits, or another kind of task.
 studies::TaskMaker training_task_maker();
+
+/// The generators of a study with task.kind = "omniglot". Errors as above.
+training::OneShotExamples read_one_shot_examples(const studies::Study& study);
 
 }  // namespace headway::io

@@ -9,6 +9,7 @@
 #include "headway/core/examples.hpp"
 #include "headway/tasks/fuzzy_logic.hpp"
 #include "headway/tasks/hidden_markov_chain.hpp"
+#include "headway/tasks/one_shot_images.hpp"
 #include "headway/tasks/sraven.hpp"
 #include "headway/training/task_adapters.hpp"
 #include "headway/training/train_options.hpp"
@@ -16,16 +17,32 @@
 
 namespace headway::studies {
 
+/// A set of other images, in the IDX format of MNIST, that a trained network is evaluated on.
+struct OutOfDistributionSet {
+  std::string name;    ///< of its split
+  std::string images;  ///< path of the images, already resolved
+  std::string labels;  ///< path of the labels, already resolved
+  bool invert = true;  ///< light ink on black becomes dark on white, as Omniglot is
+};
+
+/// [task] kind = "omniglot"
+struct OmniglotOptions {
+  std::vector<std::string> files;  ///< archives or folders, already resolved
+  tasks::OneShotImagesOptions images;
+  std::vector<OutOfDistributionSet> out_of_distribution;
+};
+
 /// [task]: what makes the examples. `kind` decides which of the other fields are used.
 struct TaskOptions {
   /// For the theory: "hidden_markov_chain" | "dataset". For training: "fuzzy_logic" | "sraven" |
-  /// "text". The seeds inside the options of a task are those of task_seed().
+  /// "text" | "omniglot". The seeds inside the options of a task are those of task_seed().
   std::string kind = "hidden_markov_chain";
   std::string file;  ///< dataset, text: path of the file, already resolved
   tasks::HiddenMarkovChainOptions hidden_markov_chain;
   tasks::FuzzyLogicOptions fuzzy_logic;
   tasks::SravenOptions sraven;
   training::TextOptions text;
+  OmniglotOptions omniglot;
   std::string level = "bytes";        ///< text: what a token is
   std::optional<std::uint64_t> seed;  ///< fixes the data apart from Study::seed
 };

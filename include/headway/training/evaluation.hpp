@@ -31,6 +31,8 @@ struct Evaluation {
 ///                   variance 0 is left out
 ///                   r2_pooled: 1 - sum of squared errors / sum of squared deviations of the scored
 ///                   targets from their mean over all examples
+///                   accuracy: share of the scored targets, -1 or +1, whose sign the output has (the
+///                   format says signs); an output of 0 is wrong
 ///   cross-entropy   accuracy: share of examples whose scored tokens are all right (several scored
 ///                   tokens, but not every one); else share of tokens
 ///                   accuracy_per_feature: share of scored tokens that are right (the same cases)
@@ -56,7 +58,7 @@ class Evaluator {
   Index r2_examples_ = 0;
   double targets_ = 0.0, mean_ = 0.0, deviations_ = 0.0;  // count, running mean and squares
   Index all_right_ = 0;
-  Index tokens_right_ = 0;
+  Index tokens_right_ = 0;  // squared error: outputs of the right sign
   double bytes_ = 0.0;
 };
 

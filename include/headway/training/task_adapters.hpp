@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "headway/tasks/fuzzy_logic.hpp"
+#include "headway/tasks/one_shot_images.hpp"
 #include "headway/tasks/sraven.hpp"
 #include "headway/training/training_task.hpp"
 
@@ -19,6 +20,25 @@ std::unique_ptr<TrainingTask> make_fuzzy_logic_task(const tasks::FuzzyLogicOptio
 /// SRAVEN: 9 K one-hot tokens of F numbers (a blank is all 0), the last K scored by cross-entropy.
 /// Splits train, test, held_out; selection by test, which leaves held_out clean.
 std::unique_ptr<TrainingTask> make_sraven_task(const tasks::SravenOptions& options);
+
+/// Images of another set, for evaluation alone.
+struct OutOfDistributionImages {
+  std::string name;  ///< of the split
+  std::shared_ptr<const tasks::OneShotImagesGenerator> examples;
+};
+
+/// The generators of a one-shot task.
+struct OneShotExamples {
+  std::shared_ptr<const tasks::OneShotImagesGenerator> images;
+  std::vector<OutOfDistributionImages> out_of_distribution;
+};
+
+/// One-shot classification of images: 48 tokens of 192 numbers; the label, -1 or +1, is the target
+/// of the last token, by squared error, with the accuracy of the sign. Splits train, validation,
+/// test (where the generator has classes for it), and one for each set of other images by its name;
+/// selection by validation. Error{kBadStudy} when there are no validation classes, or a name is
+/// taken.
+std::unique_ptr<TrainingTask> make_one_shot_task(OneShotExamples examples);
 
 /// Prediction of the next token of a text.
 struct TextOptions {

@@ -22,6 +22,8 @@ struct TaskFormat {
   Index outputs = 0;     ///< O numbers a token: values, or logits of classes
   LossKind loss = LossKind::kSquaredError;
   Index scored = 0;  ///< the last n tokens have targets; from 1 to S
+  /// Squared error of labels -1 and +1: the sign of an output is its answer, and has an accuracy.
+  bool signs = false;
   /// Bytes of text that each class stands for, [O], for bits per byte; empty: no such metric.
   std::vector<double> class_bytes;
 

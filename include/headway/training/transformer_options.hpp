@@ -29,11 +29,21 @@ enum class Positions {
   kNone,
 };
 
+/// Which kind of network is trained.
+enum class NetworkKind {
+  kTransformer,  ///< pre-norm blocks with residuals, as below
+  /// Attention paths alone (theory.md section 2): no residual, no norm, no nonlinearity; every layer
+  /// takes its attention from the input. See linear_value.hpp.
+  kLinearValue,
+};
+
 /// A transformer of pre-norm blocks, x += attention(norm x); x += feed_forward(norm x), then a last
 /// norm and a linear layer to the outputs (experiments.md section 3). Queries, keys, values and the
 /// attention's output have biases. Dims of queries and values are totals over heads. The defaults
-/// are the fuzzy-logic model of [S25].
+/// are the fuzzy-logic model of [S25]. A linear-value network has layers, model_dim (N, the same
+/// everywhere), heads and query_dim; the other fields then keep their defaults.
 struct TransformerOptions {
+  NetworkKind network = NetworkKind::kTransformer;
   std::string attention = "softmax";  ///< a name of attention_variant_names()
   /// "" keeps the variant's; else a name of nonlinearity_names(), only where the variant has a
   /// value network with a nonlinearity.
@@ -68,6 +78,9 @@ struct TransformerOptions {
 
 /// Name and value of the enumerations as studies spell them: "gelu", "swiglu", "mixture";
 /// "layer_norm", "rms_norm"; "relative", "rotary", "none". Error{kBadStudy} for another name.
+/// "transformer", "linear_value".
+NetworkKind parse_network_kind(std::string_view name);
+std::string_view to_string(NetworkKind value);
 FeedForward parse_feed_forward(std::string_view name);
 Norm parse_norm(std::string_view name);
 Positions parse_positions(std::string_view name);

@@ -12,8 +12,9 @@
 
 #include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
+#include "training/row_kernels.hpp"
 #include "training/torch/matrix_product.hpp"
-#include "training/torch/model.hpp"
+#include "training/torch/network_model.hpp"
 
 namespace headway::training::detail {
 namespace {
@@ -73,7 +74,7 @@ class TorchEngine final : public TransformerEngine {
       parameters_.push_back(parameter);
       offset += shape.count();
     }
-    model_ = std::make_unique<TransformerModel>(setup, parameters_);
+    model_ = make_network_model(setup, parameters_);
   }
 
   void read(EngineArray array, std::span<float> out) const override {
@@ -126,7 +127,7 @@ class TorchEngine final : public TransformerEngine {
   at::Device device_;
   Tensor values_, gradients_, first_, second_;  // all parameters end to end
   std::vector<Tensor> parameters_;              // views of values_
-  std::unique_ptr<TransformerModel> model_;
+  std::unique_ptr<NetworkModel> model_;
 };
 
 ModelInput TorchEngine::input(const TaskBatch& batch, Index scored) const {

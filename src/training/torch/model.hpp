@@ -6,26 +6,18 @@
 #include <vector>
 
 #include "training/torch/functions.hpp"
-#include "training/transformer_engine.hpp"
+#include "training/torch/network_model.hpp"
 
 namespace headway::training::detail {
 
-/// A batch on the device. x: [B, T, F] numbers or [B, T] ids; mask [B, T] (uint8) or undefined;
-/// dropout [layers, T, T] or undefined; the last `scored` tokens are wanted.
-struct ModelInput {
-  at::Tensor x, mask, dropout;
-  Index scored = 1;
-};
-
-class TransformerModel {
+class TransformerModel final : public NetworkModel {
  public:
   /// `parameters`: one for each of setup.shapes, in order.
   TransformerModel(const EngineSetup& setup, const std::vector<at::Tensor>& parameters);
 
-  /// Outputs of the wanted tokens, [B, scored, O]. The last layer computes nothing for the others.
-  [[nodiscard]] at::Tensor outputs(const ModelInput& input) const;
-  /// The weights of every layer, each [B, H, T, T].
-  [[nodiscard]] std::vector<at::Tensor> attention_weights(const ModelInput& input) const;
+  /// The last layer computes nothing for tokens that are not wanted.
+  [[nodiscard]] at::Tensor outputs(const ModelInput& input) const override;
+  [[nodiscard]] std::vector<at::Tensor> attention_weights(const ModelInput& input) const override;
 
  private:
   [[nodiscard]] at::Tensor parameter(const std::string& name) const;

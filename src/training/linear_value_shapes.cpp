@@ -1,0 +1,116 @@
+#include "training/linear_value_shapes.hpp"
+
+#include <cmath>
+
+#include "training/named_values.hpp"
+
+namespace headway::training::detail {
+namespace {
+
+constexpr Index kLargestDim = Index{1} << 20;
+constexpr double kMostPaths = 4096;  // a row of path features each
+
+[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorKind::kBadStudy, what); }
+
+void require_default(bool is_default, std::string_view field) {
+  if (is_default) return;
+  refuse(fmt::format("train.{}: must be absent with train.network = \"linear_value\", which has "
+                     "layers, model_dim, heads and query_dim",
+                     field));
+}
+
+Index paths_of(const TransformerOptions& n) {
+  Index paths = 1;
+  for (Index l = 0; l < n.layers; ++l) paths *= n.heads;
+  return paths;
+}
+
+}  // namespace
+
+void validate_linear_value(const TransformerOptions& n) {
+  const TransformerOptions d;
+  require_default(n.attention == d.attention, "attention");
+  require_default(n.nonlinearity == d.nonlinearity, "nonlinearity");
+  require_default(n.value_dim == d.value_dim, "value_dim");
+  require_default(n.mlp_dim == d.mlp_dim, "mlp_dim");
+  require_default(n.feed_forward == d.feed_forward, "feed_forward");
+  require_default(n.norm == d.norm, "norm");
+  require_default(n.positions == d.positions, "positions");
+  require_default(n.position_buckets == d.position_buckets, "position_buckets");
+  require_default(n.causal == d.causal, "causal");
+  require_default(n.attention_dropout == d.attention_dropout, "attention_dropout");
+  require_default(n.width_multiplier == d.width_multiplier, "width_multiplier");
+  require_whole("layers", n.layers, 1, 1000);
+  require_whole("model_dim", n.model_dim, 1, kLargestDim);
+  require_whole("heads", n.heads, 1, kLargestDim);
+  require_whole("query_dim", n.query_dim, 1, kLargestDim);
+  if (n.query_dim % n.heads != 0) {
+    refuse(fmt::format("train.query_dim = {}: must be a multiple of train.heads = {}, which share "
+                       "it",
+                       n.query_dim, n.heads));
+  }
+  if (std::pow(static_cast<double>(n.heads), static_cast<double>(n.layers)) > kMostPaths) {
+    refuse(fmt::format("train.heads = {}: {} layers of them make more than {:.0f} paths, the most "
+                       "that a linear-value network is trained with",
+                       n.heads, n.layers, kMostPaths));
+  }
+}
+
+std::vector<ParameterShape> linear_value_shapes(const TransformerOptions& n,
+                                                const TaskFormat& format) {
+  n.validate();
+  format.validate();
+  if (format.features == 0 || format.loss != LossKind::kSquaredError || format.scored != 1) {
+    refuse("train.network = \"linear_value\": must be \"transformer\" for this task; a "
+           "linear-value network takes tokens of numbers and gives one answer an example, trained "
+           "by squared error (task.kind = \"omniglot\" or \"fuzzy_logic\")");
+  }
+  const Index dim = n.model_dim;
+  std::vector<ParameterShape> shapes;
+  const auto add = [&shapes](std::string name, std::vector<Index> shape, double spread) {
+    shapes.push_back({std::move(name), std::move(shape), FirstValues::kNormal, spread});
+  };
+  const double projection = 1.0 / std::sqrt(static_cast<double>(format.features));
+  add("input.weight", {dim, format.features}, 1.0);
+  for (Index l = 1; l <= n.layers; ++l) {
+    const std::vector<Index> head = {n.heads, n.query_dim / n.heads, format.features};
+    add(fmt::format("layers.{}.query.weight", l), head, projection);
+    add(fmt::format("layers.{}.key.weight", l), head, projection);
+    add(fmt::format("layers.{}.value.weight", l), {n.heads, dim, dim}, 1.0);
+  }
+  add("readout.weight", {format.outputs, dim}, 1.0);
+  return shapes;
+}
+
+StepFlops linear_value_flops(const TransformerOptions& n, const TaskFormat& format, Index batch) {
+  n.validate();
+  format.validate();
+  const auto examples = static_cast<double>(batch);
+  const auto tokens = static_cast<double>(format.tokens);
+  const auto features = static_cast<double>(format.features);
+  const auto layers = static_cast<double>(n.layers);
+  const auto heads = static_cast<double>(n.heads);
+  const auto outputs = static_cast<double>(format.outputs);
+  const auto dim = static_cast<double>(n.model_dim);
+  const auto paths = static_cast<double>(paths_of(n));
+  StepFlops flops;
+  // Queries and keys, and their weights' gradient; path features and theirs, and the outputs.
+  const double projections = 2.0 * tokens * features * layers * static_cast<double>(n.query_dim);
+  const double features_of_paths = paths * features * (tokens + outputs);
+  flops.linear = 2.0 * examples * (2.0 * projections + 2.0 * features_of_paths);
+  // The effective weights: rows of paths from layer l up times every value matrix, and its gradient.
+  double rows = outputs;
+  double attention = 0.0;
+  for (Index l = n.layers; l >= 1; --l) {
+    flops.linear += 2.0 * 3.0 * rows * heads * dim * dim;
+    attention += heads * tokens * tokens *
+                 (3.0 * static_cast<double>(n.query_dim) / heads +  // logits, and back
+                  4.0 * rows / outputs);                            // rows of paths, and back
+    rows *= heads;
+  }
+  flops.linear += 2.0 * 3.0 * rows * dim * features;
+  flops.attention = 2.0 * examples * attention;
+  return flops;
+}
+
+}  // namespace headway::training::detail

@@ -1,0 +1,24 @@
+// The linear-value network of linear_value.hpp without LibTorch: its options, parameters and costs.
+#pragma once
+
+#include <vector>
+
+#include "training/transformer_parameters.hpp"
+
+namespace headway::training::detail {
+
+/// Error{kBadStudy} naming the field of [train], its value and what is allowed; also for a field
+/// that this kind of network does not have and that is not at its default.
+void validate_linear_value(const TransformerOptions& options);
+
+/// input.weight, layers.<l>.query.weight, key.weight, value.weight, readout.weight. First values are
+/// independent normals: of variance 1 for V_0, V_l and a, the theory's prior, and 1 / F for queries
+/// and keys. Error{kBadStudy} when the task gives ids or scores more
+/// than one token.
+std::vector<ParameterShape> linear_value_shapes(const TransformerOptions& options,
+                                                const TaskFormat& format);
+
+StepFlops linear_value_flops(const TransformerOptions& options, const TaskFormat& format,
+                             Index batch);
+
+}  // namespace headway::training::detail

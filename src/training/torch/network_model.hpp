@@ -1,0 +1,37 @@
+// A network of LibTorch tensors, as the engine sees it.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "training/torch/headers.hpp"
+#include "training/transformer_engine.hpp"
+
+namespace headway::training::detail {
+
+/// A batch on the device. x: [B, T, F] numbers or [B, T] ids; mask [B, T] (uint8) or undefined;
+/// dropout [layers, T, T] or undefined; the last `scored` tokens are wanted.
+struct ModelInput {
+  at::Tensor x, mask, dropout;
+  Index scored = 1;
+};
+
+class NetworkModel {
+ public:
+  NetworkModel() = default;
+  NetworkModel(const NetworkModel&) = delete;
+  NetworkModel& operator=(const NetworkModel&) = delete;
+  virtual ~NetworkModel() = default;
+
+  /// Outputs of the wanted tokens, [B, scored, O].
+  [[nodiscard]] virtual at::Tensor outputs(const ModelInput& input) const = 0;
+  /// The weights of every layer, each [B, H, T, T].
+  [[nodiscard]] virtual std::vector<at::Tensor> attention_weights(
+      const ModelInput& input) const = 0;
+};
+
+/// The network of setup.model; `parameters`: one for each of setup.shapes, in order.
+std::unique_ptr<NetworkModel> make_network_model(const EngineSetup& setup,
+                                                 const std::vector<at::Tensor>& parameters);
+
+}  // namespace headway::training::detail
