@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
 
 #include "headway/studies/lookup.hpp"
+#include "network_table.hpp"
 #include "result_text.hpp"
 #include "table.hpp"
 
@@ -41,15 +43,26 @@ std::string point_title(const std::vector<Index>& widths, double temperature) {
   return fmt::format("widths {}, T {:g}", widths_text(widths), temperature);
 }
 
-std::string heads_table(const studies::PrunePoint& point) {
-  Table table({"layer", "head", "name<", "score", "weighted", "accuracy without", "drop",
-               "squared error without"});
-  for (const studies::HeadReport& head : point.heads) {
-    table.add({std::to_string(head.layer), std::to_string(head.head), head.name,
-               cell(head.score, "{:.4f}"), cell(head.score_weighted, "{:.4f}"),
-               cell(head.accuracy_without, "{:.4f}"),
-               cell(point.accuracy - head.accuracy_without, "{:+.4f}"),
-               cell(head.mean_squared_error_without, "{:.4f}")});
+std::string heads_table(const studies::PrunePoint& point,
+                        const std::optional<studies::NetworkPruning>& network) {
+  std::vector<std::string> header = {"layer",    "head",
+                                     "name<",    "score",
+                                     "weighted", "accuracy without",
+                                     "drop",     "squared error without"};
+  if (network) header.emplace_back("network's drop");
+  Table table(header);
+  for (std::size_t h = 0; h < point.heads.size(); ++h) {
+    const studies::HeadReport& head = point.heads[h];
+    std::vector<std::string> row = {std::to_string(head.layer),
+                                    std::to_string(head.head),
+                                    head.name,
+                                    cell(head.score, "{:.4f}"),
+                                    cell(head.score_weighted, "{:.4f}"),
+                                    cell(head.accuracy_without, "{:.4f}"),
+                                    cell(point.accuracy - head.accuracy_without, "{:+.4f}"),
+                                    cell(head.mean_squared_error_without, "{:.4f}")};
+    if (network) row.push_back(cell(network->accuracy_drop[h].mean, "{:+.4f}"));
+    table.add(row);
   }
   return table.text();
 }
@@ -112,11 +125,12 @@ std::string align_table(const studies::Study& study, const studies::AlignResult&
 }
 
 std::string prune_table(const studies::Study& study, const studies::PruneResult& result) {
-  std::string out = study_header(study, result.solve);
+  std::string out = study_header(study, result.solve) + network_table(result);
   for (const studies::PrunePoint& point : result.points) {
     out += fmt::format("{}, accuracy {}\n", point_title(point.widths, point.temperature),
                        cell(point.accuracy, "{:.4f}"));
-    out += heads_table(point) + curves_text(point) + "\n";
+    out +=
+        heads_table(point, result.network) + curves_text(point) + network_orders_text(point) + "\n";
   }
   return out;
 }

@@ -7,6 +7,7 @@
 
 #include "headway/io/study_file.hpp"
 #include "headway/studies/lookup.hpp"
+#include "io/json_network.hpp"
 
 namespace headway::io {
 
@@ -274,6 +275,10 @@ std::string prune_json(const Study& study, const studies::PruneResult& result) {
       (*out)["heads"].push_back(head_object(head));
     }
     (*out)["cumulative"] = pruning_object(point);
+    if (result.network) (*out)["network"] = network_scores_object(point.network);
+  }
+  if (result.network && !result.points.empty()) {
+    object["network"] = network_object(*result.network, result.points.front().heads);
   }
   return dump(object);
 }

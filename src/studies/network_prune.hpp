@@ -5,25 +5,13 @@
 
 #include "headway/analysis/head_scores.hpp"
 #include "headway/analysis/network_pruning.hpp"
-#include "headway/core/linear_value_network.hpp"
 #include "headway/core/observer.hpp"
 #include "headway/studies/network_results.hpp"
 #include "headway/studies/study.hpp"
+#include "problem.hpp"
 
 /// Private to studies: pruning of the trained network that a data set carries.
 namespace headway::studies {
-
-/// What the network gives along its paths on one set of examples.
-struct NetworkExamples {
-  std::string name;
-  analysis::PathOutputs paths;
-  MatrixXd labels;
-};
-
-struct NetworkProblem {
-  LinearValueNetwork network;
-  std::vector<NetworkExamples> sets;  // train first, then test and the further sets
-};
 
 /// Prunes one network in many orders. The theory's orders come point by point; the rest is done
 /// once.

@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "headway/core/rng.hpp"
 #include "headway/studies/verbs.hpp"
 #include "headway/theory/predictor.hpp"
+#include "network_prune.hpp"
 #include "problem.hpp"
 
 namespace headway::studies {
@@ -87,8 +89,9 @@ void summarise_random(PrunePoint& point) {
   }
 }
 
+/// `network` is null where the data set has none.
 PrunePoint prune_point(const Study& study, const SolveResult& solve, const TheoryProblem& problem,
-                       const SolvePoint& solved, Observer& observer) {
+                       const SolvePoint& solved, const NetworkPruner* network, Observer& observer) {
   const Clock::time_point began = Clock::now();
   PrunePoint point;
   point.widths = solved.widths;
@@ -118,6 +121,10 @@ PrunePoint prune_point(const Study& study, const SolveResult& solve, const Theor
       point.greedy = accuracy_curve(analysis::removal_curve(greedy.order, accuracy));
     }
   }
+  if (network != nullptr) {
+    point.network = {network->judge("score", scores.score),
+                     network->judge("score_weighted", scores.weighted)};
+  }
   point.seconds = std::chrono::duration<double>(Clock::now() - began).count();
   return point;
 }
@@ -130,6 +137,12 @@ PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& o
   const TheoryProblem problem = make_problem(study, dataset, observer);
   PruneResult result;
   result.solve = solve_or_reuse(study, dataset, problem, observer, known);
+  std::optional<NetworkPruner> network;
+  if (problem.network) {
+    network.emplace(*problem.network, study);
+    result.network = network->prune(observer);
+  }
+  const NetworkPruner* trained = network ? &*network : nullptr;
   std::vector<PrunePoint> points(result.solve.points.size());
   std::vector<char> finished(points.size(), 0);
   std::mutex guard;
@@ -137,7 +150,8 @@ PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& o
   parallel_for(static_cast<Index>(points.size()), resolve_threads(study.threads), [&](Index i) {
     const std::size_t k = static_cast<std::size_t>(i);
     if (observer.interrupted()) return;
-    points[k] = prune_point(study, result.solve, problem, result.solve.points[k], observer);
+    points[k] =
+        prune_point(study, result.solve, problem, result.solve.points[k], trained, observer);
     finished[k] = observer.interrupted() ? 0 : 1;
     const std::lock_guard<std::mutex> lock(guard);
     observer.progress("prune", static_cast<double>(++done), static_cast<double>(points.size()));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "headway/core/types.hpp"
+#include "headway/studies/network_results.hpp"
 
 namespace headway::studies {
 
@@ -142,12 +143,16 @@ struct PrunePoint {
   PruningCurve by_score, greedy;
   std::vector<PruningCurve> random;
   std::vector<double> random_mean, random_sd;
+  /// The data set's trained network in the order of this point's "score" and "score_weighted";
+  /// empty without one.
+  std::vector<NetworkScore> network;
   double seconds = 0.0;
 };
 
 struct PruneResult {
   SolveResult solve;
   std::vector<PrunePoint> points;
+  std::optional<NetworkPruning> network;  ///< where the data set carries a trained network
   double seconds = 0.0;
 };
 

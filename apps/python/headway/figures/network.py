@@ -8,19 +8,19 @@ from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
 from headway.errors import BadDataError
 from headway.figures import heads, style
-from headway.figures.order_parameters import name_paths
+from headway.figures.order_parameters import (NUMBERS_UP_TO, entry_scale, entry_ticks,
+                                              name_paths)
 from headway.figures.selection import (PlotOptions, chosen_points, main_temperature, path_labels,
                                        point_label, points_at, width_axis, width_value)
 from headway.network_results import Correlation
 from headway.results import Point, Result
 
 NETWORK = style.CORRECTED
-SET_NAMES = {"test": "in distribution: test", "validation": "in distribution: validation"}
+SET_NAMES = {"test": "test", "validation": "validation"}  # shown before sets of another kind
 
 
 def available(results: Sequence[Result]) -> bool:
@@ -153,16 +153,18 @@ def _heat_maps(result: Result, panels: list[tuple[str, np.ndarray]],
     size = max(1.7, min(2.6, 0.5 * len(panels[0][1])))
     columns = min(len(panels), 4)
     rows = math.ceil(len(panels) / columns)
-    margins = style.Margins(left=0.45 + 0.072 * max(map(len, labels)), bottom=0.78, row_gap=0.95)
+    margins = style.Margins(left=0.45 + 0.072 * max(map(len, labels)), top=0.78, row_gap=1.0,
+                            bottom=0.72 if len(result.paths) > NUMBERS_UP_TO else 0.5)
     figure, grid, bar_axes = style.image_grid(rows, columns, size, margins)
     largest = max(np.abs(matrix).max() for _, matrix in panels)
+    scale = entry_scale(largest, 1.0)
     network = panels[-1][1]
     for place, axes in enumerate(grid.flat):
         if place >= len(panels):
             axes.set_visible(False)
             continue
         name, matrix = panels[place]
-        image = axes.imshow(matrix, cmap=style.DIVERGING, norm=Normalize(-largest, largest),
+        image = axes.imshow(matrix, cmap=style.DIVERGING, norm=scale,
                             interpolation="nearest")
         axes.set_title(name if matrix is network else
                        f"{name}\nagrees {_agreement(matrix, network)} with the network",
@@ -170,9 +172,12 @@ def _heat_maps(result: Result, panels: list[tuple[str, np.ndarray]],
         name_paths(axes, result, labels, place % columns == 0)
     bar = figure.colorbar(image, cax=bar_axes)
     bar.outline.set_visible(False)
+    bar.set_ticks(entry_ticks(largest, 1.0))
+    bar.ax.minorticks_off()
+    bar.ax.set_yticklabels([f"{tick:g}".replace("-", "\u2212") for tick in bar.get_ticks()])
     bar.set_label(r"$U_1\,/\,$mean of its diagonal")
-    style.head_line(figure, result, main_temperature(result, options), "agrees: "
-                    r"$\sum_{\pi\pi^\prime} U V / (|U||V|)$")
+    style.head_line(figure, result, main_temperature(result, options),
+                    "agrees: cosine between the entries of the two matrices")
     return figure
 
 
@@ -207,7 +212,8 @@ def draw_sets(results: Sequence[Result], options: PlotOptions) -> Figure:
     process, samples of further results, and the trained network."""
     result = results[0]
     temperature = main_temperature(result, options)
-    sets = [_Set(name) for name in ("test", *result.set_names)]
+    further = sorted(result.set_names, key=lambda name: name not in SET_NAMES)
+    sets = [_Set(name) for name in ("test", *further)]
     columns = min(3, len(sets))
     rows = math.ceil(len(sets) / columns)
     figure = style.new_figure(max(4.2, 0.6 + 2.75 * columns), 0.5 + 2.6 * rows)
@@ -215,7 +221,7 @@ def draw_sets(results: Sequence[Result], options: PlotOptions) -> Figure:
     for place, axes in enumerate(panels.flat):
         if place < len(sets):
             _set_panel(axes, results, sets[place], temperature)
-            axes.set_title(SET_NAMES.get(sets[place].name, sets[place].name))
+            axes.set_title(SET_NAMES.get(sets[place].name, sets[place].name.replace("_", " ")))
             if place % columns == 0:
                 axes.set_ylabel("accuracy")
         else:

@@ -18,6 +18,9 @@ from headway.results import Point, Result
 from headway.training_results import mean_and_error
 
 
+SIDE_STEP = 0.06  # between the error bars of two orders
+
+
 @dataclass(frozen=True)
 class Look:
     label: str
@@ -32,8 +35,8 @@ LOOKS = {
     "greedy": Look("greedy search", style.SAMPLES, "s"),
     "own_score": Look("score of its own $U_1$", "#56B4E9", "D"),
     "sensitivity": Look("gradient sensitivity", "#CC79A7", "^"),
-    "weight_norm": Look("weight norm", "#E69F00", "P"),
-    "path_norm": Look("norm of the paths", style.INK, "X"),
+    "weight_norm": Look("weight norm", "#E69F00", "<"),
+    "path_norm": Look("norm of the paths", style.INK, ">"),
 }
 
 
@@ -73,7 +76,7 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
         curves = _curves(result, point)
         for index, (name, curve) in enumerate(curves.items()):
             _line(axes, name, curve.accuracy.mean, curve.accuracy.error,
-                  0.04 * (index - 0.5 * len(curves)))
+                  SIDE_STEP * (index - 0.5 * (len(curves) - 1)))
         axes.set_title(f"theory at {point_label(point)}")
         _finish(axes)
     panels[0].set_ylabel(f"network's accuracy on {result.network.measured_on}")
@@ -95,8 +98,13 @@ def _random(axes: Axes, result: Result) -> None:
 
 
 def _line(axes: Axes, name: str, mean: np.ndarray, error: np.ndarray, shift: float) -> None:
+    """The first point is the same in every order: its error bar is drawn once."""
     look = LOOKS[name]
-    axes.errorbar(np.arange(len(mean)) + shift, mean, yerr=error, color=look.colour,
+    if name != "score":
+        error = np.concatenate([[math.nan], error[1:]])
+    x = np.arange(len(mean)) + shift
+    x[0] = 0.0
+    axes.errorbar(x, mean, yerr=error, color=look.colour,
                   marker=look.marker, markersize=4.6 if look.strong else 3.6,
                   linewidth=2.0 if look.strong else 1.0, elinewidth=0.9, label=look.label,
                   markerfacecolor=look.colour if look.strong else "white",
@@ -129,8 +137,8 @@ def draw_seeds(results: Sequence[Result], options: PlotOptions) -> Figure:
     error over the networks. Each is shown at its first chosen point."""
     points = [next(point for point in chosen_points(result, options) if _curves(result, point))
               for result in results]
-    figure = style.new_figure(9.4, 3.7)
-    left, right = figure.subplots(1, 2, gridspec_kw={"width_ratios": [1.25, 1.0]})
+    figure = style.new_figure(10.2, 3.7)
+    left, right = figure.subplots(1, 2, gridspec_kw={"width_ratios": [1.2, 1.0]})
     every = [_curves(result, point) for result, point in zip(results, points)]
     common = [name for name in every[0] if all(name in curves for curves in every)]
     if all(result.network.random is not None for result in results):
@@ -139,7 +147,7 @@ def draw_seeds(results: Sequence[Result], options: PlotOptions) -> Figure:
                       elinewidth=0.9, label="random order", zorder=2)
     for index, name in enumerate(common):
         mean, error = mean_and_error(np.array([curves[name].accuracy.mean for curves in every]))
-        _line(left, name, mean, error, 0.04 * (index - 0.5 * len(common)))
+        _line(left, name, mean, error, SIDE_STEP * (index - 0.5 * (len(common) - 1)))
     left.set_ylabel(f"network's accuracy on {results[0].network.measured_on}")
     left.set_title(f"mean ± s.e. over {len(results)} networks")
     _finish(left)
@@ -174,5 +182,5 @@ def _correlations(axes: Axes, results: Sequence[Result], points: Sequence[Point]
     axes.set_yticks(range(len(names)), labels)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_xlim(-1.05, 1.05)
-    axes.set_xlabel("rank correlation of score and accuracy drop")
+    axes.set_xlabel("rank correlation with the drop")
     style.light_grid(axes, "x")
