@@ -304,4 +304,27 @@ Section train_section() {
   return section;
 }
 
+Section extract_section() {
+  using E = studies::ExtractOptions;
+  Section section{"extract", "", "from a trained network to a data set of the theory",
+                  keys_of(
+                      [](auto& study) -> auto& { return study.extract; },
+                      std::vector<Key<E>>{
+                          key("run", &E::run, integer<Index>(1, kLargestCount),
+                              "of the runs of a sweep, in their order"),
+                          key("weights", &E::weights, word({"best", "last"}),
+                              "those of the best checkpoint, or those at the end"),
+                          key("train_examples", &E::train_examples,
+                              integer<Index>(1, kLargestCount), "P"),
+                          key("test_examples", &E::test_examples,
+                              integer<Index>(0, kLargestCount), "0 = no test set"),
+                          key("validation_examples", &E::validation_examples,
+                              integer<Index>(0, kLargestCount),
+                              "to choose a temperature by; 0 = none"),
+                          key("out_of_distribution_examples", &E::out_of_distribution_examples,
+                              integer<Index>(0, kLargestCount), "of each set; 0 = none")}),
+                  Side::kTraining};
+  return section;
+}
+
 }  // namespace headway::io::detail
