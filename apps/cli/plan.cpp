@@ -69,7 +69,10 @@ Plan make_plan(const studies::Study& study, const tasks::Dataset& dataset) {
   plan.features = dataset.features;
   plan.outputs = dataset.outputs();
   plan.heads = dataset.heads;
-  const double all = static_cast<double>(plan.train_examples + plan.test_examples);
+  for (const tasks::NamedSplit& set : dataset.sets) {
+    plan.sets.emplace_back(set.name, set.split.size());
+  }
+  const double all = static_cast<double>(plan.train_examples + dataset.evaluated_examples());
   const double train = static_cast<double>(plan.train_examples);
   const double features = static_cast<double>(plan.features);
   const double outputs = static_cast<double>(plan.outputs);
@@ -132,6 +135,9 @@ std::string plan_text(const Plan& plan, const studies::Study& study, const std::
   line("study", study.name);
   line("would", verb + (output.empty() ? ", without a result file" : ", into " + output));
   line("train, test", fmt::format("{}, {} examples", plan.train_examples, plan.test_examples));
+  for (const auto& [name, examples] : plan.sets) {
+    line("further set", fmt::format("{}, {} examples", name, examples));
+  }
   if (plan.tokens > 0) line("tokens", std::to_string(plan.tokens));
   line("features", std::to_string(plan.features));
   line("outputs", std::to_string(plan.outputs));
@@ -161,6 +167,7 @@ std::string plan_json(const Plan& plan, const studies::Study& study, const std::
   out["study_hash"] = io::study_hash(study);
   out["train_examples"] = plan.train_examples;
   out["test_examples"] = plan.test_examples;
+  for (const auto& [name, examples] : plan.sets) out["set_examples"][name] = examples;
   out["tokens"] = plan.tokens;
   out["features"] = plan.features;
   out["outputs"] = plan.outputs;

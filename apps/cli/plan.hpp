@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "headway/studies/study.hpp"
@@ -11,7 +12,8 @@ namespace headway::cli {
 /// Sizes and estimated costs of a study (--dry-run). Flops count a multiply-add as two.
 struct Plan {
   Index train_examples = 0, test_examples = 0;
-  Index tokens = 0;  ///< S; 0 for a file of path features
+  std::vector<std::pair<std::string, Index>> sets;  ///< further sets and their sizes
+  Index tokens = 0;                                 ///< S; 0 for a file of path features
   Index features = 0, outputs = 1;
   std::vector<int> heads;
   double paths = 1;               ///< p

@@ -15,19 +15,24 @@ namespace {
 using studies::SolvePoint;
 using studies::SolveResult;
 
+constexpr std::size_t kAfterAccuracy = 3;  // columns widths, T, accuracy
+
 std::vector<double> in_vector(const VectorXd& values) {
   return {values.data(), values.data() + values.size()};
 }
 
 std::string corrected_table(const SolveResult& result) {
-  Table table({"widths", "T", "accuracy", "U_a", "U_1 diagonal +- posterior deviation<"});
+  const SetColumns sets(result);
+  Table table(sets.header(
+      {"widths", "T", "accuracy", "U_a", "U_1 diagonal +- posterior deviation<"}, kAfterAccuracy));
   for (const SolvePoint& point : result.points) {
     if (!point.corrected.defined) continue;
-    table.add({widths_text(point.widths), cell(point.temperature, "{:g}"),
-               cell(point.corrected.predictor.accuracy, "{:.4f}"),
-               readout_text(point.corrected.readout_order_parameter),
-               deviations_text(point.corrected.order_parameters.front(),
-                               point.corrected.order_parameter_deviations.front())});
+    table.add(sets.row({widths_text(point.widths), cell(point.temperature, "{:g}"),
+                        cell(point.corrected.predictor.accuracy, "{:.4f}"),
+                        readout_text(point.corrected.readout_order_parameter),
+                        deviations_text(point.corrected.order_parameters.front(),
+                                        point.corrected.order_parameter_deviations.front())},
+                       kAfterAccuracy, point.corrected.predictor));
   }
   return table.empty() ? "" : "\n1/N-corrected means\n" + table.text();
 }
@@ -64,19 +69,22 @@ std::string curves_text(const studies::PrunePoint& point) {
 }  // namespace
 
 std::string solve_table(const studies::Study& study, const SolveResult& result) {
-  Table table({"widths", "T", "accuracy", "GP", "S/max N", "U_a", "U_1 diagonal<", "iterations",
-               "gradient", "min Hessian", "seconds", ""});
+  const SetColumns sets(result);
+  Table table(sets.header({"widths", "T", "accuracy", "GP", "S/max N", "U_a", "U_1 diagonal<",
+                           "iterations", "gradient", "min Hessian", "seconds", ""},
+                          kAfterAccuracy + 1));
   bool marked = false;
   for (const SolvePoint& point : result.points) {
     marked = marked || !point.converged;
-    table.add({widths_text(point.widths), cell(point.temperature, "{:g}"),
-               cell(point.predictor.accuracy, "{:.4f}"),
-               cell(studies::gaussian_process_accuracy(result, point.temperature), "{:.4f}"),
-               cell(point.action, "{:.6f}"), readout_text(point.readout_order_parameter),
-               first_layer_text(point.order_parameters), std::to_string(point.iterations),
-               cell(point.gradient_norm, "{:.1e}"),
-               cell(point.smallest_hessian_eigenvalue, "{:.3g}"), cell(point.seconds, "{:.2g}"),
-               point.converged ? "" : "*"});
+    table.add(sets.row(
+        {widths_text(point.widths), cell(point.temperature, "{:g}"),
+         cell(point.predictor.accuracy, "{:.4f}"),
+         cell(studies::gaussian_process_accuracy(result, point.temperature), "{:.4f}"),
+         cell(point.action, "{:.6f}"), readout_text(point.readout_order_parameter),
+         first_layer_text(point.order_parameters), std::to_string(point.iterations),
+         cell(point.gradient_norm, "{:.1e}"), cell(point.smallest_hessian_eigenvalue, "{:.3g}"),
+         cell(point.seconds, "{:.2g}"), point.converged ? "" : "*"},
+        kAfterAccuracy + 1, point.predictor));
   }
   std::string out = study_header(study, result) + table.text();
   if (marked) out += "* not converged\n";

@@ -3,18 +3,68 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "table.hpp"
 
 namespace headway::cli {
 
+namespace {
+
+/// ", 1000 test, 200 validation and 500 mnist examples"; " and 1000 test examples" without sets.
+std::string evaluated_text(const studies::SolveResult& result) {
+  if (result.set_names.empty()) return fmt::format(" and {} test examples", result.test_examples);
+  std::string out = fmt::format(", {} test", result.test_examples);
+  for (std::size_t i = 0; i < result.set_names.size(); ++i) {
+    const bool last = i + 1 == result.set_names.size();
+    out +=
+        fmt::format("{} {} {}", last ? " and" : ",", result.set_examples[i], result.set_names[i]);
+  }
+  return out + " examples";
+}
+
+}  // namespace
+
 std::string study_header(const studies::Study& study, const studies::SolveResult& result) {
   double paths = 1;
   for (const int h : result.heads) paths *= h;
-  return fmt::format(
-      "{}: {} train and {} test examples, {} features, {} output{}, heads [{}], {:.0f} path{}\n\n",
-      study.name, result.train_examples, result.test_examples, result.features, result.outputs,
-      result.outputs == 1 ? "" : "s", numbers_text(result.heads), paths, paths == 1 ? "" : "s");
+  return fmt::format("{}: {} train{}, {} features, {} output{}, heads [{}], {:.0f} path{}\n\n",
+                     study.name, result.train_examples, evaluated_text(result), result.features,
+                     result.outputs, result.outputs == 1 ? "" : "s", numbers_text(result.heads),
+                     paths, paths == 1 ? "" : "s");
+}
+
+SetColumns::SetColumns(const studies::SolveResult& result) {
+  for (const std::string& name : result.set_names) {
+    const auto has_accuracy = [&](const studies::PredictorReport& report) {
+      return std::any_of(report.sets.begin(), report.sets.end(), [&](const auto& set) {
+        return set.name == name && std::isfinite(set.accuracy);
+      });
+    };
+    columns_.push_back(
+        {name, std::any_of(result.gaussian_process.begin(), result.gaussian_process.end(),
+                           [&](const auto& limit) { return has_accuracy(limit.predictor); })});
+  }
+}
+
+std::vector<std::string> SetColumns::header(std::vector<std::string> header, std::size_t at) const {
+  for (const Column& column : columns_) {
+    header.insert(header.begin() + static_cast<std::ptrdiff_t>(at++),
+                  column.accuracy ? column.name : column.name + " MSE");
+  }
+  return header;
+}
+
+std::vector<std::string> SetColumns::row(std::vector<std::string> row, std::size_t at,
+                                         const studies::PredictorReport& report) const {
+  for (const Column& column : columns_) {
+    double value = studies::kUndefined;
+    for (const studies::SetReport& set : report.sets) {
+      if (set.name == column.name) value = column.accuracy ? set.accuracy : set.mean_squared_error;
+    }
+    row.insert(row.begin() + static_cast<std::ptrdiff_t>(at++), cell(value, "{:.4f}"));
+  }
+  return row;
 }
 
 std::string readout_text(const MatrixXd& readout) {

@@ -13,6 +13,25 @@ namespace headway::cli {
 /// "name: 100 train and 200 test examples, ..." and an empty line.
 std::string study_header(const studies::Study& study, const studies::SolveResult& result);
 
+/// One column for each further set of the data set, empty without any: "validation" holds the
+/// accuracy there, or "validation MSE" the mean squared error where the labels are no classes.
+class SetColumns {
+ public:
+  explicit SetColumns(const studies::SolveResult& result);
+  /// `header` or `row` with the sets' columns put in at position `at`.
+  [[nodiscard]] std::vector<std::string> header(std::vector<std::string> header,
+                                                std::size_t at) const;
+  [[nodiscard]] std::vector<std::string> row(std::vector<std::string> row, std::size_t at,
+                                             const studies::PredictorReport& report) const;
+
+ private:
+  struct Column {
+    std::string name;
+    bool accuracy = false;
+  };
+  std::vector<Column> columns_;
+};
+
 /// U_a for one output, else the diagonal of the C x C matrix.
 std::string readout_text(const MatrixXd& readout);
 

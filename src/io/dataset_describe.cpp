@@ -35,6 +35,9 @@ std::string describe_dataset(const Hdf5InputFile& file) {
   const DatasetLayout layout = check_layout(file, faults);
   std::string out = fmt::format("  train      {}\n  test       {}\n", split_text(layout.train),
                                 layout.test ? split_text(*layout.test) : "none");
+  for (const SplitLayout& set : layout.sets) {
+    out += fmt::format("  set        {}: {}\n", set_name(set), split_text(set));
+  }
   out += fmt::format("  features   {}\n  attention  {}\n  heads      [{}]\n", layout.features,
                      form_text(layout.form), fmt::join(layout.heads, ", "));
   for (std::size_t l = 0; l < layout.names.size(); ++l) {

@@ -93,6 +93,9 @@ tasks::Dataset load(const std::string& file_path) {
   dataset.layers = read_layers(*file, layout);
   dataset.train = read_split(file, layout.train, layout.features);
   if (layout.test) dataset.test = read_split(file, *layout.test, layout.features);
+  for (const SplitLayout& set : layout.sets) {
+    dataset.sets.push_back({set_name(set), read_split(file, set, layout.features)});
+  }
   return dataset;
 }
 

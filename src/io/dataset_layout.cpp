@@ -6,15 +6,18 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string_view>
 
 #include "headway/core/error.hpp"
 #include "headway/io/dataset_file.hpp"
+#include "headway/tasks/dataset.hpp"
 #include "io/dataset_names.hpp"
 
 namespace headway::io {
 namespace {
 
 constexpr double kSchemaMajor = 1;
+constexpr std::string_view kSets = "sets/";
 constexpr double kMaxPaths = std::numeric_limits<int>::max();
 
 /// Fills a DatasetLayout; each check_* function looks at one part of the file.
@@ -42,6 +45,7 @@ class LayoutChecker {
                                         std::vector<Index>& second_extent);
   std::vector<std::string> layer_members(const std::string& group);
   void set_heads(const std::string& group, const std::vector<Index>& heads);
+  void check_sets();
   void check_split(SplitLayout& split);
   void check_examples(SplitLayout& split);
   void check_supplied(SplitLayout& split);
@@ -85,6 +89,7 @@ DatasetLayout LayoutChecker::run() {
     layout_.test->name = "test";
     check_split(*layout_.test);
   });
+  guarded("sets", [&] { check_sets(); });
   guarded("/", [&] { check_readout(); });
   guarded("names", [&] { check_names(); });
   return layout_;
@@ -131,10 +136,14 @@ bool LayoutChecker::find_form() {
   note_form(has("attention/weights"), AttentionForm::kWeights, "attention/weights");
   note_form(has("attention/query") || has("attention/key"), AttentionForm::kQueryKey,
             "attention/query and attention/key");
-  note_form(has("train/attention") || has("test/attention"), AttentionForm::kSupplied,
-            "train/attention");
-  note_form(has("train/path_features") || has("test/path_features"), AttentionForm::kPathFeatures,
-            "train/path_features");
+  const std::vector<std::string> groups = split_groups(file_);
+  const auto in_a_split = [&](const char* name) {
+    return std::any_of(groups.begin(), groups.end(), [&](const std::string& group) {
+      return file_.kind(fmt::format("{}/{}", group, name)) != NodeKind::kAbsent;
+    });
+  };
+  note_form(in_a_split("attention"), AttentionForm::kSupplied, "train/attention");
+  note_form(in_a_split("path_features"), AttentionForm::kPathFeatures, "train/path_features");
   if (found.size() == 1) return true;
   faults_.add("/",
               fmt::format(": {}; allowed: exactly one of attention/weights, attention/query with "
@@ -234,6 +243,26 @@ void LayoutChecker::check_same_features(const std::string& path, Index features)
   if (layout_.features == features) return;
   faults_.add(path, fmt::format(": N_0 = {} (last index); allowed: {} as in the other data sets",
                                 features, layout_.features));
+}
+
+void LayoutChecker::check_sets() {
+  const NodeKind kind = file_.kind("sets");
+  if (kind == NodeKind::kAbsent) return;
+  if (kind != NodeKind::kGroup) {
+    faults_.add("sets", ": is no group; allowed: a group with one group for each further set");
+    return;
+  }
+  for (const std::string& name : file_.members("sets")) {
+    const std::string fault = tasks::set_name_fault(name);
+    if (!fault.empty()) {
+      faults_.add("sets/" + printable(name), fmt::format(": is {}", fault));
+      continue;
+    }
+    SplitLayout set;
+    set.name = "sets/" + name;
+    guarded(set.name, [&] { check_split(set); });
+    layout_.sets.push_back(std::move(set));
+  }
 }
 
 void LayoutChecker::check_split(SplitLayout& split) {
@@ -351,8 +380,9 @@ void LayoutChecker::check_path_heads(const std::string& dataset, Index paths) {
   const std::vector<int> heads(values->begin(), values->end());
   if (layout_.heads.empty()) layout_.heads = heads;
   if (heads == layout_.heads) return;
-  faults_.add(dataset, fmt::format(": attribute heads = [{}]; allowed: [{}] as in the other split",
-                                   fmt::join(heads, ", "), fmt::join(layout_.heads, ", ")));
+  faults_.add(dataset,
+              fmt::format(": attribute heads = [{}]; allowed: [{}] as in train/path_features",
+                          fmt::join(heads, ", "), fmt::join(layout_.heads, ", ")));
 }
 
 void LayoutChecker::check_readout() {
@@ -452,6 +482,17 @@ bool LayoutChecker::shape_fits(const std::string& path, const ArrayInfo& info,
 }
 
 }  // namespace
+
+std::string set_name(const SplitLayout& set) { return set.name.substr(kSets.size()); }
+
+std::vector<std::string> split_groups(const Hdf5InputFile& file) {
+  std::vector<std::string> groups = {"train", "test"};
+  if (file.kind("sets") != NodeKind::kGroup) return groups;
+  for (const std::string& name : file.members("sets")) {
+    if (tasks::set_name_fault(name).empty()) groups.push_back("sets/" + name);
+  }
+  return groups;
+}
 
 DatasetLayout check_layout(const Hdf5InputFile& file, FaultList& faults) {
   return LayoutChecker(file, faults).run();

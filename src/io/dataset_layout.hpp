@@ -32,7 +32,7 @@ class FaultList {
 
 /// Sizes of one split; data sets that are absent or faulty are empty names.
 struct SplitLayout {
-  std::string name;  ///< "train" or "test"
+  std::string name;  ///< "train", "test" or "sets/<name>": the group that holds it
   Index examples = 0;
   Index outputs = 0;
   Index tokens = 0;
@@ -51,7 +51,14 @@ struct DatasetLayout {
   std::vector<std::string> weights, query, key;  ///< per layer
   SplitLayout train;
   std::optional<SplitLayout> test;
+  std::vector<SplitLayout> sets;  ///< by name
 };
+
+/// The name of a further set without the group that holds it.
+std::string set_name(const SplitLayout& set);
+
+/// Names of the groups that hold a split, whatever is in them: "train", "test", "sets/<name>", ...
+std::vector<std::string> split_groups(const Hdf5InputFile& file);
 
 /// Checks everything but the values: schema, members, shapes, types, storage, attributes, names and
 /// ids.

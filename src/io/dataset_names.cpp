@@ -61,9 +61,8 @@ void check_group(const Hdf5InputFile& file, const std::string& group,
 void check_member_names(const Hdf5InputFile& file, FaultList& faults) {
   const std::vector<std::string> split = {"inputs",        "labels", "attention",
                                           "path_features", "mask",   "ids"};
-  check_group(file, "/", {"train", "test", "attention", "names"}, faults);
-  check_group(file, "train", split, faults);
-  check_group(file, "test", split, faults);
+  check_group(file, "/", {"train", "test", "sets", "attention", "names"}, faults);
+  for (const std::string& group : split_groups(file)) check_group(file, group, split, faults);
   check_group(file, "attention", {"weights", "query", "key"}, faults);
 }
 

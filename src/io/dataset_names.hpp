@@ -6,7 +6,7 @@
 
 namespace headway::io {
 
-/// Adds a fault for each member of the root, train, test and attention groups that is not part of
+/// Adds a fault for each member of the root, the splits' groups and attention that is not part of
 /// the schema but whose name is nearly a name of the schema ("Test", "train/input"): such a data
 /// set would be ignored in silence. Other extra members ("expected", "exact_posterior") are
 /// welcome.

@@ -212,6 +212,7 @@ void check_values(const Hdf5InputFile& file, const DatasetLayout& layout, FaultL
   }
   check_split_values(file, layout.train, faults);
   if (layout.test) check_split_values(file, *layout.test, faults);
+  for (const SplitLayout& set : layout.sets) check_split_values(file, set, faults);
 }
 
 std::vector<std::string> dataset_faults(const std::string& file_path) {

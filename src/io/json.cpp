@@ -61,6 +61,10 @@ void add_predictor(Json& out, const PredictorReport& predictor) {
   out["right_sign_probability"] = number(predictor.right_sign_probability);
   out["squared_bias"] = number(predictor.squared_bias);
   out["predictor_variance"] = number(predictor.predictor_variance);
+  for (const studies::SetReport& set : predictor.sets) {
+    out["sets"][set.name] = {{"accuracy", number(set.accuracy)},
+                             {"mean_squared_error", number(set.mean_squared_error)}};
+  }
 }
 
 Json corrected_object(const studies::CorrectedPoint& corrected) {
@@ -122,6 +126,9 @@ Json solve_object(const Study& study, const SolveResult& result, double seconds)
   out["outputs"] = result.outputs;
   out["train_examples"] = result.train_examples;
   out["test_examples"] = result.test_examples;
+  for (std::size_t i = 0; i < result.set_names.size(); ++i) {
+    out["set_examples"][result.set_names[i]] = result.set_examples[i];
+  }
   out["features"] = result.features;
   out["partial"] = result.interrupted;
   out["points"] = Json::array();

@@ -88,6 +88,10 @@ std::string sizes_text(const Hdf5InputFile& file) {
                      cell(number(file, "/", "train_examples"), 15),
                      cell(number(file, "/", "test_examples"), 15),
                      cell(number(file, "/", "features"), 15));
+  if (file.kind("sets") == NodeKind::kDataset) {
+    out += fmt::format("  sets       {}\n",
+                       printable(fmt::format("{}", fmt::join(file.read_strings("sets"), ", "))));
+  }
   return out;
 }
 

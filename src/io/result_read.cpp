@@ -7,6 +7,8 @@
 
 #include "headway/core/error.hpp"
 #include "headway/io/result_file.hpp"
+#include "headway/tasks/dataset.hpp"
+#include "io/dataset_names.hpp"
 #include "io/hdf5_input.hpp"
 #include "io/hdf5_schema.hpp"
 #include "io/isolated.hpp"
@@ -55,11 +57,13 @@ class ResultReader {
   [[nodiscard]] SolvePoint point(const std::string& group) const;
   [[nodiscard]] std::size_t numbered_groups(const std::string& group) const;
   void read_names(SolveResult& result) const;
+  void read_sets(SolveResult& result);
   void read_path_kernels(SolveResult& result) const;
 
   const Hdf5InputFile& file_;
   std::vector<int> heads_;
   Index outputs_ = 1, test_examples_ = 0;
+  std::vector<std::string> sets_;
 };
 
 void ResultReader::check_schema() const {
@@ -160,6 +164,11 @@ PredictorReport ResultReader::predictor(const std::string& group, const std::str
   report.variance = optional_matrix(arrays + "/variance", test_examples_, outputs_);
   if (report.mean.size() == 0) report.mean.resize(0, outputs_);
   if (report.variance.size() == 0) report.variance.resize(0, outputs_);
+  for (const std::string& set : sets_) {
+    const std::string path = fmt::format("{}/sets/{}", group, set);
+    if (file_.kind(path) == NodeKind::kAbsent) continue;
+    report.sets.push_back({set, number(path, "accuracy"), number(path, "mean_squared_error")});
+  }
   return report;
 }
 
@@ -246,6 +255,21 @@ void ResultReader::read_names(SolveResult& result) const {
   }
 }
 
+void ResultReader::read_sets(SolveResult& result) {
+  if (file_.kind("sets") == NodeKind::kAbsent) return;
+  result.set_names = sets_ = file_.read_strings("sets");
+  for (const std::string& name : sets_) {
+    const std::string fault = tasks::set_name_fault(name);
+    if (!fault.empty()) bad("sets", fmt::format("holds \"{}\", {}", printable(name), fault));
+  }
+  const std::vector<std::int64_t> examples = integers("sets", "examples");
+  if (examples.size() != sets_.size()) {
+    bad(attribute_label("sets", "examples"),
+        fmt::format("has {} entries; allowed: one a set, {}", examples.size(), sets_.size()));
+  }
+  result.set_examples.assign(examples.begin(), examples.end());
+}
+
 void ResultReader::read_path_kernels(SolveResult& result) const {
   if (file_.kind("path_kernels") == NodeKind::kAbsent) return;
   const Tensor tensor = file_.read_array("path_kernels");
@@ -299,6 +323,7 @@ SolveResult ResultReader::solve_result() {
   test_examples_ = result.test_examples = integer("/", "test_examples", kLargest);
   result.features = integer("/", "features", kLargest);
   read_names(result);
+  read_sets(result);
   result.train_labels = optional_matrix("labels/train", result.train_examples, outputs_);
   result.test_labels = optional_matrix("labels/test", test_examples_, outputs_);
   read_path_kernels(result);

@@ -50,6 +50,10 @@ void write_sizes(const SolveResult& result, Hdf5OutputFile& out) {
   out.set("/", "train_examples", std::int64_t{result.train_examples});
   out.set("/", "test_examples", std::int64_t{result.test_examples});
   out.set("/", "features", std::int64_t{result.features});
+  if (result.set_names.empty()) return;
+  out.write_strings("sets", result.set_names);
+  out.set("sets", "examples",
+          std::vector<std::int64_t>(result.set_examples.begin(), result.set_examples.end()));
 }
 
 void write_names(const SolveResult& result, Hdf5OutputFile& out) {
@@ -134,6 +138,11 @@ void write_predictor(const std::string& group, const std::string& arrays,
   out.set(group, "predictor_variance", report.predictor_variance);
   out.write_outputs(arrays + "/mean", report.mean);
   out.write_outputs(arrays + "/variance", report.variance);
+  for (const studies::SetReport& set : report.sets) {
+    const std::string path = fmt::format("{}/sets/{}", group, set.name);
+    out.set(path, "accuracy", set.accuracy);
+    out.set(path, "mean_squared_error", set.mean_squared_error);
+  }
 }
 
 void write_readout(const std::string& path, const MatrixXd& value, Hdf5OutputFile& out) {

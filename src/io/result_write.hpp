@@ -29,7 +29,8 @@ void write_solve_part(const std::string& kind, const studies::Study& study,
 void write_solve_point(const std::string& group, const studies::SolvePoint& point,
                        const studies::SolveResult& result, Hdf5OutputFile& out);
 
-/// Numbers of a predictor as attributes of `group`, mean and variance as data sets below `arrays`.
+/// Numbers of a predictor as attributes of `group`, mean and variance as data sets below `arrays`,
+/// the further sets as groups <group>/sets/<name>.
 void write_predictor(const std::string& group, const std::string& arrays,
                      const studies::PredictorReport& report, Hdf5OutputFile& out);
 

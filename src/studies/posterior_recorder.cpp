@@ -130,8 +130,8 @@ void note_extremes(const SampledMatrix& m, SamplePoint& point) {
 
 /// Errors from the spread of the chains, which are independent: right at any autocorrelation, but
 /// known to a factor of 1 +- 1/sqrt(2 (chains - 1)) only.
-void summarize_predictor_errors(const std::vector<ChainRecord>& chains, const MatrixXd& test_labels,
-                                SamplePoint& point) {
+void summarize_predictor_errors(const std::vector<ChainRecord>& chains,
+                                const Evaluation& evaluation, SamplePoint& point) {
   const MatrixXd& mean = point.predictor.mean;
   MatrixXd squares = MatrixXd::Zero(mean.rows(), mean.cols());
   double accuracy_sum = 0.0;
@@ -140,8 +140,8 @@ void summarize_predictor_errors(const std::vector<ChainRecord>& chains, const Ma
   for (const ChainRecord& chain : chains) {
     if (chain.predictions == 0) continue;
     const MatrixXd own = chain.mean_sum / static_cast<double>(chain.predictions);
-    squares += (own - mean).cwiseAbs2();
-    const double accuracy = theory::predictor_statistics({own, {}}, test_labels).accuracy;
+    squares += (own.topRows(mean.rows()) - mean).cwiseAbs2();
+    const double accuracy = test_statistics(evaluation, own).accuracy;
     accuracy_sum += accuracy;
     accuracy_squares += accuracy * accuracy;
     count += 1.0;
@@ -156,7 +156,7 @@ void summarize_predictor_errors(const std::vector<ChainRecord>& chains, const Ma
   point.accuracy_mcse = std::sqrt(std::max(spread, 0.0) / degrees);
 }
 
-void summarize_predictor(const std::vector<ChainRecord>& chains, const MatrixXd& test_labels,
+void summarize_predictor(const std::vector<ChainRecord>& chains, const Evaluation& evaluation,
                          SamplePoint& point) {
   double count = 0.0;
   MatrixXd mean;
@@ -178,16 +178,8 @@ void summarize_predictor(const std::vector<ChainRecord>& chains, const MatrixXd&
   // Law of total variance: Var f = E[variance given the draw] + Var[mean given the draw].
   const double correction = count > 1.0 ? count / (count - 1.0) : 1.0;
   const MatrixXd spread = correction * (square / count - mean.cwiseAbs2()).cwiseMax(0.0);
-  theory::Prediction prediction{mean, variance / count + spread};
-  const theory::PredictorStatistics s = theory::predictor_statistics(prediction, test_labels);
-  point.predictor.accuracy = s.accuracy;
-  point.predictor.mean_squared_error = s.mean_squared_error;
-  point.predictor.right_sign_probability = s.right_sign_probability;
-  point.predictor.squared_bias = s.squared_bias;
-  point.predictor.predictor_variance = s.variance;
-  point.predictor.mean = std::move(prediction.mean);
-  point.predictor.variance = std::move(prediction.variance);
-  summarize_predictor_errors(chains, test_labels, point);
+  point.predictor = report_evaluation(evaluation, {mean, variance / count + spread});
+  summarize_predictor_errors(chains, evaluation, point);
   const Eigen::Map<const VectorXd> a(accuracies.data(), static_cast<Index>(accuracies.size()));
   point.accuracy_mean = a.mean();
   point.accuracy_sd = std::sqrt((a.array() - a.mean()).square().sum() / std::max(1.0, count - 1.0));
@@ -196,10 +188,10 @@ void summarize_predictor(const std::vector<ChainRecord>& chains, const MatrixXd&
 }  // namespace
 
 PosteriorRecorder::PosteriorRecorder(int chains, bool keep_positions, Index predictor_stride,
-                                     const MatrixXd& test_labels)
+                                     const Evaluation& evaluation)
     : keep_positions_(keep_positions),
       predictor_stride_(predictor_stride),
-      test_labels_(test_labels),
+      evaluation_(evaluation),
       chains_(chains) {}
 
 void PosteriorRecorder::record(const sampling::Draw& draw, sampling::Target& target) {
@@ -207,7 +199,7 @@ void PosteriorRecorder::record(const sampling::Draw& draw, sampling::Target& tar
   if (posterior == nullptr)
     throw Error(ErrorKind::kInternal, "sample: the target describes no network");
   ChainRecord& chain = chains_.at(static_cast<std::size_t>(draw.chain));
-  const bool predict = predictor_stride_ > 0 && test_labels_.rows() > 0 &&
+  const bool predict = predictor_stride_ > 0 && evaluation_.examples() > 0 &&
                        chain.draws % predictor_stride_ == predictor_stride_ - 1;
   posterior::PosteriorDraw seen = posterior->observe(draw.position, predict);
   for (const MatrixXd& u : seen.order_parameters.layers) append_lower(u, chain.entries);
@@ -224,7 +216,7 @@ void PosteriorRecorder::record(const sampling::Draw& draw, sampling::Target& tar
   chain.mean_sum += seen.mean;
   chain.mean_square_sum += seen.mean.cwiseAbs2();
   chain.variance_sum += seen.variance;
-  chain.accuracies.push_back(theory::predictor_statistics({seen.mean, {}}, test_labels_).accuracy);
+  chain.accuracies.push_back(test_statistics(evaluation_, seen.mean).accuracy);
 }
 
 Index PosteriorRecorder::common_draws() const {
@@ -266,7 +258,7 @@ void PosteriorRecorder::from_bytes(std::span<const std::uint8_t> bytes) {
 }
 
 void summarize_record(const std::vector<ChainRecord>& chains, const std::vector<Index>& sizes,
-                      const MatrixXd& test_labels, SamplePoint& point) {
+                      const Evaluation& evaluation, SamplePoint& point) {
   Index draws = std::numeric_limits<Index>::max();
   for (const ChainRecord& chain : chains) draws = std::min(draws, chain.draws);
   point.draws = draws;
@@ -283,7 +275,7 @@ void summarize_record(const std::vector<ChainRecord>& chains, const std::vector<
       point.readout_order_parameter = std::move(matrix);
     }
   }
-  summarize_predictor(chains, test_labels, point);
+  summarize_predictor(chains, evaluation, point);
 }
 
 MatrixXd recorded_positions(const std::vector<ChainRecord>& chains, Index dimension, Index draws) {

@@ -8,6 +8,7 @@
 #include "headway/posterior/posterior_target.hpp"
 #include "headway/sampling/target.hpp"
 #include "headway/studies/results.hpp"
+#include "problem.hpp"
 
 /// Private to studies: what `sample` keeps of every draw.
 namespace headway::studies {
@@ -21,7 +22,7 @@ struct ChainRecord {
   std::vector<double> accuracies;  // of each draw's mean predictor, where it was computed
   Index draws = 0;
   Index predictions = 0;
-  MatrixXd mean_sum, mean_square_sum, variance_sum;  // P_test x C
+  MatrixXd mean_sum, mean_square_sum, variance_sum;  // examples of the Evaluation x C
 };
 
 class PosteriorRecorder final : public sampling::DrawRecorder {
@@ -29,7 +30,7 @@ class PosteriorRecorder final : public sampling::DrawRecorder {
   /// Keeps positions when `keep_positions`; computes the predictor for every `predictor_stride`-th
   /// draw (0: never).
   PosteriorRecorder(int chains, bool keep_positions, Index predictor_stride,
-                    const MatrixXd& test_labels);
+                    const Evaluation& evaluation);
 
   void record(const sampling::Draw& draw, sampling::Target& target) override;
 
@@ -43,14 +44,14 @@ class PosteriorRecorder final : public sampling::DrawRecorder {
  private:
   bool keep_positions_;
   Index predictor_stride_;
-  const MatrixXd& test_labels_;
+  const Evaluation& evaluation_;
   std::vector<ChainRecord> chains_;
 };
 
 /// Fills order parameters, predictor and extremes of diagnostics from the record. `sizes`: rows of
 /// U_1, ..., U_L, U_a.
 void summarize_record(const std::vector<ChainRecord>& chains, const std::vector<Index>& sizes,
-                      const MatrixXd& test_labels, SamplePoint& point);
+                      const Evaluation& evaluation, SamplePoint& point);
 
 /// The kept positions, dimension x (draws of all chains), every chain cut to `draws`.
 MatrixXd recorded_positions(const std::vector<ChainRecord>& chains, Index dimension, Index draws);

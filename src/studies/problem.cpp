@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "headway/core/error.hpp"
@@ -43,6 +44,35 @@ RowMatrixXd features_of(const tasks::Split& split, const Study& study,
                               observer);
 }
 
+Evaluation evaluation_of(const tasks::Dataset& dataset) {
+  Evaluation evaluation;
+  evaluation.test_labels = dataset.test ? dataset.test->labels : MatrixXd(0, dataset.outputs());
+  for (const tasks::NamedSplit& set : dataset.sets) {
+    evaluation.set_names.push_back(set.name);
+    evaluation.set_labels.push_back(set.split.labels);
+  }
+  return evaluation;
+}
+
+/// Files are checked when they are read; this is for data sets made in memory.
+void check_sets(const tasks::Dataset& dataset) {
+  std::set<std::string> names;
+  for (const tasks::NamedSplit& set : dataset.sets) {
+    std::string fault = tasks::set_name_fault(set.name);
+    if (fault.empty() && !names.insert(set.name).second) {
+      fault = "there twice; allowed: each name once";
+    }
+    if (fault.empty() && set.split.size() == 0) fault = "empty; allowed: at least one example";
+    if (fault.empty() && set.split.labels.cols() != dataset.outputs()) {
+      fault = fmt::format("of {} outputs; allowed: {} as in train", set.split.labels.cols(),
+                          dataset.outputs());
+    }
+    if (fault.empty()) continue;
+    throw Error(ErrorKind::kBadData,
+                fmt::format("{}: sets/{}: is {}", dataset.name, set.name, fault));
+  }
+}
+
 }  // namespace
 
 tasks::Dataset make_dataset(const Study& study) {
@@ -61,6 +91,7 @@ tasks::Dataset make_dataset(const Study& study) {
 }
 
 void check_study_against_dataset(const Study& study, const tasks::Dataset& dataset) {
+  check_sets(dataset);
   if (!study.model.heads.empty() && study.model.heads != dataset.heads) {
     bad_study(fmt::format("model.heads = [{}]: the data ({}) have [{}]; leave model.heads out",
                           fmt::join(study.model.heads, ", "), dataset.name,
@@ -126,7 +157,6 @@ TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Ob
   problem.heads = dataset.heads;
   problem.outputs = dataset.outputs();
   problem.train_labels = dataset.train.labels;
-  problem.test_labels = MatrixXd(0, problem.outputs);
   const model::Architecture architecture =
       architecture_of(study, dataset, study.model.widths.front());
   const Index paths = architecture.paths();
@@ -134,11 +164,18 @@ TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Ob
     return theory::PathKernels::scale_features(features_of(split, study, dataset, observer), paths,
                                                architecture.variance(0));
   };
-  if (dataset.test) {
-    problem.test_labels = dataset.test->labels;
-    problem.test_features = scaled(*dataset.test);
+  problem.evaluation = evaluation_of(dataset);
+  if (dataset.test && dataset.sets.empty()) {
+    problem.evaluation_features = scaled(*dataset.test);  // without a copy
   } else {
-    problem.test_features = MatrixXd(0, paths * dataset.features);
+    problem.evaluation_features.resize(dataset.evaluated_examples(), paths * dataset.features);
+    Index row = 0;
+    const auto append = [&](const tasks::Split& split) {
+      problem.evaluation_features.middleRows(row, split.size()) = scaled(split);
+      row += split.size();
+    };
+    if (dataset.test) append(*dataset.test);
+    for (const tasks::NamedSplit& set : dataset.sets) append(set.split);
   }
   theory::PathKernelOptions options;
   options.form = kernel_form(study.solve.kernels);
@@ -150,12 +187,31 @@ TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Ob
   return problem;
 }
 
-PredictorReport report_predictor(const TheoryProblem& problem, const theory::Prediction& train,
-                                 theory::Prediction test) {
+Index Evaluation::examples() const {
+  Index count = test_labels.rows();
+  for (const MatrixXd& labels : set_labels) count += labels.rows();
+  return count;
+}
+
+theory::PredictorStatistics test_statistics(const Evaluation& evaluation, const MatrixXd& mean) {
+  const Index test = std::min(evaluation.test_labels.rows(), mean.rows());
+  return theory::predictor_statistics({mean.topRows(test), {}}, evaluation.test_labels);
+}
+
+PredictorReport report_evaluation(const Evaluation& evaluation,
+                                  const theory::Prediction& prediction) {
+  const auto rows = [&](Index begin, Index count) {
+    const auto of = [&](const MatrixXd& m) -> MatrixXd {
+      return m.rows() < begin + count ? MatrixXd(0, m.cols())
+                                      : MatrixXd(m.middleRows(begin, count));
+    };
+    return theory::Prediction{of(prediction.mean), of(prediction.variance)};
+  };
   PredictorReport report;
-  report.train_accuracy = theory::predictor_statistics(train, problem.train_labels).accuracy;
+  Index begin = evaluation.test_labels.rows();
+  theory::Prediction test = rows(0, begin);
   const theory::PredictorStatistics statistics =
-      theory::predictor_statistics(test, problem.test_labels);
+      theory::predictor_statistics(test, evaluation.test_labels);
   report.accuracy = statistics.accuracy;
   report.mean_squared_error = statistics.mean_squared_error;
   report.right_sign_probability = statistics.right_sign_probability;
@@ -163,6 +219,20 @@ PredictorReport report_predictor(const TheoryProblem& problem, const theory::Pre
   report.predictor_variance = statistics.variance;
   report.mean = std::move(test.mean);
   report.variance = std::move(test.variance);
+  for (std::size_t i = 0; i < evaluation.set_names.size(); ++i) {
+    const MatrixXd& labels = evaluation.set_labels[i];
+    const theory::PredictorStatistics s =
+        theory::predictor_statistics({rows(begin, labels.rows()).mean, {}}, labels);
+    report.sets.push_back({evaluation.set_names[i], s.accuracy, s.mean_squared_error});
+    begin += labels.rows();
+  }
+  return report;
+}
+
+PredictorReport report_predictor(const TheoryProblem& problem, const theory::Prediction& train,
+                                 const theory::Prediction& evaluated) {
+  PredictorReport report = report_evaluation(problem.evaluation, evaluated);
+  report.train_accuracy = theory::predictor_statistics(train, problem.train_labels).accuracy;
   return report;
 }
 

@@ -15,13 +15,23 @@
 /// Private to studies: what every theory verb needs of a study and its data.
 namespace headway::studies {
 
-/// Path features of both splits in the theory's scaling, and the kernels of the training split.
+/// Labels of all that predictors are judged on. A prediction has the test examples first, then
+/// those of each further set.
+struct Evaluation {
+  MatrixXd test_labels;  // P_test x C, 0 x C without a test set
+  std::vector<std::string> set_names;
+  std::vector<MatrixXd> set_labels;
+
+  [[nodiscard]] Index examples() const;
+};
+
+/// Path features of all splits in the theory's scaling, and the kernels of the training split.
 struct TheoryProblem {
   std::vector<int> heads;
   Index outputs = 1;
-  MatrixXd train_labels;   // P x C
-  MatrixXd test_labels;    // P_test x C, 0 x C without a test set
-  MatrixXd test_features;  // P_test x (p N_0)
+  MatrixXd train_labels;  // P x C
+  Evaluation evaluation;
+  MatrixXd evaluation_features;  // test examples, then those of each further set: x (p N_0)
   std::shared_ptr<const theory::PathKernels> kernels;
 };
 
@@ -39,9 +49,17 @@ struct SweepPoint {
 };
 std::vector<SweepPoint> sweep_points(const Study& study, const tasks::Dataset& dataset);
 
-/// Statistics of a Gaussian predictor on both splits.
+/// Statistics of a prediction for all examples of `evaluation`; keeps mean and variance on the test
+/// set. An empty prediction leaves all undefined, one without variances those that need them.
+PredictorReport report_evaluation(const Evaluation& evaluation,
+                                  const theory::Prediction& prediction);
+
+/// The same, and the accuracy on the training set.
 PredictorReport report_predictor(const TheoryProblem& problem, const theory::Prediction& train,
-                                 theory::Prediction test);
+                                 const theory::Prediction& evaluated);
+
+/// Statistics on the test set alone.
+theory::PredictorStatistics test_statistics(const Evaluation& evaluation, const MatrixXd& mean);
 
 /// The whole sweep on a problem that is already made.
 SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,

@@ -31,9 +31,8 @@ class PrunedPredictor {
     const MatrixXd u = analysis::remove_heads(point_.order_parameters.front(), problem_.heads,
                                               problem_.outputs, removed);
     const MatrixXd mean =
-        problem_.kernels->predictive_mean(u, point_.temperature, problem_.test_features);
-    return known_.emplace(removed, theory::predictor_statistics({mean, {}}, problem_.test_labels))
-        .first->second;
+        problem_.kernels->predictive_mean(u, point_.temperature, problem_.evaluation_features);
+    return known_.emplace(removed, test_statistics(problem_.evaluation, mean)).first->second;
   }
   /// Accuracy where labels are classes, else minus the mean squared error (for the greedy search
   /// alone).

@@ -198,7 +198,7 @@ class PointSampler {
         problem_(problem),
         observer_(observer),
         hooks_(hooks),
-        test_features_(std::make_shared<MatrixXd>(problem.test_features)) {}
+        evaluation_features_(std::make_shared<MatrixXd>(problem.evaluation_features)) {}
 
   SamplePoint sample(const SweepPoint& sweep, std::size_t index, std::size_t points) const {
     const Clock::time_point began = Clock::now();
@@ -213,8 +213,7 @@ class PointSampler {
     const bool positions =
         (exact && study_.sample.evidence) || (!exact && study_.sample.keep_weights);
     PosteriorRecorder recorder(options.chains, positions,
-                               study_.sample.predictor_draws > 0 ? stride : 0,
-                               problem_.test_labels);
+                               study_.sample.predictor_draws > 0 ? stride : 0, problem_.evaluation);
     SavePoint sink(hooks_, index, recorder);
     sampling::SamplingHooks run;
     PointObserver observer(observer_, index, points);
@@ -238,7 +237,7 @@ class PointSampler {
     point.chains = options.chains;
     describe_run(result, point);
     point.sampling_seconds = sink.earlier_seconds + result.summary.seconds;
-    summarize_record(recorder.chains(), matrix_sizes(architecture), problem_.test_labels, point);
+    summarize_record(recorder.chains(), matrix_sizes(architecture), problem_.evaluation, point);
     if (positions && !exact)
       point.weights = recorded_positions(recorder.chains(), target->dimension(), point.draws);
     if (exact && study_.sample.evidence && point.complete) {
@@ -257,11 +256,11 @@ class PointSampler {
                     dataset_.content_hash, study_.sample.sampler, fmt::join(sweep.widths, ","),
                     sweep.temperature, fmt::join(architecture.variances, ","));
     if (exact) {
-      return std::make_unique<posterior::ExactChain>(architecture, sweep.temperature,
-                                                     problem_.kernels, test_features_, fingerprint);
+      return std::make_unique<posterior::ExactChain>(
+          architecture, sweep.temperature, problem_.kernels, evaluation_features_, fingerprint);
     }
     return std::make_unique<posterior::WeightPosterior>(
-        architecture, sweep.temperature, problem_.kernels, test_features_, fingerprint);
+        architecture, sweep.temperature, problem_.kernels, evaluation_features_, fingerprint);
   }
 
   static std::vector<Index> matrix_sizes(const model::Architecture& architecture) {
@@ -340,7 +339,7 @@ class PointSampler {
   const TheoryProblem& problem_;
   Observer& observer_;
   const SampleHooks& hooks_;
-  std::shared_ptr<const MatrixXd> test_features_;
+  std::shared_ptr<const MatrixXd> evaluation_features_;
 };
 
 }  // namespace

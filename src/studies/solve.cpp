@@ -111,7 +111,7 @@ class PointSolver {
     point.kernels = theory::kernel_form_name(problem_.kernels->form());
     point.predictor = report_predictor(
         problem_, {mean_on_train(*saddle.evaluation.energy, saddle.order_parameters), {}},
-        saddle.evaluation.energy->predict(problem_.test_features));
+        saddle.evaluation.energy->predict(problem_.evaluation_features));
     for (std::size_t i = 0; i < summary.history.size(); ++i) {
       const theory::SaddlePointSummary::Iteration& it = summary.history[i];
       point.history.push_back({static_cast<int>(i), it.action, it.gradient_norm, it.log_step});
@@ -146,7 +146,7 @@ class PointSolver {
       return;
     }
     theory::FiniteWidthCorrection correction =
-        theory::finite_width_correction(action, saddle, hessian, problem_.test_features);
+        theory::finite_width_correction(action, saddle, hessian, problem_.evaluation_features);
     CorrectedPoint& corrected = point.corrected;
     corrected.defined = correction.defined;
     corrected.reason = correction.reason;
@@ -156,7 +156,7 @@ class PointSolver {
     corrected.order_parameter_deviations = correction.deviation.layers;
     corrected.readout_deviation = correction.deviation.readout;
     if (correction.defined) {
-      corrected.predictor = report_predictor(problem_, {}, std::move(correction.prediction));
+      corrected.predictor = report_predictor(problem_, {}, correction.prediction);
     }
   }
 
@@ -232,7 +232,8 @@ std::vector<GaussianProcessPoint> solve_gaussian_process(const Study& study,
     point.log_evidence = -0.5 * (state->energy() + count * std::log(2.0 * std::numbers::pi));
     const MatrixXd train = theory::mean_from_dual(problem.kernels->features(),
                                                   state->projected_dual(), u.layers.front());
-    point.predictor = report_predictor(problem, {train, {}}, state->predict(problem.test_features));
+    point.predictor =
+        report_predictor(problem, {train, {}}, state->predict(problem.evaluation_features));
   });
   return points;
 }
@@ -266,10 +267,14 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
   result.variances = architecture_of(study, dataset, study.model.widths.front()).variances;
   result.outputs = problem.outputs;
   result.train_examples = problem.train_labels.rows();
-  result.test_examples = problem.test_labels.rows();
+  result.test_examples = problem.evaluation.test_labels.rows();
   result.features = problem.kernels->feature_count();
   result.train_labels = problem.train_labels;
-  result.test_labels = problem.test_labels;
+  result.test_labels = problem.evaluation.test_labels;
+  result.set_names = problem.evaluation.set_names;
+  for (const MatrixXd& labels : problem.evaluation.set_labels) {
+    result.set_examples.push_back(labels.rows());
+  }
   result.head_names = names_of_heads(dataset);
   result.path_kernels = same_path_kernels(problem);
   result.threads = resolve_threads(study.threads);

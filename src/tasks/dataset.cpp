@@ -9,6 +9,26 @@
 
 namespace headway::tasks {
 
+std::string set_name_fault(const std::string& name) {
+  constexpr std::size_t kLongest = 40;
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const bool allowed = std::all_of(name.begin(), name.end(), [&](char c) {
+    return letter(c) || (c >= '0' && c <= '9') || c == '-' || c == '_';
+  });
+  if (name.empty() || name.size() > kLongest || !letter(name.front()) || !allowed) {
+    return fmt::format(
+        "no name of a set; allowed: a letter, then letters, digits, - and _, at most {}", kLongest);
+  }
+  if (name != "train" && name != "test") return {};
+  return "taken by the split beside sets; allowed: any other name";
+}
+
+Index Dataset::evaluated_examples() const {
+  Index count = test ? test->size() : 0;
+  for (const NamedSplit& set : sets) count += set.split.size();
+  return count;
+}
+
 MemoryExamples::MemoryExamples(Tensor inputs, std::vector<std::uint8_t> mask,
                                std::vector<Tensor> attention)
     : inputs_(std::move(inputs)), mask_(std::move(mask)), attention_(std::move(attention)) {

@@ -134,6 +134,36 @@ class RoundTrips(WritingTest):
             self.assertEqual(file.attrs["note"], "trained with care")
             np.testing.assert_array_equal(file["train/mask"], mask)
 
+    def test_further_sets(self):
+        rng = np.random.default_rng(7)
+        validation = {"inputs": rng.standard_normal((3, S, N0)), "labels": signs(rng, 3),
+                      "mask": np.ones((3, S)), "ids": ["a", "b", "c"]}
+        other = {"inputs": rng.standard_normal((2, S, N0)), "labels": signs(rng, 2)}
+        self.write(**self.good.weights, sets={"validation": validation, "other-2": other})
+        self.assertEqual(headway.check_dataset(self.path), [])
+        with h5py.File(self.path) as file:
+            self.assertEqual(sorted(file["sets"]), ["other-2", "validation"])
+            self.assertEqual(sorted(file["sets/validation"]), ["ids", "inputs", "labels", "mask"])
+            np.testing.assert_array_equal(file["sets/validation/inputs"], validation["inputs"])
+            np.testing.assert_array_equal(file["sets/other-2/labels"], other["labels"])
+
+    def test_further_sets_of_the_other_forms(self):
+        rng = np.random.default_rng(8)
+        attention = [softmax_rows(rng, 3, h, S, S) for h in HEADS]
+        supplied = {"inputs": np.ones((3, S, N0)), "labels": np.ones(3), "attention": attention}
+        self.write(**self.good.supplied, sets={"validation": supplied})
+        self.assertEqual(headway.check_dataset(self.path), [])
+        with h5py.File(self.path) as file:
+            np.testing.assert_array_equal(file["sets/validation/attention/layer_2"], attention[1])
+        features = rng.standard_normal((3, 6, N0))
+        self.write(**self.good.paths, overwrite=True,
+                   sets={"validation": {"path_features": features, "labels": np.ones(3)}})
+        self.assertEqual(headway.check_dataset(self.path), [])
+        with h5py.File(self.path) as file:
+            stored = file["sets/validation/path_features"]
+            np.testing.assert_array_equal(stored, features)
+            self.assertEqual(list(stored.attrs["heads"]), [2, 3])
+
     def test_several_outputs_and_no_test_set(self):
         one_hot = np.eye(3)[np.arange(P) % 3]
         self.write(train_inputs=self.good.base["train_inputs"], train_labels=one_hot,
@@ -240,6 +270,32 @@ class Refusals(WritingTest):
         self.assert_refused(base | {"test_labels": None}, "test_labels: is missing")
         self.assert_refused(base | {"test_inputs": None}, "test_inputs: is missing")
         self.assert_refused(base | {"train_inputs": None}, "train_inputs: is missing")
+
+    def test_further_sets(self):
+        base, fine = self.good.weights, {"inputs": np.ones((3, S, N0)), "labels": np.ones(3)}
+
+        def refused(name, given, *words):
+            self.assert_refused(base | {"sets": {name: given}}, *words)
+
+        self.assert_refused(base | {"sets": [fine]}, "sets: is no mapping of names")
+        self.assert_refused(base | {"sets": {"a": np.ones(3)}}, "sets: is no mapping of names")
+        refused("a b", fine, 'sets: "a b" is no name of a set')
+        refused("test", fine, 'sets: "test" is taken')
+        refused("a", fine | {"label": 1}, "sets['a']: has the unknown key 'label'; allowed: inputs")
+        refused("a", {"inputs": fine["inputs"]}, "sets['a']['labels']: is missing")
+        refused("a", {}, "sets['a']['inputs']: is missing")
+        refused("a", fine | {"labels": np.ones(4)}, "sets['a']['labels']: has shape [4]")
+        refused("a", fine | {"labels": np.ones((3, 2))}, "sets['a']['labels']: has 2 outputs")
+        refused("a", fine | {"labels": ["x"] * 3}, "sets['a']['labels']: has type")
+        refused("a", fine | {"inputs": np.ones((3, S + 1, N0))},
+                "sets['a']['inputs']: has shape [3, 6, 3]; expected [P_a, 5, 3]")
+        refused("a", fine | {"inputs": changed(fine["inputs"], (2, 1, 0), np.nan)},
+                "sets['a']['inputs']: is nan at [2, 1, 0]")
+        refused("a", fine | {"ids": ["x"]}, "sets['a']['ids']: has 1 entries for 3 examples")
+        refused("a", fine | {"attention": [np.ones((3, 2, S, S))]}, "exactly one form")
+        supplied = fine | {"attention": [np.full((3, 2, S, S), 1 / S), np.ones((3, 3, S, S))]}
+        self.assert_refused(self.good.supplied | {"sets": {"a": supplied}},
+                            "sets['a']['attention'][1]: row [0, 0, 0] (example, head, query)")
 
     def test_shapes_of_weights(self):
         base = self.good.weights

@@ -62,6 +62,8 @@ SOUND = {
     "no test set": lambda f: f.__delitem__("test"),
     "labels as a column": lambda f: [put(f, f"{s}/labels", data=np.ones((P, 1)))
                                      for s in ("train", "test")],
+    "a further set": lambda f: [f.__setitem__("sets/validation/inputs", np.ones((3, S, N))),
+                                f.__setitem__("sets/validation/labels", np.ones(3))],
     "a soft link": lambda f: [f.move("train/inputs", "mine"),
                               f["train"].__setitem__("inputs", h5py.SoftLink("/mine"))],
 }
@@ -82,6 +84,8 @@ FAULTY = {  # what is done, and parts of the message
     "variable-length rows": (lambda f: put(f, "train/labels", (P,), dtype=h5py.vlen_dtype("f8")),
                              "train/labels", "type"),
     "strings": (lambda f: put(f, "train/labels", data=["1"] * P), "train/labels", "string"),
+    "an empty set": (lambda f: f.create_group("sets/validation"), "sets/validation/labels",
+                     "missing"),
     "a bomb": (lambda f: put(f, "train/inputs", (P, 10**9, 10**6), dtype="f8", chunks=(1, 1, 1024)),
                "train/inputs", "10000"),
     "nan": (lambda f: f["train/inputs"].__setitem__((3, 2, 1), np.nan), "train/inputs[3, 2, 1]",

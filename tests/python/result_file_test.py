@@ -4,6 +4,7 @@ HEADWAY_RESULT_WRITER is the C++ test that writes it; its numbers count 1.5, 2.5
 tests/support/result_builder.hpp, so every array here is known, and none is symmetric.
 """
 
+import csv
 import os
 import pathlib
 import subprocess
@@ -14,6 +15,7 @@ import h5py
 import numpy as np
 
 import headway
+from headway.table import table
 
 
 class Counter:
@@ -80,6 +82,22 @@ class ResultFile(unittest.TestCase):
         self.assertFalse(result.points[1].corrected.defined)
         self.assertEqual(result.points[1].corrected.reason, "U_1 is not positive")
         self.assertEqual(result.points[0].gp_accuracy, result.gaussian_process[0].accuracy)
+
+    def test_further_sets(self):
+        """Counted by add_sets of result_builder.hpp: first the Gaussian processes, then the points."""
+        result, count = headway.read_result(self.path), Counter()
+        self.assertEqual(result.set_names, ("validation", "mnist"))
+        point = result.points[0]
+        for measures in (*result.gaussian_process, point, point.corrected, result.points[1]):
+            self.assertEqual(list(measures.sets), ["validation", "mnist"])
+            for name in result.set_names:
+                self.assertEqual(measures.sets[name].accuracy, count.numbers(1)[0])
+                self.assertEqual(measures.sets[name].mean_squared_error, count.numbers(1)[0])
+        header, *rows = csv.reader(table(result, "csv").splitlines())
+        at = header.index("mnist")
+        self.assertEqual([row[at] for row in rows],
+                         [f"{measures.sets['mnist'].accuracy:.3f}" for measures
+                          in (*result.points, *result.gaussian_process)])
 
 
 if __name__ == "__main__":

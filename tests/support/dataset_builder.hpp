@@ -21,6 +21,7 @@ struct BuiltDataset {
   AttentionForm form = AttentionForm::kWeights;
   bool mask = false;  ///< test example 1 (and train example 1) have one real token less
   std::vector<int> heads = {2, 3};
+  std::vector<std::string> sets;  ///< further sets; number i has 3 + i examples
   Index train = 7, test = 5, tokens = 4, features = 3, outputs = 2, query_features = 6;
 };
 
@@ -95,6 +96,10 @@ inline void write_dataset_file(const std::string& file_path, const BuiltDataset&
   if (built.form == AttentionForm::kPathFeatures) out.set("/", "readout", std::string("mean"));
   write_split(built, "train", 10, built.train, out);
   write_split(built, "test", 20, built.test, out);
+  for (std::size_t i = 0; i < built.sets.size(); ++i) {
+    const int number = static_cast<int>(i);
+    write_split(built, "sets/" + built.sets[i], 50 + 10 * number, 3 + number, out);
+  }
   for (std::size_t l = 0; l < built.heads.size(); ++l) {
     const std::string layer = "/layer_" + std::to_string(l + 1);
     const Index h = built.heads[l], n = built.features, g = built.query_features;

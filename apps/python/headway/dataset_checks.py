@@ -7,6 +7,7 @@ are collected; each names the array, the index, the value and what is allowed.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,11 +19,15 @@ ROW_SUM_TOLERANCE = {np.dtype(np.float64): 1e-6, np.dtype(np.float32): 1e-4}
 FORMS = ("attention/weights", "attention/query and attention/key",
          "train/attention", "train/path_features")
 BLOCK_ELEMENTS = 1 << 22
+SET_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
 
 
 @dataclass
 class Split:
-    """One split; every field is array-like (has shape, dtype and slices) or None."""
+    """One split; every field is array-like (has shape, dtype and slices) or None.
+
+    Of a further set these are the keys of `sets[name]` of headway.write_dataset.
+    """
 
     inputs: Any = None
     labels: Any = None
@@ -41,6 +46,7 @@ class Parts:
 
     train: Split = field(default_factory=Split)
     test: Split = field(default_factory=Split)
+    sets: dict[str, Split] = field(default_factory=dict)
     weights: Sequence[Any] | None = None
     query: Sequence[Any] | None = None
     key: Sequence[Any] | None = None
@@ -52,6 +58,12 @@ class Parts:
         yield "train", self.train
         if not self.test.empty():
             yield "test", self.test
+        for name in self.sets:
+            yield f"sets/{name}", self.sets[name]
+
+    def evaluated(self) -> Iterator[tuple[str, Split]]:
+        """All splits but train."""
+        return ((name, split) for name, split in self.splits() if name != "train")
 
 
 class Checker:
@@ -63,6 +75,7 @@ class Checker:
         self.faults: list[str] = []
 
     def run(self) -> list[str]:
+        self._set_names()
         form = self._form()
         if form is None:
             return self.faults
@@ -123,6 +136,17 @@ class Checker:
             self._fault(name, f"is {first[1]} at {first[0]}{more}; allowed: finite numbers")
         return first is None
 
+    # ---- names of the further sets
+
+    def _set_names(self) -> None:
+        for name in self.parts.sets:
+            if not SET_NAME.fullmatch(name):
+                self.faults.append(f"sets: \"{name}\" is no name of a set; allowed: a letter, then "
+                                   "letters, digits, - and _, at most 40")
+            elif name in ("train", "test"):
+                self.faults.append(f"sets: \"{name}\" is taken by the split beside sets; allowed: "
+                                   "any other name")
+
     # ---- which form
 
     def _form(self) -> str | None:
@@ -150,9 +174,10 @@ class Checker:
         sizes = train.shape[1:] if fits else ("S", "N_0")
         if fits:
             self._finite("train/inputs", train, self.parts.train.mask)
-        if not self.parts.test.empty():
-            if self._array("test/inputs", self.parts.test.inputs, ("P_test", *sizes)):
-                self._finite("test/inputs", self.parts.test.inputs, self.parts.test.mask)
+        for split, data in self.parts.evaluated():
+            name = f"{split}/inputs"
+            if self._array(name, data.inputs, (_count_of(split), *sizes)):
+                self._finite(name, data.inputs, data.mask)
         if self.parts.readout is not None:
             self._fault("readout", "is allowed with path features only; otherwise the study says "
                         "model.readout")
@@ -225,13 +250,15 @@ class Checker:
             if split == "train":
                 heads = [array.shape[1] if len(array.shape) == 4 else 0 for array in arrays]
             elif arrays and len(arrays) != len(heads):
-                self._fault("test/attention", f"has {len(arrays)} layers, train has {len(heads)}")
+                self._fault(f"{split}/attention",
+                            f"has {len(arrays)} layers, train has {len(heads)}")
             tokens = ("P", "S")
             if data.inputs is not None and len(data.inputs.shape) == 3:
                 tokens = data.inputs.shape[:2]
             for layer, array in enumerate(arrays, 1):
                 name = f"{split}/attention/layer_{layer}"
-                count = heads[layer - 1] if split == "test" and layer <= len(heads) else f"H_{layer}"
+                known = split != "train" and layer <= len(heads)
+                count = heads[layer - 1] if known else f"H_{layer}"
                 if self._array(name, array, (tokens[0], count, tokens[1], tokens[1])):
                     self._rows(name, array, data.mask)
         return heads
@@ -272,12 +299,12 @@ class Checker:
         paths: int | str = math.prod(heads) if heads else "p"
         if self._array("train/path_features", parts.train.path_features, ("P", paths, "N_0")):
             self._finite("train/path_features", parts.train.path_features)
-        if not parts.test.empty():
-            train = parts.train.path_features
+        for split, data in parts.evaluated():
+            train, name = parts.train.path_features, f"{split}/path_features"
             wanted = train.shape[1:] if train is not None and len(train.shape) == 3 else (
                 paths, "N_0")
-            if self._array("test/path_features", parts.test.path_features, ("P_test", *wanted)):
-                self._finite("test/path_features", parts.test.path_features)
+            if self._array(name, data.path_features, (_count_of(split), *wanted)):
+                self._finite(name, data.path_features)
         if parts.readout is not None and parts.readout not in READOUTS:
             self._fault("readout", f"is \"{parts.readout}\"; allowed: {', '.join(READOUTS)}")
         if heads:
@@ -344,6 +371,11 @@ class Checker:
             count = self._examples(data)
             if data.ids is not None and isinstance(count, int) and len(data.ids) != count:
                 self._fault(f"{split}/ids", f"has {len(data.ids)} entries for {count} examples")
+
+
+def _count_of(split: str) -> str:
+    """Symbol of the number of examples: "P_test", "P_validation"."""
+    return "P_" + split.removeprefix("sets/")
 
 
 def blocks(array: Any) -> Iterator[tuple[int, np.ndarray]]:

@@ -6,7 +6,8 @@ import os
 import re
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ def write_dataset(path: str | os.PathLike, *, train_inputs=None, train_labels=No
                   heads: Sequence[int] | None = None, train_mask=None, test_mask=None,
                   head_names: Sequence[Sequence[str]] | None = None,
                   train_ids: Sequence[str] | None = None, test_ids: Sequence[str] | None = None,
+                  sets: Mapping[str, Mapping[str, Any]] | None = None,
                   note: str | None = None, readout: str | None = None, dtype=None,
                   overwrite: bool = False) -> Path:
     """Writes a data set that `headway solve FILE.h5` takes, after checking all of it.
@@ -42,6 +44,10 @@ def write_dataset(path: str | os.PathLike, *, train_inputs=None, train_labels=No
       train_path_features (test_) with heads = [H_1, ..., H_L]: [P, p, N_0], unscaled, no inputs;
                                readout then says which readout they were taken with
     Masks are [P, S] with 1 for a real token. head_names has one list of names a layer.
+    sets: further sets on which `headway solve` reports, besides test, by name; each a mapping of
+    inputs, labels, mask, attention, path_features and ids as train and test have them:
+      sets={"validation": {"inputs": x, "labels": y}}
+    The temperature of a study may be chosen on the one named "validation".
     dtype: "float32" or "float64"; by default float32 arrays stay so and all others become float64.
 
     The file appears whole or not at all. Returns its path.
@@ -63,9 +69,10 @@ def write_dataset(path: str | os.PathLike, *, train_inputs=None, train_labels=No
                                              for layer, layer_names in enumerate(head_names)]
     ids = {"train": _text_list("train_ids", train_ids, faults),
            "test": _text_list("test_ids", test_ids, faults)}
+    further = _sets(sets, dtype, faults)
     if faults:
         raise BadDataError(faults)
-    parts = Parts(train=_split("train", data, ids), test=_split("test", data, ids),
+    parts = Parts(train=_split("train", data, ids), test=_split("test", data, ids), sets=further,
                   weights=data["attention_weights"], query=data["query"], key=data["key"],
                   heads=heads, head_names=names, readout=readout)
     faults = Checker(parts, _argument_name).run()
@@ -168,8 +175,38 @@ def _split(split: str, data: dict[str, Any], ids: dict[str, Any]) -> Split:
                  path_features=data[f"{split}_path_features"], ids=ids[split])
 
 
+def _sets(sets: Any, dtype: np.dtype | None, faults: list[str]) -> dict[str, Split]:
+    """The argument `sets`, checked as far as it takes to make arrays of it."""
+    if sets is None:
+        return {}
+    if not isinstance(sets, Mapping) or not all(isinstance(data, Mapping) for data in sets.values()):
+        faults.append("sets: is no mapping of names to mappings; allowed: {\"validation\": "
+                      "{\"inputs\": x, \"labels\": y}}")
+        return {}
+    keys = [key.name for key in fields(Split)]
+    result = {}
+    for name, given in sets.items():
+        where = f"sets[{str(name)!r}]"
+        unknown = [str(key) for key in given if key not in keys]
+        if unknown:
+            faults.append(f"{where}: has the unknown key {unknown[0]!r}; allowed: {', '.join(keys)}")
+        split = Split(mask=_mask_array(f"{where}['mask']", given.get("mask"), faults),
+                      ids=_text_list(f"{where}['ids']", given.get("ids"), faults),
+                      attention=_number_arrays(f"{where}['attention']", given.get("attention"),
+                                               dtype, faults))
+        for key in ("inputs", "labels", "path_features"):
+            setattr(split, key, _number_array(f"{where}[{key!r}]", given.get(key), dtype, faults))
+        result[str(name)] = split
+    return result
+
+
 def _argument_name(name: str) -> str:
-    """"attention/weights/layer_1" -> "attention_weights[0]", "train/inputs" -> "train_inputs"."""
+    """"attention/weights/layer_1" -> "attention_weights[0]", "train/inputs" -> "train_inputs",
+    "sets/a/inputs" -> "sets['a']['inputs']"."""
+    further = re.fullmatch(r"sets/([^/]+)/([^/]+)(?:/layer_(\d+))?", name)
+    if further:
+        place = f"sets[{further[1]!r}][{further[2]!r}]"
+        return place + (f"[{int(further[3]) - 1}]" if further[3] else "")
     layer = re.fullmatch(r"(.+)/layer_(\d+)", name)
     if layer:
         return f"{_LIST_ARGUMENTS[layer[1]]}[{int(layer[2]) - 1}]"
@@ -259,7 +296,10 @@ def _parts_of_file(file: h5py.File, faults: list[str]) -> Parts:
     names = _layers_of(file, "names", faults)
     if names is not None:
         parts.head_names = [hdf5.texts(layer) for layer in names]
-    for split, data in (("train", parts.train), ("test", parts.test)):
+    parts.sets = {name: Split() for name in _set_names(file, faults)}
+    named = {"train": parts.train, "test": parts.test} | {
+        f"sets/{name}": data for name, data in parts.sets.items()}
+    for split, data in named.items():
         for name in ("inputs", "labels", "mask", "path_features"):
             setattr(data, name, _dataset_of(file, f"{split}/{name}", faults))
         data.attention = _layers_of(file, f"{split}/attention", faults)
@@ -269,14 +309,33 @@ def _parts_of_file(file: h5py.File, faults: list[str]) -> Parts:
 
 
 def _file_heads(file: h5py.File, faults: list[str]) -> Any:
-    """The attribute heads of train/path_features, which that of test must equal; else the root's."""
+    """The attribute heads of train/path_features, which those of other splits must equal; else the
+    root's."""
+    splits = ["train", "test", *(f"sets/{name}" for name in _set_names(file, []))]
     heads = {split: file[f"{split}/path_features"].attrs.get("heads")
-             for split in ("train", "test") if f"{split}/path_features" in file}
-    train, test = heads.get("train"), heads.get("test")
-    if test is not None and train is not None and not np.array_equal(train, test):
-        faults.append(f"test/path_features: attribute heads is {np.asarray(test).tolist()}; "
-                      f"train/path_features has {np.asarray(train).tolist()}")
+             for split in splits if f"{split}/path_features" in file}
+    train = heads.get("train")
+    for split, other in heads.items():
+        if other is not None and train is not None and not np.array_equal(train, other):
+            faults.append(f"{split}/path_features: attribute heads is {np.asarray(other).tolist()}; "
+                          f"train/path_features has {np.asarray(train).tolist()}")
     return file.attrs.get("heads") if train is None else train
+
+
+def _set_names(file: h5py.File, faults: list[str]) -> list[str]:
+    """Names of the groups of sets."""
+    if "sets" not in file:
+        return []
+    if not isinstance(file["sets"], h5py.Group):
+        faults.append("sets: is no group")
+        return []
+    names = []
+    for name in file["sets"]:
+        if isinstance(file["sets"].get(name), h5py.Group):
+            names.append(name)
+        else:
+            faults.append(f"sets/{name}: is no group")
+    return names
 
 
 def _dataset_of(file: h5py.File, name: str, faults: list[str]) -> h5py.Dataset | None:

@@ -14,7 +14,7 @@ import numpy as np
 from headway import hdf5
 from headway.errors import BadDataError
 from headway.results import (Alignment, Corrected, GaussianProcessPoint, Point, Predictor, Pruning,
-                             Result, Samples, number)
+                             Result, Samples, SetMeasures, number)
 from headway.training_results import TrainingResult, read_runs
 
 KINDS = ("solve", "align", "prune", "sample", "train")
@@ -61,6 +61,7 @@ class _Reader:
             raise BadDataError(f"attribute heads is {list(self.heads)}; each must be at least 1")
         self.layers = len(self.heads)
         self.outputs = int(file.attrs.get("outputs", 1))
+        self.set_names = tuple(hdf5.texts(file["sets"])) if "sets" in file else ()
         self.sizes = [self.outputs * math.prod(self.heads[layer:]) for layer in range(self.layers)]
 
     def result(self, path: Path) -> Result:
@@ -81,7 +82,7 @@ class _Reader:
             partial=bool(file.attrs.get("partial", 0)),
             train_labels=self._array(file, "labels/train"),
             test_labels=self._array(file, "labels/test"),
-            path_kernels=self._path_kernels())
+            path_kernels=self._path_kernels(), set_names=self.set_names)
 
     def _attribute(self, group: h5py.Group, name: str) -> Any:
         if name not in group.attrs:
@@ -147,9 +148,17 @@ class _Reader:
         prefix = f"{name}/" if name else ""
         return Predictor(self._array(group, prefix + "mean"), self._array(group, prefix + "variance"))
 
+    def _sets(self, group: h5py.Group) -> dict[str, SetMeasures]:
+        """The further sets at a point, in the order of the data set."""
+        found = {name: group.get(f"sets/{name}") for name in self.set_names}
+        return {name: SetMeasures(number(item.attrs, "accuracy"),
+                                  number(item.attrs, "mean_squared_error"))
+                for name, item in found.items() if item is not None}
+
     def _gaussian_process(self, group: h5py.Group) -> GaussianProcessPoint:
         return GaussianProcessPoint(float(self._attribute(group, "temperature")),
-                                    _attributes(group), self._predictor(group, ""))
+                                    _attributes(group), self._predictor(group, ""),
+                                    self._sets(group))
 
     def _order_parameters(self, group: h5py.Group, folder: str, suffix: str = "") -> tuple:
         """One array a layer, or () when the folder is absent."""
@@ -181,7 +190,8 @@ class _Reader:
             corrected=self._corrected(group.get("corrected")),
             alignment=self._alignment(group.get("alignment")),
             pruning=self._pruning(group.get("pruning")), samples=self._samples(group),
-            theory=self._point(group["theory"]) if "theory" in group else None)
+            theory=self._point(group["theory"]) if "theory" in group else None,
+            sets=self._sets(group))
 
     def _corrected(self, group: h5py.Group | None) -> Corrected | None:
         if group is None:
@@ -193,7 +203,7 @@ class _Reader:
             readout_deviation=self._array(group, "U_a_sd"),
             order_parameters=self._order_parameters(group, "order_parameters"),
             order_parameter_deviations=self._order_parameters(group, "order_parameters_sd"),
-            predictor=self._predictor(group, "predictor"))
+            predictor=self._predictor(group, "predictor"), sets=self._sets(group))
 
     def _required(self, group: h5py.Group, name: str, ndim: int = 1) -> np.ndarray:
         array = self._array(group, name)

@@ -17,10 +17,22 @@ def number(attributes: Mapping[str, Any], name: str) -> float:
     return float(attributes.get(name, math.nan))
 
 
+@dataclass(frozen=True)
+class SetMeasures:
+    """What a predictor scores on a further set of the data set, such as "validation"."""
+
+    accuracy: float
+    mean_squared_error: float
+
+
 class Measures:
-    """What a predictor scores on the test set, read from `attributes`; NaN where the file has none."""
+    """What a predictor scores on the test set, read from `attributes`; NaN where the file has none.
+
+    `sets` has the same for each further set of the data set, by name.
+    """
 
     attributes: Mapping[str, Any]
+    sets: Mapping[str, SetMeasures]
 
     @property
     def accuracy(self) -> float:
@@ -51,6 +63,7 @@ class Corrected(Measures):
     order_parameters: tuple[np.ndarray, ...] = ()
     order_parameter_deviations: tuple[np.ndarray, ...] = ()
     predictor: Predictor = field(default_factory=Predictor)
+    sets: Mapping[str, SetMeasures] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -121,6 +134,7 @@ class Point(Measures):
     pruning: Pruning | None = None
     samples: Samples | None = None
     theory: Point | None = None  # of a sampled point: the saddle point there
+    sets: Mapping[str, SetMeasures] = field(default_factory=dict)
 
     @property
     def gp_accuracy(self) -> float:
@@ -170,6 +184,7 @@ class GaussianProcessPoint(Measures):
     temperature: float
     attributes: Mapping[str, Any]
     predictor: Predictor
+    sets: Mapping[str, SetMeasures] = field(default_factory=dict)
 
     @property
     def log_evidence(self) -> float:
@@ -195,6 +210,7 @@ class Result:
     train_labels: np.ndarray | None = None
     test_labels: np.ndarray | None = None
     path_kernels: np.ndarray | None = None
+    set_names: tuple[str, ...] = ()  # of the data set's further sets
 
     @property
     def path_heads(self) -> tuple[tuple[int, ...], ...]:

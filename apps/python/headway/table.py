@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from headway.errors import UsageError
-from headway.results import Point, Result
+from headway.results import GaussianProcessPoint, Measures, Point, Result
 from headway.training_results import TrainingResult, mean_and_error
 
 FORMATS = ("text", "markdown", "csv")
@@ -22,9 +22,10 @@ def table(result: Result | TrainingResult, layout: str = "text") -> str:
         raise UsageError(f"--format: is {layout}; allowed: {', '.join(FORMATS)}")
     if isinstance(result, TrainingResult):
         return _LAYOUTS[layout](*_training_rows(result))
-    columns = _sample_columns() if result.kind == "sample" else _solve_columns(result)
+    columns = _sample_columns(result) if result.kind == "sample" else _solve_columns(result)
     rows = [[cell(point) for _, cell in columns] for point in result.points]
-    rows += [_gaussian_process_row(columns, point) for point in result.gaussian_process]
+    sets = _set_columns(result)
+    rows += [_gaussian_process_row(columns, sets, point) for point in result.gaussian_process]
     return _LAYOUTS[layout]([name for name, _ in columns], rows)
 
 
@@ -52,6 +53,7 @@ def _solve_columns(result: Result) -> list[Column]:
         ("corrected", lambda point: _number(point.corrected.accuracy)
          if point.corrected is not None and point.corrected.defined else "-"),
         ("test MSE", lambda point: _number(point.test_mean_squared_error, 4)),
+        *_set_columns(result),
         ("U_a", lambda point: _number(point.readout_scalar, 4)),
         ("S / max N", lambda point: _number(point.action, 6)),
         ("gradient", _attribute("gradient_norm", ".1e")),
@@ -62,6 +64,24 @@ def _solve_columns(result: Result) -> list[Column]:
     if any(point.alignment is not None for point in result.points):
         columns.append(("best overlap", _best_overlap))
     return columns
+
+
+def _set_columns(result: Result) -> list[Column]:
+    """Accuracy on each further set; its mean squared error where the labels are no classes."""
+    return [(name if _is_classes(result, name) else f"{name} MSE", lambda point, name=name:
+             _set_cell(point, name, _is_classes(result, name))) for name in result.set_names]
+
+
+def _is_classes(result: Result, name: str) -> bool:
+    limits = [point.sets[name] for point in result.gaussian_process if name in point.sets]
+    return any(math.isfinite(measures.accuracy) for measures in limits)
+
+
+def _set_cell(point: Measures, name: str, classes: bool) -> str:
+    measures = point.sets.get(name)
+    if measures is None:
+        return "-"
+    return _number(measures.accuracy) if classes else _number(measures.mean_squared_error, 4)
 
 
 def _least(point: Point) -> str:
@@ -79,10 +99,11 @@ def _best_overlap(point: Point) -> str:
     return f"{point.alignment.overlaps[index]:.3f} (k={index + 1})"
 
 
-def _sample_columns() -> list[Column]:
+def _sample_columns(result: Result) -> list[Column]:
     return [("N", _widths), ("T", lambda point: f"{point.temperature:g}"),
             ("sampler", lambda point: point.method),
             ("accuracy", lambda point: _number(point.accuracy)),
+            *_set_columns(result),
             ("U_a", lambda point: _number(point.readout_scalar, 4)),
             ("R-hat", _attribute("rhat_max", ".3f")), ("bulk ESS", _attribute("ess_bulk_min", ".0f")),
             ("tail ESS", _attribute("ess_tail_min", ".0f")),
@@ -114,9 +135,11 @@ def _training_rows(result: TrainingResult) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
-def _gaussian_process_row(columns: Sequence[Column], point) -> list[str]:
-    cells = {"N": "infinite", "T": f"{point.temperature:g}", "accuracy": _number(point.accuracy),
-             "test MSE": _number(float(point.attributes.get("test_mean_squared_error", math.nan)), 4)}
+def _gaussian_process_row(columns: Sequence[Column], sets: Sequence[Column],
+                          point: GaussianProcessPoint) -> list[str]:
+    cells = {name: cell(point) for name, cell in sets} | {
+        "N": "infinite", "T": f"{point.temperature:g}", "accuracy": _number(point.accuracy),
+        "test MSE": _number(point.test_mean_squared_error, 4)}
     return [cells.get(name, "") for name, _ in columns]
 
 

@@ -11,6 +11,13 @@ namespace headway::studies {
 
 inline constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();  ///< null in JSON
 
+/// How a predictor does on one further set of the data set.
+struct SetReport {
+  std::string name;
+  double accuracy = kUndefined;
+  double mean_squared_error = kUndefined;  ///< of the mean, over examples and outputs
+};
+
 /// What a Gaussian predictor says on the train and test examples (theory.md sections 3 and 7).
 struct PredictorReport {
   MatrixXd mean;      ///< test mean, P_test x C (0 x C without a test set)
@@ -21,6 +28,7 @@ struct PredictorReport {
   double right_sign_probability = kUndefined;  ///< mean over the test set of Phi(y mean / sd)
   double squared_bias = kUndefined;            ///< mean of (mean - y)^2
   double predictor_variance = kUndefined;      ///< mean variance
+  std::vector<SetReport> sets;                 ///< the further sets, in the data set's order
 };
 
 /// The 1/N-corrected means of theory.md section 5.
@@ -80,6 +88,8 @@ struct SolveResult {
   Index outputs = 1;
   Index train_examples = 0, test_examples = 0, features = 0;
   MatrixXd train_labels, test_labels;
+  std::vector<std::string> set_names;  ///< of the data set's further sets
+  std::vector<Index> set_examples;
   std::vector<std::vector<std::string>>
       head_names;                      ///< per layer; generated where the data set has none
   std::vector<MatrixXd> path_kernels;  ///< same-path kernels C_{pi pi} (only up to 16 paths and P

@@ -10,8 +10,8 @@
 
 namespace headway::tasks {
 
-/// One split (train or test) of a data set: labels, and either inputs served in blocks or path
-/// features.
+/// One split (train, test, or a further set) of a data set: labels, and either inputs served in
+/// blocks or path features.
 struct Split {
   std::shared_ptr<const ExampleSource> examples;  ///< null when the data set holds path features
   RowMatrixXd path_features;     ///< P x (p N_0), unscaled xi_pi, path-major; else empty
@@ -20,6 +20,20 @@ struct Split {
 
   [[nodiscard]] Index size() const { return labels.rows(); }
 };
+
+/// A further set of examples on which a predictor is judged, as on the test set: held-out examples
+/// of the same kind to choose a temperature by ("validation"), or of another kind ("mnist").
+struct NamedSplit {
+  std::string name;
+  Split split;
+};
+
+/// The set by which a temperature is chosen, where there is one.
+inline constexpr const char* kValidationSet = "validation";
+
+/// What is wrong with the name of a further set, in words with what is allowed, or "": a letter,
+/// then letters, digits, - and _, at most 40 in all; "train" and "test" are taken.
+std::string set_name_fault(const std::string& name);
 
 /// What a task produces and a data-set file holds: examples and the attention heads that act on
 /// them.
@@ -33,10 +47,13 @@ struct Dataset {
       readout;  ///< set by path-feature files that say which readout they were taken with
   Split train;
   std::optional<Split> test;
+  std::vector<NamedSplit> sets;  ///< further sets, each name once; train's shapes but for P
   std::string note;          ///< for example "attention of a network that the theory approximates"
   std::string content_hash;  ///< SHA-256 of the file or of the task's resolved parameters
 
   [[nodiscard]] Index outputs() const { return train.labels.cols(); }
+  /// Examples of the test set and all further sets together.
+  [[nodiscard]] Index evaluated_examples() const;
 };
 
 /// Examples held in memory.

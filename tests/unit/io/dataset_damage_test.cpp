@@ -35,6 +35,7 @@ std::vector<char> valid_bytes(const ScratchDirectory& scratch, AttentionForm for
   BuiltDataset built;
   built.form = form;
   built.mask = form == AttentionForm::kSupplied;
+  built.sets = {"validation"};
   write_dataset_file(scratch.file("valid.h5"), built);
   return read_bytes(scratch.file("valid.h5"));
 }
@@ -100,9 +101,13 @@ TEST_CASE("Dropping any one object is refused or harmless") {
                                              "test/inputs",
                                              "test/attention",
                                              "test/attention/layer_1",
-                                             "test/attention/layer_2"};
-  const std::vector<std::string> optional = {"test",  "train/ids",     "test/ids",
-                                             "names", "names/layer_1", "names/layer_2"};
+                                             "test/attention/layer_2",
+                                             "sets/validation/labels",
+                                             "sets/validation/inputs",
+                                             "sets/validation/attention/layer_2"};
+  const std::vector<std::string> optional = {"test",  "train/ids",       "test/ids",
+                                             "names", "names/layer_1",   "names/layer_2",
+                                             "sets",  "sets/validation", "sets/validation/ids"};
   const std::string path = scratch.file("dropped.h5");
   const auto outcome_without = [&](const std::string& object) {
     write_bytes(path, valid_bytes(scratch, AttentionForm::kSupplied));

@@ -34,6 +34,9 @@ const BuiltDataset kMasked = built(AttentionForm::kWeights, true);
 const BuiltDataset kQueryKey = built(AttentionForm::kQueryKey);
 const BuiltDataset kSupplied = built(AttentionForm::kSupplied);
 const BuiltDataset kSuppliedMasked = built(AttentionForm::kSupplied, true);
+const BuiltDataset kSets = {
+    .form = AttentionForm::kSupplied, .mask = true, .sets = {"mnist", "validation"}};
+const BuiltDataset kPathSets = {.form = AttentionForm::kPathFeatures, .sets = {"validation"}};
 const BuiltDataset kPaths = built(AttentionForm::kPathFeatures);
 
 bool one_message_has(const std::vector<std::string>& messages,
@@ -221,6 +224,91 @@ TEST_CASE("Members") {
        kWeights,
        [](Surgery& s) { soft_link(s, "train/labels", "/train/labels"); },
        {"train/labels: is a link that leads nowhere"}},
+  });
+}
+
+TEST_CASE("Further sets are checked as the test set is") {
+  check_all({
+      {"no labels",
+       kSets,
+       [](Surgery& s) { s.remove("sets/mnist/labels"); },
+       {"sets/mnist/labels: is missing"}},
+      {"no attention",
+       kSets,
+       [](Surgery& s) { s.remove("sets/validation/attention"); },
+       {"sets/validation/attention: is missing"}},
+      {"other heads",
+       kSets,
+       [](Surgery& s) {
+         s.replace("sets/mnist/attention/layer_2", H5T_IEEE_F64LE, {3, 2, 4, 4});
+       },
+       {"sets/mnist/attention: heads [2, 2]", "[2, 3] as in train/attention"}},
+      {"other outputs",
+       kSets,
+       [](Surgery& s) { s.replace("sets/mnist/labels", H5T_IEEE_F64LE, {3}); },
+       {"sets/mnist/labels: 1 outputs; allowed: 2"}},
+      {"other features",
+       kSets,
+       [](Surgery& s) {
+         s.replace("sets/mnist/inputs", H5T_IEEE_F64LE, {3, 4, 5});
+       },
+       {"sets/mnist/inputs: N_0 = 5"}},
+      {"label not finite",
+       kSets,
+       [](Surgery& s) { s.set("sets/validation/labels", 7, kNan); },
+       {"sets/validation/labels[3, 1]: nan"}},
+      {"rows that do not sum to one",
+       kSets,
+       [](Surgery& s) { s.set("sets/validation/attention/layer_1", 5, 2.0); },
+       {"sets/validation/attention/layer_1[0, 0, 1]: the row sums to"}},
+      {"attention on padding",
+       kSets,
+       [](Surgery& s) { s.set("sets/mnist/attention/layer_1", 1 * 32 + 3, 0.5); },
+       {"sets/mnist/attention/layer_1[1, 0, 0, 3]: 0.5 on a masked key"}},
+      {"mask",
+       kSets,
+       [](Surgery& s) { s.set("sets/mnist/mask", 2, 2.0); },
+       {"sets/mnist/mask[0, 2]: 2; allowed: 0 or 1"}},
+      {"misspelt inputs",
+       kSets,
+       [](Surgery& s) { s.move("sets/mnist/inputs", "sets/mnist/input"); },
+       {"sets/mnist/input: unknown name; did you mean sets/mnist/inputs?"}},
+      {"misspelt sets",
+       kSets,
+       [](Surgery& s) { s.move("sets", "set"); },
+       {"set: unknown name; did you mean sets?"}},
+      {"a name that no table could show",
+       kSets,
+       [](Surgery& s) { s.move("sets/mnist", "sets/m n\nist"); },
+       {"sets/m n?ist: is no name of a set; allowed: a letter"}},
+      {"a name that is taken",
+       kSets,
+       [](Surgery& s) { s.move("sets/mnist", "sets/test"); },
+       {"sets/test: is taken"}},
+      {"no group of sets",
+       kSets,
+       [](Surgery& s) { s.replace("sets", H5T_IEEE_F64LE, {3}); },
+       {"sets: is no group"}},
+      {"a set that is no group",
+       kSets,
+       [](Surgery& s) { s.replace("sets/mnist", H5T_IEEE_F64LE, {3}); },
+       {"sets/mnist: is missing or no group"}},
+      {"a set elsewhere",
+       kSets,
+       [](Surgery& s) { external_link(s, "sets/mnist"); },
+       {"sets/mnist: is missing or no group"}},
+      {"path features of other heads",
+       kPathSets,
+       [](Surgery& s) {
+         s.set_attribute("sets/validation/path_features", "heads", std::vector<double>{3, 2});
+       },
+       {"sets/validation/path_features: attribute heads = [3, 2]", "[2, 3]"}},
+      {"a second form in a set",
+       kWeights,
+       [](Surgery& s) {
+         s.move("test", "sets");  // as the name of a group: sets/inputs is then no group
+       },
+       {"sets/inputs: is missing or no group"}},
   });
 }
 

@@ -181,6 +181,52 @@ TEST_CASE("Blocks may be read from several threads") {
   CHECK(differences == std::vector<int>(4, 0));
 }
 
+TEST_CASE("Further sets are read like the test set, by name") {
+  const ScratchDirectory scratch;
+  for (const AttentionForm form : {AttentionForm::kWeights, AttentionForm::kQueryKey,
+                                   AttentionForm::kSupplied, AttentionForm::kPathFeatures}) {
+    const bool paths = form == AttentionForm::kPathFeatures;
+    const BuiltDataset built = {
+        .form = form, .mask = !paths, .sets = {"validation", "mnist", "a-2_b"}};
+    const Dataset data = round_trip(scratch, built);
+    check_common(data, built);
+    REQUIRE(data.sets.size() == 3);
+    CHECK(data.evaluated_examples() == 5 + 3 + 4 + 5);
+    CHECK(data.sets[0].name == "a-2_b");
+    CHECK(data.sets[1].name == "mnist");
+    CHECK(data.sets[2].name == "validation");
+    const tasks::Split& mnist = data.sets[1].split;  // written as number 1
+    REQUIRE(mnist.size() == 4);
+    CHECK(mnist.labels(3, 1) == built_value(60, 3 * 2 + 1));
+    CHECK(mnist.ids.at(2) == "sets/mnist \xC3\xA9 2");
+    if (paths) {
+      CHECK(mnist.path_features(3, 17) == built_value(61, 3 * 18 + 17));
+      continue;
+    }
+    CHECK(read_inputs(*mnist.examples, 2, 1).at(5) == built_value(62, 2 * 12 + 5));
+    std::vector<std::uint8_t> mask(4);
+    mnist.examples->read_mask(1, 1, mask.data());
+    CHECK(mask == std::vector<std::uint8_t>{1, 1, 1, 0});
+    if (form != AttentionForm::kSupplied) continue;
+    std::vector<double> attention(48);
+    mnist.examples->read_attention(2, 3, 1, attention.data());
+    const std::vector<double> all = built_attention(built, 64, 4, 3);
+    CHECK(attention == std::vector<double>(all.begin() + 3 * 48, all.end()));
+  }
+}
+
+TEST_CASE("A data set may have further sets and no test set") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.file("data.h5");
+  write_dataset_file(path, {.sets = {"validation"}});
+  Surgery(path).remove("test");
+  CHECK(io::validate_dataset(path) == std::vector<std::string>{});
+  const Dataset data = io::read_dataset(path);
+  CHECK_FALSE(data.test);
+  REQUIRE(data.sets.size() == 1);
+  CHECK(data.evaluated_examples() == 3);
+}
+
 TEST_CASE("The content hash follows the content") {
   const ScratchDirectory scratch;
   const std::string first = round_trip(scratch, {}).content_hash;
@@ -190,6 +236,10 @@ TEST_CASE("The content hash follows the content") {
     surgery.set("test/labels", 3, 0.25);
   }
   CHECK(io::read_dataset(scratch.file("data.h5")).content_hash != first);
+  const std::string with_set = round_trip(scratch, {.sets = {"validation"}}).content_hash;
+  CHECK(with_set != first);
+  Surgery(scratch.file("data.h5")).set("sets/validation/labels", 3, 0.25);
+  CHECK(io::read_dataset(scratch.file("data.h5")).content_hash != with_set);
 }
 
 TEST_CASE("Data sets are told from other files") {

@@ -83,6 +83,26 @@ TEST_CASE("solve JSON has the fields of the contract") {
   CHECK(j["gaussian_process"][0]["accuracy"] == 0.826);
 }
 
+TEST_CASE("further sets stand inside every predictor, and nowhere without any") {
+  const Json without = Json::parse(headway::io::solve_json(study(), result()));
+  CHECK_FALSE(without.contains("set_examples"));
+  CHECK_FALSE(without["points"][0].contains("sets"));
+  SolveResult r = result();
+  r.set_names = {"validation", "mnist"};
+  r.set_examples = {200, 300};
+  r.points[0].predictor.sets = {{"validation", 0.75, 0.5}, {"mnist", std::nan(""), 1.5}};
+  r.points[0].corrected.defined = true;
+  r.points[0].corrected.predictor.sets = {{"validation", 0.625, 0.25}};
+  r.gaussian_process[0].predictor.sets = {{"validation", 0.5, 0.875}};
+  const Json j = Json::parse(headway::io::solve_json(study(), r));
+  CHECK(j["set_examples"] == Json::parse(R"({"validation": 200, "mnist": 300})"));
+  CHECK(j["points"][0]["sets"] ==
+        Json::parse(R"({"validation": {"accuracy": 0.75, "mean_squared_error": 0.5},
+                        "mnist": {"accuracy": null, "mean_squared_error": 1.5}})"));
+  CHECK(j["points"][0]["corrected"]["sets"]["validation"]["accuracy"] == 0.625);
+  CHECK(j["gaussian_process"][0]["sets"]["validation"]["mean_squared_error"] == 0.875);
+}
+
 TEST_CASE("doubles keep every bit, and what is undefined or not finite is null") {
   SolveResult r = result();
   r.points[0].energy = std::numeric_limits<double>::infinity();

@@ -45,6 +45,12 @@ void check_same(const studies::PredictorReport& a, const studies::PredictorRepor
   CHECK(same(a.right_sign_probability, b.right_sign_probability));
   CHECK(same(a.squared_bias, b.squared_bias));
   CHECK(same(a.predictor_variance, b.predictor_variance));
+  REQUIRE(a.sets.size() == b.sets.size());
+  for (std::size_t i = 0; i < a.sets.size(); ++i) {
+    CHECK(a.sets[i].name == b.sets[i].name);
+    CHECK(same(a.sets[i].accuracy, b.sets[i].accuracy));
+    CHECK(same(a.sets[i].mean_squared_error, b.sets[i].mean_squared_error));
+  }
 }
 
 void check_same(const std::vector<MatrixXd>& a, const std::vector<MatrixXd>& b) {
@@ -100,6 +106,8 @@ void check_same(const SolveResult& a, const SolveResult& b) {
   CHECK(a.features == b.features);
   CHECK(same(a.train_labels, b.train_labels));
   if (a.test_examples > 0) CHECK(same(a.test_labels, b.test_labels));
+  CHECK(a.set_names == b.set_names);
+  CHECK(a.set_examples == b.set_examples);
   CHECK(a.head_names == b.head_names);
   check_same(a.path_kernels, b.path_kernels);
   CHECK(a.seconds == b.seconds);
@@ -148,6 +156,7 @@ TEST_CASE("A solve result is read back number by number") {
       CAPTURE(outputs, test);
       const std::string path = scratch.file("result.h5");
       SolveResult result = built_result(outputs, test);
+      if (test > 0) add_sets(result);
       write(path, result, true);
       io::ResultProvenance from;
       const SolveResult again = io::read_solve_result(path, &from);
@@ -321,6 +330,12 @@ TEST_CASE("Results that are foreign, newer or damaged are refused with the place
   });
   refused("test_examples",
           [](Surgery& s) { s.set_attribute("/", "test_examples", std::vector<double>{-4}); });
+  refused("sets: holds \"a/b\", no name of a set", [](Surgery& s) {
+    const io::Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
+    H5Tset_size(type.get(), 3);
+    const io::Handle names = s.replace("sets", type.get(), {1});
+    H5Dwrite(names.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, "a/b");
+  });
   refused("history", [](Surgery& s) { s.replace("points/0/history", H5T_IEEE_F64LE, {3, 5}); });
 }
 
@@ -336,7 +351,14 @@ TEST_CASE("inspect describes results, data sets and other HDF5 files") {
              ContainsSubstring("headway solve " + result) && ContainsSubstring("not converged"));
   CHECK_THAT(text, ContainsSubstring("18446744073709551614") &&
                        ContainsSubstring("layer_2  [3, 3] float64"));
-  write_dataset_file(data);
+  CHECK_THAT(text, !ContainsSubstring("sets"));
+  SolveResult more = built_result(1);
+  add_sets(more);
+  write(result, more, true);
+  CHECK_THAT(io::describe_hdf5_file(result), ContainsSubstring("sets       validation, mnist"));
+  write_dataset_file(data, {.sets = {"validation"}});
+  CHECK_THAT(io::describe_hdf5_file(data),
+             ContainsSubstring("set        validation: 3 examples, 2 outputs, 4 tokens"));
   CHECK_THAT(io::describe_hdf5_file(data),
              ContainsSubstring("heads      [2, 3]") &&
                  ContainsSubstring("headway validate " + data) &&
@@ -354,5 +376,7 @@ TEST_CASE("inspect describes results, data sets and other HDF5 files") {
 TEST_CASE("Writes a result for tests/python/result_file_test.py", "[.write]") {
   const char* path = std::getenv("HEADWAY_RESULT_TO_WRITE");
   REQUIRE(path != nullptr);
-  write(path, built_result(2));
+  SolveResult result = built_result(2);
+  add_sets(result);
+  write(path, result);
 }
