@@ -33,15 +33,15 @@ Codec<std::string> optional_word(const std::vector<std::string>& words) {
   return codec;
 }
 
-/// A name that a group of an HDF5 file and a column of a table can have.
-Codec<std::string> split_name() {
+/// The name of a further set of a data set, which a split of another kind of images becomes.
+Codec<std::string> set_name() {
   Codec<std::string> codec = text(40, false);
-  codec.allowed = "1 to 40 of the characters a-z, 0-9 and _";
+  codec.allowed = "a letter, then letters, digits, - and _, at most 40 in all; not train, test or "
+                  "validation";
   codec.read = [allowed = codec.allowed](const Value& value, const std::string& path) {
     const std::string* name = value.get<std::string>();
-    const bool fits = name != nullptr && !name->empty() && name->size() <= 40 &&
-                      name->find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") ==
-                          std::string::npos;
+    const bool fits = name != nullptr && tasks::set_name_fault(*name).empty() &&
+                      *name != tasks::kValidationSet;
     if (!fits) refuse(value, path, allowed);
     return *name;
   };
@@ -110,7 +110,7 @@ Section text_section() {
 Codec<studies::OutOfDistributionSet> out_of_distribution_set() {
   using S = studies::OutOfDistributionSet;
   static const std::vector<Key<S>> keys = {
-      key("name", &S::name, split_name(), "of the split"),
+      key("name", &S::name, set_name(), "of the split"),
       key("images", &S::images, text(4096, false), "IDX file, plain or gzip"),
       key("labels", &S::labels, text(4096, false), "IDX file, plain or gzip"),
       key("invert", &S::invert, flag(), "light ink on black becomes dark on white"),

@@ -5,6 +5,7 @@
 
 #include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/core/sha256.hpp"
 #include "headway/studies/training.hpp"
 
 namespace headway::studies {
@@ -35,21 +36,41 @@ void check_architecture(const Study& study, const training::TrainedLinearValue& 
                           model.query_dim / model.heads));
 }
 
-ExtractedSplit evaluate(std::string name, tasks::Split examples,
+ExtractedSplit evaluate(const std::string& name, const tasks::Split& examples,
                         const training::TrainedLinearValue& trained, int threads,
                         Observer& observer) {
   ExtractedSplit out;
-  out.name = std::move(name);
+  out.name = name;
   out.paths = training::trained_path_outputs(trained, *examples.examples, examples.labels.col(0),
                                              threads, observer);
   const VectorXd answers = out.paths.outputs.rowwise().sum();
   const VectorXd& labels = out.paths.labels;
   const auto count = static_cast<double>(labels.size());
-  out.accuracy =
-      static_cast<double>((answers.array() * labels.array() > 0.0).count()) / count;
+  out.accuracy = static_cast<double>((answers.array() * labels.array() > 0.0).count()) / count;
   out.mean_squared_error = (answers - labels).squaredNorm() / count;
-  out.examples = std::move(examples);
   return out;
+}
+
+/// Examples for choosing a temperature, and those out of distribution; the hash of the data set
+/// grows with them.
+void add_sets(const ExtractOptions& wanted, const training::OneShotExamples& examples,
+              tasks::Dataset& dataset) {
+  Sha256 hash;
+  hash.update(dataset.content_hash);
+  const auto add = [&](const std::string& name,
+                       const std::shared_ptr<const tasks::OneShotImagesGenerator>& images,
+                       OneShotSplit split, Index count) {
+    if (count == 0) return;
+    dataset.sets.push_back({name, tasks::one_shot_split(images, split, 0, count)});
+    hash.update(fmt::format("\n{} {} {}", name, images->content_hash(), count));
+  };
+  add(tasks::kValidationSet, examples.images, OneShotSplit::kValidation,
+      wanted.validation_examples);
+  for (const training::OutOfDistributionImages& other : examples.out_of_distribution) {
+    add(other.name, other.examples, OneShotSplit::kOutOfDistribution,
+        wanted.out_of_distribution_examples);
+  }
+  dataset.content_hash = hash.hex_digest();
 }
 
 }  // namespace
@@ -83,21 +104,14 @@ ExtractResult extract(const Study& study, const std::vector<training::NamedTenso
       tasks::make_one_shot_dataset(examples.images, examples.images, out.trained.heads, options);
   out.dataset.name = study.name;
   out.dataset.readout = Readout::kMean;
+  add_sets(wanted, examples, out.dataset);
   const int threads = resolve_threads(study.threads);
-  const auto add = [&](const std::string& name, tasks::Split split) {
-    out.splits.push_back(evaluate(name, std::move(split), out.trained, threads, observer));
+  const auto add = [&](const std::string& name, const tasks::Split& split) {
+    out.splits.push_back(evaluate(name, split, out.trained, threads, observer));
   };
   add("train", out.dataset.train);
   if (out.dataset.test) add("test", *out.dataset.test);
-  if (wanted.validation_examples > 0) {
-    add("validation", tasks::one_shot_split(examples.images, OneShotSplit::kValidation, 0,
-                                            wanted.validation_examples));
-  }
-  for (const training::OutOfDistributionImages& other : examples.out_of_distribution) {
-    if (wanted.out_of_distribution_examples == 0) break;
-    add(other.name, tasks::one_shot_split(other.examples, OneShotSplit::kOutOfDistribution, 0,
-                                          wanted.out_of_distribution_examples));
-  }
+  for (const tasks::NamedSplit& set : out.dataset.sets) add(set.name, set.split);
   return out;
 }
 

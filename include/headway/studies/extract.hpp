@@ -14,19 +14,19 @@ namespace headway::studies {
 
 /// What the trained network itself does on one split of the extracted data.
 struct ExtractedSplit {
-  std::string name;  ///< "train", "validation", "test", or that of an out-of-distribution set
-  tasks::Split examples;
+  std::string name;  ///< "train", "test", "validation", or that of an out-of-distribution set
   training::TrainedPathOutputs paths;
   double accuracy = 0.0;  ///< share of the examples whose sign is right
   double mean_squared_error = 0.0;
 };
 
 struct ExtractResult {
-  /// Inputs of train and test examples and the learned queries and keys, for the theory.
+  /// Inputs of train, test and further examples (sets "validation", and those out of distribution)
+  /// and the learned queries and keys, for the theory.
   tasks::Dataset dataset;
   training::TrainedLinearValue trained;
-  std::vector<ExtractedSplit> splits;  ///< train, test, validation, and the other sets
-  MatrixXd order_parameter;            ///< U_1 of the trained weights
+  std::vector<ExtractedSplit> splits;  ///< train, test, then as dataset.sets
+  MatrixXd order_parameter;            ///< U_1 of the trained weights, p x p
 };
 
 /// `headway extract`: the heads that a trained linear-value network has learned, as a data set of
