@@ -39,10 +39,15 @@ const std::vector<Verb>& verbs() {
        true,
        {"sample"}},
       {"train",
-       "transformers with softmax, linear or HYLA attention on fuzzy logic, SRAVEN or text",
+       "transformers or networks of attention paths on fuzzy logic, SRAVEN, text or drawings",
        &run_train,
        true,
        {"", "task", "train", "sweep"}},
+      {"extract",
+       "the heads of a trained linear-value network as a data set of the theory",
+       &run_extract,
+       true,
+       {"extract"}},
       {"inspect",
        "the resolved study, or what an HDF5 file holds and how to remake it",
        &run_inspect,
@@ -65,6 +70,8 @@ Examples:
   headway align four.h5                                   reuse the order parameters of a result
   headway train fuzzy-logic-small.toml -o small.h5        a grid of variants and seeds; resumes as well
   headway train s.toml --export weights.npz               and the trained parameters for NumPy
+  headway train omniglot-one-shot.toml -o trained.h5      one-shot classification of drawings
+  headway extract trained.h5 -o heads.h5                  its heads as a data set for solve, prune, ...
   headway inspect four.h5                                 what it holds, and how to remake it
 
 Exit codes: 0 ok; 2 finished but a point is not usable; 64 usage; 65 bad data; 66 file missing;

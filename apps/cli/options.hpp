@@ -38,6 +38,7 @@ int run_align(const Options& options);
 int run_prune(const Options& options);
 int run_sample(const Options& options);
 int run_train(const Options& options);
+int run_extract(const Options& options);
 int run_inspect(const Options& options);
 int run_validate(const Options& options);
 

@@ -21,13 +21,6 @@ namespace headway::cli {
 
 namespace {
 
-std::vector<std::string> overlays_of(const Options& options) {
-  std::vector<std::string> overlays = options.overlays;
-  if (options.seed) overlays.push_back(fmt::format("seed={}", *options.seed));
-  if (options.threads) overlays.push_back(fmt::format("threads={}", *options.threads));
-  return overlays;
-}
-
 /// The order parameters in the result file given as input, when they are those of this study and
 /// these data.
 std::optional<studies::SolveResult> known_result(const Options& options, const Job& job,
@@ -58,6 +51,13 @@ bool is_finite(const studies::SolvePoint& point) {
 }
 
 }  // namespace
+
+std::vector<std::string> overlays_of(const Options& options) {
+  std::vector<std::string> overlays = options.overlays;
+  if (options.seed) overlays.push_back(fmt::format("seed={}", *options.seed));
+  if (options.threads) overlays.push_back(fmt::format("threads={}", *options.threads));
+  return overlays;
+}
 
 io::LoadedStudy load_study(const Options& options) {
   return io::read_study(options.input, overlays_of(options));

@@ -44,6 +44,9 @@ struct Preparation {
 };
 Job prepare(const Options& options, Preparation how, TerminalObserver& observer);
 
+/// --set, --seed and --threads as overlays of a study.
+std::vector<std::string> overlays_of(const Options& options);
+
 /// The study with --set, --seed and --threads applied, and what kind of file it came from.
 io::LoadedStudy load_study(const Options& options);
 

@@ -61,16 +61,6 @@ void plan_runs(TrainJob& job) {
   }
 }
 
-/// One hash for the data of all runs.
-std::string combined_hash(std::vector<std::string> hashes) {
-  std::sort(hashes.begin(), hashes.end());
-  hashes.erase(std::unique(hashes.begin(), hashes.end()), hashes.end());
-  if (hashes.size() == 1) return hashes.front();
-  std::string all;
-  for (const std::string& hash : hashes) all += hash + "\n";
-  return sha256_hex(all);
-}
-
 TrainJob prepare_training(const Options& options, Observer& observer) {
   const io::LoadedStudy loaded = load_study(options);
   TrainJob job;
@@ -80,7 +70,7 @@ TrainJob prepare_training(const Options& options, Observer& observer) {
   job.runs = io::train_runs(job.study);
   job.make_task = io::training_task_maker();
   plan_runs(job);
-  job.provenance = io::make_provenance(job.study, combined_hash(job.data_hashes), options.command);
+  job.provenance = io::make_provenance(job.study, studies::combined_data_hash(job.data_hashes), options.command);
   job.overwrite = options.force;
   check_weights_paths(options, job.runs.size());
   if (options.output.empty()) return job;

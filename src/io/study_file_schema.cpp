@@ -320,6 +320,7 @@ const std::vector<Section>& study_sections() {
       all.push_back(std::move(section));
     }
     all.push_back(train_section());
+    all.push_back(extract_section());
     return all;
   }();
   return sections;

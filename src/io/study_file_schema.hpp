@@ -56,6 +56,7 @@ std::vector<std::string> section_names();
 /// The sections of the tasks that networks are trained on, and [train].
 std::vector<Section> training_task_sections();
 Section train_section();
+Section extract_section();
 /// The keys of [train] that a linear-value network does not have.
 std::vector<std::string> transformer_key_names();
 

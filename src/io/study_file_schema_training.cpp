@@ -33,15 +33,15 @@ Codec<std::string> optional_word(const std::vector<std::string>& words) {
   return codec;
 }
 
-/// A name that a group of an HDF5 file and a column of a table can have.
-Codec<std::string> split_name() {
+/// The name of a further set of a data set, which a split of another kind of images becomes.
+Codec<std::string> set_name() {
   Codec<std::string> codec = text(40, false);
-  codec.allowed = "1 to 40 of the characters a-z, 0-9 and _";
+  codec.allowed = "a letter, then letters, digits, - and _, at most 40 in all; not train, test or "
+                  "validation";
   codec.read = [allowed = codec.allowed](const Value& value, const std::string& path) {
     const std::string* name = value.get<std::string>();
-    const bool fits = name != nullptr && !name->empty() && name->size() <= 40 &&
-                      name->find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") ==
-                          std::string::npos;
+    const bool fits = name != nullptr && tasks::set_name_fault(*name).empty() &&
+                      *name != tasks::kValidationSet;
     if (!fits) refuse(value, path, allowed);
     return *name;
   };
@@ -110,7 +110,7 @@ Section text_section() {
 Codec<studies::OutOfDistributionSet> out_of_distribution_set() {
   using S = studies::OutOfDistributionSet;
   static const std::vector<Key<S>> keys = {
-      key("name", &S::name, split_name(), "of the split"),
+      key("name", &S::name, set_name(), "of the split"),
       key("images", &S::images, text(4096, false), "IDX file, plain or gzip"),
       key("labels", &S::labels, text(4096, false), "IDX file, plain or gzip"),
       key("invert", &S::invert, flag(), "light ink on black becomes dark on white"),
@@ -301,6 +301,29 @@ Section train_section() {
                               "text: tokens that the trained model writes; 0 = none"),
                           key("sample_temperature", &T::sample_temperature, real(0.0, 100.0),
                               "of these; 0 = always the likeliest")}));
+  return section;
+}
+
+Section extract_section() {
+  using E = studies::ExtractOptions;
+  Section section{"extract", "", "from a trained network to a data set of the theory",
+                  keys_of(
+                      [](auto& study) -> auto& { return study.extract; },
+                      std::vector<Key<E>>{
+                          key("run", &E::run, integer<Index>(1, kLargestCount),
+                              "of the runs of a sweep, in their order"),
+                          key("weights", &E::weights, word({"best", "last"}),
+                              "those of the best checkpoint, or those at the end"),
+                          key("train_examples", &E::train_examples,
+                              integer<Index>(1, kLargestCount), "P"),
+                          key("test_examples", &E::test_examples,
+                              integer<Index>(0, kLargestCount), "0 = no test set"),
+                          key("validation_examples", &E::validation_examples,
+                              integer<Index>(0, kLargestCount),
+                              "to choose a temperature by; 0 = none"),
+                          key("out_of_distribution_examples", &E::out_of_distribution_examples,
+                              integer<Index>(0, kLargestCount), "of each set; 0 = none")}),
+                  Side::kTraining};
   return section;
 }
 

@@ -184,7 +184,6 @@ class RunReader {
   [[nodiscard]] std::vector<TrainRecord> records() const;
   void read_curve(const std::string& split, std::vector<std::pair<double, TrainRecord>>& out) const;
   [[nodiscard]] training::TrainSummary summary() const;
-  [[nodiscard]] std::vector<studies::Setting> settings() const;
 
   const Hdf5InputFile& file_;
   std::string group_;
@@ -299,16 +298,9 @@ training::TrainSummary RunReader::summary() const {
   return out;
 }
 
-std::vector<studies::Setting> RunReader::settings() const {
-  std::vector<studies::Setting> out;
-  const std::vector<std::string> words = file_.read_strings(group_ + "/settings");
-  for (std::size_t i = 0; i + 1 < words.size(); i += 2) out.push_back({words[i], words[i + 1]});
-  return out;
-}
-
 TrainedRun RunReader::run() const {
   TrainedRun run;
-  run.settings = settings();
+  run.settings = trained_run_settings(file_, group_);
   run.label = text(group_, "label");
   run.variant = text(group_, "variant");
   run.seed = seed(group_);
@@ -335,6 +327,14 @@ void write_trained_run(const std::string& group, const TrainedRun& run, KeptWeig
   write_tensors(group + "/weights", run.state.parameters, out);
   write_tensors(group + "/best_weights", run.state.best_parameters, out);
   if (kept == KeptWeights::kWholeState) write_state(group, run.state, out);
+}
+
+std::vector<studies::Setting> trained_run_settings(const Hdf5InputFile& file,
+                                                   const std::string& group) {
+  std::vector<studies::Setting> out;
+  const std::vector<std::string> words = file.read_strings(group + "/settings");
+  for (std::size_t i = 0; i + 1 < words.size(); i += 2) out.push_back({words[i], words[i + 1]});
+  return out;
 }
 
 TrainedRun read_trained_run(const Hdf5InputFile& file, const std::string& group) {

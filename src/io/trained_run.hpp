@@ -26,4 +26,8 @@ void write_trained_run(const std::string& group, const studies::TrainedRun& run,
 /// or data set that is missing, malformed, or not what was written (a SHA-256 guards the state).
 studies::TrainedRun read_trained_run(const Hdf5InputFile& file, const std::string& group);
 
+/// What a sweep sets in the run in `group`, of a result too.
+std::vector<studies::Setting> trained_run_settings(const Hdf5InputFile& file,
+                                                   const std::string& group);
+
 }  // namespace headway::io

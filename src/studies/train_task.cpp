@@ -45,6 +45,15 @@ std::string examples_hash(const training::TrainingTask& task) {
   return hash.hex_digest();
 }
 
+std::string combined_data_hash(std::vector<std::string> hashes) {
+  std::sort(hashes.begin(), hashes.end());
+  hashes.erase(std::unique(hashes.begin(), hashes.end()), hashes.end());
+  if (hashes.size() == 1) return hashes.front();
+  std::string all;
+  for (const std::string& hash : hashes) all += hash + "\n";
+  return sha256_hex(all);
+}
+
 TrainTask make_generated_task(const Study& study) {
   TrainTask out;
   if (study.task.kind == "fuzzy_logic") {

@@ -44,15 +44,6 @@ class OneShotExamples final : public ExampleSource {
   Index count_;
 };
 
-Split make_split(const std::shared_ptr<const OneShotImagesGenerator>& generator, OneShotSplit split,
-                 Index first, Index count) {
-  const auto examples = std::make_shared<OneShotExamples>(generator, split, first, count);
-  Split result;
-  result.labels = examples->labels();
-  result.examples = examples;
-  return result;
-}
-
 void require_matrix(const MatrixXd& matrix, Index rows, const std::string& what) {
   if (matrix.rows() != rows || rows < 1 || matrix.cols() != kOneShotFeatures) {
     throw Error(
@@ -98,6 +89,15 @@ void OneShotDatasetOptions::validate() const {
   detail::require_count("first_test", first_test, 0, Index{1} << 50U);
 }
 
+Split one_shot_split(const std::shared_ptr<const OneShotImagesGenerator>& generator,
+                     OneShotSplit split, Index first, Index count) {
+  const auto examples = std::make_shared<OneShotExamples>(generator, split, first, count);
+  Split result;
+  result.labels = examples->labels();
+  result.examples = examples;
+  return result;
+}
+
 Dataset make_one_shot_dataset(const std::shared_ptr<const OneShotImagesGenerator>& train,
                               const std::shared_ptr<const OneShotImagesGenerator>& test,
                               std::vector<LayerHeads> heads, const OneShotDatasetOptions& options) {
@@ -124,9 +124,9 @@ Dataset make_one_shot_dataset(const std::shared_ptr<const OneShotImagesGenerator
     data.heads.push_back(static_cast<int>(layer.query.size()));
   }
   data.layers = std::move(heads);
-  data.train = make_split(train, OneShotSplit::kTrain, options.first_train, options.train_examples);
+  data.train = one_shot_split(train, OneShotSplit::kTrain, options.first_train, options.train_examples);
   if (options.test_examples > 0) {
-    data.test = make_split(test, options.test_split, options.first_test, options.test_examples);
+    data.test = one_shot_split(test, options.test_split, options.first_test, options.test_examples);
     hash.update(fmt::format("test {} {} {} {}\n", test->content_hash(),
                             static_cast<int>(options.test_split), options.first_test,
                             options.test_examples));

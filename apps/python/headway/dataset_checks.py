@@ -98,6 +98,8 @@ class Checker:
                      FORMS[2]: self._supplied}[form]()
             self._heads(heads, form)
         self._labels()
+        if self.parts.readout is not None and self.parts.readout not in READOUTS:
+            self._fault("readout", f"is \"{self.parts.readout}\"; allowed: {', '.join(READOUTS)}")
         if self.parts.network is not None:
             self._network(self.parts.network, heads)
         self._ids()
@@ -190,9 +192,6 @@ class Checker:
             name = f"{split}/inputs"
             if self._array(name, data.inputs, (_count_of(split), *sizes)):
                 self._finite(name, data.inputs, data.mask)
-        if self.parts.readout is not None and self.parts.network is None:
-            self._fault("readout", "is allowed with path features or a network only; otherwise the "
-                        "study says model.readout")
         if self.parts.heads is not None:
             self._fault("heads", "is allowed with path features only; otherwise the attention "
                         "has them")
@@ -317,8 +316,6 @@ class Checker:
                 paths, "N_0")
             if self._array(name, data.path_features, (_count_of(split), *wanted)):
                 self._finite(name, data.path_features)
-        if parts.readout is not None and parts.readout not in READOUTS and parts.network is None:
-            self._fault("readout", f"is \"{parts.readout}\"; allowed: {', '.join(READOUTS)}")
         if heads:
             self._heads(heads, "train/path_features")
         return heads
@@ -355,9 +352,8 @@ class Checker:
     # ---- the trained network
 
     def _network(self, network: Network, heads: list[int]) -> None:
-        if self.parts.readout not in READOUTS:
-            what = "is missing" if self.parts.readout is None else f"is \"{self.parts.readout}\""
-            self._fault("readout", f"{what}; allowed beside a network: {', '.join(READOUTS)}")
+        if self.parts.readout is None:
+            self._fault("readout", f"is missing beside a network; allowed: {', '.join(READOUTS)}")
         features = self._features()
         if self.parts.train.path_features is not None:
             features = self.parts.train.path_features.shape[-1]

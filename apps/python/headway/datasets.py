@@ -314,9 +314,7 @@ def _fill(file: h5py.File, parts: Parts, note: str | None) -> None:
 
 
 def _parts_of_file(file: h5py.File, faults: list[str]) -> Parts:
-    # Elsewhere the attribute means nothing.
-    known = "train/path_features" in file or "network" in file
-    readout = file.attrs.get("readout") if known else None
+    readout = file.attrs.get("readout")
     parts = Parts(weights=_layers_of(file, "attention/weights", faults),
                   query=_layers_of(file, "attention/query", faults),
                   key=_layers_of(file, "attention/key", faults),

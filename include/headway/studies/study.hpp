@@ -131,6 +131,16 @@ struct TrainOptions {
   double sample_temperature = 0.8;
 };
 
+/// [extract]: from a trained network to a data set of the theory
+struct ExtractOptions {
+  Index run = 1;                 ///< of the runs of a sweep, counted from 1
+  std::string weights = "best";  ///< "best" | "last"
+  Index train_examples = 600;    ///< P of [T24]
+  Index test_examples = 1000;
+  Index validation_examples = 1000;
+  Index out_of_distribution_examples = 1000;  ///< of each set
+};
+
 /// One line of [sweep]: a key of the study ("train.attention", "seed") and the values that it
 /// takes, as TOML text; or a section ("train"), whose values are tables of keys. The runs are all
 /// combinations, the last axis fastest.
@@ -151,6 +161,7 @@ struct Study {
   PruneOptions prune;
   SampleOptions sample;
   TrainOptions train;
+  ExtractOptions extract;
   std::vector<SweepAxis> sweep;  ///< of training runs; io::train_runs() gives the runs
   int threads = 0;               ///< 0 = all cores
 };

@@ -46,6 +46,9 @@ std::uint64_t task_seed(const Study& study);
 /// The task of kind "fuzzy_logic" or "sraven". Error{kBadStudy} for another kind.
 TrainTask make_generated_task(const Study& study);
 
+/// One hash for the data of all runs: theirs where they share it.
+std::string combined_data_hash(std::vector<std::string> hashes);
+
 /// SHA-256 (hex) of the first examples of every split.
 std::string examples_hash(const training::TrainingTask& task);
 

@@ -167,6 +167,11 @@ struct OneShotDatasetOptions {
   void validate() const;  ///< Error{kBadStudy} naming the field, its value and what is allowed
 };
 
+/// Examples first, ..., first + count - 1 of one split, with their labels [count, 1]; they are drawn
+/// again on every read. Error{kBadStudy} when the split is empty and count above 0.
+Split one_shot_split(const std::shared_ptr<const OneShotImagesGenerator>& generator,
+                     OneShotSplit split, Index first, Index count);
+
 /// A data set for the theory: examples of `train` (its training split) and of `test` (its
 /// options.test_split; the same generator or one of another set), with attention given by query and
 /// key matrices [G_l, N_0] of layers 1..L: logits = (Q x_s) . (K x_t) / sqrt(G_l). Examples are
