@@ -17,10 +17,10 @@ from headway.figures.order_parameters import (NUMBERS_UP_TO, entry_scale, entry_
 from headway.figures.selection import (PlotOptions, chosen_points, main_temperature, path_labels,
                                        point_label, points_at, width_axis, width_value)
 from headway.network_results import Correlation
-from headway.results import Point, Result
+from headway.results import GaussianProcessPoint, Point, Result
 
 NETWORK = style.CORRECTED
-SET_NAMES = {"test": "test", "validation": "validation"}  # shown before sets of another kind
+SET_NAMES = ("validation",)  # shown before sets of another kind
 
 
 def available(results: Sequence[Result]) -> bool:
@@ -188,16 +188,21 @@ def _agreement(a: np.ndarray, b: np.ndarray) -> str:
 # ---- accuracy on every set
 
 
-@dataclass(frozen=True)
-class _Set:
-    name: str  # "test" or a further set
+RULES = {"validation": ("T by validation", style.THEORY, "-", "o"),
+         "evidence": ("T by evidence", "#56B4E9", "-", "s"),
+         "test": ("T by test labels", style.THEORY, (0, (1, 1.5)), None)}
 
-    def measure(self, measured) -> float:
-        """Accuracy of a point or of a Gaussian process on this set; NaN where it is not known."""
-        if self.name == "test":
-            return measured.accuracy
-        found = measured.sets.get(self.name)
-        return found.accuracy if found is not None else math.nan
+
+@dataclass(frozen=True)
+class _Line:
+    """The theory over widths at temperatures taken by one rule, and its Gaussian process."""
+
+    label: str
+    colour: str
+    style: object
+    marker: str | None
+    points: list[Point]
+    limit: GaussianProcessPoint | None
 
 
 def sets_available(results: Sequence[Result]) -> bool:
@@ -209,56 +214,91 @@ def sets_available(results: Sequence[Result]) -> bool:
 
 def draw_sets(results: Sequence[Result], options: PlotOptions) -> Figure:
     """[T24] figure 3: accuracy against width in and out of distribution: the theory and its Gaussian
-    process, samples of further results, and the trained network."""
+    process, samples of further results, and the trained network of any of them.
+
+    Where several temperatures were swept and the user chose none, each width has the temperature that
+    each rule chooses for it.
+    """
     result = results[0]
-    temperature = main_temperature(result, options)
+    lines = _lines(result, options)
     further = sorted(result.set_names, key=lambda name: name not in SET_NAMES)
-    sets = [_Set(name) for name in ("test", *further)]
+    sets = ["test", *further]
     columns = min(3, len(sets))
     rows = math.ceil(len(sets) / columns)
     figure = style.new_figure(max(4.2, 0.6 + 2.75 * columns), 0.5 + 2.6 * rows)
     panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
     for place, axes in enumerate(panels.flat):
         if place < len(sets):
-            _set_panel(axes, results, sets[place], temperature)
-            axes.set_title(SET_NAMES.get(sets[place].name, sets[place].name.replace("_", " ")))
+            _set_panel(axes, results, lines, sets[place])
+            axes.set_title(sets[place].replace("_", " "))
+            axes.set_xlabel(axes.get_xlabel() if place + columns >= len(sets) else "")
             if place % columns == 0:
                 axes.set_ylabel("accuracy")
         else:
             axes.set_visible(False)
-    panels.flat[0].legend(loc="best")
-    style.head_line(figure, result, temperature)
+    handles, labels = panels.flat[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncol=3, columnspacing=1.6)
+    style.head_line(figure, result, main_temperature(result, options)
+                    if lines[0].label == "theory" else None)
     return figure
 
 
-def _set_panel(axes: Axes, results: Sequence[Result], chosen: _Set, temperature: float) -> None:
-    result = results[0]
-    points = points_at(result, temperature)
-    x = [width_value(point, points) for point in points]
-    axes.plot(x, [chosen.measure(point) for point in points], color=style.THEORY, marker="o",
-              label="theory", zorder=3, clip_on=False)
-    limit = result.gaussian_process_at(temperature)
-    if limit is not None and math.isfinite(chosen.measure(limit)):
-        axes.axhline(chosen.measure(limit), color=style.GAUSSIAN_PROCESS, linestyle=(0, (4, 2)),
+def _lines(result: Result, options: PlotOptions) -> list[_Line]:
+    """One line a rule of choosing temperatures; one at the shown temperature without rules."""
+    lines = []
+    for rule, (label, colour, dashes, marker) in RULES.items():
+        chosen = [choice for choice in result.choices if choice.by == rule]
+        points = [choice.chosen for choice in chosen if choice.model == "theory"]
+        limits = [choice.chosen for choice in chosen if choice.model != "theory"]
+        if points and options.temperature is None:
+            points.sort(key=lambda point: width_value(point, points))
+            lines.append(_Line(f"theory, {label}", colour, dashes, marker, points,
+                               limits[0] if limits else None))
+    if lines:
+        return lines
+    temperature = main_temperature(result, options)
+    return [_Line("theory", style.THEORY, "-", "o", points_at(result, temperature),
+                  result.gaussian_process_at(temperature))]
+
+
+def accuracy_on(measured: Point | GaussianProcessPoint, name: str) -> float:
+    """Accuracy of a predictor on "test" or a further set; NaN where it is not known."""
+    if name == "test":
+        return measured.accuracy
+    found = measured.sets.get(name)
+    return found.accuracy if found is not None else math.nan
+
+
+def _set_panel(axes: Axes, results: Sequence[Result], lines: list[_Line], name: str) -> None:
+    for line in lines:
+        axes.plot([width_value(point, line.points) for point in line.points],
+                  [accuracy_on(point, name) for point in line.points], color=line.colour,
+                  linestyle=line.style, marker=line.marker, markersize=4, label=line.label, zorder=3,
+                  clip_on=False)
+    limit = lines[0].limit
+    if limit is not None and math.isfinite(accuracy_on(limit, name)):
+        axes.axhline(accuracy_on(limit, name), color=style.GAUSSIAN_PROCESS, linestyle=(0, (4, 2)),
                      linewidth=1.2, label="Gaussian process", zorder=1)
-    for other in results:
-        drawn = [point for point in points_at(other, temperature) if point.samples is not None]
+    for result in results:
+        drawn = [point for point in result.points if point.samples is not None]
         if drawn:
-            _samples(axes, drawn, chosen)
-    if result.network is not None:
-        accuracy, error = result.network.accuracy_on(chosen.name)
-        if math.isfinite(accuracy):
-            axes.axhline(accuracy, color=NETWORK, linewidth=1.4, label="trained network", zorder=2)
-            axes.axhspan(accuracy - error, accuracy + error, color=NETWORK, alpha=0.15, linewidth=0)
-    width_axis(axes, points)
+            _samples(axes, drawn, name)
+    network = next((result.network for result in results if result.network is not None), None)
+    if network is not None and name in network.set_names:
+        accuracy, error = network.accuracy_on(name)
+        axes.axhline(accuracy, color=NETWORK, linewidth=1.4, label="trained network ± s.e.", zorder=2)
+        axes.axhspan(accuracy - error, accuracy + error, color=NETWORK, alpha=0.15, linewidth=0)
+    width_axis(axes, lines[0].points)
     style.light_grid(axes)
 
 
-def _samples(axes: Axes, points: list[Point], chosen: _Set) -> None:
+def _samples(axes: Axes, points: list[Point], name: str) -> None:
     """Accuracy of the posterior-mean predictor; on the test set with the spread over draws."""
-    spread = [float(point.attributes.get("accuracy_sd", 0.0)) if chosen.name == "test" else 0.0
+    spread = [float(point.attributes.get("accuracy_sd", 0.0)) if name == "test" else 0.0
               for point in points]
+    temperatures = {point.temperature for point in points}
+    at = f", T = {points[0].temperature:g}" if len(temperatures) == 1 else ""
     axes.errorbar([width_value(point, points) for point in points],
-                  [chosen.measure(point) for point in points], yerr=spread, color=style.SAMPLES,
+                  [accuracy_on(point, name) for point in points], yerr=spread, color=style.SAMPLES,
                   linestyle="none", marker="D", markersize=4.5, capsize=2.5, elinewidth=1.0,
-                  label="samples", zorder=5)
+                  label=f"posterior samples{at}", zorder=5)
