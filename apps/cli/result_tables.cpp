@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
+#include "headway/studies/choice.hpp"
 #include "headway/studies/lookup.hpp"
 #include "network_table.hpp"
 #include "result_text.hpp"
@@ -37,6 +39,33 @@ std::string corrected_table(const SolveResult& result) {
                        kAfterAccuracy, point.corrected.predictor));
   }
   return table.empty() ? "" : "\n1/N-corrected means\n" + table.text();
+}
+
+/// Which temperature each rule takes, and how good it is; empty when one temperature is swept.
+std::string chosen_table(const SolveResult& result) {
+  const std::vector<studies::TemperatureChoice> choices = studies::choose_temperatures(result);
+  const auto by_test = [](const auto& choice) { return choice.by == "test"; };
+  const bool classes = std::any_of(choices.begin(), choices.end(), [&](const auto& choice) {
+    return std::isfinite(studies::predictor_at(result, choice).accuracy);
+  });
+  constexpr std::size_t kBeforeEvidence = 4;
+  const SetColumns sets(result);
+  Table table(
+      sets.header({"widths", "chosen by<", "T", classes ? "accuracy" : "test MSE", "log evidence"},
+                  kBeforeEvidence));
+  for (const studies::TemperatureChoice& choice : choices) {
+    const studies::PredictorReport& predictor = studies::predictor_at(result, choice);
+    table.add(
+        sets.row({choice.model == "theory" ? widths_text(choice.widths) : "GP",
+                  by_test(choice) ? "test labels*" : choice.by, cell(choice.temperature, "{:g}"),
+                  cell(classes ? predictor.accuracy : predictor.mean_squared_error, "{:.4f}"),
+                  cell(studies::log_evidence_at(result, choice), "{:.2f}")},
+                 kBeforeEvidence, predictor));
+  }
+  if (table.empty()) return "";
+  const bool starred = std::any_of(choices.begin(), choices.end(), by_test);
+  return "\ntemperature chosen for each network\n" + table.text() +
+         (starred ? "* the convention of [T24]: such an accuracy is optimistic\n" : "");
 }
 
 std::string point_title(const std::vector<Index>& widths, double temperature) {
@@ -101,7 +130,7 @@ std::string solve_table(const studies::Study& study, const SolveResult& result) 
   }
   std::string out = study_header(study, result) + table.text();
   if (marked) out += "* not converged\n";
-  return out + corrected_table(result);
+  return out + corrected_table(result) + chosen_table(result);
 }
 
 std::string align_table(const studies::Study& study, const studies::AlignResult& result) {

@@ -153,6 +153,11 @@ class Point(Measures):
         return value if not math.isnan(value) else number(self.attributes, "action")
 
     @property
+    def log_evidence(self) -> float:
+        """log p(y) in nats: by the saddle point, or exact with an error for samples."""
+        return number(self.attributes, "log_evidence")
+
+    @property
     def gradient_norm(self) -> float:
         return number(self.attributes, "gradient_norm")
 
@@ -194,6 +199,23 @@ class GaussianProcessPoint(Measures):
 
 
 @dataclass(frozen=True)
+class TemperatureChoice:
+    """The temperature that one rule takes for one network: `by` "validation", "evidence" or "test".
+
+    `chosen` is the sweep point it took; `widths` is () for the Gaussian process.
+    """
+
+    model: str  # "theory" | "gaussian_process"
+    widths: tuple[int, ...]
+    by: str
+    chosen: Point | GaussianProcessPoint
+
+    @property
+    def temperature(self) -> float:
+        return self.chosen.temperature
+
+
+@dataclass(frozen=True)
 class Result:
     """A result file. `heads` = H_1..H_L; `paths` = names of the p head paths, h_1 slowest."""
 
@@ -214,6 +236,7 @@ class Result:
     path_kernels: np.ndarray | None = None
     network: NetworkPruning | None = None
     set_names: tuple[str, ...] = ()  # of the data set's further sets
+    choices: tuple[TemperatureChoice, ...] = ()  # empty unless several temperatures were swept
 
     @property
     def path_heads(self) -> tuple[tuple[int, ...], ...]:

@@ -69,6 +69,11 @@ struct SolvePoint {
   MatrixXd readout_order_parameter;        ///< U_a, C x C
   PredictorReport predictor;
   double smallest_hessian_eigenvalue = kUndefined;
+  /// log p(y) in nats by theory::saddle_evidence: Laplace's method about the saddle point where the
+  /// Hessian was computed and is positive, else its leading order. Undefined unless converged.
+  double log_evidence = kUndefined;
+  double log_evidence_leading_order = kUndefined;
+  std::string evidence_method;       ///< "laplace" | "leading_order" | "" when undefined
   std::string kernels;               ///< "stored" | "streamed" | "feature_space"
   double start_spread = kUndefined;  ///< largest relative difference in U over the extra starts
   CorrectedPoint corrected;
