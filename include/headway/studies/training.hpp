@@ -35,6 +35,8 @@ struct TrainTask {
   std::string content_hash;  ///< SHA-256 (hex) that changes with the examples
   /// Text that token ids stand for; empty where the task has none.
   std::function<std::string(std::span<const std::int32_t>)> decode;
+  /// The learned tokenizer as a SentencePiece model; empty where nothing was learned.
+  std::string tokenizer;
 };
 
 /// Makes the task of a study; io::training_task_maker() has all kinds.
@@ -76,6 +78,7 @@ struct TrainedRun {
   training::TrainSummary summary;  ///< outcome, final evaluations, best step
   double training_seconds = 0.0;   ///< of every call, evaluations left out
   std::string sample;              ///< text: what the trained model writes
+  std::string tokenizer;           ///< as TrainTask's
   training::TrainState state;      ///< no parameters before the first checkpoint
 
   /// Trained to its end, or diverged: nothing is left to do.
