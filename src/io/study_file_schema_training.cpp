@@ -106,6 +106,9 @@ std::vector<Key<training::TransformerOptions>> model_keys() {
       key("nonlinearity", &M::nonlinearity, optional_word(training::nonlinearity_names()),
           "in place of the variant's own, where its value network has one"),
       key("layers", &M::layers, integer<Index>(1, 10'000), "L"),
+      key("encoder_layers", &M::encoder_layers, integer<Index>(0, 10'000),
+          "of an encoder of the tokens that are not scored, which the layers read by "
+          "cross-attention; 0 = one stream of all tokens"),
       key("model_dim", &M::model_dim, dim, "D"),
       key("heads", &M::heads, integer<Index>(1, 10'000), "H, in every layer"),
       key("query_dim", &M::query_dim, dim, "of queries and keys, all heads together"),

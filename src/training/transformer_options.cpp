@@ -40,6 +40,7 @@ void require_divisible(std::string_view field, Index dim, Index heads) {
 void TransformerOptions::validate() const {
   static_cast<void>(attention_options());
   require_whole("layers", layers, 1, 1000);
+  require_whole("encoder_layers", encoder_layers, 0, 1000);
   require_whole("model_dim", model_dim, 1, kLargestDim);
   require_whole("heads", heads, 1, kLargestDim);
   require_whole("query_dim", query_dim, 1, kLargestDim);
@@ -61,6 +62,15 @@ void TransformerOptions::validate() const {
   }
   detail::require_real(attention_dropout >= 0.0 && attention_dropout < 1.0, "attention_dropout",
                        attention_dropout, "a number from 0 to below 1");
+}
+
+void TransformerOptions::require_context(const TaskFormat& format) const {
+  if (encoder_layers == 0 || format.scored < format.tokens) return;
+  throw Error(
+      ErrorKind::kBadStudy,
+      fmt::format("train.encoder_layers = {}: must be 0 for a task that scores every one of "
+                  "its {} tokens: none is left as a context to encode",
+                  encoder_layers, format.tokens));
 }
 
 TransformerOptions TransformerOptions::widened() const {

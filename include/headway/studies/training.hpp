@@ -71,7 +71,7 @@ TrainCost train_cost(const Study& study, const training::TaskFormat& format);
 struct TrainedRun {
   std::vector<Setting> settings;
   std::string label;    ///< the settings but for seeds, in short; the variant where there are none
-  std::string variant;  ///< train.attention, with " + mixture" for that feed-forward network
+  std::string variant;  ///< train.attention, with " + mixture", " + encoder" where it has them
   std::uint64_t seed = 0;
   TrainCost cost;
   std::vector<training::TrainRecord> records;
@@ -144,7 +144,8 @@ double final_train_loss(const TrainedRun& run);
 /// when there is none (the loss stands for itself).
 std::string main_metric(const training::Evaluation& evaluation);
 
-/// train.attention with its nonlinearity where one is set, and " + mixture" for that network.
+/// train.attention with its nonlinearity where one is set, and " + mixture", " + encoder" for
+/// models that have them.
 std::string run_variant(const Study& study);
 
 /// What a sweep sets, but for seeds, in short: "hyla", "hyla, layers = 4".
