@@ -37,12 +37,13 @@ Codec<std::string> optional_word(const std::vector<std::string>& words) {
 /// The name of a further set of a data set, which a split of another kind of images becomes.
 Codec<std::string> set_name() {
   Codec<std::string> codec = text(40, false);
-  codec.allowed = "a letter, then letters, digits, - and _, at most 40 in all; not train, test or "
-                  "validation";
+  codec.allowed =
+      "a letter, then letters, digits, - and _, at most 40 in all; not train, test or "
+      "validation";
   codec.read = [allowed = codec.allowed](const Value& value, const std::string& path) {
     const std::string* name = value.get<std::string>();
-    const bool fits = name != nullptr && tasks::set_name_fault(*name).empty() &&
-                      *name != tasks::kValidationSet;
+    const bool fits =
+        name != nullptr && tasks::set_name_fault(*name).empty() && *name != tasks::kValidationSet;
     if (!fits) refuse(value, path, allowed);
     return *name;
   };
@@ -148,8 +149,7 @@ Section omniglot_section() {
       keys_of(
           [](auto& study) -> auto& { return study.task.omniglot; },
           std::vector<Key<O>>{
-              key("files", &O::files,
-                  one_or_list(file, "a path or a list of up to 100 paths", 100),
+              key("files", &O::files, one_or_list(file, "a path or a list of up to 100 paths", 100),
                   "archives or folders of Omniglot, relative to the study file"),
               key("out_of_distribution", &O::out_of_distribution,
                   list(out_of_distribution_set(),
@@ -317,24 +317,23 @@ Section train_section() {
 
 Section extract_section() {
   using E = studies::ExtractOptions;
-  Section section{"extract", "", "from a trained network to a data set of the theory",
-                  keys_of(
-                      [](auto& study) -> auto& { return study.extract; },
-                      std::vector<Key<E>>{
-                          key("run", &E::run, integer<Index>(1, kLargestCount),
-                              "of the runs of a sweep, in their order"),
-                          key("weights", &E::weights, word({"best", "last"}),
-                              "those of the best checkpoint, or those at the end"),
-                          key("train_examples", &E::train_examples,
-                              integer<Index>(1, kLargestCount), "P"),
-                          key("test_examples", &E::test_examples,
-                              integer<Index>(0, kLargestCount), "0 = no test set"),
-                          key("validation_examples", &E::validation_examples,
-                              integer<Index>(0, kLargestCount),
-                              "to choose a temperature by; 0 = none"),
-                          key("out_of_distribution_examples", &E::out_of_distribution_examples,
-                              integer<Index>(0, kLargestCount), "of each set; 0 = none")}),
-                  Side::kTraining};
+  Section section{
+      "extract", "", "from a trained network to a data set of the theory",
+      keys_of(
+          [](auto& study) -> auto& { return study.extract; },
+          std::vector<Key<E>>{
+              key("run", &E::run, integer<Index>(1, kLargestCount),
+                  "of the runs of a sweep, in their order"),
+              key("weights", &E::weights, word({"best", "last"}),
+                  "those of the best checkpoint, or those at the end"),
+              key("train_examples", &E::train_examples, integer<Index>(1, kLargestCount), "P"),
+              key("test_examples", &E::test_examples, integer<Index>(0, kLargestCount),
+                  "0 = no test set"),
+              key("validation_examples", &E::validation_examples, integer<Index>(0, kLargestCount),
+                  "to choose a temperature by; 0 = none"),
+              key("out_of_distribution_examples", &E::out_of_distribution_examples,
+                  integer<Index>(0, kLargestCount), "of each set; 0 = none")}),
+      Side::kTraining};
   return section;
 }
 
