@@ -86,8 +86,9 @@ void write_dataset(const tasks::Dataset& dataset, Hdf5OutputFile& out) {
       write_matrices("attention/query/" + name, layer.query, out);
       write_matrices("attention/key/" + name, layer.key, out);
     } else {
-      throw Error(ErrorKind::kInternal, name + ": a data set without head matrices cannot be "
-                                               "written");
+      throw Error(ErrorKind::kInternal, name +
+                                            ": a data set without head matrices cannot be "
+                                            "written");
     }
     if (!layer.names.empty()) out.write_strings("names/" + name, layer.names);
   }

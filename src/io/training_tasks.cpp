@@ -62,15 +62,15 @@ training::OneShotExamples one_shot_examples(const studies::Study& study, KeptFil
   tasks::OneShotImagesOptions options = task.images;
   options.seed = studies::task_seed(study);
   training::OneShotExamples out;
-  out.images = std::make_shared<tasks::OneShotImagesGenerator>(read_images(task.files, kept),
-                                                               options);
+  out.images =
+      std::make_shared<tasks::OneShotImagesGenerator>(read_images(task.files, kept), options);
   for (const studies::OutOfDistributionSet& set : task.out_of_distribution) {
     auto images = std::make_shared<tasks::ImageSet>(
         read_idx(set.images, set.labels, {tasks::kOneShotSide, set.invert}));
     out.out_of_distribution.push_back(
-        {set.name, std::make_shared<tasks::OneShotImagesGenerator>(
-                       tasks::OneShotImagesGenerator::out_of_distribution(std::move(images),
-                                                                          options))});
+        {set.name,
+         std::make_shared<tasks::OneShotImagesGenerator>(
+             tasks::OneShotImagesGenerator::out_of_distribution(std::move(images), options))});
   }
   return out;
 }

@@ -1,5 +1,4 @@
 #include "headway/training/transformer_options.hpp"
-
 #include "training/linear_value_shapes.hpp"
 #include "training/named_tensors.hpp"
 
