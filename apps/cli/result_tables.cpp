@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 
+#include "headway/studies/choice.hpp"
 #include "headway/studies/lookup.hpp"
+#include "network_table.hpp"
 #include "result_text.hpp"
 #include "table.hpp"
 
@@ -37,19 +41,57 @@ std::string corrected_table(const SolveResult& result) {
   return table.empty() ? "" : "\n1/N-corrected means\n" + table.text();
 }
 
+/// Which temperature each rule takes, and how good it is; empty when one temperature is swept.
+std::string chosen_table(const SolveResult& result) {
+  const std::vector<studies::TemperatureChoice> choices = studies::choose_temperatures(result);
+  const auto by_test = [](const auto& choice) { return choice.by == "test"; };
+  const bool classes = std::any_of(choices.begin(), choices.end(), [&](const auto& choice) {
+    return std::isfinite(studies::predictor_at(result, choice).accuracy);
+  });
+  constexpr std::size_t kBeforeEvidence = 4;
+  const SetColumns sets(result);
+  Table table(
+      sets.header({"widths", "chosen by<", "T", classes ? "accuracy" : "test MSE", "log evidence"},
+                  kBeforeEvidence));
+  for (const studies::TemperatureChoice& choice : choices) {
+    const studies::PredictorReport& predictor = studies::predictor_at(result, choice);
+    table.add(
+        sets.row({choice.model == "theory" ? widths_text(choice.widths) : "GP",
+                  by_test(choice) ? "test labels*" : choice.by, cell(choice.temperature, "{:g}"),
+                  cell(classes ? predictor.accuracy : predictor.mean_squared_error, "{:.4f}"),
+                  cell(studies::log_evidence_at(result, choice), "{:.2f}")},
+                 kBeforeEvidence, predictor));
+  }
+  if (table.empty()) return "";
+  const bool starred = std::any_of(choices.begin(), choices.end(), by_test);
+  return "\ntemperature chosen for each network\n" + table.text() +
+         (starred ? "* the convention of [T24]: such an accuracy is optimistic\n" : "");
+}
+
 std::string point_title(const std::vector<Index>& widths, double temperature) {
   return fmt::format("widths {}, T {:g}", widths_text(widths), temperature);
 }
 
-std::string heads_table(const studies::PrunePoint& point) {
-  Table table({"layer", "head", "name<", "score", "weighted", "accuracy without", "drop",
-               "squared error without"});
-  for (const studies::HeadReport& head : point.heads) {
-    table.add({std::to_string(head.layer), std::to_string(head.head), head.name,
-               cell(head.score, "{:.4f}"), cell(head.score_weighted, "{:.4f}"),
-               cell(head.accuracy_without, "{:.4f}"),
-               cell(point.accuracy - head.accuracy_without, "{:+.4f}"),
-               cell(head.mean_squared_error_without, "{:.4f}")});
+std::string heads_table(const studies::PrunePoint& point,
+                        const std::optional<studies::NetworkPruning>& network) {
+  std::vector<std::string> header = {"layer",    "head",
+                                     "name<",    "score",
+                                     "weighted", "accuracy without",
+                                     "drop",     "squared error without"};
+  if (network) header.emplace_back("network's drop");
+  Table table(header);
+  for (std::size_t h = 0; h < point.heads.size(); ++h) {
+    const studies::HeadReport& head = point.heads[h];
+    std::vector<std::string> row = {std::to_string(head.layer),
+                                    std::to_string(head.head),
+                                    head.name,
+                                    cell(head.score, "{:.4f}"),
+                                    cell(head.score_weighted, "{:.4f}"),
+                                    cell(head.accuracy_without, "{:.4f}"),
+                                    cell(point.accuracy - head.accuracy_without, "{:+.4f}"),
+                                    cell(head.mean_squared_error_without, "{:.4f}")};
+    if (network) row.push_back(cell(network->accuracy_drop[h].mean, "{:+.4f}"));
+    table.add(row);
   }
   return table.text();
 }
@@ -88,7 +130,7 @@ std::string solve_table(const studies::Study& study, const SolveResult& result) 
   }
   std::string out = study_header(study, result) + table.text();
   if (marked) out += "* not converged\n";
-  return out + corrected_table(result);
+  return out + corrected_table(result) + chosen_table(result);
 }
 
 std::string align_table(const studies::Study& study, const studies::AlignResult& result) {
@@ -112,11 +154,12 @@ std::string align_table(const studies::Study& study, const studies::AlignResult&
 }
 
 std::string prune_table(const studies::Study& study, const studies::PruneResult& result) {
-  std::string out = study_header(study, result.solve);
+  std::string out = study_header(study, result.solve) + network_table(result);
   for (const studies::PrunePoint& point : result.points) {
     out += fmt::format("{}, accuracy {}\n", point_title(point.widths, point.temperature),
                        cell(point.accuracy, "{:.4f}"));
-    out += heads_table(point) + curves_text(point) + "\n";
+    out +=
+        heads_table(point, result.network) + curves_text(point) + network_orders_text(point) + "\n";
   }
   return out;
 }

@@ -4,35 +4,11 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
+
+#include "analysis/head_addresses.hpp"
 
 namespace headway::analysis {
-namespace {
-
-/// Whether the path through row `index` of U_1 uses head `head` (0-based) of layer `layer`
-/// (0-based).
-class PathMembership {
- public:
-  PathMembership(const std::vector<int>& heads, Index outputs)
-      : heads_(heads), stride_(heads.size()) {
-    Index stride = outputs;  // the output is the fastest index, then h_L, ..., h_1
-    for (std::size_t l = heads.size(); l-- > 0;) {
-      stride_[l] = stride;
-      stride *= heads[l];
-    }
-  }
-  [[nodiscard]] bool uses(Index index, std::size_t layer, int head) const {
-    return (index / stride_[layer]) % heads_[layer] == head;
-  }
-
- private:
-  const std::vector<int>& heads_;
-  std::vector<Index> stride_;
-};
-
-struct HeadAddress {
-  std::size_t layer;
-  int head;
-};
 
 std::vector<HeadAddress> all_heads(const std::vector<int>& heads) {
   std::vector<HeadAddress> result;
@@ -41,6 +17,8 @@ std::vector<HeadAddress> all_heads(const std::vector<int>& heads) {
   }
   return result;
 }
+
+namespace {
 
 void divide_by_largest(std::vector<double>& scores) {
   const double largest = *std::max_element(scores.begin(), scores.end());
@@ -57,9 +35,9 @@ HeadScores head_scores(const MatrixXd& u, const std::vector<int>& heads, Index o
     double score = 0.0;
     double weighted = 0.0;
     for (Index i = 0; i < u.rows(); ++i) {
-      const bool left = membership.uses(i, address.layer, address.head);
+      const bool left = membership.uses(i, address);
       for (Index j = 0; j < u.cols(); ++j) {
-        const bool right = membership.uses(j, address.layer, address.head);
+        const bool right = membership.uses(j, address);
         if (!left && !right) continue;
         score += std::abs(u(i, j));
         weighted += (left && right ? 1.0 : one_sided) * std::abs(u(i, j));
@@ -81,7 +59,7 @@ MatrixXd remove_heads(const MatrixXd& u, const std::vector<int>& heads, Index ou
   for (int head : removed) {
     const HeadAddress& address = addresses.at(static_cast<std::size_t>(head));
     for (Index i = 0; i < u.rows(); ++i) {
-      if (!membership.uses(i, address.layer, address.head)) continue;
+      if (!membership.uses(i, address)) continue;
       pruned.row(i).setZero();
       pruned.col(i).setZero();
     }
@@ -106,6 +84,14 @@ std::vector<int> ascending_order(const std::vector<double>& scores) {
   std::vector<int> order(scores.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return scores[a] < scores[b]; });
+  return order;
+}
+
+std::vector<int> random_order(int count, Rng& rng) {
+  std::vector<int> order(count);
+  std::iota(order.begin(), order.end(), 0);
+  for (int i = count - 1; i > 0; --i)
+    std::swap(order[i], order[rng.uniform_index(static_cast<std::uint64_t>(i) + 1)]);
   return order;
 }
 

@@ -45,6 +45,8 @@ std::string describe_dataset(const Hdf5InputFile& file) {
     out += fmt::format("  layer {}    {}\n", l + 1,
                        fmt::join(file.read_strings(layout.names[l]), ", "));
   }
+  if (layout.network)
+    out += "  network    the values, input and readout trained with these heads\n";
   if (!layout.note.empty()) out += fmt::format("  note       {}\n", layout.note);
   for (const std::string& fault : faults.messages()) out += fmt::format("  fault      {}\n", fault);
   out += fmt::format(

@@ -46,6 +46,19 @@ std::vector<LayerHeads> read_layers(const Hdf5InputFile& file, const DatasetLayo
   return layers;
 }
 
+MatrixXd read_matrix(const Hdf5InputFile& file, const std::string& path) {
+  const Tensor tensor = file.read_array(path);
+  return ConstRowMatrixMap(tensor.values.data(), tensor.shape.at(0), tensor.shape.at(1));
+}
+
+LinearValueNetwork read_network(const Hdf5InputFile& file, const NetworkLayout& layout) {
+  LinearValueNetwork network;
+  network.input = read_matrix(file, layout.input);
+  for (const std::string& path : layout.values) network.values.push_back(read_matrices(file, path));
+  network.readout = read_matrix(file, layout.readout);
+  return network;
+}
+
 tasks::Split read_split(const std::shared_ptr<const Hdf5InputFile>& file, const SplitLayout& layout,
                         Index features) {
   tasks::Split split;
@@ -91,6 +104,7 @@ tasks::Dataset load(const std::string& file_path) {
   dataset.readout = layout.readout;
   dataset.note = layout.note;
   dataset.layers = read_layers(*file, layout);
+  if (layout.network) dataset.network = read_network(*file, *layout.network);
   dataset.train = read_split(file, layout.train, layout.features);
   if (layout.test) dataset.test = read_split(file, *layout.test, layout.features);
   for (const SplitLayout& set : layout.sets) {

@@ -11,6 +11,7 @@
 #include "headway/core/error.hpp"
 #include "headway/io/dataset_file.hpp"
 #include "headway/tasks/dataset.hpp"
+#include "io/dataset_arrays.hpp"
 #include "io/dataset_names.hpp"
 
 namespace headway::io {
@@ -21,19 +22,13 @@ constexpr std::string_view kSets = "sets/";
 constexpr double kMaxPaths = std::numeric_limits<int>::max();
 
 /// Fills a DatasetLayout; each check_* function looks at one part of the file.
-class LayoutChecker {
+class LayoutChecker : private ArrayChecker {
  public:
-  LayoutChecker(const Hdf5InputFile& file, FaultList& faults) : file_(file), faults_(faults) {}
+  LayoutChecker(const Hdf5InputFile& file, FaultList& faults) : ArrayChecker(file, faults) {}
   DatasetLayout run();
 
  private:
-  /// What an array has to be. A negative extent allows any.
-  struct Wanted {
-    std::vector<Index> shape;
-    std::string axes;  ///< "[P, S, N_0]": for messages
-    bool in_memory = false;
-    bool text = false;
-  };
+  using Wanted = WantedArray;
 
   template <typename Check>
   void guarded(const std::string& what, Check check);
@@ -55,12 +50,7 @@ class LayoutChecker {
   void check_names();
   void check_text(const std::string& path);
   void check_same_features(const std::string& path, Index features);
-  std::optional<ArrayInfo> wanted_array(const std::string& path, const Wanted& wanted,
-                                        bool required = true);
-  bool shape_fits(const std::string& path, const ArrayInfo& info, const Wanted& wanted);
 
-  const Hdf5InputFile& file_;
-  FaultList& faults_;
   DatasetLayout layout_;
 };
 
@@ -90,6 +80,7 @@ DatasetLayout LayoutChecker::run() {
     check_split(*layout_.test);
   });
   guarded("sets", [&] { check_sets(); });
+  guarded("network", [&] { check_network(file_, faults_, layout_); });
   guarded("/", [&] { check_readout(); });
   guarded("names", [&] { check_names(); });
   return layout_;
@@ -387,14 +378,15 @@ void LayoutChecker::check_path_heads(const std::string& dataset, Index paths) {
 
 void LayoutChecker::check_readout() {
   const auto name = file_.text_attribute("/", "readout");
-  if (!name) return;
-  if (*name == "last_token") layout_.readout = Readout::kLastToken;
-  if (*name == "first_token") layout_.readout = Readout::kFirstToken;
-  if (*name == "mean") layout_.readout = Readout::kMean;
+  if (!name && !layout_.network) return;
+  if (name == "last_token") layout_.readout = Readout::kLastToken;
+  if (name == "first_token") layout_.readout = Readout::kFirstToken;
+  if (name == "mean") layout_.readout = Readout::kMean;
   if (layout_.readout) return;
-  faults_.add("/", fmt::format(": root attribute readout = \"{}\"; allowed: \"last_token\", "
+  faults_.add("/", fmt::format(": root attribute readout {}; allowed: \"last_token\", "
                                "\"first_token\", \"mean\"",
-                               printable(*name)));
+                               name ? fmt::format("= \"{}\"", printable(*name))
+                                    : "is missing beside network"));
 }
 
 void LayoutChecker::check_names() {
@@ -425,59 +417,6 @@ void LayoutChecker::check_text(const std::string& path) {
     const std::string fault = text_fault(texts[i], false);
     if (!fault.empty()) faults_.add(path, fmt::format("[{}] {}", i, fault));
   }
-}
-
-std::optional<ArrayInfo> LayoutChecker::wanted_array(const std::string& path, const Wanted& wanted,
-                                                     bool required) {
-  const NodeKind kind = file_.kind(path);
-  if (kind == NodeKind::kAbsent && !required) return std::nullopt;
-  if (kind != NodeKind::kDataset) {
-    const char* what = kind == NodeKind::kAbsent         ? "is missing"
-                       : kind == NodeKind::kDanglingLink ? "is a link that leads nowhere"
-                       : kind == NodeKind::kExternalLink ? "is a link to another file"
-                                                         : "is no data set";
-    faults_.add(path, fmt::format(": {}; allowed: a data set {} in this file", what, wanted.axes));
-    return std::nullopt;
-  }
-  ArrayInfo info;
-  try {
-    info = file_.info(path);
-  } catch (const Error& e) {
-    faults_.add_error(path, e.what());
-    return std::nullopt;
-  }
-  const bool type_fits = wanted.text
-                             ? info.kind == ElementKind::kText || info.kind == ElementKind::kInteger
-                             : info.is_number();
-  if (!type_fits) {
-    faults_.add(path, fmt::format(": type {}; allowed: {}", info.type_name,
-                                  wanted.text ? "strings" : "float32, float64 or integers"));
-    return std::nullopt;
-  }
-  if (!shape_fits(path, info, wanted)) return std::nullopt;
-  const std::string fault = implausible_storage(info, file_.file_bytes(), wanted.in_memory);
-  if (fault.empty()) return info;
-  faults_.add(path, fmt::format(": {}", fault));
-  return std::nullopt;
-}
-
-bool LayoutChecker::shape_fits(const std::string& path, const ArrayInfo& info,
-                               const Wanted& wanted) {
-  const std::vector<Index>& shape = info.shape;
-  const bool labels = wanted.axes == "[P] or [P, C]";  // the one data set of two possible ranks
-  bool fits = shape.size() == wanted.shape.size() || (labels && shape.size() == 1);
-  for (std::size_t d = 0; fits && d < shape.size(); ++d) {
-    fits = shape[d] >= 1 && (wanted.shape[d] < 0 || wanted.shape[d] == shape[d]);
-  }
-  if (fits) return true;
-  std::string extents;
-  for (const Index d : wanted.shape) {
-    extents +=
-        fmt::format("{}{}", extents.empty() ? "" : ", ", d < 0 ? "any" : fmt::format("{}", d));
-  }
-  faults_.add(path, fmt::format(": shape {}; allowed: {} with extents [{}], none zero",
-                                shape_text(shape), wanted.axes, extents));
-  return false;
 }
 
 }  // namespace

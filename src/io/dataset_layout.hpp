@@ -40,6 +40,12 @@ struct SplitLayout {
   std::vector<std::string> attention;                    ///< per layer
 };
 
+/// Weights of the network that was trained with the heads; names as in SplitLayout.
+struct NetworkLayout {
+  std::string input, readout;
+  std::vector<std::string> values;  ///< per layer
+};
+
 /// What a data-set file says that it holds: names, shapes and types, no values yet.
 struct DatasetLayout {
   AttentionForm form = AttentionForm::kWeights;
@@ -52,6 +58,7 @@ struct DatasetLayout {
   SplitLayout train;
   std::optional<SplitLayout> test;
   std::vector<SplitLayout> sets;  ///< by name
+  std::optional<NetworkLayout> network;
 };
 
 /// The name of a further set without the group that holds it.

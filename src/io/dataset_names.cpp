@@ -61,9 +61,10 @@ void check_group(const Hdf5InputFile& file, const std::string& group,
 void check_member_names(const Hdf5InputFile& file, FaultList& faults) {
   const std::vector<std::string> split = {"inputs",        "labels", "attention",
                                           "path_features", "mask",   "ids"};
-  check_group(file, "/", {"train", "test", "sets", "attention", "names"}, faults);
+  check_group(file, "/", {"train", "test", "sets", "attention", "names", "network"}, faults);
   for (const std::string& group : split_groups(file)) check_group(file, group, split, faults);
   check_group(file, "attention", {"weights", "query", "key"}, faults);
+  check_group(file, "network", {"input", "values", "readout"}, faults);
 }
 
 std::string text_fault(const std::string& text, bool lines) {

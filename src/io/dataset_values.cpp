@@ -210,6 +210,11 @@ void check_values(const Hdf5InputFile& file, const DatasetLayout& layout, FaultL
   for (const auto* paths : {&layout.weights, &layout.query, &layout.key}) {
     for (const std::string& path : *paths) check_finite(file, path, faults);
   }
+  if (layout.network) {
+    check_finite(file, layout.network->input, faults);
+    for (const std::string& path : layout.network->values) check_finite(file, path, faults);
+    check_finite(file, layout.network->readout, faults);
+  }
   check_split_values(file, layout.train, faults);
   if (layout.test) check_split_values(file, *layout.test, faults);
   for (const SplitLayout& set : layout.sets) check_split_values(file, set, faults);

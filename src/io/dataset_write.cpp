@@ -67,6 +67,19 @@ void write_matrices(const std::string& path, const std::vector<MatrixXd>& heads,
                    values.data());
 }
 
+void write_network(const LinearValueNetwork& network, Hdf5OutputFile& out) {
+  using RowMatrixXf = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  const auto write = [&](const std::string& path, const MatrixXd& values) {
+    const RowMatrixXf rows = values.cast<float>();
+    out.write_floats(path, {rows.rows(), rows.cols()}, rows.data());
+  };
+  write("network/input", network.input);
+  for (std::size_t l = 0; l < network.values.size(); ++l) {
+    write_matrices(fmt::format("network/values/layer_{}", l + 1), network.values[l], out);
+  }
+  write("network/readout", network.readout);
+}
+
 }  // namespace
 
 void write_dataset(const tasks::Dataset& dataset, Hdf5OutputFile& out) {
@@ -74,6 +87,7 @@ void write_dataset(const tasks::Dataset& dataset, Hdf5OutputFile& out) {
   out.set("/", "schema_version", std::vector<std::int64_t>{1, 0});
   if (!dataset.note.empty()) out.set("/", "note", dataset.note);
   if (dataset.readout) out.set("/", "readout", std::string(readout_name(*dataset.readout)));
+  if (dataset.network) write_network(*dataset.network, out);
   write_split("train", dataset.train, out);
   if (dataset.test) write_split("test", *dataset.test, out);
   for (const tasks::NamedSplit& set : dataset.sets) write_split("sets/" + set.name, set.split, out);

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "headway/io/study_file.hpp"
+#include "headway/studies/choice.hpp"
 #include "headway/studies/lookup.hpp"
+#include "io/json_network.hpp"
 
 namespace headway::io {
 
@@ -54,6 +56,13 @@ Json matrices(const std::vector<MatrixXd>& layers) {
   return out;
 }
 
+void add_sets(Json& out, const PredictorReport& predictor) {
+  for (const studies::SetReport& set : predictor.sets) {
+    out["sets"][set.name] = {{"accuracy", number(set.accuracy)},
+                             {"mean_squared_error", number(set.mean_squared_error)}};
+  }
+}
+
 void add_predictor(Json& out, const PredictorReport& predictor) {
   out["train_accuracy"] = number(predictor.train_accuracy);
   out["accuracy"] = number(predictor.accuracy);
@@ -61,10 +70,7 @@ void add_predictor(Json& out, const PredictorReport& predictor) {
   out["right_sign_probability"] = number(predictor.right_sign_probability);
   out["squared_bias"] = number(predictor.squared_bias);
   out["predictor_variance"] = number(predictor.predictor_variance);
-  for (const studies::SetReport& set : predictor.sets) {
-    out["sets"][set.name] = {{"accuracy", number(set.accuracy)},
-                             {"mean_squared_error", number(set.mean_squared_error)}};
-  }
+  add_sets(out, predictor);
 }
 
 Json corrected_object(const studies::CorrectedPoint& corrected) {
@@ -97,6 +103,9 @@ Json solve_point(const SolvePoint& point) {
   out["U"] = matrices(point.order_parameters);
   add_predictor(out, point.predictor);
   out["smallest_hessian_eigenvalue"] = number(point.smallest_hessian_eigenvalue);
+  out["log_evidence"] = number(point.log_evidence);
+  out["log_evidence_leading_order"] = number(point.log_evidence_leading_order);
+  out["evidence_method"] = point.evidence_method;
   out["kernels"] = point.kernels;
   out["start_spread"] = number(point.start_spread);
   out["corrected"] = corrected_object(point.corrected);
@@ -150,6 +159,26 @@ Json* find_point(Json& object, const SolveResult& solve, const std::vector<Index
   return nullptr;
 }
 
+/// What each rule of choosing a temperature chose, and how good it is.
+Json chosen_list(const SolveResult& result) {
+  Json out = Json::array();
+  for (const studies::TemperatureChoice& choice : studies::choose_temperatures(result)) {
+    const PredictorReport& predictor = studies::predictor_at(result, choice);
+    Json one;
+    one["model"] = choice.model;
+    if (choice.model == "theory") one["widths"] = choice.widths;
+    one["by"] = choice.by;
+    one["temperature"] = number(choice.temperature);
+    one["point"] = choice.point;
+    one["log_evidence"] = number(studies::log_evidence_at(result, choice));
+    one["accuracy"] = number(predictor.accuracy);
+    one["test_mean_squared_error"] = number(predictor.mean_squared_error);
+    add_sets(one, predictor);
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
 Json head_object(const studies::HeadReport& head) {
   Json out;
   out["layer"] = head.layer;
@@ -198,6 +227,8 @@ Json theory_object(const SolvePoint& point, double gaussian_process_accuracy) {
   out["U"] = matrices(point.order_parameters);
   out["accuracy"] = number(point.predictor.accuracy);
   out["gp_accuracy"] = number(gaussian_process_accuracy);
+  out["log_evidence"] = number(point.log_evidence);
+  out["evidence_method"] = point.evidence_method;
   out["corrected"] = corrected_object(point.corrected);
   if (point.corrected.defined)
     out["corrected"]["U_1"] = matrix(point.corrected.order_parameters[0]);
@@ -246,7 +277,10 @@ Json sample_point(const studies::SamplePoint& point) {
 }  // namespace
 
 std::string solve_json(const Study& study, const SolveResult& result) {
-  return dump(solve_object(study, result, result.seconds));
+  Json object = solve_object(study, result, result.seconds);
+  Json chosen = chosen_list(result);
+  if (!chosen.empty()) object["chosen"] = std::move(chosen);
+  return dump(object);
 }
 
 std::string align_json(const Study& study, const studies::AlignResult& result) {
@@ -274,6 +308,10 @@ std::string prune_json(const Study& study, const studies::PruneResult& result) {
       (*out)["heads"].push_back(head_object(head));
     }
     (*out)["cumulative"] = pruning_object(point);
+    if (result.network) (*out)["network"] = network_scores_object(point.network);
+  }
+  if (result.network && !result.points.empty()) {
+    object["network"] = network_object(*result.network, result.points.front().heads);
   }
   return dump(object);
 }

@@ -222,6 +222,9 @@ SolvePoint ResultReader::point(const std::string& group) const {
   value.energy = optional_number(group, "energy");
   value.entropy = optional_number(group, "entropy");
   value.smallest_hessian_eigenvalue = optional_number(group, "smallest_hessian_eigenvalue");
+  value.log_evidence = optional_number(group, "log_evidence");
+  value.log_evidence_leading_order = optional_number(group, "log_evidence_leading_order");
+  value.evidence_method = file_.text_attribute(group, "evidence_method").value_or("");
   value.kernels = text(group, "kernels");
   value.start_spread = optional_number(group, "start_spread");
   value.seconds = number(group, "seconds");

@@ -6,6 +6,7 @@
 
 #include "headway/core/error.hpp"
 #include "headway/model/architecture.hpp"
+#include "headway/studies/choice.hpp"
 
 namespace headway::io {
 namespace {
@@ -107,6 +108,23 @@ void write_corrected(const std::string& group, const studies::CorrectedPoint& co
   write_predictor(group, group + "/predictor", corrected.predictor, out);
 }
 
+/// chosen/<k>: for each rule of choosing a temperature, which point of what it took.
+void write_chosen(const SolveResult& result, Hdf5OutputFile& out) {
+  const std::vector<studies::TemperatureChoice> choices = studies::choose_temperatures(result);
+  for (std::size_t k = 0; k < choices.size(); ++k) {
+    const studies::TemperatureChoice& choice = choices[k];
+    const std::string group = fmt::format("chosen/{}", k);
+    out.set(group, "model", choice.model);
+    if (!choice.widths.empty()) {
+      out.set(group, "widths",
+              std::vector<std::int64_t>(choice.widths.begin(), choice.widths.end()));
+    }
+    out.set(group, "by", choice.by);
+    out.set(group, "temperature", choice.temperature);
+    out.set(group, "point", static_cast<std::int64_t>(choice.point));
+  }
+}
+
 void write_point_numbers(const std::string& group, const SolvePoint& point, Hdf5OutputFile& out) {
   out.set(group, "widths", std::vector<std::int64_t>(point.widths.begin(), point.widths.end()));
   out.set(group, "temperature", point.temperature);
@@ -121,6 +139,9 @@ void write_point_numbers(const std::string& group, const SolvePoint& point, Hdf5
   out.set(group, "energy", point.energy);
   out.set(group, "entropy", point.entropy);
   out.set(group, "smallest_hessian_eigenvalue", point.smallest_hessian_eigenvalue);
+  out.set(group, "log_evidence", point.log_evidence);
+  out.set(group, "log_evidence_leading_order", point.log_evidence_leading_order);
+  out.set(group, "evidence_method", point.evidence_method);
   out.set(group, "kernels", point.kernels);
   out.set(group, "start_spread", point.start_spread);
   out.set(group, "seconds", point.seconds);
@@ -196,6 +217,7 @@ void write_solve_part(const std::string& kind, const studies::Study& study,
                       const SolveResult& result, const ResultProvenance& provenance,
                       Hdf5OutputFile& out) {
   write_root_part(kind, study, result, provenance, out);
+  write_chosen(result, out);
   for (std::size_t i = 0; i < result.points.size(); ++i) {
     write_solve_point(fmt::format("points/{}", i), result.points[i], result, out);
   }

@@ -7,6 +7,7 @@
 #include "headway/io/hdf5_file.hpp"
 #include "headway/studies/lookup.hpp"
 #include "io/result_write.hpp"
+#include "io/result_write_network.hpp"
 
 namespace headway::io {
 namespace {
@@ -140,8 +141,11 @@ void write_prune_result(const std::string& file_path, const studies::Study& stud
   write_result(file_path, force, [&](Hdf5OutputFile& out) {
     write_solve_part("prune", study, result.solve, provenance, out);
     for (std::size_t i = 0; i < result.points.size(); ++i) {
-      write_pruning(fmt::format("points/{}/pruning", i), result.points[i], out);
+      const std::string group = fmt::format("points/{}", i);
+      write_pruning(group + "/pruning", result.points[i], out);
+      write_network_scores(group + "/network/scores", result.points[i].network, out);
     }
+    if (result.network) write_network("network", *result.network, out);
   });
 }
 

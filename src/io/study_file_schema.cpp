@@ -264,7 +264,15 @@ Section prune_section() {
                   key("random_orders", &P::random_orders, integer<int>(0, 100'000),
                       "draws of the random pruning order"),
                   key("greedy", &P::greedy, flag(), "also search the true greedy order"),
-                  key("cumulative", &P::cumulative, flag(), "also remove heads one by one")})};
+                  key("cumulative", &P::cumulative, flag(), "also remove heads one by one"),
+                  key("rescale", &P::rescale, flag(),
+                      "trained network: a pruned layer times sqrt(H_l / heads left)"),
+                  key("normalise_sensitivity", &P::normalise_sensitivity, flag(),
+                      "trained network: each layer's gradient sensitivities divided by their norm"),
+                  key("resamples", &P::resamples, integer<int>(2, 1'000'000),
+                      "trained network: bootstrap of rank correlations over examples"),
+                  key("permutations", &P::permutations, integer<int>(1, 100'000'000),
+                      "trained network: random pairings for p-values (10 heads or more)")})};
 }
 
 Section sample_section() {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "headway/io/text_files.hpp"
 #include "headway/training/attention_variant.hpp"
 #include "io/study_file_schema.hpp"
 
@@ -90,19 +91,26 @@ Section sraven_section() {
 
 Section text_section() {
   using T = training::TextOptions;
-  Section section{"task", "text", "the next token of a text",
-                  keys_of(
-                      [](auto& study) -> auto& { return study.task; },
-                      std::vector<Key<TaskOptions>>{
-                          key("file", &TaskOptions::file, text(4096, false),
-                              "path of the text, relative to the study file"),
-                          key("level", &TaskOptions::level, word({"bytes"}), "what a token is")})};
+  Section section{
+      "task", "text", "the next token of a text",
+      keys_of(
+          [](auto& study) -> auto& { return study.task; },
+          std::vector<Key<TaskOptions>>{
+              key("file", &TaskOptions::file, text(4096, false),
+                  "path of the text, relative to the study file"),
+              key("level", &TaskOptions::level, word({"bytes", "bpe"}),
+                  "what a token is: a byte, or a piece of text (byte-pair encoding learned "
+                  "from the training part)"),
+              key("vocabulary", &TaskOptions::vocabulary,
+                  integer<Index>(kSmallestBpeVocabulary, kLargestBpeVocabulary),
+                  "bpe: number of tokens at most; a short text gives fewer")})};
   for (StudyKey& k : keys_of(
            [](auto& study) -> auto& { return study.task.text; },
-           std::vector<Key<T>>{key("sequence_length", &T::sequence_length,
-                                   integer<Index>(2, kLargestSequence), "S, tokens of an example"),
-                               key("held_out", &T::held_out, real(0.0, 1.0, Bound::kOpen),
-                                   "the last share of the text, which training never sees")})) {
+           std::vector<Key<T>>{
+               key("sequence_length", &T::sequence_length, integer<Index>(2, kLargestSequence),
+                   "S, tokens of an example"),
+               key("held_out", &T::held_out, real(0.0, 1.0, Bound::kOpen),
+                   "the last share of the text's bytes, which training never sees")})) {
     section.keys.push_back(std::move(k));
   }
   return section;
@@ -159,7 +167,12 @@ Section omniglot_section() {
                    "characters turned by 90, 180 and 270 degrees are more classes"),
                key("position_scale", &I::position_scale, real(0.0, 1e3),
                    "of the sinusoidal positions"),
-               key("label_scale", &I::label_scale, real(0.0, 1e3), "of the label embedding")})) {
+               key("label_scale", &I::label_scale, real(0.0, 1e3), "of the label embedding"),
+               key("same_drawing", &I::same_drawing, real(0.0, 1.0),
+                   "share of training examples whose query is its support's own drawing"),
+               key("same_drawing_examples", &I::same_drawing_examples,
+                   integer<Index>(1, kMostSteps),
+                   "training examples over which that share falls to 0")})) {
     section.keys.push_back(std::move(k));
   }
   return section;
@@ -191,6 +204,9 @@ std::vector<Key<training::TransformerOptions>> transformer_keys() {
           "the variant of every layer"),
       key("nonlinearity", &M::nonlinearity, optional_word(training::nonlinearity_names()),
           "in place of the variant's own, where its value network has one"),
+      key("encoder_layers", &M::encoder_layers, integer<Index>(0, 10'000),
+          "of an encoder of the tokens that are not scored, which the layers read by "
+          "cross-attention; 0 = one stream of all tokens"),
       key("value_dim", &M::value_dim, dim, "of values, all heads together"),
       key("mlp_dim", &M::mlp_dim, dim, "hidden dims of the feed-forward network (of each expert)"),
       key("feed_forward", &M::feed_forward,

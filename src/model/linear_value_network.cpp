@@ -89,4 +89,27 @@ MatrixXd effective_weights(const LinearValueNetwork& network) {
   return v;
 }
 
+MatrixXd path_outputs(const LinearValueNetwork& network,
+                      const Eigen::Ref<const RowMatrixXd>& features) {
+  const Index outputs = network.readout.rows();
+  const Index inputs = network.input.cols();
+  const MatrixXd v = effective_weights(network);
+  const Index paths = v.rows() / outputs;
+  if (features.cols() != paths * inputs) {
+    throw Error(ErrorKind::kBadData,
+                fmt::format("path features have {} columns: a network of {} paths and {} features "
+                            "needs {}",
+                            features.cols(), paths, inputs, paths * inputs));
+  }
+  const MatrixXd weights =
+      v * network.input / (root(network.input.rows()) * root(paths) * root(inputs));
+  MatrixXd result(features.rows(), v.rows());
+  for (Index path = 0; path < paths; ++path) {
+    result.middleCols(path * outputs, outputs) =
+        features.middleCols(path * inputs, inputs) *
+        weights.middleRows(path * outputs, outputs).transpose();
+  }
+  return result;
+}
+
 }  // namespace headway::model

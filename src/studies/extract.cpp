@@ -98,11 +98,15 @@ ExtractResult extract(const Study& study, const std::vector<training::NamedTenso
   out.order_parameter = training::trained_order_parameter(out.trained.network);
   tasks::OneShotDatasetOptions options;
   options.train_examples = wanted.train_examples;
+  const tasks::OneShotImagesOptions& images = examples.images->options();
+  // The theory learns from examples that are like those of the tests.
+  if (images.same_drawing > 0.0) options.first_train = images.same_drawing_examples;
   options.test_examples = examples.images->classes().test.empty() ? 0 : wanted.test_examples;
   out.dataset =
       tasks::make_one_shot_dataset(examples.images, examples.images, out.trained.heads, options);
   out.dataset.name = study.name;
   out.dataset.readout = Readout::kMean;
+  out.dataset.network = out.trained.network;
   add_sets(wanted, examples, out.dataset);
   const int threads = resolve_threads(study.threads);
   const auto add = [&](const std::string& name, const tasks::Split& split) {

@@ -4,11 +4,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
 #include <set>
 #include <utility>
 
 #include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/model/linear_value_network.hpp"
 #include "headway/model/path_features.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/studies/verbs.hpp"
@@ -73,6 +77,50 @@ void check_sets(const tasks::Dataset& dataset) {
   }
 }
 
+/// Path outputs of the data set's network on scaled features X_pi = s_0 xi_pi / sqrt(N_0 p).
+class NetworkOutputs {
+ public:
+  NetworkOutputs(const LinearValueNetwork& network, const tasks::Dataset& dataset,
+                 double input_variance)
+      : network_(network), dataset_(dataset) {
+    const Index paths =
+        std::accumulate(dataset.heads.begin(), dataset.heads.end(), Index{1}, std::multiplies<>());
+    unscale_ = std::sqrt(static_cast<double>(dataset.features * paths) / input_variance);
+  }
+  [[nodiscard]] NetworkExamples on(const std::string& name, const MatrixXd& scaled,
+                                   const MatrixXd& labels) const {
+    return {name,
+            {dataset_.heads, dataset_.outputs(),
+             unscale_ * model::path_outputs(network_, RowMatrixXd(scaled))},
+            labels};
+  }
+
+ private:
+  const LinearValueNetwork& network_;
+  const tasks::Dataset& dataset_;
+  double unscale_;
+};
+
+/// The network of the data set on every split, from the features that the theory has of them.
+std::optional<NetworkProblem> network_problem(const tasks::Dataset& dataset,
+                                              const TheoryProblem& problem,
+                                              const MatrixXd& train_features,
+                                              double input_variance) {
+  if (!dataset.network) return std::nullopt;
+  const NetworkOutputs outputs(*dataset.network, dataset, input_variance);
+  NetworkProblem result{*dataset.network, {}};
+  result.sets.push_back(outputs.on("train", train_features, dataset.train.labels));
+  Index row = 0;
+  const auto append = [&](const std::string& name, const tasks::Split& split) {
+    result.sets.push_back(
+        outputs.on(name, problem.evaluation_features.middleRows(row, split.size()), split.labels));
+    row += split.size();
+  };
+  if (dataset.test) append("test", *dataset.test);
+  for (const tasks::NamedSplit& set : dataset.sets) append(set.name, set.split);
+  return result;
+}
+
 }  // namespace
 
 tasks::Dataset make_dataset(const Study& study) {
@@ -101,6 +149,11 @@ void check_study_against_dataset(const Study& study, const tasks::Dataset& datas
       *study.model.readout != *dataset.readout) {
     bad_study(fmt::format(
         "model.readout: {} holds path features taken with another readout; leave model.readout out",
+        dataset.name));
+  }
+  if (dataset.network && study.model.readout && study.model.readout != dataset.readout) {
+    bad_study(fmt::format(
+        "model.readout: {} holds a network trained with another readout; leave model.readout out",
         dataset.name));
   }
   for (const std::vector<Index>& widths : study.model.widths)
@@ -182,8 +235,10 @@ TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Ob
   options.memory_limit_bytes = study.solve.memory_limit_gib * 1024.0 * 1024.0 * 1024.0;
   options.smallest_temperature =
       *std::min_element(study.model.temperatures.begin(), study.model.temperatures.end());
+  MatrixXd train_features = scaled(dataset.train);
+  problem.network = network_problem(dataset, problem, train_features, architecture.variance(0));
   problem.kernels =
-      theory::make_path_kernels(scaled(dataset.train), problem.train_labels, paths, options);
+      theory::make_path_kernels(std::move(train_features), problem.train_labels, paths, options);
   return problem;
 }
 

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "headway/analysis/network_pruning.hpp"
+#include "headway/core/linear_value_network.hpp"
 #include "headway/core/observer.hpp"
 #include "headway/model/architecture.hpp"
 #include "headway/studies/results.hpp"
@@ -25,6 +28,19 @@ struct Evaluation {
   [[nodiscard]] Index examples() const;
 };
 
+/// What a trained network gives along its paths on one set of examples.
+struct NetworkExamples {
+  std::string name;
+  analysis::PathOutputs paths;
+  MatrixXd labels;
+};
+
+/// The trained network that a data set carries.
+struct NetworkProblem {
+  LinearValueNetwork network;
+  std::vector<NetworkExamples> sets;  // train first, then test and the further sets
+};
+
 /// Path features of all splits in the theory's scaling, and the kernels of the training split.
 struct TheoryProblem {
   std::vector<int> heads;
@@ -33,6 +49,7 @@ struct TheoryProblem {
   Evaluation evaluation;
   MatrixXd evaluation_features;  // test examples, then those of each further set: x (p N_0)
   std::shared_ptr<const theory::PathKernels> kernels;
+  std::optional<NetworkProblem> network;
 };
 
 /// Computes path features (timed and reported through the observer) and builds the path kernels.

@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "headway/core/rng.hpp"
 #include "headway/studies/verbs.hpp"
 #include "headway/theory/predictor.hpp"
+#include "network_prune.hpp"
 #include "problem.hpp"
 
 namespace headway::studies {
@@ -72,15 +74,6 @@ PruningCurve accuracy_curve(analysis::RemovalCurve curve) {
   return {std::move(curve.order), std::move(curve.quality)};
 }
 
-/// A uniformly random permutation, Fisher-Yates.
-std::vector<int> random_order(int count, Rng& rng) {
-  std::vector<int> order(count);
-  std::iota(order.begin(), order.end(), 0);
-  for (int i = count - 1; i > 0; --i)
-    std::swap(order[i], order[rng.uniform_index(static_cast<std::uint64_t>(i) + 1)]);
-  return order;
-}
-
 void summarise_random(PrunePoint& point) {
   if (point.random.empty()) return;
   const std::size_t length = point.random.front().accuracy.size();
@@ -96,8 +89,9 @@ void summarise_random(PrunePoint& point) {
   }
 }
 
+/// `network` is null where the data set has none.
 PrunePoint prune_point(const Study& study, const SolveResult& solve, const TheoryProblem& problem,
-                       const SolvePoint& solved, Observer& observer) {
+                       const SolvePoint& solved, const NetworkPruner* network, Observer& observer) {
   const Clock::time_point began = Clock::now();
   PrunePoint point;
   point.widths = solved.widths;
@@ -118,7 +112,7 @@ PrunePoint prune_point(const Study& study, const SolveResult& solve, const Theor
     for (int r = 0; r < study.prune.random_orders && !observer.interrupted(); ++r) {
       Rng rng(study.seed, StreamPurpose::kPruningOrder, static_cast<std::uint64_t>(r));
       point.random.push_back(accuracy_curve(analysis::removal_curve(
-          analysis::keep_last_heads(random_order(count, rng), heads), accuracy)));
+          analysis::keep_last_heads(analysis::random_order(count, rng), heads), accuracy)));
     }
     summarise_random(point);
     if (study.prune.greedy && !observer.interrupted()) {
@@ -126,6 +120,10 @@ PrunePoint prune_point(const Study& study, const SolveResult& solve, const Theor
           heads, [&](const std::vector<int>& removed) { return pruned.quality(removed); });
       point.greedy = accuracy_curve(analysis::removal_curve(greedy.order, accuracy));
     }
+  }
+  if (network != nullptr) {
+    point.network = {network->judge("score", scores.score),
+                     network->judge("score_weighted", scores.weighted)};
   }
   point.seconds = std::chrono::duration<double>(Clock::now() - began).count();
   return point;
@@ -139,6 +137,12 @@ PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& o
   const TheoryProblem problem = make_problem(study, dataset, observer);
   PruneResult result;
   result.solve = solve_or_reuse(study, dataset, problem, observer, known);
+  std::optional<NetworkPruner> network;
+  if (problem.network) {
+    network.emplace(*problem.network, study);
+    result.network = network->prune(observer);
+  }
+  const NetworkPruner* trained = network ? &*network : nullptr;
   std::vector<PrunePoint> points(result.solve.points.size());
   std::vector<char> finished(points.size(), 0);
   std::mutex guard;
@@ -146,7 +150,8 @@ PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& o
   parallel_for(static_cast<Index>(points.size()), resolve_threads(study.threads), [&](Index i) {
     const std::size_t k = static_cast<std::size_t>(i);
     if (observer.interrupted()) return;
-    points[k] = prune_point(study, result.solve, problem, result.solve.points[k], observer);
+    points[k] =
+        prune_point(study, result.solve, problem, result.solve.points[k], trained, observer);
     finished[k] = observer.interrupted() ? 0 : 1;
     const std::lock_guard<std::mutex> lock(guard);
     observer.progress("prune", static_cast<double>(++done), static_cast<double>(points.size()));

@@ -13,6 +13,7 @@
 #include "headway/core/rng.hpp"
 #include "headway/studies/verbs.hpp"
 #include "headway/theory/finite_width.hpp"
+#include "headway/theory/saddle_evidence.hpp"
 #include "headway/theory/saddle_point.hpp"
 #include "problem.hpp"
 
@@ -124,17 +125,19 @@ class PointSolver {
                                   u.layers.front());
   }
 
-  /// The Hessian test and the 1/N correction.
+  /// The Hessian test, the evidence and the 1/N correction.
   void second_order(const theory::Action& action, const theory::SaddlePoint& saddle,
                     SolvePoint& point) const {
     const double flops =
         problem_.kernels->hessian_flops() + std::pow(static_cast<double>(action.unknowns()), 3);
+    note_evidence(theory::saddle_evidence(action, saddle, {}), point);
     if (!wanted(study_.solve.hessian, flops, kHessianFlopLimit)) {
       point.corrected.reason = "skipped: the Hessian was not computed (solve.hessian)";
       return;
     }
     const MatrixXd hessian = action.hessian(saddle.order_parameters, *saddle.evaluation.energy);
     point.smallest_hessian_eigenvalue = theory::smallest_hessian_eigenvalue(action, hessian);
+    note_evidence(theory::saddle_evidence(action, saddle, hessian), point);
     if (!wanted(study_.solve.corrections, problem_.kernels->third_derivative_flops(),
                 kCorrectionFlopLimit)) {
       point.corrected.reason =
@@ -158,6 +161,14 @@ class PointSolver {
     if (correction.defined) {
       corrected.predictor = report_predictor(problem_, {}, correction.prediction);
     }
+  }
+
+  static void note_evidence(const theory::SaddleEvidence& evidence, SolvePoint& point) {
+    if (!point.converged || std::isnan(evidence.leading_order)) return;
+    const bool laplace = !std::isnan(evidence.laplace);
+    point.log_evidence_leading_order = evidence.leading_order;
+    point.log_evidence = laplace ? evidence.laplace : evidence.leading_order;
+    point.evidence_method = laplace ? "laplace" : "leading_order";
   }
 
   void try_other_starts(const theory::Action& action, const theory::OrderParameters& gaussian,

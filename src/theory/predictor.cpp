@@ -5,12 +5,6 @@
 
 namespace headway::theory {
 
-bool labels_are_classes(const MatrixXd& labels) {
-  if (labels.cols() == 1) return (labels.array().abs() == 1.0).all();
-  return ((labels.array() == 0.0) || (labels.array() == 1.0)).all() &&
-         (labels.rowwise().sum().array() == 1.0).all();
-}
-
 PredictorStatistics predictor_statistics(const Prediction& prediction, const MatrixXd& labels) {
   PredictorStatistics s;
   const Index n = labels.rows();
@@ -21,33 +15,18 @@ PredictorStatistics predictor_statistics(const Prediction& prediction, const Mat
   const bool with_variance = prediction.variance.rows() == n;
   if (with_variance) s.variance = prediction.variance.mean();
   if (!labels_are_classes(labels)) return s;
-  double right = 0.0;
+  s.accuracy = right_answers(mean, labels).mean();
+  if (labels.cols() != 1 || !with_variance) return s;
   double probability = 0.0;
   for (Index i = 0; i < n; ++i) {
-    if (labels.cols() == 1) {
-      const double margin = labels(i, 0) * mean(i, 0);
-      if (margin > 0.0) right += 1.0;
-      if (with_variance) {
-        const double sd = std::sqrt(prediction.variance(i, 0));
-        // Phi(margin / sd), with the limits 0, 1/2, 1 when the variance is 0
-        const double z = sd > 0.0 ? margin / sd
-                                  : (margin > 0.0   ? 1.0
-                                     : margin < 0.0 ? -1.0
-                                                    : 0.0) *
-                                        1e300;
-        probability += 0.5 * std::erfc(-z / std::numbers::sqrt2);
-      }
-    } else {
-      Index best = 0;
-      Index truth = 0;
-      mean.row(i).maxCoeff(&best);
-      labels.row(i).maxCoeff(&truth);
-      if (best == truth) right += 1.0;
-    }
+    const double margin = labels(i, 0) * mean(i, 0);
+    const double sd = std::sqrt(prediction.variance(i, 0));
+    // Phi(margin / sd), with the limits 0, 1/2, 1 when the variance is 0
+    const double sign = margin > 0.0 ? 1.0 : margin < 0.0 ? -1.0 : 0.0;
+    const double z = sd > 0.0 ? margin / sd : sign * 1e300;
+    probability += 0.5 * std::erfc(-z / std::numbers::sqrt2);
   }
-  s.accuracy = right / static_cast<double>(n);
-  if (labels.cols() == 1 && with_variance)
-    s.right_sign_probability = probability / static_cast<double>(n);
+  s.right_sign_probability = probability / static_cast<double>(n);
   return s;
 }
 

@@ -32,6 +32,7 @@ void validate_linear_value(const TransformerOptions& n) {
   const TransformerOptions d;
   require_default(n.attention == d.attention, "attention");
   require_default(n.nonlinearity == d.nonlinearity, "nonlinearity");
+  require_default(n.encoder_layers == d.encoder_layers, "encoder_layers");
   require_default(n.value_dim == d.value_dim, "value_dim");
   require_default(n.mlp_dim == d.mlp_dim, "mlp_dim");
   require_default(n.feed_forward == d.feed_forward, "feed_forward");

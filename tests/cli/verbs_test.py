@@ -122,6 +122,77 @@ class Reuse(ProgramTest):
         self.check(run("align", result, "-v"), 0, "the data are not the same")
 
 
+class FurtherSets(ProgramTest):
+    """A data set with a validation set, over several temperatures."""
+
+    TEMPERATURES = [0.01, 0.1, 1.0, 10.0]
+
+    def setUp(self):
+        super().setUp()
+        rng = np.random.default_rng(5)
+        self.data = self.path("data.h5")
+        write_path_features(self.data, **{
+            "sets/validation/path_features": rng.normal(size=(9, 2, 5)),
+            "sets/validation/labels": np.where(rng.normal(size=9) > 0, 1.0, -1.0),
+            "sets/noise/path_features": rng.normal(size=(4, 2, 5)),
+            "sets/noise/labels": rng.normal(size=4)})
+        self.sweep = ["--set", "model.widths=[10,100]", "--set", f"model.temperature={self.TEMPERATURES}"]
+
+    def test_tables_have_columns_only_where_there_are_sets(self):
+        lines = run("solve", self.data, *self.sweep).stdout.splitlines()
+        self.assertIn("12 train, 7 test, 4 noise and 9 validation examples", lines[0])
+        self.assertIn("noise MSE  validation", lines[2])
+        at = lines.index("temperature chosen for each network")
+        self.assertEqual([line.split()[1] for line in lines[at + 2:at + 11]],
+                         ["validation", "evidence", "test"] * 3)
+        self.assertIn("optimistic", lines[at + 11])
+        write_path_features(self.data)
+        plain = run("solve", self.data, "--set", "model.widths=[10,100]").stdout
+        for word in ("validation", "chosen"):
+            self.assertNotIn(word, plain)
+
+    def test_json_and_hdf5_agree_on_what_is_chosen(self):
+        output = self.path("result.h5")
+        process = run("solve", self.data, *self.sweep, "--json", "-o", output)
+        self.check(process, 0)
+        result = json.loads(process.stdout)
+        by = {(tuple(c.get("widths", ())), c["by"]): c for c in result["chosen"]}
+        self.assertEqual(len(by), 9)
+        for width in (10, 100):
+            mine = [p for p in result["points"] if p["widths"] == [width, width]]
+            best = {"validation": max(mine, key=lambda p: (p["sets"]["validation"]["accuracy"],
+                                                           -p["sets"]["validation"]["mean_squared_error"])),
+                    "evidence": max(mine, key=lambda p: p["log_evidence"]),
+                    "test": max(mine, key=lambda p: (p["accuracy"], -p["test_mean_squared_error"]))}
+            for rule, point in best.items():
+                chosen = by[(width, width), rule]
+                self.assertEqual(chosen["temperature"], point["temperature"])
+                self.assertEqual(chosen["sets"], point["sets"])
+                self.assertEqual(result["points"][chosen["point"]], point)
+        limit = max(result["gaussian_process"], key=lambda p: p["log_evidence"])
+        self.assertEqual(by[(), "evidence"]["temperature"], limit["temperature"])
+        with h5py.File(output) as file:
+            self.assertEqual(len(file["chosen"]), 9)
+            for k, chosen in enumerate(result["chosen"]):
+                group = file[f"chosen/{k}"].attrs
+                self.assertEqual((group["by"], group["temperature"], group["point"]),
+                                 (chosen["by"], chosen["temperature"], chosen["point"]))
+            self.assertEqual(file["points/3/sets/noise"].attrs["mean_squared_error"],
+                             result["points"][3]["sets"]["noise"]["mean_squared_error"])
+
+    def test_samples_and_a_reused_result(self):
+        output = self.path("result.h5")
+        self.check(run("solve", self.data, "--set", "model.widths=[10]", "-o", output), 0)
+        small = ["--set", "sample.draws=40", "--set", "sample.warmup=60"]
+        process = run("sample", output, *small, "--json")
+        point = json.loads(process.stdout)["points"][0]
+        self.assertEqual(sorted(point["sets"]), ["noise", "validation"])
+        self.assertIsNotNone(point["theory"]["log_evidence"])
+        pruned = json.loads(run("prune", output, "--json").stdout)
+        self.assertEqual(pruned["points"][0]["sets"], json.loads(
+            run("solve", output, "--json").stdout)["points"][0]["sets"])
+
+
 class Inspect(ProgramTest):
     def test_files(self):
         data = self.path("data.h5")

@@ -10,7 +10,8 @@ import math
 PURPOSES = ["task_parameters", "train_examples", "test_examples", "validation_examples", "pruning_order",
             "solver_start", "chain", "chain_start", "prior", "splits", "held_out_examples",
             "initial_weights", "dropout", "tests", "unknown_term_examples", "ceiling_examples",
-            "out_of_distribution_examples", "label_embedding", "generated_text"]
+            "out_of_distribution_examples", "label_embedding", "generated_text",
+            "resampled_examples", "rank_permutations"]
 SEED = 0x0123456789ABCDEF
 MASK = 0xFFFFFFFF
 

@@ -386,9 +386,29 @@ class Refusals(WritingTest):
         both = self.good.weights | {"query": self.good.query_key["query"]}
         self.assert_refused(both, "attention_weights beside query and key: exactly one form")
 
+    def test_network(self):
+        rng = np.random.default_rng(2)
+        values = [rng.standard_normal((HEADS[0], 5, 4)), rng.standard_normal((HEADS[1], 6, 5))]
+        network = {"input": rng.standard_normal((4, N0)), "values": values,
+                   "readout": rng.standard_normal((1, 6))}
+        good = self.good.weights | {"network": network, "readout": "mean"}
+        self.assert_refused(good | {"readout": None}, "readout: is missing beside a network")
+        self.assert_refused(good | {"network": {"input": 1}}, "network: is ['input']; allowed")
+        self.assert_refused(good | {"network": network | {"values": values[:1]}},
+                            "network['values']: has 1 layers, the attention has 2")
+        self.assert_refused(good | {"network": network | {"values": values[::-1]}},
+                            "network['values'][0]: has shape")
+        self.assert_refused(good | {"network": network | {"readout": np.full((1, 6), np.nan)}},
+                            "network['readout']: is nan at [0, 0]")
+        self.write(**good)
+        self.assertEqual(headway.check_dataset(self.path), [])
+        with h5py.File(self.path) as file:
+            np.testing.assert_array_equal(file["network/values/layer_2"], values[1])
+            np.testing.assert_array_equal(file["network/readout"], network["readout"])
+
     def test_arguments_of_path_features_only(self):
         self.assert_refused(self.good.weights | {"heads": [2, 3]}, "heads: is allowed with path")
-        self.assert_refused(self.good.weights | {"readout": "mean"}, "readout: is allowed with path")
+        self.assert_refused(self.good.weights | {"readout": "middle"}, "readout: is \"middle\"")
 
     def test_names_and_ids(self):
         base = self.good.weights

@@ -94,6 +94,12 @@ class ResultFile(unittest.TestCase):
                 self.assertEqual(measures.sets[name].accuracy, count.numbers(1)[0])
                 self.assertEqual(measures.sets[name].mean_squared_error, count.numbers(1)[0])
         header, *rows = csv.reader(table(result, "csv").splitlines())
+        self.assertEqual([(choice.model, choice.by, choice.widths, choice.temperature)
+                          for choice in result.choices],
+                         [("theory", by, (11, 12, 13), 0.01) for by in ("validation", "evidence", "test")]
+                         + [("gaussian_process", by, (), 0.1) for by in ("validation", "evidence", "test")])
+        self.assertIs(result.choices[1].chosen, result.points[0])
+        self.assertEqual(result.points[1].log_evidence, -12.25 - 0.1)
         at = header.index("mnist")
         self.assertEqual([row[at] for row in rows],
                          [f"{measures.sets['mnist'].accuracy:.3f}" for measures

@@ -22,6 +22,7 @@ struct BuiltDataset {
   bool mask = false;  ///< test example 1 (and train example 1) have one real token less
   std::vector<int> heads = {2, 3};
   std::vector<std::string> sets;  ///< further sets; number i has 3 + i examples
+  bool network = false;           ///< weights of widths 4, 5, 6, ... and readout mean
   Index train = 7, test = 5, tokens = 4, features = 3, outputs = 2, query_features = 6;
 };
 
@@ -87,13 +88,29 @@ inline void write_split(const BuiltDataset& built, const std::string& name, int 
   }
 }
 
+inline void write_built_network(const BuiltDataset& built, io::Hdf5OutputFile& out) {
+  Index width = 4;
+  out.write("network/input", {width, built.features},
+            built_values(60, width * built.features).data());
+  for (std::size_t l = 0; l < built.heads.size(); ++l, ++width) {
+    const Index heads = built.heads[l];
+    out.write("network/values/layer_" + std::to_string(l + 1), {heads, width + 1, width},
+              built_values(61 + static_cast<int>(l), heads * (width + 1) * width).data());
+  }
+  out.write("network/readout", {built.outputs, width},
+            built_values(70, built.outputs * width).data());
+}
+
 inline void write_dataset_file(const std::string& file_path, const BuiltDataset& built = {}) {
   const io::Hdf5Lock lock;
   io::Hdf5OutputFile out;
   out.set("/", "schema_name", std::string("headway-dataset"));
   out.set("/", "schema_version", std::vector<std::int64_t>{1, 0});
   out.set("/", "note", std::string("made for a test"));
-  if (built.form == AttentionForm::kPathFeatures) out.set("/", "readout", std::string("mean"));
+  if (built.form == AttentionForm::kPathFeatures || built.network) {
+    out.set("/", "readout", std::string("mean"));
+  }
+  if (built.network) write_built_network(built, out);
   write_split(built, "train", 10, built.train, out);
   write_split(built, "test", 20, built.test, out);
   for (std::size_t i = 0; i < built.sets.size(); ++i) {

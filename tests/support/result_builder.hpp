@@ -57,6 +57,9 @@ inline studies::SolvePoint built_point(Numbers& numbers, const studies::SolveRes
   point.readout_order_parameter = numbers.matrix(c, c);
   point.predictor = built_report(numbers, test, c);
   point.smallest_hessian_eigenvalue = studies::kUndefined;
+  point.log_evidence = -12.25 - temperature;
+  point.log_evidence_leading_order = -13.5 - temperature;
+  point.evidence_method = "laplace";
   point.kernels = "stored";
   point.start_spread = numbers.next();
   point.corrected.defined = true;

@@ -41,12 +41,22 @@ class Split:
 
 
 @dataclass
+class Network:
+    """Weights that were trained with the heads, in the scaling of the theory."""
+
+    input: Any = None  # V_0 [N_1, N_0]
+    values: Sequence[Any] | None = None  # a layer each: V_l [H_l, N_{l+1}, N_l]
+    readout: Any = None  # a [C, N_a]
+
+
+@dataclass
 class Parts:
     """All parts of a data set, under the names of the file's layout."""
 
     train: Split = field(default_factory=Split)
     test: Split = field(default_factory=Split)
     sets: dict[str, Split] = field(default_factory=dict)
+    network: Network | None = None
     weights: Sequence[Any] | None = None
     query: Sequence[Any] | None = None
     key: Sequence[Any] | None = None
@@ -80,7 +90,7 @@ class Checker:
         if form is None:
             return self.faults
         if form == "train/path_features":
-            self._path_features()
+            heads = self._path_features()
         else:
             self._inputs()
             self._masks()
@@ -88,6 +98,10 @@ class Checker:
                      FORMS[2]: self._supplied}[form]()
             self._heads(heads, form)
         self._labels()
+        if self.parts.readout is not None and self.parts.readout not in READOUTS:
+            self._fault("readout", f"is \"{self.parts.readout}\"; allowed: {', '.join(READOUTS)}")
+        if self.parts.network is not None:
+            self._network(self.parts.network, heads)
         self._ids()
         return self.faults
 
@@ -178,9 +192,6 @@ class Checker:
             name = f"{split}/inputs"
             if self._array(name, data.inputs, (_count_of(split), *sizes)):
                 self._finite(name, data.inputs, data.mask)
-        if self.parts.readout is not None:
-            self._fault("readout", "is allowed with path features only; otherwise the study says "
-                        "model.readout")
         if self.parts.heads is not None:
             self._fault("heads", "is allowed with path features only; otherwise the attention "
                         "has them")
@@ -289,7 +300,7 @@ class Checker:
                             f"{block[tuple(index)].sum():.9g}; allowed: 1 within {tolerance:g}")
                 return
 
-    def _path_features(self) -> None:
+    def _path_features(self) -> list[int]:
         parts = self.parts
         for split, data in parts.splits():
             for field_name in ("inputs", "mask"):
@@ -305,10 +316,9 @@ class Checker:
                 paths, "N_0")
             if self._array(name, data.path_features, (_count_of(split), *wanted)):
                 self._finite(name, data.path_features)
-        if parts.readout is not None and parts.readout not in READOUTS:
-            self._fault("readout", f"is \"{parts.readout}\"; allowed: {', '.join(READOUTS)}")
         if heads:
             self._heads(heads, "train/path_features")
+        return heads
 
     def _path_heads(self) -> list[int]:
         if self.parts.heads is None:
@@ -338,6 +348,33 @@ class Checker:
         for layer, (known, count) in enumerate(zip(names, heads), 1):
             if len(known) != count:
                 self._fault(f"names/layer_{layer}", f"has {len(known)} names for {count} heads")
+
+    # ---- the trained network
+
+    def _network(self, network: Network, heads: list[int]) -> None:
+        if self.parts.readout is None:
+            self._fault("readout", f"is missing beside a network; allowed: {', '.join(READOUTS)}")
+        features = self._features()
+        if self.parts.train.path_features is not None:
+            features = self.parts.train.path_features.shape[-1]
+        width: int | str = "N_1"
+        if self._array("network/input", network.input, (width, features)):
+            self._finite("network/input", network.input)
+            width = network.input.shape[0]
+        layers = self._layers("network/values", network.values)
+        if heads and layers and len(layers) != len(heads):
+            self._fault("network/values", f"has {len(layers)} layers, the attention has {len(heads)}")
+        for layer, array in enumerate(layers, 1):
+            name = f"network/values/layer_{layer}"
+            count = heads[layer - 1] if layer <= len(heads) else f"H_{layer}"
+            fits = self._array(name, array, (count, f"N_{layer + 1}", width))
+            if fits:
+                self._finite(name, array)
+            width = array.shape[1] if fits else f"N_{layer + 1}"
+        labels = self.parts.train.labels
+        outputs = labels.shape[1] if labels is not None and len(labels.shape) == 2 else 1
+        if self._array("network/readout", network.readout, (outputs, width)):
+            self._finite("network/readout", network.readout)
 
     # ---- labels and ids
 

@@ -15,7 +15,7 @@ import h5py
 import numpy as np
 
 from headway import hdf5
-from headway.dataset_checks import Checker, Parts, Split
+from headway.dataset_checks import Checker, Network, Parts, Split
 from headway.errors import BadDataError, CannotWriteError, UsageError
 
 _LIST_ARGUMENTS = {"attention/weights": "attention_weights", "attention/query": "query",
@@ -32,6 +32,7 @@ def write_dataset(path: str | os.PathLike, *, train_inputs=None, train_labels=No
                   head_names: Sequence[Sequence[str]] | None = None,
                   train_ids: Sequence[str] | None = None, test_ids: Sequence[str] | None = None,
                   sets: Mapping[str, Mapping[str, Any]] | None = None,
+                  network: Mapping[str, Any] | None = None,
                   note: str | None = None, readout: str | None = None, dtype=None,
                   overwrite: bool = False) -> Path:
     """Writes a data set that `headway solve FILE.h5` takes, after checking all of it.
@@ -48,6 +49,10 @@ def write_dataset(path: str | os.PathLike, *, train_inputs=None, train_labels=No
     inputs, labels, mask, attention, path_features and ids as train and test have them:
       sets={"validation": {"inputs": x, "labels": y}}
     The temperature of a study may be chosen on the one named "validation".
+    network: the weights that were trained with these heads, which `headway prune` then prunes beside
+    the theory: a mapping of input V_0 [N_1, N_0], values (one [H_l, N_{l+1}, N_l] a layer) and
+    readout a [C, N_a], scaled as the theory's (include/headway/core/linear_value_network.hpp); the
+    argument readout then says which readout it has.
     dtype: "float32" or "float64"; by default float32 arrays stay so and all others become float64.
 
     The file appears whole or not at all. Returns its path.
@@ -70,11 +75,12 @@ def write_dataset(path: str | os.PathLike, *, train_inputs=None, train_labels=No
     ids = {"train": _text_list("train_ids", train_ids, faults),
            "test": _text_list("test_ids", test_ids, faults)}
     further = _sets(sets, dtype, faults)
+    trained = _network(network, dtype, faults)
     if faults:
         raise BadDataError(faults)
     parts = Parts(train=_split("train", data, ids), test=_split("test", data, ids), sets=further,
                   weights=data["attention_weights"], query=data["query"], key=data["key"],
-                  heads=heads, head_names=names, readout=readout)
+                  heads=heads, head_names=names, readout=readout, network=trained)
     faults = Checker(parts, _argument_name).run()
     if faults:
         raise BadDataError(faults)
@@ -200,6 +206,20 @@ def _sets(sets: Any, dtype: np.dtype | None, faults: list[str]) -> dict[str, Spl
     return result
 
 
+def _network(network: Any, dtype: np.dtype | None, faults: list[str]) -> Network | None:
+    """The argument `network`, checked as far as it takes to make arrays of it."""
+    if network is None:
+        return None
+    keys = [key.name for key in fields(Network)]
+    if not isinstance(network, Mapping) or set(network) != set(keys):
+        given = list(network) if isinstance(network, Mapping) else type(network).__name__
+        faults.append(f"network: is {given}; allowed: a mapping with the keys {', '.join(keys)}")
+        return None
+    return Network(_number_array("network['input']", network["input"], dtype, faults),
+                   _number_arrays("network['values']", network["values"], dtype, faults),
+                   _number_array("network['readout']", network["readout"], dtype, faults))
+
+
 def _argument_name(name: str) -> str:
     """"attention/weights/layer_1" -> "attention_weights[0]", "train/inputs" -> "train_inputs",
     "sets/a/inputs" -> "sets['a']['inputs']"."""
@@ -207,6 +227,9 @@ def _argument_name(name: str) -> str:
     if further:
         place = f"sets[{further[1]!r}][{further[2]!r}]"
         return place + (f"[{int(further[3]) - 1}]" if further[3] else "")
+    trained = re.fullmatch(r"network/([^/]+)(?:/layer_(\d+))?", name)
+    if trained:
+        return f"network[{trained[1]!r}]" + (f"[{int(trained[2]) - 1}]" if trained[2] else "")
     layer = re.fullmatch(r"(.+)/layer_(\d+)", name)
     if layer:
         return f"{_LIST_ARGUMENTS[layer[1]]}[{int(layer[2]) - 1}]"
@@ -268,6 +291,10 @@ def _fill(file: h5py.File, parts: Parts, note: str | None) -> None:
     for kind, arrays in (("weights", parts.weights), ("query", parts.query), ("key", parts.key)):
         for layer, array in enumerate(arrays or (), 1):
             file[f"attention/{kind}/layer_{layer}"] = array
+    if parts.network is not None:
+        file["network/input"], file["network/readout"] = parts.network.input, parts.network.readout
+        for layer, array in enumerate(parts.network.values, 1):
+            file[f"network/values/layer_{layer}"] = array
     for layer, names in enumerate(parts.head_names or (), 1):
         file.create_dataset(f"names/layer_{layer}", data=names, dtype=h5py.string_dtype())
     for split, data in parts.splits():
@@ -287,12 +314,18 @@ def _fill(file: h5py.File, parts: Parts, note: str | None) -> None:
 
 
 def _parts_of_file(file: h5py.File, faults: list[str]) -> Parts:
-    readout = file.attrs.get("readout") if "train/path_features" in file else None
+    readout = file.attrs.get("readout")
     parts = Parts(weights=_layers_of(file, "attention/weights", faults),
                   query=_layers_of(file, "attention/query", faults),
                   key=_layers_of(file, "attention/key", faults),
                   heads=_file_heads(file, faults),
                   readout=None if readout is None else hdf5.text(readout))
+    if isinstance(file.get("network"), h5py.Group):
+        parts.network = Network(_dataset_of(file, "network/input", faults),
+                                _layers_of(file, "network/values", faults),
+                                _dataset_of(file, "network/readout", faults))
+    elif "network" in file:
+        faults.append("network: is no group")
     names = _layers_of(file, "names", faults)
     if names is not None:
         parts.head_names = [hdf5.texts(layer) for layer in names]

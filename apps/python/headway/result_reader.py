@@ -13,8 +13,9 @@ import numpy as np
 
 from headway import hdf5
 from headway.errors import BadDataError
+from headway.network_results import read_network, read_scores
 from headway.results import (Alignment, Corrected, GaussianProcessPoint, Point, Predictor, Pruning,
-                             Result, Samples, SetMeasures, number)
+                             Result, Samples, SetMeasures, TemperatureChoice, number)
 from headway.training_results import TrainingResult, read_runs
 
 KINDS = ("solve", "align", "prune", "sample", "train")
@@ -71,18 +72,23 @@ class _Reader:
             raise BadDataError(f"attribute kind is \"{kind}\"; known: {', '.join(KINDS)}")
         read = self._point
         points = tuple(read(group) for group in self._numbered("points"))
+        limits = tuple(self._gaussian_process(group)
+                       for group in self._numbered("gaussian_process"))
         return Result(
             file=path, kind=kind, study=hdf5.text(file.attrs.get("study", path.stem)),
             heads=self.heads, paths=self._paths(), head_names=self._head_names(),
             variances=tuple(np.atleast_1d(file.attrs.get("variances", [])).astype(float)),
             outputs=self.outputs, points=points,
-            gaussian_process=tuple(self._gaussian_process(group)
-                                   for group in self._numbered("gaussian_process")),
+            gaussian_process=limits,
             provenance=_provenance(file),
             partial=bool(file.attrs.get("partial", 0)),
             train_labels=self._array(file, "labels/train"),
             test_labels=self._array(file, "labels/test"),
-            path_kernels=self._path_kernels(), set_names=self.set_names)
+            path_kernels=self._path_kernels(), set_names=self.set_names,
+            path_kernels=self._path_kernels(), set_names=self.set_names,
+            choices=tuple(self._choice(group, points, limits)
+                          for group in self._numbered("chosen")),
+            network=read_network(file.get("network"), sum(self.heads), self.sizes[0]))
 
     def _attribute(self, group: h5py.Group, name: str) -> Any:
         if name not in group.attrs:
@@ -155,6 +161,16 @@ class _Reader:
                                   number(item.attrs, "mean_squared_error"))
                 for name, item in found.items() if item is not None}
 
+    def _choice(self, group: h5py.Group, points: tuple[Point, ...],
+                limits: tuple[GaussianProcessPoint, ...]) -> TemperatureChoice:
+        model, index = hdf5.text(self._attribute(group, "model")), int(self._attribute(group, "point"))
+        chosen = points if model == "theory" else limits
+        if not 0 <= index < len(chosen):
+            raise BadDataError(f"{group.name}: attribute point is {index}; there are {len(chosen)}")
+        widths = self._integers(group, "widths") if model == "theory" else ()
+        return TemperatureChoice(model, widths, hdf5.text(self._attribute(group, "by")),
+                                 chosen[index])
+
     def _gaussian_process(self, group: h5py.Group) -> GaussianProcessPoint:
         return GaussianProcessPoint(float(self._attribute(group, "temperature")),
                                     _attributes(group), self._predictor(group, ""),
@@ -190,6 +206,7 @@ class _Reader:
             corrected=self._corrected(group.get("corrected")),
             alignment=self._alignment(group.get("alignment")),
             pruning=self._pruning(group.get("pruning")), samples=self._samples(group),
+            network=read_scores(group.get("network/scores"), sum(self.heads)),
             theory=self._point(group["theory"]) if "theory" in group else None,
             sets=self._sets(group))
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from headway import hdf5
+from headway.network_results import NetworkPruning, NetworkScore
 
 def number(attributes: Mapping[str, Any], name: str) -> float:
     return float(attributes.get(name, math.nan))
@@ -133,6 +134,7 @@ class Point(Measures):
     alignment: Alignment | None = None
     pruning: Pruning | None = None
     samples: Samples | None = None
+    network: Mapping[str, NetworkScore] = field(default_factory=dict)  # theory's scores on it
     theory: Point | None = None  # of a sampled point: the saddle point there
     sets: Mapping[str, SetMeasures] = field(default_factory=dict)
 
@@ -149,6 +151,11 @@ class Point(Measures):
         """S / max(N_1..N_L, N_a)."""
         value = number(self.attributes, "action_over_max_width")
         return value if not math.isnan(value) else number(self.attributes, "action")
+
+    @property
+    def log_evidence(self) -> float:
+        """log p(y) in nats: by the saddle point, or exact with an error for samples."""
+        return number(self.attributes, "log_evidence")
 
     @property
     def gradient_norm(self) -> float:
@@ -192,6 +199,23 @@ class GaussianProcessPoint(Measures):
 
 
 @dataclass(frozen=True)
+class TemperatureChoice:
+    """The temperature that one rule takes for one network: `by` "validation", "evidence" or "test".
+
+    `chosen` is the sweep point it took; `widths` is () for the Gaussian process.
+    """
+
+    model: str  # "theory" | "gaussian_process"
+    widths: tuple[int, ...]
+    by: str
+    chosen: Point | GaussianProcessPoint
+
+    @property
+    def temperature(self) -> float:
+        return self.chosen.temperature
+
+
+@dataclass(frozen=True)
 class Result:
     """A result file. `heads` = H_1..H_L; `paths` = names of the p head paths, h_1 slowest."""
 
@@ -210,7 +234,9 @@ class Result:
     train_labels: np.ndarray | None = None
     test_labels: np.ndarray | None = None
     path_kernels: np.ndarray | None = None
+    network: NetworkPruning | None = None
     set_names: tuple[str, ...] = ()  # of the data set's further sets
+    choices: tuple[TemperatureChoice, ...] = ()  # empty unless several temperatures were swept
 
     @property
     def path_heads(self) -> tuple[tuple[int, ...], ...]:

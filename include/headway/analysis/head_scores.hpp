@@ -3,6 +3,7 @@
 #include <functional>
 #include <vector>
 
+#include "headway/core/rng.hpp"
 #include "headway/core/types.hpp"
 
 namespace headway::analysis {
@@ -41,6 +42,9 @@ std::vector<int> keep_last_heads(const std::vector<int>& order, const std::vecto
 
 /// Heads in rising order of score (ties: the lower index).
 std::vector<int> ascending_order(const std::vector<double>& scores);
+
+/// A uniformly random order of `count` heads (Fisher-Yates).
+std::vector<int> random_order(int count, Rng& rng);
 
 /// Quality after removing the first 0, 1, ..., all of `order`.
 RemovalCurve removal_curve(const std::vector<int>& order,

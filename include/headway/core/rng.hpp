@@ -30,6 +30,8 @@ enum class StreamPurpose : std::uint32_t {
   kOutOfDistributionExamples = 16,  ///< one stream per example of another set than training's
   kLabelEmbedding = 17,             ///< frozen vectors that tell tokens their label
   kGeneratedText = 18,              ///< tokens drawn from a language model, one stream per token
+  kResampledExamples = 19,          ///< bootstrap over examples, one stream per correlation
+  kRankPermutations = 20,           ///< permutation tests, one stream per correlation
 };
 
 /// Counter-based generator Philox4x32-10 (Salmon et al., SC 2011), addressed by (seed, purpose,

@@ -13,7 +13,11 @@ bool is_dataset_file(const std::string& file_path);
 /// Reads and checks a data-set file (schema "headway-dataset" 1.x): inputs [P, S, N_0], labels [P]
 /// or [P, C] and the attention in one of four forms, or path features [P, p, N_0]; float32, float64
 /// or integers. Train, and, where the file has them, test and the further sets of the group sets,
-/// in order of their names.
+/// in order of their names. Optional, too: network/input [N_1, N_0],
+/// network/values/layer_<l> [H_l, N_{l+1}, N_l] and network/readout [C, N_a], the weights V_0,
+/// V_l^h and a of theory.md section 2 that were trained with the heads; the root attribute readout
+/// ("mean",
+/// ...) then says which readout they have.
 ///
 /// Inputs and supplied attention stay in the file: the returned splits hold sources that read
 /// blocks of examples on demand (thread-safe; a mutex serialises HDF5), so memory stays at labels,

@@ -4,21 +4,14 @@
 #include <vector>
 
 #include "headway/core/examples.hpp"
+#include "headway/core/linear_value_network.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/core/types.hpp"
 #include "headway/model/architecture.hpp"
 
 namespace headway::model {
 
-/// One network of theory.md section 2 ([T24]): attention given, values linear.
-///   z^0_s = V_0 x_s / sqrt(N_0)
-///   z^l_s = 1 / sqrt(H_l N_l) sum_h V_l^h sum_t Omega_l^h[s, t] z^{l-1}_t
-///   f(x)  = a . r(z^L) / sqrt(N_a)
-struct LinearValueNetwork {
-  MatrixXd input;                             ///< V_0, N_1 x N_0
-  std::vector<std::vector<MatrixXd>> values;  ///< [layer][head], V_l^h is N_{l+1} x N_l
-  MatrixXd readout;                           ///< a, one row an output: C x N_a
-};
+using headway::LinearValueNetwork;
 
 /// All weights from their prior: independent normals of variance s_0^2 (V_0), s_l^2 (V_l), s_a^2
 /// (a). Order of draws: V_0, V_1^1 .. V_1^{H_1}, .., V_L^{H_L}, a; each matrix column by column.
@@ -38,5 +31,12 @@ VectorXd network_output(const LinearValueNetwork& network,
 ///   V_{(h_1..h_L), c} = a_c V_L^{h_L} ... V_1^{h_1} / sqrt(N_a N_L ... N_2),
 /// so that U_1 = V V^T / N_1 and f_c(x) = sum_pi V_{pi, c} . V_0 xi_pi / sqrt(N_1 p N_0).
 MatrixXd effective_weights(const LinearValueNetwork& network);
+
+/// Outputs along each path, P x (p C), path-major with the output fastest:
+///   f_{pi, c}(x) = V_{pi, c} . V_0 xi_pi(x) / sqrt(N_1 p N_0),   f_c = sum_pi f_{pi, c}.
+/// `features`: unscaled path features, P x (p N_0), as model::path_features returns them.
+/// Error{kBadData} when they are of another network. Cost O(P p N_0 C), after O(p C N_1 N_0).
+MatrixXd path_outputs(const LinearValueNetwork& network,
+                      const Eigen::Ref<const RowMatrixXd>& features);
 
 }  // namespace headway::model

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "headway/core/types.hpp"
+#include "headway/studies/network_results.hpp"
 
 namespace headway::studies {
 
@@ -68,6 +69,11 @@ struct SolvePoint {
   MatrixXd readout_order_parameter;        ///< U_a, C x C
   PredictorReport predictor;
   double smallest_hessian_eigenvalue = kUndefined;
+  /// log p(y) in nats by theory::saddle_evidence: Laplace's method about the saddle point where the
+  /// Hessian was computed and is positive, else its leading order. Undefined unless converged.
+  double log_evidence = kUndefined;
+  double log_evidence_leading_order = kUndefined;
+  std::string evidence_method;       ///< "laplace" | "leading_order" | "" when undefined
   std::string kernels;               ///< "stored" | "streamed" | "feature_space"
   double start_spread = kUndefined;  ///< largest relative difference in U over the extra starts
   CorrectedPoint corrected;
@@ -142,12 +148,16 @@ struct PrunePoint {
   PruningCurve by_score, greedy;
   std::vector<PruningCurve> random;
   std::vector<double> random_mean, random_sd;
+  /// The data set's trained network in the order of this point's "score" and "score_weighted";
+  /// empty without one.
+  std::vector<NetworkScore> network;
   double seconds = 0.0;
 };
 
 struct PruneResult {
   SolveResult solve;
   std::vector<PrunePoint> points;
+  std::optional<NetworkPruning> network;  ///< where the data set carries a trained network
   double seconds = 0.0;
 };
 

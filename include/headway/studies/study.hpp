@@ -43,7 +43,8 @@ struct TaskOptions {
   tasks::SravenOptions sraven;
   training::TextOptions text;
   OmniglotOptions omniglot;
-  std::string level = "bytes";        ///< text: what a token is
+  std::string level = "bytes";        ///< text: what a token is, "bytes" | "bpe"
+  Index vocabulary = 4096;            ///< text, bpe: tokens at most
   std::optional<std::uint64_t> seed;  ///< fixes the data apart from Study::seed
 };
 
@@ -90,6 +91,11 @@ struct PruneOptions {
   int random_orders = 20;  ///< draws of the random pruning order
   bool greedy = true;      ///< also search the true greedy order
   bool cumulative = true;
+  // Of the trained network, where the data set carries one:
+  bool rescale = true;  ///< a pruned layer times sqrt(H_l / heads left), as [T24] does
+  bool normalise_sensitivity = true;  ///< each layer's gradient sensitivities divided by their norm
+  int resamples = 1000;               ///< bootstrap of the rank correlations over examples
+  int permutations = 20'000;          ///< random pairings for their p-values (10 heads or more)
 };
 
 /// [sample]

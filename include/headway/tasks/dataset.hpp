@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "headway/core/examples.hpp"
+#include "headway/core/linear_value_network.hpp"
 #include "headway/core/types.hpp"
 
 namespace headway::tasks {
@@ -43,11 +44,13 @@ struct Dataset {
   std::vector<int> heads;          ///< H_1, ..., H_L
   std::vector<LayerHeads> layers;  ///< L entries (names only, where the attention is supplied)
   Index features = 0;              ///< N_0
-  std::optional<Readout>
-      readout;  ///< set by path-feature files that say which readout they were taken with
+  /// The readout that path features were taken with, or that `network` has.
+  std::optional<Readout> readout;
   Split train;
   std::optional<Split> test;
   std::vector<NamedSplit> sets;  ///< further sets, each name once; train's shapes but for P
+  /// Weights that were trained with these heads, in the theory's scaling: pruned beside it.
+  std::optional<LinearValueNetwork> network;
   std::string note;          ///< for example "attention of a network that the theory approximates"
   std::string content_hash;  ///< SHA-256 of the file or of the task's resolved parameters
 

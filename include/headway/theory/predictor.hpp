@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "headway/core/labels.hpp"
 #include "headway/theory/path_kernels.hpp"
 
 namespace headway::theory {
@@ -24,7 +25,6 @@ struct PredictorStatistics {
 /// fields NaN.
 PredictorStatistics predictor_statistics(const Prediction& prediction, const MatrixXd& labels);
 
-/// Whether labels are classes: +-1 for one output, one-hot rows for several.
-bool labels_are_classes(const MatrixXd& labels);
+using headway::labels_are_classes;
 
 }  // namespace headway::theory

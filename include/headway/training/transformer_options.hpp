@@ -49,6 +49,12 @@ struct TransformerOptions {
   /// value network with a nonlinearity.
   std::string nonlinearity;
   Index layers = 2;
+  /// 0: one stream of all tokens. Otherwise an encoder of this many blocks reads the context, the
+  /// tokens that are not scored, and `layers` blocks of a decoder turn the scored tokens into
+  /// outputs: x += attention(norm x) among them, x += cross-attention(norm x, norm' memory) with
+  /// queries from them and keys and values from the encoder, x += feed_forward(norm x). Distances
+  /// are those of the whole sequence. Only for tasks that do not score every token.
+  Index encoder_layers = 0;
   Index model_dim = 128;
   Index heads = 8;
   Index query_dim = 16;  ///< of queries and keys, all heads together: d = query_dim / heads
@@ -81,8 +87,13 @@ struct TransformerOptions {
   void validate() const;
   /// The same model with the multiplier applied, and a multiplier of 1.
   [[nodiscard]] TransformerOptions widened() const;
-  /// Normalisation, value network, nonlinearity and causality of the layers.
+  /// Normalisation, value network, nonlinearity and causality of the layers. Cross-attention has
+  /// the same but for causality: the whole context comes before the scored tokens.
   [[nodiscard]] AttentionOptions attention_options() const;
+  /// Of the encoder and of the decoder together: each has one dropout mask and one latent code.
+  [[nodiscard]] Index all_layers() const { return encoder_layers + layers; }
+  /// Error{kBadStudy} where there is an encoder and the task has no context for it.
+  void require_context(const TaskFormat& format) const;
 };
 
 /// Name and value of the enumerations as studies spell them: "gelu", "swiglu", "mixture";
@@ -103,12 +114,15 @@ std::string_view to_string(Positions value);
 Index relative_position_bucket(Index distance, Index buckets);
 
 /// Numbers that training changes, in closed form: 151,009 for the fuzzy-logic model at S = 16, and
-/// 402,824 for SRAVEN's with 4 layers, as published. Validates `options`.
+/// 402,824 for SRAVEN's with 4 layers, as published. With A numbers in an attention layer and n in
+/// a norm, an encoder's block has what one of `layers` has, and a decoder's block A + n more.
+/// Validates `options`.
 Index count_parameters(const TransformerOptions& options, const TaskFormat& format);
 
 /// Floating-point operations of one training step (a multiply-add is two): every matrix product of
-/// the forward and backward pass that a step needs. The last layer is counted for the scored tokens
-/// alone, for no others reach the loss. Norms, nonlinearities and the optimiser are not counted.
+/// the forward and backward pass that a step needs. Without an encoder the last layer is counted
+/// for the scored tokens alone, for no others reach the loss. Norms, nonlinearities and the
+/// optimiser are not counted.
 struct StepFlops {
   double linear = 0.0;     ///< linear layers, embedding and outputs
   double attention = 0.0;  ///< count_multiply_adds(): forward and backward, nothing twice

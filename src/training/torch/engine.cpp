@@ -162,7 +162,7 @@ double TorchEngine::add_gradients(const TaskBatch& batch, std::span<const float>
     ModelInput in = input(batch, setup_.format.scored);
     if (!dropout.empty()) {
       const Index tokens = setup_.format.tokens;
-      in.dropout = from(dropout.data(), {setup_.model.layers, tokens, tokens});
+      in.dropout = from(dropout.data(), {setup_.model.all_layers(), tokens, tokens});
     }
     Tensor value;
     {

@@ -37,6 +37,7 @@ const BuiltDataset kSuppliedMasked = built(AttentionForm::kSupplied, true);
 const BuiltDataset kSets = {
     .form = AttentionForm::kSupplied, .mask = true, .sets = {"mnist", "validation"}};
 const BuiltDataset kPathSets = {.form = AttentionForm::kPathFeatures, .sets = {"validation"}};
+const BuiltDataset kNetwork = {.form = AttentionForm::kQueryKey, .network = true};
 const BuiltDataset kPaths = built(AttentionForm::kPathFeatures);
 
 bool one_message_has(const std::vector<std::string>& messages,
@@ -424,6 +425,65 @@ TEST_CASE("Shapes") {
          s.set_attribute("test/path_features", "heads", std::vector<double>{3, 2});
        },
        {"test/path_features: attribute heads = [3, 2]; allowed: [2, 3]"}},
+  });
+}
+
+TEST_CASE("The trained network") {
+  check_all({
+      {"input of other features",
+       kNetwork,
+       [](Surgery& s) {
+         s.replace("network/input", H5T_IEEE_F64LE, {4, 2});
+       },
+       {"network/input: shape [4, 2]", "[N_1, N_0]", "[any, 3]"}},
+      {"heads too few",
+       kNetwork,
+       [](Surgery& s) {
+         s.replace("network/values/layer_2", H5T_IEEE_F64LE, {2, 6, 5});
+       },
+       {"network/values/layer_2: shape [2, 6, 5]", "[3, any, 5]"}},
+      {"widths that do not follow each other",
+       kNetwork,
+       [](Surgery& s) {
+         s.replace("network/values/layer_2", H5T_IEEE_F64LE, {3, 6, 4});
+       },
+       {"network/values/layer_2: shape [3, 6, 4]", "[3, any, 5]"}},
+      {"a layer too many",
+       kNetwork,
+       [](Surgery& s) {
+         s.replace("network/values/layer_3", H5T_IEEE_F64LE, {3, 6, 6});
+       },
+       {"network/values/layer_3: no such layer", "layer_1 to layer_2"}},
+      {"a layer missing",
+       kNetwork,
+       [](Surgery& s) { s.remove("network/values/layer_1"); },
+       {"network/values/layer_1: is missing"}},
+      {"no values at all",
+       kNetwork,
+       [](Surgery& s) { s.remove("network/values"); },
+       {"network/values/layer_1: is missing"}},
+      {"readout of other outputs",
+       kNetwork,
+       [](Surgery& s) {
+         s.replace("network/readout", H5T_IEEE_F64LE, {1, 6});
+       },
+       {"network/readout: shape [1, 6]", "[2, 6]"}},
+      {"infinite value",
+       kNetwork,
+       [](Surgery& s) { s.set("network/values/layer_1", 23, INFINITY); },
+       {"network/values/layer_1[1, 0, 3]: inf; allowed: finite numbers"}},
+      {"which readout is not said",
+       kNetwork,
+       [](Surgery& s) { s.remove_attribute("/", "readout"); },
+       {"root attribute readout is missing beside network", "\"mean\""}},
+      {"a name that is nearly one",
+       kNetwork,
+       [](Surgery& s) { s.move("network/input", "network/inputs"); },
+       {"network/inputs: unknown name; did you mean network/input?"}},
+      {"a number in place of the group",
+       kWeights,
+       [](Surgery& s) { s.replace("network", H5T_IEEE_F64LE, {1}); },
+       {"network: is no group"}},
   });
 }
 

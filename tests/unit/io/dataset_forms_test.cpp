@@ -242,6 +242,27 @@ TEST_CASE("The content hash follows the content") {
   CHECK(io::read_dataset(scratch.file("data.h5")).content_hash != with_set);
 }
 
+TEST_CASE("The trained network of a data set is read as matrices, with its readout") {
+  const ScratchDirectory scratch;
+  for (const AttentionForm form :
+       {AttentionForm::kQueryKey, AttentionForm::kSupplied, AttentionForm::kPathFeatures}) {
+    const BuiltDataset built = {.form = form, .network = true};
+    const Dataset data = round_trip(scratch, built);
+    check_common(data, built);
+    REQUIRE(data.network);
+    CHECK(data.readout == Readout::kMean);
+    CHECK(data.network->input.rows() == 4);
+    CHECK(data.network->input(2, 1) == built_value(60, 2 * 3 + 1));
+    REQUIRE(data.network->values.size() == 2);
+    REQUIRE(data.network->values[1].size() == 3);
+    const MatrixXd& value = data.network->values[1][2];  // head 3 of layer 2, 6 x 5
+    CHECK(value.rows() == 6);
+    CHECK(value(4, 3) == built_value(62, 2 * 30 + 4 * 5 + 3));
+    CHECK(data.network->readout(1, 5) == built_value(70, 6 + 5));
+  }
+  CHECK_FALSE(round_trip(scratch, {}).network);
+}
+
 TEST_CASE("Data sets are told from other files") {
   const ScratchDirectory scratch;
   const std::string path = scratch.file("data.h5");

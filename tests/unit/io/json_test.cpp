@@ -103,6 +103,31 @@ TEST_CASE("further sets stand inside every predictor, and nowhere without any") 
   CHECK(j["gaussian_process"][0]["sets"]["validation"]["mean_squared_error"] == 0.875);
 }
 
+TEST_CASE("evidence and chosen temperatures") {
+  SolveResult r = result();
+  CHECK_FALSE(Json::parse(headway::io::solve_json(study(), r)).contains("chosen"));
+  r.points[0].log_evidence = -12.5;
+  r.points[0].log_evidence_leading_order = -13.5;
+  r.points[0].evidence_method = "laplace";
+  r.points[0].predictor.mean_squared_error = 0.25;
+  headway::studies::GaussianProcessPoint gp;
+  gp.temperature = 1.0;
+  gp.log_evidence = -20.0;
+  r.gaussian_process.push_back(gp);
+  const Json j = Json::parse(headway::io::solve_json(study(), r));
+  CHECK(j["points"][0]["log_evidence"] == -12.5);
+  CHECK(j["points"][0]["log_evidence_leading_order"] == -13.5);
+  CHECK(j["points"][0]["evidence_method"] == "laplace");
+  CHECK(j["points"][1]["log_evidence"].is_null());
+  REQUIRE(j["chosen"].size() == 3);
+  CHECK(j["chosen"][0] == Json::parse(R"({"model": "theory", "widths": [10, 20], "by": "evidence",
+      "temperature": 0.01, "point": 0, "log_evidence": -12.5, "accuracy": 0.911,
+      "test_mean_squared_error": 0.25})"));
+  CHECK(j["chosen"][1]["by"] == "test");
+  CHECK(j["chosen"][2]["model"] == "gaussian_process");
+  CHECK_FALSE(j["chosen"][2].contains("widths"));
+}
+
 TEST_CASE("doubles keep every bit, and what is undefined or not finite is null") {
   SolveResult r = result();
   r.points[0].energy = std::numeric_limits<double>::infinity();

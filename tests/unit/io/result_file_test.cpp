@@ -81,6 +81,9 @@ void check_same(const studies::SolvePoint& a, const studies::SolvePoint& b) {
   CHECK(same(a.energy, b.energy));
   CHECK(same(a.entropy, b.entropy));
   CHECK(same(a.smallest_hessian_eigenvalue, b.smallest_hessian_eigenvalue));
+  CHECK(same(a.log_evidence, b.log_evidence));
+  CHECK(same(a.log_evidence_leading_order, b.log_evidence_leading_order));
+  CHECK(a.evidence_method == b.evidence_method);
   CHECK(a.kernels == b.kernels);
   CHECK(same(a.start_spread, b.start_spread));
   CHECK(same(a.seconds, b.seconds));
@@ -194,6 +197,13 @@ TEST_CASE("The layout is the one that the plots read") {
   const auto limit = file.number_attribute("points/1", "gp_accuracy");
   CHECK(limit == std::vector<double>{built_result(1).gaussian_process[1].predictor.accuracy});
   CHECK(file.kind("points/1/corrected/U_a") == io::NodeKind::kAbsent);
+  // by evidence and by test, of the theory (whose second point did not converge) and of the limit
+  CHECK(file.members("chosen") == std::vector<std::string>{"0", "1", "2", "3"});
+  CHECK(file.text_attribute("chosen/0", "by") == "evidence");
+  CHECK(file.number_attribute("chosen/0", "widths") == std::vector<double>{11, 12, 13});
+  CHECK(file.number_attribute("chosen/1", "point") == std::vector<double>{0});
+  CHECK(file.text_attribute("chosen/2", "model") == "gaussian_process");
+  CHECK(file.number_attribute("chosen/2", "temperature") == std::vector<double>{0.1});
   CHECK(file.read_array("points/0/gaussian_process/mean").values.at(2) ==
         built_result(1).gaussian_process[0].predictor.mean(2, 0));
 }

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 
 from headway.errors import BadDataError, UsageError
-from headway.figures import (accuracy, alignment, convergence, heads, learning, limits,
-                             order_parameters, path_kernels, samples, style)
+from headway.figures import (accuracy, alignment, convergence, heads, learning, limits, network,
+                             network_curves, order_parameters, path_kernels, samples, style)
 from headway.figures.selection import PlotOptions
 from headway.results import Result
 from headway.training_results import TrainingResult
@@ -39,6 +39,12 @@ FIGURES: dict[str, FigureKind] = {
     "path_kernels": FigureKind(_first(path_kernels.available), path_kernels.draw),
     "head_scores": FigureKind(_first(heads.available), heads.draw),
     "pruning": FigureKind(_first(heads.curves_available), heads.draw_curves),
+    "accuracy_on_sets": FigureKind(network.sets_available, network.draw_sets),
+    "network_heads": FigureKind(network.available, network.draw_heads),
+    "network_order_parameters": FigureKind(network.available, network.draw_order_parameters),
+    "network_pruning": FigureKind(network_curves.available, network_curves.draw),
+    "network_pruning_over_seeds": FigureKind(network_curves.seeds_available,
+                                             network_curves.draw_seeds),
     "readout_and_action": FigureKind(_first(order_parameters.scalars_available),
                                      order_parameters.draw_scalars),
     "convergence": FigureKind(_first(convergence.available), convergence.draw),

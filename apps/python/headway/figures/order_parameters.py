@@ -42,16 +42,16 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     figure, panels, bar_axes = style.image_grid(1, len(points), size, margins)
     largest = max(np.abs(_matrix(point)).max() for point in points)
     unit = math.prod(result.variances[1:]) if result.variances else 1.0
-    scale = _scale(largest, unit)
+    scale = entry_scale(largest, unit)
     for column, (axes, point) in enumerate(zip(panels[0], points)):
         image = axes.imshow(_matrix(point), cmap=style.DIVERGING, norm=scale,
                             interpolation="nearest")
         axes.set_title(point_label(point))
-        _name_paths(axes, result, labels, column == 0)
+        name_paths(axes, result, labels, column == 0)
         _numbers(axes, _matrix(point), scale)
     bar = figure.colorbar(image, cax=bar_axes)
     bar.outline.set_visible(False)
-    bar.set_ticks(_ticks(largest, unit))
+    bar.set_ticks(entry_ticks(largest, unit))
     bar.ax.minorticks_off()
     bar.ax.set_yticklabels([f"{tick:g}".replace("-", "\u2212") for tick in bar.get_ticks()])
     bar.set_label(r"order parameter $U_1$")
@@ -59,14 +59,15 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     return figure
 
 
-def _scale(largest: float, unit: float) -> FuncNorm:
+def entry_scale(largest: float, unit: float) -> FuncNorm:
     """Linear below the Gaussian-process value, logarithmic above, symmetric about zero."""
     largest = max(largest, unit)
     return FuncNorm((lambda x: np.arcsinh(np.asarray(x) / unit),
                      lambda x: unit * np.sinh(np.asarray(x))), vmin=-largest, vmax=largest)
 
 
-def _ticks(largest: float, unit: float) -> list[float]:
+def entry_ticks(largest: float, unit: float) -> list[float]:
+    """Round numbers for the colour bar of entry_scale."""
     largest = max(largest, unit)
     steps, lowest = ((1, 3), 0.95 * unit) if largest >= 2.5 * unit else ((1, 2, 5), 0.3 * unit)
     positive = [step * 10.0 ** power for power in range(-6, 9) for step in steps]
@@ -74,7 +75,8 @@ def _ticks(largest: float, unit: float) -> list[float]:
     return [-tick for tick in reversed(positive)] + [0.0] + positive
 
 
-def _name_paths(axes: Axes, result: Result, labels: list[str], first: bool) -> None:
+def name_paths(axes: Axes, result: Result, labels: list[str], first: bool) -> None:
+    """Ticks of a matrix over paths; the rows are named in the first panel only."""
     paths, outputs = len(result.paths), result.outputs
     style.no_frame(axes)
     if paths > NAMES_UP_TO:  # only the blocks of equal h_1

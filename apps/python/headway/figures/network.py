@@ -1,0 +1,304 @@
+"""The trained network beside the theory: head scores and drops, U_1, accuracy on every set."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from headway.errors import BadDataError
+from headway.figures import heads, style
+from headway.figures.order_parameters import (NUMBERS_UP_TO, entry_scale, entry_ticks,
+                                              name_paths)
+from headway.figures.selection import (PlotOptions, chosen_points, main_temperature, path_labels,
+                                       point_label, points_at, width_axis, width_value)
+from headway.network_results import Correlation
+from headway.results import GaussianProcessPoint, Point, Result
+
+NETWORK = style.CORRECTED
+SET_NAMES = ("validation",)  # shown before sets of another kind
+
+
+def available(results: Sequence[Result]) -> bool:
+    return results[0].network is not None and any(point.network for point in results[0].points)
+
+
+def _points(result: Result, options: PlotOptions) -> list[Point]:
+    return [point for point in chosen_points(result, options) if point.network]
+
+
+def correlation_text(correlation: Correlation) -> str:
+    """"ρ = 0.62 [0.33, 0.81]": Spearman's rho, and 95 % of the redrawn test examples."""
+    if math.isnan(correlation.spearman):
+        return r"$\rho$ undefined"
+    low, value, high = (f"{number:.2f}".replace("-", "\u2212") for number in (
+        correlation.lower, correlation.spearman, correlation.upper))
+    return rf"$\rho$ = {value}  [{low}, {high}]"
+
+
+# ---- head scores beside drops
+
+
+def draw_heads(results: Sequence[Result], options: PlotOptions) -> Figure:
+    """[T24] figure 3: for each width the theory's score of each head, what its removal costs the
+    trained network, and one against the other."""
+    result = results[0]
+    points = _points(result, options)
+    count = sum(result.heads)
+    figure = style.new_figure(8.2, 0.8 + len(points) * max(1.6, 0.6 + 0.21 * count))
+    panels = figure.subplots(len(points), 3, squeeze=False, sharex="col",
+                             gridspec_kw={"width_ratios": [1.0, 1.0, 1.0]})
+    for row, point in enumerate(points):
+        last = row == len(points) - 1
+        _score_bars(panels[row, 0], result, point, last)
+        _drop_bars(panels[row, 1], result, row == 0, last)
+        _scatter(panels[row, 2], result, point, row == 0, last)
+    style.head_line(figure, result, points[0].temperature,
+                    "bars: ± standard error over test examples",
+                    r"$\rho$: rank correlation [95 %]")
+    return figure
+
+
+def _layers(result: Result) -> list[int]:
+    return [layer for layer, number in enumerate(result.heads, 1) for _ in range(number)]
+
+
+def _colours(result: Result) -> list[str]:
+    return [heads.LAYER_COLOURS[(layer - 1) % len(heads.LAYER_COLOURS)] for layer in _layers(result)]
+
+
+def _bars(axes: Axes, result: Result, values: np.ndarray, errors: np.ndarray | None = None) -> None:
+    places = np.arange(len(values))
+    axes.barh(places, values, height=0.68, color=_colours(result), xerr=errors,
+              error_kw={"elinewidth": 1.0, "capsize": 2.0, "ecolor": style.INK})
+    axes.set_ylim(len(values) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.axvline(0.0, color=style.INK, linewidth=0.8)
+    style.light_grid(axes, "x")
+
+
+def _score_bars(axes: Axes, result: Result, point: Point, last: bool) -> None:
+    scores = point.network["score"].score
+    _bars(axes, result, scores)
+    names = [f"layer {layer}, {name}" for layer, of_layer in enumerate(result.head_names, 1)
+             for name in of_layer]
+    axes.set_yticks(np.arange(len(scores)), names)
+    axes.set_xlim(0, 1.04)
+    axes.set_title(point_label(point))
+    if last:
+        axes.set_xlabel("theory: head score")
+
+
+def _drop_bars(axes: Axes, result: Result, first: bool, last: bool) -> None:
+    network = result.network
+    _bars(axes, result, 100.0 * network.accuracy_drop.mean, 100.0 * network.accuracy_drop.error)
+    axes.set_yticks(np.arange(len(network.accuracy_drop.mean)), [""] * sum(result.heads))
+    if first:
+        accuracy, error = network.accuracy_on(network.measured_on)
+        axes.set_title(f"network, all heads: {100 * accuracy:.1f} ± {100 * error:.1f} %")
+    if last:
+        axes.set_xlabel("network: accuracy drop (points)")
+
+
+def _scatter(axes: Axes, result: Result, point: Point, first: bool, last: bool) -> None:
+    drop, score = result.network.accuracy_drop, point.network["score"]
+    layers = np.asarray(_layers(result))
+    for layer in sorted(set(layers)):
+        chosen = layers == layer
+        colour = heads.LAYER_COLOURS[(layer - 1) % len(heads.LAYER_COLOURS)]
+        axes.errorbar(score.score[chosen], 100.0 * drop.mean[chosen], 100.0 * drop.error[chosen],
+                      linestyle="none", marker="o", markersize=4.5, elinewidth=0.9, color=colour,
+                      label=f"layer {layer}")
+    axes.axhline(0.0, color=style.FAINT, linewidth=0.8, zorder=0)
+    axes.set_title(correlation_text(score.accuracy_drop))
+    axes.set_ylabel("accuracy drop (points)")
+    style.light_grid(axes, "both")
+    if first:
+        axes.legend(handletextpad=0.1, borderaxespad=0.2)
+    if last:
+        axes.set_xlabel("theory: head score")
+
+
+# ---- U_1 of theory, samples and network
+
+
+def draw_order_parameters(results: Sequence[Result], options: PlotOptions) -> Figure:
+    """[T24] figure 3: U_1 of the theory, of posterior samples where a further result has them at the
+    same point, and of the trained network, each divided by the mean of its diagonal."""
+    result = results[0]
+    sampled = {(point.widths, point.temperature): point.samples.mean[0] for other in results
+               for point in other.points if point.samples is not None and point.samples.mean}
+    panels = []
+    for point in _points(result, options):
+        panels.append((f"theory, {point_label(point)}", point.order_parameters[0]))
+        samples = sampled.get((point.widths, point.temperature))
+        if samples is not None:
+            panels.append((f"samples, {point_label(point)}", samples))
+    panels.append(("trained network", result.network.order_parameter))
+    shapes = {matrix.shape for _, matrix in panels}
+    if len(shapes) > 1:
+        raise BadDataError("theory, samples and network have different numbers of paths")
+    scaled = [(name, matrix / np.mean(np.diag(matrix))) for name, matrix in panels]
+    return _heat_maps(result, scaled, options)
+
+
+def _heat_maps(result: Result, panels: list[tuple[str, np.ndarray]],
+               options: PlotOptions) -> Figure:
+    labels = path_labels(result, options)
+    size = max(1.7, min(2.6, 0.5 * len(panels[0][1])))
+    columns = min(len(panels), 4)
+    rows = math.ceil(len(panels) / columns)
+    margins = style.Margins(left=0.45 + 0.072 * max(map(len, labels)), top=0.78, row_gap=1.0,
+                            bottom=0.72 if len(result.paths) > NUMBERS_UP_TO else 0.5)
+    figure, grid, bar_axes = style.image_grid(rows, columns, size, margins)
+    largest = max(np.abs(matrix).max() for _, matrix in panels)
+    scale = entry_scale(largest, 1.0)
+    network = panels[-1][1]
+    for place, axes in enumerate(grid.flat):
+        if place >= len(panels):
+            axes.set_visible(False)
+            continue
+        name, matrix = panels[place]
+        image = axes.imshow(matrix, cmap=style.DIVERGING, norm=scale,
+                            interpolation="nearest")
+        axes.set_title(name if matrix is network else
+                       f"{name}\nagrees {_agreement(matrix, network)} with the network",
+                       fontsize=8.5)
+        name_paths(axes, result, labels, place % columns == 0)
+    bar = figure.colorbar(image, cax=bar_axes)
+    bar.outline.set_visible(False)
+    bar.set_ticks(entry_ticks(largest, 1.0))
+    bar.ax.minorticks_off()
+    bar.ax.set_yticklabels([f"{tick:g}".replace("-", "\u2212") for tick in bar.get_ticks()])
+    bar.set_label(r"$U_1\,/\,$mean of its diagonal")
+    style.head_line(figure, result, main_temperature(result, options),
+                    "agrees: cosine between the entries of the two matrices")
+    return figure
+
+
+def _agreement(a: np.ndarray, b: np.ndarray) -> str:
+    return f"{np.sum(a * b) / math.sqrt(np.sum(a * a) * np.sum(b * b)):.2f}".replace("-", "\u2212")
+
+
+# ---- accuracy on every set
+
+
+RULES = {"validation": ("T by validation", style.THEORY, "-", "o"),
+         "evidence": ("T by evidence", "#56B4E9", "-", "s"),
+         "test": ("T by test labels", style.THEORY, (0, (1, 1.5)), None)}
+
+
+@dataclass(frozen=True)
+class _Line:
+    """The theory over widths at temperatures taken by one rule, and its Gaussian process."""
+
+    label: str
+    colour: str
+    style: object
+    marker: str | None
+    points: list[Point]
+    limit: GaussianProcessPoint | None
+
+
+def sets_available(results: Sequence[Result]) -> bool:
+    """Where there is more than the test set to show: further sets, or a trained network."""
+    result = results[0]
+    known = any(math.isfinite(point.accuracy) for point in result.points)
+    return known and (bool(result.set_names) or result.network is not None)
+
+
+def draw_sets(results: Sequence[Result], options: PlotOptions) -> Figure:
+    """[T24] figure 3: accuracy against width in and out of distribution: the theory and its Gaussian
+    process, samples of further results, and the trained network of any of them.
+
+    Where several temperatures were swept and the user chose none, each width has the temperature that
+    each rule chooses for it.
+    """
+    result = results[0]
+    lines = _lines(result, options)
+    further = sorted(result.set_names, key=lambda name: name not in SET_NAMES)
+    sets = ["test", *further]
+    columns = min(3, len(sets))
+    rows = math.ceil(len(sets) / columns)
+    figure = style.new_figure(max(4.2, 0.6 + 2.75 * columns), 0.5 + 2.6 * rows)
+    panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
+    for place, axes in enumerate(panels.flat):
+        if place < len(sets):
+            _set_panel(axes, results, lines, sets[place])
+            axes.set_title(sets[place].replace("_", " "))
+            axes.set_xlabel(axes.get_xlabel() if place + columns >= len(sets) else "")
+            if place % columns == 0:
+                axes.set_ylabel("accuracy")
+        else:
+            axes.set_visible(False)
+    handles, labels = panels.flat[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncol=3, columnspacing=1.6)
+    style.head_line(figure, result, main_temperature(result, options)
+                    if lines[0].label == "theory" else None)
+    return figure
+
+
+def _lines(result: Result, options: PlotOptions) -> list[_Line]:
+    """One line a rule of choosing temperatures; one at the shown temperature without rules."""
+    lines = []
+    for rule, (label, colour, dashes, marker) in RULES.items():
+        chosen = [choice for choice in result.choices if choice.by == rule]
+        points = [choice.chosen for choice in chosen if choice.model == "theory"]
+        limits = [choice.chosen for choice in chosen if choice.model != "theory"]
+        if points and options.temperature is None:
+            points.sort(key=lambda point: width_value(point, points))
+            lines.append(_Line(f"theory, {label}", colour, dashes, marker, points,
+                               limits[0] if limits else None))
+    if lines:
+        return lines
+    temperature = main_temperature(result, options)
+    return [_Line("theory", style.THEORY, "-", "o", points_at(result, temperature),
+                  result.gaussian_process_at(temperature))]
+
+
+def accuracy_on(measured: Point | GaussianProcessPoint, name: str) -> float:
+    """Accuracy of a predictor on "test" or a further set; NaN where it is not known."""
+    if name == "test":
+        return measured.accuracy
+    found = measured.sets.get(name)
+    return found.accuracy if found is not None else math.nan
+
+
+def _set_panel(axes: Axes, results: Sequence[Result], lines: list[_Line], name: str) -> None:
+    for line in lines:
+        axes.plot([width_value(point, line.points) for point in line.points],
+                  [accuracy_on(point, name) for point in line.points], color=line.colour,
+                  linestyle=line.style, marker=line.marker, markersize=4, label=line.label, zorder=3,
+                  clip_on=False)
+    limit = lines[0].limit
+    if limit is not None and math.isfinite(accuracy_on(limit, name)):
+        axes.axhline(accuracy_on(limit, name), color=style.GAUSSIAN_PROCESS, linestyle=(0, (4, 2)),
+                     linewidth=1.2, label="Gaussian process", zorder=1)
+    for result in results:
+        drawn = [point for point in result.points if point.samples is not None]
+        if drawn:
+            _samples(axes, drawn, name)
+    network = next((result.network for result in results if result.network is not None), None)
+    if network is not None and name in network.set_names:
+        accuracy, error = network.accuracy_on(name)
+        axes.axhline(accuracy, color=NETWORK, linewidth=1.4, label="trained network ± s.e.", zorder=2)
+        axes.axhspan(accuracy - error, accuracy + error, color=NETWORK, alpha=0.15, linewidth=0)
+    width_axis(axes, lines[0].points)
+    style.light_grid(axes)
+
+
+def _samples(axes: Axes, points: list[Point], name: str) -> None:
+    """Accuracy of the posterior-mean predictor; on the test set with the spread over draws."""
+    spread = [float(point.attributes.get("accuracy_sd", 0.0)) if name == "test" else 0.0
+              for point in points]
+    temperatures = {point.temperature for point in points}
+    at = f", T = {points[0].temperature:g}" if len(temperatures) == 1 else ""
+    axes.errorbar([width_value(point, points) for point in points],
+                  [accuracy_on(point, name) for point in points], yerr=spread, color=style.SAMPLES,
+                  linestyle="none", marker="D", markersize=4.5, capsize=2.5, elinewidth=1.0,
+                  label=f"posterior samples{at}", zorder=5)

@@ -1,0 +1,186 @@
+"""Pruning curves of the trained network in every order, for one network or over several seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from headway.figures import style
+from headway.figures.selection import PlotOptions, chosen_points, point_label
+from headway.network_results import Curve, NetworkScore
+from headway.results import Point, Result
+from headway.training_results import mean_and_error
+
+
+SIDE_STEP = 0.06  # between the error bars of two orders
+
+
+@dataclass(frozen=True)
+class Look:
+    label: str
+    colour: str
+    marker: str
+    strong: bool = False
+
+
+LOOKS = {
+    "score": Look("theory, lowest score first", style.THEORY, "o", True),
+    "falling": Look("theory, highest score first", style.CORRECTED, "v", True),
+    "greedy": Look("greedy search", style.SAMPLES, "s"),
+    "own_score": Look("score of its own $U_1$", "#56B4E9", "D"),
+    "sensitivity": Look("gradient sensitivity", "#CC79A7", "^"),
+    "weight_norm": Look("weight norm", "#E69F00", "<"),
+    "path_norm": Look("norm of the paths", style.INK, ">"),
+}
+
+
+def available(results: Sequence[Result]) -> bool:
+    return any(_curves(result, point) for result in results[:1] for point in result.points)
+
+
+def seeds_available(results: Sequence[Result]) -> bool:
+    """Several networks of the same shape, each pruned."""
+    return len(results) > 1 and all(
+        result.network is not None and any(_curves(result, point) for point in result.points)
+        and result.heads == results[0].heads for result in results)
+
+
+def _curves(result: Result, point: Point) -> dict[str, Curve]:
+    """The curves of a network at one point by their order, those without error bars first."""
+    theory = point.network.get("score")
+    if result.network is None or theory is None or theory.rising is None:
+        return {}
+    found = {name: score.rising for name, score in result.network.scores.items()
+             if score.rising is not None}
+    if result.network.greedy is not None:
+        found["greedy"] = result.network.greedy
+    found |= {"falling": theory.falling, "score": theory.rising}
+    return {name: found[name] for name in reversed(LOOKS) if name in found}
+
+
+def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
+    """[T24] figure 3: accuracy of the trained network against the number of removed heads, one panel
+    for each width of the theory, every order in each."""
+    result = results[0]
+    points = [point for point in chosen_points(result, options) if _curves(result, point)]
+    figure = style.new_figure(2.6 + 3.0 * len(points), 3.5)
+    panels = figure.subplots(1, len(points), squeeze=False, sharey=True)[0]
+    for axes, point in zip(panels, points):
+        _random(axes, result)
+        curves = _curves(result, point)
+        for index, (name, curve) in enumerate(curves.items()):
+            _line(axes, name, curve.accuracy.mean, curve.accuracy.error,
+                  SIDE_STEP * (index - 0.5 * (len(curves) - 1)))
+        axes.set_title(f"theory at {point_label(point)}")
+        _finish(axes)
+    panels[0].set_ylabel(f"network's accuracy on {result.network.measured_on}")
+    _legend(panels[-1], result)
+    style.head_line(figure, result, points[0].temperature,
+                    "bars: ± standard error over test examples",
+                    "layers rescaled" if result.network.rescaled else "layers not rescaled")
+    return figure
+
+
+def _random(axes: Axes, result: Result) -> None:
+    random = result.network.random
+    if random is None:
+        return
+    x = np.arange(len(random.mean))
+    axes.fill_between(x, random.mean - random.sd, random.mean + random.sd, color="#e2e2e2",
+                      linewidth=0, zorder=0)
+    axes.plot(x, random.mean, color=style.MUTED, linewidth=1.4, label="random order ± sd", zorder=1)
+
+
+def _line(axes: Axes, name: str, mean: np.ndarray, error: np.ndarray, shift: float) -> None:
+    """The first point is the same in every order: its error bar is drawn once."""
+    look = LOOKS[name]
+    if name != "score":
+        error = np.concatenate([[math.nan], error[1:]])
+    x = np.arange(len(mean)) + shift
+    x[0] = 0.0
+    axes.errorbar(x, mean, yerr=error, color=look.colour,
+                  marker=look.marker, markersize=4.6 if look.strong else 3.6,
+                  linewidth=2.0 if look.strong else 1.0, elinewidth=0.9, label=look.label,
+                  markerfacecolor=look.colour if look.strong else "white",
+                  zorder=4 if look.strong else 3)
+
+
+def _finish(axes: Axes) -> None:
+    axes.set_xlabel("heads removed")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    style.light_grid(axes)
+
+
+def _legend(axes: Axes, result: Result) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    named = {label: handle for handle, label in zip(handles, labels)}
+    order = [look.label for look in LOOKS.values()] + ["random order ± sd", "random order"]
+    shown = [label for label in order if label in named]
+    greedy = LOOKS["greedy"].label
+    texts = [f"{greedy} on {result.network.greedy_on}" if label == greedy else label
+             for label in shown]
+    axes.legend([named[label] for label in shown], texts, loc="center left",
+                bbox_to_anchor=(1.0, 0.5))
+
+
+# ---- several seeds
+
+
+def draw_seeds(results: Sequence[Result], options: PlotOptions) -> Figure:
+    """Several trained networks, one result each: curves and rank correlations, mean and standard
+    error over the networks. Each is shown at its first chosen point."""
+    points = [next(point for point in chosen_points(result, options) if _curves(result, point))
+              for result in results]
+    figure = style.new_figure(10.2, 3.7)
+    left, right = figure.subplots(1, 2, gridspec_kw={"width_ratios": [1.2, 1.0]})
+    every = [_curves(result, point) for result, point in zip(results, points)]
+    common = [name for name in every[0] if all(name in curves for curves in every)]
+    if all(result.network.random is not None for result in results):
+        mean, error = mean_and_error(np.array([result.network.random.mean for result in results]))
+        left.errorbar(np.arange(len(mean)), mean, yerr=error, color=style.MUTED, linewidth=1.6,
+                      elinewidth=0.9, label="random order", zorder=2)
+    for index, name in enumerate(common):
+        mean, error = mean_and_error(np.array([curves[name].accuracy.mean for curves in every]))
+        _line(left, name, mean, error, SIDE_STEP * (index - 0.5 * (len(common) - 1)))
+    left.set_ylabel(f"network's accuracy on {results[0].network.measured_on}")
+    left.set_title(f"mean ± s.e. over {len(results)} networks")
+    _finish(left)
+    _legend(left, results[0])
+    _correlations(right, results, points)
+    style.head_line(figure, results[0], points[0].temperature, f"theory at {point_label(points[0])}")
+    return figure
+
+
+def _scores(result: Result, point: Point) -> dict[str, NetworkScore]:
+    return {name: score for name, score in
+            ({"score": point.network["score"]} | dict(result.network.scores)).items()}
+
+
+def _correlations(axes: Axes, results: Sequence[Result], points: Sequence[Point]) -> None:
+    """One dot a network, and mean ± s.e., for each score."""
+    every = [_scores(result, point) for result, point in zip(results, points)]
+    names = [name for name in LOOKS if all(name in scores for scores in every)]
+    labels = []
+    for row, name in enumerate(names):
+        rho = np.array([scores[name].accuracy_drop.spearman for scores in every])
+        known = rho[np.isfinite(rho)]
+        look = LOOKS[name]
+        axes.plot(known, np.full(len(known), row - 0.18), linestyle="none", marker=look.marker,
+                  markersize=4, markerfacecolor="white", color=look.colour)
+        mean, error = mean_and_error(known) if len(known) else (math.nan, math.nan)
+        axes.errorbar([mean], [row + 0.12], xerr=[error], color=look.colour, marker=look.marker,
+                      markersize=6, capsize=3)
+        text = "theory's score" if name == "score" else look.label
+        labels.append(f"{text}\n{mean:.2f} ± {error:.2f}".replace("-", "\u2212"))
+    axes.axvline(0.0, color=style.INK, linewidth=0.8)
+    axes.set_yticks(range(len(names)), labels)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_xlim(-1.05, 1.05)
+    axes.set_xlabel("rank correlation with the drop")
+    style.light_grid(axes, "x")

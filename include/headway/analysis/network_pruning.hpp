@@ -1,0 +1,95 @@
+#pragma once
+
+#include <vector>
+
+#include "headway/core/types.hpp"
+
+namespace headway::analysis {
+
+/// What a network that is linear in its values gives along each of its paths (theory.md section 2):
+///   f_c(x) = sum_pi f_{pi, c}(x),   f_{pi, c}(x) = V_{pi, c} . V_0 xi_pi(x) / sqrt(N_1 p N_0).
+/// Every way of pruning its heads is a sum of these with other factors, so that nothing else of
+/// the network is needed (model::path_outputs makes them).
+struct PathOutputs {
+  std::vector<int> heads;  ///< H_1, ..., H_L
+  Index outputs = 1;       ///< C
+  MatrixXd values;         ///< examples x (p C): path-major, the output fastest
+};
+
+/// What happens to the heads that stay when some of their layer are removed.
+enum class Rescaling {
+  kNone,
+  kLayer,  ///< the layer's output times sqrt(H_l / heads left), as if it never had more ([T24])
+};
+
+/// Factor of each path (p numbers) when `removed` (heads counted over all layers, layer 1 first)
+/// are gone: 0 for paths through them, else the product of the layers' rescaling. Error{kBadStudy}
+/// when a layer has no head left, or a head is none of the network's.
+VectorXd path_factors(const std::vector<int>& heads, const std::vector<int>& removed,
+                      Rescaling rescaling);
+
+/// Outputs without the removed heads, examples x C. Errors as path_factors. Cost O(examples p C).
+MatrixXd outputs_without(const PathOutputs& paths, const std::vector<int>& removed,
+                         Rescaling rescaling = Rescaling::kLayer);
+
+/// A mean over examples and its standard error sd / sqrt(n); for accuracy, whose terms are 0 or 1,
+/// that is the binomial one, sqrt(a (1 - a) / n) up to n - 1 for n.
+struct Estimate {
+  double mean, error;  // NaN: undefined
+};
+Estimate estimate_mean(const VectorXd& values);
+
+/// Test quality of some outputs. The errors hold for examples drawn independently, and say nothing
+/// of another training run.
+struct Quality {
+  Estimate accuracy;       ///< NaN where labels are no classes
+  Estimate squared_error;  ///< mean over outputs, then examples
+};
+Quality quality_of(const MatrixXd& outputs, const MatrixXd& labels);
+
+/// Quality after removing the first 0, 1, ..., all of `order`.
+struct QualityCurve {
+  std::vector<int> order;
+  std::vector<Quality> quality;
+};
+QualityCurve quality_curve(const PathOutputs& paths, const MatrixXd& labels,
+                           const std::vector<int>& order, Rescaling rescaling = Rescaling::kLayer);
+
+/// Effect of removing each head alone, example by example, so that its error bar is that of paired
+/// differences and not of two accuracies apart. A head that is its layer's only one cannot be
+/// removed: its column is NaN.
+struct HeadDrops {
+  MatrixXd accuracy;       ///< examples x heads: right with all heads - right without this one (-1,
+                           ///< 0, 1); empty where labels are no classes
+  MatrixXd squared_error;  ///< examples x heads: squared error without this head - with all heads
+};
+HeadDrops head_drops(const PathOutputs& paths, const MatrixXd& labels,
+                     Rescaling rescaling = Rescaling::kLayer);
+
+/// Greedy search by accuracy, ties by the lower squared error (by the latter alone where labels are
+/// no classes): at each step removes the head that is missed least, never the last one of a layer.
+/// The order is that of `paths` and `labels`; measure it on other examples. Cost O(heads^2)
+/// outputs.
+std::vector<int> greedy_order(const PathOutputs& paths, const MatrixXd& labels,
+                              Rescaling rescaling = Rescaling::kLayer);
+
+/// Sensitivity of the loss to each head (Michel, Levy and Neubig, "Are Sixteen Heads Really Better
+/// than One?", NeurIPS 2019, equation 2): with a mask variable m_h = 1 on the output of each head,
+///   I_h = E_x | dL(x) / dm_h |,   L(x) = mean over outputs of (f_c(x) - y_c)^2,
+/// exact here, as df_c / dm_h is the sum of the paths through h.
+std::vector<double> gradient_sensitivity(const PathOutputs& paths, const MatrixXd& labels);
+
+/// Each layer's scores divided by their Euclidean norm, as that paper does (after Molchanov et al.
+/// 2017) before it compares heads of different layers. A layer of zeros stays zero.
+std::vector<double> normalised_by_layer(const std::vector<double>& scores,
+                                        const std::vector<int>& heads);
+
+/// Frobenius norm |V_l^h| of each head's value matrix, `values` as [layer][head].
+std::vector<double> weight_norms(const std::vector<std::vector<MatrixXd>>& values);
+
+/// Norm of the products of weights along all paths through each head,
+///   sqrt(sum of |V_{pi, c}|^2 over paths pi through h and outputs c),
+/// up to the common factor 1 / sqrt(N_1): the diagonal of U_1 = V V^T / N_1 summed.
+std::vector<double> path_norms(const MatrixXd& u, const std::vector<int>& heads, Index outputs);
+
+}  // namespace headway::analysis

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "headway/core/rng.hpp"
+#include "headway/core/types.hpp"
+
+namespace headway::analysis {
+
+/// Ranks 1, 2, ..., of the values in rising order; equal values share the mean of their ranks.
+std::vector<double> average_ranks(const std::vector<double>& values);
+
+/// Spearman's rho: the Pearson correlation of the average ranks. Pairs with a NaN are left out. NaN
+/// when fewer than two pairs are left or one side is constant. Cost O(n log n).
+double spearman(const std::vector<double>& x, const std::vector<double>& y);
+
+/// Kendall's tau-b, which accounts for ties on both sides; NaN as spearman. Cost O(n^2).
+double kendall(const std::vector<double>& x, const std::vector<double>& y);
+
+/// Chance that a random pairing of x with y has |rho| at least as large as theirs (two-sided): over
+/// all n! pairings up to n = kExactPermutations, else over `draws` random ones, counted as
+/// (1 + hits) / (1 + draws) (Phipson and Smyth 2010). NaN where rho is.
+double permutation_p_value(const std::vector<double>& x, const std::vector<double>& y, int draws,
+                           Rng& rng);
+inline constexpr int kExactPermutations = 9;
+
+/// Column means of `effects` (examples x heads) when the examples are drawn again with replacement,
+/// `resamples` times: resamples x heads. One set of resamples serves all scores of a network.
+/// Cost O(resamples examples heads).
+MatrixXd resampled_means(const MatrixXd& effects, int resamples, Rng& rng);
+
+/// How sure a rank correlation is.
+struct Bootstrap {
+  double sd;            ///< over the resamples
+  double lower, upper;  ///< 2.5 % and 97.5 % quantiles
+};
+
+/// Spread of the rank correlation of `score` (one number a head) with the rows of `means` from
+/// resampled_means: the uncertainty from the finite set of examples alone; heads, scores and the
+/// training run are fixed. Rows in which the correlation is undefined are left out; all NaN when
+/// none is left.
+Bootstrap bootstrap_spearman(const std::vector<double>& score, const MatrixXd& means);
+
+}  // namespace headway::analysis

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <limits>
+
+#include "headway/theory/saddle_point.hpp"
+
+namespace headway::theory {
+
+/// The saddle point's approximations of the evidence log p(y), in nats (posterior::bridge_evidence
+/// has it exactly, from posterior draws).
+///
+/// From theory.md section 5, p(y) = (2 pi)^{-P C / 2} E_prior[ exp(-energy(U_1) / 2) ], where the
+/// priors of U_a, U_L, ..., U_1 are Wisharts whose densities are exp(-entropy / 2) up to a constant
+/// factor with respect to the invariant measures dU_l / det U_l^{(d_l + 1) / 2}, d_l = C p_l.
+/// Laplace's method about the minimum of S = energy + entropy, divided by the same about the
+/// minimum of the entropy alone (whose integral is the normalisation of the priors, so that T ->
+/// infinity gives the evidence of pure noise exactly), gives
+///   log p(y) ~ -1/2 { P C log 2 pi + S* - S_0 + D* + logdet S''* - sum_l n_l log N_l },
+///   S_0 = sum_{l <= L+1} N_l d_l (1 - log s_l^2),   D = sum_{l <= L+1} (d_l + 1) logdet U_l,
+///   n_l = d_l (d_l + 1) / 2 the number of unknowns in U_l,
+/// with S''* the Hessian in svec coordinates; D* + logdet S''* is that in the invariant ones, and
+/// sum_l n_l log N_l the same of the entropy at its own minimum, the Gaussian-process point. The
+/// first line without the determinants, -1/2 {P C log 2 pi + S* - S_0}, is the leading order.
+///
+/// Errors at fixed P / N: O(1/N) of `laplace`; O(1) of `leading_order`, which leaves out how much
+/// narrower than the prior the posterior is. At fixed P: O(1/N^2) and O(1/N). Where some N_l < d_l
+/// the Wisharts are singular, and both are formal, as is the saddle point.
+struct SaddleEvidence {
+  double leading_order = std::numeric_limits<double>::quiet_NaN();
+  double laplace = std::numeric_limits<double>::quiet_NaN();  ///< needs a positive Hessian
+};
+
+/// `svec_hessian`: Action::hessian at the saddle point, or empty when it was not computed. NaN
+/// where undefined: the saddle point is not finite; for `laplace` also without a Hessian, or with
+/// one that is not positive definite. Cost: one Cholesky factorisation of the Hessian.
+SaddleEvidence saddle_evidence(const Action& action, const SaddlePoint& saddle,
+                               const MatrixXd& svec_hessian);
+
+}  // namespace headway::theory

@@ -1,0 +1,234 @@
+#include "headway/analysis/network_pruning.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "analysis/head_addresses.hpp"
+#include "headway/analysis/head_scores.hpp"
+#include "headway/core/error.hpp"
+#include "headway/core/labels.hpp"
+
+namespace headway::analysis {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+/// Heads left in each layer, and for each head whether it is gone.
+struct Kept {
+  std::vector<int> count;
+  std::vector<char> gone;
+};
+
+Kept kept_heads(const std::vector<int>& heads, const std::vector<int>& removed) {
+  const std::vector<HeadAddress> addresses = all_heads(heads);
+  Kept kept{heads, std::vector<char>(addresses.size(), 0)};
+  for (const int head : removed) {
+    if (head < 0 || head >= static_cast<int>(addresses.size())) {
+      throw Error(ErrorKind::kBadStudy,
+                  fmt::format("removed head {}: allowed are 0 to {}", head, addresses.size() - 1));
+    }
+    if (kept.gone[head] != 0) continue;
+    kept.gone[head] = 1;
+    const std::size_t layer = addresses[head].layer;
+    if (--kept.count[layer] > 0) continue;
+    throw Error(ErrorKind::kBadStudy,
+                fmt::format("layer {}: all of its {} heads are removed; at least one must stay",
+                            layer + 1, heads[layer]));
+  }
+  return kept;
+}
+
+VectorXd squared_errors(const MatrixXd& outputs, const MatrixXd& labels) {
+  return (outputs - labels).rowwise().squaredNorm() / static_cast<double>(labels.cols());
+}
+
+/// Outputs through one head alone, examples x C.
+MatrixXd outputs_through(const PathOutputs& paths, const HeadAddress& address) {
+  const PathMembership membership(paths.heads, paths.outputs);
+  MatrixXd sum = MatrixXd::Zero(paths.values.rows(), paths.outputs);
+  for (Index i = 0; i < membership.size(); ++i) {
+    if (membership.uses(i, address)) sum.col(i % paths.outputs) += paths.values.col(i);
+  }
+  return sum;
+}
+
+void check_sizes(const PathOutputs& paths, const MatrixXd& labels) {
+  const Index columns = PathMembership(paths.heads, paths.outputs).size();
+  if (paths.values.cols() == columns && labels.cols() == paths.outputs &&
+      labels.rows() == paths.values.rows()) {
+    return;
+  }
+  throw Error(ErrorKind::kBadData,
+              fmt::format("path outputs {} x {} and labels {} x {}: must be P x {} and P x {}",
+                          paths.values.rows(), paths.values.cols(), labels.rows(), labels.cols(),
+                          columns, paths.outputs));
+}
+
+}  // namespace
+
+VectorXd path_factors(const std::vector<int>& heads, const std::vector<int>& removed,
+                      Rescaling rescaling) {
+  const Kept kept = kept_heads(heads, removed);
+  double scale = 1.0;
+  for (std::size_t l = 0; l < heads.size() && rescaling == Rescaling::kLayer; ++l) {
+    scale *= std::sqrt(static_cast<double>(heads[l]) / kept.count[l]);
+  }
+  const PathMembership membership(heads, 1);
+  const std::vector<HeadAddress> addresses = all_heads(heads);
+  VectorXd factors = VectorXd::Constant(membership.size(), scale);
+  for (std::size_t h = 0; h < addresses.size(); ++h) {
+    if (kept.gone[h] == 0) continue;
+    for (Index i = 0; i < factors.size(); ++i) {
+      if (membership.uses(i, addresses[h])) factors[i] = 0.0;
+    }
+  }
+  return factors;
+}
+
+MatrixXd outputs_without(const PathOutputs& paths, const std::vector<int>& removed,
+                         Rescaling rescaling) {
+  const VectorXd factors = path_factors(paths.heads, removed, rescaling);
+  MatrixXd outputs = MatrixXd::Zero(paths.values.rows(), paths.outputs);
+  for (Index i = 0; i < factors.size(); ++i) {
+    if (factors[i] == 0.0) continue;
+    outputs += factors[i] * paths.values.middleCols(i * paths.outputs, paths.outputs);
+  }
+  return outputs;
+}
+
+Estimate estimate_mean(const VectorXd& values) {
+  const auto n = static_cast<double>(values.size());
+  if (values.size() == 0) return {kNaN, kNaN};
+  const double mean = values.mean();
+  if (values.size() == 1) return {mean, kNaN};
+  const double squares = (values.array() - mean).square().sum();
+  return {mean, std::sqrt(squares / ((n - 1.0) * n))};
+}
+
+Quality quality_of(const MatrixXd& outputs, const MatrixXd& labels) {
+  Quality quality{{kNaN, kNaN}, estimate_mean(squared_errors(outputs, labels))};
+  if (labels_are_classes(labels)) quality.accuracy = estimate_mean(right_answers(outputs, labels));
+  return quality;
+}
+
+QualityCurve quality_curve(const PathOutputs& paths, const MatrixXd& labels,
+                           const std::vector<int>& order, Rescaling rescaling) {
+  check_sizes(paths, labels);
+  QualityCurve curve{order, {}};
+  std::vector<int> removed;
+  curve.quality.push_back(quality_of(outputs_without(paths, removed, rescaling), labels));
+  for (const int head : order) {
+    removed.push_back(head);
+    curve.quality.push_back(quality_of(outputs_without(paths, removed, rescaling), labels));
+  }
+  return curve;
+}
+
+HeadDrops head_drops(const PathOutputs& paths, const MatrixXd& labels, Rescaling rescaling) {
+  check_sizes(paths, labels);
+  const std::vector<HeadAddress> addresses = all_heads(paths.heads);
+  const auto count = static_cast<Index>(addresses.size());
+  const bool classes = labels_are_classes(labels);
+  const MatrixXd whole = outputs_without(paths, {}, rescaling);
+  HeadDrops drops{MatrixXd(labels.rows(), classes ? count : 0), MatrixXd(labels.rows(), count)};
+  for (Index h = 0; h < count; ++h) {
+    if (paths.heads[addresses[h].layer] == 1) {
+      if (classes) drops.accuracy.col(h).setConstant(kNaN);
+      drops.squared_error.col(h).setConstant(kNaN);
+      continue;
+    }
+    const MatrixXd without = outputs_without(paths, {static_cast<int>(h)}, rescaling);
+    if (classes) {
+      drops.accuracy.col(h) = right_answers(whole, labels) - right_answers(without, labels);
+    }
+    drops.squared_error.col(h) = squared_errors(without, labels) - squared_errors(whole, labels);
+  }
+  return drops;
+}
+
+std::vector<int> greedy_order(const PathOutputs& paths, const MatrixXd& labels,
+                              Rescaling rescaling) {
+  check_sizes(paths, labels);
+  const std::vector<HeadAddress> addresses = all_heads(paths.heads);
+  const bool classes = labels_are_classes(labels);
+  std::vector<int> left = paths.heads;
+  std::vector<int> removed;
+  for (;;) {
+    int best = -1;
+    double best_accuracy = 0.0;
+    double best_error = 0.0;
+    for (int h = 0; h < static_cast<int>(addresses.size()); ++h) {
+      if (left[addresses[h].layer] == 1 ||
+          std::find(removed.begin(), removed.end(), h) != removed.end()) {
+        continue;
+      }
+      std::vector<int> trial = removed;
+      trial.push_back(h);
+      const MatrixXd outputs = outputs_without(paths, trial, rescaling);
+      const double accuracy = classes ? right_answers(outputs, labels).mean() : 0.0;
+      const double error = squared_errors(outputs, labels).mean();
+      const bool better =
+          accuracy > best_accuracy || (accuracy == best_accuracy && error < best_error);
+      if (best >= 0 && !better) continue;
+      best = h;
+      best_accuracy = accuracy;
+      best_error = error;
+    }
+    if (best < 0) return removed;
+    --left[addresses[best].layer];
+    removed.push_back(best);
+  }
+}
+
+std::vector<double> gradient_sensitivity(const PathOutputs& paths, const MatrixXd& labels) {
+  check_sizes(paths, labels);
+  const MatrixXd residual = outputs_without(paths, {}, Rescaling::kNone) - labels;
+  std::vector<double> sensitivity;
+  for (const HeadAddress& address : all_heads(paths.heads)) {
+    const MatrixXd gradient = residual.cwiseProduct(outputs_through(paths, address));
+    sensitivity.push_back(2.0 / static_cast<double>(paths.outputs) *
+                          gradient.rowwise().sum().cwiseAbs().mean());
+  }
+  return sensitivity;
+}
+
+std::vector<double> normalised_by_layer(const std::vector<double>& scores,
+                                        const std::vector<int>& heads) {
+  std::vector<double> squares(heads.size(), 0.0);
+  const std::vector<HeadAddress> addresses = all_heads(heads);
+  for (std::size_t h = 0; h < addresses.size(); ++h) {
+    squares[addresses[h].layer] += scores.at(h) * scores.at(h);
+  }
+  std::vector<double> normalised = scores;
+  for (std::size_t h = 0; h < addresses.size(); ++h) {
+    const double norm = std::sqrt(squares[addresses[h].layer]);
+    if (norm > 0.0) normalised[h] /= norm;
+  }
+  return normalised;
+}
+
+std::vector<double> weight_norms(const std::vector<std::vector<MatrixXd>>& values) {
+  std::vector<double> norms;
+  for (const std::vector<MatrixXd>& layer : values) {
+    for (const MatrixXd& v : layer) norms.push_back(v.norm());
+  }
+  return norms;
+}
+
+std::vector<double> path_norms(const MatrixXd& u, const std::vector<int>& heads, Index outputs) {
+  const PathMembership membership(heads, outputs);
+  std::vector<double> norms;
+  for (const HeadAddress& address : all_heads(heads)) {
+    double sum = 0.0;
+    for (Index i = 0; i < u.rows(); ++i) {
+      if (membership.uses(i, address)) sum += u(i, i);
+    }
+    norms.push_back(std::sqrt(sum));
+  }
+  return norms;
+}
+
+}  // namespace headway::analysis

@@ -1,0 +1,165 @@
+#include "headway/analysis/rank_correlation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+namespace headway::analysis {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kRounding = 1e-12;  // two rho this close are the same
+
+/// x and y without the pairs that hold a NaN.
+std::pair<std::vector<double>, std::vector<double>> defined_pairs(const std::vector<double>& x,
+                                                                  const std::vector<double>& y) {
+  std::pair<std::vector<double>, std::vector<double>> pairs;
+  for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
+    if (std::isnan(x[i]) || std::isnan(y[i])) continue;
+    pairs.first.push_back(x[i]);
+    pairs.second.push_back(y[i]);
+  }
+  return pairs;
+}
+
+/// Average ranks, centred and divided by their norm; empty when all are equal.
+std::vector<double> unit_ranks(const std::vector<double>& values) {
+  std::vector<double> ranks = average_ranks(values);
+  const double middle = 0.5 * (static_cast<double>(ranks.size()) + 1.0);
+  double squares = 0.0;
+  for (double& rank : ranks) {
+    rank -= middle;
+    squares += rank * rank;
+  }
+  if (squares == 0.0) return {};
+  for (double& rank : ranks) rank /= std::sqrt(squares);
+  return ranks;
+}
+
+double dot(const std::vector<double>& a, const std::vector<double>& b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
+
+/// The smallest value that at least `share` of the sorted values do not exceed, interpolated.
+double quantile(const std::vector<double>& sorted, double share) {
+  const double place = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  const double weight = place - static_cast<double>(below);
+  return (1.0 - weight) * sorted[below] + weight * sorted[above];
+}
+
+double exact_p_value(const std::vector<double>& a, const std::vector<double>& b, double observed) {
+  std::vector<std::size_t> order(b.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  double hits = 0.0;
+  double count = 0.0;
+  do {
+    double rho = 0.0;
+    for (std::size_t i = 0; i < a.size(); ++i) rho += a[i] * b[order[i]];
+    if (std::abs(rho) >= observed) hits += 1.0;
+    count += 1.0;
+  } while (std::next_permutation(order.begin(), order.end()));
+  return hits / count;
+}
+
+}  // namespace
+
+std::vector<double> average_ranks(const std::vector<double>& values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  std::vector<double> ranks(values.size());
+  for (std::size_t begin = 0; begin < order.size();) {
+    std::size_t end = begin + 1;
+    while (end < order.size() && values[order[end]] == values[order[begin]]) ++end;
+    const double shared = 0.5 * static_cast<double>(begin + 1 + end);  // mean of begin+1, ..., end
+    for (std::size_t i = begin; i < end; ++i) ranks[order[i]] = shared;
+    begin = end;
+  }
+  return ranks;
+}
+
+double spearman(const std::vector<double>& x, const std::vector<double>& y) {
+  const auto [a, b] = defined_pairs(x, y);
+  if (a.size() < 2) return kNaN;
+  const std::vector<double> u = unit_ranks(a);
+  const std::vector<double> v = unit_ranks(b);
+  if (u.empty() || v.empty()) return kNaN;
+  return std::clamp(dot(u, v), -1.0, 1.0);
+}
+
+double kendall(const std::vector<double>& x, const std::vector<double>& y) {
+  const auto [a, b] = defined_pairs(x, y);
+  double difference = 0.0;  // concordant - discordant pairs
+  double untied_x = 0.0;
+  double untied_y = 0.0;
+  const auto sign = [](double d) { return static_cast<double>((d > 0.0) - (d < 0.0)); };
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      const double sx = sign(a[i] - a[j]);
+      const double sy = sign(b[i] - b[j]);
+      difference += sx * sy;
+      untied_x += std::abs(sx);
+      untied_y += std::abs(sy);
+    }
+  }
+  if (untied_x == 0.0 || untied_y == 0.0) return kNaN;
+  return difference / std::sqrt(untied_x * untied_y);
+}
+
+double permutation_p_value(const std::vector<double>& x, const std::vector<double>& y, int draws,
+                           Rng& rng) {
+  const auto [a, b] = defined_pairs(x, y);
+  const double rho = spearman(a, b);
+  if (std::isnan(rho)) return kNaN;
+  const double observed = std::abs(rho) - kRounding;
+  const std::vector<double> u = unit_ranks(a);
+  std::vector<double> v = unit_ranks(b);
+  if (v.size() <= kExactPermutations) return exact_p_value(u, v, observed);
+  double hits = 0.0;
+  for (int draw = 0; draw < draws; ++draw) {
+    for (std::size_t i = v.size() - 1; i > 0; --i) std::swap(v[i], v[rng.uniform_index(i + 1)]);
+    if (std::abs(dot(u, v)) >= observed) hits += 1.0;
+  }
+  return (1.0 + hits) / (1.0 + draws);
+}
+
+MatrixXd resampled_means(const MatrixXd& effects, int resamples, Rng& rng) {
+  const Index examples = effects.rows();
+  if (examples == 0) return MatrixXd(0, effects.cols());
+  MatrixXd means(resamples, effects.cols());
+  VectorXd counts(examples);
+  for (int resample = 0; resample < resamples; ++resample) {
+    counts.setZero();
+    for (Index i = 0; i < examples; ++i) {
+      counts[static_cast<Index>(rng.uniform_index(static_cast<std::uint64_t>(examples)))] += 1.0;
+    }
+    // Summed before the division, so that equal sums of 0 and 1 stay equal means.
+    means.row(resample) =
+        (effects.transpose() * counts).transpose() / static_cast<double>(examples);
+  }
+  return means;
+}
+
+Bootstrap bootstrap_spearman(const std::vector<double>& score, const MatrixXd& means) {
+  std::vector<double> found;
+  for (Index row = 0; row < means.rows(); ++row) {
+    const VectorXd effect = means.row(row);
+    const double rho = spearman(score, {effect.data(), effect.data() + effect.size()});
+    if (!std::isnan(rho)) found.push_back(rho);
+  }
+  if (found.empty()) return {kNaN, kNaN, kNaN};
+  std::sort(found.begin(), found.end());
+  const double count = static_cast<double>(found.size());
+  const double mean = std::accumulate(found.begin(), found.end(), 0.0) / count;
+  double squares = 0.0;
+  for (const double rho : found) squares += (rho - mean) * (rho - mean);
+  return {found.size() > 1 ? std::sqrt(squares / (count - 1.0)) : kNaN, quantile(found, 0.025),
+          quantile(found, 0.975)};
+}
+
+}  // namespace headway::analysis

@@ -1,0 +1,39 @@
+// log p(y) about the saddle point against the exact chain's, on the paper's hidden-Markov study:
+// the difference falls as 1/N, and at N = 1000 it is within the sampling error.
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+#include "catch.hpp"
+#include "headway/io/study_file.hpp"
+#include "headway/studies/verbs.hpp"
+
+using namespace headway;
+
+TEST_CASE("the saddle point's evidence agrees with that of samples as 1/N") {
+  studies::Study study =
+      io::read_study(std::string(HEADWAY_SOURCE_DIR) + "/data/studies/hmm-four-paths.toml").study;
+  study.model.widths = {{10}, {1000}};
+  study.sample.draws = 300;
+  study.sample.warmup = 400;
+  study.sample.predictor_draws = 0;
+  Observer observer;
+  const studies::SampleResult result =
+      studies::sample(study, studies::make_dataset(study), observer);
+  for (std::size_t i = 0; i < result.points.size(); ++i) {
+    const studies::SamplePoint& exact = result.points[i];
+    const studies::SolvePoint& theory = result.solve.points[i];
+    const double width = static_cast<double>(exact.widths.front());
+    const double difference = theory.log_evidence - exact.log_evidence;
+    const double leading = theory.log_evidence_leading_order - exact.log_evidence;
+    std::printf("N=%-5.0f exact %.3f +- %.3f   Laplace %+.4f   leading order %+.3f\n", width,
+                exact.log_evidence, exact.log_evidence_error, difference, leading);
+    REQUIRE(theory.evidence_method == "laplace");
+    REQUIRE(exact.log_evidence_error < 0.08);
+    CHECK(std::abs(difference) < 5 * exact.log_evidence_error + 4.0 / width);  // 0.29 at N = 10
+    CHECK(std::abs(leading) > std::abs(difference));
+  }
+  const double gaussian = result.solve.gaussian_process[0].log_evidence;
+  CHECK(gaussian < result.points[1].log_evidence);  // the wider, the less the labels fit
+  CHECK(result.points[1].log_evidence < result.points[0].log_evidence);
+}
