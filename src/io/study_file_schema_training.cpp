@@ -236,6 +236,25 @@ std::vector<Key<training::TransformerOptions>> transformer_keys() {
   return keys;
 }
 
+/// Of linear-value networks alone, as transformer_keys() are of transformers.
+std::vector<Key<training::TransformerOptions>> linear_value_keys() {
+  using M = training::TransformerOptions;
+  std::vector<Key<M>> keys = {
+      key("keys_start_as_queries", &M::keys_start_as_queries, flag(),
+          "linear_value: heads begin by comparing tokens"),
+      key("initial_query_scale", &M::initial_query_scale, real(0.0, 1e3, Bound::kOpen),
+          "linear_value: spread of the first queries and keys, times sqrt(features)"),
+      key("query_rate", &M::query_rate, real(0.0, 1e3),
+          "linear_value: multiplies the learning rate of queries and keys"),
+  };
+  for (Key<M>& k : keys) {
+    k.write = [write = k.write](const M& model) {
+      return model.network == NetworkKind::kLinearValue ? write(model) : std::string();
+    };
+  }
+  return keys;
+}
+
 std::vector<Key<training::TrainOptions>> run_keys() {
   using R = training::TrainOptions;
   const Codec<Index> every = integer<Index>(0, kMostSteps);
@@ -282,9 +301,12 @@ std::vector<Key<training::TrainOptions>> run_keys() {
 
 }  // namespace
 
-std::vector<std::string> transformer_key_names() {
+std::vector<std::string> keys_of_other_networks(NetworkKind network) {
   std::vector<std::string> names;
-  for (const auto& k : transformer_keys()) names.push_back(k.name);
+  const bool transformer = network == NetworkKind::kTransformer;
+  for (const auto& k : transformer ? linear_value_keys() : transformer_keys()) {
+    names.push_back(k.name);
+  }
   return names;
 }
 
@@ -298,7 +320,7 @@ Section train_section() {
   const auto add = [&section](std::vector<StudyKey> keys) {
     for (StudyKey& k : keys) section.keys.push_back(std::move(k));
   };
-  for (auto&& keys : {network_keys(), transformer_keys()}) {
+  for (auto&& keys : {network_keys(), transformer_keys(), linear_value_keys()}) {
     add(keys_of(
         [](auto& study) -> auto& { return study.train.model; }, keys));
   }

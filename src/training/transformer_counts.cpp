@@ -1,7 +1,6 @@
 #include <functional>
 
 #include "headway/training/transformer_options.hpp"
-
 #include "training/linear_value_shapes.hpp"
 #include "training/named_tensors.hpp"
 

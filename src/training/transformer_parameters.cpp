@@ -154,6 +154,7 @@ std::vector<NamedTensor> initial_parameters(const std::vector<ParameterShape>& s
       Rng rng(seed, StreamPurpose::kInitialWeights, i);
       for (float& x : tensor.values) x = static_cast<float>(draw(shape, &rng));
     }
+    if (shape.first == FirstValues::kAsBefore) tensor.values = result.back().values;
     result.push_back(std::move(tensor));
   }
   return result;

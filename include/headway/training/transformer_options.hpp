@@ -32,8 +32,8 @@ enum class Positions {
 /// Which kind of network is trained.
 enum class NetworkKind {
   kTransformer,  ///< pre-norm blocks with residuals, as below
-  /// Attention paths alone (theory.md section 2): no residual, no norm, no nonlinearity; every layer
-  /// takes its attention from the input. See linear_value.hpp.
+  /// Attention paths alone (theory.md section 2): no residual, no norm, no nonlinearity; every
+  /// layer takes its attention from the input. See linear_value.hpp.
   kLinearValue,
 };
 
@@ -73,6 +73,15 @@ struct TransformerOptions {
   /// heads of a layer, on the normalised weights (the reference trains with 0.1).
   double attention_dropout = 0.0;
   Index width_multiplier = 1;  ///< multiplies heads and all dims
+
+  // Linear-value networks alone:
+  /// Keys start as copies of the queries, K_l^h = Q_l^h: a head then begins by comparing tokens, as
+  /// logits x_s^T Q^T Q x_t grow with what two tokens share. Independent ones begin with a plateau
+  /// of thousands of steps on tasks that ask for a comparison.
+  bool keys_start_as_queries = false;
+  double initial_query_scale =
+      1.0;                  ///< standard deviation of first queries and keys, times sqrt(F)
+  double query_rate = 1.0;  ///< multiplies the learning rate of queries and keys
 
   /// Error{kBadStudy} naming the field, its value and what is allowed.
   void validate() const;
