@@ -386,7 +386,6 @@ void LayoutChecker::check_path_heads(const std::string& dataset, Index paths) {
 }
 
 void LayoutChecker::check_readout() {
-  if (layout_.form != AttentionForm::kPathFeatures) return;
   const auto name = file_.text_attribute("/", "readout");
   if (!name) return;
   if (*name == "last_token") layout_.readout = Readout::kLastToken;

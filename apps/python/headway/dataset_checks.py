@@ -87,6 +87,9 @@ class Checker:
             heads = {FORMS[0]: self._weights, FORMS[1]: self._query_key,
                      FORMS[2]: self._supplied}[form]()
             self._heads(heads, form)
+        readout = self.parts.readout
+        if readout is not None and readout not in READOUTS:
+            self._fault("readout", f"is \"{readout}\"; allowed: {', '.join(READOUTS)}")
         self._labels()
         self._ids()
         return self.faults
@@ -178,9 +181,6 @@ class Checker:
             name = f"{split}/inputs"
             if self._array(name, data.inputs, (_count_of(split), *sizes)):
                 self._finite(name, data.inputs, data.mask)
-        if self.parts.readout is not None:
-            self._fault("readout", "is allowed with path features only; otherwise the study says "
-                        "model.readout")
         if self.parts.heads is not None:
             self._fault("heads", "is allowed with path features only; otherwise the attention "
                         "has them")
@@ -305,8 +305,6 @@ class Checker:
                 paths, "N_0")
             if self._array(name, data.path_features, (_count_of(split), *wanted)):
                 self._finite(name, data.path_features)
-        if parts.readout is not None and parts.readout not in READOUTS:
-            self._fault("readout", f"is \"{parts.readout}\"; allowed: {', '.join(READOUTS)}")
         if heads:
             self._heads(heads, "train/path_features")
 

@@ -43,8 +43,9 @@ struct Dataset {
   std::vector<int> heads;          ///< H_1, ..., H_L
   std::vector<LayerHeads> layers;  ///< L entries (names only, where the attention is supplied)
   Index features = 0;              ///< N_0
-  std::optional<Readout>
-      readout;  ///< set by path-feature files that say which readout they were taken with
+  /// The readout of path features, where they say which; otherwise what a study that says none
+  /// gets.
+  std::optional<Readout> readout;
   Split train;
   std::optional<Split> test;
   std::vector<NamedSplit> sets;  ///< further sets, each name once; train's shapes but for P
