@@ -7,15 +7,10 @@ install(TARGETS ${targets} EXPORT headwayTargets ARCHIVE DESTINATION ${CMAKE_INS
 install(EXPORT headwayTargets NAMESPACE headway:: DESTINATION ${package_dir})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/headway DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/data/studies ${PROJECT_SOURCE_DIR}/data/omniglot DESTINATION ${CMAKE_INSTALL_DATADIR}/headway)
-set(headway_has_sentencepiece OFF)  # what the installed io was linked with
-if(TARGET headway::sentencepiece)
-  set(headway_has_sentencepiece ON)
-endif()
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/headwayConfig.cmake.in headwayConfig.cmake
   INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(headwayConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/headwayConfig.cmake ${PROJECT_BINARY_DIR}/headwayConfigVersion.cmake
               ${PROJECT_SOURCE_DIR}/cmake/HeadwayFindOpenBlas.cmake ${PROJECT_SOURCE_DIR}/cmake/HeadwayFindHdf5.cmake
               ${PROJECT_SOURCE_DIR}/cmake/HeadwayFindLibzip.cmake
-              ${PROJECT_SOURCE_DIR}/cmake/HeadwayFindSentencePiece.cmake
         DESTINATION ${package_dir})

@@ -1,3 +1,5 @@
+#include "headway/studies/extract.hpp"
+
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -9,7 +11,6 @@
 #include "headway/io/study_file.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"
-#include "headway/studies/extract.hpp"
 #include "run.hpp"
 #include "table.hpp"
 
@@ -32,12 +33,13 @@ std::string extract_text(const io::TrainedNetwork& network, const studies::Extra
     table.add({split.name, std::to_string(split.paths.labels.size()),
                cell(split.accuracy, "{:.4f}"), cell(split.mean_squared_error, "{:.4f}")});
   }
-  const double scale = result.order_parameter.trace() /
-                       static_cast<double>(result.order_parameter.rows());
-  return fmt::format("{}\n\nthe trained network itself\n{}U_1 of its weights, diagonal over its "
-                     "mean {:.4g}: {}\n",
-                     heads_line(network, result), table.text(), scale,
-                     diagonal_text(result.order_parameter / scale, 16));
+  const double scale =
+      result.order_parameter.trace() / static_cast<double>(result.order_parameter.rows());
+  return fmt::format(
+      "{}\n\nthe trained network itself\n{}U_1 of its weights, diagonal over its "
+      "mean {:.4g}: {}\n",
+      heads_line(network, result), table.text(), scale,
+      diagonal_text(result.order_parameter / scale, 16));
 }
 
 std::string extract_json(const io::TrainedNetwork& network, const studies::ExtractResult& result,
@@ -77,8 +79,9 @@ void check_images(const Options& options, const io::TrainedNetwork& network,
     other_sets = other_sets || overlay.starts_with("task.out_of_distribution");
   }
   if (other_sets) {
-    observer.note("task.out_of_distribution was changed: whether the other images are those of the "
-                  "training run is not checked");
+    observer.note(
+        "task.out_of_distribution was changed: whether the other images are those of the "
+        "training run is not checked");
     return;
   }
   const studies::TaskMaker make_task = io::training_task_maker();
@@ -104,12 +107,12 @@ void refuse_inputs_as_output(const Options& options, const studies::Study& study
 
 std::string plan_text(const Options& options, const io::TrainedNetwork& network) {
   const studies::ExtractOptions& wanted = network.study.extract;
-  return fmt::format("{}: run {} ({}), {} weights after {} steps\n{} train, {} test, {} validation "
-                     "examples, {} of each set out of distribution\noutput {}\n",
-                     network.study_name, wanted.run, network.label, wanted.weights, network.step,
-                     wanted.train_examples, wanted.test_examples, wanted.validation_examples,
-                     wanted.out_of_distribution_examples,
-                     options.output.empty() ? "none" : options.output);
+  return fmt::format(
+      "{}: run {} ({}), {} weights after {} steps\n{} train, {} test, {} validation "
+      "examples, {} of each set out of distribution\noutput {}\n",
+      network.study_name, wanted.run, network.label, wanted.weights, network.step,
+      wanted.train_examples, wanted.test_examples, wanted.validation_examples,
+      wanted.out_of_distribution_examples, options.output.empty() ? "none" : options.output);
 }
 
 std::vector<std::pair<std::string, std::string>> provenance(const Options& options,

@@ -70,7 +70,8 @@ TrainJob prepare_training(const Options& options, Observer& observer) {
   job.runs = io::train_runs(job.study);
   job.make_task = io::training_task_maker();
   plan_runs(job);
-  job.provenance = io::make_provenance(job.study, studies::combined_data_hash(job.data_hashes), options.command);
+  job.provenance =
+      io::make_provenance(job.study, studies::combined_data_hash(job.data_hashes), options.command);
   job.overwrite = options.force;
   check_weights_paths(options, job.runs.size());
   if (options.output.empty()) return job;

@@ -22,4 +22,16 @@ std::size_t utf8_sequence(std::string_view text, std::size_t position) {
   return size;
 }
 
+std::string with_replacements(std::string_view text) {
+  constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+  std::string out;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t count = utf8_sequence(text, at);
+    out += count == 0 ? kReplacement : text.substr(at, count);
+    at += count == 0 ? 1 : count;
+  }
+  return out;
+}
+
 }  // namespace headway

@@ -124,6 +124,11 @@ void Hdf5OutputFile::write_floats(const std::string& path, const std::vector<Ind
   write_dataset(path, shape, {H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, values});
 }
 
+void Hdf5OutputFile::write_bytes(const std::string& path, std::string_view bytes) {
+  write_dataset(path, {static_cast<Index>(bytes.size())},
+                {H5T_STD_U8LE, H5T_NATIVE_UINT8, bytes.data()});
+}
+
 void Hdf5OutputFile::write_strings(const std::string& path,
                                    const std::vector<std::string>& values) {
   const std::vector<const char*> text = pointers(values);

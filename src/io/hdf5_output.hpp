@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headway/core/types.hpp"
@@ -29,6 +30,7 @@ class Hdf5OutputFile {
                       const std::vector<std::int64_t>& values);
   /// In single precision, as the parameters of trained networks are.
   void write_floats(const std::string& path, const std::vector<Index>& shape, const float* values);
+  void write_bytes(const std::string& path, std::string_view bytes);
   void write_strings(const std::string& path, const std::vector<std::string>& values);
 
   void set(const std::string& object, const std::string& name, double value);

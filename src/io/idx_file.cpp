@@ -9,6 +9,7 @@
 #include "headway/core/error.hpp"
 #include "headway/io/image_files.hpp"
 #include "io/image_decoders.hpp"
+#include "io/whole_file.hpp"
 
 namespace headway::io {
 namespace {

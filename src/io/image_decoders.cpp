@@ -3,14 +3,9 @@
 #include <fmt/format.h>
 #include <png.h>
 
-#include <array>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <filesystem>
-
 #include "headway/core/error.hpp"
 #include "io/dataset_names.hpp"
+#include "io/whole_file.hpp"
 
 namespace headway::io {
 namespace {
@@ -27,25 +22,6 @@ struct PngReader {
   PngReader(const PngReader&) = delete;
   PngReader& operator=(const PngReader&) = delete;
 };
-
-using FileHandle = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
-
-FileHandle open_file(const std::string& path) {
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  if (error || !std::filesystem::exists(status)) {
-    throw Error(ErrorKind::kMissingFile, fmt::format("{}: there is no such file", path));
-  }
-  if (!std::filesystem::is_regular_file(status)) {
-    throw Error(ErrorKind::kMissingFile, fmt::format("{}: is no regular file", path));
-  }
-  FileHandle file(std::fopen(path.c_str(), "rb"), &std::fclose);
-  if (!file) {
-    throw Error(ErrorKind::kMissingFile,
-                fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
-  }
-  return file;
-}
 
 }  // namespace
 
@@ -68,22 +44,6 @@ GreyImage decode_png(std::span<const std::uint8_t> bytes, const std::string& nam
     refuse(name, fmt::format("is a damaged PNG: {}", printable(reader.image.message)));
   }
   return result;
-}
-
-void require_readable_file(const std::string& path) { open_file(path); }
-
-std::vector<std::uint8_t> read_file_bytes(const std::string& path, std::uint64_t limit) {
-  const FileHandle file = open_file(path);
-  std::vector<std::uint8_t> bytes;
-  std::array<std::uint8_t, 65536> buffer{};
-  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), file.get())) {
-    bytes.insert(bytes.end(), buffer.data(), buffer.data() + count);
-    if (bytes.size() > limit) refuse(path, fmt::format("has more than {} bytes", limit));
-  }
-  if (std::ferror(file.get()) != 0) {
-    throw Error(ErrorKind::kMissingFile, fmt::format("{}: cannot be read", path));
-  }
-  return bytes;
 }
 
 ZipArchive::ZipArchive(const std::string& path) : path_(path), archive_(nullptr, &zip_discard) {

@@ -31,12 +31,6 @@ struct GreyImage {
 /// with `name` when it is none, damaged, or larger than kLargestImageSide.
 GreyImage decode_png(std::span<const std::uint8_t> bytes, const std::string& name);
 
-/// Error{kMissingFile} unless `path` is a regular file that can be opened; follows links.
-void require_readable_file(const std::string& path);
-
-/// The bytes of a file; Errors: kMissingFile, and kBadData when it has more than `limit`.
-std::vector<std::uint8_t> read_file_bytes(const std::string& path, std::uint64_t limit);
-
 /// A zip archive open for reading.
 class ZipArchive {
  public:

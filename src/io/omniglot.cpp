@@ -10,6 +10,7 @@
 #include "headway/io/image_files.hpp"
 #include "io/dataset_names.hpp"
 #include "io/image_decoders.hpp"
+#include "io/whole_file.hpp"
 
 namespace headway::io {
 namespace {
@@ -156,7 +157,9 @@ void collect_folder(const std::string& path, Collection& collection) {
     std::optional<DrawingName> name =
         parse_name(path, at->path().lexically_relative(path).generic_string());
     if (name && at->is_regular_file(error)) {
-      collection.add(std::move(*name), read_file_bytes(at->path().string(), kLargestImageFile));
+      const std::string bytes = read_whole_file(at->path().string(), kLargestImageFile);
+      collection.add(std::move(*name),
+                     {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
     }
     at.increment(error);
   }

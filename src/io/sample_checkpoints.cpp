@@ -4,8 +4,6 @@
 
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <vector>
 
@@ -73,15 +71,6 @@ std::optional<Decoded> decode(std::string_view bytes) {
   return Decoded{std::string(*identity), {content->begin(), content->end()}};
 }
 
-std::string read_bytes(const std::string& file_path) {
-  std::ifstream in(file_path, std::ios::binary);
-  std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  if (!in.is_open() || in.bad()) {
-    throw Error(ErrorKind::kMissingFile, fmt::format("{}: cannot be read", file_path));
-  }
-  return bytes;
-}
-
 /// The first line of `theirs` that differs from `ours`, as "seed 1, here 2".
 std::string difference(const std::string& theirs, const std::string& ours) {
   std::size_t begin = 0;
@@ -106,7 +95,7 @@ std::string difference(const std::string& theirs, const std::string& ours) {
 std::vector<std::uint8_t> load_point(const std::string& file_path, const std::string& identity,
                                      bool force) {
   if (!fs::exists(file_path)) return {};
-  std::optional<Decoded> found = decode(read_bytes(file_path));
+  std::optional<Decoded> found = decode(read_whole_file(file_path));
   if (found && found->identity == identity) return std::move(found->content);
   if (force) return {};
   if (!found) {

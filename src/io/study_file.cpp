@@ -3,12 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
-#include <memory>
 
 #include "headway/core/error.hpp"
 #include "headway/core/nearest_word.hpp"
@@ -20,6 +15,7 @@
 #include "io/study_file_schema.hpp"
 #include "io/study_file_sweep.hpp"
 #include "io/study_file_text.hpp"
+#include "io/whole_file.hpp"
 
 namespace headway::io {
 
@@ -32,34 +28,7 @@ using detail::StudyKey;
 using detail::Value;
 using studies::Study;
 
-constexpr std::size_t kLargestStudyFile = std::size_t{4} << 20U;
-
-std::string read_text_file(const std::string& file_path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(file_path, ignored)) {
-    throw Error(ErrorKind::kMissingFile,
-                fmt::format("{}: is a directory; a study is a TOML file", file_path));
-  }
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(file_path.c_str(), "rb"),
-                                                             &std::fclose);
-  if (!file) {
-    throw Error(ErrorKind::kMissingFile,
-                fmt::format("{}: cannot be opened: {}", file_path, std::strerror(errno)));
-  }
-  std::string text;
-  std::array<char, 65536> buffer{};
-  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), file.get())) {
-    text.append(buffer.data(), count);
-    if (text.size() > kLargestStudyFile) {
-      throw Error(ErrorKind::kBadStudy,
-                  fmt::format("{}: more than {} bytes: not a study", file_path, kLargestStudyFile));
-    }
-  }
-  if (std::ferror(file.get()) != 0) {
-    throw Error(ErrorKind::kMissingFile, fmt::format("{}: cannot be read", file_path));
-  }
-  return text;
-}
+constexpr std::uint64_t kLargestStudyFile = std::uint64_t{4} << 20U;
 
 /// The names of the tables, with the one whose keys are those of the others.
 std::vector<std::string> table_names() {
@@ -257,7 +226,7 @@ std::vector<studies::TrainRun> train_runs(const Study& study) {
 LoadedStudy read_study(const std::string& file_path, const std::vector<std::string>& overlays) {
   const std::string directory = std::filesystem::absolute(file_path).parent_path().string();
   if (!is_hdf5(file_path)) {
-    const std::string text = read_text_file(file_path);
+    const std::string text = read_whole_file(file_path, kLargestStudyFile, ErrorKind::kBadStudy);
     return {parse_study(text, file_path, overlays, directory), StudyOrigin::kStudyFile};
   }
   if (is_dataset_file(file_path)) {

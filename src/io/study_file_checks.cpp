@@ -117,14 +117,18 @@ Place place_of_message(const Value& root, const std::string& message) {
   return (table != nullptr ? *table : root).place;
 }
 
-/// A linear-value network takes no key of a transformer, not even at its default.
+/// A network takes no key of another kind, not even at its default.
 void check_network_keys(const Value& root, const Study& study) {
-  if (study.train.model.network != training::NetworkKind::kLinearValue) return;
-  for (const std::string& name : transformer_key_names()) {
+  const training::NetworkKind network = study.train.model.network;
+  const bool transformer = network == training::NetworkKind::kTransformer;
+  for (const std::string& name : keys_of_other_networks(network)) {
     const Value* found = value_at(root, "train", name);
     if (found == nullptr) continue;
     refuse(*found, "train." + name,
-           "absent: train.network = \"linear_value\" has layers, model_dim, heads and query_dim");
+           transformer ? "absent: it belongs to train.network = \"linear_value\""
+                       : "absent: it belongs to train.network = \"transformer\", and a "
+                         "linear-value network has layers, model_dim, heads, query_dim, "
+                         "keys_start_as_queries, initial_query_scale and query_rate");
   }
 }
 

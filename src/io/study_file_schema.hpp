@@ -57,8 +57,8 @@ std::vector<std::string> section_names();
 std::vector<Section> training_task_sections();
 Section train_section();
 Section extract_section();
-/// The keys of [train] that a linear-value network does not have.
-std::vector<std::string> transformer_key_names();
+/// The keys of [train] that this kind of network does not have.
+std::vector<std::string> keys_of_other_networks(training::NetworkKind network);
 
 /// Does the section belong to a study of this task kind?
 inline bool applies(const Section& section, const std::string& task_kind) {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "headway/io/text_files.hpp"
 #include "headway/training/attention_variant.hpp"
 #include "io/study_file_schema.hpp"
 
@@ -36,12 +37,13 @@ Codec<std::string> optional_word(const std::vector<std::string>& words) {
 /// The name of a further set of a data set, which a split of another kind of images becomes.
 Codec<std::string> set_name() {
   Codec<std::string> codec = text(40, false);
-  codec.allowed = "a letter, then letters, digits, - and _, at most 40 in all; not train, test or "
-                  "validation";
+  codec.allowed =
+      "a letter, then letters, digits, - and _, at most 40 in all; not train, test or "
+      "validation";
   codec.read = [allowed = codec.allowed](const Value& value, const std::string& path) {
     const std::string* name = value.get<std::string>();
-    const bool fits = name != nullptr && tasks::set_name_fault(*name).empty() &&
-                      *name != tasks::kValidationSet;
+    const bool fits =
+        name != nullptr && tasks::set_name_fault(*name).empty() && *name != tasks::kValidationSet;
     if (!fits) refuse(value, path, allowed);
     return *name;
   };
@@ -89,19 +91,26 @@ Section sraven_section() {
 
 Section text_section() {
   using T = training::TextOptions;
-  Section section{"task", "text", "the next token of a text",
-                  keys_of(
-                      [](auto& study) -> auto& { return study.task; },
-                      std::vector<Key<TaskOptions>>{
-                          key("file", &TaskOptions::file, text(4096, false),
-                              "path of the text, relative to the study file"),
-                          key("level", &TaskOptions::level, word({"bytes"}), "what a token is")})};
+  Section section{
+      "task", "text", "the next token of a text",
+      keys_of(
+          [](auto& study) -> auto& { return study.task; },
+          std::vector<Key<TaskOptions>>{
+              key("file", &TaskOptions::file, text(4096, false),
+                  "path of the text, relative to the study file"),
+              key("level", &TaskOptions::level, word({"bytes", "bpe"}),
+                  "what a token is: a byte, or a piece of text (byte-pair encoding learned "
+                  "from the training part)"),
+              key("vocabulary", &TaskOptions::vocabulary,
+                  integer<Index>(kSmallestBpeVocabulary, kLargestBpeVocabulary),
+                  "bpe: number of tokens at most; a short text gives fewer")})};
   for (StudyKey& k : keys_of(
            [](auto& study) -> auto& { return study.task.text; },
-           std::vector<Key<T>>{key("sequence_length", &T::sequence_length,
-                                   integer<Index>(2, kLargestSequence), "S, tokens of an example"),
-                               key("held_out", &T::held_out, real(0.0, 1.0, Bound::kOpen),
-                                   "the last share of the text, which training never sees")})) {
+           std::vector<Key<T>>{
+               key("sequence_length", &T::sequence_length, integer<Index>(2, kLargestSequence),
+                   "S, tokens of an example"),
+               key("held_out", &T::held_out, real(0.0, 1.0, Bound::kOpen),
+                   "the last share of the text's bytes, which training never sees")})) {
     section.keys.push_back(std::move(k));
   }
   return section;
@@ -140,8 +149,7 @@ Section omniglot_section() {
       keys_of(
           [](auto& study) -> auto& { return study.task.omniglot; },
           std::vector<Key<O>>{
-              key("files", &O::files,
-                  one_or_list(file, "a path or a list of up to 100 paths", 100),
+              key("files", &O::files, one_or_list(file, "a path or a list of up to 100 paths", 100),
                   "archives or folders of Omniglot, relative to the study file"),
               key("out_of_distribution", &O::out_of_distribution,
                   list(out_of_distribution_set(),
@@ -159,7 +167,12 @@ Section omniglot_section() {
                    "characters turned by 90, 180 and 270 degrees are more classes"),
                key("position_scale", &I::position_scale, real(0.0, 1e3),
                    "of the sinusoidal positions"),
-               key("label_scale", &I::label_scale, real(0.0, 1e3), "of the label embedding")})) {
+               key("label_scale", &I::label_scale, real(0.0, 1e3), "of the label embedding"),
+               key("same_drawing", &I::same_drawing, real(0.0, 1.0),
+                   "share of training examples whose query is its support's own drawing"),
+               key("same_drawing_examples", &I::same_drawing_examples,
+                   integer<Index>(1, kMostSteps),
+                   "training examples over which that share falls to 0")})) {
     section.keys.push_back(std::move(k));
   }
   return section;
@@ -191,6 +204,9 @@ std::vector<Key<training::TransformerOptions>> transformer_keys() {
           "the variant of every layer"),
       key("nonlinearity", &M::nonlinearity, optional_word(training::nonlinearity_names()),
           "in place of the variant's own, where its value network has one"),
+      key("encoder_layers", &M::encoder_layers, integer<Index>(0, 10'000),
+          "of an encoder of the tokens that are not scored, which the layers read by "
+          "cross-attention; 0 = one stream of all tokens"),
       key("value_dim", &M::value_dim, dim, "of values, all heads together"),
       key("mlp_dim", &M::mlp_dim, dim, "hidden dims of the feed-forward network (of each expert)"),
       key("feed_forward", &M::feed_forward,
@@ -220,6 +236,25 @@ std::vector<Key<training::TransformerOptions>> transformer_keys() {
   for (Key<M>& k : keys) {
     k.write = [write = k.write](const M& model) {
       return model.network == NetworkKind::kTransformer ? write(model) : std::string();
+    };
+  }
+  return keys;
+}
+
+/// Of linear-value networks alone, as transformer_keys() are of transformers.
+std::vector<Key<training::TransformerOptions>> linear_value_keys() {
+  using M = training::TransformerOptions;
+  std::vector<Key<M>> keys = {
+      key("keys_start_as_queries", &M::keys_start_as_queries, flag(),
+          "linear_value: heads begin by comparing tokens"),
+      key("initial_query_scale", &M::initial_query_scale, real(0.0, 1e3, Bound::kOpen),
+          "linear_value: spread of the first queries and keys, times sqrt(features)"),
+      key("query_rate", &M::query_rate, real(0.0, 1e3),
+          "linear_value: multiplies the learning rate of queries and keys"),
+  };
+  for (Key<M>& k : keys) {
+    k.write = [write = k.write](const M& model) {
+      return model.network == NetworkKind::kLinearValue ? write(model) : std::string();
     };
   }
   return keys;
@@ -271,9 +306,12 @@ std::vector<Key<training::TrainOptions>> run_keys() {
 
 }  // namespace
 
-std::vector<std::string> transformer_key_names() {
+std::vector<std::string> keys_of_other_networks(NetworkKind network) {
   std::vector<std::string> names;
-  for (const auto& k : transformer_keys()) names.push_back(k.name);
+  const bool transformer = network == NetworkKind::kTransformer;
+  for (const auto& k : transformer ? linear_value_keys() : transformer_keys()) {
+    names.push_back(k.name);
+  }
   return names;
 }
 
@@ -287,7 +325,7 @@ Section train_section() {
   const auto add = [&section](std::vector<StudyKey> keys) {
     for (StudyKey& k : keys) section.keys.push_back(std::move(k));
   };
-  for (auto&& keys : {network_keys(), transformer_keys()}) {
+  for (auto&& keys : {network_keys(), transformer_keys(), linear_value_keys()}) {
     add(keys_of(
         [](auto& study) -> auto& { return study.train.model; }, keys));
   }
@@ -306,24 +344,23 @@ Section train_section() {
 
 Section extract_section() {
   using E = studies::ExtractOptions;
-  Section section{"extract", "", "from a trained network to a data set of the theory",
-                  keys_of(
-                      [](auto& study) -> auto& { return study.extract; },
-                      std::vector<Key<E>>{
-                          key("run", &E::run, integer<Index>(1, kLargestCount),
-                              "of the runs of a sweep, in their order"),
-                          key("weights", &E::weights, word({"best", "last"}),
-                              "those of the best checkpoint, or those at the end"),
-                          key("train_examples", &E::train_examples,
-                              integer<Index>(1, kLargestCount), "P"),
-                          key("test_examples", &E::test_examples,
-                              integer<Index>(0, kLargestCount), "0 = no test set"),
-                          key("validation_examples", &E::validation_examples,
-                              integer<Index>(0, kLargestCount),
-                              "to choose a temperature by; 0 = none"),
-                          key("out_of_distribution_examples", &E::out_of_distribution_examples,
-                              integer<Index>(0, kLargestCount), "of each set; 0 = none")}),
-                  Side::kTraining};
+  Section section{
+      "extract", "", "from a trained network to a data set of the theory",
+      keys_of(
+          [](auto& study) -> auto& { return study.extract; },
+          std::vector<Key<E>>{
+              key("run", &E::run, integer<Index>(1, kLargestCount),
+                  "of the runs of a sweep, in their order"),
+              key("weights", &E::weights, word({"best", "last"}),
+                  "those of the best checkpoint, or those at the end"),
+              key("train_examples", &E::train_examples, integer<Index>(1, kLargestCount), "P"),
+              key("test_examples", &E::test_examples, integer<Index>(0, kLargestCount),
+                  "0 = no test set"),
+              key("validation_examples", &E::validation_examples, integer<Index>(0, kLargestCount),
+                  "to choose a temperature by; 0 = none"),
+              key("out_of_distribution_examples", &E::out_of_distribution_examples,
+                  integer<Index>(0, kLargestCount), "of each set; 0 = none")}),
+      Side::kTraining};
   return section;
 }
 

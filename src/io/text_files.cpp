@@ -1,6 +1,6 @@
 #include "headway/io/text_files.hpp"
 
-#include "io/image_decoders.hpp"
+#include "io/whole_file.hpp"
 
 namespace headway::io {
 namespace {
@@ -10,8 +10,7 @@ constexpr std::uint64_t kLargestText = std::uint64_t{4} << 30U;
 }  // namespace
 
 tasks::TextCorpus read_text_corpus(const std::string& file_path, double held_out) {
-  const std::vector<std::uint8_t> bytes = read_file_bytes(file_path, kLargestText);
-  return {file_path, std::string(bytes.begin(), bytes.end()), held_out};
+  return {file_path, read_whole_file(file_path, kLargestText), held_out};
 }
 
 }  // namespace headway::io

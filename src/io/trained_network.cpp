@@ -38,8 +38,7 @@ void check_overlays(const std::vector<std::string>& overlays) {
 
 /// The run whose sweep sets what `wanted` says; runs that were never begun have no group.
 std::string group_of(const Hdf5InputFile& file, const studies::TrainRun& wanted) {
-  const std::size_t count =
-      file.kind("runs") == NodeKind::kGroup ? file.members("runs").size() : 0;
+  const std::size_t count = file.kind("runs") == NodeKind::kGroup ? file.members("runs").size() : 0;
   for (std::size_t i = 0; i < count; ++i) {
     const std::string group = fmt::format("runs/{}", i);
     if (file.kind(group) != NodeKind::kGroup) continue;

@@ -326,7 +326,11 @@ void write_trained_run(const std::string& group, const TrainedRun& run, KeptWeig
   if (kept == KeptWeights::kNone || run.state.parameters.empty()) return;
   write_tensors(group + "/weights", run.state.parameters, out);
   write_tensors(group + "/best_weights", run.state.best_parameters, out);
-  if (kept == KeptWeights::kWholeState) write_state(group, run.state, out);
+  if (kept == KeptWeights::kWholeState) {
+    write_state(group, run.state, out);  // the tokenizer is learned again to the same model
+  } else if (!run.tokenizer.empty()) {
+    out.write_bytes(group + "/tokenizer", run.tokenizer);
+  }
 }
 
 std::vector<studies::Setting> trained_run_settings(const Hdf5InputFile& file,

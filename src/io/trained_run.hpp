@@ -14,6 +14,8 @@
 ///                       among those of all splits), step, loss, the split's metrics, ...
 ///   final/<split>       attributes examples, loss and the metrics at the end
 ///   weights/<name>, best_weights/<name>   float32, named as training::TrainState says
+///   tokenizer           bytes of the SentencePiece model that made the text's tokens (results with
+///                       weights only)
 /// and below state/ of a checkpoint the rest of training::TrainState.
 namespace headway::io {
 

@@ -4,15 +4,33 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 
-#include "headway/core/error.hpp"
 #include "headway/io/hdf5_file.hpp"
 
 namespace headway::io {
 namespace {
+
+using FileHandle = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+FileHandle open_file(const std::string& file_path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file_path, ignored)) {
+    throw Error(ErrorKind::kMissingFile,
+                fmt::format("{}: is a directory, where a file is asked for", file_path));
+  }
+  FileHandle file(std::fopen(file_path.c_str(), "rb"), &std::fclose);
+  if (!file) {
+    throw Error(ErrorKind::kMissingFile,
+                fmt::format("{}: cannot be opened: {}", file_path, std::strerror(errno)));
+  }
+  return file;
+}
 
 /// A file that is deleted unless keep() is called.
 class TemporaryFile {
@@ -78,6 +96,31 @@ void sync_directory(const std::string& file_path) {
 }
 
 }  // namespace
+
+std::string read_whole_file(const std::string& file_path, std::uint64_t limit, ErrorKind too_long) {
+  const FileHandle file = open_file(file_path);
+  std::string bytes;
+  std::array<char, 65536> buffer{};
+  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), file.get())) {
+    bytes.append(buffer.data(), count);
+    if (bytes.size() > limit) {
+      throw Error(too_long, fmt::format("{}: has more than {} bytes", file_path, limit));
+    }
+  }
+  if (std::ferror(file.get()) != 0) {
+    throw Error(ErrorKind::kMissingFile, fmt::format("{}: cannot be read", file_path));
+  }
+  return bytes;
+}
+
+void require_readable_file(const std::string& file_path) {
+  std::error_code ignored;
+  const auto status = std::filesystem::status(file_path, ignored);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    throw Error(ErrorKind::kMissingFile, fmt::format("{}: is no regular file", file_path));
+  }
+  open_file(file_path);
+}
 
 void write_whole_file(const std::string& file_path, std::string_view bytes, bool force) {
   check_output_path(file_path, force);

@@ -1,9 +1,22 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "headway/core/error.hpp"
+
 namespace headway::io {
+
+inline constexpr std::uint64_t kNoLimit = UINT64_MAX;
+
+/// The bytes of a file, or of anything else that can be read to its end. Errors: kMissingFile when
+/// it is missing, a directory or unreadable; `too_long` when it has more than `limit` bytes.
+std::string read_whole_file(const std::string& file_path, std::uint64_t limit = kNoLimit,
+                            ErrorKind too_long = ErrorKind::kBadData);
+
+/// Error{kMissingFile} unless `file_path` is a regular file that can be opened; follows links.
+void require_readable_file(const std::string& file_path);
 
 /// Puts `bytes` at `file_path`, whole or not at all: written under a temporary name in the same
 /// directory, synced, renamed. Errors: kCannotWrite when the file exists and `force` is false, or

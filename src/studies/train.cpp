@@ -62,6 +62,7 @@ TrainedRun new_run(const TrainRun& plan, const TrainTask& task) {
   run.variant = run_variant(plan.study);
   run.seed = plan.study.seed;
   run.cost = train_cost(plan.study, task.task->format());
+  run.tokenizer = task.tokenizer;
   return run;
 }
 

@@ -105,6 +105,7 @@ std::string run_variant(const Study& study) {
   std::string name = study.train.model.attention;
   if (!study.train.model.nonlinearity.empty()) name += " " + study.train.model.nonlinearity;
   if (study.train.model.feed_forward == training::FeedForward::kMixture) name += " + mixture";
+  if (study.train.model.encoder_layers > 0) name += " + encoder";
   return name;
 }
 

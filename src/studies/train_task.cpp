@@ -67,7 +67,8 @@ TrainTask make_generated_task(const Study& study) {
   } else {
     throw Error(ErrorKind::kBadStudy,
                 fmt::format("task.kind = \"{}\": headway train takes \"fuzzy_logic\", "
-                            "\"sraven\", \"text\" and \"omniglot\"; this kind is for solve, align, prune and sample",
+                            "\"sraven\", \"text\" and \"omniglot\"; this kind is for solve, align, "
+                            "prune and sample",
                             study.task.kind));
   }
   out.content_hash = examples_hash(*out.task);

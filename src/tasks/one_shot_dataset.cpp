@@ -124,7 +124,8 @@ Dataset make_one_shot_dataset(const std::shared_ptr<const OneShotImagesGenerator
     data.heads.push_back(static_cast<int>(layer.query.size()));
   }
   data.layers = std::move(heads);
-  data.train = one_shot_split(train, OneShotSplit::kTrain, options.first_train, options.train_examples);
+  data.train =
+      one_shot_split(train, OneShotSplit::kTrain, options.first_train, options.train_examples);
   if (options.test_examples > 0) {
     data.test = one_shot_split(test, options.test_split, options.first_test, options.test_examples);
     hash.update(fmt::format("test {} {} {} {}\n", test->content_hash(),

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <utility>
 
 #include "headway/core/error.hpp"
@@ -60,19 +59,13 @@ std::string ByteTokenizer::decode(std::span<const std::int32_t> tokens) const {
 
 TokenizedText tokenize(const TextCorpus& corpus, const Tokenizer& tokenizer) {
   TokenizedText tokens;
-  tokens.vocabulary = tokenizer.vocabulary();
   tokens.train = tokenizer.encode(corpus.train());
   tokens.held_out = tokenizer.encode(corpus.held_out());
-  const auto ratio = [](std::string_view text, const std::vector<std::int32_t>& of) {
-    return static_cast<double>(text.size()) / static_cast<double>(of.size());
-  };
-  tokens.train_bytes_per_token = ratio(corpus.train(), tokens.train);
-  tokens.held_out_bytes_per_token = ratio(corpus.held_out(), tokens.held_out);
+  for (Index token = 0; token < tokenizer.vocabulary(); ++token) {
+    const auto one = static_cast<std::int32_t>(token);
+    tokens.token_bytes.push_back(static_cast<double>(tokenizer.decode({&one, 1}).size()));
+  }
   return tokens;
-}
-
-double bits_per_byte(double nats_per_token, double bytes_per_token) {
-  return nats_per_token / (std::numbers::ln2 * bytes_per_token);
 }
 
 }  // namespace headway::tasks

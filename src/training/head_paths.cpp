@@ -139,8 +139,8 @@ void head_paths_forward(const BlockContext& context, const HeadPathShape& n,
   RowPieces(n.batch, n.tokens, 0).for_chunks(context.threads, [&](Index first, Index units) {
     const Index row = first * n.tokens;
     context.product(false, true, units * n.tokens, n.projected(), n.features, x + row * n.features,
-                    n.features, projections, n.features, 0.0F, saved.projected + row * n.projected(),
-                    n.projected());
+                    n.features, projections, n.features, 0.0F,
+                    saved.projected + row * n.projected(), n.projected());
     float* rows = thread_buffer(kRows, paths.levels().floats());
     for (Index u = first; u < first + units; ++u) {
       const Example e = {x + u * n.tokens * n.features,

@@ -1,6 +1,6 @@
-// Path features of softmax attention on the CPU, forward and backward, without LibTorch: the part of
-// a linear-value network that is not linear in its weights. Never more than row vectors pass from
-// layer to layer. The same bits come out on any number of threads.
+// Path features of softmax attention on the CPU, forward and backward, without LibTorch: the part
+// of a linear-value network that is not linear in its weights. Never more than row vectors pass
+// from layer to layer. The same bits come out on any number of threads.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,8 @@ struct HeadPathSaved {
   float* attention = nullptr;  ///< [B, L, H, S, S], [query, key]
 };
 
-/// xi_pi = r Omega_L^{h_L} ... Omega_1^{h_1} x with r = 1/S everywhere (theory.md section 3, readout
-/// mean), out [B, p, F], paths row-major with h_1 slowest. Omega_l^h = softmax over keys of
+/// xi_pi = r Omega_L^{h_L} ... Omega_1^{h_1} x with r = 1/S everywhere (theory.md section 3,
+/// readout mean), out [B, p, F], paths row-major with h_1 slowest. Omega_l^h = softmax over keys of
 /// (Q x_s) . (K x_t) / sqrt(G), all from x [B, S, F]; projections [L, 2, H, G, F] holds every Q, K.
 void head_paths_forward(const BlockContext& context, const HeadPathShape& shape,
                         const float* projections, const float* x, float* out,

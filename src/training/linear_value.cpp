@@ -12,8 +12,8 @@
 namespace headway::training {
 namespace {
 
-using ConstRowMap = Eigen::Map<const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic,
-                                                   Eigen::RowMajor>>;
+using ConstRowMap =
+    Eigen::Map<const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
 
 [[noreturn]] void refuse(const std::string& what) {
   throw Error(ErrorKind::kBadData, "not the weights of a linear-value network: " + what);

@@ -14,9 +14,10 @@ constexpr double kMostPaths = 4096;  // a row of path features each
 
 void require_default(bool is_default, std::string_view field) {
   if (is_default) return;
-  refuse(fmt::format("train.{}: must be absent with train.network = \"linear_value\", which has "
-                     "layers, model_dim, heads and query_dim",
-                     field));
+  refuse(
+      fmt::format("train.{}: must be absent with train.network = \"linear_value\", which has "
+                  "layers, model_dim, heads and query_dim",
+                  field));
 }
 
 Index paths_of(const TransformerOptions& n) {
@@ -31,6 +32,7 @@ void validate_linear_value(const TransformerOptions& n) {
   const TransformerOptions d;
   require_default(n.attention == d.attention, "attention");
   require_default(n.nonlinearity == d.nonlinearity, "nonlinearity");
+  require_default(n.encoder_layers == d.encoder_layers, "encoder_layers");
   require_default(n.value_dim == d.value_dim, "value_dim");
   require_default(n.mlp_dim == d.mlp_dim, "mlp_dim");
   require_default(n.feed_forward == d.feed_forward, "feed_forward");
@@ -44,15 +46,21 @@ void validate_linear_value(const TransformerOptions& n) {
   require_whole("model_dim", n.model_dim, 1, kLargestDim);
   require_whole("heads", n.heads, 1, kLargestDim);
   require_whole("query_dim", n.query_dim, 1, kLargestDim);
+  require_real(n.initial_query_scale > 0.0 && n.initial_query_scale <= 1e3, "initial_query_scale",
+               n.initial_query_scale, "above 0 and at most 1000");
+  require_real(n.query_rate >= 0.0 && n.query_rate <= 1e3, "query_rate", n.query_rate,
+               "from 0 to 1000");
   if (n.query_dim % n.heads != 0) {
-    refuse(fmt::format("train.query_dim = {}: must be a multiple of train.heads = {}, which share "
-                       "it",
-                       n.query_dim, n.heads));
+    refuse(
+        fmt::format("train.query_dim = {}: must be a multiple of train.heads = {}, which share "
+                    "it",
+                    n.query_dim, n.heads));
   }
   if (std::pow(static_cast<double>(n.heads), static_cast<double>(n.layers)) > kMostPaths) {
-    refuse(fmt::format("train.heads = {}: {} layers of them make more than {:.0f} paths, the most "
-                       "that a linear-value network is trained with",
-                       n.heads, n.layers, kMostPaths));
+    refuse(
+        fmt::format("train.heads = {}: {} layers of them make more than {:.0f} paths, the most "
+                    "that a linear-value network is trained with",
+                    n.heads, n.layers, kMostPaths));
   }
 }
 
@@ -61,21 +69,25 @@ std::vector<ParameterShape> linear_value_shapes(const TransformerOptions& n,
   n.validate();
   format.validate();
   if (format.features == 0 || format.loss != LossKind::kSquaredError || format.scored != 1) {
-    refuse("train.network = \"linear_value\": must be \"transformer\" for this task; a "
-           "linear-value network takes tokens of numbers and gives one answer an example, trained "
-           "by squared error (task.kind = \"omniglot\" or \"fuzzy_logic\")");
+    refuse(
+        "train.network = \"linear_value\": must be \"transformer\" for this task; a "
+        "linear-value network takes tokens of numbers and gives one answer an example, trained "
+        "by squared error (task.kind = \"omniglot\" or \"fuzzy_logic\")");
   }
   const Index dim = n.model_dim;
   std::vector<ParameterShape> shapes;
-  const auto add = [&shapes](std::string name, std::vector<Index> shape, double spread) {
-    shapes.push_back({std::move(name), std::move(shape), FirstValues::kNormal, spread});
+  const auto add = [&shapes](std::string name, std::vector<Index> shape, double spread,
+                             FirstValues first = FirstValues::kNormal) -> ParameterShape& {
+    shapes.push_back({std::move(name), std::move(shape), first, spread});
+    return shapes.back();
   };
-  const double projection = 1.0 / std::sqrt(static_cast<double>(format.features));
+  const double projection = n.initial_query_scale / std::sqrt(static_cast<double>(format.features));
+  const FirstValues keys = n.keys_start_as_queries ? FirstValues::kAsBefore : FirstValues::kNormal;
   add("input.weight", {dim, format.features}, 1.0);
   for (Index l = 1; l <= n.layers; ++l) {
     const std::vector<Index> head = {n.heads, n.query_dim / n.heads, format.features};
-    add(fmt::format("layers.{}.query.weight", l), head, projection);
-    add(fmt::format("layers.{}.key.weight", l), head, projection);
+    add(fmt::format("layers.{}.query.weight", l), head, projection).rate = n.query_rate;
+    add(fmt::format("layers.{}.key.weight", l), head, projection, keys).rate = n.query_rate;
     add(fmt::format("layers.{}.value.weight", l), {n.heads, dim, dim}, 1.0);
   }
   add("readout.weight", {format.outputs, dim}, 1.0);
@@ -98,7 +110,8 @@ StepFlops linear_value_flops(const TransformerOptions& n, const TaskFormat& form
   const double projections = 2.0 * tokens * features * layers * static_cast<double>(n.query_dim);
   const double features_of_paths = paths * features * (tokens + outputs);
   flops.linear = 2.0 * examples * (2.0 * projections + 2.0 * features_of_paths);
-  // The effective weights: rows of paths from layer l up times every value matrix, and its gradient.
+  // The effective weights: rows of paths from layer l up times every value matrix, and its
+  // gradient.
   double rows = outputs;
   double attention = 0.0;
   for (Index l = n.layers; l >= 1; --l) {

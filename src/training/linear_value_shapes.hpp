@@ -11,10 +11,10 @@ namespace headway::training::detail {
 /// that this kind of network does not have and that is not at its default.
 void validate_linear_value(const TransformerOptions& options);
 
-/// input.weight, layers.<l>.query.weight, key.weight, value.weight, readout.weight. First values are
-/// independent normals: of variance 1 for V_0, V_l and a, the theory's prior, and 1 / F for queries
-/// and keys. Error{kBadStudy} when the task gives ids or scores more
-/// than one token.
+/// input.weight, layers.<l>.query.weight, key.weight, value.weight, readout.weight. First values
+/// are independent normals: of variance 1 for V_0, V_l and a, the theory's prior, and
+/// initial_query_scale^2 / F for queries and keys. Error{kBadStudy} when the task gives ids or
+/// scores more than one token.
 std::vector<ParameterShape> linear_value_shapes(const TransformerOptions& options,
                                                 const TaskFormat& format);
 

@@ -202,8 +202,9 @@ inline void adamw(Index count, const detail::AdamWRates& r, const float* gradien
 }
 
 inline detail::RowKernels row_kernel_set(const char* name) {
-  return {name,      norm,     norm_backward, gelu, gelu_backward, swiglu, swiglu_backward,
-          fill_rows, add_rows, column_sums,   add,  softmax,       softmax_backward, adamw};
+  return {
+      name,      norm,     norm_backward, gelu, gelu_backward, swiglu,           swiglu_backward,
+      fill_rows, add_rows, column_sums,   add,  softmax,       softmax_backward, adamw};
 }
 
 }  // namespace headway::training::HEADWAY_KERNELS

@@ -52,7 +52,8 @@ struct RowKernels {
   void (*add)(std::ptrdiff_t count, const float* x, float* y);
   /// Each row of x, [rows, dim], becomes softmax(scale x).
   void (*softmax)(std::ptrdiff_t rows, std::ptrdiff_t dim, float scale, float* x);
-  /// From y = softmax(scale x) and d = dy: d becomes scale y (dy - sum y dy) of its row, that is dx.
+  /// From y = softmax(scale x) and d = dy: d becomes scale y (dy - sum y dy) of its row, that is
+  /// dx.
   void (*softmax_backward)(std::ptrdiff_t rows, std::ptrdiff_t dim, float scale, const float* y,
                            float* d);
   void (*adamw)(std::ptrdiff_t count, const AdamWRates& rates, const float* gradient, float* m,

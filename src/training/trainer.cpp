@@ -129,15 +129,15 @@ void Trainer::Implementation::write(EngineArray array, const std::vector<NamedTe
 }
 
 // One mask of pairs for each layer, shared by examples and heads, and by the pieces of a batch:
-// from the stream (seed, kDropout, step * layers + layer).
+// from the stream (seed, kDropout, step * layers + layer), the encoder's layers first.
 const std::vector<float>& Trainer::Implementation::draw_dropout() {
   const double rate = model_.attention_dropout;
   dropout_.clear();
   if (rate == 0.0) return dropout_;
   const auto kept = static_cast<float>(1.0 / (1.0 - rate));
-  for (Index layer = 0; layer < model_.layers; ++layer) {
+  for (Index layer = 0; layer < model_.all_layers(); ++layer) {
     Rng rng(options_.seed, StreamPurpose::kDropout,
-            static_cast<std::uint64_t>(step_ * model_.layers + layer));
+            static_cast<std::uint64_t>(step_ * model_.all_layers() + layer));
     for (Index i = 0; i < format_.tokens * format_.tokens; ++i) {
       dropout_.push_back(rng.uniform() < rate ? 0.0F : kept);
     }

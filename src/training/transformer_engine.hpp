@@ -46,15 +46,15 @@ class TransformerEngine {
   virtual void read(EngineArray array, std::span<float> out) const = 0;
   virtual void write(EngineArray array, std::span<const float> in) = 0;
   virtual void clear_gradients() = 0;
-  /// Adds `share` times the gradient of the batch's mean loss, which is returned. dropout: [layers,
-  /// S, S] factors of the weights, or empty.
+  /// Adds `share` times the gradient of the batch's mean loss, which is returned. dropout: [all
+  /// layers, S, S] factors of the weights, or empty.
   virtual double add_gradients(const TaskBatch& batch, std::span<const float> dropout,
                                double share) = 0;
   [[nodiscard]] virtual double gradient_norm() const = 0;
   virtual void update(const AdamWStep& step) = 0;
   /// Outputs of the last `scored` tokens, [B, scored, O]. The sequences may be shorter than S.
   virtual std::vector<float> outputs(const TaskBatch& batch, Index scored) = 0;
-  /// [B, layers, pairs, H]
+  /// [B, all layers, pairs, H]
   virtual std::vector<float> latent_codes(const TaskBatch& batch,
                                           std::span<const TokenPair> pairs) = 0;
 };

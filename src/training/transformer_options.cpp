@@ -46,6 +46,7 @@ void TransformerOptions::validate() const {
   if (network == NetworkKind::kLinearValue) return detail::validate_linear_value(*this);
   static_cast<void>(attention_options());
   require_whole("layers", layers, 1, 1000);
+  require_whole("encoder_layers", encoder_layers, 0, 1000);
   require_whole("model_dim", model_dim, 1, kLargestDim);
   require_whole("heads", heads, 1, kLargestDim);
   require_whole("query_dim", query_dim, 1, kLargestDim);
@@ -67,6 +68,15 @@ void TransformerOptions::validate() const {
   }
   detail::require_real(attention_dropout >= 0.0 && attention_dropout < 1.0, "attention_dropout",
                        attention_dropout, "a number from 0 to below 1");
+}
+
+void TransformerOptions::require_context(const TaskFormat& format) const {
+  if (encoder_layers == 0 || format.scored < format.tokens) return;
+  throw Error(
+      ErrorKind::kBadStudy,
+      fmt::format("train.encoder_layers = {}: must be 0 for a task that scores every one of "
+                  "its {} tokens: none is left as a context to encode",
+                  encoder_layers, format.tokens));
 }
 
 TransformerOptions TransformerOptions::widened() const {

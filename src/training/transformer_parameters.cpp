@@ -37,10 +37,10 @@ class Shapes {
   std::vector<ParameterShape> shapes_;
 };
 
+// Without its norm.
 void add_attention(const TransformerOptions& n, const TaskFormat& format, Shapes* out) {
   const Index d = n.query_dim / n.heads;
   const Index dv = n.value_dim / n.heads;
-  out->norm("attention_norm", n);
   for (const auto& [name, dim] : {std::pair{"query", d}, {"key", d}, {"value", dv}}) {
     out->kernel(fmt::format("{}.weight", name), {n.heads, dim, n.model_dim}, n.model_dim);
     out->bias(fmt::format("{}.bias", name), {n.heads, dim});
@@ -83,6 +83,21 @@ void add_feed_forward(const TransformerOptions& n, Shapes* out) {
   }
 }
 
+void add_block(const TransformerOptions& n, const TaskFormat& format, const std::string& prefix,
+               bool crosses, Shapes* out) {
+  out->set_prefix(prefix);
+  out->norm("attention_norm", n);
+  add_attention(n, format, out);
+  if (crosses) {
+    out->set_prefix(prefix + "cross.");
+    out->norm("norm", n);
+    out->norm("memory_norm", n);
+    add_attention(n, format, out);
+    out->set_prefix(prefix);
+  }
+  add_feed_forward(n, out);
+}
+
 double draw(const ParameterShape& shape, Rng* rng) {
   double x = rng->normal();
   if (shape.first == FirstValues::kNormal) return shape.spread * x;
@@ -103,6 +118,7 @@ std::vector<ParameterShape> parameter_shapes(const TransformerOptions& options,
   if (options.network == NetworkKind::kLinearValue) return linear_value_shapes(options, format);
   options.validate();
   format.validate();
+  options.require_context(format);
   const TransformerOptions n = options.widened();
   const double embedding = 1.0 / std::sqrt(static_cast<double>(n.model_dim));
   Shapes shapes;
@@ -113,10 +129,11 @@ std::vector<ParameterShape> parameter_shapes(const TransformerOptions& options,
     shapes.add("embedding.weight", {format.vocabulary, n.model_dim}, FirstValues::kNormal,
                embedding);
   }
+  for (Index l = 1; l <= n.encoder_layers; ++l) {
+    add_block(n, format, fmt::format("encoder.{}.", l), false, &shapes);
+  }
   for (Index l = 1; l <= n.layers; ++l) {
-    shapes.set_prefix(fmt::format("layers.{}.", l));
-    add_attention(n, format, &shapes);
-    add_feed_forward(n, &shapes);
+    add_block(n, format, fmt::format("layers.{}.", l), n.encoder_layers > 0, &shapes);
   }
   shapes.set_prefix("");
   shapes.norm("norm", n);
@@ -137,6 +154,7 @@ std::vector<NamedTensor> initial_parameters(const std::vector<ParameterShape>& s
       Rng rng(seed, StreamPurpose::kInitialWeights, i);
       for (float& x : tensor.values) x = static_cast<float>(draw(shape, &rng));
     }
+    if (shape.first == FirstValues::kAsBefore) tensor.values = result.back().values;
     result.push_back(std::move(tensor));
   }
   return result;

@@ -12,8 +12,9 @@ namespace headway::training::detail {
 enum class FirstValues {
   kZero,
   kOne,
-  kNormal,  ///< N(0, spread^2)
-  kLecun,   ///< N(0, 1) cut off at +-2, scaled to standard deviation `spread`
+  kNormal,    ///< N(0, spread^2)
+  kAsBefore,  ///< those of the parameter before it, which has the same shape
+  kLecun,     ///< N(0, 1) cut off at +-2, scaled to standard deviation `spread`
 };
 
 struct ParameterShape {
@@ -21,6 +22,7 @@ struct ParameterShape {
   std::vector<Index> shape;
   FirstValues first = FirstValues::kZero;
   double spread = 0.0;
+  double rate = 1.0;  ///< multiplies the learning rate
 
   [[nodiscard]] Index count() const;
   /// AdamW's weight decay acts on it: it has more than one dimension.

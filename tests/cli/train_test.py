@@ -85,9 +85,10 @@ REFUSALS = [
     ("tiny", "sweep.train.heads=[2, 3]", 78, ["multiple of train.heads = 3"]),
     ("tiny", "sweep.name=[\"a\"]", 78, ["sweep.name"]),
     ("text", "train.causal=false", 78, ["train.causal = false", "text"]),
-    ("text", "task.level=words", 78, ['task.level = "words"', '"bytes"']),
+    ("text", "task.level=words", 78, ['task.level = "words"', '"bytes", "bpe"']),
     ("text", "task.file=none.txt", 66, ["none.txt", "cannot be opened"]),
-    ("text", "task.file=latin.txt", 65, ["latin.txt", "not UTF-8", "byte 4 is 0xe9"]),
+    ("text", "task.file=latin.txt", 65, ["latin.txt", "line 1, byte 3", "0xe9", "no UTF-8"]),
+    ("text", "task.vocabulary=300", 78, ["task.vocabulary = 300", "from 512 to 1e6"]),
     ("text", "task.sequence_length=100000", 78, ["task."]),
     ("small", "seed=1", 78, ['task.kind = "hidden_markov_chain"', "headway train takes"]),
     ("small", "train.steps=3", 78, ["[train]", "belongs to studies of headway train"]),
@@ -291,6 +292,26 @@ class Output(TrainTest):
             sample = file["runs/0"].attrs["sample"]
         self.assertGreaterEqual(len(sample), 40)
         self.assertIn(sample, process.stdout)
+
+    def test_byte_pair_tokens(self):
+        one, two = self.path("one.h5"), self.path("two.h5")
+        process = run("train", self.text, "--set", "task.level=bpe", "--set",
+                      "task.vocabulary=512", "--set", "train.steps=5", "-o", one)
+        if process.returncode == 69:
+            self.check(process, 69, "libsentencepiece-dev")
+            self.skipTest("this build has no SentencePiece")
+        self.check(process, 0)
+        for word in ("bits per byte", "perplexity", "it writes:"):
+            self.assertIn(word, process.stdout)
+        with h5py.File(one) as file:
+            weights = file["runs/0/weights/logits.weight"].shape
+            model = file["runs/0/tokenizer"][()].tobytes()
+            self.assertEqual(file["runs/0/final/held_out"].attrs["metrics"],
+                             "accuracy,bits_per_byte,perplexity")
+        self.assertGreater(weights[0], 256)  # 256 bytes, and pieces
+        self.assertIn(b"question", model)
+        self.check(run("train", one, "-o", two), 0)  # learned again to the same bits
+        self.check_same(content(one), content(two))
 
     def test_sraven(self):
         study = os.path.join(STUDIES, "sraven-reference.toml")

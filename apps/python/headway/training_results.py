@@ -45,6 +45,8 @@ class TrainedRun:
     final: Mapping[str, Mapping[str, float]]
     weights: Mapping[str, np.ndarray]
     best_weights: Mapping[str, np.ndarray]
+    #: Text of byte-pair tokens: the SentencePiece model, as its model_proto takes it.
+    tokenizer: bytes | None = None
 
     @property
     def parameters(self) -> int:
@@ -127,7 +129,9 @@ def _run(group: h5py.Group) -> TrainedRun:
         final={name: {key: float(value) for key, value in final[name].attrs.items()
                       if np.ndim(value) == 0 and np.asarray(value).dtype.kind in "fiu"}
                for name in order if name in final},
-        weights=_arrays(group.get("weights")), best_weights=_arrays(group.get("best_weights")))
+        weights=_arrays(group.get("weights")), best_weights=_arrays(group.get("best_weights")),
+        tokenizer=(np.asarray(group["tokenizer"][()], dtype=np.uint8).tobytes()
+                   if "tokenizer" in group else None))
 
 
 def _curve(dataset: h5py.Dataset) -> Curve:

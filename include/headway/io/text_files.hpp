@@ -22,16 +22,19 @@ bool has_bpe_tokenizer();
 /// what the library makes of them, and are refused.
 class BpeTokenizer : public tasks::Tokenizer {
  public:
-  /// The trained model, as load_bpe_tokenizer() takes it: for checkpoints.
+  /// The trained model, as load_bpe_tokenizer() takes it: a model file of the library.
   [[nodiscard]] virtual std::string serialize() const = 0;
 };
 
+inline constexpr Index kSmallestBpeVocabulary = 512;  ///< 256 bytes, signs, and some to learn
+inline constexpr Index kLargestBpeVocabulary = 1'000'000;
+
 struct BpeOptions {
-  Index vocabulary = 8192;  ///< at most; short texts give fewer. 512 to 1,000,000
+  Index vocabulary = 4096;  ///< at most; short texts give fewer
 };
 
 /// Learns the merges from `text`, the training part alone of a corpus. Deterministic.
-/// Errors: kUnavailable without SentencePiece; kBadStudy when the vocabulary is out of range;
+/// Errors: kUnavailable without SentencePiece; kBadStudy when the vocabulary is out of bounds;
 /// kBadData, naming `name`, when the text holds U+2581 or U+0000, or nothing can be learned.
 /// Cost: seconds for megabytes.
 std::unique_ptr<BpeTokenizer> train_bpe_tokenizer(std::string_view text, const std::string& name,

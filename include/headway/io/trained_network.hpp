@@ -10,13 +10,13 @@ namespace headway::io {
 
 /// A run of a train result, with the weights that `headway extract` takes from it.
 struct TrainedNetwork {
-  studies::Study study;       ///< of the run alone, changed by the overlays
-  std::string study_name;     ///< of the result
-  std::string label;          ///< of the run
-  Index step = 0;             ///< updates that the weights have seen
-  std::string weights_sha256; ///< of the parameters
+  studies::Study study;        ///< of the run alone, changed by the overlays
+  std::string study_name;      ///< of the result
+  std::string label;           ///< of the run
+  Index step = 0;              ///< updates that the weights have seen
+  std::string weights_sha256;  ///< of the parameters
   std::vector<training::NamedTensor> parameters;
-  std::string data_hash;      ///< of the run's data where all runs share it; else ""
+  std::string data_hash;  ///< of the run's data where all runs share it; else ""
 };
 
 /// Reads run study.extract.run of a train result, its last or best weights. `overlays` as for

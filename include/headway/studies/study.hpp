@@ -43,7 +43,8 @@ struct TaskOptions {
   tasks::SravenOptions sraven;
   training::TextOptions text;
   OmniglotOptions omniglot;
-  std::string level = "bytes";        ///< text: what a token is
+  std::string level = "bytes";        ///< text: what a token is, "bytes" | "bpe"
+  Index vocabulary = 4096;            ///< text, bpe: tokens at most
   std::optional<std::uint64_t> seed;  ///< fixes the data apart from Study::seed
 };
 

@@ -35,6 +35,8 @@ struct TrainTask {
   std::string content_hash;  ///< SHA-256 (hex) that changes with the examples
   /// Text that token ids stand for; empty where the task has none.
   std::function<std::string(std::span<const std::int32_t>)> decode;
+  /// The learned tokenizer as a SentencePiece model; empty where nothing was learned.
+  std::string tokenizer;
 };
 
 /// Makes the task of a study; io::training_task_maker() has all kinds.
@@ -72,13 +74,14 @@ TrainCost train_cost(const Study& study, const training::TaskFormat& format);
 struct TrainedRun {
   std::vector<Setting> settings;
   std::string label;    ///< the settings but for seeds, in short; the variant where there are none
-  std::string variant;  ///< train.attention, with " + mixture" for that feed-forward network
+  std::string variant;  ///< train.attention, with " + mixture", " + encoder" where it has them
   std::uint64_t seed = 0;
   TrainCost cost;
   std::vector<training::TrainRecord> records;
   training::TrainSummary summary;  ///< outcome, final evaluations, best step
   double training_seconds = 0.0;   ///< of every call, evaluations left out
   std::string sample;              ///< text: what the trained model writes
+  std::string tokenizer;           ///< as TrainTask's
   training::TrainState state;      ///< no parameters before the first checkpoint
 
   /// Trained to its end, or diverged: nothing is left to do.
@@ -144,7 +147,8 @@ double final_train_loss(const TrainedRun& run);
 /// when there is none (the loss stands for itself).
 std::string main_metric(const training::Evaluation& evaluation);
 
-/// train.attention with its nonlinearity where one is set, and " + mixture" for that network.
+/// train.attention with its nonlinearity where one is set, and " + mixture", " + encoder" for
+/// models that have them.
 std::string run_variant(const Study& study);
 
 /// What a sweep sets, but for seeds, in short: "hyla", "hyla, layers = 4".

@@ -55,19 +55,17 @@ class ByteTokenizer final : public Tokenizer {
   [[nodiscard]] std::string decode(std::span<const std::int32_t> tokens) const override;
 };
 
-/// Both parts of a corpus as tokens, with what turns nats a token into bits a byte.
+/// Both parts of a corpus as tokens.
 struct TokenizedText {
-  Index vocabulary = 0;
   std::vector<std::int32_t> train;
   std::vector<std::int32_t> held_out;
-  double train_bytes_per_token = 0.0;
-  double held_out_bytes_per_token = 0.0;
+  /// Bytes that each token stands for, [vocabulary]: they turn nats a token into bits a byte.
+  std::vector<double> token_bytes;
+
+  [[nodiscard]] Index vocabulary() const { return static_cast<Index>(token_bytes.size()); }
 };
 
 /// Encodes both parts apart, so that no token reaches over the split.
 TokenizedText tokenize(const TextCorpus& corpus, const Tokenizer& tokenizer);
-
-/// Bits per byte of a mean cross-entropy in nats per token: nats / (ln 2 * bytes per token).
-double bits_per_byte(double nats_per_token, double bytes_per_token);
 
 }  // namespace headway::tasks

@@ -31,8 +31,8 @@ struct Evaluation {
 ///                   variance 0 is left out
 ///                   r2_pooled: 1 - sum of squared errors / sum of squared deviations of the scored
 ///                   targets from their mean over all examples
-///                   accuracy: share of the scored targets, -1 or +1, whose sign the output has (the
-///                   format says signs); an output of 0 is wrong
+///                   accuracy: share of the scored targets, -1 or +1, whose sign the output has
+///                   (the format says signs); an output of 0 is wrong
 ///   cross-entropy   accuracy: share of examples whose scored tokens are all right (several scored
 ///                   tokens, but not every one); else share of tokens
 ///                   accuracy_per_feature: share of scored tokens that are right (the same cases)

@@ -15,8 +15,8 @@ namespace headway::training {
 ///   logits of head h in layer l   (Q_l^h x_s) . (K_l^h x_t) / sqrt(G)     from the input x, always
 ///   f(x) = sum_pi w_pi . xi_pi(x),   w_pi = V_pi V_0 / sqrt(N_1 p N_0)    (readout: mean)
 /// with V_pi the effective weights of model::effective_weights(). Nothing stands between the
-/// parameters of training and the theory's weights: the factors 1 / sqrt(N_0), 1 / sqrt(H_l N_l) and
-/// 1 / sqrt(N_a) are in the network, not in the numbers, so that
+/// parameters of training and the theory's weights: the factors 1 / sqrt(N_0), 1 / sqrt(H_l N_l)
+/// and 1 / sqrt(N_a) are in the network, not in the numbers, so that
 ///   input.weight = V_0 [N, N_0]   layers.<l>.value.weight = V_l^h [H, N, N]
 ///   readout.weight = a [C, N]     layers.<l>.query.weight, key.weight = Q, K [H, G, N_0]
 /// and AdamW's rate acts on numbers of order 1 there. They start as a draw from the theory's prior

@@ -9,6 +9,7 @@
 #include "headway/tasks/fuzzy_logic.hpp"
 #include "headway/tasks/one_shot_images.hpp"
 #include "headway/tasks/sraven.hpp"
+#include "headway/tasks/text.hpp"
 #include "headway/training/training_task.hpp"
 
 namespace headway::training {
@@ -43,20 +44,19 @@ std::unique_ptr<TrainingTask> make_one_shot_task(OneShotExamples examples);
 /// Prediction of the next token of a text.
 struct TextOptions {
   Index sequence_length = 256;  ///< S
-  double held_out = 0.1;        ///< the last share of the tokens; at least S + 1 on either side
+  double held_out = 0.1;        ///< the last share of the bytes (tasks::TextCorpus)
   std::uint64_t seed = 0;       ///< of the places that training reads
 };
 
-/// A text as token ids from 0 to vocabulary - 1. Every token is scored by the one after it. Train
-/// example i starts at a place drawn from the stream (seed, kTrainExamples, i); the held-out
-/// examples are the S-token windows of the last part, end to end. Splits train, held_out.
-/// class_bytes: bytes that each id stands for, or empty. Error{kBadStudy} when an id is out of
-/// range or the text too short.
-std::unique_ptr<TrainingTask> make_text_task(std::vector<std::int32_t> ids, Index vocabulary,
-                                             std::vector<double> class_bytes,
+/// A text as tokens. Every token is scored by the one after it. Train example i starts at a place
+/// drawn from the stream (seed, kTrainExamples, i); the held-out examples are the S-token windows
+/// of the held-out part, end to end. Splits train, held_out. options.held_out is not read: the text
+/// is split already. Error{kBadStudy} when an id is none of the vocabulary, or a part has fewer
+/// than S + 1 tokens.
+std::unique_ptr<TrainingTask> make_text_task(std::shared_ptr<const tasks::TokenizedText> text,
                                              const TextOptions& options);
 
-/// Byte-level text: 256 ids, one byte each.
+/// Byte-level text: 256 ids, one byte each. Errors as tasks::TextCorpus and above.
 std::unique_ptr<TrainingTask> make_byte_text_task(std::string_view text,
                                                   const TextOptions& options);
 

@@ -37,6 +37,8 @@ struct NamedTensor {
 ///   layers.<l>.feed_forward_norm.scale, .bias [D]
 ///   layers.<l>.up.weight [M, D], .bias [M]   layers.<l>.down.weight [D, M], .bias [D]
 ///   layers.<l>.gate.weight [M, D] (swiglu; up and down without bias)
+///   with an encoder: encoder.<l>.* as layers.<l>.* here, and of the cross-attention
+///   layers.<l>.cross.norm (of the queries), .memory_norm (of keys and values), .query, .key, ...
 ///   mixture: layers.<l>.router.weight [E, D], up.weight [E, M, D], up.bias [E, M], ...
 ///   norm.scale, norm.bias [D]   logits.weight [O, D], .bias [O]
 struct TrainState {
@@ -158,7 +160,9 @@ class Trainer {
   /// Outputs [count, scored, O] for examples first, ... of a split.
   std::vector<float> outputs(std::string_view split, Index first, Index count);
   /// Latent codes ([S25], figures 2 and 5): the weights a[1..H] of chosen pairs in every layer,
-  /// [count, layers, pairs, H], for examples first, ... of a split. Masked pairs are 0.
+  /// [count, layers, pairs, H], for examples first, ... of a split. Masked pairs are 0. With an
+  /// encoder its layers come first, and pairs that a layer has not are 0 as well: pairs of the
+  /// context are the encoder's, queries of scored tokens the decoder's.
   std::vector<float> latent_codes(std::string_view split, Index first, Index count,
                                   std::span<const TokenPair> pairs);
   /// New token ids after `prompt` (at least one id), each from the last S ids at most. Only for

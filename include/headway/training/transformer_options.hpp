@@ -32,8 +32,8 @@ enum class Positions {
 /// Which kind of network is trained.
 enum class NetworkKind {
   kTransformer,  ///< pre-norm blocks with residuals, as below
-  /// Attention paths alone (theory.md section 2): no residual, no norm, no nonlinearity; every layer
-  /// takes its attention from the input. See linear_value.hpp.
+  /// Attention paths alone (theory.md section 2): no residual, no norm, no nonlinearity; every
+  /// layer takes its attention from the input. See linear_value.hpp.
   kLinearValue,
 };
 
@@ -49,6 +49,12 @@ struct TransformerOptions {
   /// value network with a nonlinearity.
   std::string nonlinearity;
   Index layers = 2;
+  /// 0: one stream of all tokens. Otherwise an encoder of this many blocks reads the context, the
+  /// tokens that are not scored, and `layers` blocks of a decoder turn the scored tokens into
+  /// outputs: x += attention(norm x) among them, x += cross-attention(norm x, norm' memory) with
+  /// queries from them and keys and values from the encoder, x += feed_forward(norm x). Distances
+  /// are those of the whole sequence. Only for tasks that do not score every token.
+  Index encoder_layers = 0;
   Index model_dim = 128;
   Index heads = 8;
   Index query_dim = 16;  ///< of queries and keys, all heads together: d = query_dim / heads
@@ -68,12 +74,26 @@ struct TransformerOptions {
   double attention_dropout = 0.0;
   Index width_multiplier = 1;  ///< multiplies heads and all dims
 
+  // Linear-value networks alone:
+  /// Keys start as copies of the queries, K_l^h = Q_l^h: a head then begins by comparing tokens, as
+  /// logits x_s^T Q^T Q x_t grow with what two tokens share. Independent ones begin with a plateau
+  /// of thousands of steps on tasks that ask for a comparison.
+  bool keys_start_as_queries = false;
+  double initial_query_scale =
+      1.0;                  ///< standard deviation of first queries and keys, times sqrt(F)
+  double query_rate = 1.0;  ///< multiplies the learning rate of queries and keys
+
   /// Error{kBadStudy} naming the field, its value and what is allowed.
   void validate() const;
   /// The same model with the multiplier applied, and a multiplier of 1.
   [[nodiscard]] TransformerOptions widened() const;
-  /// Normalisation, value network, nonlinearity and causality of the layers.
+  /// Normalisation, value network, nonlinearity and causality of the layers. Cross-attention has
+  /// the same but for causality: the whole context comes before the scored tokens.
   [[nodiscard]] AttentionOptions attention_options() const;
+  /// Of the encoder and of the decoder together: each has one dropout mask and one latent code.
+  [[nodiscard]] Index all_layers() const { return encoder_layers + layers; }
+  /// Error{kBadStudy} where there is an encoder and the task has no context for it.
+  void require_context(const TaskFormat& format) const;
 };
 
 /// Name and value of the enumerations as studies spell them: "gelu", "swiglu", "mixture";
@@ -94,12 +114,15 @@ std::string_view to_string(Positions value);
 Index relative_position_bucket(Index distance, Index buckets);
 
 /// Numbers that training changes, in closed form: 151,009 for the fuzzy-logic model at S = 16, and
-/// 402,824 for SRAVEN's with 4 layers, as published. Validates `options`.
+/// 402,824 for SRAVEN's with 4 layers, as published. With A numbers in an attention layer and n in
+/// a norm, an encoder's block has what one of `layers` has, and a decoder's block A + n more.
+/// Validates `options`.
 Index count_parameters(const TransformerOptions& options, const TaskFormat& format);
 
 /// Floating-point operations of one training step (a multiply-add is two): every matrix product of
-/// the forward and backward pass that a step needs. The last layer is counted for the scored tokens
-/// alone, for no others reach the loss. Norms, nonlinearities and the optimiser are not counted.
+/// the forward and backward pass that a step needs. Without an encoder the last layer is counted
+/// for the scored tokens alone, for no others reach the loss. Norms, nonlinearities and the
+/// optimiser are not counted.
 struct StepFlops {
   double linear = 0.0;     ///< linear layers, embedding and outputs
   double attention = 0.0;  ///< count_multiply_adds(): forward and backward, nothing twice

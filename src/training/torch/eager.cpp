@@ -1,7 +1,6 @@
 #include "training/torch/eager.hpp"
 
 #include <cmath>
-#include <limits>
 
 namespace headway::training::detail {
 namespace {
@@ -9,6 +8,7 @@ namespace {
 using at::Tensor;
 
 constexpr double kNormEpsilon = 1e-6;
+constexpr double kFarBelow = -1e30;  // any score; exp of it is 0
 
 Tensor apply(Nonlinearity phi, const Tensor& x) {
   switch (phi) {
@@ -43,11 +43,10 @@ Tensor turned(const Tensor& x, Index first) {
 }
 
 // 1 where query sees key: [B or 1, 1, Sq, S] of bool; undefined when every pair is seen.
-Tensor visible_pairs(const AttentionBlockShape& shape, const Tensor& mask, const Tensor& x) {
-  const AttentionShape& n = shape.attention;
+Tensor visible_pairs(const AttentionShape& n, bool is_causal, const Tensor& mask, const Tensor& x) {
   Tensor visible;
   if (mask.defined()) visible = mask.to(at::kBool).view({n.batch, 1, 1, n.keys});
-  if (!shape.options.causal) return visible;
+  if (!is_causal) return visible;
   const Tensor causal = at::ones({n.queries, n.keys}, x.options().dtype(at::kBool))
                             .tril(n.keys - n.queries)
                             .view({1, 1, n.queries, n.keys});
@@ -56,10 +55,10 @@ Tensor visible_pairs(const AttentionBlockShape& shape, const Tensor& mask, const
 
 Tensor weights_of(Normalisation normalisation, Tensor s, const Tensor& visible) {
   if (normalisation == Normalisation::kSoftmax) {
-    if (visible.defined()) {
-      s = s.masked_fill(at::logical_not(visible), -std::numeric_limits<float>::infinity());
-    }
-    return at::softmax(s, 3);
+    if (!visible.defined()) return at::softmax(s, 3);
+    // Not -infinity: a query that sees no key has weights 0, and gradients that are numbers.
+    const Tensor hidden = at::logical_not(visible);
+    return at::softmax(s.masked_fill(hidden, kFarBelow), 3).masked_fill(hidden, 0.0);
   }
   if (visible.defined()) s = s.masked_fill(at::logical_not(visible), 0.0);
   if (normalisation == Normalisation::kNone) return s;
@@ -85,6 +84,36 @@ Tensor project(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const Index dim = weight.size(1);
   return at::linear(x, weight.view({heads * dim, weight.size(2)}), bias.view({heads * dim}))
       .view({x.size(0), x.size(1), heads, dim});
+}
+
+// Where queries come from, and keys and values; the place of the first query where keys are at 0.
+struct Attended {
+  Tensor queries, keys;
+  Index first;
+  bool rotary;
+};
+// What acts on pairs; undefined where there is none of it.
+struct PairTensors {
+  Tensor scores, mask, dropout;
+};
+
+Tensor attend(const AttentionShape& n, const AttentionOptions& options, const Attended& in,
+              const AttentionTensors& p, const PairTensors& pairs, Tensor* weights) {
+  Tensor q = project(in.queries, p.query, p.query_bias);
+  Tensor k = project(in.keys, p.key, p.key_bias);
+  const Tensor v = project(in.keys, p.value, p.value_bias);
+  if (in.rotary) {
+    q = turned(q, in.first);
+    k = turned(k, 0);
+  }
+  Tensor s = at::einsum("bqhd,bkhd->bhqk", {q, k}) / std::sqrt(static_cast<double>(n.query_dim));
+  if (pairs.scores.defined()) s = s + pairs.scores;
+  const Tensor a =
+      weights_of(options.normalisation, s, visible_pairs(n, options.causal, pairs.mask, q));
+  if (weights != nullptr) *weights = a;
+  const Tensor o = attended(options, pairs.dropout.defined() ? a * pairs.dropout : a, v, p.mixing)
+                       .reshape({n.batch, n.queries, n.heads * n.value_dim});
+  return at::linear(o, p.output, p.output_bias);
 }
 
 }  // namespace
@@ -113,20 +142,21 @@ Tensor eager_attention(const AttentionBlockShape& shape, const Tensor& x, const 
   const AttentionShape& n = shape.attention;
   const Index first = n.keys - n.queries;
   const Tensor z = eager_norm(shape.centred, x, p.norm);
-  Tensor q = project(z.narrow(1, first, n.queries), p.query, p.query_bias);
-  Tensor k = project(z, p.key, p.key_bias);
-  const Tensor v = project(z, p.value, p.value_bias);
-  if (shape.rotary) {
-    q = turned(q, first);
-    k = turned(k, 0);
-  }
-  Tensor s = at::einsum("bqhd,bkhd->bhqk", {q, k}) / std::sqrt(static_cast<double>(n.query_dim));
-  if (scores.defined()) s = s + scores;
-  const Tensor a = weights_of(shape.options.normalisation, s, visible_pairs(shape, mask, x));
-  if (weights != nullptr) *weights = a;
-  const Tensor o = attended(shape.options, dropout.defined() ? a * dropout : a, v, p.mixing)
-                       .reshape({n.batch, n.queries, n.heads * n.value_dim});
-  return x.narrow(1, first, n.queries) + at::linear(o, p.output, p.output_bias);
+  const Attended in = {z.narrow(1, first, n.queries), z, first, shape.rotary};
+  return x.narrow(1, first, n.queries) +
+         attend(n, shape.options, in, p, {scores, mask, dropout}, weights);
+}
+
+Tensor eager_cross_attention(const CrossAttentionShape& shape, const Tensor& x,
+                             const Tensor& memory, const AttentionTensors& p,
+                             const NormTensors& memory_norm, const Tensor& scores,
+                             const Tensor& mask, const Tensor& dropout, Tensor* weights) {
+  AttentionOptions options = shape.options;
+  options.causal = false;
+  const Attended in = {eager_norm(shape.centred, x, p.norm),
+                       eager_norm(shape.centred, memory, memory_norm), shape.attention.keys,
+                       shape.rotary};
+  return x + attend(shape.attention, options, in, p, {scores, mask, dropout}, weights);
 }
 
 }  // namespace headway::training::detail

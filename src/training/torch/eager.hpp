@@ -18,4 +18,11 @@ at::Tensor eager_attention(const AttentionBlockShape& shape, const at::Tensor& x
                            const at::Tensor& mask, const at::Tensor& dropout,
                            at::Tensor* weights = nullptr);
 
+/// As fused_cross_attention.
+at::Tensor eager_cross_attention(const CrossAttentionShape& shape, const at::Tensor& x,
+                                 const at::Tensor& memory, const AttentionTensors& parameters,
+                                 const NormTensors& memory_norm, const at::Tensor& scores,
+                                 const at::Tensor& mask, const at::Tensor& dropout,
+                                 at::Tensor* weights = nullptr);
+
 }  // namespace headway::training::detail

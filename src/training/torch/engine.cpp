@@ -119,7 +119,7 @@ class TorchEngine final : public TransformerEngine {
   }
   [[nodiscard]] ModelInput input(const TaskBatch& batch, Index scored) const;
   [[nodiscard]] Tensor loss(const Tensor& outputs, const TaskBatch& batch) const;
-  void update_on_cpu(const AdamWRates& decayed, const AdamWRates& plain);
+  void update_on_cpu(const AdamWStep& step);
   void update_elsewhere(const AdamWStep& step);
 
   EngineSetup setup_;
@@ -162,7 +162,7 @@ double TorchEngine::add_gradients(const TaskBatch& batch, std::span<const float>
     ModelInput in = input(batch, setup_.format.scored);
     if (!dropout.empty()) {
       const Index tokens = setup_.format.tokens;
-      in.dropout = from(dropout.data(), {setup_.model.layers, tokens, tokens});
+      in.dropout = from(dropout.data(), {setup_.model.all_layers(), tokens, tokens});
     }
     Tensor value;
     {
@@ -198,20 +198,14 @@ double TorchEngine::gradient_norm() const {
 void TorchEngine::update(const AdamWStep& step) {
   guarded(1, [&] {
     if (device_ != at::kCPU) return update_elsewhere(step);
-    const auto t = static_cast<double>(step.update);
-    const double first = step.rate / (1.0 - std::pow(step.beta_1, t));
-    const double second = 1.0 / (1.0 - std::pow(step.beta_2, t));
-    AdamWRates plain{static_cast<float>(step.beta_1),  static_cast<float>(step.beta_2),
-                     static_cast<float>(first),        static_cast<float>(second),
-                     static_cast<float>(step.epsilon), 1.0F,
-                     static_cast<float>(step.clip)};
-    AdamWRates decayed = plain;
-    decayed.shrink = static_cast<float>(1.0 - step.rate * step.decay);
-    update_on_cpu(decayed, plain);
+    update_on_cpu(step);
   });
 }
 
-void TorchEngine::update_on_cpu(const AdamWRates& decayed, const AdamWRates& plain) {
+void TorchEngine::update_on_cpu(const AdamWStep& step) {
+  const auto t = static_cast<double>(step.update);
+  const double first = step.rate / (1.0 - std::pow(step.beta_1, t));
+  const double second = 1.0 / (1.0 - std::pow(step.beta_2, t));
   std::vector<Index> offsets = {0};
   for (const ParameterShape& shape : setup_.shapes) {
     offsets.push_back(offsets.back() + shape.count());
@@ -219,10 +213,18 @@ void TorchEngine::update_on_cpu(const AdamWRates& decayed, const AdamWRates& pla
   const RowKernels& kernels = row_kernels();
   parallel_for(static_cast<Index>(setup_.shapes.size()), setup_.threads, [&](Index i) {
     const auto at = static_cast<std::size_t>(i);
+    const ParameterShape& shape = setup_.shapes[at];
     const Index offset = offsets[at];
-    kernels.adamw(offsets[at + 1] - offset, setup_.shapes[at].decayed() ? decayed : plain,
-                  gradients_.data_ptr<float>() + offset, first_.data_ptr<float>() + offset,
-                  second_.data_ptr<float>() + offset, values_.data_ptr<float>() + offset);
+    AdamWRates rates{static_cast<float>(step.beta_1),        static_cast<float>(step.beta_2),
+                     static_cast<float>(first * shape.rate), static_cast<float>(second),
+                     static_cast<float>(step.epsilon),       1.0F,
+                     static_cast<float>(step.clip)};
+    if (shape.decayed()) {
+      rates.shrink = static_cast<float>(1.0 - step.rate * shape.rate * step.decay);
+    }
+    kernels.adamw(offsets[at + 1] - offset, rates, gradients_.data_ptr<float>() + offset,
+                  first_.data_ptr<float>() + offset, second_.data_ptr<float>() + offset,
+                  values_.data_ptr<float>() + offset);
   });
 }
 
@@ -232,11 +234,16 @@ void TorchEngine::update_elsewhere(const AdamWStep& step) {
   const Tensor g = gradients_ * step.clip;
   first_.mul_(step.beta_1).add_(g, 1.0 - step.beta_1);
   second_.mul_(step.beta_2).addcmul_(g, g, 1.0 - step.beta_2);
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    if (setup_.shapes[i].decayed()) parameters_[i].detach().mul_(1.0 - step.rate * step.decay);
-  }
   const Tensor root = at::sqrt(second_ / (1.0 - std::pow(step.beta_2, t))) + step.epsilon;
-  values_.sub_(first_ / root * (step.rate / (1.0 - std::pow(step.beta_1, t))));
+  const Tensor change = first_ / root * (step.rate / (1.0 - std::pow(step.beta_1, t)));
+  Index offset = 0;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const ParameterShape& shape = setup_.shapes[i];
+    const Tensor values = parameters_[i].detach();
+    if (shape.decayed()) values.mul_(1.0 - step.rate * shape.rate * step.decay);
+    values.sub_(change.narrow(0, offset, shape.count()).view(shape.shape), shape.rate);
+    offset += shape.count();
+  }
 }
 
 std::vector<float> TorchEngine::outputs(const TaskBatch& batch, Index scored) {

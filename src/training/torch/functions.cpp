@@ -216,6 +216,88 @@ struct AttentionFunction : Function<AttentionFunction> {
   }
 };
 
+// --- cross-attention ----------------------------------------------------------------------------
+
+struct CrossSettings {
+  BlockContext context;
+  CrossAttentionShape shape;
+};
+
+// After the arguments of AttentionFunction and what it saves: the memory, its norm and their stats.
+constexpr std::size_t kMemory = kSaved + 6;
+
+template <typename Float, typename Pointer>
+CrossAttentionArrays<Float> cross_arrays(const variable_list& block, const variable_list& memory,
+                                         const Pointer& of) {
+  return {attention_arrays<Float>(block, of), {of(memory[1]), of(memory[2])}};
+}
+
+struct CrossAttentionFunction : Function<CrossAttentionFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& scale,
+                        const Maybe& norm_bias, const Tensor& query, const Tensor& query_bias,
+                        const Tensor& key, const Tensor& key_bias, const Tensor& value,
+                        const Tensor& value_bias, const Tensor& output, const Tensor& output_bias,
+                        const Maybe& mixing, const Maybe& scores, const Maybe& mask,
+                        const Maybe& dropout, const Tensor& memory, const Maybe& memory_scale,
+                        const Maybe& memory_bias, const CrossSettings& s) {
+    const AttentionShape& n = s.shape.attention;
+    const bool softmax = s.shape.options.normalisation == Normalisation::kSoftmax;
+    const variable_list in = {x,
+                              scale,
+                              or_none(norm_bias),
+                              query,
+                              query_bias,
+                              key,
+                              key_bias,
+                              value,
+                              value_bias,
+                              output,
+                              output_bias,
+                              or_none(mixing),
+                              or_none(scores),
+                              or_none(mask),
+                              or_none(dropout),
+                              numbers({n.batch, n.queries, 2}),
+                              numbers({n.batch, n.queries, n.heads, n.query_dim}),
+                              numbers({n.batch, n.keys, n.heads, n.query_dim}),
+                              numbers({n.batch, n.keys, n.heads, n.value_dim}),
+                              numbers({n.batch, n.queries, n.heads, n.value_dim}),
+                              softmax ? numbers({n.batch, n.heads, n.queries}) : Tensor(),
+                              memory,
+                              or_none(memory_scale),
+                              or_none(memory_bias),
+                              memory_scale ? numbers({n.batch, n.keys, 2}) : Tensor()};
+    Tensor y = numbers({n.batch, n.queries, s.shape.dim});
+    cross_attention_forward(s.context, s.shape, cross_arrays<const float>(in, memory_of(in), given),
+                            {attention_given(in), given(memory)}, wanted(y),
+                            {attention_saved(in), wanted(in[kMemory + 3])});
+    context->save_for_backward(in);
+    keep_settings(context, s);
+    return y;
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& d) {
+    const auto s = kept_settings<CrossSettings>(context);
+    const variable_list in = context->get_saved_variables();
+    const Tensor dy = d[0].contiguous();
+    variable_list g;
+    for (std::size_t i = 0; i < kMask; ++i) g.push_back(like(in[i]));
+    const variable_list memory = {like(in[kMemory]), like(in[kMemory + 1]), like(in[kMemory + 2])};
+    cross_attention_backward(
+        s.context, s.shape, cross_arrays<const float>(in, memory_of(in), given),
+        {attention_given(in), given(in[kMemory])}, {attention_saved(in), wanted(in[kMemory + 3])},
+        {{given(dy), wanted(g[0])}, wanted(memory[0])}, cross_arrays<float>(g, memory, wanted));
+    g.resize(kSaved);  // mask, dropout
+    g.insert(g.end(), memory.begin(), memory.end());
+    g.emplace_back();  // settings
+    return g;
+  }
+
+ private:
+  static variable_list memory_of(const variable_list& in) {
+    return {in[kMemory], in[kMemory + 1], in[kMemory + 2]};
+  }
+};
+
 Index rows_of(const Tensor& x) { return x.numel() / x.size(-1); }
 
 }  // namespace
@@ -245,6 +327,18 @@ Tensor fused_attention(const BlockContext& context, const AttentionBlockShape& s
                                   p.output_bias, maybe(p.mixing),
                                   maybe(scores.defined() ? scores.contiguous() : scores),
                                   maybe(mask), maybe(dropout), AttentionSettings{context, shape});
+}
+
+Tensor fused_cross_attention(const BlockContext& context, const CrossAttentionShape& shape,
+                             const Tensor& x, const Tensor& memory, const AttentionTensors& p,
+                             const NormTensors& memory_norm, const Tensor& scores,
+                             const Tensor& mask, const Tensor& dropout) {
+  return CrossAttentionFunction::apply(
+      x.contiguous(), p.norm.scale, maybe(p.norm.bias), p.query, p.query_bias, p.key, p.key_bias,
+      p.value, p.value_bias, p.output, p.output_bias, maybe(p.mixing),
+      maybe(scores.defined() ? scores.contiguous() : scores), maybe(mask), maybe(dropout),
+      memory.contiguous(), maybe(memory_norm.scale), maybe(memory_norm.bias),
+      CrossSettings{context, shape});
 }
 
 }  // namespace headway::training::detail

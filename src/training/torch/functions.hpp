@@ -1,8 +1,8 @@
 // The fused blocks as LibTorch operations with gradients: CPU, float32.
 #pragma once
 
+#include "training/cross_attention_block.hpp"
 #include "training/torch/headers.hpp"
-#include "training/transformer_blocks.hpp"
 
 namespace headway::training::detail {
 
@@ -34,5 +34,13 @@ at::Tensor fused_attention(const BlockContext& context, const AttentionBlockShap
                            const at::Tensor& x, const AttentionTensors& parameters,
                            const at::Tensor& scores, const at::Tensor& mask,
                            const at::Tensor& dropout);
+
+/// The cross-attention block on x [B, Sq, D] and memory [B, Sk, Dm]; an undefined memory_norm is
+/// none.
+at::Tensor fused_cross_attention(const BlockContext& context, const CrossAttentionShape& shape,
+                                 const at::Tensor& x, const at::Tensor& memory,
+                                 const AttentionTensors& parameters, const NormTensors& memory_norm,
+                                 const at::Tensor& scores, const at::Tensor& mask,
+                                 const at::Tensor& dropout);
 
 }  // namespace headway::training::detail

@@ -1,5 +1,5 @@
-// A linear-value network of LibTorch tensors: path features by the fused block (CPU) or by LibTorch's
-// operations, times effective weights that are computed once a batch.
+// A linear-value network of LibTorch tensors: path features by the fused block (CPU) or by
+// LibTorch's operations, times effective weights that are computed once a batch.
 #pragma once
 
 #include "training/head_paths.hpp"

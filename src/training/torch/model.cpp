@@ -37,56 +37,107 @@ Tensor TransformerModel::embed(const Tensor& x) const {
   return at::linear(x, weight, bias);
 }
 
+AttentionTensors TransformerModel::tensors(const std::string& prefix,
+                                           const std::string& norm_name) const {
+  const auto p = [&](const char* name) { return parameter(prefix + name); };
+  return {norm(prefix + norm_name),
+          p("query.weight"),
+          p("query.bias"),
+          p("key.weight"),
+          p("key.bias"),
+          p("value.weight"),
+          p("value.bias"),
+          p("output.weight"),
+          p("output.bias"),
+          p("mixing")};
+}
+
 // The learned numbers of the distances, [H, queries, keys]; undefined without relative positions.
-Tensor TransformerModel::scores(const std::string& layer, Index queries, Index keys) const {
-  const Tensor table = parameter(layer + "positions");
+Tensor TransformerModel::scores(const Attention& a) const {
+  const Tensor table = parameter(a.prefix + "positions");
   if (!table.defined()) return {};
   std::vector<std::int64_t> buckets;
-  for (Index q = keys - queries; q < keys; ++q) {
-    for (Index k = 0; k < keys; ++k) {
+  for (Index q = a.first_query; q < a.first_query + a.queries; ++q) {
+    for (Index k = a.first_key; k < a.first_key + a.keys; ++k) {
       buckets.push_back(relative_position_bucket(q - k, table.size(0)));
     }
   }
   const Tensor index = at::tensor(buckets, at::kLong).to(table.device());
-  return table.index_select(0, index).view({queries, keys, table.size(1)}).permute({2, 0, 1});
+  return table.index_select(0, index).view({a.queries, a.keys, table.size(1)}).permute({2, 0, 1});
 }
 
-Tensor TransformerModel::attention(Index layer, const Tensor& x, Index queries,
-                                   const ModelInput& input, Tensor* weights) const {
+namespace {
+
+// Some of the rows or columns of an array that may be undefined.
+Tensor part(const Tensor& x, Index dim, Index first, Index count) {
+  return x.defined() ? x.narrow(dim, first, count).contiguous() : x;
+}
+
+}  // namespace
+
+AttentionShape TransformerModel::pairs(const Attention& a, Index batch) const {
   const TransformerOptions& n = setup_.model;
-  const std::string prefix = fmt::format("layers.{}.", layer + 1);
-  const Index keys = x.size(1);
+  return {batch, n.heads, a.queries, a.keys, n.query_dim / n.heads, n.value_dim / n.heads};
+}
+
+Tensor TransformerModel::dropout(const Attention& a, const ModelInput& input) const {
+  if (!input.dropout.defined()) return {};
+  return part(part(input.dropout.select(0, a.layer), 0, a.first_query, a.queries), 1, a.first_key,
+              a.keys);
+}
+
+void TransformerModel::put(const Attention& a, const Tensor& w, Index tokens, Weights* weights) {
+  if (weights == nullptr) return;
+  Tensor& all = weights->at(static_cast<std::size_t>(a.layer));
+  if (!all.defined()) all = at::zeros({w.size(0), w.size(1), tokens, tokens}, w.options());
+  all.narrow(2, a.first_query, a.queries).narrow(3, a.first_key, a.keys).copy_(w);
+}
+
+Tensor TransformerModel::attention(const Attention& a, const Tensor& x, const ModelInput& input,
+                                   Weights* weights) const {
+  const TransformerOptions& n = setup_.model;
   AttentionBlockShape shape;
-  shape.attention = {
-      x.size(0), n.heads, queries, keys, n.query_dim / n.heads, n.value_dim / n.heads};
+  shape.attention = pairs(a, x.size(0));
   shape.options = n.attention_options();
   shape.dim = n.model_dim;
   shape.centred = centred_;
   shape.rotary = n.positions == Positions::kRotary;
-  const auto p = [&](const char* name) { return parameter(prefix + name); };
-  const AttentionTensors parameters = {norm(prefix + "attention_norm"),
-                                       p("query.weight"),
-                                       p("query.bias"),
-                                       p("key.weight"),
-                                       p("key.bias"),
-                                       p("value.weight"),
-                                       p("value.bias"),
-                                       p("output.weight"),
-                                       p("output.bias"),
-                                       p("mixing")};
-  const Tensor pairs = scores(prefix, queries, keys);
-  Tensor dropout;
-  if (input.dropout.defined()) {
-    dropout = input.dropout.select(0, layer).narrow(0, keys - queries, queries).contiguous();
+  const AttentionTensors p = tensors(a.prefix, "attention_norm");
+  const Tensor mask = part(input.mask, 1, a.first_key, a.keys);
+  if (fused_ && weights == nullptr) {
+    return fused_attention(context_, shape, x, p, scores(a), mask, dropout(a, input));
   }
-  if (!fused_ || weights != nullptr) {
-    return eager_attention(shape, x, parameters, pairs, input.mask, dropout, weights);
-  }
-  return fused_attention(context_, shape, x, parameters, pairs, input.mask, dropout);
+  Tensor w;
+  const Tensor y = eager_attention(shape, x, p, scores(a), mask, dropout(a, input), &w);
+  put(a, w, input.x.size(1), weights);
+  return y;
 }
 
-Tensor TransformerModel::feed_forward(Index layer, const Tensor& x) const {
-  const std::string prefix = fmt::format("layers.{}.", layer + 1);
+Tensor TransformerModel::cross_attention(const Attention& a, const Tensor& x, const Tensor& memory,
+                                         const ModelInput& input, Weights* weights) const {
+  const TransformerOptions& n = setup_.model;
+  CrossAttentionShape shape;
+  shape.attention = pairs(a, x.size(0));
+  shape.options = n.attention_options();
+  shape.dim = n.model_dim;
+  shape.memory_dim = n.model_dim;
+  shape.centred = centred_;
+  shape.rotary = n.positions == Positions::kRotary;
+  const AttentionTensors p = tensors(a.prefix, "norm");
+  const NormTensors memory_norm = norm(a.prefix + "memory_norm");
+  const Tensor mask = part(input.mask, 1, a.first_key, a.keys);
+  if (fused_ && weights == nullptr) {
+    return fused_cross_attention(context_, shape, x, memory, p, memory_norm, scores(a), mask,
+                                 dropout(a, input));
+  }
+  Tensor w;
+  const Tensor y = eager_cross_attention(shape, x, memory, p, memory_norm, scores(a), mask,
+                                         dropout(a, input), &w);
+  put(a, w, input.x.size(1), weights);
+  return y;
+}
+
+Tensor TransformerModel::feed_forward(const std::string& prefix, const Tensor& x) const {
   if (setup_.model.feed_forward == FeedForward::kMixture) return mixture(prefix, x);
   const auto p = [&](const char* name) { return parameter(prefix + name); };
   const FeedForwardTensors parameters = {norm(prefix + "feed_forward_norm"),
@@ -127,13 +178,51 @@ Tensor TransformerModel::mixture(const std::string& layer, const Tensor& x) cons
   return x + sum.view_as(x);
 }
 
-Tensor TransformerModel::outputs(const ModelInput& input) const {
-  Tensor x = embed(input.x);
-  for (Index l = 0; l < setup_.model.layers; ++l) {
-    const bool last = l + 1 == setup_.model.layers;
-    x = attention(l, x, last ? input.scored : x.size(1), input, nullptr);
-    x = feed_forward(l, x);
+Tensor TransformerModel::one_stream(const Tensor& embedded, const ModelInput& input,
+                                    Weights* weights) const {
+  const Index tokens = embedded.size(1);
+  const Index layers = setup_.model.layers;
+  Tensor x = embedded;
+  for (Index l = 0; l < layers; ++l) {
+    const std::string prefix = fmt::format("layers.{}.", l + 1);
+    const Index wanted = l + 1 == layers && weights == nullptr ? input.scored : tokens;
+    x = attention({prefix, l, tokens - wanted, wanted, 0, tokens}, x, input, weights);
+    x = feed_forward(prefix, x);
   }
+  return x;
+}
+
+Tensor TransformerModel::encoder_and_decoder(const Tensor& embedded, const ModelInput& input,
+                                             Weights* weights) const {
+  const Index targets = input.scored;
+  const Index context = embedded.size(1) - targets;
+  const Index encoders = setup_.model.encoder_layers;
+  Tensor memory = embedded.narrow(1, 0, context);
+  for (Index l = 0; l < encoders; ++l) {
+    const std::string prefix = fmt::format("encoder.{}.", l + 1);
+    memory = attention({prefix, l, 0, context, 0, context}, memory, input, weights);
+    memory = feed_forward(prefix, memory);
+  }
+  Tensor x = embedded.narrow(1, context, targets);
+  for (Index l = 0; l < setup_.model.layers; ++l) {
+    const std::string prefix = fmt::format("layers.{}.", l + 1);
+    const Index layer = encoders + l;
+    x = attention({prefix, layer, context, targets, context, targets}, x, input, weights);
+    x = cross_attention({prefix + "cross.", layer, context, targets, 0, context}, x, memory, input,
+                        weights);
+    x = feed_forward(prefix, x);
+  }
+  return x;
+}
+
+Tensor TransformerModel::hidden(const ModelInput& input, Weights* weights) const {
+  const Tensor x = embed(input.x);
+  return setup_.model.encoder_layers > 0 ? encoder_and_decoder(x, input, weights)
+                                         : one_stream(x, input, weights);
+}
+
+Tensor TransformerModel::outputs(const ModelInput& input) const {
+  const Tensor x = hidden(input, nullptr);
   const Tensor weight = parameter("logits.weight");
   const Tensor bias = parameter("logits.bias");
   if (fused_) return fused_linear(context_, centred_, x, norm("norm"), weight, bias);
@@ -141,12 +230,8 @@ Tensor TransformerModel::outputs(const ModelInput& input) const {
 }
 
 std::vector<Tensor> TransformerModel::attention_weights(const ModelInput& input) const {
-  std::vector<Tensor> weights(static_cast<std::size_t>(setup_.model.layers));
-  Tensor x = embed(input.x);
-  for (Index l = 0; l < setup_.model.layers; ++l) {
-    x = attention(l, x, x.size(1), input, &weights[static_cast<std::size_t>(l)]);
-    x = feed_forward(l, x);
-  }
+  Weights weights(static_cast<std::size_t>(setup_.model.all_layers()));
+  hidden(input, &weights);
   return weights;
 }
 

@@ -10,7 +10,7 @@
 namespace headway::training::detail {
 
 /// A batch on the device. x: [B, T, F] numbers or [B, T] ids; mask [B, T] (uint8) or undefined;
-/// dropout [layers, T, T] or undefined; the last `scored` tokens are wanted.
+/// dropout [all layers, T, T] or undefined; the last `scored` tokens are wanted.
 struct ModelInput {
   at::Tensor x, mask, dropout;
   Index scored = 1;

@@ -1,11 +1,13 @@
 #include "headway/io/text_files.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string>
 
 #include "catch.hpp"
 #include "dataset_builder.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/io/training_tasks.hpp"
 #include "image_files.hpp"
 
 using headway::ErrorKind;
@@ -63,8 +65,13 @@ TEST_CASE("Byte-pair encoding learns, shortens and gives every text back") {
   CHECK(bpe->vocabulary() > 256);
   CHECK(bpe->vocabulary() <= 600);
   const auto tokens = headway::tasks::tokenize(corpus, *bpe);
-  CHECK(tokens.vocabulary == bpe->vocabulary());
-  CHECK(tokens.held_out_bytes_per_token > 3.0);
+  CHECK(tokens.vocabulary() == bpe->vocabulary());
+  CHECK(corpus.held_out().size() > 3 * tokens.held_out.size());
+  double bytes = 0.0;
+  for (const std::int32_t t : tokens.held_out) {
+    bytes += tokens.token_bytes[static_cast<std::size_t>(t)];
+  }
+  CHECK(bytes == static_cast<double>(corpus.held_out().size()));
   CHECK(bpe->decode(tokens.train) == corpus.train());
   CHECK(bpe->decode(tokens.held_out) == corpus.held_out());
   for (const std::int32_t t : tokens.train) REQUIRE((0 <= t && t < bpe->vocabulary()));
@@ -116,4 +123,50 @@ TEST_CASE("Texts and sizes that byte-pair encoding cannot take are refused") {
   CHECK_THROWS_AS(
       bpe->decode(std::vector<std::int32_t>{static_cast<std::int32_t>(bpe->vocabulary())}),
       headway::Error);
+}
+
+TEST_CASE("Tasks of byte-pair tokens learn them from the training part, once for a grid") {
+  if (!headway::io::has_bpe_tokenizer()) return;
+  const ScratchDirectory scratch;
+  const auto store = [&](const char* name, const std::string& text) {
+    headway::testing::store_bytes(scratch.file(name), {text.begin(), text.end()});
+    return scratch.file(name);
+  };
+  const std::string train = grammar_text(300), tail = grammar_text(60, 7);
+  std::string other = tail;
+  std::reverse(other.begin(), other.end());
+  for (char& c : other) c = static_cast<unsigned char>(c) >= 0x80 ? '?' : c;  // still UTF-8
+  other.resize(tail.size(), '?');
+  headway::studies::Study study;
+  study.task.kind = "text";
+  study.task.level = "bpe";
+  study.task.vocabulary = 520;
+  study.task.text.sequence_length = 12;
+  study.task.text.held_out =
+      (static_cast<double>(tail.size()) - 0.5) / static_cast<double>((train + tail).size());
+  study.task.file = store("one.txt", train + tail);
+  const auto maker = headway::io::training_task_maker();
+  const auto one = maker(study);
+  CHECK(one.task->format().vocabulary == 520);
+  CHECK(one.tokenizer == train_bpe_tokenizer(train, "train", {520})->serialize());
+  headway::training::TaskBatch batch;
+  one.task->batch("held_out", 0, 1, batch);
+  CHECK(tail.starts_with(one.decode(batch.ids)));
+
+  study.task.file = store("two.txt", train + other);
+  const auto two = maker(study);
+  CHECK(two.tokenizer == one.tokenizer);
+  CHECK(two.content_hash != one.content_hash);
+  study.task.file = store("three.txt", grammar_text(300, 9) + tail);
+  CHECK(maker(study).tokenizer != one.tokenizer);
+  study.task.file = scratch.file("one.txt");
+  CHECK(maker(study).content_hash == one.content_hash);
+  study.task.vocabulary = 560;
+  CHECK(maker(study).content_hash != one.content_hash);
+  study.task.level = "bytes";
+  const auto bytes = maker(study);
+  CHECK(bytes.tokenizer.empty());
+  CHECK(bytes.task->format().vocabulary == 256);
+  const std::vector<std::int32_t> cut = {'a', 0xE2, 0x82};  // sampled bytes need not be UTF-8
+  CHECK(bytes.decode(cut) == "a\uFFFD\uFFFD");
 }

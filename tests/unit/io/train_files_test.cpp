@@ -13,7 +13,6 @@
 #include "headway/io/study_file.hpp"
 #include "headway/io/train_checkpoints.hpp"
 #include "headway/io/weights_file.hpp"
-#include "io/text_file.hpp"
 #include "scratch_directory.hpp"
 #include "trained_run_builder.hpp"
 
@@ -204,22 +203,4 @@ TEST_CASE("weights as NumPy arrays and safetensors") {
   CHECK(kind_of([&] { io::write_weights(npz, tensors, {}, false); }, "--force") ==
         ErrorKind::kCannotWrite);
   CHECK(kind_of([&] { io::check_weights_path("w.pt"); }, ".npz") == ErrorKind::kUsage);
-}
-
-TEST_CASE("UTF-8 is told from what is not") {
-  const auto fault = [](const std::string& text) { return io::first_fault_of_utf8(text); };
-  for (const char* good : {"", "abc", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80",
-                           "\xED\x9F\xBF", "\xEE\x80\x80", "\xF4\x8F\xBF\xBF"}) {
-    CHECK(fault(good) == std::string(good).size());
-  }
-  CHECK(fault("ab\xE9 c") == 2);           // Latin-1
-  CHECK(fault("a\xC0\x80") == 1);          // overlong
-  CHECK(fault("a\xE0\x80\x80") == 1);      // overlong
-  CHECK(fault("a\xED\xA0\x80") == 1);      // surrogate
-  CHECK(fault("a\xF4\x90\x80\x80") == 1);  // beyond U+10FFFF
-  CHECK(fault("a\xE2\x82") == 1);          // cut short
-  CHECK(io::with_replacements("a\xE9"
-                              "b\xE2\x82") ==
-        "a\xEF\xBF\xBD"
-        "b\xEF\xBF\xBD\xEF\xBF\xBD");
 }

@@ -9,7 +9,6 @@
 #include "headway/core/utf8.hpp"
 
 using Catch::Matchers::ContainsSubstring;
-using Catch::Matchers::WithinAbs;
 using headway::Error;
 using headway::ErrorKind;
 using namespace headway::tasks;
@@ -58,6 +57,9 @@ TEST_CASE("UTF-8 sequences are those of RFC 3629") {
   }
   CHECK(utf8_sequence("", 0) == 0);
   CHECK(utf8_sequence("a", 1) == 0);
+  CHECK(headway::with_replacements("a\xE9"
+                                   "b\u20ac\xE2\x82") == "a\uFFFDb\u20ac\uFFFD\uFFFD");
+  CHECK(headway::with_replacements("").empty());
 }
 
 TEST_CASE("Bytes are tokens") {
@@ -71,27 +73,31 @@ TEST_CASE("Bytes are tokens") {
   CHECK_THROWS_AS(bytes.decode(std::vector<std::int32_t>{-1}), Error);
 }
 
-TEST_CASE("A tokenized corpus knows its bytes per token") {
-  class Pairs final : public Tokenizer {  // a token for every two bytes
+TEST_CASE("A tokenized corpus knows how many bytes each token stands for") {
+  class Runs final : public Tokenizer {  // token t stands for t + 1 letters x
    public:
-    [[nodiscard]] std::string name() const override { return "pairs"; }
-    [[nodiscard]] headway::Index vocabulary() const override { return 1; }
+    [[nodiscard]] std::string name() const override { return "runs"; }
+    [[nodiscard]] headway::Index vocabulary() const override { return 3; }
     [[nodiscard]] std::vector<std::int32_t> encode(std::string_view text) const override {
-      return std::vector<std::int32_t>((text.size() + 1) / 2, 0);
+      std::vector<std::int32_t> tokens(text.size() / 3, 2);
+      if (text.size() % 3 > 0) tokens.push_back(static_cast<std::int32_t>(text.size() % 3) - 1);
+      return tokens;
     }
     [[nodiscard]] std::string decode(std::span<const std::int32_t> tokens) const override {
-      return std::string(2 * tokens.size(), ' ');
+      std::string text;
+      for (const std::int32_t t : tokens) text.append(static_cast<std::size_t>(t) + 1, 'x');
+      return text;
     }
   };
-  const TextCorpus corpus("t", "0123456789", 0.3);
-  const TokenizedText bytes = tokenize(corpus, ByteTokenizer());
+  const TextCorpus digits("t", "0123456789", 0.3);
+  const TokenizedText bytes = tokenize(digits, ByteTokenizer());
   CHECK(bytes.train.size() == 7);
   CHECK(bytes.held_out == std::vector<std::int32_t>{'7', '8', '9'});
-  CHECK((bytes.train_bytes_per_token == 1.0 && bytes.vocabulary == 256));
-  const TokenizedText pairs = tokenize(corpus, Pairs());
-  CHECK(pairs.train_bytes_per_token == 7.0 / 4.0);
-  CHECK(pairs.held_out_bytes_per_token == 3.0 / 2.0);
-  // Uniform guessing among 256 bytes costs 8 bits a byte.
-  CHECK_THAT(bits_per_byte(std::log(256.0), 1.0), WithinAbs(8.0, 1e-14));
-  CHECK_THAT(bits_per_byte(std::log(256.0), 4.0), WithinAbs(2.0, 1e-14));
+  CHECK(bytes.token_bytes == std::vector<double>(256, 1.0));
+  CHECK(bytes.vocabulary() == 256);
+  const TextCorpus letters("t", std::string(10, 'x'), 0.3);
+  const TokenizedText runs = tokenize(letters, Runs());
+  CHECK(runs.train == std::vector<std::int32_t>{2, 2, 0});  // the split is no matter of tokens
+  CHECK(runs.held_out == std::vector<std::int32_t>{2});
+  CHECK(runs.token_bytes == std::vector<double>{1.0, 2.0, 3.0});
 }

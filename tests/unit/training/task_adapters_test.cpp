@@ -1,9 +1,12 @@
 #include "headway/training/task_adapters.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <memory>
 
 #include "catch.hpp"
 #include "headway/core/error.hpp"
+#include "headway/training/evaluation.hpp"
 
 using namespace headway::training;  // NOLINT: a test
 using Catch::Matchers::WithinRel;
@@ -83,8 +86,35 @@ TEST_CASE("Texts that are too short, and ids out of range, are refused") {
   CHECK_THROWS_WITH(make_byte_text_task(std::string(400, 'a'), options),
                     Catch::Matchers::ContainsSubstring("task.sequence_length = 50"));
   options.sequence_length = 2;
-  CHECK_THROWS_WITH(make_text_task(std::vector<std::int32_t>(100, 7), 7, {}, options),
-                    Catch::Matchers::ContainsSubstring("token id 7"));
+  headway::tasks::TokenizedText text;
+  text.train = std::vector<std::int32_t>(100, 6);
+  text.held_out = std::vector<std::int32_t>(100, 7);
+  text.token_bytes = std::vector<double>(7, 1.0);
+  CHECK_THROWS_WITH(
+      make_text_task(std::make_shared<const headway::tasks::TokenizedText>(text), options),
+      Catch::Matchers::ContainsSubstring("token id 7"));
   options.held_out = 1.0;
   CHECK_THROWS_AS(make_byte_text_task(std::string(400, 'a'), options), headway::Error);
+}
+
+TEST_CASE("Bits per byte of tokens of several bytes count the bytes of the targets") {
+  headway::tasks::TokenizedText text;
+  text.train = {0, 1, 2, 0, 1, 2};
+  text.held_out = {2, 0, 1, 1, 2};
+  text.token_bytes = {1.0, 2.0, 4.0};
+  TextOptions options;
+  options.sequence_length = 4;
+  const auto task =
+      make_text_task(std::make_shared<const headway::tasks::TokenizedText>(text), options);
+  REQUIRE(task->size("held_out") == 1);
+  TaskBatch batch;
+  task->batch("held_out", 0, 1, batch);
+  CHECK(batch.classes == std::vector<std::int32_t>{0, 1, 1, 2});
+  Evaluator evaluator(task->format());
+  const std::vector<float> outputs(12, 0.0F);  // every token as likely: log2(3) bits each
+  evaluator.add(batch, outputs);
+  const Evaluation result = evaluator.result();
+  CHECK_THAT(result.metric("bits_per_byte"),
+             Catch::Matchers::WithinRel(4.0 * std::log2(3.0) / 9.0, 1e-12));
+  CHECK_THAT(result.metric("perplexity"), Catch::Matchers::WithinRel(3.0, 1e-12));
 }

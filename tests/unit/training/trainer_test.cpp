@@ -76,10 +76,12 @@ TEST_CASE("Without LibTorch a trainer says that the part is not built") {
 
 TEST_CASE("A run that stops and goes on makes the same bits as one that does not, on any threads") {
   if (!training_available()) return;
+  const Index encoder_layers = GENERATE(0, 1);
   const PatternTask task(6, 2);
   TransformerOptions model = small_model();
   model.attention = "hyla";
   model.attention_dropout = 0.2;
+  model.encoder_layers = encoder_layers;
   const TrainOptions options = small_run();
   headway::Observer quiet;
   Log whole;
@@ -262,6 +264,34 @@ TEST_CASE("A small model learns a small task") {
   }
 }
 
+TEST_CASE("A decoder fetches from the context what it needs, by cross-attention") {
+  if (!training_available()) return;
+  const PatternTask task(6, 1);  // the class is told by the last token of the context
+  for (const char* attention : {"softmax", "hyla"}) {
+    TransformerOptions model = small_model();
+    model.attention = attention;
+    model.layers = 1;
+    model.encoder_layers = 1;
+    TrainOptions options = small_run();
+    options.steps = 400;
+    options.batch = 32;
+    options.learning_rate = 1e-2;
+    options.eval_examples = 200;
+    options.eval_every = 0;
+    Trainer trainer(model, options, task);
+    headway::Observer quiet;
+    TrainSink silent;
+    const TrainSummary summary = trainer.run(quiet, silent);
+    INFO(attention);
+    CHECK(summary.evaluations.front().second.metric("accuracy") > 0.9);
+    // Without the cross-attention's output it guesses.
+    TrainState state = trainer.state();
+    for (float& x : tensor(&state, "layers.1.cross.output.weight").values) x = 0.0F;
+    trainer.set_state(state);
+    CHECK(trainer.evaluate("test", 200).metric("accuracy") < 0.65);
+  }
+}
+
 TEST_CASE("A causal model does not see the future; another one does") {
   if (!training_available()) return;
   for (const char* attention : {"softmax", "linear", "hyla"}) {
@@ -361,6 +391,39 @@ TEST_CASE("Latent codes are the weights: of softmax they sum to one, of RMSHead 
   }
   CHECK_THROWS_WITH(hyla.latent_codes("test", 0, 1, std::vector<TokenPair>{{4, 0}}),
                     ContainsSubstring("token 4"));
+}
+
+TEST_CASE("With an encoder, latent codes are those of encoder, self- and cross-attention") {
+  if (!training_available()) return;
+  const Index tokens = 5, scored = 2, context = 3;
+  const PatternTask task(tokens, scored);
+  TransformerOptions model = small_model();
+  model.encoder_layers = 1;
+  std::vector<TokenPair> pairs;
+  for (Index q = 0; q < tokens; ++q) {
+    for (Index k = 0; k < tokens; ++k) pairs.push_back({q, k});
+  }
+  Trainer trainer(model, small_run(), task);
+  const std::vector<float> a = trainer.latent_codes("test", 1, 2, pairs);
+  REQUIRE(a.size() == 2 * 3 * 25 * 3);  // examples, layers, pairs, heads
+  const auto sum = [&](Index example, Index layer, Index query, Index first, Index last) {
+    float total = 0.0F;
+    for (Index k = first; k < last; ++k) {
+      total += a[static_cast<std::size_t>((((example * 3 + layer) * 5 + query) * 5 + k) * 3 + 1)];
+    }
+    return total;
+  };
+  for (Index example = 0; example < 2; ++example) {
+    for (Index layer = 0; layer < 3; ++layer) {
+      for (Index q = 0; q < tokens; ++q) {
+        const bool encoder = layer == 0, of_context = q < context;
+        const float to_context = sum(example, layer, q, 0, context);
+        const float to_targets = sum(example, layer, q, context, tokens);
+        CHECK(std::abs(to_context - (encoder == of_context ? 1.0F : 0.0F)) < 1e-5F);
+        CHECK(std::abs(to_targets - (!encoder && !of_context ? 1.0F : 0.0F)) < 1e-5F);
+      }
+    }
+  }
 }
 
 TEST_CASE("A language model learns a text and continues it") {

@@ -61,6 +61,10 @@ TEST_CASE("The closed form counts the parameters that the model has, for every o
           model.width_multiplier = 3;
           model.experts = 5;
           for (TaskFormat format : {fuzzy_logic_format(7), sraven_format()}) {
+            model.encoder_layers = 0;
+            CHECK(detail::total_count(detail::parameter_shapes(model, format)) ==
+                  count_parameters(model, format));
+            model.encoder_layers = 3;
             CHECK(detail::total_count(detail::parameter_shapes(model, format)) ==
                   count_parameters(model, format));
             format.features = 0;
@@ -93,6 +97,38 @@ TEST_CASE("Flops of a step are those counted by hand") {
   const double kept = 7.0 * (3 * (4 * 2 * 2) + (4 * 2 * 2 + 2 * 4 * 8 + 4 * 5));
   CHECK_THAT(flops_per_step(model, format, 7).linear,
              WithinRel(6 * kept + 4 * 7.0 * 3 * 4 * 2, 1e-14));
+}
+
+TEST_CASE("An encoder and a decoder have the parameters and flops counted by hand") {
+  // D = 4, one head of 2, mlp 8, 5 tokens of which 2 are scored, 2 features, 3 outputs.
+  TransformerOptions model;
+  model.encoder_layers = 2;
+  model.layers = 3;
+  model.model_dim = 4;
+  model.heads = 1;
+  model.query_dim = 2;
+  model.value_dim = 2;
+  model.mlp_dim = 8;
+  model.causal = true;
+  const TaskFormat format{5, 2, 0, 3, LossKind::kCrossEntropy, 2, {}};
+  const Index attention = 3 * (4 + 1) * 2 + (2 + 1) * 4 + 5;  // q, k, v; output; positions
+  const Index feed_forward = 2 * 4 * 8 + 8 + 4;
+  const Index norm = 8;
+  CHECK(count_parameters(model, format) == (2 + 1) * 4 + 2 * (attention + feed_forward + 2 * norm) +
+                                               3 * (2 * attention + feed_forward + 4 * norm) +
+                                               norm + (4 + 1) * 3);
+  const StepFlops flops = flops_per_step(model, format, 7);
+  const double encoder = 3 * (4 * 2 * 4 + 2 * 4 * 8);  // 3 tokens of context
+  const double self = 2 * (4 * 2 * 4), cross = 2 * (4 * 2 * 2) + 3 * (4 * 2 * 2);
+  const double decoder = self + cross + 2 * (2 * 4 * 8);
+  CHECK_THAT(flops.linear,
+             WithinRel(7.0 * (6 * (2 * encoder + 3 * decoder + 2 * 4 * 3) + 4 * 5 * 4 * 2), 1e-14));
+  // Causal pairs: 6 of 3 x 3 and 3 of 2 x 2; every one of the 2 x 3 across.
+  CHECK_THAT(flops.attention, WithinRel(6 * 7.0 * (2 * 6 + 3 * (3 + 6)) * (2 + 2), 1e-14));
+  TaskFormat all = format;
+  all.scored = 5;
+  CHECK_THROWS_WITH(count_parameters(model, all),
+                    Catch::Matchers::ContainsSubstring("train.encoder_layers = 2"));
 }
 
 TEST_CASE("Buckets of relative positions are T5's") {

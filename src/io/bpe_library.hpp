@@ -1,0 +1,27 @@
+// What Headway asks of its library of byte-pair encoding, which is linked with SentencePiece and
+// loaded when a text is first cut into pieces: in one program SentencePiece's own copy of protobuf
+// would take the place of LibTorch's, which does not survive that.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "headway/io/text_files.hpp"
+
+namespace headway::io::detail {
+
+struct BpeLibrary {
+  /// The trained model. `vocabulary` has been checked; other errors as train_bpe_tokenizer().
+  std::string (*train)(std::string_view text, const std::string& name, Index vocabulary) = nullptr;
+  /// As load_bpe_tokenizer().
+  std::unique_ptr<BpeTokenizer> (*load)(std::string_view model, const std::string& name) = nullptr;
+};
+
+/// Its one C function, by the name kBpeLibraryEntry. `interface` is kBpeInterface of the caller;
+/// null where the library was built for another one.
+using BpeLibraryEntry = const BpeLibrary* (*)(int interface);
+inline constexpr const char* kBpeLibraryEntry = "headway_bpe_library";
+inline constexpr int kBpeInterface = 1;
+
+}  // namespace headway::io::detail

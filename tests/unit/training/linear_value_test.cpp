@@ -1,0 +1,275 @@
+// The linear-value network: fused block, LibTorch's own operations and the theory's definition of
+// the network in double precision agree, in outputs and gradients.
+#include "headway/training/linear_value.hpp"
+
+#include <cmath>
+
+#include "catch.hpp"
+#include "headway/core/error.hpp"
+#include "headway/model/attention.hpp"
+#include "headway/training/backend.hpp"
+#include "headway/training/task_adapters.hpp"
+#include "training_tasks.hpp"
+
+using namespace headway;            // NOLINT: a test
+using namespace headway::training;  // NOLINT
+using namespace headway::testing;   // NOLINT
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+std::unique_ptr<TrainingTask> fuzzy_task() {
+  tasks::FuzzyLogicOptions options;
+  options.variables = 3;
+  options.terms_per_task = 2;
+  options.sequence_length = 6;
+  options.held_out = 0.2;
+  options.reject_uncovered = false;
+  options.seed = 4;
+  return make_fuzzy_logic_task(options);
+}
+
+TransformerOptions linear_model(Index layers, Index heads) {
+  TransformerOptions model;
+  model.network = NetworkKind::kLinearValue;
+  model.layers = layers;
+  model.heads = heads;
+  model.model_dim = 7;
+  model.query_dim = 5 * heads;
+  return model;
+}
+
+TrainOptions constant_run() {
+  TrainOptions options = small_run();
+  options.schedule = LearningRateSchedule::kConstant;
+  options.warmup_steps = 0;
+  return options;
+}
+
+/// f(x) of one example as theory.md section 2 writes it.
+double reference_output(const TrainedLinearValue& trained, const RowMatrixXd& x) {
+  std::vector<std::vector<MatrixXd>> attention;
+  for (const LayerHeads& layer : trained.heads) {
+    attention.emplace_back();
+    for (std::size_t h = 0; h < layer.query.size(); ++h) {
+      const MatrixXd logits = (x * layer.query[h].transpose()) *
+                              (x * layer.key[h].transpose()).transpose() /
+                              std::sqrt(static_cast<double>(layer.query[h].rows()));
+      MatrixXd omega = (logits.colwise() - logits.rowwise().maxCoeff()).array().exp();
+      omega.array().colwise() /= omega.rowwise().sum().array();
+      attention.back().push_back(omega);
+    }
+  }
+  const VectorXd readout = model::readout_vector(Readout::kMean, x.rows());
+  return model::network_output(trained.network, x, attention, readout)(0);
+}
+
+RowMatrixXd inputs_of(const TaskBatch& batch, const TaskFormat& format, Index example) {
+  using RowMatrixXf = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  return Eigen::Map<const RowMatrixXf>(
+             batch.inputs.data() + example * format.tokens * format.features, format.tokens,
+             format.features)
+      .cast<double>();
+}
+
+/// Mean squared error of a batch, from the theory's definition.
+double reference_loss(const std::vector<NamedTensor>& parameters, const TaskBatch& batch,
+                      const TaskFormat& format) {
+  const TrainedLinearValue trained = linear_value_network(parameters);
+  double loss = 0.0;
+  for (Index i = 0; i < batch.examples; ++i) {
+    const double y = batch.targets[static_cast<std::size_t>(i)];
+    loss += std::pow(reference_output(trained, inputs_of(batch, format, i)) - y, 2);
+  }
+  return loss / static_cast<double>(batch.examples);
+}
+
+bool same_numbers(const TrainState& a, const TrainState& b) {
+  return a.parameters == b.parameters && a.first_moments == b.first_moments &&
+         a.second_moments == b.second_moments && a.best_parameters == b.best_parameters;
+}
+
+class Ignore : public TrainSink {};
+
+}  // namespace
+
+TEST_CASE("A linear-value network has the parameters and costs of its closed form") {
+  const auto task = fuzzy_task();
+  const TransformerOptions model = linear_model(2, 3);
+  const Index features = task->format().features;
+  const Index expected = 7 * features + 2 * (2 * 15 * features + 3 * 7 * 7) + 7;
+  CHECK(count_parameters(model, task->format()) == expected);
+  // The main network of [T24]: 2 layers of 4 heads, N = 512, G = 128.
+  TransformerOptions paper = model;
+  paper.heads = 4;
+  paper.model_dim = 512;
+  paper.query_dim = 512;
+  TaskFormat images;
+  images.tokens = 48;
+  images.features = 192;
+  images.outputs = 1;
+  images.scored = 1;
+  CHECK(count_parameters(paper, images) == 512 * 192 + 2 * (2 * 512 * 192 + 4 * 512 * 512) + 512);
+  const StepFlops flops = flops_per_step(paper, images, 128);
+  const double projections = 128.0 * 2 * 2 * (48.0 * 192 * 2 * 2 * 512);
+  CHECK(flops.linear > projections);
+  CHECK(flops.linear < 1.05 * projections);
+  const double logits = 128.0 * 2 * 3 * (48.0 * 48 * 128 * 8);
+  CHECK(flops.attention > logits);
+  CHECK(flops.attention < 1.1 * logits);
+}
+
+TEST_CASE("Fields of a transformer, and tasks without numbers, are refused") {
+  TransformerOptions model = linear_model(2, 3);
+  model.causal = true;
+  CHECK_THROWS_WITH(model.validate(), ContainsSubstring("train.causal"));
+  model = linear_model(2, 3);
+  model.query_dim = 16;
+  CHECK_THROWS_WITH(model.validate(), ContainsSubstring("train.query_dim = 16"));
+  model = linear_model(8, 8);
+  CHECK_THROWS_WITH(model.validate(), ContainsSubstring("4096 paths"));
+  const PatternTask pattern(5, 2);
+  CHECK_THROWS_WITH(count_parameters(linear_model(1, 2), pattern.format()),
+                    ContainsSubstring("train.network"));
+}
+
+TEST_CASE("The fused block, LibTorch and the theory's network agree") {
+  if (!training_available()) return;
+  const auto task = fuzzy_task();
+  for (const auto& [layers, heads] : {std::pair<Index, Index>{1, 2}, {2, 3}, {3, 2}}) {
+    INFO(layers << " layers of " << heads << " heads");
+    const TransformerOptions model = linear_model(layers, heads);
+    TrainOptions options = constant_run();
+    options.batch = 11;
+    Trainer fused(model, options, *task);
+    options.eager = true;
+    Trainer eager(model, options, *task);
+    const std::vector<NamedTensor> parameters = fused.state().parameters;
+    const TrainedLinearValue trained = linear_value_network(parameters);
+    CHECK(trained.head_counts() ==
+          std::vector<int>(static_cast<std::size_t>(layers), static_cast<int>(heads)));
+    const std::vector<float> ours = fused.outputs("held_out", 2, 9);
+    const std::vector<float> theirs = eager.outputs("held_out", 2, 9);
+    TaskBatch batch;
+    task->batch("held_out", 2, 9, batch);
+    for (Index i = 0; i < 9; ++i) {
+      const double exact = reference_output(trained, inputs_of(batch, task->format(), i));
+      const auto at = static_cast<std::size_t>(i);
+      CHECK_THAT(ours[at], Catch::Matchers::WithinAbs(exact, 3e-6 * (1 + std::abs(exact))));
+      CHECK_THAT(theirs[at], Catch::Matchers::WithinAbs(exact, 3e-6 * (1 + std::abs(exact))));
+    }
+    // After one step the first moments are 0.1 times the gradient.
+    task->batch("train", 0, options.batch, batch);
+    fused.step();
+    eager.step();
+    const TrainState a = fused.state();
+    const TrainState b = eager.state();
+    for (std::size_t t = 0; t < parameters.size(); ++t) {
+      INFO(parameters[t].name);
+      const std::size_t count = parameters[t].values.size();
+      for (std::size_t i = 0; i < count; ++i) {
+        const double gradient = 10.0 * a.first_moments[t].values[i];
+        CHECK_THAT(gradient, Catch::Matchers::WithinAbs(10.0 * b.first_moments[t].values[i],
+                                                        2e-5 * (1 + std::abs(gradient))));
+        if (i % (count / 3) != 0) continue;
+        constexpr double kStep = 1.0 / 256;
+        std::vector<NamedTensor> moved = parameters;
+        moved[t].values[i] += static_cast<float>(kStep);
+        double slope = reference_loss(moved, batch, task->format());
+        moved[t].values[i] -= static_cast<float>(2 * kStep);
+        slope -= reference_loss(moved, batch, task->format());
+        CHECK_THAT(gradient, Catch::Matchers::WithinAbs(slope / (2 * kStep),
+                                                        2e-4 * (1 + std::abs(gradient))));
+      }
+    }
+  }
+}
+
+TEST_CASE("Training a linear-value network: any threads, any stop, the same bits, a falling loss") {
+  if (!training_available()) return;
+  const auto task = fuzzy_task();
+  const TransformerOptions model = linear_model(2, 3);
+  TrainOptions options = constant_run();
+  options.steps = 60;
+  options.batch = 64;  // more than one chunk of rows
+  options.learning_rate = 0.02;
+  Observer quiet;
+  Ignore sink;
+  Trainer whole(model, options, *task);
+  const double before = whole.evaluate("held_out").loss;
+  CHECK(whole.run(quiet, sink).outcome == TrainOutcome::kFinished);
+  CHECK(whole.evaluate("held_out").loss < 0.5 * before);
+  TrainOptions half = options;
+  half.steps = 30;
+  half.threads = 3;
+  Trainer first(model, half, *task);
+  first.run(quiet, sink);
+  Trainer second(model, options, *task);
+  second.set_state(first.state());
+  second.run(quiet, sink);
+  CHECK(same_numbers(whole.state(), second.state()));
+  // Weights of attention sum to 1 over keys: every pair of one query.
+  const std::vector<TokenPair> pairs = {{0, 0}, {0, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 5}};
+  const std::vector<float> codes = whole.latent_codes("held_out", 0, 1, pairs);
+  double sum = 0.0;
+  for (std::size_t pair = 0; pair < pairs.size(); ++pair) sum += codes[pair * 3];
+  CHECK_THAT(sum, Catch::Matchers::WithinAbs(1.0, 1e-5));
+}
+
+TEST_CASE("Path outputs add up to the network, and U_1 is that of its effective weights") {
+  if (!training_available()) return;
+  const auto task = fuzzy_task();
+  Trainer trainer(linear_model(2, 3), constant_run(), *task);
+  const TrainedLinearValue trained = linear_value_network(trainer.state().parameters);
+  TaskBatch batch;
+  task->batch("held_out", 0, 7, batch);
+  Tensor inputs;
+  inputs.shape = {7, task->format().tokens, task->format().features};
+  inputs.values.assign(batch.inputs.begin(), batch.inputs.end());
+  const tasks::MemoryExamples examples(inputs);
+  VectorXd labels(7);
+  for (Index i = 0; i < 7; ++i) labels(i) = batch.targets[static_cast<std::size_t>(i)];
+  Observer quiet;
+  const TrainedPathOutputs paths = trained_path_outputs(trained, examples, labels, 2, quiet);
+  CHECK(paths.heads == std::vector<int>{3, 3});
+  REQUIRE(paths.outputs.cols() == 9);
+  const std::vector<float> outputs = trainer.outputs("held_out", 0, 7);
+  for (Index i = 0; i < 7; ++i) {
+    CHECK_THAT(paths.outputs.row(i).sum(),
+               Catch::Matchers::WithinAbs(outputs[static_cast<std::size_t>(i)], 1e-5));
+  }
+  // Without head 2 of layer 1 the network has lost the paths (2, *): rows 3 to 5.
+  TrainedLinearValue pruned = trained;
+  pruned.network.values[0][1].setZero();
+  const TrainedPathOutputs less = trained_path_outputs(pruned, examples, labels, 1, quiet);
+  CHECK(less.outputs.middleCols(3, 3).isZero());
+  CHECK(less.outputs.leftCols(3) == paths.outputs.leftCols(3));
+  CHECK(value_norms(pruned.network)[0][1] == 0.0);
+  const MatrixXd effective = model::effective_weights(trained.network);
+  CHECK(trained_order_parameter(trained.network)
+            .isApprox(effective * effective.transpose() / 7.0, 1e-12));
+  CHECK_THROWS_AS(trained_path_outputs(trained, examples, VectorXd::Zero(6), 1, quiet), Error);
+}
+
+TEST_CASE("Weights that are not those of a linear-value network are refused by name") {
+  if (!training_available()) return;
+  const auto task = fuzzy_task();
+  const Trainer transformer(small_model(), small_run(), *task);
+  CHECK_THROWS_WITH(linear_value_network(transformer.state().parameters),
+                    ContainsSubstring("input.weight is missing"));
+  const Trainer trainer(linear_model(2, 3), constant_run(), *task);
+  const std::vector<NamedTensor> good = trainer.state().parameters;
+  std::vector<NamedTensor> bad = good;
+  bad.pop_back();
+  CHECK_THROWS_WITH(linear_value_network(bad), ContainsSubstring("readout.weight is missing"));
+  bad = good;
+  bad[3].values.front() = std::nanf("");
+  CHECK_THROWS_WITH(linear_value_network(bad), ContainsSubstring(bad[3].name + " holds nan"));
+  bad = good;
+  bad[2].shape = {1, 1};
+  CHECK_THROWS_WITH(linear_value_network(bad),
+                    ContainsSubstring(bad[2].name + " has shape [1, 1]"));
+  bad = good;
+  bad.push_back({"norm.scale", {1}, {1.0F}});
+  CHECK_THROWS_WITH(linear_value_network(bad), ContainsSubstring("it has 9 tensors"));
+}
