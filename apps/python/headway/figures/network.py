@@ -225,7 +225,7 @@ def draw_sets(results: Sequence[Result], options: PlotOptions) -> Figure:
     sets = ["test", *further]
     columns = min(3, len(sets))
     rows = math.ceil(len(sets) / columns)
-    figure = style.new_figure(max(4.2, 0.6 + 2.75 * columns), 0.5 + 2.6 * rows)
+    figure = style.new_figure(2.4 + 2.6 * columns, 0.6 + 2.5 * rows)
     panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
     for place, axes in enumerate(panels.flat):
         if place < len(sets):
@@ -237,7 +237,7 @@ def draw_sets(results: Sequence[Result], options: PlotOptions) -> Figure:
         else:
             axes.set_visible(False)
     handles, labels = panels.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncol=3, columnspacing=1.6)
+    panels[0, -1].legend(handles, labels, loc="center left", bbox_to_anchor=(1.0, 0.5))
     style.head_line(figure, result, main_temperature(result, options)
                     if lines[0].label == "theory" else None)
     return figure
