@@ -285,15 +285,27 @@ class Extracting(OneShotTest):
         self.check(run("extract", self.write("x.h5", b"not HDF5")), 78)
 
     def test_weights_of_another_architecture(self):
-        with h5py.File(self.result, "r+") as file:
-            weights = file["runs/0/best_weights"]
-            values = weights["layers.2.value.weight"][()]
-            del weights["layers.2.value.weight"]
-            weights["layers.2.value.weight"] = values[:, :4, :4]
-        self.check(run("extract", self.result), 65, "layers.2.value.weight", "[2, 4, 4]")
-        with h5py.File(self.result, "r+") as file:
-            del file["runs/0/best_weights/readout.weight"]
-        self.check(run("extract", self.result), 65, "readout.weight is missing")
+        def put(name, values):
+            with h5py.File(self.result, "r+") as file:
+                weights = file["runs/0/best_weights"]
+                old = weights[name][()] if name in weights else None
+                if old is not None:
+                    del weights[name]
+                if values is not None:
+                    weights[name] = values
+                return old
+
+        value = put("layers.2.value.weight", np.ones((2, 4, 4), np.float32))
+        self.check(run("extract", self.result), 65, "trained.h5", "layers.2.value.weight",
+                   "[2, 4, 4]")
+        put("layers.2.value.weight", value)
+        readout = put("readout.weight", None)
+        self.check(run("extract", self.result), 65, "trained.h5", "readout.weight is missing")
+        put("readout.weight", readout)
+        for kind in ("query", "key", "value"):  # a layer less than the study has
+            put(f"layers.2.{kind}.weight", None)
+        self.check(run("extract", self.result), 65, "trained.h5", "heads [2]",
+                   "must be 2 layers of 2 heads")
 
 
 if __name__ == "__main__":
