@@ -212,6 +212,8 @@ std::vector<Key<training::TransformerOptions>> transformer_keys() {
       key("experts", &M::experts, integer<Index>(1, 10'000), "of a mixture"),
       key("active_experts", &M::active_experts, integer<Index>(0, 10'000),
           "that a token goes through; 0 = all"),
+      key("load_balancing", &M::load_balancing, real(0.0, 1e3),
+          "of a mixture: weight of the loss that keeps the experts equally busy"),
       key("norm", &M::norm,
           choice<Norm>({{"layer_norm", Norm::kLayerNorm}, {"rms_norm", Norm::kRmsNorm}}),
           "before every block and at the end"),
