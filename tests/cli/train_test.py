@@ -169,6 +169,9 @@ class Plans(TrainTest):
         for name in names:
             with self.subTest(study=name):
                 process = run("train", os.path.join(STUDIES, name), "--dry-run")
+                if process.returncode == 69 and "bpe" in name:
+                    self.check(process, 69, "libsentencepiece-dev")
+                    continue
                 self.check(process, 0)
                 self.assertIn("flop", process.stdout)
 
