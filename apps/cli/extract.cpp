@@ -115,6 +115,18 @@ std::string plan_text(const Options& options, const io::TrainedNetwork& network)
       wanted.out_of_distribution_examples, options.output.empty() ? "none" : options.output);
 }
 
+/// studies::extract(), whose errors then name the file.
+studies::ExtractResult extract_named(const Options& options, const io::TrainedNetwork& network,
+                                     const training::OneShotExamples& examples,
+                                     Observer& observer) {
+  try {
+    return studies::extract(network.study, network.parameters, examples, observer);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kBadData) throw;
+    throw Error(error.kind(), fmt::format("{}: {}", options.input, error.what()));
+  }
+}
+
 std::vector<std::pair<std::string, std::string>> provenance(const Options& options,
                                                             const io::TrainedNetwork& network) {
   const io::BuildInfo build = io::build_info();
@@ -147,8 +159,7 @@ int run_extract(const Options& options) {
     write_output(plan_text(options, network));
     return kExitOk;
   }
-  studies::ExtractResult result =
-      studies::extract(network.study, network.parameters, examples, observer);
+  studies::ExtractResult result = extract_named(options, network, examples, observer);
   result.dataset.note = fmt::format(
       "heads of a trained linear-value network ({}, {} weights after {} steps); {}",
       network.study_name, network.study.extract.weights, network.step, result.dataset.note);

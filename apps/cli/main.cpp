@@ -11,6 +11,7 @@
 #include "headway/io/study_file.hpp"
 #include "headway/numerics/dense.hpp"
 #include "options.hpp"
+#include "shipped_studies.hpp"
 #include "startup.hpp"
 #include "terminal.hpp"
 
@@ -62,7 +63,7 @@ namespace {
 
 constexpr const char* kExamples = R"(
 Examples:
-  headway solve hmm-four-paths.toml                       print the table
+  headway solve hmm-four-paths                            a study that comes with Headway, by name
   headway solve hmm-four-paths.toml -o four.h5            and keep everything in a result file
   headway solve data.h5 --set model.widths=[10,100]       a data set in place of a study
   headway solve s.toml --set model.temperature=0.1 --json one JSON object on standard output
@@ -91,7 +92,8 @@ void add_options(CLI::App& command, const Verb& verb, Options& options) {
   const bool study = verb.computes || std::string(verb.name) == "inspect";
   command
       .add_option("input", options.input,
-                  study ? "study (TOML), or a data-set or result file (HDF5) in place of one"
+                  study ? "study (TOML), the name of one that comes with Headway, or a data-set or "
+                        "result file (HDF5) in place of one"
                         : "data-set file (HDF5)")
       ->required()
       ->type_name("FILE");
@@ -185,6 +187,7 @@ int parse_and_run(int argc, char** argv) {
     return kExitOk;
   }
   numerics::use_single_threaded_blas();
+  options.input = find_input(options.input);
   return chosen->run(options);
 }
 

@@ -190,3 +190,54 @@ TEST_CASE("faults of model and task have the place of their key") {
   CHECK(has(fault("[task]\nkind = \"text\"\n"), "task.file is missing"));
   CHECK(has(fault(kSmall, {"train.positions=rotary", "train.heads=16"}), "rotary"));
 }
+
+TEST_CASE("a study of one-shot images has its files, its own network's keys, and further sets") {
+  const std::string text = R"(name = "drawings"
+[task]
+kind = "omniglot"
+files = ["a.zip", "/abs/b"]
+rotations = true
+label_scale = 0.5
+[[task.out_of_distribution]]
+name = "mnist"
+images = "i.gz"
+labels = "l.gz"
+[train]
+network = "linear_value"
+heads = 2
+query_dim = 12
+query_rate = 0.25
+)";
+  const Study study = parse_study(text, "s.toml", {}, "/data");
+  const studies::OmniglotOptions& task = study.task.omniglot;
+  CHECK(task.files == std::vector<std::string>{"/data/a.zip", "/abs/b"});
+  CHECK(task.images.rotations);
+  CHECK(task.images.label_scale == 0.5);
+  REQUIRE(task.out_of_distribution.size() == 1);
+  CHECK(task.out_of_distribution[0].name == "mnist");
+  CHECK(task.out_of_distribution[0].images == "/data/i.gz");
+  CHECK(task.out_of_distribution[0].invert);
+  CHECK(study.train.model.network == training::NetworkKind::kLinearValue);
+  const std::string written = write_study(study);
+  CHECK(write_study(parse_study(written, "again")) == written);
+  CHECK_FALSE(has(written, "mlp_dim"));
+  CHECK(has(written, "query_rate = 0.25"));
+  CHECK_FALSE(has(write_study(small()), "query_rate"));
+  // Where the files lie changes no result; what the task is does.
+  const Study elsewhere = parse_study(text, "s.toml", {}, "/other");
+  CHECK(train_hash(elsewhere) == train_hash(study));
+  CHECK(train_hash(parse_study(text, "s.toml", {"extract.run=2"}, "/data")) == train_hash(study));
+  CHECK(train_hash(parse_study(text, "s.toml", {"task.rotations=false"}, "/data")) !=
+        train_hash(study));
+  CHECK(has(fault(text, {"train.mlp_dim=256"}), "train.mlp_dim = 256"));
+  CHECK(has(fault(text, {"train.attention=softmax"}), "linear-value network has layers"));
+  CHECK(has(fault(kSmall, {"train.query_rate=1.0"}), "linear_value"));
+  CHECK(has(fault(text, {"task.files=[]"}), "task.files"));
+  CHECK(has(fault("[task]\nkind = \"omniglot\"\n"), "task.files is missing"));
+  CHECK(has(fault(text, {"task.test=0.95"}), "task."));
+  CHECK(has(fault(text, {"train.query_dim=13"}), "train.query_dim = 13"));
+  const std::string bad = "task.out_of_distribution=[{name=\"validation\",images=\"i\",labels=\"l\"}]";
+  CHECK(has(fault(text, {bad}), "not train, test or validation"));
+  CHECK(has(fault(text, {"task.out_of_distribution=[{name=\"m\",images=\"i\"}]"}),
+            "labels is missing"));
+}

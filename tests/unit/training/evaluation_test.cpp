@@ -10,7 +10,7 @@ using Catch::Matchers::WithinAbs;
 using Catch::Matchers::WithinRel;
 
 TEST_CASE("R^2 per example and pooled are those computed by hand, in pieces too") {
-  Evaluator evaluator({4, 2, 0, 1, LossKind::kSquaredError, 1, {}});
+  Evaluator evaluator({4, 2, 0, 1, LossKind::kSquaredError, 1, false, {}});
   TaskBatch batch;
   batch.examples = 2;
   batch.targets = {1.0F, 3.0F};
@@ -30,7 +30,7 @@ TEST_CASE("R^2 per example and pooled are those computed by hand, in pieces too"
 }
 
 TEST_CASE("Accuracy asks for every answer, accuracy per feature for each") {
-  Evaluator evaluator({9, 3, 0, 2, LossKind::kCrossEntropy, 2, {}});
+  Evaluator evaluator({9, 3, 0, 2, LossKind::kCrossEntropy, 2, false, {}});
   TaskBatch batch;
   batch.examples = 2;
   batch.classes = {0, 1, 1, 1};
@@ -44,7 +44,7 @@ TEST_CASE("Accuracy asks for every answer, accuracy per feature for each") {
 }
 
 TEST_CASE("Bits per byte count the bytes of the targets; perplexity the tokens") {
-  Evaluator evaluator({2, 0, 2, 2, LossKind::kCrossEntropy, 2, {1.0, 3.0}});
+  Evaluator evaluator({2, 0, 2, 2, LossKind::kCrossEntropy, 2, false, {1.0, 3.0}});
   TaskBatch batch;
   batch.examples = 1;
   batch.classes = {0, 1};
@@ -56,12 +56,32 @@ TEST_CASE("Bits per byte count the bytes of the targets; perplexity the tokens")
 }
 
 TEST_CASE("Huge logits make no NaN, and the wrong number of outputs is a bug") {
-  Evaluator evaluator({1, 1, 0, 2, LossKind::kCrossEntropy, 1, {}});
+  Evaluator evaluator({1, 1, 0, 2, LossKind::kCrossEntropy, 1, false, {}});
   TaskBatch batch;
   batch.examples = 1;
   batch.classes = {1};
   evaluator.add(batch, std::vector<float>{3e38F, -3e38F});
   CHECK(std::isfinite(evaluator.result().loss));
   CHECK_THROWS_AS(evaluator.add(batch, std::vector<float>{1.0F}), headway::Error);
-  CHECK(std::isnan(Evaluator({1, 1, 0, 2, LossKind::kCrossEntropy, 1, {}}).result().loss));
+  CHECK(std::isnan(Evaluator({1, 1, 0, 2, LossKind::kCrossEntropy, 1, false, {}}).result().loss));
+}
+
+TEST_CASE("Where targets are signs their accuracy is told; an output of 0 is wrong") {
+  TaskFormat format;
+  format.tokens = 4;
+  format.features = 2;
+  format.outputs = 1;
+  format.scored = 1;
+  format.signs = true;
+  TaskBatch batch;
+  batch.examples = 4;
+  batch.targets = {1.0F, -1.0F, 1.0F, -1.0F};
+  Evaluator evaluator(format);
+  evaluator.add(batch, std::vector<float>{0.1F, -3.0F, 0.0F, 0.2F});
+  evaluator.add(batch, std::vector<float>{2.0F, -1.0F, 1.0F, -0.1F});
+  CHECK(evaluator.result().metric("accuracy") == 6.0 / 8.0);
+  format.signs = false;
+  Evaluator without(format);
+  without.add(batch, std::vector<float>{0.1F, -3.0F, 0.0F, 0.2F});
+  CHECK(std::isnan(without.result().metric("accuracy")));
 }

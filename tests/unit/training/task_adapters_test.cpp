@@ -7,6 +7,7 @@
 #include "catch.hpp"
 #include "headway/core/error.hpp"
 #include "headway/training/evaluation.hpp"
+#include "image_sets.hpp"
 
 using namespace headway::training;  // NOLINT: a test
 using Catch::Matchers::WithinRel;
@@ -117,4 +118,50 @@ TEST_CASE("Bits per byte of tokens of several bytes count the bytes of the targe
   CHECK_THAT(result.metric("bits_per_byte"),
              Catch::Matchers::WithinRel(4.0 * std::log2(3.0) / 9.0, 1e-12));
   CHECK_THAT(result.metric("perplexity"), Catch::Matchers::WithinRel(3.0, 1e-12));
+}
+
+TEST_CASE("One-shot tuples have a split for each set of characters and of other images") {
+  namespace tasks = headway::tasks;
+  tasks::OneShotImagesOptions options;
+  options.validation = 0.25;
+  options.test = 0.25;
+  const auto images = headway::testing::random_image_set(12);
+  const auto generator = std::make_shared<tasks::OneShotImagesGenerator>(images, options);
+  const auto digits = std::make_shared<tasks::OneShotImagesGenerator>(
+      tasks::OneShotImagesGenerator::out_of_distribution(headway::testing::random_image_set(3),
+                                                         options));
+  const auto task = make_one_shot_task({generator, {{"digits", digits}}});
+  CHECK(task->splits() == std::vector<std::string>{"train", "validation", "test", "digits"});
+  CHECK(task->selection_split() == "validation");
+  CHECK(task->format().signs);
+  CHECK(task->size("digits") == 0);
+  TaskBatch batch;
+  tasks::OneShotBatch expected;
+  const auto check = [&](const std::string& name, const tasks::OneShotImagesGenerator& from,
+                         tasks::OneShotSplit split) {
+    task->batch(name, 7, 3, batch);
+    from.batch(split, 7, 3, expected);
+    CHECK(batch.examples == 3);
+    CHECK(batch.inputs == expected.inputs);
+    CHECK(batch.targets == expected.labels);
+    CHECK(batch.inputs.size() == 3 * 48 * 192);
+  };
+  check("train", *generator, tasks::OneShotSplit::kTrain);
+  check("validation", *generator, tasks::OneShotSplit::kValidation);
+  check("test", *generator, tasks::OneShotSplit::kTest);
+  check("digits", *digits, tasks::OneShotSplit::kOutOfDistribution);
+  CHECK_THROWS_WITH(task->batch("digit", 0, 1, batch),
+                    Catch::Matchers::ContainsSubstring("did you mean \"digits\""));
+  CHECK_THROWS_WITH(make_one_shot_task({generator, {{"validation", digits}}}),
+                    Catch::Matchers::ContainsSubstring("task.out_of_distribution.name"));
+  CHECK_THROWS_WITH(make_one_shot_task({generator, {{"a", digits}, {"a", digits}}}),
+                    Catch::Matchers::ContainsSubstring("\"a\""));
+  options.test = 0.0;
+  const auto no_test = std::make_shared<tasks::OneShotImagesGenerator>(images, options);
+  CHECK(make_one_shot_task({no_test, {}})->splits() ==
+        std::vector<std::string>{"train", "validation"});
+  options.validation = 0.0;
+  const auto neither = std::make_shared<tasks::OneShotImagesGenerator>(images, options);
+  CHECK_THROWS_WITH(make_one_shot_task({neither, {}}),
+                    Catch::Matchers::ContainsSubstring("task.validation = 0"));
 }

@@ -12,10 +12,10 @@ using headway::Index;
 namespace {
 
 TaskFormat fuzzy_logic_format(Index tokens) {
-  return {tokens, 5, 0, 1, LossKind::kSquaredError, 1, {}};
+  return {tokens, 5, 0, 1, LossKind::kSquaredError, 1, false, {}};
 }
 
-TaskFormat sraven_format() { return {36, 8, 0, 8, LossKind::kCrossEntropy, 4, {}}; }
+TaskFormat sraven_format() { return {36, 8, 0, 8, LossKind::kCrossEntropy, 4, false, {}}; }
 
 TransformerOptions sraven_model(Index layers, Index width) {
   TransformerOptions model;
@@ -87,7 +87,7 @@ TEST_CASE("Flops of a step are those counted by hand") {
   model.query_dim = 2;
   model.value_dim = 2;
   model.mlp_dim = 8;
-  TaskFormat format{3, 2, 0, 5, LossKind::kCrossEntropy, 3, {}};
+  TaskFormat format{3, 2, 0, 5, LossKind::kCrossEntropy, 3, false, {}};
   const StepFlops flops = flops_per_step(model, format, 7);
   const double products = 7.0 * 3 * (4 * 2 * 4 + 2 * 4 * 8 + 4 * 5);
   CHECK_THAT(flops.linear, WithinRel(6 * products + 4 * 7.0 * 3 * 4 * 2, 1e-14));
@@ -110,7 +110,7 @@ TEST_CASE("An encoder and a decoder have the parameters and flops counted by han
   model.value_dim = 2;
   model.mlp_dim = 8;
   model.causal = true;
-  const TaskFormat format{5, 2, 0, 3, LossKind::kCrossEntropy, 2, {}};
+  const TaskFormat format{5, 2, 0, 3, LossKind::kCrossEntropy, 2, false, {}};
   const Index attention = 3 * (4 + 1) * 2 + (2 + 1) * 4 + 5;  // q, k, v; output; positions
   const Index feed_forward = 2 * 4 * 8 + 8 + 4;
   const Index norm = 8;
