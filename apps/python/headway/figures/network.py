@@ -288,7 +288,7 @@ def _set_panel(axes: Axes, results: Sequence[Result], lines: list[_Line], name: 
         accuracy, error = network.accuracy_on(name)
         axes.axhline(accuracy, color=NETWORK, linewidth=1.4, label="trained network ± s.e.", zorder=2)
         axes.axhspan(accuracy - error, accuracy + error, color=NETWORK, alpha=0.15, linewidth=0)
-    width_axis(axes, lines[0].points)
+    width_axis(axes, lines[0].points, room=0.2)
     style.light_grid(axes)
 
 
