@@ -278,7 +278,8 @@ def _set_panel(axes: Axes, results: Sequence[Result], lines: list[_Line], name: 
     limit = lines[0].limit
     if limit is not None and math.isfinite(accuracy_on(limit, name)):
         axes.axhline(accuracy_on(limit, name), color=style.GAUSSIAN_PROCESS, linestyle=(0, (4, 2)),
-                     linewidth=1.2, label="Gaussian process", zorder=1)
+                     linewidth=1.2, zorder=1,
+                     label=f"Gaussian process{lines[0].label.removeprefix('theory')}")
     for result in results:
         drawn = [point for point in result.points if point.samples is not None]
         if drawn:
