@@ -9,7 +9,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <functional>
 #include <set>
@@ -19,11 +18,9 @@
 
 #include "headway/core/rng.hpp"
 #include "headway/training/attention.hpp"
+#include "headway/training/backend.hpp"
+#include "process_memory.hpp"
 #include "training/attention_reference.hpp"
-
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-#endif
 
 namespace {
 
@@ -45,53 +42,6 @@ double median_seconds(const std::function<void()>& work) {
   for (int r = 0; r < repeats; ++r) times.push_back(seconds_of(work));
   std::sort(times.begin(), times.end());
   return times[times.size() / 2];
-}
-
-// --- the peak -----------------------------------------------------------------------------------
-
-constexpr int kSteps = 1000000;
-constexpr int kChains = 24;  // independent sums: more than latency times throughput
-volatile float sink = 0.0F;
-
-#if defined(__x86_64__) && defined(__GNUC__)
-__attribute__((target("avx512f"))) void fma_avx512() {
-  __m512 sum[kChains];
-  for (int i = 0; i < kChains; ++i) sum[i] = _mm512_set1_ps(static_cast<float>(i));
-  const __m512 a = _mm512_set1_ps(0.999F);
-  for (int step = 0; step < kSteps; ++step) {
-#pragma GCC unroll 24
-    for (int i = 0; i < kChains; ++i) sum[i] = _mm512_fmadd_ps(sum[i], a, a);
-  }
-  for (int i = 1; i < kChains; ++i) sum[0] = _mm512_add_ps(sum[0], sum[i]);
-  alignas(64) float out[16];
-  _mm512_store_ps(out, sum[0]);
-  sink = out[0];
-}
-
-__attribute__((target("avx2,fma"))) void fma_avx2() {
-  constexpr int kFew = 12;
-  __m256 sum[kFew];
-  for (int i = 0; i < kFew; ++i) sum[i] = _mm256_set1_ps(static_cast<float>(i));
-  const __m256 a = _mm256_set1_ps(0.999F);
-  for (int step = 0; step < kSteps; ++step) {
-#pragma GCC unroll 12
-    for (int i = 0; i < kFew; ++i) sum[i] = _mm256_fmadd_ps(sum[i], a, a);
-  }
-  for (int i = 1; i < kFew; ++i) sum[0] = _mm256_add_ps(sum[0], sum[i]);
-  alignas(32) float out[8];
-  _mm256_store_ps(out, sum[0]);
-  sink = out[0];
-}
-#endif
-
-/// Flops a second of one thread that does nothing but fused multiply-adds; 0 where not known.
-double peak_flops() {
-#if defined(__x86_64__) && defined(__GNUC__)
-  const std::string set = attention_instruction_set();
-  if (set == "AVX-512") return 2.0 * 16 * kChains * kSteps / median_seconds(fma_avx512);
-  if (set == "AVX2") return 2.0 * 8 * 12 * kSteps / median_seconds(fma_avx2);
-#endif
-  return 0.0;
 }
 
 // --- layers -------------------------------------------------------------------------------------
@@ -196,14 +146,6 @@ void table(const char* title, const AttentionShape& shape, bool causal, bool wit
 
 // --- memory -------------------------------------------------------------------------------------
 
-double status_mib(const char* field) {
-  std::ifstream file("/proc/self/status");
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind(field, 0) == 0) return std::atof(line.c_str() + std::strlen(field)) / 1024.0;
-  }
-  return 0.0;
-}
-
 void memory() {
   fmt::print(
       "\nMemory of one thread beside the arguments, B=1 H=8 d=dv=64 (a layer of pairs [H, S, S] "
@@ -215,7 +157,7 @@ void memory() {
       const AttentionShape shape{1, 8, tokens, tokens, 64, 64};
       Layer layer(shape, attention_variant(name), false);
       std::ofstream("/proc/self/clear_refs") << 5 << std::flush;  // forget the peak so far
-      const double before = status_mib("VmRSS:");
+      const double before = process_memory_mib("VmRSS:");
       std::thread fresh([&] {  // whose workspace is gone at its end
         layer.forward(1);
         layer.backward(1);
@@ -223,7 +165,7 @@ void memory() {
       fresh.join();
       const std::size_t counted = attention_workspace_bytes(shape, layer.options, false, false, 1);
       fmt::print("  {:<12} {:>6} {:>14.1f} {:>14.1f} {:>12.1f}\n", name, tokens,
-                 status_mib("VmHWM:") - before, static_cast<double>(counted) / 0x1p20,
+                 process_memory_mib("VmHWM:") - before, static_cast<double>(counted) / 0x1p20,
                  32.0 * static_cast<double>(tokens * tokens) / 0x1p20);
     }
   }
@@ -232,7 +174,7 @@ void memory() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Setting setting{peak_flops(), 1};
+  Setting setting{measure_peak_flops(1), 1};
   std::set<std::string> sections;
   for (int i = 1; i < argc; ++i) {
     const int number = std::atoi(argv[i]);

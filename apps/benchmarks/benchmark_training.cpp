@@ -1,8 +1,9 @@
 // Times whole training steps: every attention variant at the sizes of the experiments on the fused
 // blocks, beside the same model in LibTorch's own operations (einsum) in the same run, on the same
-// cores, and the machine's peak of multiply-adds. One thread unless a number is given.
-// Usage: benchmark_training [threads] [--fused-only] [section ...] with sections sraven, fuzzy,
-// text (all by default).
+// cores, and the machine's peak of multiply-adds; last how time and memory of a step grow with the
+// length of the sequence. One thread unless a number is given (then, where others use the cores
+// too, set OMP_WAIT_POLICY=passive). Usage: benchmark_training [threads] [--fused-only]
+// [--cpu-time] [section ...] with sections sraven, fuzzy, text, length (all by default).
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,9 +12,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
-#include <fstream>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,6 +20,7 @@
 #include "headway/training/backend.hpp"
 #include "headway/training/task_adapters.hpp"
 #include "headway/training/trainer.hpp"
+#include "process_memory.hpp"
 
 namespace {
 
@@ -33,14 +33,6 @@ struct Setting {
   bool eager = true;
   bool cpu_time = false;
 };
-
-double status_mib(const char* field) {
-  std::ifstream file("/proc/self/status");
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind(field, 0) == 0) return std::atof(line.c_str() + std::strlen(field)) / 1024.0;
-  }
-  return 0.0;
-}
 
 struct Timing {
   double seconds = 0.0;  // of one step, median
@@ -56,7 +48,7 @@ double seconds_now(clockid_t clock) {
 Timing time_steps(const TransformerOptions& model, TrainOptions options, const TrainingTask& task,
                   bool eager, const Setting& setting) {
   options.eager = eager;
-  const double before = status_mib("VmRSS:");
+  const double before = process_memory_mib("VmRSS:");
   Trainer trainer(model, options, task);
   const clockid_t clock = setting.cpu_time ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
   const double share = setting.cpu_time ? 1.0 / setting.threads : 1.0;
@@ -71,27 +63,33 @@ Timing time_steps(const TransformerOptions& model, TrainOptions options, const T
   std::vector<double> times;
   for (int r = 0; r < repeats; ++r) times.push_back(step());
   std::sort(times.begin(), times.end());
-  return {times[times.size() / 2], status_mib("VmHWM:") - before};
+  return {times[times.size() / 2], process_memory_mib("VmHWM:") - before};
 }
 
-/// In a process of its own: memory that another run has freed is not counted as there before.
-Timing time_apart(const TransformerOptions& model, const TrainOptions& options,
-                  const TrainingTask& task, bool eager, const Setting& setting) {
+/// What `work` returns, in a process of its own: memory that another run has freed is not counted
+/// as there before, and threads that were begun here would not exist there.
+template <typename Work>
+auto apart(const Work& work) -> decltype(work()) {
+  decltype(work()) result{};
   std::array<int, 2> ends{};
-  if (pipe(ends.data()) != 0) return {};
+  if (pipe(ends.data()) != 0) return result;
   std::fflush(stdout);
   const pid_t child = fork();
   if (child == 0) {
-    const Timing timing = time_steps(model, options, task, eager, setting);
-    const bool sent = write(ends[1], &timing, sizeof timing) == sizeof timing;
+    result = work();
+    const bool sent = write(ends[1], &result, sizeof result) == sizeof result;
     _exit(sent ? 0 : 1);
   }
-  Timing timing;
   close(ends[1]);
-  if (read(ends[0], &timing, sizeof timing) != sizeof timing) timing = {};
+  if (read(ends[0], &result, sizeof result) != sizeof result) result = {};
   close(ends[0]);
   waitpid(child, nullptr, 0);
-  return timing;
+  return result;
+}
+
+Timing time_apart(const TransformerOptions& model, const TrainOptions& options,
+                  const TrainingTask& task, bool eager, const Setting& setting) {
+  return apart([&] { return time_steps(model, options, task, eager, setting); });
 }
 
 void table(const char* title, TransformerOptions model, const TrainOptions& options,
@@ -128,6 +126,10 @@ void sraven(const Setting& setting) {
   const auto task = make_sraven_task({});
   table("SRAVEN reference: L4 D128 H16 qk64 v64 mlp256, B=128 S=36", model, options, *task,
         attention_variant_names(), setting);
+  model.encoder_layers = 2;
+  model.layers = 2;
+  table("SRAVEN by an encoder (L2) and a decoder with cross-attention (L2)", model, options, *task,
+        {"softmax", "linear", "hyla"}, setting);
 }
 
 void fuzzy_logic(const Setting& setting) {
@@ -162,6 +164,77 @@ void text(const Setting& setting) {
         {"softmax", "linear", "hyla"}, setting);
 }
 
+constexpr double kMostEagerMib = 4096.0;  // longer sequences are left out
+
+// Arrays of pairs that LibTorch's own operations keep for the backward pass, roughly.
+double eager_pairs_mib(const TransformerOptions& model, Index batch, Index tokens) {
+  const bool hyla = model.attention_options().value_network != ValueNetwork::kPlain;
+  const auto numbers =
+      static_cast<double>(6 * model.heads + (hyla ? 4 : 0) * model.value_dim / model.heads);
+  const auto pairs = static_cast<double>(batch * tokens * tokens);
+  return static_cast<double>(model.layers) * pairs * numbers * 4.0 / 0x1p20;
+}
+
+constexpr Index kShortest = 256;
+
+// MiB for 1000 tokens more than in the shortest sequence.
+std::string slope(const Timing& now, const Timing& shortest, Index tokens) {
+  if (tokens == kShortest) return "";
+  return fmt::format("{:.0f}",
+                     1000.0 * (now.mib - shortest.mib) / static_cast<double>(tokens - kShortest));
+}
+
+void length_row(const TransformerOptions& model, Index tokens, const std::string& words,
+                const Setting& setting, std::array<Timing, 2>* shortest) {
+  TrainOptions options;
+  options.batch = 1;
+  options.threads = setting.threads;
+  options.device = Device::kCpu;
+  TextOptions cut;
+  cut.sequence_length = tokens;
+  const auto task = make_byte_text_task(words, cut);
+  const double flops = flops_per_step(model, task->format(), options.batch).total();
+  const Timing fused = time_apart(model, options, *task, false, setting);
+  fmt::print("  {:<8} {:>6} {:>8.2f} {:>9.2f} {:>7.2f} {:>7.1f} {:>9.1f} {:>7} |", model.attention,
+             tokens, 1e-9 * flops, 1e3 * fused.seconds, 1.0 / fused.seconds,
+             100.0 * flops / fused.seconds / setting.peak, fused.mib,
+             slope(fused, shortest->front(), tokens));
+  if (tokens == kShortest) shortest->front() = fused;
+  if (setting.eager && eager_pairs_mib(model, options.batch, tokens) < kMostEagerMib) {
+    const Timing eager = time_apart(model, options, *task, true, setting);
+    fmt::print(" {:>9.2f} {:>9.1f} {:>7} {:>7.2f}", 1e3 * eager.seconds, eager.mib,
+               slope(eager, shortest->back(), tokens), eager.seconds / fused.seconds);
+    if (tokens == kShortest) shortest->back() = eager;
+  } else if (setting.eager) {
+    fmt::print(" {:>9} {:>9}", "-", "-");
+  }
+  fmt::print("\n");
+}
+
+/// Fused memory grows like the tokens, that of arrays of pairs like their square.
+void length(const Setting& setting) {
+  TransformerOptions model;
+  model.heads = 4;
+  model.query_dim = 128;
+  model.value_dim = 128;
+  model.positions = Positions::kRotary;
+  model.causal = true;
+  fmt::print(
+      "\nLength: L2 D128 H4 qk128 v128 mlp256 causal RoPE, B=1; MiB/k: for 1000 tokens more\n");
+  fmt::print("  {:<8} {:>6} {:>8} {:>9} {:>7} {:>7} {:>9} {:>7} | {:>9} {:>9} {:>7} {:>7}\n", "",
+             "S", "GF/step", "ms/step", "steps/s", "peak %", "MiB", "MiB/k", "eager ms",
+             "eager MiB", "MiB/k", "faster");
+  std::string words;
+  for (int i = 0; i < 20000; ++i) words += fmt::format("{} ", i * i % 9973);
+  for (const char* name : {"softmax", "linear", "hyla"}) {
+    model.attention = name;
+    std::array<Timing, 2> shortest{};
+    for (Index tokens = kShortest; tokens <= 4096; tokens *= 2) {
+      length_row(model, tokens, words, setting, &shortest);
+    }
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -183,12 +256,13 @@ int main(int argc, char** argv) {
     fmt::print("this build has no training engine\n");
     return 0;
   }
-  setting.peak = measure_peak_flops(setting.threads);
+  setting.peak = apart([&] { return measure_peak_flops(setting.threads); });
   const auto wanted = [&](const char* name) { return sections.empty() || sections.count(name); };
   fmt::print("{}\npeak {:.1f} GF/s on {} thread(s)\n", training_backend(), setting.peak / 1e9,
              setting.threads);
   if (wanted("sraven")) sraven(setting);
   if (wanted("fuzzy")) fuzzy_logic(setting);
   if (wanted("text")) text(setting);
+  if (wanted("length")) length(setting);
   return 0;
 }

@@ -61,6 +61,20 @@ void plan_runs(TrainJob& job) {
   }
 }
 
+/// Is the output what an interrupted call left of this grid, or of one that has been changed since?
+/// Then every run in it lies in the checkpoints too, and overwriting it loses nothing; checkpoints
+/// of another grid are an Error{kBadStudy} that names the keys.
+bool goes_on(const Options& options, const TrainJob& job) {
+  if (is_partial_result_of(options.output, job.provenance)) return true;
+  if (!io::is_result_file(options.output)) return false;
+  const io::ResultProvenance stored = io::read_result_provenance(options.output);
+  if (!stored.partial) return false;
+  const studies::Study study = io::parse_study(stored.study_toml, options.output);
+  if (!studies::is_training_task(study.task.kind)) return false;
+  const io::TrainCheckpoints kept(options.output, job.runs, job.data_hashes, false);
+  return kept.resumable() + kept.finished() > 0;
+}
+
 TrainJob prepare_training(const Options& options, Observer& observer) {
   const io::LoadedStudy loaded = load_study(options);
   TrainJob job;
@@ -75,7 +89,7 @@ TrainJob prepare_training(const Options& options, Observer& observer) {
   job.overwrite = options.force;
   check_weights_paths(options, job.runs.size());
   if (options.output.empty()) return job;
-  job.overwrite = job.overwrite || is_partial_result_of(options.output, job.provenance);
+  job.overwrite = job.overwrite || goes_on(options, job);
   io::check_output_path(options.output, job.overwrite);
   return job;
 }

@@ -20,6 +20,17 @@ const char* form_text(AttentionForm form) {
   }
 }
 
+const char* readout_text(Readout readout) {
+  switch (readout) {
+    case Readout::kFirstToken:
+      return "first_token";
+    case Readout::kMean:
+      return "mean";
+    default:
+      return "last_token";
+  }
+}
+
 std::string split_text(const SplitLayout& split) {
   std::string text = fmt::format("{} examples, {} outputs", split.examples, split.outputs);
   if (split.tokens > 0) text += fmt::format(", {} tokens", split.tokens);
@@ -45,8 +56,10 @@ std::string describe_dataset(const Hdf5InputFile& file) {
     out += fmt::format("  layer {}    {}\n", l + 1,
                        fmt::join(file.read_strings(layout.names[l]), ", "));
   }
-  if (layout.network)
+  if (layout.network) {
     out += "  network    the values, input and readout trained with these heads\n";
+  }
+  if (layout.readout) out += fmt::format("  readout    {}\n", readout_text(*layout.readout));
   if (!layout.note.empty()) out += fmt::format("  note       {}\n", layout.note);
   for (const std::string& fault : faults.messages()) out += fmt::format("  fault      {}\n", fault);
   out += fmt::format(

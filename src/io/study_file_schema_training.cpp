@@ -167,12 +167,7 @@ Section omniglot_section() {
                    "characters turned by 90, 180 and 270 degrees are more classes"),
                key("position_scale", &I::position_scale, real(0.0, 1e3),
                    "of the sinusoidal positions"),
-               key("label_scale", &I::label_scale, real(0.0, 1e3), "of the label embedding"),
-               key("same_drawing", &I::same_drawing, real(0.0, 1.0),
-                   "share of training examples whose query is its support's own drawing"),
-               key("same_drawing_examples", &I::same_drawing_examples,
-                   integer<Index>(1, kMostSteps),
-                   "training examples over which that share falls to 0")})) {
+               key("label_scale", &I::label_scale, real(0.0, 1e3), "of the label embedding")})) {
     section.keys.push_back(std::move(k));
   }
   return section;
@@ -217,6 +212,8 @@ std::vector<Key<training::TransformerOptions>> transformer_keys() {
       key("experts", &M::experts, integer<Index>(1, 10'000), "of a mixture"),
       key("active_experts", &M::active_experts, integer<Index>(0, 10'000),
           "that a token goes through; 0 = all"),
+      key("load_balancing", &M::load_balancing, real(0.0, 1e3),
+          "of a mixture: weight of the loss that keeps the experts equally busy"),
       key("norm", &M::norm,
           choice<Norm>({{"layer_norm", Norm::kLayerNorm}, {"rms_norm", Norm::kRmsNorm}}),
           "before every block and at the end"),

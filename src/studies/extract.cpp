@@ -32,7 +32,8 @@ void check_architecture(const Study& study, const training::TrainedLinearValue& 
                           "{} and {} query dims a head, as the study has it",
                           fmt::join(trained.head_counts(), ", "), trained.network.input.cols(),
                           trained.network.input.rows(), query_dim, model.layers, model.heads,
-                          tasks::kOneShotFeatures, model.model_dim, model.query_dim / model.heads));
+                          tasks::kOneShotFeatures, model.model_dim,
+                          model.query_dim / model.heads));
 }
 
 ExtractedSplit evaluate(const std::string& name, const tasks::Split& examples,
@@ -98,9 +99,6 @@ ExtractResult extract(const Study& study, const std::vector<training::NamedTenso
   out.order_parameter = training::trained_order_parameter(out.trained.network);
   tasks::OneShotDatasetOptions options;
   options.train_examples = wanted.train_examples;
-  const tasks::OneShotImagesOptions& images = examples.images->options();
-  // The theory learns from examples that are like those of the tests.
-  if (images.same_drawing > 0.0) options.first_train = images.same_drawing_examples;
   options.test_examples = examples.images->classes().test.empty() ? 0 : wanted.test_examples;
   out.dataset =
       tasks::make_one_shot_dataset(examples.images, examples.images, out.trained.heads, options);

@@ -21,20 +21,29 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// What the pruning of every point shares.
+struct PruneTask {
+  const Study& study;
+  const SolveResult& solve;
+  const TheoryProblem& problem;
+  const MatrixXd& test_features;  // of the test set alone
+  const NetworkPruner* network;   // null where the data set has none
+};
+
 /// Quality of the predictor without a set of heads; each set is computed once.
 class PrunedPredictor {
  public:
-  PrunedPredictor(const TheoryProblem& problem, const SolvePoint& point)
-      : problem_(problem), point_(point) {}
+  PrunedPredictor(const PruneTask& task, const SolvePoint& point) : task_(task), point_(point) {}
 
   const theory::PredictorStatistics& without(const std::vector<int>& removed) {
     const auto found = known_.find(removed);
     if (found != known_.end()) return found->second;
-    const MatrixXd u = analysis::remove_heads(point_.order_parameters.front(), problem_.heads,
-                                              problem_.outputs, removed);
+    const TheoryProblem& problem = task_.problem;
+    const MatrixXd u = analysis::remove_heads(point_.order_parameters.front(), problem.heads,
+                                              problem.outputs, removed);
     const MatrixXd mean =
-        problem_.kernels->predictive_mean(u, point_.temperature, problem_.evaluation_features);
-    return known_.emplace(removed, test_statistics(problem_.evaluation, mean)).first->second;
+        problem.kernels->predictive_mean(u, point_.temperature, task_.test_features);
+    return known_.emplace(removed, test_statistics(problem.evaluation, mean)).first->second;
   }
   /// Accuracy where labels are classes, else minus the mean squared error (for the greedy search
   /// alone).
@@ -44,7 +53,7 @@ class PrunedPredictor {
   }
 
  private:
-  const TheoryProblem& problem_;
+  const PruneTask& task_;
   const SolvePoint& point_;
   std::map<std::vector<int>, theory::PredictorStatistics> known_;
 };
@@ -89,41 +98,39 @@ void summarise_random(PrunePoint& point) {
   }
 }
 
-/// `network` is null where the data set has none.
-PrunePoint prune_point(const Study& study, const SolveResult& solve, const TheoryProblem& problem,
-                       const SolvePoint& solved, const NetworkPruner* network, Observer& observer) {
+PrunePoint prune_point(const PruneTask& task, const SolvePoint& solved, Observer& observer) {
   const Clock::time_point began = Clock::now();
   PrunePoint point;
   point.widths = solved.widths;
   point.temperature = solved.temperature;
-  const analysis::HeadScores scores =
-      analysis::head_scores(solved.order_parameters.front(), problem.heads, problem.outputs);
-  PrunedPredictor pruned(problem, solved);
+  const analysis::HeadScores scores = analysis::head_scores(
+      solved.order_parameters.front(), task.problem.heads, task.problem.outputs);
+  PrunedPredictor pruned(task, solved);
   point.accuracy = pruned.without({}).accuracy;
-  point.heads = report_heads(solve, scores, pruned);
-  if (study.prune.cumulative) {
+  point.heads = report_heads(task.solve, scores, pruned);
+  if (task.study.prune.cumulative) {
     const auto accuracy = [&](const std::vector<int>& removed) {
       return pruned.without(removed).accuracy;
     };
-    const std::vector<int>& heads = problem.heads;
+    const std::vector<int>& heads = task.problem.heads;
     point.by_score = accuracy_curve(analysis::removal_curve(
         analysis::keep_last_heads(analysis::ascending_order(scores.score), heads), accuracy));
     const int count = std::accumulate(heads.begin(), heads.end(), 0);
-    for (int r = 0; r < study.prune.random_orders && !observer.interrupted(); ++r) {
-      Rng rng(study.seed, StreamPurpose::kPruningOrder, static_cast<std::uint64_t>(r));
+    for (int r = 0; r < task.study.prune.random_orders && !observer.interrupted(); ++r) {
+      Rng rng(task.study.seed, StreamPurpose::kPruningOrder, static_cast<std::uint64_t>(r));
       point.random.push_back(accuracy_curve(analysis::removal_curve(
           analysis::keep_last_heads(analysis::random_order(count, rng), heads), accuracy)));
     }
     summarise_random(point);
-    if (study.prune.greedy && !observer.interrupted()) {
+    if (task.study.prune.greedy && !observer.interrupted()) {
       const analysis::RemovalCurve greedy = analysis::greedy_removal(
           heads, [&](const std::vector<int>& removed) { return pruned.quality(removed); });
       point.greedy = accuracy_curve(analysis::removal_curve(greedy.order, accuracy));
     }
   }
-  if (network != nullptr) {
-    point.network = {network->judge("score", scores.score),
-                     network->judge("score_weighted", scores.weighted)};
+  if (task.network != nullptr) {
+    point.network = {task.network->judge("score", scores.score),
+                     task.network->judge("score_weighted", scores.weighted)};
   }
   point.seconds = std::chrono::duration<double>(Clock::now() - began).count();
   return point;
@@ -142,7 +149,10 @@ PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& o
     network.emplace(*problem.network, study);
     result.network = network->prune(observer);
   }
-  const NetworkPruner* trained = network ? &*network : nullptr;
+  const MatrixXd test_features =
+      problem.evaluation_features.topRows(problem.evaluation.test_labels.rows());
+  const PruneTask task = {study, result.solve, problem, test_features,
+                          network ? &*network : nullptr};
   std::vector<PrunePoint> points(result.solve.points.size());
   std::vector<char> finished(points.size(), 0);
   std::mutex guard;
@@ -150,8 +160,7 @@ PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& o
   parallel_for(static_cast<Index>(points.size()), resolve_threads(study.threads), [&](Index i) {
     const std::size_t k = static_cast<std::size_t>(i);
     if (observer.interrupted()) return;
-    points[k] =
-        prune_point(study, result.solve, problem, result.solve.points[k], trained, observer);
+    points[k] = prune_point(task, result.solve.points[k], observer);
     finished[k] = observer.interrupted() ? 0 : 1;
     const std::lock_guard<std::mutex> lock(guard);
     observer.progress("prune", static_cast<double>(++done), static_cast<double>(points.size()));

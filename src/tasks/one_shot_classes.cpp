@@ -85,12 +85,6 @@ void OneShotImagesOptions::validate() const {
   }
   detail::require_real("position_scale", position_scale, 0.0, kLargestScale);
   detail::require_real("label_scale", label_scale, 0.0, kLargestScale);
-  detail::require_real("same_drawing", same_drawing, 0.0, 1.0);
-  if (same_drawing_examples < 1) {
-    throw Error(ErrorKind::kBadStudy, fmt::format("task.same_drawing_examples = {}: must be at "
-                                                  "least 1",
-                                                  same_drawing_examples));
-  }
 }
 
 const std::vector<OneShotClass>& OneShotClasses::of(OneShotSplit split) const {

@@ -111,12 +111,6 @@ void write_tuple(const ImageSet& images, const RowMatrixXd& context, const OneSh
   }
 }
 
-double share_of_same_drawing(const OneShotImagesOptions& options, Index index) {
-  const double progress =
-      static_cast<double>(index) / static_cast<double>(options.same_drawing_examples);
-  return options.same_drawing * std::max(0.0, 1.0 - progress);
-}
-
 }  // namespace
 
 RowMatrixXd one_shot_positions() {
@@ -206,8 +200,6 @@ OneShotTuple OneShotImagesGenerator::tuple(OneShotSplit split, Index index) cons
     within[a] = draw_below(rng, image_class(tuple.classes[a]).count);
   }
   within[2] = draw_other(rng, image_class(tuple.classes[2]).count, within[match]);
-  const double same = split == OneShotSplit::kTrain ? share_of_same_drawing(options_, index) : 0.0;
-  if (same > 0.0 && rng.uniform() < same) within[2] = within[match];
   for (std::size_t a = 0; a < within.size(); ++a) {
     tuple.drawings[a] = image_class(tuple.classes[a]).first + within[a];
     tuple.turns[a] = classes[static_cast<std::size_t>(tuple.classes[a])].quarter_turns;
@@ -241,9 +233,6 @@ std::string OneShotImagesGenerator::content_hash() const {
   const OneShotImagesOptions& o = options_;
   std::string text = fmt::format("one_shot_images 1\nimages {}\nseed {}\nscales {:a} {:a}\n",
                                  image_set_hash(*images_), o.seed, o.position_scale, o.label_scale);
-  if (o.same_drawing > 0.0) {
-    text += fmt::format("same_drawing {:a} {}\n", o.same_drawing, o.same_drawing_examples);
-  }
   for (const OneShotSplit split : {OneShotSplit::kTrain, OneShotSplit::kValidation,
                                    OneShotSplit::kTest, OneShotSplit::kOutOfDistribution}) {
     text += "split";

@@ -207,8 +207,17 @@ double StoredKernels::energy_error(const MatrixXd& u, const VectorXd& doubled) c
 
 MatrixXd StoredKernels::renormalized_kernel(const MatrixXd& u) const {
   const VectorXd c = coefficients(u);
-  const VectorXd sum =
-      compact() ? fixed_.multiply(c) : numerics::multiply_vector(packed_, Transpose::kNo, c);
+  VectorXd sum;
+  if (compact()) {
+    sum = fixed_.multiply(c);
+  } else if (2 * (c.array() != 0.0).count() > c.size()) {
+    sum = numerics::multiply_vector(packed_, Transpose::kNo, c);
+  } else {  // paths of pruned heads: their kernels are not read
+    sum = VectorXd::Zero(packed_.rows());
+    for (Index k = 0; k < c.size(); ++k) {
+      if (c[k] != 0.0) sum += c[k] * packed_.col(k);
+    }
+  }
   MatrixXd k(examples(), examples());
   unpack(sum.data(), k);
   return k;

@@ -51,24 +51,29 @@ AttentionInputs<float> attention_inputs(const AttentionBlockArrays<const float>&
   return {saved.query, saved.key, saved.value, p.scores, given.mask, given.dropout, p.mixing};
 }
 
+// The memory with what came back to its keys and values, and where its gradient goes.
+struct Memory {
+  const float *x, *stats, *d_key, *d_value;
+  float* dx;
+};
+
 // Back through keys and values to the memory and its norm, which both have a share in.
 void memory_backward(const BlockContext& context, const Maps& maps,
-                     const CrossAttentionArrays<const float>& p, const float* memory,
-                     const CrossAttentionSaved& saved, const float* d_key, const float* d_value,
-                     float* d_memory, const CrossAttentionArrays<float>& g) {
+                     const CrossAttentionArrays<const float>& p, const Memory& memory,
+                     const CrossAttentionArrays<float>& g) {
   const Index rows = maps.key.rows;
   const Index dim = maps.key.in;
-  linear_backward(context, maps.key, {p.memory_norm, p.block.key, p.block.key_bias}, memory,
-                  saved.memory_stats, {d_key, d_memory},
+  linear_backward(context, maps.key, {p.memory_norm, p.block.key, p.block.key_bias}, memory.x,
+                  memory.stats, {memory.d_key, memory.dx},
                   {g.memory_norm, g.block.key, g.block.key_bias});
   float* from_values = thread_buffer(3, rows * dim);
   std::vector<float> norm(static_cast<std::size_t>(2 * dim));
   const NormArrays<float> d_norm = {g.memory_norm.scale == nullptr ? nullptr : norm.data(),
                                     g.memory_norm.bias == nullptr ? nullptr : norm.data() + dim};
-  linear_backward(context, maps.value, {p.memory_norm, p.block.value, p.block.value_bias}, memory,
-                  saved.memory_stats, {d_value, from_values},
+  linear_backward(context, maps.value, {p.memory_norm, p.block.value, p.block.value_bias}, memory.x,
+                  memory.stats, {memory.d_value, from_values},
                   {d_norm, g.block.value, g.block.value_bias});
-  add(context, rows, dim, from_values, d_memory);
+  add(context, rows, dim, from_values, memory.dx);
   if (d_norm.scale != nullptr) context.kernels->add(dim, d_norm.scale, g.memory_norm.scale);
   if (d_norm.bias != nullptr) context.kernels->add(dim, d_norm.bias, g.memory_norm.bias);
 }
@@ -116,7 +121,8 @@ void cross_attention_backward(const BlockContext& context, const CrossAttentionS
                   given.block.x, s.stats, {d_query, dx},
                   {g.block.norm, g.block.query, g.block.query_bias});
   add(context, maps.query.rows, shape.dim, dy, dx);  // the residual
-  memory_backward(context, maps, p, given.memory, saved, d_key, d_value, passed.d_memory, g);
+  memory_backward(context, maps, p,
+                  {given.memory, saved.memory_stats, d_key, d_value, passed.d_memory}, g);
 }
 
 }  // namespace headway::training::detail

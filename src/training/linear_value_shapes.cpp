@@ -36,6 +36,7 @@ void validate_linear_value(const TransformerOptions& n) {
   require_default(n.value_dim == d.value_dim, "value_dim");
   require_default(n.mlp_dim == d.mlp_dim, "mlp_dim");
   require_default(n.feed_forward == d.feed_forward, "feed_forward");
+  require_default(n.load_balancing == d.load_balancing, "load_balancing");
   require_default(n.norm == d.norm, "norm");
   require_default(n.positions == d.positions, "positions");
   require_default(n.position_buckets == d.position_buckets, "position_buckets");

@@ -46,7 +46,8 @@ class TransformerEngine {
   virtual void read(EngineArray array, std::span<float> out) const = 0;
   virtual void write(EngineArray array, std::span<const float> in) = 0;
   virtual void clear_gradients() = 0;
-  /// Adds `share` times the gradient of the batch's mean loss, which is returned. dropout: [all
+  /// Adds `share` times the gradient of the batch's mean loss, which is returned (the loss that
+  /// balances a mixture is in the gradient alone). dropout: [all
   /// layers, S, S] factors of the weights, or empty.
   virtual double add_gradients(const TaskBatch& batch, std::span<const float> dropout,
                                double share) = 0;

@@ -66,6 +66,8 @@ void TransformerOptions::validate() const {
     require_whole("experts", experts, 1, 4096);
     require_whole("active_experts", active_experts, 0, experts);
   }
+  detail::require_real(load_balancing >= 0.0 && std::isfinite(load_balancing), "load_balancing",
+                       load_balancing, "a number from 0");
   detail::require_real(attention_dropout >= 0.0 && attention_dropout < 1.0, "attention_dropout",
                        attention_dropout, "a number from 0 to below 1");
 }

@@ -408,7 +408,7 @@ class Refusals(WritingTest):
 
     def test_arguments_of_path_features_only(self):
         self.assert_refused(self.good.weights | {"heads": [2, 3]}, "heads: is allowed with path")
-        self.assert_refused(self.good.weights | {"readout": "middle"}, "readout: is \"middle\"")
+        self.assert_refused(self.good.weights | {"readout": "CLS"}, "readout: is \"CLS\"; allowed:")
 
     def test_names_and_ids(self):
         base = self.good.weights

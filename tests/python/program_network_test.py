@@ -9,6 +9,7 @@ import h5py
 import numpy as np
 
 import headway
+import headway.table
 import program
 from headway.figures.heads import rank_correlation
 from network_problem import HEADS, SIZES, NetworkProblem
@@ -146,6 +147,8 @@ class Pruning(unittest.TestCase):
         drawn = figures.draw_all([result])
         self.assertLessEqual({"accuracy_on_sets", "network_heads", "network_order_parameters",
                               "network_pruning"}, set(drawn))
+        self.assertIn(f"{point.network['score'].accuracy_drop.spearman:.2f} [",
+                      headway.table.table(result))
         both = figures.draw_all([result, result], only=["network_pruning_over_seeds"])
         self.assertEqual(len(both["network_pruning_over_seeds"].axes), 2)
 

@@ -72,6 +72,12 @@ class TrainingResultTest(unittest.TestCase):
 
 
 class Reading(TrainingResultTest):
+    def test_the_tokenizer_of_a_text(self):
+        self.assertIsNone(headway.read_result(self.file).runs[0].tokenizer)
+        with h5py.File(self.file, "a") as file:
+            file["runs/0/tokenizer"] = np.frombuffer(b"\x0amodel\x00", dtype=np.uint8)
+        self.assertEqual(headway.read_result(self.file).runs[0].tokenizer, b"\x0amodel\x00")
+
     def test_runs_curves_and_weights(self):
         result = headway.read_result(self.file)
         self.assertIsInstance(result, headway.TrainingResult)

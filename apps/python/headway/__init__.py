@@ -8,6 +8,8 @@
 
     headway.write_dataset("mine.h5", train_inputs=x, train_labels=y, attention_weights=[w1, w2])
 
+    headway.from_hugging_face("mine.h5", model, encoded, labels)   # the heads of a trained network
+
     python -m headway plot results/hmm-four-paths.h5      # the figures
     python -m headway table results/hmm-four-paths.h5     # the numbers
 
@@ -18,6 +20,7 @@ from headway.arviz_export import posterior_draws, to_arviz
 from headway.datasets import check_dataset, write_dataset
 from headway.errors import (BadDataError, CannotWriteError, HeadwayError, UnreadableFileError,
                             UsageError)
+from headway.networks import from_attentions, from_hugging_face, from_torch
 from headway.result_reader import read_result
 from headway.results import Result
 from headway.training_results import TrainedRun, TrainingResult
@@ -25,6 +28,6 @@ from headway.version import __version__
 
 __all__ = [
     "BadDataError", "CannotWriteError", "HeadwayError", "Result", "TrainedRun", "TrainingResult", "UnreadableFileError",
-    "UsageError", "__version__", "check_dataset", "posterior_draws", "read_result",
-    "to_arviz", "write_dataset",
+    "UsageError", "__version__", "check_dataset", "from_attentions", "from_hugging_face", "from_torch", "posterior_draws",
+    "read_result", "to_arviz", "write_dataset",
 ]

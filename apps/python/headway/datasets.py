@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -16,7 +15,8 @@ import numpy as np
 
 from headway import hdf5
 from headway.dataset_checks import Checker, Network, Parts, Split
-from headway.errors import BadDataError, CannotWriteError, UsageError
+from headway.dataset_files import faults_of, new_file, write_head_names, write_header
+from headway.errors import BadDataError, UsageError
 
 _LIST_ARGUMENTS = {"attention/weights": "attention_weights", "attention/query": "query",
                    "attention/key": "key", "train/attention": "train_attention",
@@ -42,8 +42,9 @@ def write_dataset(path: str | os.PathLike, *, train_inputs=None, train_labels=No
       attention_weights        [H_l, N_0, N_0], logits[query s, key t] = x_s^T W x_t
       query and key            [H_l, G_l, N_0], logits = (Q x_s) . (K x_t) / sqrt(G_l)
       train_attention (test_)  [P, H_l, S, S], the matrices themselves, [example, head, query, key]
-      train_path_features (test_) with heads = [H_1, ..., H_L]: [P, p, N_0], unscaled, no inputs;
-                               readout then says which readout they were taken with
+      train_path_features (test_) with heads = [H_1, ..., H_L]: [P, p, N_0], unscaled, no inputs
+    readout: "last_token", "first_token" or "mean"; which one path features were taken with, and for
+    the other forms the one that a study gets that does not say model.readout.
     Masks are [P, S] with 1 for a real token. head_names has one list of names a layer.
     sets: further sets on which `headway solve` reports, besides test, by name; each a mapping of
     inputs, labels, mask, attention, path_features and ids as train and test have them:
@@ -99,8 +100,7 @@ def check_dataset(path: str | os.PathLike) -> list[str]:
         if faults:
             return faults
         try:
-            parts = _parts_of_file(file, faults)
-            return faults or Checker(parts).run()
+            return faults_of(file)
         except (OSError, RuntimeError) as error:
             return [f"damaged: {str(error).splitlines()[0]}"]
 
@@ -250,44 +250,13 @@ def _warn_about_labels(labels: np.ndarray) -> None:
 
 
 def _write(path: Path, parts: Parts, note: str | None, overwrite: bool) -> Path:
-    if path.is_dir():
-        raise CannotWriteError(f"{path}: is a folder")
-    if path.exists() and not overwrite:
-        raise CannotWriteError(f"{path}: exists already; overwrite=True replaces it")
-    partial = None
-    try:
-        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.",
-                                           suffix=".h5.partial")
-        os.close(handle)
-        with h5py.File(partial, "w") as file:
-            _fill(file, parts, note)
-        _publish(partial, path)
-    except OSError as error:
-        reason = error.strerror or str(error).splitlines()[0]
-        raise CannotWriteError(f"{path}: cannot be written: {reason}") from None
-    finally:
-        if partial is not None and os.path.exists(partial):
-            os.unlink(partial)
+    with new_file(path, overwrite) as file:
+        _fill(file, parts, note)
     return path
 
 
-def _publish(partial: str, path: Path) -> None:
-    """Gives the finished file the usual permissions and its name, with its bytes on the disk."""
-    mask = os.umask(0)
-    os.umask(mask)
-    os.chmod(partial, 0o666 & ~mask)
-    with open(partial, "rb") as written:
-        os.fsync(written.fileno())
-    os.replace(partial, path)
-
-
 def _fill(file: h5py.File, parts: Parts, note: str | None) -> None:
-    file.attrs["schema_name"] = "headway-dataset"
-    file.attrs["schema_version"] = np.array([1, 0], dtype=np.int64)
-    if note is not None:
-        file.attrs["note"] = str(note)
-    if parts.readout is not None:
-        file.attrs["readout"] = parts.readout
+    write_header(file, note, parts.readout)
     for kind, arrays in (("weights", parts.weights), ("query", parts.query), ("key", parts.key)):
         for layer, array in enumerate(arrays or (), 1):
             file[f"attention/{kind}/layer_{layer}"] = array
@@ -295,8 +264,7 @@ def _fill(file: h5py.File, parts: Parts, note: str | None) -> None:
         file["network/input"], file["network/readout"] = parts.network.input, parts.network.readout
         for layer, array in enumerate(parts.network.values, 1):
             file[f"network/values/layer_{layer}"] = array
-    for layer, names in enumerate(parts.head_names or (), 1):
-        file.create_dataset(f"names/layer_{layer}", data=names, dtype=h5py.string_dtype())
+    write_head_names(file, parts.head_names or ())
     for split, data in parts.splits():
         for name in ("inputs", "labels", "mask", "path_features"):
             if getattr(data, name) is not None:
@@ -308,94 +276,3 @@ def _fill(file: h5py.File, parts: Parts, note: str | None) -> None:
             file[f"{split}/attention/layer_{layer}"] = array
         if data.ids is not None:
             file.create_dataset(f"{split}/ids", data=data.ids, dtype=h5py.string_dtype())
-
-
-# ---- a file as parts
-
-
-def _parts_of_file(file: h5py.File, faults: list[str]) -> Parts:
-    readout = file.attrs.get("readout")
-    parts = Parts(weights=_layers_of(file, "attention/weights", faults),
-                  query=_layers_of(file, "attention/query", faults),
-                  key=_layers_of(file, "attention/key", faults),
-                  heads=_file_heads(file, faults),
-                  readout=None if readout is None else hdf5.text(readout))
-    if isinstance(file.get("network"), h5py.Group):
-        parts.network = Network(_dataset_of(file, "network/input", faults),
-                                _layers_of(file, "network/values", faults),
-                                _dataset_of(file, "network/readout", faults))
-    elif "network" in file:
-        faults.append("network: is no group")
-    names = _layers_of(file, "names", faults)
-    if names is not None:
-        parts.head_names = [hdf5.texts(layer) for layer in names]
-    parts.sets = {name: Split() for name in _set_names(file, faults)}
-    named = {"train": parts.train, "test": parts.test} | {
-        f"sets/{name}": data for name, data in parts.sets.items()}
-    for split, data in named.items():
-        for name in ("inputs", "labels", "mask", "path_features"):
-            setattr(data, name, _dataset_of(file, f"{split}/{name}", faults))
-        data.attention = _layers_of(file, f"{split}/attention", faults)
-        ids = _dataset_of(file, f"{split}/ids", faults)
-        data.ids = None if ids is None else hdf5.texts(ids)
-    return parts
-
-
-def _file_heads(file: h5py.File, faults: list[str]) -> Any:
-    """The attribute heads of train/path_features, which those of other splits must equal; else the
-    root's."""
-    splits = ["train", "test", *(f"sets/{name}" for name in _set_names(file, []))]
-    heads = {split: file[f"{split}/path_features"].attrs.get("heads")
-             for split in splits if f"{split}/path_features" in file}
-    train = heads.get("train")
-    for split, other in heads.items():
-        if other is not None and train is not None and not np.array_equal(train, other):
-            faults.append(f"{split}/path_features: attribute heads is {np.asarray(other).tolist()}; "
-                          f"train/path_features has {np.asarray(train).tolist()}")
-    return file.attrs.get("heads") if train is None else train
-
-
-def _set_names(file: h5py.File, faults: list[str]) -> list[str]:
-    """Names of the groups of sets."""
-    if "sets" not in file:
-        return []
-    if not isinstance(file["sets"], h5py.Group):
-        faults.append("sets: is no group")
-        return []
-    names = []
-    for name in file["sets"]:
-        if isinstance(file["sets"].get(name), h5py.Group):
-            names.append(name)
-        else:
-            faults.append(f"sets/{name}: is no group")
-    return names
-
-
-def _dataset_of(file: h5py.File, name: str, faults: list[str]) -> h5py.Dataset | None:
-    item = file.get(name)
-    if item is not None and not isinstance(item, h5py.Dataset):
-        faults.append(f"{name}: is a group, not a data set")
-        return None
-    return item
-
-
-def _layers_of(file: h5py.File, name: str, faults: list[str]) -> list[h5py.Dataset] | None:
-    """Data sets <name>/layer_1, layer_2, ... without gaps, or None."""
-    group = file.get(name)
-    if group is None:
-        return None
-    if not isinstance(group, h5py.Group):
-        faults.append(f"{name}: is a data set, not a group with layer_1, layer_2, ...")
-        return None
-    numbers = [int(key[6:]) for key in group if re.fullmatch(r"layer_[1-9]\d*", key)]
-    unknown = [key for key in group if not re.fullmatch(r"layer_[1-9]\d*", key)]
-    if unknown:
-        faults.append(f"{name}/{unknown[0]}: unknown; allowed: layer_1, layer_2, ...")
-    layers = []
-    for layer in range(1, max(numbers, default=0) + 1):
-        item = group.get(f"layer_{layer}")
-        if not isinstance(item, h5py.Dataset):
-            faults.append(f"{name}/layer_{layer}: is missing or not a data set")
-        else:
-            layers.append(item)
-    return layers

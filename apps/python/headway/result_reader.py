@@ -85,7 +85,6 @@ class _Reader:
             train_labels=self._array(file, "labels/train"),
             test_labels=self._array(file, "labels/test"),
             path_kernels=self._path_kernels(), set_names=self.set_names,
-            path_kernels=self._path_kernels(), set_names=self.set_names,
             choices=tuple(self._choice(group, points, limits)
                           for group in self._numbered("chosen")),
             network=read_network(file.get("network"), sum(self.heads), self.sizes[0]))

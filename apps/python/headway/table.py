@@ -61,6 +61,8 @@ def _solve_columns(result: Result) -> list[Column]:
         ("converged", lambda point: "yes" if point.converged else "NO")]
     if any(point.pruning is not None for point in result.points):
         columns.append(("least important head", _least))
+    if any(point.network for point in result.points):
+        columns.append(("rank corr. with network's drops [95 %]", _agreement))
     if any(point.alignment is not None for point in result.points):
         columns.append(("best overlap", _best_overlap))
     return columns
@@ -90,6 +92,15 @@ def _least(point: Point) -> str:
     index = int(point.pruning.score.argmin())
     return (f"layer {point.pruning.layer[index]} {point.pruning.name[index]} "
             f"({point.pruning.score[index]:.2f})")
+
+
+def _agreement(point: Point) -> str:
+    """Of the theory's score, over redrawn test examples."""
+    score = point.network.get("score")
+    if score is None or not math.isfinite(score.accuracy_drop.spearman):
+        return "-"
+    found = score.accuracy_drop
+    return f"{found.spearman:.2f} [{found.lower:.2f}, {found.upper:.2f}]"
 
 
 def _best_overlap(point: Point) -> str:

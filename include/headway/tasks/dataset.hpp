@@ -44,7 +44,8 @@ struct Dataset {
   std::vector<int> heads;          ///< H_1, ..., H_L
   std::vector<LayerHeads> layers;  ///< L entries (names only, where the attention is supplied)
   Index features = 0;              ///< N_0
-  /// The readout that path features were taken with, or that `network` has.
+  /// The readout of path features or of `network`, where they say which; otherwise what a study that
+  /// says none gets.
   std::optional<Readout> readout;
   Split train;
   std::optional<Split> test;

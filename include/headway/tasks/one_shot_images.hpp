@@ -49,13 +49,7 @@ struct OneShotImagesOptions {
   bool rotations = false;
   double position_scale = 1.0;  ///< of p: 1 as in the reference
   double label_scale = 1.0;     ///< of e: 1 as in the reference
-  /// A curriculum, which the reference has not: the query of training example i is its support's
-  /// own drawing with probability same_drawing max(0, 1 - i / same_drawing_examples). To compare
-  /// equal drawings is learned at once, and carries over to different ones; without it a network
-  /// can stay at chance for thousands of steps. The other splits have no such query.
-  double same_drawing = 0.0;
-  Index same_drawing_examples = 64000;
-  std::uint64_t seed = 0;  ///< of the split, the label embedding and every example
+  std::uint64_t seed = 0;       ///< of the split, the label embedding and every example
 
   void validate() const;  ///< Error{kBadStudy} naming the field, its value and what is allowed
 };
@@ -121,8 +115,8 @@ struct OneShotBatch {
 /// kValidationExamples, kTestExamples or kOutOfDistributionExamples. Its query's label is +1 for
 /// even and -1 for odd i, so that labels are balanced in every even stretch. Order of draws: the
 /// class of the first image, that of the second among the others, whether the first has label +1;
-/// then the drawings of both, and that of the query among the others of its class; where the
-/// curriculum goes on, whether the query is its support's drawing. Cost: about 10 us an example.
+/// then the drawings of both, and that of the query among the others of its class. Cost: about 10
+/// us an example.
 class OneShotImagesGenerator {
  public:
   /// Error as split_one_shot_classes(); Error{kBadData} when the images are not 32 x 32.
@@ -173,8 +167,8 @@ struct OneShotDatasetOptions {
   void validate() const;  ///< Error{kBadStudy} naming the field, its value and what is allowed
 };
 
-/// Examples first, ..., first + count - 1 of one split, with their labels [count, 1]; they are
-/// drawn again on every read. Error{kBadStudy} when the split is empty and count above 0.
+/// Examples first, ..., first + count - 1 of one split, with their labels [count, 1]; they are drawn
+/// again on every read. Error{kBadStudy} when the split is empty and count above 0.
 Split one_shot_split(const std::shared_ptr<const OneShotImagesGenerator>& generator,
                      OneShotSplit split, Index first, Index count);
 

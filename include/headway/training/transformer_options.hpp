@@ -65,6 +65,11 @@ struct TransformerOptions {
   /// (without bias), over the `active_experts` largest of it; 0 keeps all of them (soft mixture).
   Index experts = 8;
   Index active_experts = 2;
+  /// Weight of a loss that keeps the experts of a kMixture equally busy (Fedus et al. 2022,
+  /// equation 4; there 0.01), added for every layer: E sum_e f_e p_e, f_e the share of the tokens'
+  /// choices that fall on expert e and p_e the mean over tokens of softmax(router) at e. It is 1
+  /// where all are busy alike; losses that are reported do not contain it.
+  double load_balancing = 0.0;
   Norm norm = Norm::kLayerNorm;
   Positions positions = Positions::kRelative;
   Index position_buckets = 0;  ///< buckets and largest distance of kRelative; 0: one per token

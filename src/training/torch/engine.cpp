@@ -164,12 +164,14 @@ double TorchEngine::add_gradients(const TaskBatch& batch, std::span<const float>
       const Index tokens = setup_.format.tokens;
       in.dropout = from(dropout.data(), {setup_.model.all_layers(), tokens, tokens});
     }
-    Tensor value;
+    const double balancing = setup_.model.load_balancing;
+    Tensor value, imbalance;
     {
       const Bfloat16Products products(setup_.precision == Precision::kBfloat16);
-      value = loss(model_->outputs(in), batch);
+      value = loss(model_->outputs(in, balancing > 0.0 ? &imbalance : nullptr), batch);
     }
-    torch::autograd::backward({value}, {at::full_like(value, share)});
+    const Tensor minimised = imbalance.defined() ? value + balancing * imbalance : value;
+    torch::autograd::backward({minimised}, {at::full_like(minimised, share)});
     return value.item<double>();
   });
 }
@@ -250,7 +252,8 @@ std::vector<float> TorchEngine::outputs(const TaskBatch& batch, Index scored) {
   return guarded(library_threads_, [&] {
     const at::NoGradGuard no_gradient;
     const Bfloat16Products products(setup_.precision == Precision::kBfloat16);
-    const Tensor y = model_->outputs(input(batch, scored)).to(at::kFloat).to(at::kCPU).contiguous();
+    const Tensor y =
+        model_->outputs(input(batch, scored), nullptr).to(at::kFloat).to(at::kCPU).contiguous();
     return std::vector<float>(y.data_ptr<float>(), y.data_ptr<float>() + y.numel());
   });
 }

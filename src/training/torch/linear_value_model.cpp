@@ -99,7 +99,7 @@ Tensor LinearValueModel::path_features(const Tensor& x) const {
   return HeadPathFunction::apply(x.contiguous(), at::stack(projections), context_, shape);
 }
 
-Tensor LinearValueModel::outputs(const ModelInput& input) const {
+Tensor LinearValueModel::outputs(const ModelInput& input, Tensor* /*imbalance*/) const {
   const Index outputs = setup_.format.outputs;
   const Tensor features = path_features(input.x).flatten(1, 2);  // [B, p F]
   const Tensor weights = effective_weights()                     // [p O, F] -> [p F, O]

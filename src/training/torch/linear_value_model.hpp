@@ -12,7 +12,7 @@ class LinearValueModel final : public NetworkModel {
   LinearValueModel(const EngineSetup& setup, const std::vector<at::Tensor>& parameters);
 
   /// f(x) = sum_pi w_pi . xi_pi(x)
-  [[nodiscard]] at::Tensor outputs(const ModelInput& input) const override;
+  [[nodiscard]] at::Tensor outputs(const ModelInput& input, at::Tensor* imbalance) const override;
   [[nodiscard]] std::vector<at::Tensor> attention_weights(const ModelInput& input) const override;
 
  private:

@@ -137,8 +137,9 @@ Tensor TransformerModel::cross_attention(const Attention& a, const Tensor& x, co
   return y;
 }
 
-Tensor TransformerModel::feed_forward(const std::string& prefix, const Tensor& x) const {
-  if (setup_.model.feed_forward == FeedForward::kMixture) return mixture(prefix, x);
+Tensor TransformerModel::feed_forward(const std::string& prefix, const Tensor& x,
+                                      Tensor* imbalance) const {
+  if (setup_.model.feed_forward == FeedForward::kMixture) return mixture(prefix, x, imbalance);
   const auto p = [&](const char* name) { return parameter(prefix + name); };
   const FeedForwardTensors parameters = {norm(prefix + "feed_forward_norm"),
                                          p("gate.weight"),
@@ -151,7 +152,8 @@ Tensor TransformerModel::feed_forward(const std::string& prefix, const Tensor& x
 }
 
 // x + sum_e gate_e(z) network_e(z), z = norm(x); experts that a token does not take cost nothing.
-Tensor TransformerModel::mixture(const std::string& layer, const Tensor& x) const {
+Tensor TransformerModel::mixture(const std::string& layer, const Tensor& x,
+                                 Tensor* imbalance) const {
   const auto p = [&](const char* name) { return parameter(layer + name); };
   const Tensor z = eager_norm(centred_, x, norm(layer + "feed_forward_norm")).flatten(0, 1);
   const Tensor logits = at::linear(z, p("router.weight"));
@@ -159,6 +161,12 @@ Tensor TransformerModel::mixture(const std::string& layer, const Tensor& x) cons
   const Index active = setup_.model.active_experts == 0 ? experts : setup_.model.active_experts;
   const auto [largest, chosen] = at::topk(logits, active, 1);
   const Tensor gates = at::softmax(largest, 1);
+  if (imbalance != nullptr) {
+    const Tensor share = at::one_hot(chosen.flatten(), experts).to(at::kFloat).mean(0);
+    const Tensor likely = at::softmax(logits.to(at::kFloat), 1).mean(0);
+    const Tensor of_layer = (share * likely).sum() * static_cast<double>(experts);
+    *imbalance = imbalance->defined() ? *imbalance + of_layer : of_layer;
+  }
   const auto up = p("up.weight").unbind(0);
   const auto up_bias = p("up.bias").unbind(0);
   const auto down = p("down.weight").unbind(0);
@@ -179,50 +187,50 @@ Tensor TransformerModel::mixture(const std::string& layer, const Tensor& x) cons
 }
 
 Tensor TransformerModel::one_stream(const Tensor& embedded, const ModelInput& input,
-                                    Weights* weights) const {
+                                    const Beside& beside) const {
   const Index tokens = embedded.size(1);
   const Index layers = setup_.model.layers;
   Tensor x = embedded;
   for (Index l = 0; l < layers; ++l) {
     const std::string prefix = fmt::format("layers.{}.", l + 1);
-    const Index wanted = l + 1 == layers && weights == nullptr ? input.scored : tokens;
-    x = attention({prefix, l, tokens - wanted, wanted, 0, tokens}, x, input, weights);
-    x = feed_forward(prefix, x);
+    const Index wanted = l + 1 == layers && beside.weights == nullptr ? input.scored : tokens;
+    x = attention({prefix, l, tokens - wanted, wanted, 0, tokens}, x, input, beside.weights);
+    x = feed_forward(prefix, x, beside.imbalance);
   }
   return x;
 }
 
 Tensor TransformerModel::encoder_and_decoder(const Tensor& embedded, const ModelInput& input,
-                                             Weights* weights) const {
+                                             const Beside& beside) const {
   const Index targets = input.scored;
   const Index context = embedded.size(1) - targets;
   const Index encoders = setup_.model.encoder_layers;
   Tensor memory = embedded.narrow(1, 0, context);
   for (Index l = 0; l < encoders; ++l) {
     const std::string prefix = fmt::format("encoder.{}.", l + 1);
-    memory = attention({prefix, l, 0, context, 0, context}, memory, input, weights);
-    memory = feed_forward(prefix, memory);
+    memory = attention({prefix, l, 0, context, 0, context}, memory, input, beside.weights);
+    memory = feed_forward(prefix, memory, beside.imbalance);
   }
   Tensor x = embedded.narrow(1, context, targets);
   for (Index l = 0; l < setup_.model.layers; ++l) {
     const std::string prefix = fmt::format("layers.{}.", l + 1);
     const Index layer = encoders + l;
-    x = attention({prefix, layer, context, targets, context, targets}, x, input, weights);
+    x = attention({prefix, layer, context, targets, context, targets}, x, input, beside.weights);
     x = cross_attention({prefix + "cross.", layer, context, targets, 0, context}, x, memory, input,
-                        weights);
-    x = feed_forward(prefix, x);
+                        beside.weights);
+    x = feed_forward(prefix, x, beside.imbalance);
   }
   return x;
 }
 
-Tensor TransformerModel::hidden(const ModelInput& input, Weights* weights) const {
+Tensor TransformerModel::hidden(const ModelInput& input, const Beside& beside) const {
   const Tensor x = embed(input.x);
-  return setup_.model.encoder_layers > 0 ? encoder_and_decoder(x, input, weights)
-                                         : one_stream(x, input, weights);
+  return setup_.model.encoder_layers > 0 ? encoder_and_decoder(x, input, beside)
+                                         : one_stream(x, input, beside);
 }
 
-Tensor TransformerModel::outputs(const ModelInput& input) const {
-  const Tensor x = hidden(input, nullptr);
+Tensor TransformerModel::outputs(const ModelInput& input, Tensor* imbalance) const {
+  const Tensor x = hidden(input, {nullptr, imbalance});
   const Tensor weight = parameter("logits.weight");
   const Tensor bias = parameter("logits.bias");
   if (fused_) return fused_linear(context_, centred_, x, norm("norm"), weight, bias);
@@ -231,7 +239,7 @@ Tensor TransformerModel::outputs(const ModelInput& input) const {
 
 std::vector<Tensor> TransformerModel::attention_weights(const ModelInput& input) const {
   Weights weights(static_cast<std::size_t>(setup_.model.all_layers()));
-  hidden(input, &weights);
+  static_cast<void>(hidden(input, {&weights, nullptr}));
   return weights;
 }
 

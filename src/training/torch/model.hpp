@@ -16,7 +16,7 @@ class TransformerModel final : public NetworkModel {
   TransformerModel(const EngineSetup& setup, const std::vector<at::Tensor>& parameters);
 
   /// The last layer computes nothing for tokens that are not wanted.
-  [[nodiscard]] at::Tensor outputs(const ModelInput& input) const override;
+  [[nodiscard]] at::Tensor outputs(const ModelInput& input, at::Tensor* imbalance) const override;
   /// The weights of every layer, each [B, H, T, T], those of the encoder first.
   [[nodiscard]] std::vector<at::Tensor> attention_weights(const ModelInput& input) const override;
 
@@ -29,6 +29,12 @@ class TransformerModel final : public NetworkModel {
     Index first_query, queries, first_key, keys;
   };
   using Weights = std::vector<at::Tensor>;
+  /// What is wanted beside the outputs; null: it is not.
+  struct Beside {
+    Weights* weights = nullptr;
+    at::Tensor* imbalance = nullptr;
+  };
+
   [[nodiscard]] at::Tensor parameter(const std::string& name) const;
   [[nodiscard]] NormTensors norm(const std::string& name) const;
   [[nodiscard]] at::Tensor embed(const at::Tensor& x) const;
@@ -44,16 +50,17 @@ class TransformerModel final : public NetworkModel {
   [[nodiscard]] at::Tensor cross_attention(const Attention& a, const at::Tensor& x,
                                            const at::Tensor& memory, const ModelInput& input,
                                            Weights* weights) const;
-  [[nodiscard]] at::Tensor feed_forward(const std::string& prefix, const at::Tensor& x) const;
-  [[nodiscard]] at::Tensor mixture(const std::string& layer, const at::Tensor& x) const;
+  [[nodiscard]] at::Tensor feed_forward(const std::string& prefix, const at::Tensor& x,
+                                        at::Tensor* imbalance) const;
+  [[nodiscard]] at::Tensor mixture(const std::string& layer, const at::Tensor& x,
+                                   at::Tensor* imbalance) const;
 
-  /// The last layer's tokens: the wanted ones, or all of them where `weights` are asked for.
+  /// The last layer's tokens: the wanted ones, or all of them where weights are asked for.
   [[nodiscard]] at::Tensor one_stream(const at::Tensor& x, const ModelInput& input,
-                                      Weights* weights) const;
+                                      const Beside& beside) const;
   [[nodiscard]] at::Tensor encoder_and_decoder(const at::Tensor& x, const ModelInput& input,
-                                               Weights* weights) const;
-
-  [[nodiscard]] at::Tensor hidden(const ModelInput& input, Weights* weights) const;
+                                               const Beside& beside) const;
+  [[nodiscard]] at::Tensor hidden(const ModelInput& input, const Beside& beside) const;
 
   EngineSetup setup_;
   BlockContext context_;

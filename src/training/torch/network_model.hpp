@@ -23,8 +23,11 @@ class NetworkModel {
   NetworkModel& operator=(const NetworkModel&) = delete;
   virtual ~NetworkModel() = default;
 
-  /// Outputs of the wanted tokens, [B, scored, O].
-  [[nodiscard]] virtual at::Tensor outputs(const ModelInput& input) const = 0;
+  /// Outputs of the wanted tokens, [B, scored, O]. Where `imbalance` is not null it gets the sum
+  /// over layers of TransformerOptions::load_balancing, without its weight; undefined without a
+  /// mixture.
+  [[nodiscard]] virtual at::Tensor outputs(const ModelInput& input,
+                                           at::Tensor* imbalance) const = 0;
   /// The weights of every layer, each [B, H, T, T].
   [[nodiscard]] virtual std::vector<at::Tensor> attention_weights(
       const ModelInput& input) const = 0;

@@ -215,6 +215,23 @@ TEST_CASE("Further sets are read like the test set, by name") {
   }
 }
 
+TEST_CASE("Every form may say which readout a study gets that says none") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.file("data.h5");
+  write_dataset_file(path);
+  CHECK_FALSE(io::read_dataset(path).readout);
+  const auto says = [&](const std::string& readout) {
+    Surgery(path).set_attribute("/", "readout", readout);
+  };
+  says("first_token");
+  CHECK(io::read_dataset(path).readout == Readout::kFirstToken);
+  CHECK_THAT(io::describe_hdf5_file(path),
+             Catch::Matchers::ContainsSubstring("readout    first_token"));
+  says("CLS");
+  CHECK_THAT(io::validate_dataset(path).at(0),
+             Catch::Matchers::ContainsSubstring("root attribute readout = \"CLS\"; allowed: "));
+}
+
 TEST_CASE("A data set may have further sets and no test set") {
   const ScratchDirectory scratch;
   const std::string path = scratch.file("data.h5");

@@ -144,35 +144,6 @@ TEST_CASE("Rotations are classes in the split of their character") {
   }
 }
 
-TEST_CASE("The curriculum shows the support's own drawing, ever less, in training alone") {
-  const auto images = random_image_set(20);
-  OneShotImagesOptions options = options_of();
-  const OneShotImagesGenerator plain(images, options);
-  options.same_drawing = 0.8;
-  options.same_drawing_examples = 1000;
-  const OneShotImagesGenerator generator(images, options);
-  CHECK(generator.content_hash() != plain.content_hash());
-  const auto count_same = [&](OneShotSplit split, Index first, Index count) {
-    int same = 0;
-    for (Index i = first; i < first + count; ++i) {
-      const OneShotTuple t = generator.tuple(split, i);
-      const std::size_t match = t.label == t.labels[0] ? 0 : 1;
-      REQUIRE(t.classes[2] == t.classes[match]);
-      same += t.drawings[2] == t.drawings[match] ? 1 : 0;
-    }
-    return same;
-  };
-  // The sum of 0.8 (1 - i / 1000) over i < 500 and the rest: 300.2 and 100.2; 6 sd are 70 and 55.
-  CHECK(std::abs(count_same(OneShotSplit::kTrain, 0, 500) - 300) < 70);
-  CHECK(std::abs(count_same(OneShotSplit::kTrain, 500, 500) - 100) < 55);
-  CHECK(count_same(OneShotSplit::kTrain, 1000, 500) == 0);
-  CHECK(count_same(OneShotSplit::kValidation, 0, 500) == 0);
-  CHECK(count_same(OneShotSplit::kTest, 0, 500) == 0);
-  // Examples after it are those of the same seed without it.
-  CHECK(generator.tuple(OneShotSplit::kTrain, 1500).drawings ==
-        plain.tuple(OneShotSplit::kTrain, 1500).drawings);
-}
-
 TEST_CASE("A tuple shows two classes and a query of one of them") {
   const auto images = random_image_set(20);
   OneShotImagesOptions options = options_of();

@@ -103,6 +103,7 @@ TEST_CASE("Fused and eager models agree for every other option") {
         model.norm = norm;
         model.positions = positions;
         model.experts = 3;
+        model.load_balancing = positions == Positions::kRotary ? 0.5 : 0.0;
         model.active_experts = norm == Norm::kRmsNorm ? 0 : 2;
         check_same_gradients(model, PatternTask(6, 2));
         check_same_gradients(model, *make_byte_text_task(pangram(40), text_options(5)));

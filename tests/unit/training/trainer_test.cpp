@@ -204,6 +204,50 @@ TEST_CASE("The update is AdamW's: clipped, and decaying what has more than one d
   CHECK(std::abs(std::sqrt(clipped) - 0.05) < 1e-6);
 }
 
+TEST_CASE("The balancing loss moves the router away from the expert that all tokens choose") {
+  if (!training_available()) return;
+  const PatternTask task(5, 2);
+  TransformerOptions model = small_model();
+  model.layers = 1;
+  model.feed_forward = FeedForward::kMixture;
+  model.experts = 3;
+  model.active_experts = 1;  // whose gate is 1: nothing else moves the router
+  const Trainer first(model, small_run(), task);
+  TrainState state = first.state();
+  // All tokens are the same to the router: its input is the norm's bias.
+  std::vector<float>& z = tensor(&state, "layers.1.feed_forward_norm.bias").values;
+  for (std::size_t i = 0; i < z.size(); ++i) z[i] = 0.1F * static_cast<float>(i) - 0.4F;
+  for (float& x : tensor(&state, "layers.1.feed_forward_norm.scale").values) x = 0.0F;
+  const std::vector<float> router = tensor(&state, "layers.1.router.weight").values;
+  std::vector<double> p(3, 0.0);
+  for (std::size_t e = 0; e < 3; ++e) {
+    for (std::size_t i = 0; i < z.size(); ++i) {
+      p[e] += static_cast<double>(router[e * z.size() + i]) * z[i];
+    }
+    p[e] = std::exp(p[e]);
+  }
+  const double sum = p[0] + p[1] + p[2];
+  for (double& x : p) x /= sum;
+  const auto chosen = static_cast<std::size_t>(std::max_element(p.begin(), p.end()) - p.begin());
+  for (const double weight : {0.0, 0.3}) {
+    model.load_balancing = weight;
+    Trainer trainer(model, small_run(), task);
+    trainer.set_state(state);
+    trainer.step();
+    const TrainState after = trainer.state();
+    for (const NamedTensor& moment : after.first_moments) {  // 0.1 times the gradient
+      if (moment.name != "layers.1.router.weight") continue;
+      for (std::size_t e = 0; e < 3; ++e) {
+        // d / d logit_e of 3 p[chosen], as f is 1 there.
+        const double slope = 3.0 * p[chosen] * ((e == chosen ? 1.0 : 0.0) - p[e]);
+        for (std::size_t i = 0; i < z.size(); ++i) {
+          CHECK(std::abs(moment.values[e * z.size() + i] - 0.1 * weight * slope * z[i]) < 1e-6);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("A loss that is not finite ends the run with a message and the last good state") {
   if (!training_available()) return;
   const PatternTask task(5, 2);

@@ -166,6 +166,7 @@ TEST_CASE("Options that do not fit are refused, by name") {
         o->active_experts = 9;
       },
       "train.active_experts = 9");
+  check_refused([](auto* o) { o->load_balancing = -0.1; }, "train.load_balancing = -0.1");
   TransformerOptions gelu;
   gelu.attention = "hyla";
   gelu.nonlinearity = "gelu";

@@ -225,7 +225,7 @@ def draw_sets(results: Sequence[Result], options: PlotOptions) -> Figure:
     sets = ["test", *further]
     columns = min(3, len(sets))
     rows = math.ceil(len(sets) / columns)
-    figure = style.new_figure(max(4.2, 0.6 + 2.75 * columns), 0.5 + 2.6 * rows)
+    figure = style.new_figure(2.4 + 2.6 * columns, 0.6 + 2.5 * rows)
     panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
     for place, axes in enumerate(panels.flat):
         if place < len(sets):
@@ -237,7 +237,7 @@ def draw_sets(results: Sequence[Result], options: PlotOptions) -> Figure:
         else:
             axes.set_visible(False)
     handles, labels = panels.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncol=3, columnspacing=1.6)
+    panels[0, -1].legend(handles, labels, loc="center left", bbox_to_anchor=(1.0, 0.5))
     style.head_line(figure, result, main_temperature(result, options)
                     if lines[0].label == "theory" else None)
     return figure
@@ -278,7 +278,8 @@ def _set_panel(axes: Axes, results: Sequence[Result], lines: list[_Line], name: 
     limit = lines[0].limit
     if limit is not None and math.isfinite(accuracy_on(limit, name)):
         axes.axhline(accuracy_on(limit, name), color=style.GAUSSIAN_PROCESS, linestyle=(0, (4, 2)),
-                     linewidth=1.2, label="Gaussian process", zorder=1)
+                     linewidth=1.2, zorder=1,
+                     label=f"Gaussian process{lines[0].label.removeprefix('theory')}")
     for result in results:
         drawn = [point for point in result.points if point.samples is not None]
         if drawn:
@@ -288,7 +289,7 @@ def _set_panel(axes: Axes, results: Sequence[Result], lines: list[_Line], name: 
         accuracy, error = network.accuracy_on(name)
         axes.axhline(accuracy, color=NETWORK, linewidth=1.4, label="trained network ± s.e.", zorder=2)
         axes.axhspan(accuracy - error, accuracy + error, color=NETWORK, alpha=0.15, linewidth=0)
-    width_axis(axes, lines[0].points)
+    width_axis(axes, lines[0].points, room=0.2)
     style.light_grid(axes)
 
 

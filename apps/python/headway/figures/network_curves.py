@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from headway.figures import style
 from headway.figures.selection import PlotOptions, chosen_points, point_label
-from headway.network_results import Curve, NetworkScore
+from headway.network_results import Curve
 from headway.results import Point, Result
 from headway.training_results import mean_and_error
 
@@ -157,20 +157,21 @@ def draw_seeds(results: Sequence[Result], options: PlotOptions) -> Figure:
     return figure
 
 
-def _scores(result: Result, point: Point) -> dict[str, NetworkScore]:
-    return {name: score for name, score in
-            ({"score": point.network["score"]} | dict(result.network.scores)).items()}
+def rank_correlations(results: Sequence[Result], points: Sequence[Point]) -> dict[str, np.ndarray]:
+    """For the theory's score ("score") and every other, the rank correlation with the accuracy drop of
+    each network at its point; NaN where it is undefined."""
+    every = [{"score": point.network["score"], **result.network.scores}
+             for result, point in zip(results, points)]
+    return {name: np.array([scores[name].accuracy_drop.spearman for scores in every])
+            for name in LOOKS if all(name in scores for scores in every)}
 
 
 def _correlations(axes: Axes, results: Sequence[Result], points: Sequence[Point]) -> None:
     """One dot a network, and mean ± s.e., for each score."""
-    every = [_scores(result, point) for result, point in zip(results, points)]
-    names = [name for name in LOOKS if all(name in scores for scores in every)]
+    found = rank_correlations(results, points)
     labels = []
-    for row, name in enumerate(names):
-        rho = np.array([scores[name].accuracy_drop.spearman for scores in every])
-        known = rho[np.isfinite(rho)]
-        look = LOOKS[name]
+    for row, (name, rho) in enumerate(found.items()):
+        known, look = rho[np.isfinite(rho)], LOOKS[name]
         axes.plot(known, np.full(len(known), row - 0.18), linestyle="none", marker=look.marker,
                   markersize=4, markerfacecolor="white", color=look.colour)
         mean, error = mean_and_error(known) if len(known) else (math.nan, math.nan)
@@ -179,8 +180,8 @@ def _correlations(axes: Axes, results: Sequence[Result], points: Sequence[Point]
         text = "theory's score" if name == "score" else look.label
         labels.append(f"{text}\n{mean:.2f} ± {error:.2f}".replace("-", "\u2212"))
     axes.axvline(0.0, color=style.INK, linewidth=0.8)
-    axes.set_yticks(range(len(names)), labels)
-    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_yticks(range(len(found)), labels)
+    axes.set_ylim(len(found) - 0.5, -0.5)
     axes.set_xlim(-1.05, 1.05)
     axes.set_xlabel("rank correlation with the drop")
     style.light_grid(axes, "x")

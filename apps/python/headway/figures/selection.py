@@ -112,15 +112,15 @@ def chosen_points(result: Result, options: PlotOptions, most: int = 3) -> list[P
     return [points[index] for index in picks]
 
 
-def width_axis(axes: Axes, points: Sequence[Point]) -> None:
-    """Logarithmic axis with a tick at every width that leaves room for its label."""
+def width_axis(axes: Axes, points: Sequence[Point], room: float = 0.085) -> None:
+    """Logarithmic axis with a tick at every width that leaves room for its label, a share of the axis."""
     values = sorted({width_value(point, points) for point in points})
     axes.set_xscale("log")
     axes.set_xlabel(width_label(points))
     span = np.log(values[-1] / values[0]) if len(values) > 1 else 1.0
     shown = values[-1:]
     for value in reversed(values[:-1]):
-        if np.log(shown[0] / value) > 0.085 * span:
+        if np.log(shown[0] / value) > room * span:
             shown.insert(0, value)
     axes.xaxis.set_major_locator(FixedLocator(shown))
     axes.set_xticklabels([f"{value:,}".replace(",", "\u2009") for value in shown])

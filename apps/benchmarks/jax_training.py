@@ -1,0 +1,205 @@
+"""One training step of benchmark_training's models in JAX: the same sizes, batch and work, for a ratio in one run.
+
+    python jax_training.py [BENCHMARK_TRAINING] [--repeats N]
+
+Needs jax (python -m pip install jax); without it it says so and ends well. Given the program benchmark_training, it
+runs that too and prints its steps a second beside. Plain JAX as one would write it: einsum, value_and_grad, AdamW over
+a tree, all in one jit; the reference's shapes (fuzzy logic with 32 tokens, SRAVEN with 4 layers; batch 128), attention
+softmax, linear and hyla, T5 positions, no dropout, and a last layer that computes only the scored tokens, as Headway's
+does. The numbers of parameters are printed because they tell that the models are the same.
+One thread, float32, processor time, the best of N (3) medians: others may use the machine. Compilation is left out.
+"""
+
+import argparse
+import math
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+from functools import partial
+
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+try:
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+except ImportError as error:
+    print(f"jax_training: left out, {error.name} is not installed")
+    sys.exit(0)
+
+BATCH = 128
+FUZZY = dict(title="Fuzzy logic", layers=2, dim=128, heads=8, qk=16, v=16, mlp=256, tokens=32, scored=1,
+             features=5, outputs=1)
+SRAVEN = dict(title="SRAVEN", layers=4, dim=128, heads=16, qk=64, v=64, mlp=256, tokens=36, scored=4,
+              features=8, outputs=8)
+VARIANTS = ("softmax", "linear", "hyla")
+
+
+def buckets(tokens):
+    """T5's bucket of each query-key pair, one-sided, with as many buckets as tokens."""
+    exact = tokens // 2
+
+    def bucket(distance):
+        if distance < exact:
+            return max(distance, 0)
+        octaves = math.log(distance / exact) / math.log(tokens / exact)
+        return min(exact + int(octaves * (tokens - exact)), tokens - 1)
+
+    return np.array([[bucket(q - k) for k in range(tokens)] for q in range(tokens)])
+
+
+def parameters(n, rng):
+    def kernel(*shape, fan_in):
+        return rng.normal(size=shape, scale=fan_in ** -0.5)
+
+    def norm():
+        return {"scale": np.ones(n["dim"]), "bias": np.zeros(n["dim"])}
+
+    def layer():
+        d, dv = n["qk"] // n["heads"], n["v"] // n["heads"]
+        heads = {name: {"weight": kernel(n["heads"], dims, n["dim"], fan_in=n["dim"]),
+                        "bias": np.zeros((n["heads"], dims))}
+                 for name, dims in (("query", d), ("key", d), ("value", dv))}
+        return {**heads, "attention_norm": norm(), "feed_forward_norm": norm(),
+                "output": {"weight": kernel(n["dim"], n["v"], fan_in=n["v"]), "bias": np.zeros(n["dim"])},
+                "positions": kernel(n["tokens"], n["heads"], fan_in=n["tokens"]),
+                "up": {"weight": kernel(n["mlp"], n["dim"], fan_in=n["dim"]), "bias": np.zeros(n["mlp"])},
+                "down": {"weight": kernel(n["dim"], n["mlp"], fan_in=n["mlp"]), "bias": np.zeros(n["dim"])}}
+
+    tree = {"embedding": {"weight": kernel(n["dim"], n["features"], fan_in=n["dim"]), "bias": np.zeros(n["dim"])},
+            "layers": [layer() for _ in range(n["layers"])], "norm": norm(),
+            "logits": {"weight": kernel(n["outputs"], n["dim"], fan_in=n["dim"]), "bias": np.zeros(n["outputs"])}}
+    return jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), tree)
+
+
+def linear(p, x):
+    return x @ p["weight"].T + p["bias"]
+
+
+def layer_norm(p, x):
+    centred = x - x.mean(-1, keepdims=True)
+    return centred * jax.lax.rsqrt((centred ** 2).mean(-1, keepdims=True) + 1e-6) * p["scale"] + p["bias"]
+
+
+def attention(variant, p, x, queries, bucket):
+    z = layer_norm(p["attention_norm"], x)
+    q = jnp.einsum("bqm,hdm->bqhd", z[:, -queries:], p["query"]["weight"]) + p["query"]["bias"]
+    k = jnp.einsum("bkm,hdm->bkhd", z, p["key"]["weight"]) + p["key"]["bias"]
+    v = jnp.einsum("bkm,hdm->bkhd", z, p["value"]["weight"]) + p["value"]["bias"]
+    positions = p["positions"][bucket[-queries:]].transpose(2, 0, 1)
+    a = jnp.einsum("bqhd,bkhd->bhqk", q, k) / math.sqrt(q.shape[-1]) + positions
+    if variant == "softmax":
+        a = jax.nn.softmax(a, axis=-1)
+    if variant == "hyla":
+        a = a * jax.lax.rsqrt((a ** 2).mean(1, keepdims=True) + 1e-6)
+        u = jax.nn.relu(jnp.einsum("bhqk,bkhd->bqkd", a, v))
+        o = jnp.einsum("bhqk,bqkd->bqhd", a, u)
+    else:
+        o = jnp.einsum("bhqk,bkhd->bqhd", a, v)
+    return x[:, -queries:] + linear(p["output"], o.reshape(*o.shape[:2], -1))
+
+
+def outputs(n, variant, bucket, tree, x):
+    x = linear(tree["embedding"], x)
+    for i, p in enumerate(tree["layers"]):
+        x = attention(variant, p, x, n["scored"] if i + 1 == n["layers"] else n["tokens"], bucket)
+        hidden = jax.nn.gelu(linear(p["up"], layer_norm(p["feed_forward_norm"], x)), approximate=True)
+        x = x + linear(p["down"], hidden)
+    return linear(tree["logits"], layer_norm(tree["norm"], x))
+
+
+def loss(n, variant, bucket, tree, x, targets):
+    y = outputs(n, variant, bucket, tree, x)
+    if n["outputs"] == 1:
+        return ((y[..., 0] - targets) ** 2).mean()
+    return -jnp.take_along_axis(jax.nn.log_softmax(y), targets[..., None], -1).mean()
+
+
+def step(n, variant, bucket, state, x, targets, rate=1e-3, decay=0.1):
+    """AdamW; parameters of one dimension are not decayed."""
+    tree, first, second, t = state
+    value, g = jax.value_and_grad(partial(loss, n, variant, bucket))(tree, x, targets)
+    t = t + 1
+    first = jax.tree.map(lambda m, d: 0.9 * m + 0.1 * d, first, g)
+    second = jax.tree.map(lambda v, d: 0.999 * v + 0.001 * d * d, second, g)
+
+    def moved(p, m, v):
+        change = m / (1 - 0.9 ** t) / (jnp.sqrt(v / (1 - 0.999 ** t)) + 1e-8)
+        return p - rate * (change + (decay * p if p.ndim > 1 else 0.0))
+
+    return (jax.tree.map(moved, tree, first, second), first, second, t), value
+
+
+def batch(n, rng):
+    x = rng.random((BATCH, n["tokens"], n["features"]), dtype=np.float32)
+    if n["outputs"] == 1:
+        return jnp.asarray(x), jnp.asarray(rng.random((BATCH, n["scored"]), dtype=np.float32))
+    return jnp.asarray(x), jnp.asarray(rng.integers(n["outputs"], size=(BATCH, n["scored"])))
+
+
+def jax_seconds(n, variant, repeats):
+    """Number of parameters, and processor time of a step."""
+    rng = np.random.default_rng(1)
+    tree = parameters(n, rng)
+    state = (tree, jax.tree.map(jnp.zeros_like, tree), jax.tree.map(jnp.zeros_like, tree), jnp.asarray(0.0))
+    x, targets = batch(n, rng)
+    compiled = jax.jit(partial(step, n, variant, buckets(n["tokens"])), donate_argnums=0)
+    medians = []
+    for _ in range(repeats):
+        times = []
+        for _ in range(10):
+            begin = time.process_time()
+            state, value = compiled(state, x, targets)
+            jax.block_until_ready(state)
+            times.append(time.process_time() - begin)
+        medians.append(statistics.median(times))
+    if not math.isfinite(float(value)):
+        sys.exit(f"jax_training: {n['title']}, {variant}: the loss is {float(value)}")
+    return sum(p.size for p in jax.tree.leaves(state[0])), min(medians)
+
+
+def headway_seconds(program, repeats):
+    """(section, variant) -> (parameters, seconds of a step), the least of the runs."""
+    best = {}
+    for _ in range(repeats):
+        text = subprocess.run([program, "1", "--fused-only", "--cpu-time", "fuzzy", "sraven"], check=True,
+                              capture_output=True, text=True).stdout
+        title = ""
+        for line in text.splitlines():
+            if line and not line.startswith(" "):
+                title = line.split(" reference")[0]
+            row = re.match(r"  (\w+) +(\d+) +[\d.]+ +([\d.]+) ", line)
+            if row:
+                key, seconds = (title, row[1]), float(row[3]) / 1e3
+                best[key] = (int(row[2]), min(seconds, best.get(key, (0, seconds))[1]))
+    return best
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("program", nargs="?")
+    parser.add_argument("--repeats", type=int, default=3)
+    arguments = parser.parse_args()
+    headway = headway_seconds(arguments.program, arguments.repeats) if arguments.program else {}
+    print(f"JAX {jax.__version__}, batch {BATCH}, one thread, processor time")
+    print(f"{'':<12} {'':<8} {'parameters':>10} {'JAX ms':>8} {'steps/s':>8} {'Headway ms':>11} {'steps/s':>8} "
+          f"{'ratio':>6}")
+    for n in (FUZZY, SRAVEN):
+        for variant in VARIANTS:
+            count, seconds = jax_seconds(n, variant, arguments.repeats)
+            line = f"{n['title']:<12} {variant:<8} {count:>10} {1e3 * seconds:>8.1f} {1 / seconds:>8.2f}"
+            if (n["title"], variant) in headway:
+                theirs, ours = headway[n["title"], variant]
+                if theirs != count:
+                    sys.exit(f"jax_training: {n['title']}: {theirs} parameters in Headway, {count} here")
+                line += f" {1e3 * ours:>11.1f} {1 / ours:>8.2f} {seconds / ours:>6.2f}"
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

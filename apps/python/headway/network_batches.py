@@ -1,0 +1,249 @@
+"""What a network says about examples, batch by batch: inputs and attention of the layers that are kept."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from headway.errors import BadDataError, UsageError
+
+ROWS_IN_MEMORY = 1 << 22  # numbers of one layer's attention read at a time, from arrays
+
+
+@dataclass
+class Block:
+    """Some examples: inputs [b, S, N_0], attention [b, H_l, S, S] of each layer, mask [b, S]."""
+
+    inputs: Any
+    attentions: Sequence[Any]
+    mask: Any = None
+
+
+def as_numpy(value: Any) -> np.ndarray:
+    """Any array or tensor, on any device and in any precision, as a numpy array."""
+    for step in ("detach", "cpu"):
+        if hasattr(value, step):
+            value = getattr(value, step)()
+    if "bfloat16" in str(getattr(value, "dtype", "")):
+        value = value.float()
+    return np.asarray(value)
+
+
+def examples_in(batch: Any) -> int:
+    values = members_of(batch)
+    if not values or not all(hasattr(value, "__len__") for value in values):
+        raise UsageError("inputs: hold something without examples; allowed: tensors or arrays, the "
+                         "first index being the example")
+    counts = {len(value) for value in values}
+    if len(counts) != 1:
+        raise UsageError(f"inputs: of {sorted(counts)} examples; allowed: the same number in each")
+    return counts.pop()
+
+
+def members_of(batch: Any) -> list[Any]:
+    if isinstance(batch, Mapping):
+        return list(batch.values())
+    return list(batch) if isinstance(batch, (tuple, list)) else [batch]
+
+
+# ---- arrays
+
+
+def array_blocks(name: str, given: Mapping[str, Any]) -> Callable[[], Iterator[Block]]:
+    inputs, attentions, mask = given["inputs"], given["attentions"], given.get("mask")
+    for layer, array in enumerate(attentions, 1):
+        if len(getattr(array, "shape", ())) != 4 or array.shape[0] != len(inputs):
+            raise BadDataError(f"{name}: attentions of layer {layer}: have shape "
+                               f"{list(getattr(array, 'shape', ()))}; expected [{len(inputs)}, H, S, S]")
+    if mask is not None and len(mask) != len(inputs):
+        raise BadDataError(f"{name}: mask: has {len(mask)} examples; inputs have {len(inputs)}")
+
+    def blocks() -> Iterator[Block]:
+        largest = max(math.prod(array.shape[1:]) for array in attentions)
+        step = max(1, ROWS_IN_MEMORY // max(1, largest))
+        for begin in range(0, len(inputs), step):
+            part = slice(begin, begin + step)
+            yield Block(inputs[part], [array[part] for array in attentions],
+                        None if mask is None else mask[part])
+    return blocks
+
+
+# ---- models
+
+
+@contextmanager
+def evaluating(model: Any, batch_size: int, torch_attention: bool) -> Iterator[None]:
+    """The model in evaluation mode and without gradients; every module gets its own mode back.
+
+    torch_attention: torch.nn.MultiheadAttention is to be called.
+    """
+    if not isinstance(batch_size, int) or batch_size < 1:
+        raise UsageError(f"batch_size: is {batch_size!r}; allowed: an integer from 1")
+    modules = list(model.modules()) if hasattr(model, "modules") else [model]
+    modes = [(module, module.training) for module in modules if hasattr(module, "training")]
+    if hasattr(model, "eval"):
+        model.eval()
+    try:
+        with _without_gradients(sys.modules.get("torch"), torch_attention):
+            yield
+    finally:
+        for module, mode in modes:
+            module.training = mode
+
+
+@contextmanager
+def _without_gradients(torch: Any, torch_attention: bool) -> Iterator[None]:
+    """torch.nn.TransformerEncoderLayer has a fast path that skips its attention module.
+
+    It is switched off, or, where PyTorch is too old for the switch, not taken since gradients are on.
+    """
+    if torch is None:
+        yield
+        return
+    fast_path = getattr(torch.backends, "mha", None)
+    if torch_attention and fast_path is None:
+        with torch.enable_grad():
+            yield
+        return
+    enabled = fast_path.get_fastpath_enabled() if fast_path is not None else False
+    if enabled:
+        fast_path.set_fastpath_enabled(False)
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        if enabled:
+            fast_path.set_fastpath_enabled(True)
+
+
+def _part(value: Any, begin: int, count: int, device: Any) -> Any:
+    """Some examples of a tensor or array, on the model's device."""
+    part = value[begin:begin + count]
+    torch = sys.modules.get("torch")
+    if device is None or torch is None:
+        return part
+    return (part if hasattr(part, "to") else torch.as_tensor(part)).to(device)
+
+
+def _device_of(model: Any) -> Any:
+    if hasattr(model, "device"):
+        return model.device
+    parameters = model.parameters() if hasattr(model, "parameters") else ()
+    return next((p.device for p in parameters if hasattr(p, "device")), None)
+
+
+def hugging_face_blocks(model: Any, encoded: Mapping[str, Any], layers: Sequence[int] | None,
+                         batch_size: int, name: str) -> Iterator[Block]:
+    device = _device_of(model)
+    for begin in range(0, examples_in(encoded), batch_size):
+        batch = {key: _part(value, begin, batch_size, device) for key, value in encoded.items()}
+        said = model(**batch, output_attentions=True, output_hidden_states=True)
+        attentions = getattr(said, "attentions", None)
+        if not attentions or any(array is None for array in attentions):
+            encoder = getattr(said, "encoder_attentions", None) is not None
+            raise UsageError(
+                "model: returns attention as encoder_attentions; give its encoder, "
+                "model.get_encoder()" if encoder else "model: returns no attention; load it with "
+                "attn_implementation=\"eager\"")
+        hidden = getattr(said, "hidden_states", None)
+        if not hidden:
+            raise UsageError("model: returns no hidden_states")
+        kept = _kept(layers, len(attentions))
+        mask = batch.get("attention_mask")
+        if mask is not None and len(mask.shape) != 2:
+            raise UsageError(f"{name}: attention_mask: has shape {list(mask.shape)}; allowed: [P, S]")
+        yield Block(hidden[kept[0] - 1], [attentions[layer - 1] for layer in kept], mask)
+
+
+def _kept(layers: Sequence[int] | None, found: int) -> Sequence[int]:
+    if layers is None:
+        return range(1, found + 1)
+    if layers[-1] > found:
+        raise UsageError(f"layers: holds {layers[-1]}; the model has {found} layers of attention")
+    return layers
+
+
+@dataclass
+class _Call:
+    """One call of a MultiheadAttention module."""
+
+    module: Any
+    query: Any  # [b, S, N]
+    weights: Any  # [b, H, S, S]
+    padding: Any  # key_padding_mask or None
+
+
+@contextmanager
+def _recorded(modules: Sequence[Any], calls: list[_Call]) -> Iterator[None]:
+    """Has the modules compute the weights of each head, and notes them; callers see no difference."""
+    def recording(module: Any, original: Callable) -> Callable:
+        def forward(query, key, value, *args, **kwargs):
+            names = ("key_padding_mask", "need_weights", "attn_mask", "average_attn_weights", "is_causal")
+            kwargs |= dict(zip(names, args))
+            wanted = kwargs.get("need_weights", True)
+            average = kwargs.get("average_attn_weights", True)
+            kwargs |= {"need_weights": True, "average_attn_weights": False}
+            if len(query.shape) != 3:
+                raise UsageError("model: calls its attention without a batch; give it batches")
+            output, weights = original(query, key, value, **kwargs)
+            if weights.shape[2] == weights.shape[3] and key.shape == query.shape:
+                batch_first = getattr(module, "batch_first", False)
+                calls.append(_Call(module, query if batch_first else query.swapaxes(0, 1), weights,
+                                   kwargs.get("key_padding_mask")))
+            if not wanted:
+                return output, None
+            return output, weights.mean(1) if average else weights
+        return forward
+
+    own = [module.__dict__.get("forward") for module in modules]
+    for module in modules:
+        module.__dict__["forward"] = recording(module, module.forward)
+    try:
+        yield
+    finally:
+        for module, forward in zip(modules, own):
+            if forward is None:
+                del module.__dict__["forward"]
+            else:
+                module.__dict__["forward"] = forward
+
+
+def torch_blocks(model: Any, given: Mapping[str, Any], layers: Sequence[int] | None, batch_size: int,
+                  name: str) -> Iterator[Block]:
+    modules = [module for module in model.modules()
+               if any(base.__name__ == "MultiheadAttention" for base in type(module).__mro__)]
+    if not modules:
+        raise UsageError("model: holds no torch.nn.MultiheadAttention; give from_attentions the "
+                         "attention matrices")
+    inputs, mask, device = given["inputs"], given.get("mask"), _device_of(model)
+    for begin in range(0, examples_in(inputs), batch_size):
+        calls: list[_Call] = []
+        with _recorded(modules, calls):
+            if isinstance(inputs, Mapping):
+                model(**{key: _part(value, begin, batch_size, device)
+                         for key, value in inputs.items()})
+            else:
+                model(*(_part(value, begin, batch_size, device) for value in members_of(inputs)))
+        if not calls:
+            raise UsageError("model: calls none of its torch.nn.MultiheadAttention modules on its own "
+                             "tokens")
+        if len({id(call.module) for call in calls}) < len(calls):
+            raise UsageError("model: calls an attention module twice for one input; give "
+                             "from_attentions the attention matrices")
+        chosen = [calls[layer - 1] for layer in _kept(layers, len(calls))]
+        own_mask = mask[begin:begin + batch_size] if mask is not None else _real(calls[0].padding)
+        yield Block(chosen[0].query, [call.weights for call in chosen], own_mask)
+
+
+def _real(padding: Any) -> np.ndarray | None:
+    """The mask of real tokens that a key_padding_mask means: True, or very negative, is padding."""
+    if padding is None:
+        return None
+    padding = as_numpy(padding)
+    return ~padding if padding.dtype == bool else padding > -1e4

@@ -1,0 +1,217 @@
+"""Writing of data sets from the attention of networks, block by block, so that memory stays bounded."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from headway.dataset_checks import READOUTS
+from headway.dataset_files import faults_of, new_file, write_head_names, write_header
+from headway.errors import BadDataError, UsageError
+from headway.network_batches import Block, as_numpy
+
+ROW_SUM_SLACK = 0.05  # of the network's own rows: half precision, not dropout or scores
+MANY_PATHS = 256  # from which on the theory is slow
+MOST_PATHS = 2**31 - 1
+
+
+@dataclass
+class Source:
+    """Examples of one split in order, `count` in all; `given` has labels and perhaps ids."""
+
+    blocks: Callable[[], Iterator[Block]]
+    count: int
+    given: Mapping[str, Any]
+
+
+@dataclass
+class Options:
+    readout: str
+    classes: int | None
+    head_names: Sequence[Sequence[str]] | None
+    note: str
+    dtype: Any
+    layers: Sequence[int] | None  # of the network, counted from 1; None: all
+
+    def check(self) -> None:
+        if self.readout not in READOUTS:
+            raise UsageError(f"readout: is {self.readout!r}; allowed: {', '.join(READOUTS)}")
+        if self.dtype not in ("float32", "float64", np.float32, np.float64):
+            raise UsageError(f"dtype: is {self.dtype!r}; allowed: \"float32\" or \"float64\"")
+        if self.classes is not None and not (isinstance(self.classes, int) and self.classes >= 2):
+            raise UsageError(f"classes: is {self.classes!r}; allowed: None, or an integer from 2")
+
+
+def _checked_labels(name: str, source: Source, classes: int | None) -> np.ndarray:
+    labels = as_numpy(source.given["labels"])
+    if labels.ndim not in (1, 2) or len(labels) != source.count or labels.dtype.kind not in "fiub":
+        raise BadDataError(f"{name}: labels: have shape {list(labels.shape)} and type {labels.dtype}; "
+                           f"expected numbers [{source.count}] or [{source.count}, C]")
+    if classes is None:
+        return labels.astype(np.float64)
+    if labels.ndim != 1 or not np.isin(labels, np.arange(classes)).all():
+        raise BadDataError(f"{name}: labels: allowed with classes={classes}: [P] whole numbers from 0 "
+                           f"to {classes - 1}")
+    return np.where(labels == 1, 1.0, -1.0) if classes == 2 else np.eye(classes)[labels.astype(int)]
+
+
+class _OwnError(Exception):
+    """An OSError of the network, which is not one of the file."""
+
+    def __init__(self, error: OSError):
+        super().__init__()
+        self.error = error
+
+
+def _guarded(blocks: Iterator[Block]) -> Iterator[Block]:
+    try:
+        yield from blocks
+    except OSError as error:
+        raise _OwnError(error) from None
+
+
+def write_network(path: Path, sources: Mapping[str, Source], options: Options, overwrite: bool) -> Path:
+    options.check()
+    labels = {name: _checked_labels(name, source, options.classes)
+              for name, source in sources.items()}
+    try:
+        with new_file(path, overwrite) as file:
+            write_header(file, options.note, options.readout)
+            shape: list[Any] = []
+            for name, source in sources.items():
+                file[f"{name}/labels"] = labels[name]
+                if source.given.get("ids") is not None:
+                    file.create_dataset(f"{name}/ids", data=[str(i) for i in source.given["ids"]],
+                                        dtype=h5py.string_dtype())
+                _SplitWriter(file, name, source, np.dtype(options.dtype), shape).run()
+            heads = shape[1:]
+            write_head_names(file, options.head_names or _numbered_heads(heads, options.layers))
+            file.flush()
+            faults = faults_of(file)
+            if faults:
+                raise BadDataError(faults)
+    except _OwnError as error:
+        raise error.error from None
+    return path
+
+
+def _numbered_heads(heads: Sequence[int], layers: Sequence[int] | None) -> list[list[str]]:
+    """"layer 11 head 3": the network's own numbers, counted from 1."""
+    numbers = layers or range(1, len(heads) + 1)
+    return [[f"layer {layer} head {head}" for head in range(1, count + 1)]
+            for layer, count in zip(numbers, heads)]
+
+
+class _SplitWriter:
+    """Writes the blocks of one split one after another.
+
+    `shape` is shared by all splits: (S, N_0), H_1, ..., H_L of the first block of all.
+    """
+
+    def __init__(self, file: h5py.File, name: str, source: Source, dtype: np.dtype,
+                 shape: list[Any]):
+        self.file, self.name, self.source, self.dtype, self.shape = file, name, source, dtype, shape
+        self.masked: bool | None = None
+
+    def run(self) -> None:
+        begin = 0
+        for block in _guarded(self.source.blocks()):
+            inputs = as_numpy(block.inputs)
+            attentions = [as_numpy(array) for array in block.attentions]
+            mask = None if block.mask is None else as_numpy(block.mask) != 0
+            self._check(begin, inputs, attentions, mask)
+            if begin == 0:
+                self._create(inputs, attentions, mask)
+            part = slice(begin, begin + len(inputs))
+            if mask is not None:
+                self.file[f"{self.name}/mask"][part] = mask
+                inputs = np.where(mask[:, :, None], inputs, 0.0)
+            self.file[f"{self.name}/inputs"][part] = inputs
+            for layer, array in enumerate(attentions, 1):
+                where = f"{self.name}: attention of layer {layer}"
+                self.file[f"{self.name}/attention/layer_{layer}"][part] = _clean_rows(
+                    array, mask, where, begin)
+            begin += len(inputs)
+        if begin != self.source.count:
+            raise BadDataError(f"{self.name}: the network answered for {begin} of "
+                               f"{self.source.count} examples")
+
+    def _check(self, begin: int, inputs: np.ndarray, attentions: Sequence[np.ndarray],
+               mask: np.ndarray | None) -> None:
+        name = self.name
+        if inputs.ndim != 3:
+            raise BadDataError(f"{name}: inputs: have shape {list(inputs.shape)}; expected [P, S, N_0]")
+        b, s = inputs.shape[:2]
+        for layer, array in enumerate(attentions, 1):
+            if array.ndim != 4 or array.shape != (b, array.shape[1], s, s):
+                raise BadDataError(f"{name}: attention of layer {layer}: has shape "
+                                   f"{list(array.shape)}; expected [{b}, H, {s}, {s}]")
+        if mask is not None and mask.shape != (b, s):
+            raise BadDataError(f"{name}: mask: has shape {list(mask.shape)}; expected [{b}, {s}]")
+        shape = [inputs.shape[1:], *(array.shape[1] for array in attentions)]
+        if not self.shape:
+            self.shape.extend(shape)
+            _check_paths(shape[1:])
+        elif self.shape != shape:
+            raise BadDataError(
+                f"{name}: [S, N_0] = {list(shape[0])} and heads {shape[1:]}; the first examples have "
+                f"{list(self.shape[0])} and {self.shape[1:]}. Pad all splits to one length")
+        if begin > 0 and self.masked != (mask is not None):
+            raise BadDataError(f"{name}: a mask for some examples, none for others")
+        self.masked = mask is not None
+
+    def _create(self, inputs: np.ndarray, attentions: Sequence[np.ndarray],
+                mask: np.ndarray | None) -> None:
+        def create(part: str, shape: Sequence[int], dtype: Any) -> None:
+            self.file.create_dataset(f"{self.name}/{part}", (self.source.count, *shape), dtype)
+        create("inputs", inputs.shape[1:], self.dtype)
+        if mask is not None:
+            create("mask", mask.shape[1:], np.uint8)
+        for layer, array in enumerate(attentions, 1):
+            create(f"attention/layer_{layer}", array.shape[1:], self.dtype)
+
+
+def _check_paths(heads: Sequence[int]) -> None:
+    paths = math.prod(heads)
+    advice = "keep fewer layers with layers=[...]"
+    if paths > MOST_PATHS:
+        raise UsageError(f"heads {list(heads)} make {paths} attention paths; {advice}")
+    if paths > MANY_PATHS:
+        warnings.warn(f"heads {list(heads)} make {paths} attention paths, and the cost of the theory "
+                      f"grows as their square: {advice}", stacklevel=6)
+
+
+def _clean_rows(attention: np.ndarray, mask: np.ndarray | None, where: str, begin: int) -> np.ndarray:
+    """Rows that sum to one over the real keys; zeros at masked keys and in the rows of masked queries.
+
+    Errors: BadDataError where a real row is not finite, negative, or does not sum to about one.
+    """
+    rows = attention.astype(np.float64)
+    real = np.ones((len(rows), rows.shape[2]), bool) if mask is None else mask
+    rows = np.where(real[:, None, :, None], rows, 0.0)
+    with np.errstate(invalid="ignore"):
+        sums = rows.sum(axis=3)
+        bad = ~((np.abs(sums - 1.0) <= ROW_SUM_SLACK) & (rows.min(axis=3) >= 0.0))
+    _refuse_row(bad & real[:, None, :], rows, where, begin,
+                "are these weights after the softmax, without dropout?")
+    rows *= real[:, None, None, :]
+    sums = rows.sum(axis=3, keepdims=True)
+    _refuse_row((sums[..., 0] <= 0.0) & real[:, None, :], rows, where, begin,
+                "all of the attention is on masked tokens")
+    return rows / np.where(sums > 0.0, sums, 1.0)
+
+
+def _refuse_row(bad: np.ndarray, rows: np.ndarray, where: str, begin: int, reason: str) -> None:
+    if not bad.any():
+        return
+    example, head, query = (int(i) for i in np.argwhere(bad)[0])
+    row = rows[example, head, query]
+    raise BadDataError(f"{where}: row [{begin + example}, {head}, {query}] (example, head, query) sums "
+                       f"to {row.sum():.6g}, its smallest entry is {row.min():.6g}; {reason}")

@@ -1,0 +1,497 @@
+"""Data sets from networks: stand-ins for Hugging Face and PyTorch models, and the real ones where they are there."""
+
+import importlib.util
+import os
+import tempfile
+import unittest
+import warnings
+from pathlib import Path
+from types import SimpleNamespace
+
+import h5py
+import numpy as np
+
+import headway
+from headway import network_batches
+
+P, S, N0, HEADS = 7, 5, 4, (2, 3)
+
+
+def softmax_rows(rng, *shape):
+    weights = rng.random(shape) + 0.1
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+def signs(count):
+    return np.resize([1.0, -1.0], count)
+
+
+def draw(seed, count=P, masked=False):
+    """inputs, attention of two layers, mask (None unless masked)."""
+    rng = np.random.default_rng(seed)
+    inputs = rng.standard_normal((count, S, N0))
+    attentions = [softmax_rows(rng, count, h, S, S) for h in HEADS]
+    mask = np.ones((count, S), int)
+    mask[1, 3:] = mask[2, 4:] = 0
+    return inputs, attentions, mask if masked else None
+
+
+class FakeTransformer:
+    """Answers as a model of `transformers` does: hidden states before every layer, and attention.
+
+    Its answer for an example is looked up by the example's number, which is its first token id.
+    """
+
+    def __init__(self, seed=1, count=P, masked=False):
+        self.inputs, self.attentions, self.mask = draw(seed, count, masked)
+        self.training, self.calls = True, []
+
+    def eval(self):
+        self.training = False
+
+    def encoded(self, examples=None):
+        number = np.arange(len(self.inputs)) if examples is None else np.asarray(examples)
+        encoded = {"input_ids": np.repeat(number[:, None], S, axis=1)}
+        return encoded if self.mask is None else encoded | {"attention_mask": self.mask[number]}
+
+    def __call__(self, input_ids, attention_mask=None, output_attentions=False,
+                 output_hidden_states=False):
+        assert output_attentions and output_hidden_states and not self.training
+        number = input_ids[:, 0]
+        self.calls.append(len(number))
+        return SimpleNamespace(
+            attentions=tuple(layer[number] for layer in self.attentions),
+            hidden_states=tuple(self.inputs[number] + 10 * layer for layer in range(3)))
+
+
+class MultiheadAttention:
+    """Stands in for torch.nn.MultiheadAttention."""
+
+    def __init__(self, weights, batch_first=True):
+        self.weights, self.batch_first, self.training = weights, batch_first, True
+
+    def __call__(self, *args, **kwargs):
+        return self.forward(*args, **kwargs)
+
+    def forward(self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None,
+                average_attn_weights=True):
+        examples = query if self.batch_first else np.swapaxes(query, 0, 1)
+        weights = self.weights[examples[:, 0, 0].astype(int)]
+        output = query + np.float64(100)
+        if not need_weights:
+            return output, None
+        return output, weights.mean(axis=1) if average_attn_weights else weights
+
+
+class FakeEncoder:
+    """Two layers, the first called by position and without weights, the second with averaged ones."""
+
+    def __init__(self, batch_first=True):
+        _, self.attentions, self.mask = draw(3, masked=True)
+        self.layers = [MultiheadAttention(a, batch_first) for a in self.attentions]
+        self.training, self.modes, self.seen = False, [], []
+
+    def modules(self):
+        return [self, *self.layers]
+
+    def eval(self):
+        for module in self.modules():
+            module.training = False
+
+    def __call__(self, x, padding=None):
+        self.modes.append(any(module.training for module in self.modules()))
+        first, second = self.layers
+        x = x if first.batch_first else np.swapaxes(x, 0, 1)
+        out, nothing = first(x, x, x, padding, False)
+        self.seen.append((nothing, second(out % 100, out % 100, out % 100, need_weights=True)[1]))
+        return out
+
+
+def numbered(count=P):
+    """Inputs whose first number is the example's."""
+    x = np.random.default_rng(5).random((count, S, N0))
+    x[:, :, 0] = np.arange(count)[:, None]
+    return x
+
+
+class NetworkTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = Path(folder.name) / "network.h5"
+
+    def read(self):
+        self.assertEqual(headway.check_dataset(self.path), [])
+        file = h5py.File(self.path)
+        self.addCleanup(file.close)
+        return file
+
+    def assert_refused(self, error, call, *words):
+        """The error has all these words, and nothing is left on the disk."""
+        with self.assertRaises(error) as caught:
+            call()
+        for word in words:
+            self.assertIn(word, str(caught.exception))
+        self.assertEqual(os.listdir(self.path.parent), [])
+
+
+class Attentions(NetworkTest):
+    def test_arrays_arrive_as_they_are(self):
+        inputs, attentions, _ = draw(1)
+        test = dict(zip(("inputs", "attentions"), draw(2, 3)), labels=signs(3))
+        validation = dict(zip(("inputs", "attentions"), draw(3, 4)), labels=signs(4), ids="abcd")
+        headway.from_attentions(self.path, inputs=inputs, attentions=attentions, labels=signs(P),
+                                readout="last_token", test=test, sets={"validation": validation},
+                                dtype="float64")
+        file = self.read()
+        np.testing.assert_array_equal(file["train/inputs"], inputs)
+        np.testing.assert_array_equal(file["train/labels"], signs(P))
+        np.testing.assert_allclose(file["train/attention/layer_2"], attentions[1], atol=1e-15)
+        np.testing.assert_array_equal(file["test/inputs"], test["inputs"])
+        np.testing.assert_allclose(file["sets/validation/attention/layer_1"],
+                                   validation["attentions"][0], atol=1e-15)
+        self.assertEqual(list(file["sets/validation/ids"].asstr()), list("abcd"))
+        self.assertEqual(file.attrs["readout"], "last_token")
+        self.assertIn("takes as given", file.attrs["note"])
+        self.assertEqual(list(file["names/layer_2"].asstr()),
+                         ["layer 2 head 1", "layer 2 head 2", "layer 2 head 3"])
+        self.assertNotIn("mask", file["train"])
+
+    def test_padding_gets_no_attention(self):
+        inputs, attentions, mask = draw(1, masked=True)
+        inputs[1, 3] = np.nan  # what stands at padding does not matter
+        attentions[0][1, :, 4] = np.nan
+        headway.from_attentions(self.path, inputs=inputs, attentions=attentions, labels=signs(P),
+                                mask=mask, readout="first_token")
+        file = self.read()
+        self.assertEqual(file["train/attention/layer_1"].dtype, np.float32)
+        np.testing.assert_array_equal(file["train/mask"], mask)
+        stored = file["train/attention/layer_2"][()]
+        self.assertEqual(np.abs(stored[1, :, :, 3:]).max(), 0.0)
+        self.assertEqual(np.abs(stored[1, :, 3:]).max(), 0.0)
+        expected = attentions[1][1, :, :3, :3]
+        np.testing.assert_allclose(stored[1, :, :3, :3],
+                                   expected / expected.sum(axis=2, keepdims=True), rtol=1e-6)
+
+    def test_blocks_make_no_difference(self):
+        self.addCleanup(setattr, network_batches, "ROWS_IN_MEMORY", network_batches.ROWS_IN_MEMORY)
+        inputs, attentions, mask = draw(1, masked=True)
+        given = dict(inputs=inputs, attentions=attentions, labels=signs(P), mask=mask, readout="mean")
+        headway.from_attentions(self.path, **given)
+        whole = self.path.read_bytes()
+        network_batches.ROWS_IN_MEMORY = 2 * 3 * S * S
+        headway.from_attentions(self.path, **given, overwrite=True)
+        self.assertEqual(self.path.read_bytes(), whole)
+
+    def test_arrays_in_files_are_read_block_by_block(self):
+        network_batches.ROWS_IN_MEMORY, before = 3 * S * S, network_batches.ROWS_IN_MEMORY
+        self.addCleanup(setattr, network_batches, "ROWS_IN_MEMORY", before)
+        inputs, attentions, _ = draw(1)
+        with tempfile.TemporaryDirectory() as folder, h5py.File(f"{folder}/a.h5", "w") as source:
+            lazy = [source.create_dataset(f"a{i}", data=a) for i, a in enumerate(attentions)]
+            headway.from_attentions(self.path, inputs=source.create_dataset("x", data=inputs),
+                                    attentions=lazy, labels=signs(P), readout="mean")
+        np.testing.assert_allclose(self.read()["train/attention/layer_1"], attentions[0], rtol=1e-6)
+
+    def test_classes(self):
+        inputs, attentions, _ = draw(1)
+        given = dict(inputs=inputs, attentions=attentions, readout="mean", overwrite=True)
+        headway.from_attentions(self.path, **given, labels=np.arange(P) % 2, classes=2)
+        np.testing.assert_array_equal(self.read()["train/labels"], -signs(P))
+        headway.from_attentions(self.path, **given, labels=np.arange(P) % 3, classes=3)
+        np.testing.assert_array_equal(self.read()["train/labels"], np.eye(3)[np.arange(P) % 3])
+
+    def test_refusals(self):
+        inputs, attentions, mask = draw(1, masked=True)
+        good = dict(inputs=inputs, attentions=attentions, labels=signs(P), readout="mean")
+
+        def refused(error, changes, *words):
+            self.assert_refused(error, lambda: headway.from_attentions(self.path, **good | changes),
+                                *words)
+
+        def broken(index, value, layer=1):
+            arrays = [array.copy() for array in attentions]
+            arrays[layer][index] = value
+            return {"attentions": arrays}
+
+        bad, usage = headway.BadDataError, headway.UsageError
+        refused(bad, broken((4, 2, 1, 0), 0.9), "train: attention of layer 2: row [4, 2, 1]",
+                "after the softmax")
+        refused(bad, broken((4, 2, 1, 0), -0.01), "smallest entry is -0.01")
+        refused(bad, broken((6, 0, 0, 0), np.nan, 0), "attention of layer 1: row [6, 0, 0]", "nan")
+        only_padding = np.zeros((HEADS[0], S))
+        only_padding[:, 4] = 1.0
+        refused(bad, broken((2, slice(None), 0), only_padding, 0) | {"mask": mask},
+                "layer 1: row [2, 0, 0]", "on masked tokens")
+        refused(bad, {"attentions": [attentions[0][:3], attentions[1]]}, "layer 1: have shape [3, 2")
+        refused(bad, {"attentions": [attentions[0], attentions[1][:, :, :, :3]]}, "expected [7, H, 5, 5]")
+        refused(usage, {"attentions": attentions[0]}, "no list of layers")
+        refused(usage, {"attentions": None}, "train: attentions is missing")
+        refused(bad, {"inputs": inputs[:, :, 0]}, "inputs: have shape [7, 5]")
+        refused(bad, {"inputs": np.where(inputs > 2, np.inf, inputs)}, "train/inputs: is inf")
+        refused(bad, {"mask": mask[:3]}, "mask: has 3 examples")
+        refused(bad, {"mask": mask[:, :3]}, "mask: has shape [7, 3]")
+        refused(bad, {"mask": np.zeros((P, S))}, "train/mask: example 0 has no real token")
+        refused(bad, {"labels": signs(3)}, "train: labels: have shape [3]")
+        refused(bad, {"labels": np.arange(P), "classes": 2}, "whole numbers from 0 to 1")
+        refused(usage, {"classes": 1}, "classes: is 1")
+        refused(usage, {"readout": "CLS"}, "readout: is 'CLS'; allowed: last_token")
+        refused(usage, {"dtype": "float16"}, "dtype: is 'float16'")
+        refused(bad, {"ids": ["a"]}, "train/ids: has 1 entries")
+        refused(bad, {"head_names": [["a", "b"], ["c"]]}, "names/layer_2: has 1 names for 3 heads")
+        refused(usage, {"sets": {"a/b": {}}}, "'a/b' is no name of a set")
+        refused(usage, {"sets": {"a": {"inputs": inputs}}}, "sets/a: attentions is missing")
+        refused(usage, {"test": {"input": inputs}}, "test: has the unknown key 'input'")
+        refused(usage, {"test": inputs}, "test: is ndarray")
+        other = dict(zip(("inputs", "attentions"), draw(2)), labels=signs(P))
+        refused(bad, {"test": other | {"attentions": other["attentions"][::-1]}},
+                "test: [S, N_0] = [5, 4] and heads [3, 2]; the first examples have")
+        refused(bad, {"test": other | {"labels": np.ones((P, 2))}}, "test/labels: has 2 outputs")
+
+    def test_an_existing_file_is_kept(self):
+        inputs, attentions, _ = draw(1)
+        given = dict(inputs=inputs, attentions=attentions, labels=signs(P), readout="mean")
+        self.path.write_text("mine")
+        with self.assertRaises(headway.CannotWriteError):
+            headway.from_attentions(self.path, **given)
+        with self.assertRaises(headway.BadDataError):
+            headway.from_attentions(self.path, **given | {"labels": np.full(P, np.nan)}, overwrite=True)
+        self.assertEqual(self.path.read_text(), "mine")
+        self.assertEqual(os.listdir(self.path.parent), ["network.h5"])
+
+    def test_too_many_paths(self):
+        inputs = np.zeros((2, 2, 1))
+        uniform = np.full((2, 12, 2, 2), 0.5)
+        given = dict(inputs=inputs, labels=signs(2), readout="mean")
+        with self.assertWarnsRegex(UserWarning, "make 1728 attention paths"):
+            headway.from_attentions(self.path, attentions=[uniform] * 3, **given)
+        self.path.unlink()
+        self.assert_refused(headway.UsageError, lambda: headway.from_attentions(
+            self.path, attentions=[uniform] * 12, **given), "8916100448256 attention paths", "layers")
+
+
+class HuggingFace(NetworkTest):
+    def test_all_layers(self):
+        model = FakeTransformer(masked=True)
+        headway.from_hugging_face(self.path, model, model.encoded(), signs(P), batch_size=3)
+        self.assertEqual(model.calls, [3, 3, 1])
+        self.assertTrue(model.training)
+        file = self.read()
+        np.testing.assert_array_equal(file["train/mask"], model.mask)
+        real = model.mask.astype(bool)
+        np.testing.assert_allclose(file["train/inputs"][()][real], model.inputs[real], rtol=1e-6)
+        np.testing.assert_allclose(file["train/attention/layer_2"][0], model.attentions[1][0],
+                                   rtol=1e-6)
+        self.assertEqual(file.attrs["readout"], "first_token")
+        for word in ("FakeTransformer", "all layers", "as given"):
+            self.assertIn(word, file.attrs["note"])
+
+    def test_the_inputs_are_those_of_the_first_layer_kept(self):
+        model = FakeTransformer()
+        headway.from_hugging_face(self.path, model, model.encoded(), signs(P), layers=[2],
+                                  readout="last_token", note="mine")
+        file = self.read()
+        np.testing.assert_allclose(file["train/inputs"], model.inputs + 10, rtol=1e-6)
+        self.assertEqual(list(file["train/attention"]), ["layer_1"])
+        np.testing.assert_allclose(file["train/attention/layer_1"], model.attentions[1], rtol=1e-6)
+        self.assertEqual(file["names/layer_1"].asstr()[2], "layer 2 head 3")
+        self.assertEqual((file.attrs["note"], file.attrs["readout"]), ("mine", "last_token"))
+
+    def test_further_splits(self):
+        model = FakeTransformer(count=12)
+        headway.from_hugging_face(
+            self.path, model, model.encoded(range(6)), np.arange(6) % 2, classes=2,
+            test={"encoded": model.encoded([6, 7]), "labels": [0, 1]},
+            sets={"validation": {"encoded": model.encoded([11]), "labels": [1], "ids": ["last"]}})
+        file = self.read()
+        np.testing.assert_array_equal(file["test/labels"], [-1, 1])
+        np.testing.assert_allclose(file["test/inputs"], model.inputs[6:8], rtol=1e-6)
+        np.testing.assert_allclose(file["sets/validation/attention/layer_1"],
+                                   model.attentions[0][11:], rtol=1e-6)
+
+    def test_refusals(self):
+        model = FakeTransformer()
+
+        def refused(words, broken=model, error=headway.UsageError, **changes):
+            arguments = dict(encoded=model.encoded(), labels=signs(P)) | changes
+            self.assert_refused(error, lambda: headway.from_hugging_face(self.path, broken, **arguments),
+                                *words)
+
+        def answering(**answer):
+            return lambda **kwargs: SimpleNamespace(**answer)
+
+        hidden = [model.inputs]
+        refused(["eager"], answering(attentions=None, hidden_states=hidden))
+        refused(["eager"], answering(attentions=(None, None), hidden_states=hidden))
+        refused(["get_encoder"], answering(encoder_attentions=(1,)))
+        refused(["no hidden_states"], answering(attentions=model.attentions, hidden_states=None))
+        refused(["expected [7, H, 5, 5]"], answering(attentions=[np.ones((P, S, S))], hidden_states=hidden),
+                error=headway.BadDataError)
+        refused(["answered for 2 of 7"], answering(attentions=[a[:2] for a in model.attentions],
+                                                  hidden_states=[model.inputs[:2]]),
+                error=headway.BadDataError)
+        refused(["layers: holds 3; the model has 2"], layers=[1, 3])
+        refused(["layers: is [2, 1]"], layers=[2, 1])
+        refused(["layers: is []"], layers=[])
+        refused(["batch_size: is 0"], batch_size=0)
+        refused(["encoded: is list"], encoded=["a text"])
+        refused(["of [6, 7] examples"], encoded=model.encoded() | {"token_type_ids": np.ones((6, S))})
+        refused(["test: encoded is missing"], test={"labels": signs(2)})
+        self.assertTrue(model.training)
+
+    def test_an_error_of_the_model_is_its_own(self):
+        def lost(**kwargs):
+            raise FileNotFoundError("weights.bin")
+
+        encoded = FakeTransformer().encoded()
+        self.assert_refused(FileNotFoundError, lambda: headway.from_hugging_face(
+            self.path, lost, encoded, signs(P)), "weights.bin")
+
+
+class Torch(NetworkTest):
+    def test_modules_are_recorded_in_the_order_of_their_calls(self):
+        for batch_first in (True, False):
+            model, x = FakeEncoder(batch_first), numbered()
+            headway.from_torch(self.path, model, x, signs(P), readout="mean", batch_size=4,
+                               overwrite=True)
+            file = self.read()
+            np.testing.assert_allclose(file["train/inputs"], x, rtol=1e-6)
+            for layer in (1, 2):
+                np.testing.assert_allclose(file[f"train/attention/layer_{layer}"],
+                                           model.attentions[layer - 1], rtol=1e-6)
+            self.assertNotIn("mask", file["train"])
+            file.close()
+
+    def test_the_model_sees_no_difference(self):
+        model = FakeEncoder()
+        model.layers[0].training = False
+        forward = model.layers[0].forward
+        headway.from_torch(self.path, model, numbered(), signs(P), readout="mean")
+        nothing, averaged = model.seen[0]
+        self.assertIsNone(nothing)
+        np.testing.assert_allclose(averaged, model.attentions[1].mean(axis=1))
+        self.assertEqual(model.modes, [False])
+        self.assertEqual([module.training for module in model.modules()], [False, False, True])
+        self.assertEqual(model.layers[0].forward, forward)
+        self.assertNotIn("forward", vars(model.layers[0]))
+
+    def test_padding_from_the_call_or_given(self):
+        for padding, given in ((lambda m: m == 0, False), (lambda m: np.where(m, 0.0, -np.inf), False),
+                               (lambda m: np.zeros(m.shape, bool), True)):
+            model = FakeEncoder()
+            inputs = {"x": numbered(), "padding": padding(model.mask)}
+            headway.from_torch(self.path, model, inputs, signs(P), readout="mean", overwrite=True,
+                               mask=model.mask if given else None)
+            with self.read() as file:
+                np.testing.assert_array_equal(file["train/mask"], model.mask)
+                self.assertEqual(np.abs(file["train/attention/layer_2"][1, :, :, 3:]).max(), 0.0)
+
+    def test_layers_and_tuples(self):
+        model, x = FakeEncoder(), numbered()
+        headway.from_torch(self.path, model, (x,), signs(P), readout="mean", layers=[2],
+                           test={"inputs": (x[:2],), "labels": signs(2)})
+        file = self.read()
+        np.testing.assert_allclose(file["test/attention/layer_1"], model.attentions[1][:2], rtol=1e-6)
+        np.testing.assert_allclose(file["train/inputs"], (x + 100) % 100, rtol=1e-6)
+
+    def test_refusals(self):
+        model = FakeEncoder()
+
+        def refused(words, broken, inputs=numbered()):
+            self.assert_refused(headway.UsageError, lambda: headway.from_torch(
+                self.path, broken, inputs, signs(P), readout="mean"), words)
+
+        class Bare(FakeEncoder):
+            def modules(self):
+                return [self]
+
+        class Idle(FakeEncoder):
+            def __call__(self, x):
+                return x
+
+        class Twice(FakeEncoder):
+            def __call__(self, x):
+                return super().__call__(super().__call__(x) % 100)
+
+        class Cross(FakeEncoder):
+            def __call__(self, x):
+                return self.layers[0](x, x[:, :2], x[:, :2])
+
+        refused("holds no torch.nn.MultiheadAttention", Bare())
+        refused("calls none of its", Idle())
+        refused("calls none of its", Cross())
+        refused("twice", Twice())
+        refused("without a batch", FakeEncoder(), [numbered()[:, 0]])
+        self.assertNotIn("forward", vars(model.layers[0]))
+
+
+@unittest.skipUnless(importlib.util.find_spec("torch"), "needs PyTorch")
+class RealTorch(NetworkTest):
+    def test_transformer_encoder(self):
+        import torch
+        torch.manual_seed(1)
+        for norm_first in (False, True):
+            layer = torch.nn.TransformerEncoderLayer(8, 2, 16, dropout=0.3, batch_first=True,
+                                                     norm_first=norm_first)
+            model = torch.nn.TransformerEncoder(layer, 2)
+            model.train()
+            x, mask = torch.randn(P, S, 8), torch.tensor(draw(1, masked=True)[2])
+            inputs = {"src": x, "src_key_padding_mask": mask == 0}
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                headway.from_torch(self.path, model, inputs, signs(P), readout="mean", batch_size=3,
+                                   dtype="float64", overwrite=True)
+                self.assertTrue(all(module.training for module in model.modules()))
+                model.eval()
+                first = model.layers[0]
+                seen = first.norm1(x) if norm_first else x
+                expected = first.self_attn(seen, seen, seen, mask == 0, average_attn_weights=False)[1]
+            with self.read() as file:
+                self.assertEqual(sorted(file["train/attention"]), ["layer_1", "layer_2"])
+                np.testing.assert_array_equal(file["train/mask"], mask)
+                np.testing.assert_allclose(file["train/inputs"][0], seen[0].detach(), atol=1e-6)
+                real = mask.bool().numpy()[:, None, :, None]
+                np.testing.assert_allclose(file["train/attention/layer_1"],
+                                           np.where(real, expected.detach(), 0), atol=1e-6)
+
+
+@unittest.skipUnless(importlib.util.find_spec("transformers") and importlib.util.find_spec("torch"),
+                     "needs PyTorch and transformers")
+class RealHuggingFace(NetworkTest):
+    def model(self, precision="float32"):
+        import torch
+        import transformers
+        torch.manual_seed(2)
+        config = transformers.BertConfig(
+            vocab_size=50, hidden_size=12, num_hidden_layers=3, num_attention_heads=2,
+            intermediate_size=16, max_position_embeddings=16, attn_implementation="eager")
+        return transformers.BertModel(config).to(getattr(torch, precision))
+
+    def encoded(self):
+        import torch
+        return {"input_ids": torch.randint(0, 50, (P, S), generator=torch.Generator().manual_seed(1)),
+                "attention_mask": torch.tensor(draw(1, masked=True)[2])}
+
+    def test_bert(self):
+        import torch
+        for precision, tolerance in (("float32", 1e-6), ("bfloat16", 2e-2)):
+            model, encoded = self.model(precision), self.encoded()
+            model.train()
+            headway.from_hugging_face(self.path, model, encoded, signs(P), layers=[2, 3], batch_size=2,
+                                      overwrite=True)
+            self.assertTrue(model.training)
+            model.eval()
+            with torch.no_grad():
+                said = model(**encoded, output_attentions=True, output_hidden_states=True)
+            real = encoded["attention_mask"].bool().numpy()
+            with self.read() as file:
+                np.testing.assert_allclose(file["train/inputs"][()][real],
+                                           said.hidden_states[1].float().numpy()[real], atol=tolerance)
+                np.testing.assert_allclose(
+                    file["train/attention/layer_2"],
+                    np.where(real[:, None, :, None], said.attentions[2].float(), 0), atol=tolerance)
+                self.assertIn("BertModel, layers 2, 3", file.attrs["note"])
+
+
+if __name__ == "__main__":
+    unittest.main()
