@@ -93,7 +93,7 @@ void add_options(CLI::App& command, const Verb& verb, Options& options) {
   command
       .add_option("input", options.input,
                   study ? "study (TOML), the name of one that comes with Headway, or a data-set or "
-                        "result file (HDF5) in place of one"
+                          "result file (HDF5) in place of one"
                         : "data-set file (HDF5)")
       ->required()
       ->type_name("FILE");

@@ -50,11 +50,11 @@ std::string find_input(const std::string& input) {
     if (known.empty()) known = names_in(folder);
   }
   const std::string guess = nearest_word(input, known);
-  throw Error(ErrorKind::kMissingFile,
-              fmt::format("{}: cannot be opened: no such file, and no study of that name comes with "
-                          "Headway{}",
-                          input,
-                          guess.empty() ? "" : fmt::format(" (did you mean \"{}\"?)", guess)));
+  throw Error(
+      ErrorKind::kMissingFile,
+      fmt::format("{}: cannot be opened: no such file, and no study of that name comes with "
+                  "Headway{}",
+                  input, guess.empty() ? "" : fmt::format(" (did you mean \"{}\"?)", guess)));
 }
 
 }  // namespace headway::cli

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -57,10 +58,18 @@ void guard_standard_streams() {
   }
 }
 
+// The handler has a stack of its own: oneDNN's matrix products keep numbers below the stack
+// pointer, further than a signal's frame leaves alone, and a frame put there would overwrite them.
 void install_signal_handlers() {
+  constexpr std::size_t kStack = std::size_t{64} << 10U;
+  static std::array<char, kStack> memory;
+  stack_t stack = {};
+  stack.ss_sp = memory.data();
+  stack.ss_size = memory.size();
+  sigaltstack(&stack, nullptr);
   struct sigaction action = {};
   action.sa_handler = &handle_stop;
-  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART | SA_ONSTACK);
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);

@@ -181,6 +181,23 @@ class Training(OneShotTest):
                     np.testing.assert_array_equal(values[()], two["runs/0"][group][name][()])
 
 
+    def test_stopped_amid_matrix_products(self):
+        """A signal's frame must not land in what a matrix product keeps below the stack pointer."""
+        sizes = [word for key in ("model_dim=256", "heads=4", "query_dim=512", "batch=64",
+                                  "steps=100000", "eval_every=0", "checkpoint_every=0")
+                 for word in ("--set", "train." + key)]
+        for attempt in range(4):
+            with subprocess.Popen([PROGRAM, "train", self.tiny, *sizes, "--json"], text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  stdin=subprocess.DEVNULL) as process:
+                for _ in range(attempt + 1):
+                    process.stdout.readline()
+                time.sleep(0.01 * attempt)
+                process.send_signal(signal.SIGTERM)
+                _, messages = process.communicate(timeout=120)
+            self.assertEqual(process.returncode, 130, messages)
+
+
 @needs_training
 class Extracting(OneShotTest):
     def setUp(self):

@@ -21,8 +21,8 @@ struct BuiltDataset {
   AttentionForm form = AttentionForm::kWeights;
   bool mask = false;  ///< test example 1 (and train example 1) have one real token less
   std::vector<int> heads = {2, 3};
-  std::vector<std::string> sets;  ///< further sets; number i has 3 + i examples
-  bool network = false;           ///< weights of widths 4, 5, 6, ... and readout mean
+  std::vector<std::string> sets = {};  ///< further sets; number i has 3 + i examples
+  bool network = false;                ///< weights of widths 4, 5, 6, ... and readout mean
   Index train = 7, test = 5, tokens = 4, features = 3, outputs = 2, query_features = 6;
 };
 

@@ -236,7 +236,8 @@ query_rate = 0.25
   CHECK(has(fault("[task]\nkind = \"omniglot\"\n"), "task.files is missing"));
   CHECK(has(fault(text, {"task.test=0.95"}), "task."));
   CHECK(has(fault(text, {"train.query_dim=13"}), "train.query_dim = 13"));
-  const std::string bad = "task.out_of_distribution=[{name=\"validation\",images=\"i\",labels=\"l\"}]";
+  const std::string bad =
+      "task.out_of_distribution=[{name=\"validation\",images=\"i\",labels=\"l\"}]";
   CHECK(has(fault(text, {bad}), "not train, test or validation"));
   CHECK(has(fault(text, {"task.out_of_distribution=[{name=\"m\",images=\"i\"}]"}),
             "labels is missing"));

@@ -146,6 +146,41 @@ TEST_CASE("Gelu and SwiGLU follow the definitions") {
   }
 }
 
+TEST_CASE("Rows of softmax and their gradient follow the definition, for every length") {
+  constexpr double kScale = 0.7;
+  for (const RowKernels* kernels : sets()) {
+    for (const Index dim : {1, 5, 16, 21, 48}) {
+      INFO(kernels->name << " dim " << dim);
+      const Index rows = 3;
+      std::vector<float> x = draw(rows * dim, 1);
+      for (Index i = 0; i < dim; ++i) x[static_cast<std::size_t>(i)] += 300.0F;  // of one row
+      const std::vector<float> dy = draw(rows * dim, 2);
+      std::vector<float> y = x;
+      y.push_back(9.0F);
+      std::vector<float> d = dy;
+      d.push_back(9.0F);
+      kernels->softmax(rows, dim, static_cast<float>(kScale), y.data());
+      kernels->softmax_backward(rows, dim, static_cast<float>(kScale), y.data(), d.data());
+      for (Index r = 0; r < rows; ++r) {
+        double sum = 0.0;
+        double products = 0.0;
+        const auto at = [&](Index i) { return static_cast<std::size_t>(r * dim + i); };
+        const auto power = [&](Index i) {
+          return std::exp(kScale * (static_cast<double>(x[at(i)]) - x[at(0)]));
+        };
+        for (Index i = 0; i < dim; ++i) sum += power(i);
+        for (Index i = 0; i < dim; ++i) products += dy[at(i)] * power(i) / sum;
+        for (Index i = 0; i < dim; ++i) {
+          CHECK_THAT(y[at(i)], WithinAbs(power(i) / sum, 2e-6));
+          CHECK_THAT(d[at(i)], WithinAbs(kScale * power(i) / sum * (dy[at(i)] - products), 4e-6));
+        }
+      }
+      CHECK(y.back() == 9.0F);
+      CHECK(d.back() == 9.0F);
+    }
+  }
+}
+
 TEST_CASE("Sums over rows are exact on whole numbers, and leave what lies behind them") {
   for (const RowKernels* kernels : sets()) {
     for (const Index dim : {1, 7, 16, 64, 100}) {
