@@ -65,7 +65,6 @@ std::string extract_json(const io::TrainedNetwork& network, const studies::Extra
     const VectorXd row = result.order_parameter.row(i);
     out["U_1"].push_back(std::vector<double>(row.begin(), row.end()));
   }
-  out["value_norms"] = training::value_norms(result.trained.network);
   out["output"] = output.empty() ? Json(nullptr) : Json(output);
   return out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

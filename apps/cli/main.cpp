@@ -30,7 +30,7 @@ const std::vector<Verb>& verbs() {
        true,
        {"align"}},
       {"prune",
-       "head scores, accuracy without each head, cumulative pruning",
+       "head scores, accuracy without each head, cumulative pruning; also of a trained network",
        &run_prune,
        true,
        {"prune"}},

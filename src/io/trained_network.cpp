@@ -90,23 +90,6 @@ void read_run(const std::string& file_path, const studies::TrainRun& run, Traine
   out.parameters = read_weights(file, group, best);
 }
 
-void write_trained(const studies::ExtractResult& result, Hdf5OutputFile& out) {
-  out.write("trained/order_parameters/layer_1", result.order_parameter);
-  out.write("trained/path_weights", training::path_weights(result.trained.network));
-  const auto norms = training::value_norms(result.trained.network);
-  for (std::size_t l = 0; l < norms.size(); ++l) {
-    out.write(fmt::format("trained/value_norms/layer_{}", l + 1),
-              {static_cast<Index>(norms[l].size())}, norms[l].data());
-  }
-  for (const studies::ExtractedSplit& split : result.splits) {
-    const std::string path = "trained/path_outputs/" + split.name;
-    out.write(path, {split.paths.outputs.rows(), split.paths.outputs.cols()},
-              split.paths.outputs.data());
-    out.set(path, "accuracy", split.accuracy);
-    out.set(path, "mean_squared_error", split.mean_squared_error);
-  }
-}
-
 }  // namespace
 
 TrainedNetwork read_trained_network(const std::string& file_path,
@@ -154,7 +137,6 @@ void write_extracted(const std::string& file_path, const studies::ExtractResult&
   const Hdf5Lock lock;
   Hdf5OutputFile out;
   write_dataset(result.dataset, out);
-  write_trained(result, out);
   for (const auto& [name, text] : provenance) out.set("/", name, text);
   out.write_to(file_path, force);
 }

@@ -89,6 +89,11 @@ MatrixXd effective_weights(const LinearValueNetwork& network) {
   return v;
 }
 
+MatrixXd order_parameter(const LinearValueNetwork& network) {
+  const MatrixXd v = effective_weights(network);
+  return v * v.transpose() / static_cast<double>(v.cols());
+}
+
 MatrixXd path_outputs(const LinearValueNetwork& network,
                       const Eigen::Ref<const RowMatrixXd>& features) {
   const Index outputs = network.readout.rows();

@@ -95,7 +95,7 @@ ExtractResult extract(const Study& study, const std::vector<training::NamedTenso
   ExtractResult out;
   out.trained = training::linear_value_network(parameters);
   check_architecture(study, out.trained);
-  out.order_parameter = training::trained_order_parameter(out.trained.network);
+  out.order_parameter = model::order_parameter(out.trained.network);
   tasks::OneShotDatasetOptions options;
   options.train_examples = wanted.train_examples;
   options.test_examples = examples.images->classes().test.empty() ? 0 : wanted.test_examples;

@@ -38,11 +38,6 @@ std::vector<double> column_means(const MatrixXd& effects) {
   return means;
 }
 
-MatrixXd own_order_parameter(const LinearValueNetwork& network) {
-  const MatrixXd v = model::effective_weights(network);
-  return v * v.transpose() / static_cast<double>(v.cols());
-}
-
 }  // namespace
 
 NetworkPruner::NetworkPruner(const NetworkProblem& problem, const Study& study)
@@ -140,7 +135,7 @@ NetworkPruning NetworkPruner::prune(Observer& observer) const {
         {set.name, set.labels.rows(),
          analysis::quality_of(analysis::outputs_without(set.paths, {}), set.labels)});
   }
-  result.order_parameter = own_order_parameter(problem_.network);
+  result.order_parameter = model::order_parameter(problem_.network);
   const Index heads = drops_.squared_error.cols();
   result.accuracy_drop = column_estimates(drops_.accuracy, heads);
   result.error_rise = column_estimates(drops_.squared_error, heads);

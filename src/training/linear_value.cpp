@@ -93,28 +93,6 @@ TrainedLinearValue linear_value_network(const std::vector<NamedTensor>& paramete
   return out;
 }
 
-MatrixXd path_weights(const model::LinearValueNetwork& network) {
-  const MatrixXd effective = model::effective_weights(network);
-  const double paths =
-      static_cast<double>(effective.rows()) / static_cast<double>(network.readout.rows());
-  const auto sizes = static_cast<double>(network.input.size());  // N_1 N_0
-  return effective * network.input / std::sqrt(sizes * paths);
-}
-
-MatrixXd trained_order_parameter(const model::LinearValueNetwork& network) {
-  const MatrixXd effective = model::effective_weights(network);
-  return effective * effective.transpose() / static_cast<double>(effective.cols());
-}
-
-std::vector<std::vector<double>> value_norms(const model::LinearValueNetwork& network) {
-  std::vector<std::vector<double>> norms;
-  for (const std::vector<MatrixXd>& layer : network.values) {
-    norms.emplace_back();
-    for (const MatrixXd& head : layer) norms.back().push_back(head.norm());
-  }
-  return norms;
-}
-
 TrainedPathOutputs trained_path_outputs(const TrainedLinearValue& trained,
                                         const ExampleSource& examples, const VectorXd& labels,
                                         int threads, Observer& observer) {
@@ -132,15 +110,10 @@ TrainedPathOutputs trained_path_outputs(const TrainedLinearValue& trained,
   options.threads = threads;
   const RowMatrixXd path_features =
       model::path_features(examples, trained.head_counts(), trained.heads, options, observer);
-  const MatrixXd weights = path_weights(trained.network);
   TrainedPathOutputs out;
   out.heads = trained.head_counts();
   out.labels = labels;
-  out.outputs.resize(examples.size(), weights.rows());
-  for (Index pi = 0; pi < weights.rows(); ++pi) {
-    out.outputs.col(pi) =
-        path_features.middleCols(pi * features, features) * weights.row(pi).transpose();
-  }
+  out.outputs = model::path_outputs(trained.network, path_features);
   return out;
 }
 

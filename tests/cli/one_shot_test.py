@@ -238,10 +238,14 @@ class Extracting(OneShotTest):
             effective = v * np.sqrt(4 * 8)  # V of the theory: without 1 / sqrt(p N_1)
             w = v @ best["input.weight"][()].astype(float) / np.sqrt(192)
             outputs = np.einsum("pnf,nf->pn", features, w)
-            np.testing.assert_allclose(heads["trained/path_outputs/test"][()], outputs, atol=1e-5)
-            np.testing.assert_allclose(heads["trained/order_parameters/layer_1"][()],
-                                       effective @ effective.T / 8, rtol=1e-5, atol=1e-7)
-            right = np.mean(outputs.sum(axis=1) * heads["test/labels"][()] > 0)
+            np.testing.assert_array_equal(heads["network/input"][()], best["input.weight"][()])
+            np.testing.assert_array_equal(heads["network/values/layer_2"][()],
+                                          best["layers.2.value.weight"][()])
+            np.testing.assert_array_equal(heads["network/readout"][()], best["readout.weight"][()])
+            np.testing.assert_allclose(told["U_1"], effective @ effective.T / 8, rtol=1e-5,
+                                       atol=1e-7)
+            labels = heads["test/labels"][()]
+            right = np.mean(outputs.sum(axis=1) * labels > 0)
             evaluated = result["runs/0/curves/test"]
             columns = evaluated.attrs["columns"].split(",")
             step = result["runs/0"].attrs["best_step"]
@@ -254,6 +258,13 @@ class Extracting(OneShotTest):
                      "model.temperature=0.1", "--json")
         self.check(solved, 0)
         self.assertEqual(len(json.loads(solved.stdout)["points"]), 2)
+        pruned = run("prune", self.heads, "--set", "model.widths=10", "--set",
+                     "model.temperature=0.1", "--json")
+        self.check(pruned, 0)
+        sets = {s["name"]: s for s in json.loads(pruned.stdout)["network"]["sets"]}
+        self.assertEqual(sets["test"]["accuracy"], right)
+        self.assertAlmostEqual(sets["test"]["mean_squared_error"],
+                               np.mean((outputs.sum(axis=1) - labels) ** 2), delta=1e-5)
 
     def test_options(self):
         last = json.loads(run("extract", self.result, "--set", "extract.weights=last", "--json",

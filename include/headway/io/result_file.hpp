@@ -40,7 +40,8 @@ void write_solve_result(const std::string& file_path, const studies::Study& stud
 void write_align_result(const std::string& file_path, const studies::Study& study,
                         const studies::AlignResult& result, const ResultProvenance& provenance,
                         bool force);
-/// The solve result it used, with points/<i>/pruning.
+/// The solve result it used, with points/<i>/pruning; where the data set carries a trained network,
+/// the group network and points/<i>/network/scores (io/result_write_network.hpp lists them).
 void write_prune_result(const std::string& file_path, const studies::Study& study,
                         const studies::PruneResult& result, const ResultProvenance& provenance,
                         bool force);

@@ -29,9 +29,9 @@ TrainedNetwork read_trained_network(const std::string& file_path,
 
 /// Writes a data-set file (contract: schema "headway-dataset" 1.0) with its sets, in single
 /// precision: inputs in blocks, heads as query and key matrices (or weights), names, readout and
-/// note. Beside it, in the group trained/, which the theory does not read: order_parameters/layer_1
-/// (U_1 of the trained weights, [p, p]), path_weights [p, N_0], value_norms/layer_<l> [H_l], and
-/// path_outputs/<split> [P, p]. `provenance`: attributes of the root, name and text. Errors:
+/// note.
+/// The other weights of the network are its group network, which headway prune prunes.
+/// `provenance`: attributes of the root, name and text. Errors:
 /// kCannotWrite.
 void write_extracted(const std::string& file_path, const studies::ExtractResult& result,
                      const std::vector<std::pair<std::string, std::string>>& provenance,

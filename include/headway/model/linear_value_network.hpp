@@ -32,6 +32,10 @@ VectorXd network_output(const LinearValueNetwork& network,
 /// so that U_1 = V V^T / N_1 and f_c(x) = sum_pi V_{pi, c} . V_0 xi_pi / sqrt(N_1 p N_0).
 MatrixXd effective_weights(const LinearValueNetwork& network);
 
+/// U_1 = V V^T / N_1 of the effective weights, (p C) x (p C): what the theory's U_1 is compared
+/// with.
+MatrixXd order_parameter(const LinearValueNetwork& network);
+
 /// Outputs along each path, P x (p C), path-major with the output fastest:
 ///   f_{pi, c}(x) = V_{pi, c} . V_0 xi_pi(x) / sqrt(N_1 p N_0),   f_c = sum_pi f_{pi, c}.
 /// `features`: unscaled path features, P x (p N_0), as model::path_features returns them.

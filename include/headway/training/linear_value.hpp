@@ -33,20 +33,11 @@ struct TrainedLinearValue {
 /// linear-value network (a transformer's, say), do not fit each other or are not finite.
 TrainedLinearValue linear_value_network(const std::vector<NamedTensor>& parameters);
 
-/// w_pi, one row a path (and output, fastest): (p C) x N_0.
-MatrixXd path_weights(const model::LinearValueNetwork& network);
-
-/// U_1 = V V^T / N_1 of the trained network, (p C) x (p C): what the theory's U_1 is compared with.
-MatrixXd trained_order_parameter(const model::LinearValueNetwork& network);
-
-/// Frobenius norms |V_l^h| of the value matrices, [layer][head].
-std::vector<std::vector<double>> value_norms(const model::LinearValueNetwork& network);
-
 /// What each path of a trained network contributes, example by example: all that pruning its heads
 /// needs, since a pruned network is a sum over fewer paths.
 struct TrainedPathOutputs {
   std::vector<int> heads;  ///< H_1, ..., H_L
-  RowMatrixXd outputs;     ///< [P, p], f_pi(x) = w_pi . xi_pi(x); the network is the row's sum
+  MatrixXd outputs;        ///< [P, p], f_pi(x) = w_pi . xi_pi(x); the network is the row's sum
   VectorXd labels;         ///< [P]
 };
 
