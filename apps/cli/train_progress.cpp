@@ -36,8 +36,11 @@ void TrainProgress::record(const training::TrainRecord& record) {
     steps_per_second_ = record.steps_per_second;
   } else {
     const std::string metric = studies::main_metric({0, 0.0, record.metrics});
+    // Of held_out where there is one, else of the split that comes first.
+    const bool shown =
+        record.split == "held_out" || score_.empty() || score_.starts_with(record.split + " ");
     for (const training::Metric& m : record.metrics) {
-      if (m.name == metric && (record.split == "held_out" || score_.empty())) {
+      if (m.name == metric && shown) {
         score_ = fmt::format("{} {} {:.4f}", record.split, metric, m.value);
       }
     }

@@ -32,8 +32,7 @@ void check_architecture(const Study& study, const training::TrainedLinearValue& 
                           "{} and {} query dims a head, as the study has it",
                           fmt::join(trained.head_counts(), ", "), trained.network.input.cols(),
                           trained.network.input.rows(), query_dim, model.layers, model.heads,
-                          tasks::kOneShotFeatures, model.model_dim,
-                          model.query_dim / model.heads));
+                          tasks::kOneShotFeatures, model.model_dim, model.query_dim / model.heads));
 }
 
 ExtractedSplit evaluate(const std::string& name, const tasks::Split& examples,

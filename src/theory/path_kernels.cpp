@@ -77,8 +77,7 @@ MatrixXd output_block(const MatrixXd& u, Index outputs, Index c, Index d) {
 MatrixXd mix_paths(const MatrixXd& features, const MatrixXd& mixing) {
   const Index paths = mixing.rows();
   const Index rows = features.rows() * (features.cols() / paths);
-  MatrixXd mixed(features.rows(),
-                 features.rows() == 0 ? 0 : rows / features.rows() * mixing.cols());
+  MatrixXd mixed(features.rows(), features.cols() / paths * mixing.cols());
   if (mixed.size() == 0) return mixed;
   // [P N_0] x p times p x p': the memory of X is that matrix.
   const Eigen::Map<const MatrixXd> in(features.data(), rows, paths);

@@ -44,8 +44,8 @@ struct Dataset {
   std::vector<int> heads;          ///< H_1, ..., H_L
   std::vector<LayerHeads> layers;  ///< L entries (names only, where the attention is supplied)
   Index features = 0;              ///< N_0
-  /// The readout of path features or of `network`, where they say which; otherwise what a study that
-  /// says none gets.
+  /// The readout of path features or of `network`, where they say which; otherwise what a study
+  /// that says none gets.
   std::optional<Readout> readout;
   Split train;
   std::optional<Split> test;

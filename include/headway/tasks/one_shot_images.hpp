@@ -167,8 +167,8 @@ struct OneShotDatasetOptions {
   void validate() const;  ///< Error{kBadStudy} naming the field, its value and what is allowed
 };
 
-/// Examples first, ..., first + count - 1 of one split, with their labels [count, 1]; they are drawn
-/// again on every read. Error{kBadStudy} when the split is empty and count above 0.
+/// Examples first, ..., first + count - 1 of one split, with their labels [count, 1]; they are
+/// drawn again on every read. Error{kBadStudy} when the split is empty and count above 0.
 Split one_shot_split(const std::shared_ptr<const OneShotImagesGenerator>& generator,
                      OneShotSplit split, Index first, Index count);
 

@@ -73,7 +73,7 @@ Study everything_changed() {
   s.model.attention = AttentionKind::kHardmax;
   s.solve = {1e-7, 3, "ceres", "closed_form", "streamed", "random", 4, false, "on", "off", 0.25};
   s.align.components = 5;
-  s.prune = {0, false, false};
+  s.prune = {0, false, false, false, false, 3, 5};
   s.sample = {"gibbs", 3, 7, 11, 2, "dense", 0.75, 5, 6, false, true, 0.5};
   return s;
 }
@@ -145,6 +145,10 @@ void check_same(const Study& a, const Study& b) {
   CHECK(a.prune.random_orders == b.prune.random_orders);
   CHECK(a.prune.greedy == b.prune.greedy);
   CHECK(a.prune.cumulative == b.prune.cumulative);
+  CHECK(a.prune.rescale == b.prune.rescale);
+  CHECK(a.prune.normalise_sensitivity == b.prune.normalise_sensitivity);
+  CHECK(a.prune.resamples == b.prune.resamples);
+  CHECK(a.prune.permutations == b.prune.permutations);
   check_same_sampling(a.sample, b.sample);
 }
 
