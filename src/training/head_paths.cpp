@@ -33,10 +33,10 @@ class Levels {
   Index floats_ = 0;
 };
 
-// One example: where its arrays lie.
+// One example: where its arrays lie. projected is null where nobody needs it.
 struct Example {
   const float* x;
-  float* projected;
+  const float* projected;
   float* attention;
 };
 
@@ -56,9 +56,14 @@ class HeadPaths {
     for (Index layer = 1; layer <= n_.layers; ++layer) {
       for (Index h = 0; h < n_.heads; ++h) {
         float* omega = attention(e, layer, h);
-        context_.product(false, true, n_.tokens, n_.tokens, n_.query_dim,
-                         e.projected + query(layer, h), n_.projected(), e.projected + key(layer, h),
-                         n_.projected(), 0.0F, omega, n_.tokens);
+        const float* rows = e.projected + query(layer, h);
+        if (n_.merged) {
+          context_.product(false, true, n_.tokens, n_.tokens, n_.features, rows, n_.projected(),
+                           e.x, n_.features, 0.0F, omega, n_.tokens);
+        } else {
+          context_.product(false, true, n_.tokens, n_.tokens, n_.query_dim, rows, n_.projected(),
+                           e.projected + key(layer, h), n_.projected(), 0.0F, omega, n_.tokens);
+        }
         context_.kernels->softmax(n_.tokens, n_.tokens, scale_, omega);
       }
     }
@@ -95,18 +100,30 @@ class HeadPaths {
                            h == 0 ? 0.0F : 1.0F, levels_.at(gradients, layer + 1), n_.tokens);
         }
         context_.kernels->softmax_backward(n_.tokens, n_.tokens, scale_, omega, d_omega);
-        context_.product(false, false, n_.tokens, n_.query_dim, n_.tokens, d_omega, n_.tokens,
-                         e.projected + key(layer, h), n_.projected(), 0.0F,
-                         d_projected + query(layer, h), n_.projected());
-        context_.product(true, false, n_.tokens, n_.query_dim, n_.tokens, d_omega, n_.tokens,
-                         e.projected + query(layer, h), n_.projected(), 0.0F,
-                         d_projected + key(layer, h), n_.projected());
+        logits_back(e, layer, h, d_omega, d_projected);
       }
     }
   }
 
  private:
+  // From the gradient of a head's logits, that of the projected tokens.
+  void logits_back(const Example& e, Index layer, Index h, const float* d_logits,
+                   float* d_projected) const {
+    float* d_query = d_projected + query(layer, h);
+    if (n_.merged) {
+      context_.product(false, false, n_.tokens, n_.features, n_.tokens, d_logits, n_.tokens, e.x,
+                       n_.features, 0.0F, d_query, n_.projected());
+      return;
+    }
+    context_.product(false, false, n_.tokens, n_.query_dim, n_.tokens, d_logits, n_.tokens,
+                     e.projected + key(layer, h), n_.projected(), 0.0F, d_query, n_.projected());
+    context_.product(true, false, n_.tokens, n_.query_dim, n_.tokens, d_logits, n_.tokens,
+                     e.projected + query(layer, h), n_.projected(), 0.0F,
+                     d_projected + key(layer, h), n_.projected());
+  }
+  // Where the numbers of a head begin among those of a token: its queries, or M x.
   [[nodiscard]] Index query(Index layer, Index head) const {
+    if (n_.merged) return ((layer - 1) * n_.heads + head) * n_.features;
     return ((layer - 1) * 2 * n_.heads + head) * n_.query_dim;
   }
   [[nodiscard]] Index key(Index layer, Index head) const {
@@ -131,6 +148,29 @@ Index HeadPathShape::rows_above(Index layer) const {
   return rows;
 }
 
+HeadPathCosts head_path_costs(const HeadPathShape& n) {
+  const auto tokens = static_cast<double>(n.batch * n.tokens);
+  const auto features = static_cast<double>(n.features);
+  const auto heads = static_cast<double>(n.layers * n.heads);
+  const auto keys = static_cast<double>(n.tokens);
+  const auto dim = static_cast<double>(n.query_dim);
+  HeadPathCosts costs;
+  costs.projections = 2.0 * tokens * features * static_cast<double>(n.projected());
+  if (n.merged) costs.projections += 3.0 * heads * features * features * dim;
+  costs.logits = tokens * heads * keys * (n.merged ? 2.0 * features : 3.0 * dim);
+  return costs;
+}
+
+bool HeadPathShape::merging_pays() const {
+  const auto total = [this](bool wanted) {
+    HeadPathShape shape = *this;
+    shape.merged = wanted;
+    const HeadPathCosts costs = head_path_costs(shape);
+    return costs.projections + costs.logits;
+  };
+  return total(true) < total(false);
+}
+
 void head_paths_forward(const BlockContext& context, const HeadPathShape& n,
                         const float* projections, const float* x, float* out,
                         const HeadPathSaved& saved) {
@@ -138,13 +178,15 @@ void head_paths_forward(const BlockContext& context, const HeadPathShape& n,
   const Index pairs = n.layers * n.heads * n.tokens * n.tokens;
   RowPieces(n.batch, n.tokens, 0).for_chunks(context.threads, [&](Index first, Index units) {
     const Index row = first * n.tokens;
+    float* projected = saved.projected == nullptr
+                           ? thread_buffer(kProjected, units * n.tokens * n.projected())
+                           : saved.projected + row * n.projected();
     context.product(false, true, units * n.tokens, n.projected(), n.features, x + row * n.features,
-                    n.features, projections, n.features, 0.0F,
-                    saved.projected + row * n.projected(), n.projected());
+                    n.features, projections, n.features, 0.0F, projected, n.projected());
     float* rows = thread_buffer(kRows, paths.levels().floats());
     for (Index u = first; u < first + units; ++u) {
       const Example e = {x + u * n.tokens * n.features,
-                         saved.projected + u * n.tokens * n.projected(),
+                         projected + (u - first) * n.tokens * n.projected(),
                          saved.attention + u * pairs};
       paths.attend(e);
       paths.average(e, rows);
@@ -168,9 +210,8 @@ void head_paths_backward(const BlockContext& context, const HeadPathShape& n, co
     float* d_projected = thread_buffer(kProjected, units * n.tokens * n.projected());
     for (Index i = 0; i < units; ++i) {
       const Index u = first + i;
-      const Example e = {x + u * n.tokens * n.features,
-                         saved.projected + u * n.tokens * n.projected(),
-                         saved.attention + u * pairs};
+      const float* projected = n.merged ? nullptr : saved.projected + u * n.tokens * n.projected();
+      const Example e = {x + u * n.tokens * n.features, projected, saved.attention + u * pairs};
       paths.average(e, rows);
       context.product(false, true, n.paths(), n.tokens, n.features,
                       d_out + u * n.paths() * n.features, n.features, e.x, n.features, 0.0F,

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "training/head_paths.hpp"
 #include "training/named_values.hpp"
 
 namespace headway::training::detail {
@@ -101,29 +102,29 @@ StepFlops linear_value_flops(const TransformerOptions& n, const TaskFormat& form
   const auto examples = static_cast<double>(batch);
   const auto tokens = static_cast<double>(format.tokens);
   const auto features = static_cast<double>(format.features);
-  const auto layers = static_cast<double>(n.layers);
   const auto heads = static_cast<double>(n.heads);
   const auto outputs = static_cast<double>(format.outputs);
   const auto dim = static_cast<double>(n.model_dim);
   const auto paths = static_cast<double>(paths_of(n));
   StepFlops flops;
-  // Queries and keys, and their weights' gradient; path features and theirs, and the outputs.
-  const double projections = 2.0 * tokens * features * layers * static_cast<double>(n.query_dim);
+  HeadPathShape shape = {batch,    format.tokens, format.features,
+                         n.layers, n.heads,       n.query_dim / n.heads};
+  shape.merged = shape.merging_pays();
+  const HeadPathCosts costs = head_path_costs(shape);
+  // Path features and their gradient, and the outputs.
   const double features_of_paths = paths * features * (tokens + outputs);
-  flops.linear = 2.0 * examples * (2.0 * projections + 2.0 * features_of_paths);
+  flops.linear = 2.0 * (costs.projections + 2.0 * examples * features_of_paths);
   // The effective weights: rows of paths from layer l up times every value matrix, and its
   // gradient.
   double rows = outputs;
   double attention = 0.0;
   for (Index l = n.layers; l >= 1; --l) {
     flops.linear += 2.0 * 3.0 * rows * heads * dim * dim;
-    attention += heads * tokens * tokens *
-                 (3.0 * static_cast<double>(n.query_dim) / heads +  // logits, and back
-                  4.0 * rows / outputs);                            // rows of paths, and back
+    attention += heads * tokens * tokens * 4.0 * rows / outputs;  // rows of paths, and back
     rows *= heads;
   }
   flops.linear += 2.0 * 3.0 * rows * dim * features;
-  flops.attention = 2.0 * examples * attention;
+  flops.attention = 2.0 * (costs.logits + examples * attention);
   return flops;
 }
 

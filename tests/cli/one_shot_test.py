@@ -184,7 +184,8 @@ class Training(OneShotTest):
     def test_stopped_amid_matrix_products(self):
         """A signal's frame must not land in what a matrix product keeps below the stack pointer."""
         sizes = [word for key in ("model_dim=256", "heads=4", "query_dim=512", "batch=64",
-                                  "steps=100000", "eval_every=0", "checkpoint_every=0")
+                                  "log_every=1", "steps=100000", "eval_every=0",
+                                  "checkpoint_every=0")
                  for word in ("--set", "train." + key)]
         for attempt in range(4):
             with subprocess.Popen([PROGRAM, "train", self.tiny, *sizes, "--json"], text=True,

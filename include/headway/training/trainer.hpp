@@ -41,6 +41,7 @@ struct NamedTensor {
 ///   layers.<l>.cross.norm (of the queries), .memory_norm (of keys and values), .query, .key, ...
 ///   mixture: layers.<l>.router.weight [E, D], up.weight [E, M, D], up.bias [E, M], ...
 ///   norm.scale, norm.bias [D]   logits.weight [O, D], .bias [O]
+/// A linear-value network has those of TrainedLinearValue (linear_value.hpp).
 struct TrainState {
   Index step = 0;          ///< updates made
   Index examples = 0;      ///< training examples seen: the data position, step * batch
@@ -126,7 +127,7 @@ struct GenerateOptions {
   std::uint64_t seed = 0;
 };
 
-/// Trains one transformer on one task. Parameters are drawn at construction. AdamW decays every
+/// Trains one network on one task. Parameters are drawn at construction. AdamW decays every
 /// parameter but those of one dimension: norms, and the biases of embedding, attention output,
 /// feed-forward networks and logits; the biases of queries, keys and values, [H, d], and the
 /// position tables are decayed as in the reference. With update t = 1, 2, ... and gradient g,

@@ -13,33 +13,48 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
+// An array of floats that is used again by the next step where it has the same size: above some
+// size the allocator gives pages back at once, and clearing new ones costs a tenth of a step. One
+// batch at a time is between its forward and its backward pass.
+Tensor kept_floats(Tensor* kept, at::IntArrayRef sizes) {
+  if (!kept->defined() || kept->sizes() != sizes) *kept = at::empty(sizes, at::kFloat);
+  return *kept;
+}
+
 /// head_paths_forward() and its gradient.
 struct HeadPathFunction : Function<HeadPathFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& projections,
-                        const BlockContext& block, const HeadPathShape& n) {
-    const Tensor projected = at::empty({n.batch, n.tokens, n.projected()}, at::kFloat);
+                        const BlockContext& block, const HeadPathShape& n, HeadPathMemory* memory) {
     const Tensor attention =
-        at::empty({n.batch, n.layers, n.heads, n.tokens, n.tokens}, at::kFloat);
+        kept_floats(&memory->attention, {n.batch, n.layers, n.heads, n.tokens, n.tokens});
+    Tensor projected;
+    if (!n.merged) {
+      projected = kept_floats(&memory->projected, {n.batch, n.tokens, n.projected()});
+    }
     Tensor out = at::empty({n.batch, n.paths(), n.features}, at::kFloat);
-    head_paths_forward(block, n, projections.data_ptr<float>(), x.data_ptr<float>(),
-                       out.data_ptr<float>(),
-                       {projected.data_ptr<float>(), attention.data_ptr<float>()});
+    head_paths_forward(
+        block, n, projections.data_ptr<float>(), x.data_ptr<float>(), out.data_ptr<float>(),
+        {n.merged ? nullptr : projected.data_ptr<float>(), attention.data_ptr<float>()});
     context->save_for_backward({x, projected, attention});
     context->saved_data["sizes"] = std::vector<std::int64_t>(
-        {n.batch, n.tokens, n.features, n.layers, n.heads, n.query_dim, block.threads});
+        {n.batch, n.tokens, n.features, n.layers, n.heads, n.query_dim, n.merged ? 1 : 0});
+    context->saved_data["threads"] = static_cast<std::int64_t>(block.threads);
     context->saved_data["shape"] = projections.sizes().vec();
     return out;
   }
   static variable_list backward(AutogradContext* context, const variable_list& d) {
     const variable_list saved = context->get_saved_variables();
     const std::vector<std::int64_t> n = context->saved_data["sizes"].toIntVector();
-    const BlockContext block = {matrix_product(), &row_kernels(), static_cast<int>(n[6])};
+    const BlockContext block = {matrix_product(), &row_kernels(),
+                                static_cast<int>(context->saved_data["threads"].toInt())};
+    const HeadPathShape shape = {n[0], n[1], n[2], n[3], n[4], n[5], n[6] == 1};
     const Tensor d_out = d[0].contiguous();
     Tensor d_projections = at::empty(context->saved_data["shape"].toIntVector(), at::kFloat);
-    head_paths_backward(block, {n[0], n[1], n[2], n[3], n[4], n[5]}, saved[0].data_ptr<float>(),
-                        {saved[1].data_ptr<float>(), saved[2].data_ptr<float>()},
-                        d_out.data_ptr<float>(), d_projections.data_ptr<float>());
-    return {Tensor(), d_projections, Tensor(), Tensor()};
+    head_paths_backward(
+        block, shape, saved[0].data_ptr<float>(),
+        {shape.merged ? nullptr : saved[1].data_ptr<float>(), saved[2].data_ptr<float>()},
+        d_out.data_ptr<float>(), d_projections.data_ptr<float>());
+    return {Tensor(), d_projections, Tensor(), Tensor(), Tensor()};
   }
 };
 
@@ -88,15 +103,19 @@ Tensor LinearValueModel::eager_path_features(const Tensor& x) const {
 
 Tensor LinearValueModel::path_features(const Tensor& x) const {
   if (!fused_) return eager_path_features(x);
+  const TransformerOptions& n = setup_.model;
+  HeadPathShape shape = {x.size(0), x.size(1), x.size(2), n.layers, n.heads, n.query_dim / n.heads};
+  shape.merged = shape.merging_pays();
   std::vector<Tensor> projections;
   for (const Layer& layer : layers_) {
-    projections.push_back(layer.query);
-    projections.push_back(layer.key);
+    if (shape.merged) {
+      projections.push_back(at::matmul(layer.key.transpose(1, 2), layer.query));
+    } else {
+      projections.push_back(layer.query);
+      projections.push_back(layer.key);
+    }
   }
-  const TransformerOptions& n = setup_.model;
-  const HeadPathShape shape = {x.size(0), x.size(1), x.size(2),
-                               n.layers,  n.heads,   n.query_dim / n.heads};
-  return HeadPathFunction::apply(x.contiguous(), at::stack(projections), context_, shape);
+  return HeadPathFunction::apply(x.contiguous(), at::stack(projections), context_, shape, &memory_);
 }
 
 Tensor LinearValueModel::outputs(const ModelInput& input, Tensor* /*imbalance*/) const {

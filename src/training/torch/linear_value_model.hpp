@@ -7,6 +7,11 @@
 
 namespace headway::training::detail {
 
+/// Arrays of the last batch.
+struct HeadPathMemory {
+  at::Tensor projected, attention;
+};
+
 class LinearValueModel final : public NetworkModel {
  public:
   LinearValueModel(const EngineSetup& setup, const std::vector<at::Tensor>& parameters);
@@ -31,6 +36,7 @@ class LinearValueModel final : public NetworkModel {
   bool fused_;
   at::Tensor input_, readout_;
   std::vector<Layer> layers_;
+  mutable HeadPathMemory memory_;
 };
 
 }  // namespace headway::training::detail

@@ -9,6 +9,7 @@
 #include "headway/model/attention.hpp"
 #include "headway/training/backend.hpp"
 #include "headway/training/task_adapters.hpp"
+#include "training/head_paths.hpp"
 #include "training_tasks.hpp"
 
 using namespace headway;            // NOLINT: a test
@@ -111,12 +112,19 @@ TEST_CASE("A linear-value network has the parameters and costs of its closed for
   images.scored = 1;
   CHECK(count_parameters(paper, images) == 512 * 192 + 2 * (2 * 512 * 192 + 4 * 512 * 512) + 512);
   const StepFlops flops = flops_per_step(paper, images, 128);
-  const double projections = 128.0 * 2 * 2 * (48.0 * 192 * 2 * 2 * 512);
+  // Logits as x_t . (M x_s), M = K^T Q.
+  const double projections = 128.0 * 2 * 2 * (48.0 * 192 * 192 * 8);
   CHECK(flops.linear > projections);
-  CHECK(flops.linear < 1.05 * projections);
-  const double logits = 128.0 * 2 * 3 * (48.0 * 48 * 128 * 8);
+  CHECK(flops.linear < 1.1 * projections);
+  const double logits = 128.0 * 2 * 2 * (48.0 * 48 * 192 * 8);
   CHECK(flops.attention > logits);
   CHECK(flops.attention < 1.1 * logits);
+  // With 8 heads of G = 64 queries and keys are projected apart.
+  paper.heads = 8;
+  const StepFlops apart = flops_per_step(paper, images, 128);
+  const double queries = 128.0 * 2 * 2 * (48.0 * 192 * 2 * 2 * 512);
+  CHECK(apart.linear > queries);
+  CHECK(apart.linear < 1.1 * queries);
 }
 
 TEST_CASE("Fields of a transformer, and tasks without numbers, are refused") {
@@ -136,9 +144,15 @@ TEST_CASE("Fields of a transformer, and tasks without numbers, are refused") {
 TEST_CASE("The fused block, LibTorch and the theory's network agree") {
   if (!training_available()) return;
   const auto task = fuzzy_task();
-  for (const auto& [layers, heads] : {std::pair<Index, Index>{1, 2}, {2, 3}, {3, 2}}) {
-    INFO(layers << " layers of " << heads << " heads");
-    const TransformerOptions model = linear_model(layers, heads);
+  // One query dim a head: queries and keys apart; five: K^T Q.
+  for (const auto& [layers, heads, dim] :
+       {std::tuple<Index, Index, Index>{1, 2, 5}, {2, 3, 1}, {2, 3, 5}, {3, 2, 1}}) {
+    INFO(layers << " layers of " << heads << " heads of " << dim << " query dims");
+    TransformerOptions model = linear_model(layers, heads);
+    model.query_dim = dim * heads;
+    const detail::HeadPathShape shape = {
+        11, task->format().tokens, task->format().features, layers, heads, dim};
+    CHECK(shape.merging_pays() == (dim == 5));
     TrainOptions options = constant_run();
     options.batch = 11;
     Trainer fused(model, options, *task);
