@@ -3,20 +3,25 @@
 // cores, and the machine's peak of multiply-adds; last how time and memory of a step grow with the
 // length of the sequence. One thread unless a number is given (then, where others use the cores
 // too, set OMP_WAIT_POLICY=passive). Usage: benchmark_training [threads] [--fused-only]
-// [--cpu-time] [section ...] with sections sraven, fuzzy, text, length (all by default).
+// [--cpu-time] [section ...] with sections sraven, fuzzy, text, images, length (all by default).
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "headway/core/rng.hpp"
+#include "headway/tasks/image_set.hpp"
 #include "headway/training/backend.hpp"
 #include "headway/training/task_adapters.hpp"
 #include "headway/training/trainer.hpp"
@@ -92,25 +97,34 @@ Timing time_apart(const TransformerOptions& model, const TrainOptions& options,
   return apart([&] { return time_steps(model, options, task, eager, setting); });
 }
 
-void table(const char* title, TransformerOptions model, const TrainOptions& options,
-           const TrainingTask& task, const std::vector<std::string>& variants,
-           const Setting& setting) {
+void header(const char* title) {
   fmt::print("\n{}\n  {:<32} {:>10} {:>8} {:>9} {:>9} {:>7} {:>8} | {:>9} {:>9} {:>7}\n", title, "",
              "parameters", "GF/step", "ms/step", "steps/s", "peak %", "MiB", "eager ms",
              "eager MiB", "faster");
+}
+
+void row(const std::string& name, const TransformerOptions& model, const TrainOptions& options,
+         const TrainingTask& task, const Setting& setting) {
+  const double flops = flops_per_step(model, task.format(), options.batch).total();
+  const Timing fused = time_apart(model, options, task, false, setting);
+  fmt::print("  {:<32} {:>10} {:>8.2f} {:>9.2f} {:>9.2f} {:>7.1f} {:>8.0f} |", name,
+             count_parameters(model, task.format()), 1e-9 * flops, 1e3 * fused.seconds,
+             1.0 / fused.seconds, 100.0 * flops / fused.seconds / setting.peak, fused.mib);
+  if (setting.eager) {
+    const Timing eager = time_apart(model, options, task, true, setting);
+    fmt::print(" {:>9.2f} {:>9.0f} {:>7.2f}", 1e3 * eager.seconds, eager.mib,
+               eager.seconds / fused.seconds);
+  }
+  fmt::print("\n");
+}
+
+void table(const char* title, TransformerOptions model, const TrainOptions& options,
+           const TrainingTask& task, const std::vector<std::string>& variants,
+           const Setting& setting) {
+  header(title);
   for (const std::string& name : variants) {
     model.attention = name;
-    const double flops = flops_per_step(model, task.format(), options.batch).total();
-    const Timing fused = time_apart(model, options, task, false, setting);
-    fmt::print("  {:<32} {:>10} {:>8.2f} {:>9.2f} {:>9.2f} {:>7.1f} {:>8.0f} |", name,
-               count_parameters(model, task.format()), 1e-9 * flops, 1e3 * fused.seconds,
-               1.0 / fused.seconds, 100.0 * flops / fused.seconds / setting.peak, fused.mib);
-    if (setting.eager) {
-      const Timing eager = time_apart(model, options, task, true, setting);
-      fmt::print(" {:>9.2f} {:>9.0f} {:>7.2f}", 1e3 * eager.seconds, eager.mib,
-                 eager.seconds / fused.seconds);
-    }
-    fmt::print("\n");
+    row(name, model, options, task, setting);
   }
 }
 
@@ -161,7 +175,45 @@ void text(const Setting& setting) {
   for (int i = 0; i < 20000; ++i) words += fmt::format("{} ", i * i % 9973);
   const auto task = make_byte_text_task(words, {});
   table("Text: L4 D256 H4 qk256 v256 mlp1024 causal RoPE, B=8 S=256", model, options, *task,
-        {"softmax", "linear", "hyla"}, setting);
+        attention_variant_names(), setting);
+}
+
+/// Drawings of noise, which cost what others do.
+tasks::ImageSet noise_drawings(Index classes, Index drawings) {
+  constexpr Index kSide = 32;
+  constexpr double kInk = 0.1;
+  tasks::ImageSet set;
+  set.name = "noise";
+  set.side = kSide;
+  Rng rng(1, StreamPurpose::kTests);
+  std::vector<std::uint8_t> pixels(static_cast<std::size_t>(drawings * kSide * kSide));
+  for (Index c = 0; c < classes; ++c) {
+    for (std::uint8_t& pixel : pixels) pixel = rng.uniform() < kInk ? 0 : 255;
+    tasks::add_class(set, "noise", fmt::format("{}", c), pixels);
+  }
+  return set;
+}
+
+/// The networks of attention paths of the one-shot study.
+void images(const Setting& setting) {
+  TransformerOptions model;
+  model.network = NetworkKind::kLinearValue;
+  model.model_dim = 512;
+  TrainOptions options;
+  options.batch = 64;
+  options.threads = setting.threads;
+  options.device = Device::kCpu;
+  const auto drawings = std::make_shared<const tasks::ImageSet>(noise_drawings(40, 20));
+  const auto task = make_one_shot_task({std::make_shared<const tasks::OneShotImagesGenerator>(
+                                            drawings, tasks::OneShotImagesOptions{}),
+                                        {}});
+  header("One-shot images, attention paths linear in their values: D512 qk128 a head, B=64 S=48");
+  for (const auto& [layers, heads] : {std::pair{2, 4}, {2, 8}, {3, 3}}) {
+    model.layers = layers;
+    model.heads = heads;
+    model.query_dim = Index{128} * heads;
+    row(fmt::format("{} layers of {} heads", layers, heads), model, options, *task, setting);
+  }
 }
 
 constexpr double kMostEagerMib = 4096.0;  // longer sequences are left out
@@ -263,6 +315,7 @@ int main(int argc, char** argv) {
   if (wanted("sraven")) sraven(setting);
   if (wanted("fuzzy")) fuzzy_logic(setting);
   if (wanted("text")) text(setting);
+  if (wanted("images")) images(setting);
   if (wanted("length")) length(setting);
   return 0;
 }

@@ -272,6 +272,15 @@ class Extracting(OneShotTest):
                               "--set", "extract.out_of_distribution_examples=0").stdout)
         self.assertEqual((last["weights"], last["step"]), ("last", 40))
         self.assertEqual([s["name"] for s in last["splits"]], ["train", "test", "validation"])
+        os.remove(self.path("images.gz"))  # the other images of the training run
+        self.check(run("extract", self.result), 66, "images.gz")
+        fewer = run("extract", self.result, "--json", "-v", "--set", "task.out_of_distribution=[]")
+        self.check(fewer, 0)
+        self.assertIn("is not checked", fewer.stderr)
+        self.assertEqual([s["name"] for s in json.loads(fewer.stdout)["splits"]],
+                         ["train", "test", "validation"])
+
+    def test_plan_and_table(self):
         plan = run("extract", self.result, "--dry-run", "-o", self.heads)
         self.check(plan, 0)
         self.assertIn("30 train", plan.stdout)
@@ -302,6 +311,8 @@ class Extracting(OneShotTest):
                 self.check(run("extract", self.result, "--set", setting), 78, *words)
         self.check(run("extract", self.result, "--set", f"task.files={json.dumps(SHIPPED)}"), 65,
                    "not the images")
+        self.check(run("extract", self.result, "--set", f"task.files={json.dumps(SHIPPED)}",
+                       "--set", "task.out_of_distribution=[]"), 65, "not the images")
         without = self.path("without.h5")
         self.check(run("train", self.tiny, "--set", "train.keep_weights=false", "-o", without), 0)
         self.check(run("extract", without), 65, "train.keep_weights")
