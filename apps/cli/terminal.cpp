@@ -120,7 +120,10 @@ TerminalObserver::~TerminalObserver() { clear_progress_line(); }
 void TerminalObserver::progress(std::string_view stage, double done, double total) {
   if (quiet_) return;
   const Clock::time_point now = Clock::now();
-  if (stage != stage_) {
+  // A stage may come again, for other data.
+  const bool same = stage == stage_ && done >= stage_done_;
+  stage_done_ = done;
+  if (!same) {
     stage_ = stage;
     stage_start_ = now;
     stage_begun_at_ = done;  // a resumed run does not begin at zero

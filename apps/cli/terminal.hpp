@@ -61,6 +61,7 @@ class TerminalObserver final : public Observer {
   ProgressClock clock_;
   std::string stage_;
   double stage_begun_at_ = 0.0;
+  double stage_done_ = 0.0;
   Clock::time_point stage_start_;
 };
 
