@@ -19,7 +19,8 @@ from matplotlib.figure import Figure
 
 import headway
 from headway import cli, figures
-from headway.figures import heads, selection
+from headway.figures import selection
+from headway.ranks import rank_correlation
 from synthetic_results import Task, write_result
 
 SMALL = Task(train=24, test=40, tokens=6, features=10)
@@ -189,12 +190,12 @@ class Contents(FigureTest):
         self.assertIn("rank corr.", scatter.get_title(loc="left"))
 
     def test_rank_correlation(self):
-        self.assertAlmostEqual(heads.rank_correlation([1, 2, 3, 4], [10, 20, 30, 31]), 1.0)
-        self.assertAlmostEqual(heads.rank_correlation([1, 2, 3, 4], [4, 3, 2, 1]), -1.0)
+        self.assertAlmostEqual(rank_correlation([1, 2, 3, 4], [10, 20, 30, 31]), 1.0)
+        self.assertAlmostEqual(rank_correlation([1, 2, 3, 4], [4, 3, 2, 1]), -1.0)
         # ranks 1, 2.5, 2.5, 4 against 1, 3, 2, 4: 4.5 / sqrt(4.5 * 5)
-        self.assertAlmostEqual(heads.rank_correlation([1, 2, 2, 3], [1, 3, 2, 4]),
+        self.assertAlmostEqual(rank_correlation([1, 2, 2, 3], [1, 3, 2, 4]),
                                4.5 / math.sqrt(4.5 * 5.0))
-        self.assertTrue(math.isnan(heads.rank_correlation([1, 1, 1], [1, 2, 3])))
+        self.assertTrue(math.isnan(rank_correlation([1, 1, 1], [1, 2, 3])))
 
     def test_pruning_curves(self):
         pruning = self.results["prune"].points[0].pruning

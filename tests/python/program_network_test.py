@@ -11,7 +11,8 @@ import numpy as np
 import headway
 import headway.table
 import program
-from headway.figures.heads import rank_correlation
+from headway.network_seeds import compare_networks
+from headway.ranks import mean_correlation_p_value, rank_correlation
 from network_problem import HEADS, SIZES, NetworkProblem
 
 COUNT = sum(HEADS)
@@ -151,6 +152,34 @@ class Pruning(unittest.TestCase):
                       headway.table.table(result))
         both = figures.draw_all([result, result], only=["network_pruning_over_seeds"])
         self.assertEqual(len(both["network_pruning_over_seeds"].axes), 2)
+
+    def test_several_networks(self):
+        path = FOLDER_PATH / "pruned.h5"
+        program.run("prune", self.data, *OPTIONS, "-o", path, "-q", "--force")
+        result = headway.read_result(path)
+        every = compare_networks([result, result])
+        self.assertEqual(len(every), len(self.network["scores"]) + 2 * len(result.points))
+        point = self.found["points"][0]
+        found = {score.name: score for score in every
+                 if score.widths in (None, tuple(point["widths"]))}
+        self.assertEqual(set(found), {*self.network["scores"], "score", "score_weighted"})
+        curve = point["network"]["score"]["rising"]["accuracy"][COUNT // 2]
+        np.testing.assert_allclose(found["score"].half, [curve, curve])
+        np.testing.assert_allclose(found["score"].half_over_random,
+                                   curve - result.network.random.mean[COUNT // 2])
+        for name, scores in result.network.scores.items():
+            one = mean_correlation_p_value([(scores.score, result.network.accuracy_drop.mean)])
+            self.assertAlmostEqual(one, scores.accuracy_drop.p_value, delta=0.02, msg=name)
+        text = headway.table.table_of_networks([result, result], "csv").splitlines()
+        self.assertEqual(len(text), 1 + len(every))
+        self.assertTrue(text[0].startswith("score,N,T,networks,"))
+
+    def test_chance_of_a_mean_correlation(self):
+        rising, falling = np.arange(3.0), -np.arange(3.0)
+        agree = mean_correlation_p_value([(rising, rising)] * 2)
+        self.assertAlmostEqual(agree, 2 / 36, delta=0.01)  # both in order, or both reversed
+        self.assertEqual(mean_correlation_p_value([(rising, rising), (rising, falling)]), 1.0)
+        self.assertTrue(np.isnan(mean_correlation_p_value([(np.ones(3), rising)])))
 
     def test_the_same_on_one_thread(self):
         one = program.run_json("prune", self.data, *OPTIONS, "--threads", "1")

@@ -51,8 +51,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"headway {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_plot(commands)
-    table = commands.add_parser("table", help="the numbers of a result")
-    table.add_argument("result", metavar="RESULT.h5")
+    table = commands.add_parser(
+        "table", help="the numbers of a result",
+        description="One result: a row a point. Several results of headway prune on trained networks "
+        "(seeds of a study): how well each score ranks their heads, mean and standard error.")
+    table.add_argument("results", nargs="+", metavar="RESULT.h5")
     table.add_argument("--format", default="text", metavar="text|markdown|csv")
     table.set_defaults(command=_table)
     check = commands.add_parser("check", help="all faults of a data-set file")
@@ -117,8 +120,10 @@ def _make_folder(folder: Path) -> None:
 
 def _table(options: argparse.Namespace) -> int:
     from headway.result_reader import read_result
-    from headway.table import table
-    print(table(read_result(options.result), options.format))
+    from headway.table import table, table_of_networks
+    results = [read_result(path) for path in options.results]
+    print(table(results[0], options.format) if len(results) == 1
+          else table_of_networks(results, options.format))
     return EXIT_OK
 
 

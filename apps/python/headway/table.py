@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from headway.errors import UsageError
+from headway.network_seeds import compare_networks
 from headway.results import GaussianProcessPoint, Measures, Point, Result
 from headway.training_results import TrainingResult, mean_and_error
 
@@ -29,6 +30,27 @@ def table(result: Result | TrainingResult, layout: str = "text") -> str:
     return _LAYOUTS[layout]([name for name, _ in columns], rows)
 
 
+def table_of_networks(results: Sequence[Result | TrainingResult], layout: str = "text") -> str:
+    """Several results of `headway prune` on trained networks of one shape, a row for each score of
+    their heads: mean and standard error over the networks of its rank correlation with the accuracy
+    drops, of the accuracy with half of the heads removed, and of that less the one of random orders."""
+    if layout not in FORMATS:
+        raise UsageError(f"--format: is {layout}; allowed: {', '.join(FORMATS)}")
+    for result in results:
+        if isinstance(result, TrainingResult):
+            raise UsageError(f"{result.file}: is a result of headway train: must be of headway prune, "
+                             "when there are several")
+    header = ["score", "N", "T", "networks", "rank corr. with drops", "p",
+              "accuracy with half pruned", "less random order"]
+    rows = [[found.name, "-" if found.widths is None else _width_text(found.widths),
+             f"{found.temperature:g}" if found.widths is not None else "-",
+             str(len(found.correlations)), _spread(found.correlations, 2),
+             "-" if math.isnan(found.p_value) else f"{found.p_value:.2g}",
+             _spread(found.half, 3), _spread(found.half_over_random, 3)]
+            for found in compare_networks(results)]
+    return _LAYOUTS[layout](header, rows)
+
+
 def _number(value: float, digits: int = 3) -> str:
     return "-" if not math.isfinite(value) else f"{value:.{digits}f}"
 
@@ -43,7 +65,11 @@ def _attribute(name: str, form: str) -> Callable[[Point], str]:
 
 
 def _widths(point: Point) -> str:
-    return str(point.widths[0]) if len(set(point.widths)) == 1 else ",".join(map(str, point.widths))
+    return _width_text(point.widths)
+
+
+def _width_text(widths: Sequence[int]) -> str:
+    return str(widths[0]) if len(set(widths)) == 1 else ",".join(map(str, widths))
 
 
 def _solve_columns(result: Result) -> list[Column]:

@@ -12,6 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from headway.figures import style
 from headway.figures.selection import PlotOptions, chosen_points, point_label
+from headway.ranks import rank_correlation
 from headway.results import Point, Pruning, Result
 
 LAYER_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
@@ -24,21 +25,6 @@ def available(result: Result) -> bool:
 def curves_available(result: Result) -> bool:
     return any(point.pruning is not None and point.pruning.by_score is not None
                for point in result.points)
-
-
-def rank_correlation(x: np.ndarray, y: np.ndarray) -> float:
-    """Spearman's rho with average ranks for ties; NaN where one of the two is constant."""
-    a, b = _ranks(x), _ranks(y)
-    a, b = a - a.mean(), b - b.mean()
-    norm = math.sqrt(float(a @ a) * float(b @ b))
-    return float(a @ b) / norm if norm > 0 else math.nan
-
-
-def _ranks(values: np.ndarray) -> np.ndarray:
-    _, inverse, counts = np.unique(np.asarray(values, float), return_inverse=True,
-                                   return_counts=True)
-    last = np.cumsum(counts)
-    return (last - (counts - 1) / 2.0)[inverse.reshape(-1)]
 
 
 def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
