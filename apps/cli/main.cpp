@@ -127,8 +127,8 @@ void add_options(CLI::App& command, const Verb& verb, Options& options) {
   if (std::string(verb.name) == "train") {
     command
         .add_option("--export", options.weights,
-                    "the trained parameters as NumPy arrays (.npz) or .safetensors; several runs "
-                    "of a sweep: one file each, numbered")
+                    "the parameters at the end (not of the best checkpoint) as NumPy arrays (.npz) "
+                    "or .safetensors; several runs of a sweep: one file each, numbered")
         ->type_name("FILE");
   }
   command.add_flag("--force", options.force, "overwrite an existing result file");
@@ -208,8 +208,9 @@ int run_program(int argc, char** argv) {
     return report(error.exit_code(), error.what());
   } catch (const std::bad_alloc&) {
     return report(static_cast<int>(ErrorKind::kUnavailable),
-                  "not enough memory; fewer examples, tokens or features, "
-                  "or --set solve.kernels=streamed, need less (--dry-run shows the sizes)");
+                  "not enough memory; fewer examples, tokens or features, --set "
+                  "solve.kernels=streamed, or in training smaller dims or batches (with "
+                  "train.accumulation for the same sum), need less (--dry-run shows the sizes)");
   } catch (const std::exception& error) {
     return report(static_cast<int>(ErrorKind::kInternal),
                   fmt::format("this is a bug in Headway, please report it with the study that "

@@ -40,11 +40,11 @@ std::string weights_path(const std::string& file_path, std::size_t run, std::siz
   return fmt::format("{}-{}{}", file_path.substr(0, dot), run + 1, file_path.substr(dot));
 }
 
-void check_weights_paths(const Options& options, std::size_t runs) {
+void check_weights_paths(const Options& options, std::size_t runs, bool overwrite) {
   if (options.weights.empty()) return;
   io::check_weights_path(options.weights);
   for (std::size_t i = 0; i < runs; ++i) {
-    io::check_output_path(weights_path(options.weights, i, runs), options.force);
+    io::check_output_path(weights_path(options.weights, i, runs), overwrite);
   }
 }
 
@@ -86,11 +86,10 @@ TrainJob prepare_training(const Options& options, Observer& observer) {
   plan_runs(job);
   job.provenance =
       io::make_provenance(job.study, studies::combined_data_hash(job.data_hashes), options.command);
-  job.overwrite = options.force;
-  check_weights_paths(options, job.runs.size());
-  if (options.output.empty()) return job;
-  job.overwrite = job.overwrite || goes_on(options, job);
-  io::check_output_path(options.output, job.overwrite);
+  const bool writes = !options.output.empty();
+  job.overwrite = options.force || (writes && goes_on(options, job));
+  check_weights_paths(options, job.runs.size(), job.overwrite);
+  if (writes) io::check_output_path(options.output, job.overwrite);
   return job;
 }
 
@@ -115,7 +114,7 @@ void export_weights(const Options& options, const TrainJob& job,
   if (options.weights.empty()) return;
   for (std::size_t i = 0; i < result.runs.size(); ++i) {
     const studies::TrainedRun& run = result.runs[i];
-    if (run.state.parameters.empty()) continue;
+    if (!run.done() || run.state.parameters.empty()) continue;
     const std::vector<std::pair<std::string, std::string>> notes = {
         {"study", job.study.name},
         {"label", run.label},
@@ -123,7 +122,7 @@ void export_weights(const Options& options, const TrainJob& job,
         {"step", std::to_string(run.state.step)},
         {"headway_version", job.provenance.headway_version}};
     io::write_weights(weights_path(options.weights, i, job.runs.size()), run.state.parameters,
-                      notes, options.force || job.overwrite);
+                      notes, job.overwrite);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -73,8 +74,10 @@ std::string train_table(const studies::Study& study, const studies::TrainResult&
   std::vector<std::string> splits;
   std::vector<std::string> header = {"variant<", "seeds<", "parameters", "flops/step",
                                      "train loss"};
-  if (!groups.empty()) {
-    for (const SplitSpread& split : groups.front().splits) {
+  const auto evaluated = std::find_if(
+      groups.begin(), groups.end(), [](const TrainGroup& group) { return !group.splits.empty(); });
+  if (evaluated != groups.end()) {
+    for (const SplitSpread& split : evaluated->splits) {
       splits.push_back(split.split);
       header.push_back(split.split + " " + (split.metric.empty() ? "loss" : split.metric));
     }
@@ -105,7 +108,7 @@ std::string train_table(const studies::Study& study, const studies::TrainResult&
     table.add(std::move(row));
   }
   std::string out = header_text(study, result) + table.text();
-  if (marked) out += "* with runs that were interrupted or diverged\n";
+  if (marked) out += "* with runs that were interrupted or diverged; they are in no mean\n";
   return out + samples_text(result);
 }
 

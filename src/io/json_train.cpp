@@ -82,6 +82,7 @@ Json group_object(const studies::TrainGroup& group) {
   Json out;
   out["label"] = group.label;
   out["seeds"] = group.seeds;
+  out["diverged"] = group.diverged;
   out["parameters"] = group.parameters;
   out["flops_per_step"] = number(group.flops_per_step);
   out["train_loss"] = spread_object(group.train_loss);

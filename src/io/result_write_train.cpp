@@ -17,6 +17,7 @@ void write_spread(const std::string& at, const std::string& name, const studies:
 void write_group(const std::string& at, const studies::TrainGroup& group, Hdf5OutputFile& out) {
   out.set(at, "label", group.label);
   out.set(at, "runs", std::vector<std::int64_t>(group.runs.begin(), group.runs.end()));
+  out.set(at, "diverged", std::int64_t{group.diverged});
   out.set(at, "parameters", std::int64_t{group.parameters});
   out.set(at, "flops_per_step", group.flops_per_step);
   write_spread(at, "train_loss", group.train_loss, out);

@@ -27,14 +27,13 @@ class RunSink final : public training::TrainSink {
     if (hooks_.record) hooks_.record(index_, run_, record);
   }
 
-  void checkpoint(training::CheckpointKind kind,
+  void checkpoint(training::CheckpointKind kind, double seconds,
                   const std::function<training::TrainState()>& state) override {
     const bool last = kind == training::CheckpointKind::kLast;
     // Without a place to keep them only the last one is of use.
     if (!hooks_.save && !last) return;
     run_.state = state();
-    run_.training_seconds =
-        seconds_before_ + std::chrono::duration<double>(Clock::now() - began_).count();
+    run_.training_seconds = seconds_before_ + seconds;
     // The best one comes in the middle of an evaluation: it is saved when the records of the other
     // splits at its step are there too. The last one is saved with the summary of the run.
     pending_ = kind == training::CheckpointKind::kBest;
@@ -51,7 +50,6 @@ class RunSink final : public training::TrainSink {
   TrainedRun& run_;
   const TrainHooks& hooks_;
   double seconds_before_;
-  Clock::time_point began_ = Clock::now();
   bool pending_ = false;  // run_.state is to be saved
 };
 

@@ -54,6 +54,10 @@ class SpreadBuilder {
   std::vector<double> values_;
 };
 
+bool is_finished(const TrainedRun& run) {
+  return run.summary.outcome == training::TrainOutcome::kFinished;
+}
+
 double value_of(const std::vector<training::Metric>& metrics, const std::string& name) {
   for (const training::Metric& m : metrics) {
     if (m.name == name) return m.value;
@@ -89,7 +93,7 @@ void add_splits(const TrainResult& result, TrainGroup& group) {
   for (SplitSpread& split : group.splits) {
     SpreadBuilder last, best;
     for (const std::size_t i : group.runs) {
-      if (!result.runs[i].done()) continue;
+      if (!is_finished(result.runs[i])) continue;
       last.add(last_value(result.runs[i], split.split, split.metric));
       best.add(best_value(result.runs[i], split.split, split.metric));
     }
@@ -130,7 +134,8 @@ std::vector<TrainGroup> group_runs(const TrainResult& result) {
     auto group = std::find_if(groups.begin(), groups.end(),
                               [&](const TrainGroup& g) { return g.label == run.label; });
     if (group == groups.end()) {
-      groups.push_back({run.label, {}, {}, run.cost.parameters, run.cost.flops_per_step, {}, {}});
+      groups.push_back(
+          {run.label, {}, {}, 0, run.cost.parameters, run.cost.flops_per_step, {}, {}});
       group = groups.end() - 1;
     }
     group->runs.push_back(i);
@@ -139,7 +144,9 @@ std::vector<TrainGroup> group_runs(const TrainResult& result) {
   for (TrainGroup& group : groups) {
     SpreadBuilder loss;
     for (const std::size_t i : group.runs) {
-      if (result.runs[i].done()) loss.add(final_train_loss(result.runs[i]));
+      const TrainedRun& run = result.runs[i];
+      if (is_finished(run)) loss.add(final_train_loss(run));
+      group.diverged += run.summary.outcome == training::TrainOutcome::kDiverged ? 1 : 0;
     }
     group.train_loss = loss.spread();
     add_splits(result, group);

@@ -209,7 +209,7 @@ void Trainer::Implementation::evaluate_all(Course* course) {
       best_step_ = step_;
       best_loss_ = evaluation.loss;
       best_parameters_ = read(EngineArray::kParameters);
-      course->sink->checkpoint(CheckpointKind::kBest, [this] { return state(); });
+      course->sink->checkpoint(CheckpointKind::kBest, course->seconds, [this] { return state(); });
     }
   }
 }
@@ -233,7 +233,8 @@ void Trainer::Implementation::after_step(const StepResult& result, Course* cours
   }
   if (step_ < options_.steps && due(options_.eval_every)) evaluate_all(course);
   if (step_ < options_.steps && due(options_.checkpoint_every)) {
-    course->sink->checkpoint(CheckpointKind::kPeriodic, [this] { return state(); });
+    course->sink->checkpoint(CheckpointKind::kPeriodic, course->seconds,
+                             [this] { return state(); });
   }
   course->observer->progress("train", static_cast<double>(step_),
                              static_cast<double>(options_.steps));
@@ -270,8 +271,9 @@ TrainSummary Trainer::Implementation::run(Observer& observer, TrainSink& sink) {
 
 void Trainer::Implementation::finish(Course* course) {
   TrainSummary& summary = course->summary;
+  summary.evaluations.clear();  // those of the middle are in the records
   if (summary.outcome == TrainOutcome::kFinished) evaluate_all(course);
-  course->sink->checkpoint(CheckpointKind::kLast, [this] { return state(); });
+  course->sink->checkpoint(CheckpointKind::kLast, course->seconds, [this] { return state(); });
   summary.steps = step_;
   summary.best_step = best_step_;
   summary.best_loss = best_loss_;

@@ -55,6 +55,8 @@ void TransformerOptions::validate() const {
   require_divisible("query_dim", query_dim, heads);
   require_divisible("value_dim", value_dim, heads);
   require_whole("width_multiplier", width_multiplier, 1, 1024);
+  const Index largest = std::max({model_dim, heads, query_dim, value_dim, mlp_dim});
+  require_whole("width_multiplier", width_multiplier, 1, kLargestDim / largest);
   require_whole("position_buckets", position_buckets, 0, kLargestDim);
   if (positions == Positions::kRotary && (query_dim / heads) % 2 != 0) {
     throw Error(ErrorKind::kBadStudy,

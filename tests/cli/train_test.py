@@ -352,6 +352,8 @@ class Output(TrainTest):
         self.check(process, 2, "not usable", "learning rate")
         with h5py.File(output) as file:
             self.assertEqual(file["runs/0"].attrs["outcome"], "diverged")
+            self.assertEqual(file["groups/0"].attrs["diverged"], 1)
+            self.assertNotIn("splits", file["groups/0"])  # scores of its middle are in no table
             self.assertTrue(np.isfinite(file["runs/0/weights/logits.weight"][()]).all())
 
     def test_weights_for_other_programs(self):
@@ -411,9 +413,11 @@ class Checkpoints(TrainTest):
         return content(output)
 
     def test_interrupt_and_resume_give_the_bits_of_an_uninterrupted_run(self):
-        parts = self.path("parts.h5")
-        code, _, stderr = self.stop(parts, lambda names: len(names) == 1)
+        parts, weights = self.path("parts.h5"), self.path("w.npz")
+        export = ("--export", weights)
+        code, _, stderr = self.stop(parts, lambda names: len(names) == 1, arguments=export)
         self.assertEqual(code, 130, stderr)
+        self.assertEqual([name for name in os.listdir(self.directory) if name.endswith(".npz")], [])
         with h5py.File(parts) as file:
             self.assertEqual(file.attrs["partial"], 1)
             self.assertEqual(file["runs/0"].attrs["outcome"], "interrupted")
@@ -422,10 +426,12 @@ class Checkpoints(TrainTest):
         self.check(described, 0)
         self.assertIn("Headway checkpoint", described.stdout)
         self.assertIn("interrupted", run("inspect", parts).stdout)
-        code, _, stderr = self.stop(parts, lambda names: len(names) == 2)
+        code, _, stderr = self.stop(parts, lambda names: len(names) == 2, arguments=export)
         self.assertEqual(code, 130, stderr)
         self.assertIn("resuming at step", stderr)
-        process = run("train", self.tiny, *self.ARGUMENTS, "-o", parts, "--threads", "1")
+        self.assertEqual([name for name in os.listdir(self.directory) if name.endswith(".npz")],
+                         ["w-1.npz"])  # the run that is done
+        process = run("train", self.tiny, *self.ARGUMENTS, *export, "-o", parts, "--threads", "1")
         self.check(process, 0, "done before, not trained again", "resuming at step")
         self.assertFalse(os.path.exists(parts + ".checkpoint"))
         self.check_same(self.whole(), content(parts))

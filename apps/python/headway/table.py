@@ -164,7 +164,7 @@ def _training_rows(result: TrainingResult) -> tuple[list[str], list[list[str]]]:
     rows = []
     for label in result.labels:
         runs = result.runs_of(label)
-        done = [run for run in runs if run.outcome in ("finished", "diverged")]
+        done = [run for run in runs if run.outcome == "finished"]
         rows.append([label, ",".join(str(run.seed) for run in runs), str(runs[0].parameters),
                      f"{runs[0].flops_per_step:.4g}", _spread([run.train_loss for run in done]),
                      *(_spread([run.final.get(split, {}).get(metric, math.nan) for run in done])

@@ -106,6 +106,7 @@ struct TrainGroup {
   std::string label;
   std::vector<std::size_t> runs;
   std::vector<std::uint64_t> seeds;
+  Index diverged = 0;  ///< of the runs; they are in no mean
   Index parameters = 0;
   double flops_per_step = 0.0;
   Spread train_loss;

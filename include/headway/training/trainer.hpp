@@ -80,7 +80,9 @@ class TrainSink {
 
   virtual void record(const TrainRecord& /*record*/) {}
   /// `state()` copies the state only when called.
-  virtual void checkpoint(CheckpointKind /*kind*/, const std::function<TrainState()>& /*state*/) {}
+  /// `seconds` of this call were training, evaluations left out.
+  virtual void checkpoint(CheckpointKind /*kind*/, double /*seconds*/,
+                          const std::function<TrainState()>& /*state*/) {}
 };
 
 /// One update.
@@ -107,7 +109,8 @@ struct TrainSummary {
   double last_train_loss = 0.0;
   Index best_step = -1;
   double best_loss = 0.0;
-  std::vector<std::pair<std::string, Evaluation>> evaluations;  ///< at the end, by split
+  std::vector<std::pair<std::string, Evaluation>> evaluations;  ///< at the end, by split; empty
+                                                                ///< unless kFinished
   double training_seconds = 0.0;  ///< of this call, evaluations left out
   double steps_per_second = 0.0;
   double flops_per_second = 0.0;  ///< flops_per_step() times steps per second

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 #include <utility>
 
 #include "headway/core/error.hpp"
@@ -30,7 +31,11 @@ auto guarded(int threads, const Work& work) -> decltype(work()) {
   try {
     return work();
   } catch (const c10::Error& error) {
-    throw Error(ErrorKind::kInternal, fmt::format("LibTorch: {}", error.what_without_backtrace()));
+    const std::string message = error.what_without_backtrace();
+    for (const char* memory : {"can't allocate memory", "out of memory"}) {
+      if (message.find(memory) != std::string::npos) throw std::bad_alloc();
+    }
+    throw Error(ErrorKind::kInternal, "LibTorch: " + message);
   }
 }
 

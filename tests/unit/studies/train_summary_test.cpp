@@ -47,11 +47,14 @@ TEST_CASE("groups have mean and standard error over seeds") {
   CHECK(std::isnan(groups[1].splits[0].last.standard_error));
 }
 
-TEST_CASE("runs that were interrupted do not count") {
+TEST_CASE("runs that were interrupted or diverged are in no mean") {
   TrainResult result;
-  result.runs = {finished("hyla", 1, 0.5, 0.1), finished("hyla", 2, 0.7, 0.2)};
+  result.runs = {finished("hyla", 1, 0.5, 0.1), finished("hyla", 2, 0.7, 0.2),
+                 finished("hyla", 3, -1e19, 1e9)};
   result.runs[1].summary.outcome = training::TrainOutcome::kInterrupted;
+  result.runs[2].summary.outcome = training::TrainOutcome::kDiverged;
   const TrainGroup group = studies::group_runs(result).at(0);
+  CHECK(group.diverged == 1);
   CHECK(group.splits[0].last.count == 1);
   CHECK(group.splits[0].last.mean == 0.5);
   CHECK(group.train_loss.mean == 0.1);

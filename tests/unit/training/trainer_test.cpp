@@ -20,11 +20,14 @@ namespace {
 class Log : public TrainSink {
  public:
   void record(const TrainRecord& record) override { records.push_back(record); }
-  void checkpoint(CheckpointKind kind, const std::function<TrainState()>& state) override {
+  void checkpoint(CheckpointKind kind, double seconds,
+                  const std::function<TrainState()>& state) override {
     states[kind].push_back(state());
+    seconds_trained = seconds;
   }
   std::vector<TrainRecord> records;
   std::map<CheckpointKind, std::vector<TrainState>> states;
+  double seconds_trained = 0.0;
 };
 
 class StopAt : public headway::Observer {
@@ -98,6 +101,7 @@ TEST_CASE("A run that stops and goes on makes the same bits as one that does not
   more.threads = 3;
   Trainer resumed(model, more, task);
   REQUIRE(first.states[CheckpointKind::kLast].size() == 1);
+  CHECK(first.seconds_trained == summary.training_seconds);
   resumed.set_state(first.states[CheckpointKind::kLast].front());
   Log second;
   const TrainSummary finished = resumed.run(quiet, second);
