@@ -54,9 +54,12 @@ void plan_runs(TrainJob& job) {
     const studies::TrainTask task = job.make_task(run.study);
     studies::check_train_run(run.study, *task.task);
     job.plan.push_back({studies::run_label(run.settings, run.study),
-                        studies::run_variant(run.study), run.study.seed,
-                        studies::train_cost(run.study, task.task->format()), task.task->format(),
-                        run.study});
+                        studies::run_variant(run.study),
+                        run.study.seed,
+                        studies::train_cost(run.study, task.task->format()),
+                        task.task->format(),
+                        run.study,
+                        {}});
     job.data_hashes.push_back(task.content_hash);
   }
 }
@@ -153,6 +156,7 @@ int run_train(const Options& options) {
   TrainProgress progress(options.quiet, options.verbose);
   TrainJob job = prepare_training(options, progress);
   if (options.dry_run) {
+    job.plan.front().ceilings = studies::split_ceilings(job.runs.front().study);
     write_output(options.json ? train_plan_json(job.study, job.plan) + "\n"
                               : train_plan_text(job.study, job.plan, options.output));
     return kExitOk;

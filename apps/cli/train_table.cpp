@@ -51,6 +51,22 @@ std::string header_text(const studies::Study& study, const studies::TrainResult&
                      study.train.run.batch);
 }
 
+/// What the examples allow at best.
+std::string ceilings_text(const std::vector<studies::SplitCeiling>& ceilings) {
+  if (ceilings.empty()) return "";
+  std::string out = "best possible accuracy, for one who knows the rule sets:";
+  for (const auto& [split, best] : ceilings) {
+    out += fmt::format("{} {} {:.4f}+-{:.1g}", split == ceilings.front().split ? "" : ",", split,
+                       best.accuracy, best.accuracy_error);
+  }
+  const tasks::SravenCeiling& most = ceilings.back().best;
+  out += fmt::format(
+      "\n{:.1f} % of the instances have several answers; in {:.2f} % all features can "
+      "be explained wrongly at once\n",
+      100.0 * most.several_answers, 100.0 * most.every_feature_wrong);
+  return out;
+}
+
 /// Bits per byte, perplexity and what the model writes, for texts.
 std::string samples_text(const studies::TrainResult& result) {
   std::string out;
@@ -108,6 +124,12 @@ std::string train_table(const studies::Study& study, const studies::TrainResult&
     table.add(std::move(row));
   }
   std::string out = header_text(study, result) + table.text();
+  std::string ceilings;
+  for (const TrainGroup& group : groups) {
+    const std::string more = ceilings_text(result.runs[group.runs.front()].ceilings);
+    if (ceilings.find(more) == std::string::npos) ceilings += "\n" + more;
+  }
+  out += ceilings;
   if (marked) out += "* with runs that were interrupted or diverged; they are in no mean\n";
   return out + samples_text(result);
 }
@@ -133,6 +155,8 @@ std::string train_plan_text(const studies::Study& study, const std::vector<Plann
                amount(steps * run.cost.flops_per_step, "flop"), run.cost.device});
   }
   out += table.text();
+  const std::string ceilings = ceilings_text(runs.front().ceilings);
+  if (!ceilings.empty()) out += "\n" + ceilings;
   out += fmt::format("\nin all {}\nstudy hash {}\n", amount(total, "flop"), io::study_hash(study));
   if (!training::training_available()) {
     out += "this build has no LibTorch: it can plan but not train\n";
@@ -161,6 +185,11 @@ std::string train_plan_json(const studies::Study& study, const std::vector<Plann
   out["task"] = study.task.kind;
   out["can_train"] = training::training_available();
   add(out, runs.front());
+  for (const auto& [split, best] : runs.front().ceilings) {
+    for (const auto& [name, value] : studies::ceiling_numbers(best)) {
+      out["ceilings"][split][name] = value;
+    }
+  }
   out["runs"] = nlohmann::ordered_json::array();
   for (const PlannedRun& run : runs) {
     nlohmann::ordered_json one;

@@ -14,6 +14,7 @@ struct PlannedRun {
   studies::TrainCost cost;
   training::TaskFormat format;
   studies::Study study;
+  std::vector<studies::SplitCeiling> ceilings;  ///< of the first run
 };
 
 std::string train_plan_text(const studies::Study& study, const std::vector<PlannedRun>& runs,

@@ -46,6 +46,15 @@ Json evaluations_object(const training::TrainSummary& summary) {
   return out;
 }
 
+Json ceilings_object(const std::vector<studies::SplitCeiling>& ceilings) {
+  Json out;
+  for (const auto& [split, best] : ceilings) {
+    out[split]["instances"] = best.instances;
+    for (const auto& [name, value] : studies::ceiling_numbers(best)) out[split][name] = value;
+  }
+  return out;
+}
+
 Json run_object(std::size_t index, const TrainedRun& run) {
   const training::TrainSummary& summary = run.summary;
   Json out;
@@ -64,6 +73,7 @@ Json run_object(std::size_t index, const TrainedRun& run) {
   out["best_step"] = summary.best_step;
   out["best_loss"] = summary.best_step >= 0 ? number(summary.best_loss) : Json(nullptr);
   out["evaluations"] = evaluations_object(summary);
+  if (!run.ceilings.empty()) out["ceilings"] = ceilings_object(run.ceilings);
   out["steps_per_second"] = number(summary.steps_per_second);
   out["training_seconds"] = number(run.training_seconds);
   if (!run.sample.empty()) out["sample"] = run.sample;

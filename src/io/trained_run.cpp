@@ -143,6 +143,14 @@ void write_numbers(const std::string& group, const TrainedRun& run, Hdf5OutputFi
   out.write_strings(group + "/settings", settings);
 }
 
+void write_ceilings(const std::string& group, const TrainedRun& run, Hdf5OutputFile& out) {
+  for (const auto& [split, best] : run.ceilings) {
+    const std::string at = fmt::format("{}/ceiling/{}", group, split);
+    out.set(at, "instances", std::int64_t{best.instances});
+    for (const auto& [name, value] : studies::ceiling_numbers(best)) out.set(at, name, value);
+  }
+}
+
 /// Reads one group; a fault is an Error that names the place.
 class RunReader {
  public:
@@ -323,6 +331,7 @@ void write_trained_run(const std::string& group, const TrainedRun& run, KeptWeig
   write_numbers(group, run, out);
   write_curves(group, run.records, out);
   write_final(group, run.summary, out);
+  write_ceilings(group, run, out);
   if (kept == KeptWeights::kNone || run.state.parameters.empty()) return;
   write_tensors(group + "/weights", run.state.parameters, out);
   write_tensors(group + "/best_weights", run.state.best_parameters, out);

@@ -13,7 +13,8 @@
 ///   curves/<split>      [records, columns], the attribute `columns` names them: record (its number
 ///                       among those of all splits), step, loss, the split's metrics, ...
 ///   final/<split>       attributes examples, loss and the metrics at the end
-///   weights/<name>, best_weights/<name>   float32, named as training::TrainState says
+///   ceiling/<split>     attributes instances and studies::ceiling_numbers(): "sraven"; written
+///   only weights/<name>, best_weights/<name>   float32, named as training::TrainState says
 ///   tokenizer           bytes of the SentencePiece model that made the text's tokens (results with
 ///                       weights only)
 /// and below state/ of a checkpoint the rest of training::TrainState.

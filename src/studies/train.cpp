@@ -104,6 +104,8 @@ TrainResult train(std::span<const TrainRun> runs, const TaskMaker& make_task, Ob
   const Clock::time_point began = Clock::now();
   TrainResult result;
   result.planned = runs.size();
+  std::vector<SplitCeiling> ceilings;  // runs mostly share one task
+  std::string ceilings_of;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     result.threads = resolve_threads(runs[i].study.threads);
     std::optional<TrainedRun> earlier = hooks.load ? hooks.load(i) : std::nullopt;
@@ -116,6 +118,11 @@ TrainResult train(std::span<const TrainRun> runs, const TaskMaker& make_task, Ob
     const TrainTask task = make_task(runs[i].study);
     check_train_run(runs[i].study, *task.task);
     TrainedRun run = new_run(runs[i], task);
+    if (i == 0 || task.content_hash != ceilings_of) {
+      ceilings = split_ceilings(runs[i].study);
+      ceilings_of = task.content_hash;
+    }
+    run.ceilings = ceilings;
     if (earlier) {
       run.records = std::move(earlier->records);
       run.summary = std::move(earlier->summary);

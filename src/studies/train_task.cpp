@@ -13,12 +13,19 @@ namespace headway::studies {
 namespace {
 
 constexpr Index kHashedExamples = 16;  // of each split
+constexpr Index kCeilingInstances = 20'000;
 
 template <class T>
 void add(Sha256& hash, const std::vector<T>& values) {
   const std::uint64_t count = values.size();
   hash.update(&count, sizeof count);
   hash.update(values.data(), values.size() * sizeof(T));
+}
+
+tasks::SravenOptions sraven_options(const Study& study) {
+  tasks::SravenOptions options = study.task.sraven;
+  options.seed = task_seed(study);
+  return options;
 }
 
 }  // namespace
@@ -54,6 +61,32 @@ std::string combined_data_hash(std::vector<std::string> hashes) {
   return sha256_hex(all);
 }
 
+std::vector<SplitCeiling> split_ceilings(const Study& study) {
+  if (study.task.kind != "sraven") return {};
+  const tasks::SravenGenerator generator(sraven_options(study));
+  const int threads = resolve_threads(study.threads);
+  const auto of = [&](const char* split, tasks::SravenPrior prior) {
+    return SplitCeiling{split, tasks::sraven_ceiling(generator, prior, kCeilingInstances, threads)};
+  };
+  std::vector<SplitCeiling> out = {of("test", tasks::SravenPrior::kTrainRuleSets)};
+  if (!generator.rule_sets().held_out.empty()) {
+    out.push_back(of("held_out", tasks::SravenPrior::kHeldOutRuleSets));
+    out.push_back(of("all", tasks::SravenPrior::kAllRuleSets));
+  }
+  return out;
+}
+
+std::vector<std::pair<std::string, double>> ceiling_numbers(const tasks::SravenCeiling& ceiling) {
+  return {{"accuracy", ceiling.accuracy},
+          {"accuracy_error", ceiling.accuracy_error},
+          {"accuracy_per_feature", ceiling.accuracy_per_feature},
+          {"accuracy_per_feature_error", ceiling.accuracy_per_feature_error},
+          {"several_answers", ceiling.several_answers},
+          {"several_answers_error", ceiling.several_answers_error},
+          {"every_feature_wrong", ceiling.every_feature_wrong},
+          {"every_feature_wrong_error", ceiling.every_feature_wrong_error}};
+}
+
 TrainTask make_generated_task(const Study& study) {
   TrainTask out;
   if (study.task.kind == "fuzzy_logic") {
@@ -61,9 +94,7 @@ TrainTask make_generated_task(const Study& study) {
     options.seed = task_seed(study);
     out.task = training::make_fuzzy_logic_task(options);
   } else if (study.task.kind == "sraven") {
-    tasks::SravenOptions options = study.task.sraven;
-    options.seed = task_seed(study);
-    out.task = training::make_sraven_task(options);
+    out.task = training::make_sraven_task(sraven_options(study));
   } else {
     throw Error(ErrorKind::kBadStudy,
                 fmt::format("task.kind = \"{}\": headway train takes \"fuzzy_logic\", "

@@ -9,6 +9,7 @@
 
 #include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/tasks/sraven_ambiguity.hpp"
 #include "tasks/sraven_explanations.hpp"
 
 namespace headway::tasks {
@@ -170,12 +171,14 @@ SravenCeiling sraven_ceiling(const SravenGenerator& generator, SravenPrior prior
   VectorXd all_right(instances);
   VectorXd one_right(instances);
   VectorXd several(instances);
+  VectorXd all_wrong(instances);
   const auto judge = [&](Index i, SravenInstance& instance) {
     Rng rng(options.seed, StreamPurpose::kCeilingExamples, static_cast<std::uint64_t>(i));
     draw_sraven_instance(options, sets, rng, instance);
     const SravenPosterior posterior = bayes.posterior(instance.symbols);
     all_right(i) = posterior.best();
     several(i) = posterior.answers.size() > 1 ? 1.0 : 0.0;
+    all_wrong(i) = check_sraven_ambiguity(options, instance).every_feature_wrong ? 1.0 : 0.0;
     double sum = 0.0;
     for (std::size_t k = 0; k < instance.answers.size(); ++k) sum += posterior.best_at(k);
     one_right(i) = sum / options.features;
@@ -189,7 +192,9 @@ SravenCeiling sraven_ceiling(const SravenGenerator& generator, SravenPrior prior
   const auto [accuracy, accuracy_error] = mean_and_error(all_right);
   const auto [per_feature, per_feature_error] = mean_and_error(one_right);
   const auto [share, share_error] = mean_and_error(several);
-  return {instances, accuracy, accuracy_error, per_feature, per_feature_error, share, share_error};
+  const auto [wrong, wrong_error] = mean_and_error(all_wrong);
+  return {instances, accuracy,    accuracy_error, per_feature, per_feature_error,
+          share,     share_error, wrong,          wrong_error};
 }
 
 }  // namespace headway::tasks

@@ -343,6 +343,16 @@ class Output(TrainTest):
         evaluations = lines(process)[-1]["runs"][0]["evaluations"]
         self.assertEqual(set(evaluations), {"test", "held_out"})
         self.assertIn("accuracy_per_feature", evaluations["test"])
+        ceilings = lines(process)[-1]["runs"][0]["ceilings"]  # of the data, whatever the network
+        self.assertEqual(list(ceilings), ["test", "held_out", "all"])
+        self.assertAlmostEqual(ceilings["all"]["accuracy"], 0.929, delta=0.004)
+        self.assertAlmostEqual(ceilings["all"]["several_answers"], 0.244, delta=0.013)
+        self.assertAlmostEqual(ceilings["all"]["every_feature_wrong"], 0.0026, delta=0.0015)
+        plan = run("train", study, "--dry-run")
+        for word in ("best possible accuracy", f"all {ceilings['all']['accuracy']:.4f}"):
+            self.assertIn(word, plan.stdout)
+        self.assertEqual(json.loads(run("train", study, "--dry-run", "--json").stdout)["ceilings"]["all"]
+                         ["accuracy"], ceilings["all"]["accuracy"])
 
     def test_divergence(self):
         output = self.path("out.h5")

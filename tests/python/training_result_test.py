@@ -51,6 +51,7 @@ def write_training_result(path, labels=("softmax", "hyla"), seeds=(1, 2, 3), par
                 if not last:
                     group.create_group(f"final/{split}").attrs.update(
                         {"r2": values[-1, 6], "loss": 0.1, "examples": 64, "metrics": "r2"})
+            group.create_group("ceiling/held_out").attrs.update({"instances": 20000, "r2": 0.93})
             train = group.create_dataset("curves/train", data=np.zeros((2, 6)))
             train.attrs["columns"] = COLUMNS.rsplit(",", 2)[0]
             group.create_dataset("weights/logits.weight", data=np.full((1, 4), seed, np.float32))
@@ -146,6 +147,9 @@ class LearningCurves(TrainingResultTest):
         held_out, unknown, costs = drawn["learning_curves"].axes
         self.assertEqual([axes.get_title(loc="left") for axes in (held_out, unknown)],
                          ["held out", "unknown terms"])
+        ceiling, *curves = held_out.lines[::-1]  # the ceiling is drawn last
+        self.assertEqual(list(ceiling.get_ydata()), [0.93, 0.93])
+        self.assertEqual(len(unknown.lines), len(curves))
         for label, line in zip(result.labels, held_out.lines):
             np.testing.assert_array_equal(line.get_xdata(), STEPS)
             np.testing.assert_allclose(line.get_ydata(), r2_at(label, 2))

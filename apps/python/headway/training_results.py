@@ -47,6 +47,8 @@ class TrainedRun:
     best_weights: Mapping[str, np.ndarray]
     #: Text of byte-pair tokens: the SentencePiece model, as its model_proto takes it.
     tokenizer: bytes | None = None
+    #: By split, what the examples allow at best: accuracy, several_answers, ... (sraven).
+    ceilings: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @property
     def parameters(self) -> int:
@@ -126,12 +128,16 @@ def _run(group: h5py.Group) -> TrainedRun:
         attributes={name: _plain(value) for name, value in group.attrs.items()},
         settings=dict(zip(words[::2], words[1::2])),
         curves={name: _curve(curves[name]) for name in names},
-        final={name: {key: float(value) for key, value in final[name].attrs.items()
-                      if np.ndim(value) == 0 and np.asarray(value).dtype.kind in "fiu"}
-               for name in order if name in final},
+        final={name: _numbers(final[name]) for name in order if name in final},
+        ceilings={name: _numbers(item) for name, item in group.get("ceiling", {}).items()},
         weights=_arrays(group.get("weights")), best_weights=_arrays(group.get("best_weights")),
         tokenizer=(np.asarray(group["tokenizer"][()], dtype=np.uint8).tobytes()
                    if "tokenizer" in group else None))
+
+
+def _numbers(group: h5py.Group) -> dict[str, float]:
+    return {key: float(value) for key, value in group.attrs.items()
+            if np.ndim(value) == 0 and np.asarray(value).dtype.kind in "fiu"}
 
 
 def _curve(dataset: h5py.Dataset) -> Curve:

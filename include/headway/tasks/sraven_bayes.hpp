@@ -69,6 +69,10 @@ struct SravenCeiling {
   double accuracy_per_feature_error = 0.0;
   double several_answers = 0.0;  ///< share of the instances with more than one possible answer
   double several_answers_error = 0.0;
+  /// Share of the instances that the checker of [S25] calls ambiguous: some explanation is wrong
+  /// everywhere (SravenAmbiguity::every_feature_wrong).
+  double every_feature_wrong = 0.0;
+  double every_feature_wrong_error = 0.0;
 };
 
 /// Averages SravenPosterior::best() and best_at() over `instances` >= 2 instances drawn from the

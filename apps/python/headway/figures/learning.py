@@ -41,6 +41,7 @@ def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
     for axes, split in zip(panels, splits):
         for (name, runs), colour in zip(rows, colours):
             _curve(axes, split, runs, name, colour)
+        _ceiling(axes, split, [run for _, runs in rows for run in runs])
         axes.set_title(split.replace("_", " "))
         axes.set_xlabel("training step")
         axes.set_ylabel(METRIC_NAMES.get(_metric(first.runs, split), ""))
@@ -51,6 +52,15 @@ def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
     style.head_line(figure, replace(first, provenance={}), None, f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}",
                     "bands: ± standard error over seeds")
     return figure
+
+
+def _ceiling(axes: Axes, split: str, runs: Sequence[TrainedRun]) -> None:
+    """The accuracy of the best possible solver, where it is known and the same for all runs."""
+    metric = _metric(runs, split)
+    known = {run.ceilings.get(split, {}).get(metric) for run in runs}
+    if len(known) == 1 and None not in known:
+        axes.axhline(known.pop(), color=style.MUTED, linestyle="--", linewidth=1.2,
+                     label="best possible", zorder=1)
 
 
 def _name(result: TrainingResult, label: str, several: bool) -> str:
