@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "headway/core/error.hpp"
@@ -42,24 +43,6 @@ void collect_axes(const Value::Table& table, const std::string& prefix, std::vec
   }
 }
 
-std::vector<Axis> axes_of(const Value& sweep) {
-  const Value::Table* table = sweep.get<Value::Table>();
-  if (table == nullptr) refuse(sweep, "sweep", "a table [sweep]");
-  std::vector<Axis> axes;
-  collect_axes(*table, "", axes);
-  for (const Axis& axis : axes) {
-    const std::string section = axis.key.substr(0, axis.key.find('.'));
-    if (section == "sweep" || section == "schema" || section == "name") {
-      refuse(*axis.values, "sweep." + axis.key, "a list of values of another key");
-    }
-  }
-  // The parser sorts keys by name; the file's order is that of their lines.
-  std::stable_sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) {
-    return a.values->place.line < b.values->place.line;
-  });
-  return axes;
-}
-
 std::string toml_text(const Value& value) {
   if (const bool* flag = value.get<bool>()) return *flag ? "true" : "false";
   if (const auto* integer = value.get<std::int64_t>()) return std::to_string(*integer);
@@ -75,6 +58,86 @@ std::string toml_text(const Value& value) {
     parts.push_back(fmt::format("{} = {}", entry.key, toml_text(entry.value)));
   }
   return "{" + join(parts) + "}";
+}
+
+/// Equal as values of a key: 1 and 1.0 are.
+bool same_value(const Value& a, const Value& b) {
+  const auto number = [](const Value& value) {
+    const auto* integer = value.get<std::int64_t>();
+    return integer != nullptr               ? std::optional(static_cast<double>(*integer))
+           : value.get<double>() != nullptr ? std::optional(*value.get<double>())
+                                            : std::nullopt;
+  };
+  if (a.data.index() != b.data.index()) {
+    const auto x = number(a), y = number(b);
+    return x && y && *x == *y;
+  }
+  if (const Value::Array* items = a.get<Value::Array>()) {
+    const Value::Array& others = *b.get<Value::Array>();
+    return std::equal(items->begin(), items->end(), others.begin(), others.end(), same_value);
+  }
+  if (const Value::Table* table = a.get<Value::Table>()) {
+    const Value::Table& other = *b.get<Value::Table>();
+    return table->size() == other.size() &&
+           std::all_of(table->begin(), table->end(), [&](const Entry& entry) {
+             const Value* value = find(other, entry.key);
+             return value != nullptr && same_value(entry.value, *value);
+           });
+  }
+  return toml_text(a) == toml_text(b);
+}
+
+/// Twins would look like two independent runs, with a standard error of 0.
+void refuse_repeated_values(const Axis& axis) {
+  const Value::Array& values = *axis.values->get<Value::Array>();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (!same_value(values[i], values[j])) continue;
+      refuse(*axis.values, "sweep." + axis.key,
+             fmt::format("a list of different values; number {} and number {} are both {}", j + 1,
+                         i + 1, describe(values[i])));
+    }
+  }
+}
+
+/// The value of the axis that is a table and sets the dotted `key`, or null.
+const Value* table_that_sets(const Axis& axis, const std::string& key) {
+  for (const Value& value : *axis.values->get<Value::Array>()) {
+    const Value::Table* table = value.get<Value::Table>();
+    if (table == nullptr) continue;
+    for (const Entry& entry : *table) {
+      if (axis.key + "." + entry.key == key) return &value;
+    }
+  }
+  return nullptr;
+}
+
+void refuse_overlapping(const Axis& whole, const Axis& one) {
+  const Value* table = table_that_sets(whole, one.key);
+  if (table == nullptr) return;
+  refuse(*one.values, "sweep." + one.key,
+         fmt::format("absent, or {} without it: sweep.{} sets that key too", describe(*table),
+                     whole.key));
+}
+
+std::vector<Axis> axes_of(const Value& sweep) {
+  const Value::Table* table = sweep.get<Value::Table>();
+  if (table == nullptr) refuse(sweep, "sweep", "a table [sweep]");
+  std::vector<Axis> axes;
+  collect_axes(*table, "", axes);
+  for (const Axis& axis : axes) {
+    const std::string section = axis.key.substr(0, axis.key.find('.'));
+    if (section == "sweep" || section == "schema" || section == "name") {
+      refuse(*axis.values, "sweep." + axis.key, "a list of values of another key");
+    }
+    refuse_repeated_values(axis);
+    for (const Axis& other : axes) refuse_overlapping(other, axis);
+  }
+  // The parser sorts keys by name; the file's order is that of their lines.
+  std::stable_sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) {
+    return a.values->place.line < b.values->place.line;
+  });
+  return axes;
 }
 
 Value& child(Value& parent, const std::string& key, const Place& place) {
@@ -130,12 +193,47 @@ void drop_from(Value::Table& table, const std::string& prefix, const std::string
   });
 }
 
+/// The value at the dotted `key`, or null.
+const Value* value_at(const Value& root, const std::string& key) {
+  const Value* at = &root;
+  for (std::size_t begin = 0; at != nullptr && begin <= key.size();) {
+    const std::size_t end = std::min(key.find('.', begin), key.size());
+    const Value::Table* table = at->get<Value::Table>();
+    at = table != nullptr ? find(*table, key.substr(begin, end - begin)) : nullptr;
+    begin = end + 1;
+  }
+  return at;
+}
+
 }  // namespace
 
 void drop_swept_key(Value& root, const std::string& key) {
+  std::vector<std::string> keys = {key};
+  const Value* value = value_at(root, key);
+  if (const Value::Table* set = value != nullptr ? value->get<Value::Table>() : nullptr) {
+    for (const Entry& entry : *set) keys.push_back(key + "." + entry.key);
+  }
   for (Entry& entry : *root.get<Value::Table>()) {
-    if (entry.key != "sweep") continue;
-    if (Value::Table* table = entry.value.get<Value::Table>()) drop_from(*table, "", key);
+    Value::Table* table = entry.key == "sweep" ? entry.value.get<Value::Table>() : nullptr;
+    if (table == nullptr) continue;
+    for (const std::string& swept : keys) drop_from(*table, "", swept);
+  }
+}
+
+void refuse_table_axes_that_set(const Value& root, const std::string& key) {
+  const Value* sweep = find(*root.get<Value::Table>(), "sweep");
+  const Value* value = value_at(root, key);
+  if (sweep == nullptr || value == nullptr) return;
+  for (const Axis& axis : axes_of(*sweep)) {
+    const Value* table = table_that_sets(axis, key);
+    if (table == nullptr) continue;
+    throw Error(
+        ErrorKind::kBadStudy,
+        fmt::format("{}: {}: sweep.{} at {} sets this key, in {}: must be set by one of "
+                    "them; to change what is swept, override the axis, for example --set "
+                    "'sweep.{}=[{{{} = {}}}]'",
+                    value->place.text(), key, axis.key, table->place.text(), describe(*table),
+                    axis.key, key.substr(axis.key.size() + 1), toml_text(*value)));
   }
 }
 

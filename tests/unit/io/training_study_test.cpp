@@ -175,6 +175,93 @@ TEST_CASE("faults of sweeps name their place") {
   CHECK(has(fault("sweep = 3\n[task]\nkind = \"sraven\"\n"), "sweep = 3: must be a table"));
 }
 
+TEST_CASE("values of an axis differ, and no two axes set the same key") {
+  CHECK(has(fault(kSmall + "\"train.layers\" = [2, 1, 2]\n"),
+            "s.toml:11: sweep.train.layers = [2, 1, 2]: must be a list of different values; number "
+            "1 and number 3 are both 2"));
+  CHECK(has(fault(kSmall, {"sweep.seed=[4,4]"}), "--set sweep.seed=[4,4]: sweep.seed = [4, 4]"));
+  CHECK(has(fault(kSmall + "\"train.learning_rate\" = [1, 1.0]\n"), "different values"));
+  CHECK(has(fault(kSmall + "train = [{heads = 2, layers = 1}, {layers = 1, heads = 2}]\n"),
+            "s.toml:11: sweep.train = "));
+  CHECK(train_runs(small({"sweep.seed=[9007199254740993, 9007199254740992]"})).size() == 4);
+  CHECK(has(fault(kSmall + "train = [{attention = \"hyla\", layers = 3}]\n"),
+            "sweep.train.attention = [\"softmax\", \"hyla\"]: must be absent, or {attention = "));
+  // An axis from an overlay stands beside one that sets other keys of the same table.
+  CHECK(train_runs(small({"sweep.train=[{layers=1},{layers=3}]", "sweep.train.heads=[4,8]"}))
+            .size() == 24);
+}
+
+TEST_CASE("what is set by hand is not swept") {
+  for (const char* seed : {"seed=5", "seed = 5", " \"seed\" =5"}) {
+    const std::vector<TrainRun> runs = train_runs(small({seed}));
+    REQUIRE(runs.size() == 2);
+    CHECK(runs[1].study.seed == 5);
+  }
+  CHECK(train_runs(small({"train = {attention = \"linear\"}"})).size() == 3);
+  CHECK(train_runs(small({"train = {layers = 1}"})).size() == 6);
+  const std::string tables = R"([task]
+kind = "fuzzy_logic"
+[sweep]
+"train" = [{layers = 1}, {attention = "softmax", layers = 3}]
+)";
+  CHECK(
+      has(fault(tables, {"train.attention =hyla"}),
+          "--set train.attention =hyla: train.attention: sweep.train at s.toml:4 sets this key, "
+          "in {attention = \"softmax\", layers = 3}: must be set by one of them; to change what is "
+          "swept, override the axis, for example --set 'sweep.train=[{attention = \"hyla\"}]'"));
+  CHECK(train_runs(parse_study(tables, "s.toml", {"train.heads=4"})).size() == 2);
+  CHECK(train_runs(
+            parse_study(tables, "s.toml", {"train.attention=hyla", "sweep.train=[{layers=1}]"}))
+            .size() == 1);
+  CHECK(io::overlay_key(" task . \"files\" = a=b") == "task.files");
+  CHECK_THROWS_AS(io::overlay_key("task.files"), Error);
+}
+
+TEST_CASE("swept paths are taken from where the study lies") {
+  const std::string text = "[task]\nkind = \"text\"\nfile = \"0.txt\"\n[train]\ncausal = true\n";
+  const auto paths = [](const Study& study) {
+    std::vector<std::string> out;
+    for (const TrainRun& run : train_runs(study)) out.push_back(run.study.task.file);
+    return out;
+  };
+  const std::vector<std::string> expected = {"/data/a.txt", "/b.txt"};
+  for (const char* sweep :
+       {"[sweep]\n\"task.file\" = [\"a.txt\", \"../b.txt\"]\n",
+        "[sweep.task]\nfile = [\"a.txt\", \"/b.txt\"]\n",
+        "[sweep]\ntask = [{file = \"a.txt\"}, {file = \"/b.txt\", level = \"bytes\"}]\n"}) {
+    INFO(sweep);
+    const Study study = parse_study(text + sweep, "s.toml", {}, "/data");
+    CHECK(paths(study) == expected);
+    // What a result stores is read from elsewhere.
+    CHECK(paths(parse_study(write_study(study), "again", {}, "/other")) == expected);
+    CHECK(io::study_hash(parse_study(text + sweep, "s.toml", {}, "/other")) ==
+          io::study_hash(study));
+  }
+  CHECK(paths(parse_study(text, "s.toml", {"sweep.task.file=[\"a.txt\",\"/b.txt\"]"}, "/data")) ==
+        expected);
+  try {
+    parse_study(text, "s.toml", {"sweep.task.file=[\"a.txt\",\"./a.txt\"]"}, "/data");
+    FAIL("accepted");
+  } catch (const Error& error) {
+    CHECK(has(error.what(), "number 1 and number 2 are both \"/data/a.txt\""));
+  }
+
+  const Study drawings = parse_study(R"([task]
+kind = "omniglot"
+[sweep]
+"task.files" = ["a.zip", ["b.zip", "c"]]
+"task.out_of_distribution" = [[], [{name = "m", images = "i.gz", labels = "/l.gz"}]]
+)",
+                                     "s.toml", {}, "/data");
+  const std::vector<TrainRun> runs = train_runs(drawings);
+  REQUIRE(runs.size() == 4);
+  CHECK(runs[0].study.task.omniglot.files == std::vector<std::string>{"/data/a.zip"});
+  CHECK(runs[3].study.task.omniglot.files == std::vector<std::string>{"/data/b.zip", "/data/c"});
+  REQUIRE(runs[3].study.task.omniglot.out_of_distribution.size() == 1);
+  CHECK(runs[3].study.task.omniglot.out_of_distribution[0].images == "/data/i.gz");
+  CHECK(runs[3].study.task.omniglot.out_of_distribution[0].labels == "/l.gz");
+}
+
 TEST_CASE("sections of the theory and of training do not mix") {
   CHECK(has(fault("[task]\nkind = \"sraven\"\n[solve]\nmax_iterations = 3\n"),
             "s.toml:3: [solve]: belongs to studies of the theory"));
