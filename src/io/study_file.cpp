@@ -16,6 +16,7 @@
 #include "io/study_file_schema.hpp"
 #include "io/study_file_sweep.hpp"
 #include "io/study_file_text.hpp"
+#include "io/study_file_unused.hpp"
 #include "io/whole_file.hpp"
 
 namespace headway::io {
@@ -194,12 +195,14 @@ std::vector<studies::TrainRun> runs_of(const Value& root) {
 Study parse_study(std::string_view text, const std::string& source_name,
                   const std::vector<std::string>& overlays, const std::string& directory) {
   Value root = detail::parse_toml(text, source_name);
+  const Value before = root;
   std::vector<std::string> set_by_hand;
   for (const std::string& overlay : overlays) {
     set_by_hand.push_back(detail::apply_overlay(root, overlay));
     detail::drop_swept_key(root, set_by_hand.back());
   }
   for (const std::string& key : set_by_hand) detail::refuse_table_axes_that_set(root, key);
+  detail::drop_keys_made_idle(before, root);
   detail::resolve_paths(root, directory);
   Study study = study_of(root);
   if (study.sweep.empty()) {
@@ -207,6 +210,7 @@ Study parse_study(std::string_view text, const std::string& source_name,
   } else {
     runs_of(root);  // what the sweep puts in must fit as well
   }
+  detail::refuse_idle_keys(root);
   return study;
 }
 

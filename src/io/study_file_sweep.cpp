@@ -130,13 +130,21 @@ std::vector<Axis> axes_of(const Value& sweep) {
     if (section == "sweep" || section == "schema" || section == "name") {
       refuse(*axis.values, "sweep." + axis.key, "a list of values of another key");
     }
-    refuse_repeated_values(axis);
-    for (const Axis& other : axes) refuse_overlapping(other, axis);
   }
   // The parser sorts keys by name; the file's order is that of their lines.
   std::stable_sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) {
     return a.values->place.line < b.values->place.line;
   });
+  return axes;
+}
+
+/// axes_of() a sweep whose runs differ from each other.
+std::vector<Axis> checked_axes(const Value& sweep) {
+  std::vector<Axis> axes = axes_of(sweep);
+  for (const Axis& axis : axes) {
+    refuse_repeated_values(axis);
+    for (const Axis& other : axes) refuse_overlapping(other, axis);
+  }
   return axes;
 }
 
@@ -170,7 +178,7 @@ void put(Value& root, const std::string& key, const Value& value) {
 
 std::vector<SweepAxis> read_sweep(const Value& sweep) {
   std::vector<SweepAxis> out;
-  for (const Axis& axis : axes_of(sweep)) {
+  for (const Axis& axis : checked_axes(sweep)) {
     SweepAxis read{axis.key, {}};
     for (const Value& value : *axis.values->get<Value::Array>()) {
       read.values.push_back(toml_text(value));
@@ -191,18 +199,6 @@ void drop_from(Value::Table& table, const std::string& prefix, const std::string
     return entry.value.get<Value::Array>() != nullptr &&
            (prefix.empty() ? entry.key : prefix + "." + entry.key) == key;
   });
-}
-
-/// The value at the dotted `key`, or null.
-const Value* value_at(const Value& root, const std::string& key) {
-  const Value* at = &root;
-  for (std::size_t begin = 0; at != nullptr && begin <= key.size();) {
-    const std::size_t end = std::min(key.find('.', begin), key.size());
-    const Value::Table* table = at->get<Value::Table>();
-    at = table != nullptr ? find(*table, key.substr(begin, end - begin)) : nullptr;
-    begin = end + 1;
-  }
-  return at;
 }
 
 }  // namespace
@@ -237,13 +233,28 @@ void refuse_table_axes_that_set(const Value& root, const std::string& key) {
   }
 }
 
+std::vector<const Value*> swept_values(const Value& root, const std::string& key) {
+  std::vector<const Value*> out;
+  const Value* sweep = find(*root.get<Value::Table>(), "sweep");
+  if (sweep == nullptr) return out;
+  for (const Axis& axis : axes_of(*sweep)) {
+    for (const Value& value : *axis.values->get<Value::Array>()) {
+      const bool whole = key.starts_with(axis.key + ".");
+      const Value* set = whole ? value_at(value, key.substr(axis.key.size() + 1)) : nullptr;
+      if (axis.key == key) set = &value;
+      if (set != nullptr) out.push_back(set);
+    }
+  }
+  return out;
+}
+
 std::vector<SweptTable> expand_sweep(const Value& root) {
   const Value* sweep = find(*root.get<Value::Table>(), "sweep");
   SweptTable base{{}, root};
   std::erase_if(*base.root.get<Value::Table>(), [](const Entry& e) { return e.key == "sweep"; });
   std::vector<SweptTable> runs = {std::move(base)};
   if (sweep == nullptr) return runs;
-  for (const Axis& axis : axes_of(*sweep)) {
+  for (const Axis& axis : checked_axes(*sweep)) {
     const Value::Array& values = *axis.values->get<Value::Array>();
     if (runs.size() * values.size() > kMostRuns) {
       refuse(*axis.values, "sweep." + axis.key,

@@ -21,6 +21,9 @@ void drop_swept_key(Value& root, const std::string& key);
 /// hand: its runs would not have that value.
 void refuse_table_axes_that_set(const Value& root, const std::string& key);
 
+/// What [sweep] gives the dotted `key`, by axes of it and of its whole table.
+std::vector<const Value*> swept_values(const Value& root, const std::string& key);
+
 /// One combination of a sweep: the study's table with the values put in.
 struct SweptTable {
   std::vector<studies::Setting> settings;

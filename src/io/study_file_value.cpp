@@ -119,6 +119,17 @@ const Value* find(const Value::Table& table, std::string_view key) {
   return nullptr;
 }
 
+const Value* value_at(const Value& root, const std::string& key) {
+  const Value* at = &root;
+  for (std::size_t begin = 0; at != nullptr && begin <= key.size();) {
+    const std::size_t end = std::min(key.find('.', begin), key.size());
+    const Value::Table* table = at->get<Value::Table>();
+    at = table != nullptr ? find(*table, key.substr(begin, end - begin)) : nullptr;
+    begin = end + 1;
+  }
+  return at;
+}
+
 std::string describe(const Value& value) {
   std::string out;
   append_description(value, out);

@@ -48,6 +48,9 @@ struct Entry {
 /// The value of `key`, or null.
 const Value* find(const Value::Table& table, std::string_view key);
 
+/// The value at the dotted `key` ("train.heads") of a table, or null.
+const Value* value_at(const Value& root, const std::string& key);
+
 /// The value as a user would write it, cut to about 60 characters.
 std::string describe(const Value& value);
 

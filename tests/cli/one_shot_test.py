@@ -268,7 +268,7 @@ class Extracting(OneShotTest):
                                np.mean((outputs.sum(axis=1) - labels) ** 2), delta=1e-5)
 
     def test_options(self):
-        last = json.loads(run("extract", self.result, "--set", "extract.weights=last", "--json",
+        last = json.loads(run("extract", self.result, "--set", " extract.weights =last", "--json",
                               "--set", "extract.out_of_distribution_examples=0").stdout)
         self.assertEqual((last["weights"], last["step"]), ("last", 40))
         self.assertEqual([s["name"] for s in last["splits"]], ["train", "test", "validation"])

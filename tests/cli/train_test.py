@@ -72,6 +72,8 @@ REFUSALS = [
     ("tiny", "train.nonlinearity=rulu", 78, ['train.nonlinearity = "rulu"', '"relu"']),
     ("tiny", "train.steps=0", 78, ["train.steps = 0", "from 1 to"]),
     ("tiny", "train.load_balancing=-1", 78, ["train.load_balancing = -1", ">= 0"]),
+    ("tiny", "train.experts=4", 78, ["train.experts = 4", 'train.feed_forward = "mixture"']),
+    ("text", "train.position_buckets=4", 78, ["train.position_buckets = 4", '"relative"']),
     ("text", "train.encoder_layers=1", 78, ["train.encoder_layers = 1", "scores every one"]),
     ("tiny", "train.accumulation=3", 78, ["train.accumulation = 3", "must divide train.batch"]),
     ("tiny", "train.learning_rate=-1", 78, ["train.learning_rate = -1", "> 0"]),

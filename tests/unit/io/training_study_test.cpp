@@ -217,6 +217,43 @@ kind = "fuzzy_logic"
   CHECK_THROWS_AS(io::overlay_key("task.files"), Error);
 }
 
+TEST_CASE("keys that count in no run are refused") {
+  const std::string plain = "[task]\nkind = \"fuzzy_logic\"\n[train]\nlayers = 1\n";
+  for (const char* line : {"experts = 4", "active_experts = 1", "load_balancing = 0.1"}) {
+    CHECK(has(fault(plain + line + "\n"), std::string("s.toml:5: train.") + line));
+    CHECK_NOTHROW(parse_study(plain + line + "\nfeed_forward = \"mixture\"\n", "s.toml"));
+  }
+  CHECK(
+      has(fault(plain, {"train.experts=4"}),
+          "--set train.experts=4: train.experts = 4: must be absent, or 8, its default: it belongs "
+          "to train.feed_forward = \"mixture\""));
+  CHECK(has(fault(plain + "sample_tokens = 9\n"), "task.kind = \"text\""));
+  CHECK(has(fault(plain + "sample_temperature = 0.1\n"), "task.kind = \"text\""));
+  CHECK_NOTHROW(parse_study(plain + "sample_tokens = 0\n", "s.toml"));
+  const std::string buckets = plain + "position_buckets = 4\n";
+  CHECK(parse_study(buckets, "s.toml").train.model.position_buckets == 4);
+  CHECK(has(fault(buckets + "positions = \"none\"\n"), "s.toml:5: train.position_buckets = 4"));
+
+  // Where some run has a mixture, they count.
+  const std::string some = plain + "experts = 4\n[sweep]\n\"train.feed_forward\" = ";
+  const Study mixed = parse_study(some + "[\"gelu\", \"mixture\"]\n", "s.toml");
+  CHECK(train_runs(mixed)[1].study.train.model.experts == 4);
+  CHECK(write_study(parse_study(write_study(mixed), "again")) == write_study(mixed));
+  CHECK(has(fault(some + "[\"gelu\", \"swiglu\"]\n"), "s.toml:5: train.experts = 4"));
+  CHECK(has(fault(plain + "[sweep]\n\"train.experts\" = [2, 8]\n"), "s.toml:6: train.experts = 2"));
+  CHECK(
+      has(fault(plain + "[sweep]\ntrain = [{layers = 1}, {experts = 2}]\n"), "train.experts = 2"));
+  const std::string rows = plain +
+                           "experts = 4\n[sweep]\ntrain = [{layers = 1}, "
+                           "{feed_forward = \"mixture\"}]\n";
+  CHECK(train_runs(parse_study(rows, "s.toml"))[1].study.train.model.experts == 4);
+  // An overlay that leaves no mixture makes a plain study, as if the key had never been there.
+  const Study switched = parse_study(rows, "s.toml", {"sweep.train=[{layers=1}]"});
+  CHECK(switched.train.model.experts == training::TransformerOptions{}.experts);
+  CHECK(write_study(parse_study(write_study(switched), "again")) == write_study(switched));
+  CHECK(has(fault(rows, {"sweep.train=[{layers=1}]", "train.experts=3"}), "train.experts = 3"));
+}
+
 TEST_CASE("swept paths are taken from where the study lies") {
   const std::string text = "[task]\nkind = \"text\"\nfile = \"0.txt\"\n[train]\ncausal = true\n";
   const auto paths = [](const Study& study) {
