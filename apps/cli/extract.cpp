@@ -75,7 +75,7 @@ std::string extract_json(const io::TrainedNetwork& network, const studies::Extra
 void check_images(const Options& options, const io::TrainedNetwork& network,
                   std::vector<std::string> overlays, Observer& observer) {
   const auto other_sets = std::erase_if(overlays, [](const std::string& overlay) {
-    return overlay.starts_with("task.out_of_distribution");
+    return io::overlay_key(overlay) == "task.out_of_distribution";
   });
   const studies::TaskMaker make_task = io::training_task_maker();
   std::vector<std::string> hashes;

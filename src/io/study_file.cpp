@@ -12,9 +12,11 @@
 #include "headway/io/hdf5_file.hpp"
 #include "headway/io/result_file.hpp"
 #include "io/study_file_checks.hpp"
+#include "io/study_file_paths.hpp"
 #include "io/study_file_schema.hpp"
 #include "io/study_file_sweep.hpp"
 #include "io/study_file_text.hpp"
+#include "io/study_file_unused.hpp"
 #include "io/whole_file.hpp"
 
 namespace headway::io {
@@ -162,22 +164,6 @@ std::string study_text_for_dataset(const std::string& file_path) {
                      detail::toml_string(path.lexically_normal().string()));
 }
 
-/// The paths of the task's files, from `directory` on.
-void resolve_files(const std::string& directory, Study& study) {
-  const auto resolve = [&directory](std::string& file) {
-    const std::filesystem::path path =
-        std::filesystem::path(directory.empty() ? "." : directory) / file;
-    file = std::filesystem::absolute(path).lexically_normal().string();
-  };
-  if (study.task.kind == "dataset" || study.task.kind == "text") resolve(study.task.file);
-  if (study.task.kind != "omniglot") return;
-  for (std::string& file : study.task.omniglot.files) resolve(file);
-  for (studies::OutOfDistributionSet& set : study.task.omniglot.out_of_distribution) {
-    resolve(set.images);
-    resolve(set.labels);
-  }
-}
-
 /// Where files lie is no part of what a study computes; their contents have a hash of their own.
 void forget_files(Study& study) {
   study.task.file.clear();
@@ -186,15 +172,19 @@ void forget_files(Study& study) {
     set.images.clear();
     set.labels.clear();
   }
+  if (study.sweep.empty()) return;
+  Value sweep = detail::parse_toml(detail::write_sweep(study.sweep), "study");
+  std::size_t files = 0;
+  detail::change_paths(sweep, [&files](const std::string&) { return std::to_string(++files); });
+  study.sweep = detail::read_sweep(*detail::find(*sweep.get<Value::Table>(), "sweep"));
 }
 
 /// Every run of the sweep, read and checked.
-std::vector<studies::TrainRun> runs_of(const Value& root, const std::string& directory) {
+std::vector<studies::TrainRun> runs_of(const Value& root) {
   std::vector<studies::TrainRun> runs;
   for (detail::SweptTable& swept : detail::expand_sweep(root)) {
     Study study = study_of(swept.root);
     detail::check_consistency(swept.root, study);
-    resolve_files(directory, study);
     runs.push_back({std::move(swept.settings), std::move(study)});
   }
   return runs;
@@ -205,22 +195,31 @@ std::vector<studies::TrainRun> runs_of(const Value& root, const std::string& dir
 Study parse_study(std::string_view text, const std::string& source_name,
                   const std::vector<std::string>& overlays, const std::string& directory) {
   Value root = detail::parse_toml(text, source_name);
+  const Value before = root;
+  std::vector<std::string> set_by_hand;
   for (const std::string& overlay : overlays) {
-    detail::apply_overlay(root, overlay);
-    detail::drop_swept_key(root, overlay.substr(0, overlay.find('=')));
+    set_by_hand.push_back(detail::apply_overlay(root, overlay));
+    detail::drop_swept_key(root, set_by_hand.back());
   }
+  for (const std::string& key : set_by_hand) detail::refuse_table_axes_that_set(root, key);
+  detail::drop_keys_made_idle(before, root);
+  detail::resolve_paths(root, directory);
   Study study = study_of(root);
   if (study.sweep.empty()) {
     detail::check_consistency(root, study);
   } else {
-    runs_of(root, directory);  // what the sweep puts in must fit as well
+    runs_of(root);  // what the sweep puts in must fit as well
   }
-  resolve_files(directory, study);
+  detail::refuse_idle_keys(root);
   return study;
 }
 
+std::string overlay_key(const std::string& overlay) { return detail::overlay_key(overlay); }
+
 std::vector<studies::TrainRun> train_runs(const Study& study) {
-  return runs_of(detail::parse_toml(write_study(study), "study"), "");
+  Value root = detail::parse_toml(write_study(study), "study");
+  detail::resolve_paths(root, "");
+  return runs_of(root);
 }
 
 LoadedStudy read_study(const std::string& file_path, const std::vector<std::string>& overlays) {

@@ -21,13 +21,6 @@ using studies::Study;
 constexpr double kMostPaths = 100'000;
 constexpr double kMostSweepPoints = 100'000;
 
-/// The value at section.key, or null when the study leaves it to its default.
-const Value* value_at(const Value& root, std::string_view section, std::string_view key) {
-  const Value* table = find(*root.get<Value::Table>(), section);
-  if (table == nullptr || table->get<Value::Table>() == nullptr) return nullptr;
-  return find(*table->get<Value::Table>(), key);
-}
-
 [[noreturn]] void refuse_missing(const Value& root, const std::string& path,
                                  const std::string& allowed) {
   const Value* task = find(*root.get<Value::Table>(), "task");
@@ -38,7 +31,7 @@ const Value* value_at(const Value& root, std::string_view section, std::string_v
 
 /// task.layers[l].heads[h] with its place; both counted from 0 here, from 1 in messages.
 const Value& head_value(const Value& root, std::size_t layer, std::size_t head) {
-  const Value::Array& layers = *value_at(root, "task", "layers")->get<Value::Array>();
+  const Value::Array& layers = *value_at(root, "task.layers")->get<Value::Array>();
   return (*find(*layers[layer].get<Value::Table>(), "heads")->get<Value::Array>())[head];
 }
 
@@ -61,7 +54,7 @@ void check_hidden_markov_chain(const Value& root, const Study& study) {
                    "at least one table [[task.layers]] with heads = [{kind = \"...\"}, ...]");
   }
   if (task.features % 2 != 0) {
-    refuse(*value_at(root, "task", "features"), "task.features",
+    refuse(*value_at(root, "task.features"), "task.features",
            "even: half of the features for each hidden state");
   }
   check_shifts(root, task);
@@ -78,13 +71,13 @@ void check_against_layers(const Value& root, const Study& study, const std::vect
   const std::size_t layers = heads.size();
   for (std::size_t i = 0; i < study.model.widths.size(); ++i) {
     if (study.model.widths[i].size() == 1 || study.model.widths[i].size() == layers + 1) continue;
-    const Value& widths = *value_at(root, "model", "widths");
+    const Value& widths = *value_at(root, "model.widths");
     refuse((*widths.get<Value::Array>())[i], element("model.widths", i),
            fmt::format("one number, or {} of them (N_1, ..., N_L, N_a for L = {} layers)",
                        layers + 1, layers));
   }
   if (study.model.variances.size() != 1 && study.model.variances.size() != layers + 2) {
-    refuse(*value_at(root, "model", "variances"), "model.variances",
+    refuse(*value_at(root, "model.variances"), "model.variances",
            fmt::format("one number, or {} of them (s_0^2, ..., s_L^2, s_a^2 for L = {} layers)",
                        layers + 2, layers));
   }
@@ -92,8 +85,7 @@ void check_against_layers(const Value& root, const Study& study, const std::vect
   for (const int h : heads) paths *= h;
   if (paths > kMostPaths) {
     const bool in_model = !study.model.heads.empty();
-    const Value* place =
-        in_model ? value_at(root, "model", "heads") : value_at(root, "task", "layers");
+    const Value* place = in_model ? value_at(root, "model.heads") : value_at(root, "task.layers");
     refuse(
         *place, in_model ? "model.heads" : "task.layers",
         fmt::format("such that H_1 ... H_L = {:.3g} paths are at most {:.3g}", paths, kMostPaths));
@@ -109,8 +101,7 @@ Place place_of_message(const Value& root, const std::string& message) {
     const std::size_t dot = message.find('.', at);
     if (dot > at + 5) continue;
     const std::size_t end = message.find_first_not_of("abcdefghijklmnopqrstuvwxyz_12", dot + 1);
-    const Value* found =
-        value_at(root, message.substr(at, dot - at), message.substr(dot + 1, end - dot - 1));
+    const Value* found = value_at(root, message.substr(at, end - at));
     if (found != nullptr) return found->place;
   }
   const Value* table = find(*root.get<Value::Table>(), message.substr(0, message.find('.')));
@@ -122,7 +113,7 @@ void check_network_keys(const Value& root, const Study& study) {
   const training::NetworkKind network = study.train.model.network;
   const bool transformer = network == training::NetworkKind::kTransformer;
   for (const std::string& name : keys_of_other_networks(network)) {
-    const Value* found = value_at(root, "train", name);
+    const Value* found = value_at(root, "train." + name);
     if (found == nullptr) continue;
     refuse(*found, "train." + name,
            transformer ? "absent: it belongs to train.network = \"linear_value\""
@@ -159,7 +150,7 @@ void check_sweep(const Value& root, const Study& study) {
   const double points = static_cast<double>(study.model.widths.size()) *
                         static_cast<double>(study.model.temperatures.size());
   if (points <= kMostSweepPoints) return;
-  refuse(*value_at(root, "model", "widths"), "model.widths",
+  refuse(*value_at(root, "model.widths"), "model.widths",
          fmt::format("such that widths times temperatures, here {:.0f} points, are at most {:.0f}",
                      points, kMostSweepPoints));
 }
@@ -182,7 +173,7 @@ void check_consistency(const Value& root, const Study& study) {
       std::vector<std::string> counts;
       counts.reserve(heads.size());
       for (const int h : heads) counts.push_back(std::to_string(h));
-      refuse(*value_at(root, "model", "heads"), "model.heads",
+      refuse(*value_at(root, "model.heads"), "model.heads",
              fmt::format("absent, or [{}] as task.layers has it", join(counts)));
     }
   }

@@ -152,12 +152,12 @@ Section task_section() {
 }
 
 Section dataset_section() {
-  return {
-      "task", "dataset", "a data-set file",
-      keys_of(
-          [](auto& study) -> auto& { return study.task; },
-          std::vector<Key<TaskOptions>>{key("file", &TaskOptions::file, text(4096, false),
-                                            "path of the HDF5 file, relative to the study file")})};
+  return {"task", "dataset", "a data-set file",
+          keys_of(
+              [](auto& study) -> auto& { return study.task; },
+              std::vector<Key<TaskOptions>>{
+                  key("file", &TaskOptions::file, text(4096, false),
+                      "path of the HDF5 file, relative to the study file, also by --set")})};
 }
 
 Section hidden_markov_chain_section() {

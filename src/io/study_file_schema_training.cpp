@@ -97,7 +97,7 @@ Section text_section() {
           [](auto& study) -> auto& { return study.task; },
           std::vector<Key<TaskOptions>>{
               key("file", &TaskOptions::file, text(4096, false),
-                  "path of the text, relative to the study file"),
+                  "path of the text, relative to the study file, also by --set"),
               key("level", &TaskOptions::level, word({"bytes", "bpe"}),
                   "what a token is: a byte, or a piece of text (byte-pair encoding learned "
                   "from the training part)"),
@@ -150,11 +150,13 @@ Section omniglot_section() {
           [](auto& study) -> auto& { return study.task.omniglot; },
           std::vector<Key<O>>{
               key("files", &O::files, one_or_list(file, "a path or a list of up to 100 paths", 100),
-                  "archives or folders of Omniglot, relative to the study file"),
+                  "archives or folders of Omniglot, relative to the study file, also by --set"),
               key("out_of_distribution", &O::out_of_distribution,
                   list(out_of_distribution_set(),
                        "up to 100 tables, each " + out_of_distribution_set().allowed, 0, 100),
-                  "other images to evaluate on, such as MNIST; a split each")})};
+                  "other images to evaluate on, such as MNIST; a split each; paths are relative to "
+                  "the "
+                  "study file, also by --set")})};
   for (StudyKey& k : keys_of(
            [](auto& study) -> auto& { return study.task.omniglot.images; },
            std::vector<Key<I>>{

@@ -9,11 +9,20 @@
 namespace headway::io::detail {
 
 /// The lines of [sweep] in the order of the file; a key given twice (in the file and by --set)
-/// counts as given last. Error{kBadStudy} unless each is a list of values of one key of a study.
+/// counts as given last. Error{kBadStudy} unless each is a list of different values of one key, and
+/// no two set the same key.
 std::vector<studies::SweepAxis> read_sweep(const Value& sweep);
 
-/// Takes the axis `key` out of the study's [sweep]: it was set by hand.
+/// Takes the axis `key` out of the study's [sweep]: it was set by hand; if to a table, the axes of
+/// the keys that this has, too.
 void drop_swept_key(Value& root, const std::string& key);
+
+/// Error{kBadStudy} where a line of [sweep] that sets a whole table sets `key`, which was set by
+/// hand: its runs would not have that value.
+void refuse_table_axes_that_set(const Value& root, const std::string& key);
+
+/// What [sweep] gives the dotted `key`, by axes of it and of its whole table.
+std::vector<const Value*> swept_values(const Value& root, const std::string& key);
 
 /// One combination of a sweep: the study's table with the values put in.
 struct SweptTable {

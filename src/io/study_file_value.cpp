@@ -70,6 +70,21 @@ std::vector<std::string> split_key(const std::string& text) {
   return parts;
 }
 
+/// The key of an overlay. An axis of a sweep is one key: sweep.train.heads stands beside
+/// sweep.train.
+std::vector<std::string> overlay_parts(const std::string& overlay) {
+  const std::size_t equals = overlay.find('=');
+  std::vector<std::string> parts;
+  if (equals != std::string::npos) parts = split_key(overlay.substr(0, equals));
+  if (parts.size() > 2 && parts.front() == "sweep") {
+    parts = {parts.front(), join({parts.begin() + 1, parts.end()}, ".")};
+  }
+  if (!parts.empty()) return parts;
+  throw Error(ErrorKind::kUsage, fmt::format("--set {}: must be section.key=value, for example "
+                                             "model.temperature=0.1",
+                                             toml_string(clip(overlay, kLongestDescription))));
+}
+
 /// The right-hand side of an overlay: a TOML value, else a string.
 Value overlay_value(const std::string& text) {
   try {
@@ -104,22 +119,27 @@ const Value* find(const Value::Table& table, std::string_view key) {
   return nullptr;
 }
 
+const Value* value_at(const Value& root, const std::string& key) {
+  const Value* at = &root;
+  for (std::size_t begin = 0; at != nullptr && begin <= key.size();) {
+    const std::size_t end = std::min(key.find('.', begin), key.size());
+    const Value::Table* table = at->get<Value::Table>();
+    at = table != nullptr ? find(*table, key.substr(begin, end - begin)) : nullptr;
+    begin = end + 1;
+  }
+  return at;
+}
+
 std::string describe(const Value& value) {
   std::string out;
   append_description(value, out);
   return clip(out, kLongestDescription);
 }
 
-void apply_overlay(Value& root, const std::string& overlay) {
-  const std::size_t equals = overlay.find('=');
-  std::vector<std::string> parts;
-  if (equals != std::string::npos) parts = split_key(overlay.substr(0, equals));
-  if (parts.empty()) {
-    throw Error(
-        ErrorKind::kUsage,
-        fmt::format("--set {}: must be section.key=value, for example model.temperature=0.1",
-                    toml_string(clip(overlay, kLongestDescription))));
-  }
+std::string overlay_key(const std::string& overlay) { return join(overlay_parts(overlay), "."); }
+
+std::string apply_overlay(Value& root, const std::string& overlay) {
+  const std::vector<std::string> parts = overlay_parts(overlay);
   const Place place{
       std::make_shared<const std::string>("--set " + printable(clip(overlay, kLongestDescription))),
       0};
@@ -137,8 +157,9 @@ void apply_overlay(Value& root, const std::string& overlay) {
     }
     at = next;
   }
-  *at = overlay_value(overlay.substr(equals + 1));
+  *at = overlay_value(overlay.substr(overlay.find('=') + 1));
   set_place(*at, place);
+  return join(parts, ".");
 }
 
 }  // namespace headway::io::detail

@@ -48,6 +48,9 @@ struct Entry {
 /// The value of `key`, or null.
 const Value* find(const Value::Table& table, std::string_view key);
 
+/// The value at the dotted `key` ("train.heads") of a table, or null.
+const Value* value_at(const Value& root, const std::string& key);
+
 /// The value as a user would write it, cut to about 60 characters.
 std::string describe(const Value& value);
 
@@ -56,7 +59,10 @@ std::string describe(const Value& value);
 Value parse_toml(std::string_view text, const std::string& source);
 
 /// Applies one `section.key=value` to a parsed study: a TOML value, else a string. Tables on the
-/// way are made. Error{kUsage} when it has no '=' or no key.
-void apply_overlay(Value& root, const std::string& overlay);
+/// way are made. Gives its key, as overlay_key(). Error{kUsage} when it has no '=' or no key.
+std::string apply_overlay(Value& root, const std::string& overlay);
+
+/// "section.key" of `section.key=value`, without blanks and quotes. Error{kUsage} as apply_overlay.
+std::string overlay_key(const std::string& overlay);
 
 }  // namespace headway::io::detail

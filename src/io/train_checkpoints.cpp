@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "headway/core/error.hpp"
+#include "headway/core/sha256.hpp"
 #include "headway/io/provenance.hpp"
 #include "headway/io/study_file.hpp"
 #include "io/hdf5_input.hpp"
@@ -27,7 +28,7 @@ constexpr std::int64_t kMajor = 1;
 constexpr std::int64_t kMinor = 0;
 constexpr std::string_view kPrefix = "run_";
 constexpr std::string_view kSuffix = ".h5";
-constexpr std::size_t kHashDigits = 16;  // of the run's hash, in the file's name
+constexpr std::size_t kHashDigits = 16;  // in the file's name
 constexpr std::size_t kMostDifferences = 4;
 
 [[noreturn]] void damaged(const std::string& file_path, const std::string& why) {
@@ -132,6 +133,16 @@ std::vector<std::string> differences(const std::string& theirs, const std::strin
   return out;
 }
 
+/// Of run and data, and of the number of threads where it is swept: no hash has that.
+std::string file_name_of(const studies::TrainRun& run, const std::string& hash,
+                         const std::string& data_hash) {
+  std::string identity = hash + "\n" + data_hash;
+  for (const studies::Setting& setting : run.settings) {
+    if (setting.key == "threads") identity += "\n" + setting.value;
+  }
+  return fmt::format("{}{}{}", kPrefix, sha256_hex(identity).substr(0, kHashDigits), kSuffix);
+}
+
 }  // namespace
 
 TrainCheckpoints::TrainCheckpoints(const std::string& result_path,
@@ -139,7 +150,10 @@ TrainCheckpoints::TrainCheckpoints(const std::string& result_path,
                                    const std::vector<std::string>& data_hashes, bool force)
     : folder_(result_path + ".checkpoint"), force_(force) {
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    runs_.push_back({train_hash(runs[i].study), write_study(runs[i].study), data_hashes.at(i)});
+    const std::string hash = train_hash(runs[i].study);
+    const std::string& data_hash = data_hashes.at(i);
+    runs_.push_back(
+        {hash, write_study(runs[i].study), data_hash, file_name_of(runs[i], hash, data_hash)});
   }
   std::error_code ignored;
   if (!fs::exists(folder_, ignored)) return;
@@ -160,26 +174,33 @@ TrainCheckpoints::TrainCheckpoints(const std::string& result_path,
   for (const std::string& name : names) look(name);
 }
 
-/// Counts a checkpoint of this grid; refuses one of another.
+/// Counts a checkpoint of this grid; refuses one of another. One of this grid under a name that no
+/// run has is left alone: nothing goes on from it.
 void TrainCheckpoints::look(const std::string& name) {
   const std::string file_path = (fs::path(folder_) / name).string();
   const Header found = read_checkpoint(file_path).first;
   std::vector<std::string> nearest;
+  std::pair<bool, std::size_t> best;  // of `nearest`: of another study, its length
+  bool known = false;
   for (const Identity& run : runs_) {
-    if (run.hash == found.hash && run.data_hash == found.data_hash &&
-        build_info().version == found.version) {
-      ++(found.done ? finished_ : resumable_);
-      return;
+    const bool same_study = run.hash == found.hash;
+    if (same_study && run.data_hash == found.data_hash && build_info().version == found.version) {
+      known = true;
+      if (run.file_name == name) ++(found.done ? finished_ : resumable_);
+      continue;
     }
     std::vector<std::string> list = differences(found.study_toml, run.study_toml);
     if (run.data_hash != found.data_hash && list.empty()) list.emplace_back("the data");
     if (build_info().version != found.version) {
       list.push_back(fmt::format("version {}, here {}", found.version, build_info().version));
     }
-    const bool same_study = run.hash == found.hash;
-    if (nearest.empty() || same_study || list.size() < nearest.size()) nearest = std::move(list);
-    if (same_study) break;
+    const std::pair rank(!same_study, list.size());
+    if (nearest.empty() || rank < best) {
+      nearest = std::move(list);
+      best = rank;
+    }
   }
+  if (known) return;
   if (nearest.size() > kMostDifferences) {
     nearest.resize(kMostDifferences);
     nearest.emplace_back("...");
@@ -191,16 +212,17 @@ void TrainCheckpoints::look(const std::string& name) {
 }
 
 std::string TrainCheckpoints::path_of(std::size_t run) const {
-  const std::string name =
-      fmt::format("{}{}{}", kPrefix, runs_.at(run).hash.substr(0, kHashDigits), kSuffix);
-  return (fs::path(folder_) / name).string();
+  return (fs::path(folder_) / runs_.at(run).file_name).string();
 }
 
 std::optional<studies::TrainedRun> TrainCheckpoints::load(std::size_t run) const {
   const std::string file_path = path_of(run);
   std::error_code ignored;
   if (force_ || !fs::exists(file_path, ignored)) return std::nullopt;
-  return read_checkpoint(file_path).second;
+  auto [found, trained] = read_checkpoint(file_path);
+  const Identity& wanted = runs_.at(run);
+  if (found.hash != wanted.hash || found.data_hash != wanted.data_hash) return std::nullopt;
+  return std::move(trained);
 }
 
 void TrainCheckpoints::save(std::size_t run, const studies::TrainedRun& trained) const {

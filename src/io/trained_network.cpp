@@ -19,7 +19,7 @@ namespace {
 /// What an overlay may change: the weights stay those of the study that trained them.
 void check_overlays(const std::vector<std::string>& overlays) {
   for (const std::string& overlay : overlays) {
-    const std::string key = overlay.substr(0, overlay.find('='));
+    const std::string key = overlay_key(overlay);
     if (key.starts_with("extract.") || key == "threads" || key == "name" || key == "task.files" ||
         key == "task.out_of_distribution") {
       continue;

@@ -268,7 +268,7 @@ class Extracting(OneShotTest):
                                np.mean((outputs.sum(axis=1) - labels) ** 2), delta=1e-5)
 
     def test_options(self):
-        last = json.loads(run("extract", self.result, "--set", "extract.weights=last", "--json",
+        last = json.loads(run("extract", self.result, "--set", " extract.weights =last", "--json",
                               "--set", "extract.out_of_distribution_examples=0").stdout)
         self.assertEqual((last["weights"], last["step"]), ("last", 40))
         self.assertEqual([s["name"] for s in last["splits"]], ["train", "test", "validation"])
@@ -298,6 +298,16 @@ class Extracting(OneShotTest):
             self.assertEqual(json.loads(process.stdout)["heads"], heads)
         self.check(run("extract", sweep, "--set", "extract.run=3"), 78, "extract.run = 3",
                    "from 1 to 2")
+
+    def test_a_run_of_a_sweep_over_files_from_another_directory(self):
+        sweep = self.path("sweep.h5")
+        sets = 'sweep.task.out_of_distribution=[[{name="d", images="images.gz", labels="labels.gz"}], []]'
+        self.check(run("train", self.tiny, "--set", sets, "-o", sweep, cwd="/"), 0)
+        for number, further in ((1, ["d"]), (2, [])):
+            process = run("extract", sweep, "--set", f"extract.run={number}", "--json", cwd="/")
+            self.check(process, 0)
+            self.assertEqual([one["name"] for one in json.loads(process.stdout)["splits"]],
+                             ["train", "test", "validation", *further])
 
     def test_refusals(self):
         self.check(run("extract", self.path("none.h5")), 66, "none.h5")

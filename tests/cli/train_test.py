@@ -72,6 +72,8 @@ REFUSALS = [
     ("tiny", "train.nonlinearity=rulu", 78, ['train.nonlinearity = "rulu"', '"relu"']),
     ("tiny", "train.steps=0", 78, ["train.steps = 0", "from 1 to"]),
     ("tiny", "train.load_balancing=-1", 78, ["train.load_balancing = -1", ">= 0"]),
+    ("tiny", "train.experts=4", 78, ["train.experts = 4", 'train.feed_forward = "mixture"']),
+    ("text", "train.position_buckets=4", 78, ["train.position_buckets = 4", '"relative"']),
     ("text", "train.encoder_layers=1", 78, ["train.encoder_layers = 1", "scores every one"]),
     ("tiny", "train.accumulation=3", 78, ["train.accumulation = 3", "must divide train.batch"]),
     ("tiny", "train.learning_rate=-1", 78, ["train.learning_rate = -1", "> 0"]),
@@ -86,6 +88,7 @@ REFUSALS = [
     ("tiny", "sweep.train.lairs=[3]", 78, ["train.lairs", 'did you mean "layers"']),
     ("tiny", "sweep.train.heads=[2, 3]", 78, ["multiple of train.heads = 3"]),
     ("tiny", "sweep.name=[\"a\"]", 78, ["sweep.name"]),
+    ("tiny", "sweep.seed=[1,1]", 78, ["sweep.seed = [1, 1]", "different values"]),
     ("text", "train.causal=false", 78, ["train.causal = false", "text"]),
     ("text", "task.level=words", 78, ['task.level = "words"', '"bytes", "bpe"']),
     ("text", "task.file=none.txt", 66, ["none.txt", "cannot be opened"]),
@@ -242,6 +245,63 @@ class Refusals(TrainTest):
     def test_without_libtorch(self):
         self.check(run("train", self.tiny, "-o", self.path("out.h5")), 69, "LibTorch")
         self.assertFalse(os.path.exists(self.path("out.h5")))
+
+
+class SweptFiles(TrainTest):
+    """Sweeps over data: a run trains on its own file, wherever the program is started."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("other.txt", "zwei, drei, vier! und noch etwas anderes? " * 9)
+        self.swept = self.write(
+            "swept.toml", TEXT + '[sweep]\n"task.file" = ["words.txt", "other.txt"]\n')
+
+    def numbers(self, *arguments):
+        process = run("train", self.swept, *arguments, "--json")
+        self.check(process, 0)
+        return [one["evaluations"]["held_out"] for one in lines(process)[-1]["runs"]]
+
+    def test_plans_from_another_directory(self):
+        for study, more in ((self.swept, ()), (self.text, ("--set", 'sweep.task.file=["words.txt","other.txt"]')),
+                            (self.text, ("--set", 'sweep.task=[{file="words.txt"},{file="other.txt"}]'))):
+            process = run("train", study, *more, "--dry-run", "--json", cwd="/")
+            self.check(process, 0)
+            self.assertEqual(len(json.loads(process.stdout)["runs"]), 2)
+
+    @needs_training
+    def test_rows_are_those_of_their_texts(self):
+        plain = self.numbers()
+        self.assertNotEqual(plain[0], plain[1])
+        output = self.path("out.h5")
+        self.assertEqual(self.numbers("-o", output), plain)
+        again = self.path("again.h5")  # of the stored study, from elsewhere
+        self.check(run("train", output, "-o", again, cwd="/"), 0)
+        self.check_same(content(output), content(again))
+
+    @needs_training
+    def test_an_interrupted_one_goes_on(self):
+        settings = ["--set", "train.steps=3000", "--set", "train.eval_every=500"]
+        output, folder = self.path("out.h5"), self.path("out.h5.checkpoint")
+        with subprocess.Popen([PROGRAM, "train", self.swept, *settings, "-o", output],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            limit = time.monotonic() + 100
+            while process.poll() is None and time.monotonic() < limit:
+                if os.path.isdir(folder) and len([n for n in os.listdir(folder) if n.startswith("run_")]) == 2:
+                    break
+                time.sleep(0.002)
+            self.assertIsNone(process.poll(), "too quick to be interrupted")
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.wait(timeout=100), 130)
+        self.check(run("train", self.swept, *settings, "-o", output), 0, "done before", "resuming at step")
+        whole = self.path("whole.h5")
+        self.check(run("train", self.swept, *settings, "-o", whole), 0)
+        self.check_same(content(output), content(whole))
+
+    @needs_training
+    def test_swept_threads_are_timed_each(self):
+        process = run("train", self.tiny, "--set", "sweep.threads=[1,2]", "-o", self.path("out.h5"))
+        self.check(process, 0)
+        self.assertNotIn("done before", process.stderr)
 
 
 @needs_training

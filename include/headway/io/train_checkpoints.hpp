@@ -11,8 +11,10 @@ namespace headway::io {
 
 /// The checkpoints of `train` on disk: a folder RESULT.h5.checkpoint beside the result file, with
 /// one HDF5 file a run (schema "headway-checkpoint"), which holds everything that the rest of the
-/// run depends on. A file appears whole or not at all, is named after the hash of its run (so that
-/// a grid may grow), says which study and data it belongs to, and a SHA-256 guards its state.
+/// run depends on. A file appears whole or not at all, is named after the hashes of its run and its
+/// data (so that a grid may grow), says which they are, and a SHA-256 guards its state. Runs of a
+/// grid that give the same numbers share a file, but for those that differ in `threads`: their
+/// times are what such a sweep is for.
 class TrainCheckpoints {
  public:
   /// Looks at what the folder holds. A checkpoint that belongs to no run of the grid throws
@@ -41,6 +43,7 @@ class TrainCheckpoints {
     std::string hash;  // train_hash of the run's study
     std::string study_toml;
     std::string data_hash;
+    std::string file_name;
   };
   std::string folder_;
   std::vector<Identity> runs_;

@@ -147,6 +147,43 @@ TEST_CASE("checkpoints are counted, and those of other runs refused by name") {
   CHECK_FALSE(fs::exists(forced.folder()));
 }
 
+TEST_CASE("runs on other data, or with swept threads, have checkpoints of their own") {
+  const testing::ScratchDirectory folder;
+  const std::string out = folder.file("out.h5");
+  const std::string study = "[task]\nkind = \"text\"\n[train]\ncausal = true\n[sweep]\n";
+  const auto texts = [&](const std::string& sweep) {
+    return io::train_runs(io::parse_study(study + sweep, "s.toml"));
+  };
+  const std::vector<TrainRun> two = texts("\"task.file\" = [\"a.txt\", \"b.txt\"]\n");
+  const TrainCheckpoints checkpoints(out, two, {"a", "b"}, false);
+  checkpoints.hooks().save(0, built_run());
+  CHECK_FALSE(checkpoints.hooks().load(1));
+  checkpoints.hooks().save(1, built_run());
+  const TrainCheckpoints again(out, two, {"a", "b"}, false);
+  CHECK(again.resumable() == 2);
+  CHECK(again.hooks().load(1));
+  CHECK(kind_of(
+            [&] {
+              TrainCheckpoints(out, two, {"a", "c"}, false);
+            },
+            "the data") == ErrorKind::kBadStudy);
+  // A file under the name of another run is no checkpoint of that.
+  std::vector<fs::path> names;
+  for (const auto& entry : fs::directory_iterator(again.folder())) names.push_back(entry.path());
+  REQUIRE(names.size() == 2);
+  fs::copy_file(names[0], names[1], fs::copy_options::overwrite_existing);
+  const TrainCheckpoints copied(out, two, {"a", "b"}, false);
+  CHECK(copied.resumable() == 1);
+  CHECK(copied.hooks().load(0).has_value() != copied.hooks().load(1).has_value());
+  again.remove();
+
+  const std::vector<TrainRun> threads = texts("threads = [1, 2]\n\"task.file\" = [\"a.txt\"]\n");
+  const TrainCheckpoints timed(out, threads, {"a", "a"}, false);
+  timed.hooks().save(0, built_run());
+  CHECK_FALSE(timed.hooks().load(1));
+  CHECK(TrainCheckpoints(out, threads, {"a", "a"}, false).resumable() == 1);
+}
+
 TEST_CASE("results of training hold their runs and their table") {
   const testing::ScratchDirectory folder;
   const std::string out = folder.file("out.h5");

@@ -175,6 +175,130 @@ TEST_CASE("faults of sweeps name their place") {
   CHECK(has(fault("sweep = 3\n[task]\nkind = \"sraven\"\n"), "sweep = 3: must be a table"));
 }
 
+TEST_CASE("values of an axis differ, and no two axes set the same key") {
+  CHECK(has(fault(kSmall + "\"train.layers\" = [2, 1, 2]\n"),
+            "s.toml:11: sweep.train.layers = [2, 1, 2]: must be a list of different values; number "
+            "1 and number 3 are both 2"));
+  CHECK(has(fault(kSmall, {"sweep.seed=[4,4]"}), "--set sweep.seed=[4,4]: sweep.seed = [4, 4]"));
+  CHECK(has(fault(kSmall + "\"train.learning_rate\" = [1, 1.0]\n"), "different values"));
+  CHECK(has(fault(kSmall + "train = [{heads = 2, layers = 1}, {layers = 1, heads = 2}]\n"),
+            "s.toml:11: sweep.train = "));
+  CHECK(train_runs(small({"sweep.seed=[9007199254740993, 9007199254740992]"})).size() == 4);
+  CHECK(has(fault(kSmall + "train = [{attention = \"hyla\", layers = 3}]\n"),
+            "sweep.train.attention = [\"softmax\", \"hyla\"]: must be absent, or {attention = "));
+  // An axis from an overlay stands beside one that sets other keys of the same table.
+  CHECK(train_runs(small({"sweep.train=[{layers=1},{layers=3}]", "sweep.train.heads=[4,8]"}))
+            .size() == 24);
+}
+
+TEST_CASE("what is set by hand is not swept") {
+  for (const char* seed : {"seed=5", "seed = 5", " \"seed\" =5"}) {
+    const std::vector<TrainRun> runs = train_runs(small({seed}));
+    REQUIRE(runs.size() == 2);
+    CHECK(runs[1].study.seed == 5);
+  }
+  CHECK(train_runs(small({"train = {attention = \"linear\"}"})).size() == 3);
+  CHECK(train_runs(small({"train = {layers = 1}"})).size() == 6);
+  const std::string tables = R"([task]
+kind = "fuzzy_logic"
+[sweep]
+"train" = [{layers = 1}, {attention = "softmax", layers = 3}]
+)";
+  CHECK(
+      has(fault(tables, {"train.attention =hyla"}),
+          "--set train.attention =hyla: train.attention: sweep.train at s.toml:4 sets this key, "
+          "in {attention = \"softmax\", layers = 3}: must be set by one of them; to change what is "
+          "swept, override the axis, for example --set 'sweep.train=[{attention = \"hyla\"}]'"));
+  CHECK(train_runs(parse_study(tables, "s.toml", {"train.heads=4"})).size() == 2);
+  CHECK(train_runs(
+            parse_study(tables, "s.toml", {"train.attention=hyla", "sweep.train=[{layers=1}]"}))
+            .size() == 1);
+  CHECK(io::overlay_key(" task . \"files\" = a=b") == "task.files");
+  CHECK_THROWS_AS(io::overlay_key("task.files"), Error);
+}
+
+TEST_CASE("keys that count in no run are refused") {
+  const std::string plain = "[task]\nkind = \"fuzzy_logic\"\n[train]\nlayers = 1\n";
+  for (const char* line : {"experts = 4", "active_experts = 1", "load_balancing = 0.1"}) {
+    CHECK(has(fault(plain + line + "\n"), std::string("s.toml:5: train.") + line));
+    CHECK_NOTHROW(parse_study(plain + line + "\nfeed_forward = \"mixture\"\n", "s.toml"));
+  }
+  CHECK(
+      has(fault(plain, {"train.experts=4"}),
+          "--set train.experts=4: train.experts = 4: must be absent, or 8, its default: it belongs "
+          "to train.feed_forward = \"mixture\""));
+  CHECK(has(fault(plain + "sample_tokens = 9\n"), "task.kind = \"text\""));
+  CHECK(has(fault(plain + "sample_temperature = 0.1\n"), "task.kind = \"text\""));
+  CHECK_NOTHROW(parse_study(plain + "sample_tokens = 0\n", "s.toml"));
+  const std::string buckets = plain + "position_buckets = 4\n";
+  CHECK(parse_study(buckets, "s.toml").train.model.position_buckets == 4);
+  CHECK(has(fault(buckets + "positions = \"none\"\n"), "s.toml:5: train.position_buckets = 4"));
+
+  // Where some run has a mixture, they count.
+  const std::string some = plain + "experts = 4\n[sweep]\n\"train.feed_forward\" = ";
+  const Study mixed = parse_study(some + "[\"gelu\", \"mixture\"]\n", "s.toml");
+  CHECK(train_runs(mixed)[1].study.train.model.experts == 4);
+  CHECK(write_study(parse_study(write_study(mixed), "again")) == write_study(mixed));
+  CHECK(has(fault(some + "[\"gelu\", \"swiglu\"]\n"), "s.toml:5: train.experts = 4"));
+  CHECK(has(fault(plain + "[sweep]\n\"train.experts\" = [2, 8]\n"), "s.toml:6: train.experts = 2"));
+  CHECK(
+      has(fault(plain + "[sweep]\ntrain = [{layers = 1}, {experts = 2}]\n"), "train.experts = 2"));
+  const std::string rows = plain +
+                           "experts = 4\n[sweep]\ntrain = [{layers = 1}, "
+                           "{feed_forward = \"mixture\"}]\n";
+  CHECK(train_runs(parse_study(rows, "s.toml"))[1].study.train.model.experts == 4);
+  // An overlay that leaves no mixture makes a plain study, as if the key had never been there.
+  const Study switched = parse_study(rows, "s.toml", {"sweep.train=[{layers=1}]"});
+  CHECK(switched.train.model.experts == training::TransformerOptions{}.experts);
+  CHECK(write_study(parse_study(write_study(switched), "again")) == write_study(switched));
+  CHECK(has(fault(rows, {"sweep.train=[{layers=1}]", "train.experts=3"}), "train.experts = 3"));
+}
+
+TEST_CASE("swept paths are taken from where the study lies") {
+  const std::string text = "[task]\nkind = \"text\"\nfile = \"0.txt\"\n[train]\ncausal = true\n";
+  const auto paths = [](const Study& study) {
+    std::vector<std::string> out;
+    for (const TrainRun& run : train_runs(study)) out.push_back(run.study.task.file);
+    return out;
+  };
+  const std::vector<std::string> expected = {"/data/a.txt", "/b.txt"};
+  for (const char* sweep :
+       {"[sweep]\n\"task.file\" = [\"a.txt\", \"../b.txt\"]\n",
+        "[sweep.task]\nfile = [\"a.txt\", \"/b.txt\"]\n",
+        "[sweep]\ntask = [{file = \"a.txt\"}, {file = \"/b.txt\", level = \"bytes\"}]\n"}) {
+    INFO(sweep);
+    const Study study = parse_study(text + sweep, "s.toml", {}, "/data");
+    CHECK(paths(study) == expected);
+    // What a result stores is read from elsewhere.
+    CHECK(paths(parse_study(write_study(study), "again", {}, "/other")) == expected);
+    CHECK(io::study_hash(parse_study(text + sweep, "s.toml", {}, "/other")) ==
+          io::study_hash(study));
+  }
+  CHECK(paths(parse_study(text, "s.toml", {"sweep.task.file=[\"a.txt\",\"/b.txt\"]"}, "/data")) ==
+        expected);
+  try {
+    parse_study(text, "s.toml", {"sweep.task.file=[\"a.txt\",\"./a.txt\"]"}, "/data");
+    FAIL("accepted");
+  } catch (const Error& error) {
+    CHECK(has(error.what(), "number 1 and number 2 are both \"/data/a.txt\""));
+  }
+
+  const Study drawings = parse_study(R"([task]
+kind = "omniglot"
+[sweep]
+"task.files" = ["a.zip", ["b.zip", "c"]]
+"task.out_of_distribution" = [[], [{name = "m", images = "i.gz", labels = "/l.gz"}]]
+)",
+                                     "s.toml", {}, "/data");
+  const std::vector<TrainRun> runs = train_runs(drawings);
+  REQUIRE(runs.size() == 4);
+  CHECK(runs[0].study.task.omniglot.files == std::vector<std::string>{"/data/a.zip"});
+  CHECK(runs[3].study.task.omniglot.files == std::vector<std::string>{"/data/b.zip", "/data/c"});
+  REQUIRE(runs[3].study.task.omniglot.out_of_distribution.size() == 1);
+  CHECK(runs[3].study.task.omniglot.out_of_distribution[0].images == "/data/i.gz");
+  CHECK(runs[3].study.task.omniglot.out_of_distribution[0].labels == "/l.gz");
+}
+
 TEST_CASE("sections of the theory and of training do not mix") {
   CHECK(has(fault("[task]\nkind = \"sraven\"\n[solve]\nmax_iterations = 3\n"),
             "s.toml:3: [solve]: belongs to studies of the theory"));
