@@ -3,13 +3,35 @@
 // would take the place of LibTorch's, which does not survive that.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "headway/core/error.hpp"
 #include "headway/io/text_files.hpp"
 
 namespace headway::io::detail {
+
+inline constexpr std::string_view kSpaceSign = "\xE2\x96\x81";  // U+2581
+
+/// Error{kBadData} naming `name` and the byte where `text` has a character that byte-pair encoding
+/// has no token for.
+inline void require_encodable(std::string_view text, const std::string& name) {
+  const std::size_t zero = text.find('\0');
+  if (zero != std::string_view::npos) {
+    throw Error(ErrorKind::kBadData,
+                fmt::format("{}: byte {} is U+0000, which byte-pair encoding has no token for",
+                            name, zero));
+  }
+  const std::size_t sign = text.find(kSpaceSign);
+  if (sign != std::string_view::npos) {
+    throw Error(ErrorKind::kBadData,
+                fmt::format("{}: byte {} starts U+2581, which byte-pair encoding keeps for spaces",
+                            name, sign));
+  }
+}
 
 struct BpeLibrary {
   /// The trained model. `vocabulary` has been checked; other errors as train_bpe_tokenizer().

@@ -10,6 +10,7 @@
 #include "headway/core/utf8.hpp"
 #include "headway/io/image_files.hpp"
 #include "headway/io/text_files.hpp"
+#include "io/bpe_library.hpp"
 
 namespace headway::io {
 namespace {
@@ -65,6 +66,7 @@ class TextTasks {
   std::shared_ptr<const BpeTokenizer> learned(const TokenizerKey& key) {
     std::shared_ptr<const BpeTokenizer>& known = learned_[key];
     if (!known) {
+      detail::require_encodable(corpus_->text(), corpus_->name());  // held-out part and all
       known = train_bpe_tokenizer(corpus_->train(), corpus_->name(), {std::get<2>(key)});
     }
     return known;

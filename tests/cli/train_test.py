@@ -393,6 +393,10 @@ class Output(TrainTest):
         self.assertIn(b"question", model)
         self.check(run("train", one, "-o", two), 0)  # learned again to the same bits
         self.check_same(content(one), content(two))
+        words = "to be or not to be, that is the question; " * 8
+        self.write("words.txt", words + "\u2581")  # in the held-out part
+        self.check(run("train", self.text, "--set", "task.level=bpe", "--set",
+                       "task.vocabulary=512"), 65, f"words.txt: byte {len(words)} starts U+2581")
 
     def test_sraven(self):
         study = os.path.join(STUDIES, "sraven-reference.toml")

@@ -184,7 +184,7 @@ class LearningCurves(TrainingResultTest):
         other = self.folder / "other.h5"
         write_training_result(other, labels=("linear",), seeds=(4,))
         drawn = figures.draw_all([headway.read_result(self.file), headway.read_result(other)])
-        self.assertEqual(len(drawn["learning_curves"].axes[0].lines), 3)
+        self.assertEqual(len(drawn["learning_curves"].axes[0].lines), 4)  # and the ceiling
 
     def test_refusals(self):
         theory = self.folder / "theory.h5"

@@ -14,22 +14,9 @@ namespace headway::io::detail {
 namespace {
 
 constexpr std::size_t kLongestPiece = 4096;  // the library passes over longer training lines
-constexpr std::string_view kSpaceSign = "\xE2\x96\x81";  // U+2581
 
 [[noreturn]] void refuse(const std::string& name, const std::string& fault) {
   throw Error(ErrorKind::kBadData, fmt::format("{}: {}", name, fault));
-}
-
-void require_encodable(std::string_view text, const std::string& name) {
-  const std::size_t zero = text.find('\0');
-  if (zero != std::string_view::npos) {
-    refuse(name, fmt::format("byte {} is U+0000, which byte-pair encoding has no token for", zero));
-  }
-  const std::size_t sign = text.find(kSpaceSign);
-  if (sign != std::string_view::npos) {
-    refuse(name,
-           fmt::format("byte {} starts U+2581, which byte-pair encoding keeps for spaces", sign));
-  }
 }
 
 // Length of the next piece of `text`: a line without its end, or as much of it as the library
