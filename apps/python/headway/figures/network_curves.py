@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -153,7 +153,9 @@ def draw_seeds(results: Sequence[Result], options: PlotOptions) -> Figure:
     _finish(left)
     _legend(left, results[0])
     _correlations(right, results, points)
-    style.head_line(figure, results[0], points[0].temperature, f"theory at {point_label(points[0])}")
+    # Every seed is shown, so that of the first is left out of the line.
+    style.head_line(figure, replace(results[0], provenance={}), points[0].temperature,
+                    f"theory at {point_label(points[0])}")
     return figure
 
 
