@@ -16,6 +16,8 @@ from headway.figures.selection import PlotOptions
 from headway.training_results import TrainingResult, TrainedRun, mean_and_error
 
 LINES = 8  # of the table at the right: fewer leave room below
+NAME_INCHES, LETTER_INCHES, COST_INCHES = 1.5, 0.078, 2.7  # of the table: variants, and the rest
+DASHES = ("-", "--", ":", "-.")
 METRIC_NAMES = {"r2": "$R^2$", "accuracy": "accuracy", "bits_per_byte": "bits per byte",
                 "loss": "loss"}
 
@@ -34,19 +36,21 @@ def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
     splits = first.splits
     if not splits:
         raise BadDataError(f"{first.file}: no split was evaluated, so there is no curve to draw")
-    figure = style.new_figure(3.1 * len(splits) + 4.4, 3.2)
+    names = max(NAME_INCHES, LETTER_INCHES * max(len(name) for name, _ in rows))
+    costs = names + COST_INCHES
+    figure = style.new_figure(3.1 * len(splits) + costs, 3.2)
     panels = figure.subplots(1, len(splits) + 1, squeeze=False,
-                             gridspec_kw={"width_ratios": [1.0] * len(splits) + [1.45]})[0]
-    colours = _colours(len(rows))
+                             gridspec_kw={"width_ratios": [3.1] * len(splits) + [costs]})[0]
+    looks = [_look(index) for index in range(len(rows))]
     for axes, split in zip(panels, splits):
-        for (name, runs), colour in zip(rows, colours):
-            _curve(axes, split, runs, name, colour)
+        for (name, runs), look in zip(rows, looks):
+            _curve(axes, split, runs, name, look)
         _ceiling(axes, split, [run for _, runs in rows for run in runs])
         axes.set_title(split.replace("_", " "))
         axes.set_xlabel("training step")
         axes.set_ylabel(METRIC_NAMES.get(_metric(first.runs, split), ""))
         style.light_grid(axes)
-    _costs(panels[-1], rows, colours)
+    _costs(panels[-1], rows, looks, names / costs)
     seeds = sorted({run.seed for result in results for run in result.runs})
     # Every seed is shown, so the study's own one is left out of the line.
     style.head_line(figure, replace(first, provenance={}), None, f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}",
@@ -67,8 +71,10 @@ def _name(result: TrainingResult, label: str, several: bool) -> str:
     return f"{result.study}: {label}" if several else label
 
 
-def _colours(count: int) -> list:
-    return list(style.OVERLAY[:count]) if count <= len(style.OVERLAY) else style.ordered_colours(count)
+def _look(index: int) -> dict[str, str]:
+    """Colour and dashes of a variant, of its own while there are no more than 24."""
+    count = len(style.OVERLAY)
+    return {"color": style.OVERLAY[index % count], "linestyle": DASHES[index // count % len(DASHES)]}
 
 
 def _metric(runs: Sequence[TrainedRun], split: str) -> str:
@@ -88,11 +94,13 @@ def series(runs: Sequence[TrainedRun], split: str) -> tuple[np.ndarray, np.ndarr
     return steps, *mean_and_error(np.array(values))
 
 
-def _curve(axes: Axes, split: str, runs: Sequence[TrainedRun], name: str, colour) -> None:
+def _curve(axes: Axes, split: str, runs: Sequence[TrainedRun], name: str,
+           look: dict[str, str]) -> None:
     steps, mean, error = series(runs, split)
-    axes.plot(steps, mean, color=colour, label=name, marker="o" if len(steps) < 2 else None)
+    axes.plot(steps, mean, **look, label=name, marker="o" if len(steps) < 2 else None)
     if np.isfinite(error).any():
-        axes.fill_between(steps, mean - error, mean + error, color=colour, alpha=0.2, linewidth=0)
+        axes.fill_between(steps, mean - error, mean + error, color=look["color"], alpha=0.2,
+                          linewidth=0)
 
 
 def _amount(value: float) -> str:
@@ -111,21 +119,22 @@ def _spread(values: Sequence[float]) -> str:
     return f"{mean:.{digits}f} ± {error:.{digits}f}"
 
 
-def _costs(axes: Axes, rows: Sequence[tuple[str, Sequence[TrainedRun]]], colours: Sequence) -> None:
-    """A table in place of a legend."""
+def _costs(axes: Axes, rows: Sequence[tuple[str, Sequence[TrainedRun]]],
+           looks: Sequence[dict[str, str]], names: float) -> None:
+    """A table in place of a legend; its variants take the share `names` of the width."""
     style.no_frame(axes)
     axes.set_xticks([])
     axes.set_yticks([])
     axes.set_xlim(0, 1)
     axes.set_ylim(max(len(rows), LINES), -1.0)
-    places = (0.04, 0.48, 0.68, 1.0)
+    places = (0.06, *(names + share * (1.0 - names) for share in (0.2, 0.55, 1.0)))
     for place, title in zip(places, ("variant", "weights", "flop/step", "train loss")):
         axes.text(place, -0.6, title, color=style.MUTED, fontsize=8.0, va="center",
                   ha="left" if place == places[0] else "right")
-    for row, ((name, runs), colour) in enumerate(zip(rows, colours)):
+    for row, ((name, runs), look) in enumerate(zip(rows, looks)):
         cells = (name, _amount(runs[0].parameters), _amount(runs[0].flops_per_step),
                  _spread([run.train_loss for run in runs]))
-        axes.plot([0.0, 0.025], [row, row], color=colour, linewidth=2.2, clip_on=False)
+        axes.plot([0.0, 0.045], [row, row], **look, linewidth=2.0, clip_on=False)
         for place, cell in zip(places, cells):
             axes.text(place, row, cell, fontsize=8.0, va="center",
                       ha="left" if place == places[0] else "right")
