@@ -291,7 +291,7 @@ void keep_freed_memory() {
 }
 
 std::unique_ptr<TransformerEngine> make_engine(const EngineSetup& setup) {
-  keep_freed_memory();
+  if (!setup.eager) keep_freed_memory();  // LibTorch's own operations run as LibTorch comes
   return guarded(1, [&]() -> std::unique_ptr<TransformerEngine> {
     return std::make_unique<TorchEngine>(setup);
   });
