@@ -154,9 +154,8 @@ Section omniglot_section() {
               key("out_of_distribution", &O::out_of_distribution,
                   list(out_of_distribution_set(),
                        "up to 100 tables, each " + out_of_distribution_set().allowed, 0, 100),
-                  "other images to evaluate on, such as MNIST; a split each; paths are relative to "
-                  "the "
-                  "study file, also by --set")})};
+                  "other images to evaluate on, such as MNIST; a split each; paths are relative "
+                  "to the study file, also by --set")})};
   for (StudyKey& k : keys_of(
            [](auto& study) -> auto& { return study.task.omniglot.images; },
            std::vector<Key<I>>{

@@ -118,7 +118,7 @@ TrainResult train(std::span<const TrainRun> runs, const TaskMaker& make_task, Ob
     const TrainTask task = make_task(runs[i].study);
     check_train_run(runs[i].study, *task.task);
     TrainedRun run = new_run(runs[i], task);
-    if (i == 0 || task.content_hash != ceilings_of) {
+    if (task.content_hash != ceilings_of) {
       ceilings = split_ceilings(runs[i].study);
       ceilings_of = task.content_hash;
     }

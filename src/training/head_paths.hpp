@@ -12,8 +12,7 @@ namespace headway::training::detail {
 /// B examples of S tokens with F features; L layers of H heads, whose queries and keys have G dims.
 /// The logits of a head, (Q x_s) . (K x_t) / sqrt(G), are taken in one of two ways:
 ///   projected  a token is projected to queries and keys, R = 2 G numbers a head
-///   merged     x_t . (M x_s) with M = K^T Q, R = F numbers a head: less work where G is above
-///   about
+///   merged     x_t . (M x_s) with M = K^T Q, R = F numbers a head: less work where G is above some
 ///              half of F, and the backward pass needs no projected tokens
 struct HeadPathShape {
   Index batch, tokens, features;
@@ -48,8 +47,8 @@ struct HeadPathSaved {
 
 /// xi_pi = r Omega_L^{h_L} ... Omega_1^{h_1} x with r = 1/S everywhere (theory.md section 3,
 /// readout mean), out [B, p, F], paths row-major with h_1 slowest. Omega_l^h = softmax over keys of
-/// the logits, all from x [B, S, F]. projections: every Q and K, [L, 2, H, G, F], or every M, [L,
-/// H, F, F].
+/// the logits, all from x [B, S, F]. projections: every Q and K, [L, 2, H, G, F], or every M,
+/// [L, H, F, F].
 void head_paths_forward(const BlockContext& context, const HeadPathShape& shape,
                         const float* projections, const float* x, float* out,
                         const HeadPathSaved& saved);

@@ -1,5 +1,7 @@
 """`headway prune` on a data set that carries a trained network, against the network run in numpy."""
 
+import contextlib
+import io
 import math
 import tempfile
 import unittest
@@ -11,6 +13,7 @@ import numpy as np
 import headway
 import headway.table
 import program
+from headway import cli
 from headway.network_seeds import compare_networks
 from headway.ranks import mean_correlation_p_value, rank_correlation
 from network_problem import HEADS, SIZES, NetworkProblem
@@ -173,6 +176,14 @@ class Pruning(unittest.TestCase):
         text = headway.table.table_of_networks([result, result], "csv").splitlines()
         self.assertEqual(len(text), 1 + len(every))
         self.assertTrue(text[0].startswith("score,N,T,networks,"))
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            self.assertEqual(cli.main(["table", str(path), str(path), "--format", "csv"]), 0)
+        self.assertEqual(out.getvalue().splitlines(), text)
+        bare = FOLDER_PATH / "no_network.h5"
+        program.run("solve", self.data, *OPTIONS[:4], "-o", bare, "-q", "--force")
+        with self.assertRaisesRegex(headway.errors.UsageError, "no_network.h5: has no trained network"):
+            headway.table.table_of_networks([result, headway.read_result(bare)])
 
     def test_chance_of_a_mean_correlation(self):
         rising, falling = np.arange(3.0), -np.arange(3.0)

@@ -36,6 +36,15 @@ void check_refused(const Change& change, const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("A width beyond the largest dim is refused") {
+  TransformerOptions model;
+  model.model_dim = 1 << 19;
+  model.width_multiplier = 2;
+  CHECK_NOTHROW(model.validate());
+  model.width_multiplier = 3;  // products of such dims would not fit the counts of parameters
+  CHECK_THROWS_WITH(model.validate(), Catch::Matchers::ContainsSubstring("width_multiplier = 3"));
+}
+
 TEST_CASE("Parameter counts are those published with the models") {
   CHECK(count_parameters({}, fuzzy_logic_format(16)) == 151009);
   CHECK(count_parameters(sraven_model(4, 1), sraven_format()) == 402824);

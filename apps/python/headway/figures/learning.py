@@ -42,10 +42,11 @@ def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
     panels = figure.subplots(1, len(splits) + 1, squeeze=False,
                              gridspec_kw={"width_ratios": [3.1] * len(splits) + [costs]})[0]
     looks = [_look(index) for index in range(len(rows))]
+    ceiling = False
     for axes, split in zip(panels, splits):
         for (name, runs), look in zip(rows, looks):
             _curve(axes, split, runs, name, look)
-        _ceiling(axes, split, [run for _, runs in rows for run in runs])
+        ceiling |= _ceiling(axes, split, [run for _, runs in rows for run in runs])
         axes.set_title(split.replace("_", " "))
         axes.set_xlabel("training step")
         axes.set_ylabel(METRIC_NAMES.get(_metric(first.runs, split), ""))
@@ -54,17 +55,18 @@ def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
     seeds = sorted({run.seed for result in results for run in result.runs})
     # Every seed is shown, so the study's own one is left out of the line.
     style.head_line(figure, replace(first, provenance={}), None, f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}",
-                    "bands: ± standard error over seeds")
+                    "bands: ± standard error over seeds", *(["dashed: best possible"] if ceiling else []))
     return figure
 
 
-def _ceiling(axes: Axes, split: str, runs: Sequence[TrainedRun]) -> None:
+def _ceiling(axes: Axes, split: str, runs: Sequence[TrainedRun]) -> bool:
     """The accuracy of the best possible solver, where it is known and the same for all runs."""
     metric = _metric(runs, split)
     known = {run.ceilings.get(split, {}).get(metric) for run in runs}
-    if len(known) == 1 and None not in known:
-        axes.axhline(known.pop(), color=style.MUTED, linestyle="--", linewidth=1.2,
-                     label="best possible", zorder=1)
+    if len(known) != 1 or None in known:
+        return False
+    axes.axhline(known.pop(), color=style.MUTED, linestyle="--", linewidth=1.2, zorder=1)
+    return True
 
 
 def _name(result: TrainingResult, label: str, several: bool) -> str:
