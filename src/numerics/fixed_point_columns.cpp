@@ -114,7 +114,7 @@ FixedPointColumns::FixedPointColumns(Index rows, Index columns)
   data_.resize(static_cast<std::size_t>(blocks() * kBlockRows * columns), 0);
 }
 
-void FixedPointColumns::set_column(Index column, const VectorXd& values) {
+void FixedPointColumns::set_column(Index column, const VectorXd& values, Rng& rng) {
   const double largest = values.size() > 0 ? values.cwiseAbs().maxCoeff() : 0.0;
   units_[column] = largest / kLargest;
   const double scale = largest > 0.0 ? kLargest / largest : 0.0;
@@ -124,7 +124,8 @@ void FixedPointColumns::set_column(Index column, const VectorXd& values) {
     const Index count = std::min(kBlockRows, rows_ - first);
     for (Index i = 0; i < count; ++i) {
       const double units = std::clamp(values[first + i] * scale, -kLargest, kLargest);
-      out[i] = static_cast<std::int32_t>(std::lrint(units));
+      const double fraction = static_cast<double>(rng.next_u32()) * 0x1p-32;  // in [0, 1)
+      out[i] = static_cast<std::int32_t>(std::floor(units + fraction));
     }
   }
 }

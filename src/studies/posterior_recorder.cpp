@@ -187,20 +187,24 @@ void summarize_predictor(const std::vector<ChainRecord>& chains, const Evaluatio
 
 }  // namespace
 
-PosteriorRecorder::PosteriorRecorder(int chains, bool keep_positions, Index predictor_stride,
-                                     const Evaluation& evaluation)
+PosteriorRecorder::PosteriorRecorder(int chains, bool keep_positions, Index draws,
+                                     Index predictor_draws, const Evaluation& evaluation)
     : keep_positions_(keep_positions),
-      predictor_stride_(predictor_stride),
+      draws_(std::max<Index>(1, draws)),
+      predictor_draws_(evaluation.examples() > 0 ? std::min(predictor_draws, draws_) : 0),
       evaluation_(evaluation),
       chains_(chains) {}
+
+bool PosteriorRecorder::predicts(Index draw) const {
+  return (draw + 1) * predictor_draws_ / draws_ > draw * predictor_draws_ / draws_;
+}
 
 void PosteriorRecorder::record(const sampling::Draw& draw, sampling::Target& target) {
   auto* posterior = dynamic_cast<posterior::PosteriorTarget*>(&target);
   if (posterior == nullptr)
     throw Error(ErrorKind::kInternal, "sample: the target describes no network");
   ChainRecord& chain = chains_.at(static_cast<std::size_t>(draw.chain));
-  const bool predict = predictor_stride_ > 0 && evaluation_.examples() > 0 &&
-                       chain.draws % predictor_stride_ == predictor_stride_ - 1;
+  const bool predict = predicts(chain.draws);
   posterior::PosteriorDraw seen = posterior->observe(draw.position, predict);
   for (const MatrixXd& u : seen.order_parameters.layers) append_lower(u, chain.entries);
   append_lower(seen.order_parameters.readout, chain.entries);

@@ -27,9 +27,9 @@ struct ChainRecord {
 
 class PosteriorRecorder final : public sampling::DrawRecorder {
  public:
-  /// Keeps positions when `keep_positions`; computes the predictor for every `predictor_stride`-th
-  /// draw (0: never).
-  PosteriorRecorder(int chains, bool keep_positions, Index predictor_stride,
+  /// Keeps positions when `keep_positions`; computes the predictor for `predictor_draws` of each
+  /// chain's `draws` (all where that is more), evenly spaced.
+  PosteriorRecorder(int chains, bool keep_positions, Index draws, Index predictor_draws,
                     const Evaluation& evaluation);
 
   void record(const sampling::Draw& draw, sampling::Target& target) override;
@@ -42,8 +42,12 @@ class PosteriorRecorder final : public sampling::DrawRecorder {
   void from_bytes(std::span<const std::uint8_t> bytes);
 
  private:
+  /// Whether the predictor is wanted at draw number `draw`, from 0.
+  [[nodiscard]] bool predicts(Index draw) const;
+
   bool keep_positions_;
-  Index predictor_stride_;
+  Index draws_;
+  Index predictor_draws_;
   const Evaluation& evaluation_;
   std::vector<ChainRecord> chains_;
 };

@@ -203,7 +203,8 @@ std::vector<SweepPoint> sweep_points(const Study& study, const tasks::Dataset& d
   return points;
 }
 
-TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Observer& observer) {
+TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Observer& observer,
+                           FeatureDirections directions) {
   numerics::use_single_threaded_blas();
   check_study_against_dataset(study, dataset);
   TheoryProblem problem;
@@ -237,6 +238,8 @@ TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Ob
       *std::min_element(study.model.temperatures.begin(), study.model.temperatures.end());
   MatrixXd train_features = scaled(dataset.train);
   problem.network = network_problem(dataset, problem, train_features, architecture.variance(0));
+  if (directions == FeatureDirections::kUsed)
+    theory::drop_empty_directions(train_features, problem.evaluation_features, paths);
   problem.kernels =
       theory::make_path_kernels(std::move(train_features), problem.train_labels, paths, options);
   return problem;

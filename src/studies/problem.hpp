@@ -41,19 +41,24 @@ struct NetworkProblem {
   std::vector<NetworkExamples> sets;  // train first, then test and the further sets
 };
 
+/// In which directions path features are held: all N_0, as weights on them need, or the r <= N_0
+/// that any example has (theory::drop_empty_directions), which give the same kernels.
+enum class FeatureDirections { kUsed, kAll };
+
 /// Path features of all splits in the theory's scaling, and the kernels of the training split.
 struct TheoryProblem {
   std::vector<int> heads;
   Index outputs = 1;
   MatrixXd train_labels;  // P x C
   Evaluation evaluation;
-  MatrixXd evaluation_features;  // test examples, then those of each further set: x (p N_0)
+  MatrixXd evaluation_features;  // test examples, then those of each further set: x (p r)
   std::shared_ptr<const theory::PathKernels> kernels;
   std::optional<NetworkProblem> network;
 };
 
 /// Computes path features (timed and reported through the observer) and builds the path kernels.
-TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Observer& observer);
+TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Observer& observer,
+                           FeatureDirections directions = FeatureDirections::kUsed);
 
 /// The architecture of one entry of model.widths.
 model::Architecture architecture_of(const Study& study, const tasks::Dataset& dataset,

@@ -26,7 +26,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kExactTargetAccept = 0.65;
-constexpr double kInformationTargetAccept = 0.5;
+constexpr double kInformationTargetAccept = 0.6;
 constexpr Index kLargestDenseMetric = 60;  // unknowns up to which "auto" adapts a dense mass matrix
 constexpr double kGradientsPerTransition = 10.0;
 constexpr double kEnergyTolerance = 1e-3;  // half of it in the log density
@@ -107,9 +107,10 @@ sampling::SamplerOptions sampler_options(const Study& study, Index dimension,
   options.metric = metric_kind(sample, dimension, kernels);
   // The exact chain's target is smooth and of few dimensions: longer steps than the general default
   // give more effective draws a second (measured: 0.65 against 0.8 a third more).
-  // Many unknowns under the information metric: at 0.5 trajectories end after 7 steps where 0.65
-  // needs 15 (measured at 147: twice the effective draws a second). A singular U_l has tails too
-  // steep for such steps: a few divergences.
+  // Many unknowns under the information metric: at 0.6 trajectories end after 7 steps where 0.65
+  // often needs 15. Not below: at 0.5 they end on the far side of the mode so regularly that
+  // distances from it hardly change, and tails mix three to four times slower (measured at 147). A
+  // singular U_l has tails too steep for such steps: a few divergences.
   if (sample.sampler == "exact" && sampling::is_full_matrix(options.metric)) {
     const bool smooth = options.metric == sampling::MetricKind::kInformation && !singular;
     options.target_accept = smooth ? kInformationTargetAccept : kExactTargetAccept;
@@ -208,12 +209,10 @@ class PointSampler {
     const sampling::SamplerOptions options = sampler_options(
         study_, target->dimension(), *problem_.kernels, has_singular_matrix(architecture), index);
     options.validate(target->dimension());
-    const Index stride =
-        std::max<Index>(1, study_.sample.draws / std::max(1, study_.sample.predictor_draws));
     const bool positions =
         (exact && study_.sample.evidence) || (!exact && study_.sample.keep_weights);
-    PosteriorRecorder recorder(options.chains, positions,
-                               study_.sample.predictor_draws > 0 ? stride : 0, problem_.evaluation);
+    PosteriorRecorder recorder(options.chains, positions, study_.sample.draws,
+                               study_.sample.predictor_draws, problem_.evaluation);
     SavePoint sink(hooks_, index, recorder);
     sampling::SamplingHooks run;
     PointObserver observer(observer_, index, points);
@@ -361,7 +360,9 @@ SampleResult sample(const Study& study, const tasks::Dataset& dataset, Observer&
     }
   }
   require_metric(sampled.sample);
-  TheoryProblem problem = make_problem(sampled, dataset, observer);
+  TheoryProblem problem = make_problem(
+      sampled, dataset, observer,
+      sampled.sample.sampler == "exact" ? FeatureDirections::kUsed : FeatureDirections::kAll);
   SampleResult result;
   result.solve = solve_or_reuse(sampled, dataset, problem, observer, known);
   problem.kernels = sampling_kernels(sampled, problem);

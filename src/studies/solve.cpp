@@ -140,8 +140,11 @@ class PointSolver {
     note_evidence(theory::saddle_evidence(action, saddle, hessian), point);
     if (!wanted(study_.solve.corrections, problem_.kernels->third_derivative_flops(),
                 kCorrectionFlopLimit)) {
-      point.corrected.reason =
-          "skipped: too costly for \"auto\" at this size (solve.corrections = \"on\" computes it)";
+      point.corrected.reason = study_.solve.corrections == "off"
+                                   ? "skipped: solve.corrections = \"off\""
+                                   : "skipped: too costly for \"auto\" at this size "
+                                     "(solve.corrections = \"on\" computes "
+                                     "it)";
       return;
     }
     if (!point.converged) {
@@ -279,7 +282,7 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
   result.outputs = problem.outputs;
   result.train_examples = problem.train_labels.rows();
   result.test_examples = problem.evaluation.test_labels.rows();
-  result.features = problem.kernels->feature_count();
+  result.features = dataset.features;
   result.train_labels = problem.train_labels;
   result.test_labels = problem.evaluation.test_labels;
   result.set_names = problem.evaluation.set_names;

@@ -249,7 +249,9 @@ Prediction ExampleSpaceState::predict(const MatrixXd& test_features) const {
   const VectorXd explained = cross.colwise().squaredNorm();
   for (Index k = 0; k < c; ++k) {
     const MatrixXd mixed = mix_paths(test_features, output_block(u_, c, k, k));
-    const VectorXd prior = mixed.cwiseProduct(test_features).rowwise().sum();
+    VectorXd prior = VectorXd::Zero(tests);  // column by column: row sums would stride
+    for (Index j = 0; j < mixed.cols(); ++j)
+      prior.array() += mixed.col(j).array() * test_features.col(j).array();
     prediction.mean.col(k) = mean.segment(k * tests, tests);
     prediction.variance.col(k) = (prior - explained.segment(k * tests, tests)).cwiseMax(0.0);
   }

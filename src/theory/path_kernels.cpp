@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "headway/core/error.hpp"
@@ -88,6 +90,20 @@ MatrixXd mix_paths(const MatrixXd& features, const MatrixXd& mixing) {
 
 namespace {
 
+constexpr Index kLargestReduced = 1024;  // N_0 up to which the spectrum is looked at
+constexpr double kWorthReducing = 0.9;   // of N_0
+
+/// X_pi V for every path.
+MatrixXd rotate_features(const MatrixXd& features, const MatrixXd& v, Index paths) {
+  MatrixXd rotated(features.rows(), v.cols() * paths);
+  if (features.rows() == 0) return rotated;
+  for (Index a = 0; a < paths; ++a) {
+    multiply(1.0, features.middleCols(a * v.rows(), v.rows()), Transpose::kNo, v, Transpose::kNo,
+             0.0, rotated.middleCols(a * v.cols(), v.cols()));
+  }
+  return rotated;
+}
+
 /// X* w for weights w over (feature; path, output): P_test x C.
 MatrixXd mean_from_weights(const MatrixXd& test_features, const MatrixXd& weights, Index outputs) {
   const Index n0 = weights.rows();
@@ -103,6 +119,28 @@ MatrixXd mean_from_weights(const MatrixXd& test_features, const MatrixXd& weight
 }
 
 }  // namespace
+
+Index drop_empty_directions(MatrixXd& train_features, MatrixXd& other_features, Index paths) {
+  const Index n0 = train_features.cols() / paths;
+  if (n0 > kLargestReduced) return n0;
+  MatrixXd gram = MatrixXd::Zero(n0, n0);
+  for (const MatrixXd* x : {&train_features, &other_features}) {
+    if (x->rows() == 0) continue;
+    for (Index a = 0; a < paths; ++a) {
+      numerics::rank_update_lower(1.0, x->middleCols(a * n0, n0), Transpose::kYes, 1.0, gram);
+    }
+  }
+  if (!gram.allFinite()) return n0;
+  const numerics::SymmetricEigen eigen = numerics::symmetric_eigen(std::move(gram), true);
+  const double smallest =
+      static_cast<double>(n0) * std::numeric_limits<double>::epsilon() * eigen.values[n0 - 1];
+  const Index kept = std::max<Index>(1, (eigen.values.array() > smallest).count());
+  if (static_cast<double>(kept) > kWorthReducing * static_cast<double>(n0)) return n0;
+  const MatrixXd v = eigen.vectors.rightCols(kept);  // of the largest
+  train_features = rotate_features(train_features, v, paths);
+  other_features = rotate_features(other_features, v, paths);
+  return kept;
+}
 
 MatrixXd mean_from_dual(const MatrixXd& test_features, const MatrixXd& dual, const MatrixXd& u) {
   const Index paths = test_features.cols() / dual.rows();

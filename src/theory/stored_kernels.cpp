@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
 #include "example_space.hpp"
+#include "headway/core/rng.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/numerics/fixed_point_columns.hpp"
 #include "headway/numerics/symmetric.hpp"
@@ -18,7 +20,9 @@ using numerics::symmetric_size;
 using numerics::Transpose;
 
 constexpr double kProductMemoryLimit =
-    256.0 * 1024 * 1024;  // bytes for all K^{-1} C_k of a Hessian
+    256.0 * 1024 * 1024;                     // bytes for all K^{-1} C_k of a Hessian
+constexpr double kErrorProbability = 1e-12;  // that one energy is further off than its bound
+constexpr std::uint64_t kRoundingSeed = 0;   // the kernels of a data set are the same in every run
 
 /// All path-path kernels, symmetrised (C_ab + C_ba off the diagonal) and packed: one column per
 /// pair a >= b, the lower triangle of P x P column by column. K and its gradient are then one
@@ -73,8 +77,7 @@ class StoredKernels final : public ExampleSpaceKernels {
   void unpack(const double* packed, MatrixXd& lower) const;
   [[nodiscard]] VectorXd coefficients(const MatrixXd& u) const;
   [[nodiscard]] MatrixXd contract_packed(const VectorXd& doubled) const;
-  /// PathKernelOptions: a bound of the energy's rounding error from M packed with doubled
-  /// off-diagonals.
+  /// The bound of PathKernelOptions::energy_tolerance, from M packed with doubled off-diagonals.
   [[nodiscard]] double energy_error(const MatrixXd& u, const VectorXd& doubled) const;
 
   double energy_tolerance_;
@@ -139,7 +142,8 @@ void StoredKernels::fill() {
       double* out = column.data();
       for (Index j = 0; j < n; ++j) out = std::copy_n(symmetric.data() + j * n + j, n - j, out);
       if (compact()) {
-        fixed_.set_column(k, column);
+        Rng rng(kRoundingSeed, StreamPurpose::kRounding, static_cast<std::uint64_t>(k));
+        fixed_.set_column(k, column, rng);
       } else {
         packed_.col(k) = column;
       }
@@ -199,10 +203,8 @@ VectorXd StoredKernels::coefficients(const MatrixXd& u) const {
 }
 
 double StoredKernels::energy_error(const MatrixXd& u, const VectorXd& doubled) const {
-  const VectorXd c = coefficients(u);
-  double entry = 0.0;  // of dK, at most
-  for (Index k = 0; k < c.size(); ++k) entry += std::abs(c[k]) * fixed_.rounding(k);
-  return entry * doubled.lpNorm<1>();
+  const double deviations = std::sqrt(0.5 * std::log(2.0 / kErrorProbability));
+  return deviations * fixed_.error_scale(coefficients(u)) * doubled.norm();
 }
 
 MatrixXd StoredKernels::renormalized_kernel(const MatrixXd& u) const {

@@ -32,6 +32,7 @@ enum class StreamPurpose : std::uint32_t {
   kGeneratedText = 18,              ///< tokens drawn from a language model, one stream per token
   kResampledExamples = 19,          ///< bootstrap over examples, one stream per correlation
   kRankPermutations = 20,           ///< permutation tests, one stream per correlation
+  kRounding = 21,                   ///< unbiased rounding of stored numbers, one stream per column
 };
 
 /// Counter-based generator Philox4x32-10 (Salmon et al., SC 2011), addressed by (seed, purpose,

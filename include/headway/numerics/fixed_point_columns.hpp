@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "headway/core/rng.hpp"
 #include "headway/core/types.hpp"
 
 namespace headway::numerics {
@@ -10,7 +11,10 @@ namespace headway::numerics {
 /// A tall matrix A for products that are bound by memory, held in half the bytes of doubles: each
 /// entry is a 32-bit integer times its column's unit, unit = max |column| / (2^31 - 1). Products
 /// are summed in double, so A is the only thing rounded: both products belong to the same matrix A
-/// + dA with |dA_ij| <= unit_j / 2. Immutable once filled; may be shared by threads.
+/// + dA. Rounding is up or down at random, without bias: the dA_ij are independent, of mean 0, and
+/// each is confined to an interval of length unit_j around 0 (whole multiples of the unit are
+/// exact). Sums over them therefore obey Hoeffding's inequality (error_scale). Immutable once
+/// filled; may be shared by threads.
 class FixedPointColumns {
  public:
   /// Rows are cut into blocks of so many; a block holds its piece of every column, one after
@@ -24,11 +28,17 @@ class FixedPointColumns {
   [[nodiscard]] Index rows() const { return rows_; }
   [[nodiscard]] Index columns() const { return static_cast<Index>(units_.size()); }
   [[nodiscard]] double bytes() const { return 4.0 * static_cast<double>(data_.size()); }
-  /// Largest |dA_ij| of column j: half its unit.
-  [[nodiscard]] double rounding(Index column) const { return 0.5 * units_[column]; }
+  /// Upper limit of |dA_ij| in column j, and length of the interval that it falls in.
+  [[nodiscard]] double unit(Index column) const { return units_[column]; }
+  /// |unit o x|: with s = error_scale(x) |y|, the error y^T dA x of y^T A x exceeds t in absolute
+  /// value with a probability of at most 2 exp(-2 t^2 / s^2), for x and y that do not depend on the
+  /// rounding (W. Hoeffding, J. Am. Stat. Assoc. 58, 13 (1963), theorem 2).
+  [[nodiscard]] double error_scale(const VectorXd& x) const {
+    return units_.cwiseProduct(x).norm();
+  }
 
-  /// Rounds `values` (length rows, finite) to column j.
-  void set_column(Index column, const VectorXd& values);
+  /// Rounds `values` (length rows, finite) to column j; `rng` decides on up or down.
+  void set_column(Index column, const VectorXd& values, Rng& rng);
   /// A x. One pass over A.
   [[nodiscard]] VectorXd multiply(const VectorXd& x) const;
   /// A^T y. One pass over A.

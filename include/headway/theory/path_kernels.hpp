@@ -137,10 +137,13 @@ struct PathKernelOptions {
   double smallest_temperature = 0.0;  ///< of the sweep; the feature-space form needs it positive
   /// Stored form: > 0 lets the packed kernels be held as 32-bit fixed point, in half the memory and
   /// time, with the energy off by no more than this. It is the energy of the rounded kernels C +
-  /// dC, and its gradient belongs to it; with M = (K + T)^{-1} - alpha alpha^T
-  ///   |dE| = |<M, dK>| <= sum_ij |M_ij| sum_k |U_k| max |dC_k|        (first order in dK)
-  /// is computed at every evaluation, and one whose bound exceeds the tolerance is made again from
-  /// the features in double (KernelForm::kStreamed). 0: double, as everything but sampling wants.
+  /// dC, and its gradient belongs to it. To first order dE = <M, sum_k U_k dC_k> with M = (K +
+  /// T)^{-1} - alpha alpha^T, and the rounding is unbiased and independent from entry to entry
+  /// (numerics::FixedPointColumns), so that
+  ///   |dE| <= sqrt(ln(2 / delta) / 2) |M| sqrt(sum_k (U_k unit_k)^2)    (M packed, off-diagonals
+  /// doubled) but for a probability of at most delta = 1e-12 (Hoeffding). This bound is computed at
+  /// every evaluation, and one whose bound exceeds the tolerance is made again from the features in
+  /// double (KernelForm::kStreamed). 0: double, as everything but sampling wants.
   double energy_tolerance = 0.0;
   /// Kernels that take less as doubles stay so: they are in the cache.
   double compact_above_bytes = 8.0 * 1024 * 1024;
@@ -152,6 +155,16 @@ struct PathKernelOptions {
 std::shared_ptr<const PathKernels> make_path_kernels(MatrixXd scaled_features, MatrixXd labels,
                                                      Index paths,
                                                      const PathKernelOptions& options = {});
+
+/// Expresses scaled features in an orthonormal basis of the directions of R^{N_0} that they span,
+/// over all paths and examples of both matrices: X_pi -> X_pi V, V of N_0 x r. Kernels depend on
+/// inner products of features alone, so that nothing changes but the cost, which falls with N_0
+/// (images: borders and mirrored halves leave many pixels' worth of directions empty). Directions
+/// whose eigenvalue in sum_pi X_pi^T X_pi is below N_0 eps times the largest, the rounding error of
+/// that matrix, count as empty: together they change a kernel by no more than its own rounding.
+/// Leaves both as they are where less than a tenth would be saved or N_0 > 1024. Returns r. Cost:
+/// p N_0^2 flops for each example and 9 N_0^3.
+Index drop_empty_directions(MatrixXd& train_features, MatrixXd& other_features, Index paths);
 
 /// f = X* (v U) for projected duals v (N_0 x C p): P_test x C. Cost 2 P_test p N_0 C flops.
 MatrixXd mean_from_dual(const MatrixXd& test_features, const MatrixXd& dual, const MatrixXd& u);

@@ -2,6 +2,7 @@
 #include "headway/numerics/fixed_point_columns.hpp"
 
 #include <cmath>
+#include <utility>
 
 #include "catch.hpp"
 #include "headway/core/rng.hpp"
@@ -19,7 +20,10 @@ MatrixXd random_matrix(Index rows, Index columns, Rng& rng) {
 
 FixedPointColumns fixed(const MatrixXd& a) {
   FixedPointColumns result(a.rows(), a.cols());
-  for (Index j = 0; j < a.cols(); ++j) result.set_column(j, a.col(j));
+  for (Index j = 0; j < a.cols(); ++j) {
+    Rng rng(0, StreamPurpose::kRounding, static_cast<std::uint64_t>(j));
+    result.set_column(j, a.col(j), rng);
+  }
   return result;
 }
 
@@ -35,18 +39,18 @@ TEST_CASE("both products are within the rounding of the entries") {
       const FixedPointColumns f = fixed(a);
       REQUIRE(f.rows() == rows);
       REQUIRE(f.columns() == columns);
-      VectorXd rounding(columns);
-      for (Index j = 0; j < columns; ++j) rounding[j] = f.rounding(j);
+      VectorXd unit(columns);
+      for (Index j = 0; j < columns; ++j) unit[j] = f.unit(j);
       const VectorXd x = random_matrix(columns, 1, rng);
       const VectorXd y = random_matrix(rows, 1, rng);
-      const double bound = rounding.dot(x.cwiseAbs());
+      const double bound = unit.dot(x.cwiseAbs());
       const double arithmetic = 1e-14 * a.cwiseAbs().maxCoeff() * x.lpNorm<1>();
       REQUIRE((f.multiply(x) - a * x).cwiseAbs().maxCoeff() <= bound + arithmetic);
       const VectorXd sums = f.multiply_transposed(y);
       for (Index j = 0; j < columns; ++j) {
         const double size = y.lpNorm<1>();
         REQUIRE(std::abs(sums[j] - a.col(j).dot(y)) <=
-                size * (rounding[j] + 1e-14 * a.col(j).cwiseAbs().maxCoeff()));
+                size * (unit[j] + 1e-14 * a.col(j).cwiseAbs().maxCoeff()));
       }
       // the two products belong to one matrix
       REQUIRE(std::abs(y.dot(f.multiply(x)) - x.dot(sums)) <=
@@ -59,9 +63,37 @@ TEST_CASE("entries that are whole units are exact, and so are zero columns") {
   MatrixXd a(4, 3);
   a << 2147483647.0, 0.0, -3.0, -2147483647.0, 0.0, 1.5, 1.0, 0.0, 0.0, -7.0, 0.0, 3.0;
   const FixedPointColumns f = fixed(a);
-  REQUIRE(f.rounding(0) == 0.5);
-  REQUIRE(f.rounding(1) == 0.0);
+  REQUIRE(f.unit(0) == 1.0);
+  REQUIRE(f.unit(1) == 0.0);
+  REQUIRE(f.error_scale(Eigen::Vector3d(-2.0, 5.0, 0.0)) == 2.0);
   REQUIRE(f.multiply(Eigen::Vector3d(1.0, 5.0, 0.0)) == a.col(0));
   REQUIRE(f.multiply_transposed(VectorXd::Unit(4, 3))[0] == -7.0);
   REQUIRE(f.multiply(Eigen::Vector3d(0.0, 0.0, 1.0))[0] == -3.0);
+}
+
+TEST_CASE(
+    "rounding is unbiased and independent: errors of products stay within Hoeffding's scale") {
+  // Entries of 0.3 and 0.5 units beside the largest: to the nearest, every error would be the same.
+  constexpr Index kRows = 4001;
+  constexpr Index kColumns = 200;
+  MatrixXd a = MatrixXd::Constant(kRows, kColumns, 1000.3);
+  a.rightCols(kColumns / 2).setConstant(-77.5);
+  a.row(0).setConstant(2147483647.0);  // a unit of 1
+  const FixedPointColumns f = fixed(a);
+  const VectorXd y = VectorXd::Ones(kRows);
+  const VectorXd x = VectorXd::Ones(kColumns);
+  const VectorXd errors = f.multiply_transposed(y) - a.transpose() * y;
+  // each column's error is a sum of kRows - 1 errors of variance 0.3 * 0.7 and 0.25
+  for (const auto& [half, variance] : {std::pair<VectorXd, double>{errors.head(kColumns / 2), 0.21},
+                                       {errors.tail(kColumns / 2), 0.25}}) {
+    const double deviation = std::sqrt(variance * static_cast<double>(kRows - 1));
+    const double columns = static_cast<double>(half.size());
+    REQUIRE(std::abs(half.mean()) < 5.0 * deviation / std::sqrt(columns));
+    const double ratio = half.squaredNorm() / (columns * deviation * deviation);
+    REQUIRE(std::abs(ratio - 1.0) < 5.0 * std::sqrt(2.0 / columns));
+  }
+  // over columns too: 2 exp(-2 t^2) = 2e-5 at t = 2.4
+  const double scale = f.error_scale(x);
+  REQUIRE((f.multiply(x) - a * x).cwiseAbs().maxCoeff() < 2.4 * scale);
+  REQUIRE(std::abs(errors.sum()) < 2.4 * scale * y.norm());
 }

@@ -190,7 +190,8 @@ TEST_CASE("fixed-point kernels keep the energy within the tolerance, or are not 
   theory::PathKernelOptions options;
   options.form = KernelForm::kStored;
   options.compact_above_bytes = 0.0;
-  for (const double tolerance : {1e-3, 1e-12}) {  // the second is out of reach: from the features
+  // The last is out of reach: from the features.
+  for (const double tolerance : {1e-3, 1e-6, 1e-12}) {
     options.energy_tolerance = tolerance;
     const auto compact = theory::make_path_kernels(c.features, c.labels, 6, options);
     REQUIRE(compact->form() == KernelForm::kStored);
@@ -233,6 +234,66 @@ TEST_CASE("the gradient of fixed-point kernels is that of their own energy") {
       (2 * h);
   REQUIRE_THAT(compact->evaluate(u, kT)->gradient.cwiseProduct(d).sum(),
                Catch::Matchers::WithinRel(slope, 1e-7));
+}
+
+TEST_CASE("without its empty directions the kernel, the energy and predictions are the same") {
+  constexpr Index kPaths = 4;
+  constexpr Index kN0 = 20;
+  constexpr Index kTrainDirections = 7;
+  constexpr Index kDirections = 9;  // two are seen in the test set alone
+  test::TheoryCase c = random_case({2, 2}, 1, 13, kN0, 3);
+  Rng rng(31, StreamPurpose::kTests);
+  const MatrixXd basis = test::random_matrix(kDirections, kN0, rng);
+  const auto features = [&](Index examples, Index directions) {
+    MatrixXd x(examples, kN0 * kPaths);
+    for (Index a = 0; a < kPaths; ++a) {
+      x.middleCols(a * kN0, kN0) =
+          test::random_matrix(examples, directions, rng) * basis.topRows(directions);
+    }
+    return x;
+  };
+  c.features = features(13, kTrainDirections);
+  MatrixXd tests = features(5, kDirections);
+  const MatrixXd all_features = c.features;
+  const MatrixXd all_tests = tests;
+  REQUIRE(theory::drop_empty_directions(c.features, tests, kPaths) == kDirections);
+  REQUIRE(c.features.cols() == kPaths * kDirections);
+  const MatrixXd u = random_u(c);
+  for (const KernelForm form : {KernelForm::kStored, KernelForm::kStreamed}) {
+    theory::PathKernelOptions options;
+    options.form = form;
+    const auto full = theory::make_path_kernels(all_features, c.labels, kPaths, options);
+    const auto fewer = theory::make_path_kernels(c.features, c.labels, kPaths, options);
+    REQUIRE(fewer->feature_count() == kDirections);
+    REQUIRE(relative_error(fewer->kernel(u), full->kernel(u)) < 1e-14);
+    const auto a = full->evaluate(u, kT);
+    const auto b = fewer->evaluate(u, kT);
+    REQUIRE_THAT(b->energy(), Catch::Matchers::WithinRel(a->energy(), 1e-12));
+    REQUIRE(relative_error(b->gradient, a->gradient) < 1e-11);
+    REQUIRE(relative_error(b->hessian(), a->hessian()) < 1e-11);
+    const theory::Prediction p = a->predict(all_tests);
+    const theory::Prediction q = b->predict(tests);
+    REQUIRE(relative_error(q.mean, p.mean) < 1e-11);
+    REQUIRE(relative_error(q.variance, p.variance) < 1e-11);
+  }
+}
+
+TEST_CASE("features that fill nearly all directions stay as they are") {
+  Rng rng(32, StreamPurpose::kTests);
+  for (const Index directions : {10, 19, 20}) {
+    MatrixXd x =
+        test::random_matrix(40, directions, rng) * test::random_matrix(directions, 20, rng);
+    const MatrixXd before = x;
+    MatrixXd none(0, 20);
+    const Index kept = theory::drop_empty_directions(x, none, 1);
+    REQUIRE(kept == (directions == 10 ? 10 : 20));
+    REQUIRE((x.cols() == 20 && x == before) == (directions != 10));
+    REQUIRE(none.cols() == x.cols());
+  }
+  MatrixXd zero = MatrixXd::Zero(6, 8);
+  MatrixXd none(0, 8);
+  REQUIRE(theory::drop_empty_directions(zero, none, 2) == 1);
+  REQUIRE(zero.isZero());
 }
 
 TEST_CASE("a kernel that is not positive definite is a value, not a crash") {
