@@ -3,7 +3,8 @@
 // cores, and the machine's peak of multiply-adds; last how time and memory of a step grow with the
 // length of the sequence. One thread unless a number is given (then, where others use the cores
 // too, set OMP_WAIT_POLICY=passive). Usage: benchmark_training [threads] [--fused-only]
-// [--cpu-time] [section ...] with sections sraven, fuzzy, text, images, length (all by default).
+// [--cpu-time] [--variant=NAME ...] [section ...] with the attention variants that are wanted and
+// sections sraven, fuzzy, text, images, length (all by default).
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -37,6 +39,7 @@ struct Setting {
   int threads = 1;
   bool eager = true;
   bool cpu_time = false;
+  std::set<std::string> variants;  // none: all
 };
 
 struct Timing {
@@ -123,6 +126,7 @@ void table(const char* title, TransformerOptions model, const TrainOptions& opti
            const Setting& setting) {
   header(title);
   for (const std::string& name : variants) {
+    if (!setting.variants.empty() && setting.variants.count(name) == 0) continue;
     model.attention = name;
     row(name, model, options, task, setting);
   }
@@ -300,6 +304,9 @@ int main(int argc, char** argv) {
       setting.eager = false;
     } else if (std::string(argv[i]) == "--cpu-time") {
       setting.cpu_time = true;
+    } else if (constexpr std::string_view kVariant = "--variant=";
+               std::string_view(argv[i]).substr(0, kVariant.size()) == kVariant) {
+      setting.variants.insert(argv[i] + kVariant.size());
     } else {
       sections.insert(argv[i]);
     }

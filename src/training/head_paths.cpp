@@ -203,7 +203,7 @@ void head_paths_backward(const BlockContext& context, const HeadPathShape& n, co
   const Index pairs = n.layers * n.heads * n.tokens * n.tokens;
   const Index weights = n.projected() * n.features;
   const RowPieces pieces(n.batch, n.tokens, weights);
-  PartialSums sums(pieces.groups, {{d_projections, weights}});
+  PartialSums sums(pieces.groups, {{d_projections, weights, PartialSums::Begins::kProduct}});
   pieces.for_groups(context.threads, [&](Index group, Index first, Index units) {
     float* rows = thread_buffer(kRows, paths.levels().floats());
     float* gradients = thread_buffer(kRowGradients, paths.levels().floats());
@@ -219,8 +219,8 @@ void head_paths_backward(const BlockContext& context, const HeadPathShape& n, co
       paths.back(e, rows, gradients, d_projected + i * n.tokens * n.projected());
     }
     context.product(true, false, n.projected(), n.features, units * n.tokens, d_projected,
-                    n.projected(), x + first * n.tokens * n.features, n.features, 1.0F,
-                    sums.at(group, 0), n.features);
+                    n.projected(), x + first * n.tokens * n.features, n.features,
+                    sums.begin_chunk(group), sums.at(group, 0), n.features);
   });
   sums.finish(context.threads);
 }

@@ -20,16 +20,17 @@ struct Relu {
 // The tanh form.
 struct Gelu {
   static HEADWAY_INLINE ValueAndSlope at(Vec x) {
+    // (1 + tanh u) / 2 = 1 / (1 + e^{-2 u}), u = sqrt(2 / pi) (x + 0.044715 x^3)
     const Vec square = x * x;
-    const Vec t = hyperbolic_tangent(0.797884561F * x * (square * 0.044715F + 1.0F));
-    const Vec half = 0.5F * (1.0F + t);
-    const Vec inner = 0.797884561F * (square * 0.134145F + 1.0F);
-    return {x * half, half + 0.5F * x * (1.0F - t * t) * inner};
+    const Vec power = exponential(-1.595769122F * x * (square * 0.044715F + 1.0F));
+    const Vec share = reciprocal(1.0F + power);
+    const Vec inner = 1.595769122F * (square * 0.134145F + 1.0F);
+    return {x * share, share + x * (share * (1.0F - share)) * inner};
   }
 };
 struct Silu {
   static HEADWAY_INLINE ValueAndSlope at(Vec x) {
-    const Vec sigmoid = 1.0F / (1.0F + exponential(-x));
+    const Vec sigmoid = reciprocal(1.0F + exponential(-x));
     return {x * sigmoid, sigmoid * (1.0F + x * (1.0F - sigmoid))};
   }
 };

@@ -51,6 +51,17 @@ HEADWAY_INLINE Vec square_root(Vec x) {
 #endif
 }
 
+/// 1 / x of normal numbers, to the last bit or the next.
+HEADWAY_INLINE Vec reciprocal(Vec x) {
+#if defined(__AVX512F__) && HEADWAY_LANES == 16
+  // 14 bits, doubled by one step of Newton: a third of the time of a division
+  const Vec guess = (Vec)_mm512_rcp14_ps((__m512)x);
+  return guess + guess * (1.0F - x * guess);
+#else
+  return 1.0F / x;
+#endif
+}
+
 // 2^n e^r with n = round(x / log 2), |r| <= log(2) / 2, and the Taylor series of e^r to r^7
 // (truncated below 6e-9). 0 below -87.3, where the result would not be a normal number.
 HEADWAY_INLINE Vec exponential(Vec x) {

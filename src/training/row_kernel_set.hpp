@@ -17,10 +17,16 @@ HEADWAY_INLINE void store_at(float* p, Index i, Index count, Vec x) {
   if (count - i >= kLanes) return store(p + i, x);
   for (Index l = 0; l < count - i; ++l) p[i + l] = x[l];
 }
+template <int s>
+HEADWAY_INLINE Vec add_lanes_apart(Vec x) {
+  return x + exchange<s, s, s>(x, x, AllLanes{});
+}
+/// In halves: adding lane to lane would cost as much as the rest of a short row.
 HEADWAY_INLINE float lane_sum(Vec x) {
-  float sum = 0.0F;
-  for (int l = 0; l < kLanes; ++l) sum += x[l];
-  return sum;
+  if constexpr (kLanes > 8) x = add_lanes_apart<8>(x);
+  if constexpr (kLanes > 4) x = add_lanes_apart<4>(x);
+  x = add_lanes_apart<2>(x);
+  return x[0] + x[1];
 }
 
 constexpr float kNormEpsilon = 1e-6F;
@@ -60,7 +66,8 @@ inline void norm(const detail::NormRows& n, const float* x, float* y, float* sta
 
 // With z = (x - mean) r and g = dy scale: dx = r (g - mean g - z mean(g z)); RMSNorm: no mean g.
 inline void norm_backward(const detail::NormRows& n, const float* x, const float* stats,
-                          const float* dy, float* dx, float* d_scale, float* d_bias) {
+                          const float* dy, const float* base, float* dx, float* d_scale,
+                          float* d_bias) {
   const Index dim = n.dim;
   const float share = 1.0F / static_cast<float>(dim);
   for (Index row = 0; row < n.rows; ++row, x += dim, dy += dim, dx += dim, stats += 2) {
@@ -82,22 +89,29 @@ inline void norm_backward(const detail::NormRows& n, const float* x, const float
     for (Index i = 0; i < dim; i += kLanes) {
       const Vec z = (load_at(x, i, dim) - mean) * r;
       const Vec g = load_at(dy, i, dim) * load_at(n.scale, i, dim);
-      store_at(dx, i, dim, load_at(dx, i, dim) + r * (g - mean_g - z * mean_gz));
+      const Vec own = r * (g - mean_g - z * mean_gz);
+      store_at(dx, i, dim, base == nullptr ? own : own + load_at(base, i, dim));
+    }
+    if (base != nullptr) base += dim;
+  }
+}
+
+inline void gelu(Index rows, Index dim, const float* bias, const float* x, float* y) {
+  for (Index row = 0; row < rows; ++row, x += dim, y += dim) {
+    for (Index i = 0; i < dim; i += kLanes) {
+      store_at(y, i, dim, Gelu::at(load_at(x, i, dim) + load_at(bias, i, dim)).value);
     }
   }
 }
 
-inline void gelu(Index count, const float* x, float* y) {
-  for (Index i = 0; i < count; i += kLanes) {
-    store_at(y, i, count, Gelu::at(load_at(x, i, count)).value);
-  }
-}
-
-inline void gelu_backward(Index count, const float* x, float* y, float* d) {
-  for (Index i = 0; i < count; i += kLanes) {
-    const ValueAndSlope phi = Gelu::at(load_at(x, i, count));
-    store_at(y, i, count, phi.value);
-    store_at(d, i, count, load_at(d, i, count) * phi.slope);
+inline void gelu_backward(Index rows, Index dim, const float* bias, const float* x, float* y,
+                          float* d) {
+  for (Index row = 0; row < rows; ++row, x += dim, y += dim, d += dim) {
+    for (Index i = 0; i < dim; i += kLanes) {
+      const ValueAndSlope phi = Gelu::at(load_at(x, i, dim) + load_at(bias, i, dim));
+      store_at(y, i, dim, phi.value);
+      store_at(d, i, dim, load_at(d, i, dim) * phi.slope);
+    }
   }
 }
 

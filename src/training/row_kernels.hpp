@@ -30,13 +30,16 @@ struct RowKernels {
   const char* name;
   /// y; where `stats` is not null also mean and r of each row, [rows, 2].
   void (*norm)(const NormRows& n, const float* x, float* y, float* stats);
-  /// dx += gradient of x; d_scale, d_bias += (d_bias may be null).
+  /// dx = base + gradient of x, without a base where that is null; d_scale, d_bias += (d_bias may
+  /// be null).
   void (*norm_backward)(const NormRows& n, const float* x, const float* stats, const float* dy,
-                        float* dx, float* d_scale, float* d_bias);
-  /// y = gelu(x), in its tanh form.
-  void (*gelu)(std::ptrdiff_t count, const float* x, float* y);
-  /// d = d gelu'(x), and y = gelu(x) again.
-  void (*gelu_backward)(std::ptrdiff_t count, const float* x, float* y, float* d);
+                        const float* base, float* dx, float* d_scale, float* d_bias);
+  /// y[r] = gelu(x[r] + bias), in its tanh form.
+  void (*gelu)(std::ptrdiff_t rows, std::ptrdiff_t dim, const float* bias, const float* x,
+               float* y);
+  /// d[r] = d[r] gelu'(x[r] + bias), and y again.
+  void (*gelu_backward)(std::ptrdiff_t rows, std::ptrdiff_t dim, const float* bias, const float* x,
+                        float* y, float* d);
   /// y = silu(g) u.
   void (*swiglu)(std::ptrdiff_t count, const float* g, const float* u, float* y);
   /// From d = dy: dg and du, and y again.

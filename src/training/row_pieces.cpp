@@ -33,13 +33,36 @@ float* thread_buffer(int slot, Index floats) {
   return buffer.data.get();
 }
 
+TransposedWeight::TransposedWeight(const float* weight, Index rows, Index columns)
+    : data_(std::make_unique_for_overwrite<float[]>(static_cast<std::size_t>(rows * columns))) {
+  constexpr Index kTile = 16;  // lines of both sides stay in the first cache
+  for (Index row = 0; row < rows; row += kTile) {
+    for (Index column = 0; column < columns; column += kTile) {
+      for (Index c = column; c < std::min(columns, column + kTile); ++c) {
+        for (Index r = row; r < std::min(rows, row + kTile); ++r)
+          data_[static_cast<std::size_t>(c * rows + r)] = weight[r * columns + c];
+      }
+    }
+  }
+}
+
 PartialSums::PartialSums(Index groups, std::vector<Part> parts)
-    : parts_(std::move(parts)), groups_(groups) {
+    : parts_(std::move(parts)), begun_(static_cast<std::size_t>(groups)), groups_(groups) {
   for (const Part& part : parts_) {
     offsets_.push_back(stride_);
     stride_ += (part.floats + kLine - 1) / kLine * kLine;
   }
-  sums_ = std::make_unique<float[]>(static_cast<std::size_t>(groups_ * stride_));
+  sums_ = std::make_unique_for_overwrite<float[]>(static_cast<std::size_t>(groups_ * stride_));
+}
+
+float PartialSums::begin_chunk(Index group) {
+  char& begun = begun_[static_cast<std::size_t>(group)];
+  if (begun != 0) return 1.0F;
+  begun = 1;
+  for (std::size_t p = 0; p < parts_.size(); ++p) {
+    if (parts_[p].begins == Begins::kZero) std::fill_n(at(group, p), parts_[p].floats, 0.0F);
+  }
+  return 0.0F;
 }
 
 void PartialSums::finish(int threads) const {

@@ -57,15 +57,33 @@ struct RowPieces {
 /// layer. Slots are apart from each other.
 float* thread_buffer(int slot, Index floats);
 
+/// W^T of a row-major W [rows, columns], made once for the products of all chunks: they read a
+/// second factor that is not transposed a seventh faster.
+class TransposedWeight {
+ public:
+  TransposedWeight(const float* weight, Index rows, Index columns);
+  /// [columns, rows].
+  [[nodiscard]] const float* data() const { return data_.get(); }
+
+ private:
+  std::unique_ptr<float[]> data_;
+};
+
 /// Where the gradients of parameters are summed: one copy for each group, added in index order.
 class PartialSums {
  public:
+  /// A matrix product that writes a sum can begin it as well; all else adds to zeros.
+  enum class Begins { kZero, kProduct };
   struct Part {
     float* out;  ///< overwritten by finish(); null: nobody wants it
     Index floats;
+    Begins begins = Begins::kZero;
   };
   PartialSums(Index groups, std::vector<Part> parts);
-  /// The copy of part `part` of `group`, at first 0.
+  /// To be called before each chunk of `group`: the beta of the products that write its sums, 0 at
+  /// the first chunk, which must write them whole, and 1 at the others.
+  float begin_chunk(Index group);
+  /// The copy of part `part` of `group`.
   float* at(Index group, std::size_t part) {
     return sums_.get() + group * stride_ + offsets_[part];
   }
@@ -74,6 +92,7 @@ class PartialSums {
  private:
   std::vector<Part> parts_;
   std::vector<Index> offsets_;
+  std::vector<char> begun_;
   Index stride_ = 0;
   Index groups_;
   std::unique_ptr<float[]> sums_;

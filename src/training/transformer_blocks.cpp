@@ -7,6 +7,8 @@
 namespace headway::training::detail {
 namespace {
 
+constexpr PartialSums::Begins kProduct = PartialSums::Begins::kProduct;
+
 template <typename Float>
 NormRows norm_rows(const NormArrays<Float>& norm, Index rows, Index dim, bool centred) {
   return {rows, dim, norm.scale, norm.bias, centred};
@@ -26,13 +28,15 @@ const float* normed(const BlockContext& context, const NormRows& norm, const flo
 void linear_forward(const BlockContext& context, const LinearShape& n,
                     const LinearArrays<const float>& p, const float* x, float* y, float* stats) {
   const RowPieces pieces(n.rows, 1, 0);
+  const TransposedWeight weight(p.weight, n.out, n.in);
   pieces.for_chunks(context.threads, [&](Index first, Index rows) {
     const NormRows norm = norm_rows(p.norm, rows, n.in, n.centred);
     const float* z =
         normed(context, norm, x + first * n.in, stats == nullptr ? nullptr : stats + 2 * first);
     float* out = y + first * n.out;
     context.kernels->fill_rows(rows, n.out, p.bias, out);
-    context.product(false, true, rows, n.out, n.in, z, n.in, p.weight, n.in, 1.0F, out, n.out);
+    context.product(false, false, rows, n.out, n.in, z, n.in, weight.data(), n.out, 1.0F, out,
+                    n.out);
   });
 }
 
@@ -43,7 +47,7 @@ void linear_backward(const BlockContext& context, const LinearShape& n,
   float* dx = passed.dx;
   const Index norm_floats = p.norm.scale == nullptr ? 0 : n.in;
   const RowPieces pieces(n.rows, 1, n.in * n.out);
-  PartialSums sums(pieces.groups, {{g.weight, n.in * n.out},
+  PartialSums sums(pieces.groups, {{g.weight, n.in * n.out, kProduct},
                                    {g.bias, n.out},
                                    {g.norm.scale, norm_floats},
                                    {g.norm.bias, p.norm.bias == nullptr ? 0 : n.in}});
@@ -52,7 +56,8 @@ void linear_backward(const BlockContext& context, const LinearShape& n,
     const float* in = x + first * n.in;
     const float* d = dy + first * n.out;
     const float* z = normed(context, norm, in, nullptr);
-    context.product(true, false, n.out, n.in, rows, d, n.out, z, n.in, 1.0F, sums.at(group, 0),
+    const float beta = sums.begin_chunk(group);
+    context.product(true, false, n.out, n.in, rows, d, n.out, z, n.in, beta, sums.at(group, 0),
                     n.in);
     context.kernels->column_sums(rows, n.out, d, sums.at(group, 1));
     if (norm.scale == nullptr) {
@@ -63,9 +68,8 @@ void linear_backward(const BlockContext& context, const LinearShape& n,
     }
     float* dz = thread_buffer(1, rows * n.in);
     context.product(false, false, rows, n.in, n.out, d, n.out, p.weight, n.in, 0.0F, dz, n.in);
-    float* out = dx == nullptr ? thread_buffer(2, rows * n.in) : dx + first * n.in;
-    std::fill_n(out, rows * n.in, 0.0F);
-    context.kernels->norm_backward(norm, in, stats + 2 * first, dz, out, sums.at(group, 2),
+    float* out = dx == nullptr ? dz : dx + first * n.in;
+    context.kernels->norm_backward(norm, in, stats + 2 * first, dz, nullptr, out, sums.at(group, 2),
                                    norm.bias == nullptr ? nullptr : sums.at(group, 3));
   });
   sums.finish(context.threads);
@@ -80,6 +84,9 @@ void feed_forward_forward(const BlockContext& context, const FeedForwardShape& n
   const RowPieces pieces(n.rows, 1, 0);
   const Index d = n.dim;
   const Index m = n.hidden;
+  const TransposedWeight gate(p.gate, n.gated ? m : 0, d);
+  const TransposedWeight up(p.up, m, d);
+  const TransposedWeight down(p.down, d, m);
   pieces.for_chunks(context.threads, [&](Index first, Index rows) {
     const float* in = x + first * d;
     float* out = y + first * d;
@@ -88,26 +95,25 @@ void feed_forward_forward(const BlockContext& context, const FeedForwardShape& n
     float* hidden = saved.hidden + first * m;
     float* active = thread_buffer(1, rows * m);
     if (n.gated) {
-      float* up = hidden + n.rows * m;
-      context.product(false, true, rows, m, d, z, d, p.gate, d, 0.0F, hidden, m);
-      context.product(false, true, rows, m, d, z, d, p.up, d, 0.0F, up, m);
-      kernels.swiglu(rows * m, hidden, up, active);
+      float* factor = hidden + n.rows * m;
+      context.product(false, false, rows, m, d, z, d, gate.data(), m, 0.0F, hidden, m);
+      context.product(false, false, rows, m, d, z, d, up.data(), m, 0.0F, factor, m);
+      kernels.swiglu(rows * m, hidden, factor, active);
       if (n.residual) {
         std::copy_n(in, rows * d, out);
       } else {
         std::fill_n(out, rows * d, 0.0F);
       }
     } else {
-      kernels.fill_rows(rows, m, p.up_bias, hidden);
-      context.product(false, true, rows, m, d, z, d, p.up, d, 1.0F, hidden, m);
-      kernels.gelu(rows * m, hidden, active);
+      context.product(false, false, rows, m, d, z, d, up.data(), m, 0.0F, hidden, m);
+      kernels.gelu(rows, m, p.up_bias, hidden, active);
       if (n.residual) {
         kernels.add_rows(rows, d, in, p.down_bias, out);
       } else {
         kernels.fill_rows(rows, d, p.down_bias, out);
       }
     }
-    context.product(false, true, rows, d, m, active, m, p.down, m, 1.0F, out, d);
+    context.product(false, false, rows, d, m, active, m, down.data(), d, 1.0F, out, d);
   });
 }
 
@@ -122,9 +128,9 @@ void feed_forward_backward(const BlockContext& context, const FeedForwardShape& 
   const Index m = n.hidden;
   const Index biases = n.gated ? 0 : 1;
   const RowPieces pieces(n.rows, 1, (n.gated ? 3 : 2) * d * m);
-  PartialSums sums(pieces.groups, {{g.up, d * m},
-                                   {g.down, d * m},
-                                   {g.gate, n.gated ? d * m : 0},
+  PartialSums sums(pieces.groups, {{g.up, d * m, kProduct},
+                                   {g.down, d * m, kProduct},
+                                   {g.gate, n.gated ? d * m : 0, kProduct},
                                    {g.up_bias, biases * m},
                                    {g.down_bias, biases * d},
                                    {g.norm.scale, p.norm.scale == nullptr ? 0 : d},
@@ -136,6 +142,7 @@ void feed_forward_backward(const BlockContext& context, const FeedForwardShape& 
     float* in_gradient = dx + first * d;
     const float* hidden = saved.hidden + first * m;
     const float* z = normed(context, norm, in, nullptr);
+    const float beta = sums.begin_chunk(group);
     float* active = thread_buffer(1, rows * m);
     float* d_active = thread_buffer(2, rows * m);
     float* dz = norm.scale == nullptr && !n.residual ? in_gradient : thread_buffer(3, rows * d);
@@ -145,26 +152,23 @@ void feed_forward_backward(const BlockContext& context, const FeedForwardShape& 
       float* d_up = thread_buffer(5, rows * m);
       kernels.swiglu_backward(rows * m, hidden, hidden + n.rows * m, d_active, active, d_gate,
                               d_up);
-      context.product(true, false, m, d, rows, d_gate, m, z, d, 1.0F, sums.at(group, 2), d);
+      context.product(true, false, m, d, rows, d_gate, m, z, d, beta, sums.at(group, 2), d);
       context.product(false, false, rows, d, m, d_gate, m, p.gate, d, 0.0F, dz, d);
       d_active = d_up;
     } else {
-      kernels.gelu_backward(rows * m, hidden, active, d_active);
+      kernels.gelu_backward(rows, m, p.up_bias, hidden, active, d_active);
       kernels.column_sums(rows, m, d_active, sums.at(group, 3));
       kernels.column_sums(rows, d, out, sums.at(group, 4));
     }
-    context.product(true, false, d, m, rows, out, d, active, m, 1.0F, sums.at(group, 1), m);
-    context.product(true, false, m, d, rows, d_active, m, z, d, 1.0F, sums.at(group, 0), d);
+    context.product(true, false, d, m, rows, out, d, active, m, beta, sums.at(group, 1), m);
+    context.product(true, false, m, d, rows, d_active, m, z, d, beta, sums.at(group, 0), d);
     context.product(false, false, rows, d, m, d_active, m, p.up, d, n.gated ? 1.0F : 0.0F, dz, d);
-    if (n.residual) {
-      std::copy_n(out, rows * d, in_gradient);
-    } else if (norm.scale != nullptr) {
-      std::fill_n(in_gradient, rows * d, 0.0F);
-    }
     if (norm.scale != nullptr) {
-      kernels.norm_backward(norm, in, saved.stats + 2 * first, dz, in_gradient, sums.at(group, 5),
+      kernels.norm_backward(norm, in, saved.stats + 2 * first, dz, n.residual ? out : nullptr,
+                            in_gradient, sums.at(group, 5),
                             norm.bias == nullptr ? nullptr : sums.at(group, 6));
     } else if (n.residual) {
+      std::copy_n(out, rows * d, in_gradient);
       kernels.add(rows * d, dz, in_gradient);
     }
   });
@@ -247,10 +251,11 @@ void rotate(const AttentionBlockShape& shape, const RotaryTable& table, Index un
   }
 }
 
-void project(const BlockContext& context, const LinearShape& n, const LinearArrays<const float>& p,
-             const float* x, float* y) {
-  context.kernels->fill_rows(n.rows, n.out, p.bias, y);
-  context.product(false, true, n.rows, n.out, n.in, x, n.in, p.weight, n.in, 1.0F, y, n.out);
+// y = x W + bias, W [in, out].
+void project(const BlockContext& context, const LinearShape& n, const TransposedWeight& weight,
+             const float* bias, const float* x, float* y) {
+  context.kernels->fill_rows(n.rows, n.out, bias, y);
+  context.product(false, false, n.rows, n.out, n.in, x, n.in, weight.data(), n.out, 1.0F, y, n.out);
 }
 
 AttentionInputs<float> attention_inputs(const AttentionBlockArrays<const float>& p,
@@ -270,6 +275,10 @@ void attention_block_forward(const BlockContext& context, const AttentionBlockSh
   const RowPieces pieces(n.batch, n.tokens, 0);
   const bool all = n.queries == n.tokens;
   const RotaryTable rotary = rotary_table(shape);
+  const TransposedWeight to_query(p.query, n.q, n.dim);
+  const TransposedWeight to_key(p.key, n.q, n.dim);
+  const TransposedWeight to_value(p.value, n.v, n.dim);
+  const TransposedWeight to_output(p.output, n.dim, n.v);
   pieces.for_chunks(context.threads, [&](Index first, Index units) {
     const Index row = first * n.tokens;
     const Index rows = units * n.tokens;
@@ -277,14 +286,14 @@ void attention_block_forward(const BlockContext& context, const AttentionBlockSh
     float* key = saved.key + row * n.q;
     const float* z = normed(context, norm_rows(p.norm, rows, n.dim, shape.centred), x + row * n.dim,
                             saved.stats + 2 * row);
-    project(context, {rows, n.dim, n.q}, {{}, p.key, p.key_bias}, z, key);
-    project(context, {rows, n.dim, n.v}, {{}, p.value, p.value_bias}, z, saved.value + row * n.v);
+    project(context, {rows, n.dim, n.q}, to_key, p.key_bias, z, key);
+    project(context, {rows, n.dim, n.v}, to_value, p.value_bias, z, saved.value + row * n.v);
     if (!all) {
       float* last = thread_buffer(1, units * n.queries * n.dim);
       gather_last(units, n.tokens, n.queries, n.dim, z, last);
       z = last;
     }
-    project(context, {units * n.queries, n.dim, n.q}, {{}, p.query, p.query_bias}, z, query);
+    project(context, {units * n.queries, n.dim, n.q}, to_query, p.query_bias, z, query);
     rotate(shape, rotary, units, false, query, key);
   });
   attention_forward(shape.attention, shape.options, attention_inputs(p, given, saved),
@@ -299,8 +308,8 @@ void attention_block_forward(const BlockContext& context, const AttentionBlockSh
       in = last;
     }
     context.kernels->add_rows(rows, n.dim, in, p.output_bias, out);
-    context.product(false, true, rows, n.dim, n.v, saved.output + first * n.queries * n.v, n.v,
-                    p.output, n.v, 1.0F, out, n.dim);
+    context.product(false, false, rows, n.dim, n.v, saved.output + first * n.queries * n.v, n.v,
+                    to_output.data(), n.dim, 1.0F, out, n.dim);
   });
 }
 
@@ -319,14 +328,15 @@ void output_backward(const BlockContext& context, const Sizes& n,
   const float* dy = inner.ends.dy;
   float* d_attended = inner.output;
   const RowPieces pieces(n.batch, n.queries, n.dim * n.v);
-  PartialSums sums(pieces.groups, {{g.output, n.dim * n.v}, {g.output_bias, n.dim}});
+  PartialSums sums(pieces.groups, {{g.output, n.dim * n.v, kProduct}, {g.output_bias, n.dim}});
   pieces.for_groups(context.threads, [&](Index group, Index first, Index units) {
     const Index row = first * n.queries;
     const Index rows = units * n.queries;
     const float* d = dy + row * n.dim;
+    const float beta = sums.begin_chunk(group);
     context.product(false, false, rows, n.v, n.dim, d, n.dim, p.output, n.v, 0.0F,
                     d_attended + row * n.v, n.v);
-    context.product(true, false, n.dim, n.v, rows, d, n.dim, attended + row * n.v, n.v, 1.0F,
+    context.product(true, false, n.dim, n.v, rows, d, n.dim, attended + row * n.v, n.v, beta,
                     sums.at(group, 0), n.v);
     context.kernels->column_sums(rows, n.dim, d, sums.at(group, 1));
   });
@@ -343,11 +353,11 @@ void input_backward(const BlockContext& context, const AttentionBlockShape& shap
   const bool all = n.queries == n.tokens;
   const RotaryTable rotary = rotary_table(shape);
   const RowPieces pieces(n.batch, n.tokens, n.dim * (2 * n.q + n.v));
-  PartialSums sums(pieces.groups, {{g.query, n.dim * n.q},
+  PartialSums sums(pieces.groups, {{g.query, n.dim * n.q, kProduct},
                                    {g.query_bias, n.q},
-                                   {g.key, n.dim * n.q},
+                                   {g.key, n.dim * n.q, kProduct},
                                    {g.key_bias, n.q},
-                                   {g.value, n.dim * n.v},
+                                   {g.value, n.dim * n.v, kProduct},
                                    {g.value_bias, n.v},
                                    {g.norm.scale, n.dim},
                                    {g.norm.bias, p.norm.bias == nullptr ? 0 : n.dim}});
@@ -360,11 +370,12 @@ void input_backward(const BlockContext& context, const AttentionBlockShape& shap
     float* dk = inner.key + row * n.q;
     const float* dv = inner.value + row * n.v;
     rotate(shape, rotary, units, true, dq, dk);
+    const float beta = sums.begin_chunk(group);
     const float* z = normed(context, norm, x + row * n.dim, nullptr);
     float* dz = thread_buffer(1, rows * n.dim);
     const auto weight = [&](std::size_t part, Index count, Index out, const float* d,
                             const float* in) {
-      context.product(true, false, out, n.dim, count, d, out, in, n.dim, 1.0F, sums.at(group, part),
+      context.product(true, false, out, n.dim, count, d, out, in, n.dim, beta, sums.at(group, part),
                       n.dim);
       context.kernels->column_sums(count, out, d, sums.at(group, part + 1));
     };
@@ -377,7 +388,6 @@ void input_backward(const BlockContext& context, const AttentionBlockShape& shap
     if (all) {
       weight(0, rows, n.q, dq, z);
       back(rows, n.q, dq, p.query, 0.0F, dz);
-      std::copy_n(dy + row * n.dim, rows * n.dim, dx + row * n.dim);
     } else {
       float* last = thread_buffer(2, query_rows * n.dim);
       gather_last(units, n.tokens, n.queries, n.dim, z, last);
@@ -389,8 +399,9 @@ void input_backward(const BlockContext& context, const AttentionBlockShape& shap
     }
     back(rows, n.q, dk, p.key, 1.0F, dz);
     back(rows, n.v, dv, p.value, 1.0F, dz);
-    context.kernels->norm_backward(norm, x + row * n.dim, stats + 2 * row, dz, dx + row * n.dim,
-                                   sums.at(group, 6),
+    const float* residual = all ? dy + row * n.dim : dx + row * n.dim;
+    context.kernels->norm_backward(norm, x + row * n.dim, stats + 2 * row, dz, residual,
+                                   dx + row * n.dim, sums.at(group, 6),
                                    norm.bias == nullptr ? nullptr : sums.at(group, 7));
   });
   sums.finish(context.threads);

@@ -87,8 +87,13 @@ TEST_CASE("Norms and their gradients follow the definitions, for every length of
         const std::vector<float> before = dx;
         std::vector<float> d_scale(scale.size());
         std::vector<float> d_bias(scale.size());
-        kernels->norm_backward(n, x.data(), stats.data(), dy.data(), dx.data(), d_scale.data(),
-                               d_bias.data());
+        kernels->norm_backward(n, x.data(), stats.data(), dy.data(), dx.data(), dx.data(),
+                               d_scale.data(), d_bias.data());
+        std::vector<float> alone(dx.size());
+        std::vector<float> unused(scale.size());
+        kernels->norm_backward(n, x.data(), stats.data(), dy.data(), nullptr, alone.data(),
+                               unused.data(), nullptr);
+        for (std::size_t i = 0; i < x.size(); ++i) CHECK(alone[i] + before[i] == dx[i]);
         for (std::size_t i = 0; i < x.size(); ++i) {
           std::vector<double> moved = xd;
           moved[i] += 1e-5;
@@ -114,15 +119,21 @@ TEST_CASE("Norms and their gradients follow the definitions, for every length of
 TEST_CASE("Gelu and SwiGLU follow the definitions") {
   for (const RowKernels* kernels : sets()) {
     INFO(kernels->name);
-    const Index count = 37;
-    const std::vector<float> x = draw(count, 1);
+    const Index rows = 3;
+    const Index dim = 37;
+    const Index count = rows * dim;
+    std::vector<float> x = draw(count, 1);
+    x[5] = 9.0F;  // where the slope is 1, and 0
+    x[6] = -9.0F;
+    x[7] = -60.0F;
+    const std::vector<float> bias = draw(dim, 4);
     const std::vector<float> u = draw(count, 2);
     const std::vector<float> dy = draw(count, 3);
     std::vector<float> y(count);
     std::vector<float> again(count);
     std::vector<float> d = dy;
-    kernels->gelu(count, x.data(), y.data());
-    kernels->gelu_backward(count, x.data(), again.data(), d.data());
+    kernels->gelu(rows, dim, bias.data(), x.data(), y.data());
+    kernels->gelu_backward(rows, dim, bias.data(), x.data(), again.data(), d.data());
     CHECK(y == again);
     std::vector<float> product(count);
     std::vector<float> dg(count);
@@ -133,10 +144,11 @@ TEST_CASE("Gelu and SwiGLU follow the definitions") {
     CHECK(product == again);
     for (std::size_t i = 0; i < x.size(); ++i) {
       const double at = x[i];
-      CHECK_THAT(y[i], WithinAbs(reference::nonlinearity(Nonlinearity::kGelu, at), 1e-6));
+      const double biased = at + bias[i % static_cast<std::size_t>(dim)];
+      CHECK_THAT(y[i], WithinAbs(reference::nonlinearity(Nonlinearity::kGelu, biased), 1e-6));
       CHECK_THAT(
           d[i],
-          WithinAbs(dy[i] * reference::nonlinearity_derivative(Nonlinearity::kGelu, at), 2e-6));
+          WithinAbs(dy[i] * reference::nonlinearity_derivative(Nonlinearity::kGelu, biased), 2e-6));
       const double silu = reference::nonlinearity(Nonlinearity::kSilu, at);
       const double slope = reference::nonlinearity_derivative(Nonlinearity::kSilu, at);
       CHECK_THAT(product[i], WithinAbs(silu * u[i], 1e-6));
