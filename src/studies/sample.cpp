@@ -107,10 +107,11 @@ sampling::SamplerOptions sampler_options(const Study& study, Index dimension,
   options.metric = metric_kind(sample, dimension, kernels);
   // The exact chain's target is smooth and of few dimensions: longer steps than the general default
   // give more effective draws a second (measured: 0.65 against 0.8 a third more).
-  // Many unknowns under the information metric: at 0.6 trajectories end after 7 steps where 0.65
-  // often needs 15. Not below: at 0.5 they end on the far side of the mode so regularly that
-  // distances from it hardly change, and tails mix three to four times slower (measured at 147). A
-  // singular U_l has tails too steep for such steps: a few divergences.
+  // Many unknowns under the information metric: 0.6. At 0.5 trajectories at large widths end on the
+  // far side of the mode so regularly that distances from it hardly change, and tails mix two to
+  // three times slower; 0.65 costs up to twice the gradients at small ones (measured with 147
+  // unknowns at N = 20 and 200). A singular U_l has tails too steep for such steps: a few
+  // divergences.
   if (sample.sampler == "exact" && sampling::is_full_matrix(options.metric)) {
     const bool smooth = options.metric == sampling::MetricKind::kInformation && !singular;
     options.target_accept = smooth ? kInformationTargetAccept : kExactTargetAccept;

@@ -143,8 +143,7 @@ class PointSolver {
       point.corrected.reason = study_.solve.corrections == "off"
                                    ? "skipped: solve.corrections = \"off\""
                                    : "skipped: too costly for \"auto\" at this size "
-                                     "(solve.corrections = \"on\" computes "
-                                     "it)";
+                                     "(solve.corrections = \"on\" computes it)";
       return;
     }
     if (!point.converged) {

@@ -127,7 +127,10 @@ Index drop_empty_directions(MatrixXd& train_features, MatrixXd& other_features, 
   for (const MatrixXd* x : {&train_features, &other_features}) {
     if (x->rows() == 0) continue;
     for (Index a = 0; a < paths; ++a) {
-      numerics::rank_update_lower(1.0, x->middleCols(a * n0, n0), Transpose::kYes, 1.0, gram);
+      const double square = x->middleCols(a * n0, n0).squaredNorm();
+      if (square == 0.0) continue;
+      numerics::rank_update_lower(1.0 / square, x->middleCols(a * n0, n0), Transpose::kYes, 1.0,
+                                  gram);
     }
   }
   if (!gram.allFinite()) return n0;

@@ -51,10 +51,10 @@ HEADWAY_INLINE Vec square_root(Vec x) {
 #endif
 }
 
-/// 1 / x of normal numbers, to the last bit or the next.
+/// 1 / x of normal numbers, to about the last bit.
 HEADWAY_INLINE Vec reciprocal(Vec x) {
 #if defined(__AVX512F__) && HEADWAY_LANES == 16
-  // 14 bits, doubled by one step of Newton: a third of the time of a division
+  // 14 bits, doubled by one step of Newton, in place of a division
   const Vec guess = (Vec)_mm512_rcp14_ps((__m512)x);
   return guess + guess * (1.0F - x * guess);
 #else

@@ -9,7 +9,14 @@ import numpy as np
 
 from support import STUDIES, ProgramTest, run
 
-TINY = """name = "tiny"
+SMALL_MODEL = """layers = 1
+model_dim = 8
+heads = 2
+query_dim = 4
+value_dim = 4
+mlp_dim = 8
+"""
+TINY = f"""name = "tiny"
 seed = 3
 [task]
 kind = "fuzzy_logic"
@@ -17,13 +24,7 @@ sequence_length = 6
 held_out = 0.5
 [train]
 attention = "hyla"
-layers = 1
-model_dim = 8
-heads = 2
-query_dim = 4
-value_dim = 4
-mlp_dim = 8
-attention_dropout = 0.1
+{SMALL_MODEL}attention_dropout = 0.1
 steps = 60
 batch = 8
 learning_rate = 0.01
@@ -33,7 +34,7 @@ eval_every = 20
 eval_examples = 32
 checkpoint_every = 6
 """
-TEXT = """name = "tiny-text"
+TEXT = f"""name = "tiny-text"
 [task]
 kind = "text"
 file = "words.txt"
@@ -41,13 +42,7 @@ sequence_length = 8
 [train]
 causal = true
 positions = "rotary"
-layers = 1
-model_dim = 8
-heads = 2
-query_dim = 4
-value_dim = 4
-mlp_dim = 8
-steps = 20
+{SMALL_MODEL}steps = 20
 batch = 4
 warmup_steps = 2
 eval_examples = 8

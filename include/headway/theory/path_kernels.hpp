@@ -160,10 +160,11 @@ std::shared_ptr<const PathKernels> make_path_kernels(MatrixXd scaled_features, M
 /// over all paths and examples of both matrices: X_pi -> X_pi V, V of N_0 x r. Kernels depend on
 /// inner products of features alone, so that nothing changes but the cost, which falls with N_0
 /// (images: borders and mirrored halves leave many pixels' worth of directions empty). Directions
-/// whose eigenvalue in sum_pi X_pi^T X_pi is below N_0 eps times the largest, the rounding error of
-/// that matrix, count as empty: together they change a kernel by no more than its own rounding.
-/// Leaves both as they are where less than a tenth would be saved or N_0 > 1024. Returns r. Cost:
-/// p N_0^2 flops for each example and 9 N_0^3.
+/// whose eigenvalue in sum_pi X_pi^T X_pi / |X_pi|^2, over both matrices, is below N_0 eps times
+/// the largest, the rounding error of that sum, count as empty: they change a kernel by no more
+/// than its own rounding. Every path of either matrix has the same weight, so that a large one
+/// hides none. Leaves both as they are where less than a tenth would be saved or N_0 > 1024.
+/// Returns r. Cost: p N_0^2 flops for each example and 9 N_0^3.
 Index drop_empty_directions(MatrixXd& train_features, MatrixXd& other_features, Index paths);
 
 /// f = X* (v U) for projected duals v (N_0 x C p): P_test x C. Cost 2 P_test p N_0 C flops.

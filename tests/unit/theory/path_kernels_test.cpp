@@ -240,20 +240,23 @@ TEST_CASE("without its empty directions the kernel, the energy and predictions a
   constexpr Index kPaths = 4;
   constexpr Index kN0 = 20;
   constexpr Index kTrainDirections = 7;
-  constexpr Index kDirections = 9;  // two are seen in the test set alone
+  constexpr Index kTestDirections = 4;  // the last: two of them are in the test set alone
+  constexpr Index kDirections = 9;
   test::TheoryCase c = random_case({2, 2}, 1, 13, kN0, 3);
   Rng rng(31, StreamPurpose::kTests);
   const MatrixXd basis = test::random_matrix(kDirections, kN0, rng);
-  const auto features = [&](Index examples, Index directions) {
+  const auto features = [&](Index examples, Index first, Index directions) {
     MatrixXd x(examples, kN0 * kPaths);
     for (Index a = 0; a < kPaths; ++a) {
       x.middleCols(a * kN0, kN0) =
-          test::random_matrix(examples, directions, rng) * basis.topRows(directions);
+          test::random_matrix(examples, directions, rng) * basis.middleRows(first, directions);
     }
     return x;
   };
-  c.features = features(13, kTrainDirections);
-  MatrixXd tests = features(5, kDirections);
+  c.features = features(13, 0, kTrainDirections);
+  c.features.leftCols(kN0) *= 1e-9;  // a path that is hardly there
+  MatrixXd tests = 1e9 * features(5, kDirections - kTestDirections,
+                                  kTestDirections);  // must not hide what training has
   const MatrixXd all_features = c.features;
   const MatrixXd all_tests = tests;
   REQUIRE(theory::drop_empty_directions(c.features, tests, kPaths) == kDirections);
