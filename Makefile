@@ -3,7 +3,7 @@ PYTHON ?= /usr/bin/python3
 JOBS ?= $(shell nproc)
 STUDY ?= data/studies/hmm-four-paths.toml
 RESULTS ?= results
-# DEPENDENCIES=have skips the installation, for systems that scripts/dependencies.sh does not know.
+# DEPENDENCIES=have skips the installation, for systems that apps/setup/dependencies.sh does not know.
 DEPENDENCIES ?= install
 # TRAINING=off builds without the training engine, and does not install its packages (LibTorch, oneDNN).
 TRAINING ?= on
@@ -26,7 +26,7 @@ help:
 
 dependencies:
 ifneq ($(DEPENDENCIES),have)
-	@TRAINING=$(TRAINING) scripts/dependencies.sh
+	@TRAINING=$(TRAINING) apps/setup/dependencies.sh
 endif
 
 build: dependencies

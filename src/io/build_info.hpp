@@ -2,7 +2,7 @@
 
 namespace headway::io::detail {
 
-// Defined in a source file that the build generates (cmake/build_info.cpp.in).
+// Defined in a source file that the build generates (src/cmake/build_info.cpp.in).
 extern const char* const kHeadwayVersion;
 extern const char* const kGitCommit;
 extern const char* const kBuildType;

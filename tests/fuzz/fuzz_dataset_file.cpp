@@ -21,7 +21,7 @@
 #include "headway/core/error.hpp"
 #include "headway/io/dataset_file.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "io/dataset_layout.hpp"
+#include "io/dataset_file/layout.hpp"
 
 namespace {
 

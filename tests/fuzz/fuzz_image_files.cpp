@@ -12,7 +12,7 @@
 
 #include "headway/core/error.hpp"
 #include "headway/io/image_files.hpp"
-#include "io/image_decoders.hpp"
+#include "io/media/image_decoders.hpp"
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include "headway/sampling/sample.hpp"
 #include "headway/studies/lookup.hpp"
 #include "headway/studies/verbs.hpp"
-#include "io/hdf5_input.hpp"
+#include "io/hdf5/input.hpp"
 #include "theory_problems.hpp"
 
 using namespace headway;

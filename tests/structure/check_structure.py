@@ -38,7 +38,7 @@ THIRD_PARTY = [
     (r"toml\+\+/.*", ("src/io/",)),
     (r"nlohmann/.*", ("src/io/", "apps/cli/", "tests/")),
     (r"png(conf)?\.h|zip(conf)?\.h|z(lib|conf)\.h", ("src/io/", "tests/")),
-    (r"sentencepiece_\w+\.h", ("src/io/bpe/",)),
+    (r"sentencepiece_\w+\.h", ("src/io/media/bpe/",)),
     (r"CLI/.*", ("apps/cli/",)),
     (r"torch/.*|ATen/.*|c10/.*", ("src/training/",)),
     (r"ceres/.*", ("src/theory/", "tests/unit/theory/", "apps/benchmarks/")),
@@ -101,7 +101,7 @@ def arrow_faults(root):
             faults.append(f"{name}: '{module}' is no module; modules are {sorted(ARROWS)}")
             continue
         for number, _, target in includes_of(root, name):
-            match = re.match(r"(?:headway/)?([a-z_]+)/[^/]+\.hpp$", target)
+            match = re.match(r"(?:headway/)?([a-z_]+)/.+\.hpp$", target)
             used = match.group(1) if match else None
             if used in ARROWS and used != module and used not in ARROWS[module]:
                 faults.append(f"{name}:{number}: {module} must not include {used} ({target})")
@@ -183,7 +183,7 @@ def readme_faults(root):
     """README.md names files that exist: its links and pictures, and the paths in its text."""
     text = (root / "README.md").read_text()
     named = re.findall(r"\]\(([^)#:]+)\)", text)
-    named += re.findall(r"`((?:apps|cmake|data|include|notebooks|scripts|src|tests)/[\w./-]*)`", text)
+    named += re.findall(r"`((?:apps|data|include|notebooks|src|tests)/[\w./-]*)`", text)
     return [f"README.md: there is no {name}" for name in sorted(set(named)) if not (root / name).exists()]
 
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "headway/core/examples.hpp"
-#include "io/hdf5_output.hpp"
+#include "io/hdf5/output.hpp"
 #include "scratch_directory.hpp"
 
 namespace headway::testing {

@@ -12,7 +12,7 @@
 #include "headway/io/dataset_file.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "headway/io/result_file.hpp"
-#include "io/isolated.hpp"
+#include "io/hdf5/isolated.hpp"
 
 using namespace headway;           // NOLINT(google-build-using-namespace)
 using namespace headway::testing;  // NOLINT(google-build-using-namespace)

@@ -6,7 +6,7 @@
 #include "dataset_builder.hpp"
 #include "headway/io/image_files.hpp"
 #include "image_files.hpp"
-#include "io/image_decoders.hpp"
+#include "io/media/image_decoders.hpp"
 
 using headway::ErrorKind;
 using headway::Index;

@@ -10,7 +10,7 @@
 #include "dataset_builder.hpp"
 #include "headway/core/error.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "io/hdf5_input.hpp"
+#include "io/hdf5/input.hpp"
 #include "result_builder.hpp"
 
 using namespace headway;           // NOLINT(google-build-using-namespace)

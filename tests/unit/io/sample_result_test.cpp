@@ -10,7 +10,7 @@
 #include "headway/io/json.hpp"
 #include "headway/io/sample_checkpoints.hpp"
 #include "headway/io/study_file.hpp"
-#include "io/hdf5_input.hpp"
+#include "io/hdf5/input.hpp"
 #include "result_builder.hpp"
 #include "scratch_directory.hpp"
 

@@ -1,0 +1,113 @@
+#!/bin/sh
+# Installs what Headway needs on Debian 12 and Ubuntu 24.04: only the packages that are missing, without
+# questions. Needs neither the network nor root when nothing is missing.
+#
+#   apps/setup/dependencies.sh           install what is missing
+#   apps/setup/dependencies.sh --list    print the packages, one per line, and install nothing
+#   TRAINING=off                      leaves out the packages of the training engine (LibTorch, oneDNN: 400 MB),
+#                                     which are installed only where the system has them
+# shellcheck disable=SC2086,SC1091  # the package lists are meant to split into words
+set -eu
+
+# Compiler and build tools; libraries of the program; library of the tests; Python for
+# figures, notebooks and tests. OpenBLAS by name: another BLAS would be found and be many times slower.
+packages="
+  g++ cmake ninja-build make git
+  libeigen3-dev libceres-dev libboost-dev libboost-math-dev libopenblas-pthread-dev libfmt-dev
+  libhdf5-dev libpng-dev zlib1g-dev libzip-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev
+  catch2
+  python3 python3-numpy python3-h5py python3-matplotlib python3-nbformat python3-nbclient
+  python3-ipykernel
+"
+
+training_packages="libtorch-dev libdnnl-dev"
+[ "${TRAINING:-on}" = off ] && training_packages=
+text_packages="libsentencepiece-dev"
+
+if [ "${1:-}" = "--list" ]; then
+  printf '%s\n' $packages $text_packages $training_packages
+  exit 0
+fi
+
+fail() {
+  printf 'apps/setup/dependencies.sh: %s\n' "$*" >&2
+  exit 1
+}
+
+list_for_hand() {
+  printf 'Headway needs (names as in Debian 12):\n'
+  printf '  %s\n' $packages
+}
+
+system_id=unknown
+system_version=unknown
+if [ -r /etc/os-release ]; then
+  system_id=$(. /etc/os-release && printf '%s' "${ID:-unknown}")
+  system_version=$(. /etc/os-release && printf '%s' "${VERSION_ID:-unknown}")
+fi
+case "$system_id-$system_version" in
+  debian-12) packages="$packages clang-format-14" ;; # the version that the format check needs
+  ubuntu-24.04) ;;
+  *)
+    list_for_hand >&2
+    fail "this script knows Debian 12 and Ubuntu 24.04, and this is '$system_id $system_version':" \
+      "install the packages above by hand, then run 'make build DEPENDENCIES=have'"
+    ;;
+esac
+
+is_installed() {
+  [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+missing_of() {
+  for package in "$@"; do
+    is_installed "$package" || printf ' %s' "$package"
+  done
+}
+
+as_root=
+have_root=yes
+if [ "$(id -u)" -ne 0 ]; then
+  as_root=sudo
+  command -v sudo >/dev/null 2>&1 || have_root=no
+fi
+
+apt_get() {
+  # The options after sudo, so that they survive its cleaned environment.
+  $as_root env DEBIAN_FRONTEND=noninteractive apt-get -o Dpkg::Use-Pty=0 -qq "$@"
+}
+
+install_required() {
+  missing=$(missing_of $packages)
+  [ -n "$missing" ] || return 0
+  [ $have_root = yes ] ||
+    fail "missing:$missing; run as root (there is no sudo): apt-get install -y$missing"
+  printf 'installing:%s\n' "$missing"
+  # A fresh image has no package lists, and old lists name files that are gone: refresh only when the first
+  # attempt does not get through.
+  if ! apt_get install -y --no-install-recommends $missing >/dev/null 2>&1; then
+    apt_get update || fail "'apt-get update' failed; still missing:$missing"
+    apt_get install -y --no-install-recommends $missing ||
+      fail "'apt-get install' failed; still missing:$missing"
+  fi
+  missing=$(missing_of $packages)
+  [ -z "$missing" ] || fail "still missing after their installation:$missing"
+}
+
+# install_optional PART PACKAGES...: what only one part of Headway needs; never a failure.
+install_optional() {
+  part=$1
+  shift
+  missing=$(missing_of "$@")
+  [ -n "$missing" ] || return 0
+  if [ $have_root = yes ] && apt-cache show $missing >/dev/null 2>&1; then
+    printf 'installing for %s:%s\n' "$part" "$missing"
+    apt_get install -y --no-install-recommends $missing >/dev/null 2>&1 || true
+    missing=$(missing_of "$@")
+  fi
+  [ -z "$missing" ] || printf 'without %s, whose packages cannot be installed here:%s\n' "$part" "$missing"
+}
+
+install_required
+install_optional "byte-pair encoding of texts" $text_packages
+install_optional "'headway train' (TRAINING=off leaves them out)" $training_packages

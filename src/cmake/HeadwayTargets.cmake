@@ -1,0 +1,43 @@
+# headway_module(NAME PUBLIC deps... PRIVATE deps...): one static library headway_<name> = headway::<name>, made of
+# src/<name>/**/*.cpp and include/headway/<name>/*.hpp. A module of headers alone becomes an interface library.
+# The folders torch/ and bpe/ are libraries of their own, loaded when they are needed.
+add_library(headway_options INTERFACE)
+target_compile_options(headway_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
+                       -Wno-unknown-pragmas)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  target_compile_options(headway_options INTERFACE -Wno-restrict)  # false alarms on "text" + std::string (GCC bug 105651)
+endif()
+if(HEADWAY_NATIVE)
+  target_compile_options(headway_options INTERFACE -march=native)
+endif()
+if(HEADWAY_SANITIZERS)
+  target_compile_options(headway_options INTERFACE -fsanitize=${HEADWAY_SANITIZERS}
+                         -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(headway_options INTERFACE -fsanitize=${HEADWAY_SANITIZERS})
+endif()
+
+function(headway_module name)
+  cmake_parse_arguments(ARG "" "" "PUBLIC;PRIVATE" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/(torch|bpe)/")
+  set(include_dirs $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  if(sources)
+    add_library(headway_${name} STATIC ${sources})
+    target_compile_features(headway_${name} PUBLIC cxx_std_20)
+    target_include_directories(headway_${name} PUBLIC ${include_dirs} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+    target_link_libraries(headway_${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE}
+                          $<BUILD_INTERFACE:headway_options>)
+    if(name STREQUAL "core")
+      target_precompile_headers(headway_core PRIVATE ${PROJECT_SOURCE_DIR}/src/precompiled.hpp)
+    else()
+      target_precompile_headers(headway_${name} REUSE_FROM headway_core)
+    endif()
+  else()
+    add_library(headway_${name} INTERFACE)
+    target_include_directories(headway_${name} INTERFACE ${include_dirs})
+    target_link_libraries(headway_${name} INTERFACE ${ARG_PUBLIC})
+  endif()
+  add_library(headway::${name} ALIAS headway_${name})
+  set_target_properties(headway_${name} PROPERTIES EXPORT_NAME ${name})
+  set_property(GLOBAL APPEND PROPERTY HEADWAY_MODULES ${name})
+endfunction()

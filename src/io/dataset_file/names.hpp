@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "io/dataset_file/layout.hpp"
+
+namespace headway::io {
+
+/// Adds a fault for each member of the root, the splits' groups and attention that is not part of
+/// the schema but whose name is nearly a name of the schema ("Test", "train/input"): such a data
+/// set would be ignored in silence. Other extra members ("expected", "exact_posterior") are
+/// welcome.
+void check_member_names(const Hdf5InputFile& file, FaultList& faults);
+
+/// Why a text cannot be shown in tables and figures ("" when it can): not UTF-8, or control
+/// characters (line breaks and tabs allowed where `lines`).
+std::string text_fault(const std::string& text, bool lines);
+
+/// `text` with everything but printable ASCII replaced, and cut after 64 characters: for messages.
+std::string printable(const std::string& text);
+
+}  // namespace headway::io

@@ -1,0 +1,231 @@
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <span>
+
+#include "headway/core/error.hpp"
+#include "io/dataset_file/layout.hpp"
+
+namespace headway::io {
+namespace {
+
+constexpr Index kBlockDoubles = Index{2} << 20;         // 16 MiB
+constexpr Index kAlignedBlockDoubles = Index{8} << 20;  // 64 MiB, to take whole chunks
+constexpr double kRowSumTolerance = 1e-6;
+constexpr double kRowSumToleranceFloat32 = 1e-4;
+
+/// Which tokens are real, [P, S]; empty when all are.
+using Mask = std::vector<std::uint8_t>;
+
+/// "[3, 0, 2]" of entry `offset` in row `row` of an array.
+std::string index_text(const std::vector<Index>& shape, Index row, Index offset) {
+  std::vector<Index> index(shape.size(), 0);
+  for (std::size_t d = shape.size(); d-- > 1;) {
+    index[d] = offset % shape[d];
+    offset /= shape[d];
+  }
+  index[0] = row;
+  return fmt::format("[{}]", fmt::join(index, ", "));
+}
+
+/// Calls visit(first row, values of the rows) for all rows of an array, block by block.
+template <typename Visit>
+void for_each_block(const Hdf5InputFile& file, const std::string& path, Visit visit) {
+  const Hdf5Array array = file.open_array(path);
+  const Index rows = array.info().shape[0];
+  const Index block = examples_per_block(array.info());
+  std::vector<double> values(static_cast<std::size_t>(std::min(block, rows) * array.row_size()));
+  for (Index begin = 0; begin < rows; begin += block) {
+    const Index count = std::min(block, rows - begin);
+    array.read_rows(begin, count, values.data());
+    visit(array.info(), begin, count, std::span<const double>(values));
+  }
+}
+
+/// Runs one check of one data set; what HDF5 cannot read is a fault like any other.
+template <typename Check>
+void guarded(const std::string& path, FaultList& faults, Check check) {
+  if (path.empty()) return;
+  try {
+    check();
+  } catch (const Error& e) {
+    faults.add_error(path, e.what());
+  } catch (const std::bad_alloc&) {
+    faults.add(path, ": one example does not fit into memory");
+  } catch (const std::length_error&) {
+    faults.add(path, ": one example does not fit into memory");
+  }
+}
+
+void check_finite(const Hdf5InputFile& file, const std::string& path, FaultList& faults) {
+  guarded(path, faults, [&] {
+    for_each_block(file, path, [&](const ArrayInfo& info, Index begin, Index count, auto values) {
+      const Index row_size = static_cast<Index>(info.elements().value_or(0)) / info.shape[0];
+      for (Index i = 0; i < count * row_size; ++i) {
+        const double v = values[static_cast<std::size_t>(i)];
+        if (std::isfinite(v)) continue;
+        faults.add(path,
+                   fmt::format("{}: {}; allowed: finite numbers",
+                               index_text(info.shape, begin + i / row_size, i % row_size), v));
+      }
+    });
+  });
+}
+
+Mask check_mask(const Hdf5InputFile& file, const std::string& path, FaultList& faults) {
+  Mask mask;
+  guarded(path, faults, [&] {
+    for_each_block(file, path, [&](const ArrayInfo& info, Index begin, Index count, auto values) {
+      const Index tokens = info.shape[1];
+      for (Index i = 0; i < count; ++i) {
+        bool any = false;
+        for (Index s = 0; s < tokens; ++s) {
+          const double v = values[static_cast<std::size_t>(i * tokens + s)];
+          any = any || v == 1.0;
+          mask.push_back(v == 1.0 ? 1 : 0);
+          if (v == 0.0 || v == 1.0) continue;
+          faults.add(path, fmt::format("[{}, {}]: {}; allowed: 0 or 1", begin + i, s, v));
+        }
+        if (any) continue;
+        faults.add(path,
+                   fmt::format("[{}]: no token is 1; allowed: at least one real token in every "
+                               "example",
+                               begin + i));
+      }
+    });
+  });
+  return mask;
+}
+
+/// Inputs of real tokens; what stands at masked tokens does not matter.
+void check_inputs(const Hdf5InputFile& file, const std::string& path, const Mask& mask,
+                  FaultList& faults) {
+  guarded(path, faults, [&] {
+    for_each_block(file, path, [&](const ArrayInfo& info, Index begin, Index count, auto values) {
+      const Index tokens = info.shape[1], features = info.shape[2];
+      for (Index i = 0; i < count * tokens * features; ++i) {
+        const double v = values[static_cast<std::size_t>(i)];
+        if (std::isfinite(v)) continue;
+        const Index token = begin * tokens + i / features;
+        if (!mask.empty() && mask[static_cast<std::size_t>(token)] == 0) continue;
+        const Index row_size = tokens * features;
+        faults.add(path,
+                   fmt::format("{}: {}; allowed: finite numbers",
+                               index_text(info.shape, begin + i / row_size, i % row_size), v));
+      }
+    });
+  });
+}
+
+/// One supplied attention row: attention of query s over all keys.
+struct AttentionRow {
+  std::span<const double> values;
+  const std::uint8_t* key_mask;  ///< null when all are real
+  double tolerance;
+};
+
+/// What is wrong with a row, or "".
+std::string row_fault(const AttentionRow& row, std::string& at) {
+  double sum = 0.0;
+  for (std::size_t t = 0; t < row.values.size(); ++t) {
+    const double v = row.values[t];
+    sum += v;
+    at = fmt::format(", {}", t);
+    if (!std::isfinite(v)) return fmt::format("{}; allowed: finite numbers", v);
+    if (v < 0.0) return fmt::format("{}; allowed: attention >= 0", v);
+    if (row.key_mask != nullptr && row.key_mask[t] == 0 && v != 0.0) {
+      return fmt::format("{} on a masked key; allowed: 0", v);
+    }
+  }
+  at.clear();
+  if (std::abs(sum - 1.0) <= row.tolerance) return {};
+  return fmt::format("the row sums to {:.10g}; allowed: 1 within {}", sum, row.tolerance);
+}
+
+bool row_is_fine(const AttentionRow& row) {
+  double sum = 0.0;
+  bool fine = true;
+  for (std::size_t t = 0; t < row.values.size(); ++t) {
+    const double v = row.values[t];
+    sum += v;
+    fine = fine && v >= 0.0 && (row.key_mask == nullptr || row.key_mask[t] != 0 || v == 0.0);
+  }
+  return fine && std::abs(sum - 1.0) <= row.tolerance;  // false for nan
+}
+
+void check_attention(const Hdf5InputFile& file, const std::string& path, const Mask& mask,
+                     FaultList& faults) {
+  guarded(path, faults, [&] {
+    for_each_block(file, path, [&](const ArrayInfo& info, Index begin, Index count, auto values) {
+      const Index heads = info.shape[1], tokens = info.shape[2];
+      const double tolerance =
+          info.kind == ElementKind::kFloat32 ? kRowSumToleranceFloat32 : kRowSumTolerance;
+      for (Index r = 0; r < count * heads * tokens; ++r) {
+        const Index example = begin + r / (heads * tokens), query = r % tokens;
+        const std::uint8_t* key_mask = mask.empty() ? nullptr : mask.data() + example * tokens;
+        if (key_mask != nullptr && key_mask[query] == 0) continue;
+        const AttentionRow row{
+            values.subspan(static_cast<std::size_t>(r * tokens), static_cast<std::size_t>(tokens)),
+            key_mask, tolerance};
+        if (row_is_fine(row)) continue;
+        std::string at;
+        const std::string fault = row_fault(row, at);
+        faults.add(
+            path, fmt::format("[{}, {}, {}{}]: {}", example, r / tokens % heads, query, at, fault));
+      }
+    });
+  });
+}
+
+void check_split_values(const Hdf5InputFile& file, const SplitLayout& split, FaultList& faults) {
+  check_finite(file, split.labels, faults);
+  check_finite(file, split.path_features, faults);
+  Mask mask = check_mask(file, split.mask, faults);
+  if (faults.count(split.mask) > 0 && !split.mask.empty()) {
+    // Without a sound mask it is unknown which values matter.
+    return;
+  }
+  check_inputs(file, split.inputs, mask, faults);
+  const auto expected = static_cast<std::size_t>(split.examples * split.tokens);
+  if (!mask.empty() && mask.size() != expected) return;
+  for (const std::string& path : split.attention) check_attention(file, path, mask, faults);
+}
+
+}  // namespace
+
+Index examples_per_block(const ArrayInfo& info) {
+  Index row = 1;
+  for (std::size_t d = 1; d < info.shape.size(); ++d) row *= info.shape[d];
+  const Index block = std::max<Index>(1, kBlockDoubles / row);
+  if (info.chunk.empty() || info.chunk[0] <= 1) return block;
+  const Index chunk = info.chunk[0];
+  const Index aligned = std::max<Index>(chunk, block / chunk * chunk);
+  return aligned * row <= kAlignedBlockDoubles ? aligned : block;
+}
+
+void check_values(const Hdf5InputFile& file, const DatasetLayout& layout, FaultList& faults) {
+  for (const auto* paths : {&layout.weights, &layout.query, &layout.key}) {
+    for (const std::string& path : *paths) check_finite(file, path, faults);
+  }
+  if (layout.network) {
+    check_finite(file, layout.network->input, faults);
+    for (const std::string& path : layout.network->values) check_finite(file, path, faults);
+    check_finite(file, layout.network->readout, faults);
+  }
+  check_split_values(file, layout.train, faults);
+  if (layout.test) check_split_values(file, *layout.test, faults);
+  for (const SplitLayout& set : layout.sets) check_split_values(file, set, faults);
+}
+
+std::vector<std::string> dataset_faults(const std::string& file_path) {
+  const Hdf5InputFile file(file_path);
+  FaultList faults;
+  const DatasetLayout layout = check_layout(file, faults);
+  check_values(file, layout, faults);
+  return faults.messages();
+}
+
+}  // namespace headway::io

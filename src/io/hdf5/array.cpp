@@ -1,0 +1,270 @@
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "headway/core/error.hpp"
+#include "io/hdf5/input.hpp"
+
+namespace headway::io {
+namespace {
+
+constexpr std::uint64_t kMaxElements = std::uint64_t{1} << 46;
+/// Deflate stores at best one byte for 1032; anything beyond that claims data that is not there.
+constexpr std::uint64_t kMaxExpansion = 1100;
+constexpr std::uint64_t kAlwaysPlausibleBytes = std::uint64_t{16} << 20;
+constexpr std::size_t kMaxChunkCache = std::size_t{256} << 20;
+
+std::uint64_t machine_memory() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long size = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || size <= 0) return std::uint64_t{1} << 40;
+  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(size);
+}
+
+std::vector<Index> extent(hid_t space) {
+  if (H5Sget_simple_extent_type(space) == H5S_NULL) return {0};
+  const int rank = H5Sget_simple_extent_ndims(space);
+  if (rank <= 0) return {};
+  std::vector<hsize_t> dims(static_cast<std::size_t>(rank));
+  H5Sget_simple_extent_dims(space, dims.data(), nullptr);
+  std::vector<Index> shape;
+  shape.reserve(dims.size());
+  for (const hsize_t d : dims) {
+    shape.push_back(static_cast<Index>(std::min<hsize_t>(d, hsize_t{1} << 62)));
+  }
+  return shape;
+}
+
+/// numpy writes booleans as an enumeration of FALSE = 0 and TRUE = 1.
+bool is_boolean(hid_t type) {
+  if (H5Tget_class(type) != H5T_ENUM || H5Tget_nmembers(type) != 2) return false;
+  bool both = true;
+  for (const char* name : {"FALSE", "TRUE"}) {
+    std::vector<char> value(std::max<std::size_t>(H5Tget_size(type), 8), 0);
+    const bool found = H5Tenum_valueof(type, name, value.data()) >= 0;
+    both = both && found && value[0] == (name[0] == 'T' ? 1 : 0);
+  }
+  return both;
+}
+
+void set_type(hid_t type, ArrayInfo& info) {
+  info.element_bytes = H5Tget_size(type);
+  const std::size_t bits = 8 * info.element_bytes;
+  switch (H5Tget_class(type)) {
+    case H5T_FLOAT:
+      info.type_name = fmt::format("float{}", bits);
+      if (bits == 32) info.kind = ElementKind::kFloat32;
+      if (bits == 64) info.kind = ElementKind::kFloat64;
+      return;
+    case H5T_INTEGER:
+      info.type_name = fmt::format("{}int{}", H5Tget_sign(type) == H5T_SGN_NONE ? "u" : "", bits);
+      if (bits <= 64) info.kind = ElementKind::kInteger;
+      return;
+    case H5T_STRING:
+      info.type_name = "string";
+      info.kind = ElementKind::kText;
+      return;
+    case H5T_ENUM:
+      info.type_name = "enumeration";
+      if (is_boolean(type)) {
+        info.type_name = "boolean";
+        info.kind = ElementKind::kBoolean;
+      }
+      return;
+    case H5T_COMPOUND:
+      info.type_name = "compound";
+      return;
+    case H5T_REFERENCE:
+      info.type_name = "reference";
+      return;
+    default:
+      info.type_name = "another type";
+  }
+}
+
+void set_storage(hid_t dataset, ArrayInfo& info) {
+  info.stored_bytes = H5Dget_storage_size(dataset);
+  const Handle creation(H5Dget_create_plist(dataset), H5Pclose);
+  const H5D_layout_t layout = H5Pget_layout(creation.get());
+  info.outside = layout == H5D_VIRTUAL || H5Pget_external_count(creation.get()) > 0;
+  if (layout != H5D_CHUNKED) return;
+  std::vector<hsize_t> chunk(std::max<std::size_t>(info.shape.size(), 1));
+  if (H5Pget_chunk(creation.get(), static_cast<int>(chunk.size()), chunk.data()) > 0) {
+    info.chunk.assign(chunk.begin(), chunk.end());
+  }
+  const int filters = H5Pget_nfilters(creation.get());
+  for (int i = 0; i < filters; ++i) {
+    unsigned flags = 0;
+    std::size_t values = 0;
+    char name[64] = "";
+    const H5Z_filter_t id = H5Pget_filter2(creation.get(), static_cast<unsigned>(i), &flags,
+                                           &values, nullptr, sizeof name, name, nullptr);
+    if (id < 0 || H5Zfilter_avail(id) <= 0) {
+      info.unavailable_filter = fmt::format("{} (number {})", name[0] == '\0' ? "?" : name, id);
+    }
+  }
+}
+
+ArrayInfo describe(hid_t dataset, const std::string& path) {
+  ArrayInfo info;
+  const Handle space(H5Dget_space(dataset), H5Sclose);
+  const Handle type(H5Dget_type(dataset), H5Tclose);
+  if (!space.valid() || !type.valid()) {
+    throw Error(ErrorKind::kBadData, fmt::format("{}: its shape or type cannot be read: damaged "
+                                                 "(HDF5: {})",
+                                                 path, hdf5_error_text()));
+  }
+  info.shape = extent(space.get());
+  set_type(type.get(), info);
+  set_storage(dataset, info);
+  return info;
+}
+
+/// Bytes of all chunks that one chunk-row of the first index touches, so that reading block after
+/// block decompresses each chunk once.
+std::size_t chunk_cache_bytes(const ArrayInfo& info) {
+  std::size_t bytes = info.element_bytes;
+  for (std::size_t d = 0; d < info.chunk.size(); ++d) {
+    const auto chunk = static_cast<std::size_t>(std::max<Index>(info.chunk[d], 1));
+    const auto dim = static_cast<std::size_t>(d == 0 ? info.chunk[d] : info.shape[d]);
+    const std::size_t padded = (std::max<std::size_t>(dim, 1) + chunk - 1) / chunk * chunk;
+    if (padded > kMaxChunkCache || bytes > kMaxChunkCache / padded) return kMaxChunkCache;
+    bytes *= padded;
+  }
+  return std::max<std::size_t>(bytes, std::size_t{1} << 20);
+}
+
+Handle open_with_cache(hid_t file, const std::string& path, const ArrayInfo& info) {
+  const Handle access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
+  if (!info.chunk.empty() && info.chunk.size() == info.shape.size()) {
+    H5Pset_chunk_cache(access.get(), 12421, chunk_cache_bytes(info), 1.0);
+  }
+  return {H5Dopen2(file, path.c_str(), access.get()), H5Dclose};
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> ArrayInfo::elements() const {
+  std::uint64_t n = 1;
+  for (const Index d : shape) {
+    if (__builtin_mul_overflow(n, static_cast<std::uint64_t>(d), &n)) return std::nullopt;
+  }
+  return n <= (std::uint64_t{1} << 62) ? std::optional(n) : std::nullopt;
+}
+
+std::string shape_text(const std::vector<Index>& shape) {
+  return shape.empty() ? "a scalar" : fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
+std::string implausible_storage(const ArrayInfo& info, std::uint64_t file_bytes, bool in_memory) {
+  if (info.outside) {
+    return "keeps its data in other files (virtual or external storage); allowed: data in this "
+           "file";
+  }
+  if (!info.unavailable_filter.empty()) {
+    return fmt::format(
+        "is compressed with the filter {}, which this HDF5 library lacks; allowed: "
+        "gzip or no compression",
+        info.unavailable_filter);
+  }
+  const std::optional<std::uint64_t> n = info.elements();
+  if (!n || *n > kMaxElements) {
+    return fmt::format("has shape {}: more than 2^46 numbers", shape_text(info.shape));
+  }
+  const std::uint64_t bytes = *n * std::max<std::uint64_t>(info.element_bytes, 1);
+  if (info.stored_bytes > file_bytes) {
+    return fmt::format("stores {} bytes in a file of {} bytes: damaged", info.stored_bytes,
+                       file_bytes);
+  }
+  if (bytes > kAlwaysPlausibleBytes && bytes / kMaxExpansion > info.stored_bytes) {
+    return fmt::format("claims {} bytes (shape {}), but the file stores only {} of them", bytes,
+                       shape_text(info.shape), info.stored_bytes);
+  }
+  if (in_memory && *n * sizeof(double) > machine_memory()) {
+    return fmt::format("needs {:.1f} GiB of memory (shape {}); this machine has {:.1f} GiB",
+                       static_cast<double>(*n) * sizeof(double) / (1U << 30),
+                       shape_text(info.shape), static_cast<double>(machine_memory()) / (1U << 30));
+  }
+  return {};
+}
+
+Index Hdf5Array::row_size() const {
+  Index n = 1;
+  for (std::size_t d = 1; d < info_.shape.size(); ++d) n *= info_.shape[d];
+  return n;
+}
+
+void Hdf5Array::read_rows(Index begin, Index count, double* out) const {
+  const std::size_t rank = info_.shape.size();
+  if (rank == 0 || begin < 0 || count < 0 || begin > info_.shape[0] - count) {
+    throw Error(ErrorKind::kInternal, fmt::format("{}: rows {} + {} of {} asked for", path_, begin,
+                                                  count, shape_text(info_.shape)));
+  }
+  if (count == 0) return;
+  std::vector<hsize_t> start(rank, 0), size(info_.shape.begin(), info_.shape.end());
+  start[0] = static_cast<hsize_t>(begin);
+  size[0] = static_cast<hsize_t>(count);
+  const Handle file_space(H5Dget_space(dataset_.get()), H5Sclose);
+  const Handle memory_space(H5Screate_simple(static_cast<int>(rank), size.data(), nullptr),
+                            H5Sclose);
+  if (H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, start.data(), nullptr, size.data(),
+                          nullptr) < 0 ||
+      H5Dread(dataset_.get(), H5T_NATIVE_DOUBLE, memory_space.get(), file_space.get(), H5P_DEFAULT,
+              out) < 0) {
+    throw Error(ErrorKind::kBadData,
+                fmt::format("{}: entries {} to {} of the first index cannot be read: damaged "
+                            "(HDF5: {})",
+                            path_, begin, begin + count - 1, hdf5_error_text()));
+  }
+}
+
+Tensor Hdf5Array::read_all() const {
+  Tensor tensor;
+  tensor.shape = info_.shape;
+  try {
+    tensor.values.resize(info_.elements().value_or(0));
+  } catch (const std::exception&) {  // bad_alloc or length_error
+    throw Error(ErrorKind::kBadData, fmt::format("{}: shape {} does not fit into memory", path_,
+                                                 shape_text(info_.shape)));
+  }
+  if (tensor.values.empty()) return tensor;
+  if (H5Dread(dataset_.get(), H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT,
+              tensor.values.data()) < 0) {
+    throw Error(ErrorKind::kBadData,
+                fmt::format("{}: cannot be read: damaged (HDF5: {})", path_, hdf5_error_text()));
+  }
+  return tensor;
+}
+
+ArrayInfo Hdf5InputFile::info(const std::string& path) const {
+  return describe(open_object(path).get(), path);
+}
+
+Hdf5Array Hdf5InputFile::open_array(const std::string& path) const {
+  ArrayInfo array = info(path);
+  const std::string fault = implausible_storage(array, file_bytes_, false);
+  if (!fault.empty()) throw Error(ErrorKind::kBadData, fmt::format("{}: {}", path, fault));
+  if (!array.is_number()) {
+    throw Error(ErrorKind::kBadData, fmt::format("{}: type {}; allowed: float32, float64, integers",
+                                                 path, array.type_name));
+  }
+  Handle dataset = open_with_cache(file_.get(), path, array);
+  if (!dataset.valid()) {
+    throw Error(ErrorKind::kBadData,
+                fmt::format("{}: cannot be opened: damaged (HDF5: {})", path, hdf5_error_text()));
+  }
+  return {std::move(dataset), path, std::move(array)};
+}
+
+Tensor Hdf5InputFile::read_array(const std::string& path) const {
+  const Hdf5Array array = open_array(path);
+  const std::string fault = implausible_storage(array.info(), file_bytes_, true);
+  if (!fault.empty()) throw Error(ErrorKind::kBadData, fmt::format("{}: {}", path, fault));
+  return array.read_all();
+}
+
+}  // namespace headway::io

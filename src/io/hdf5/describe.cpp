@@ -1,0 +1,142 @@
+#include "io/hdf5/describe.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "headway/core/error.hpp"
+#include "headway/io/hdf5_file.hpp"
+#include "io/dataset_file/names.hpp"
+#include "io/hdf5/isolated.hpp"
+#include "io/hdf5/schema.hpp"
+
+namespace headway::io {
+namespace {
+
+constexpr int kMaxDepth = 12;
+constexpr int kMaxLines = 2000;
+constexpr std::size_t kMaxAttributeText = 72;
+
+bool is_number(const std::string& name) {
+  return !name.empty() &&
+         std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+class TreeWriter {
+ public:
+  explicit TreeWriter(const Hdf5InputFile& file) : file_(file) {}
+
+  std::string run() {
+    group("/", 0);
+    return text_;
+  }
+
+ private:
+  void line(int depth, const std::string& text) {
+    if (++lines_ == kMaxLines) text_ += "  ...\n";
+    if (lines_ < kMaxLines) text_ += fmt::format("{:{}}{}\n", "", 2 + 2 * depth, text);
+  }
+
+  void attributes(const std::string& object, int depth) {
+    for (const std::string& name : file_.attributes(object)) {
+      std::string value = file_.attribute_text(object, name);
+      const std::size_t end = std::min(value.find('\n'), kMaxAttributeText);
+      const bool cut = end < value.size();
+      value = printable_prefix(value, end) + (cut ? " ..." : "");
+      line(depth, fmt::format("@{} = {}", printable(name), value));
+    }
+  }
+
+  static std::string printable_prefix(const std::string& value, std::size_t end) {
+    std::string shown;
+    for (std::size_t i = 0; i < std::min(end, value.size()); i += 32) {
+      shown += printable(value.substr(i, std::min<std::size_t>(32, end - i)));
+    }
+    return shown;
+  }
+
+  void dataset(const std::string& path, const std::string& name, int depth) {
+    const ArrayInfo info = file_.info(path);
+    std::string value;
+    if (info.shape.empty() && info.is_number()) {
+      value = fmt::format(" = {}", file_.read_array(path).values.at(0));
+    }
+    line(depth, fmt::format("{}  {} {}{}", printable(name), shape_text(info.shape), info.type_name,
+                            value));
+    attributes(path, depth + 1);
+  }
+
+  void member(const std::string& path, const std::string& name, int depth) {
+    switch (file_.kind(path)) {
+      case NodeKind::kDataset:
+        return dataset(path, name, depth);
+      case NodeKind::kGroup:
+        line(depth, printable(name) + "/");
+        return group(path, depth + 1);
+      case NodeKind::kDanglingLink:
+        return line(depth, printable(name) + "  (a link that leads nowhere)");
+      case NodeKind::kExternalLink:
+        return line(depth, printable(name) + "  (a link to another file)");
+      default:
+        return line(depth, printable(name) + "  (no group or data set)");
+    }
+  }
+
+  void group(const std::string& path, int depth) {
+    if (depth > kMaxDepth) return line(depth, "...");
+    attributes(path, depth);
+    const std::vector<std::string> names = file_.members(path);
+    const bool numbered = names.size() > 1 && std::all_of(names.begin(), names.end(), is_number);
+    const std::string prefix = path == "/" ? "" : path + "/";
+    for (const std::string& name : names) {
+      if (lines_ >= kMaxLines) return;
+      if (numbered && name != "0") continue;
+      member(prefix + name, name, depth);
+    }
+    if (numbered) line(depth, fmt::format("... {} in all, each like the first", names.size()));
+  }
+
+  const Hdf5InputFile& file_;
+  std::string text_;
+  int lines_ = 0;
+};
+
+/// A description of one part; what is missing or of another type is said in its place.
+template <typename Describe>
+std::string or_reason(Describe describe) {
+  try {
+    return describe();
+  } catch (const Error& e) {
+    return fmt::format("  incomplete: {}\n", e.what());
+  }
+}
+
+std::string describe(const std::string& file_path) {
+  const Hdf5InputFile file(file_path);
+  std::string schema;
+  const std::string head = or_reason([&]() -> std::string {
+    schema = file.text_attribute("/", "schema_name").value_or("");
+    if (schema == "headway-result") return describe_result(file);
+    if (schema == "headway-dataset") return describe_dataset(file);
+    if (schema == "headway-checkpoint") return describe_checkpoint(file);
+    return "  no Headway file (root attribute schema_name is missing or unknown)\n";
+  });
+  const char* what = schema == "headway-result"       ? "Headway result"
+                     : schema == "headway-dataset"    ? "Headway data set"
+                     : schema == "headway-checkpoint" ? "Headway checkpoint"
+                                                      : "HDF5 file";
+  return fmt::format("{}: {}\n{}\nContents:\n{}", file_path, what, head,
+                     or_reason([&] { return describe_tree(file); }));
+}
+
+}  // namespace
+
+std::string describe_tree(const Hdf5InputFile& file) { return TreeWriter(file).run(); }
+
+std::string describe_hdf5_file(const std::string& file_path) {
+  check_is_hdf5(file_path);
+  return run_isolated(file_path, [&] { return std::vector<std::string>{describe(file_path)}; })
+      .at(0);
+}
+
+}  // namespace headway::io

@@ -1,0 +1,77 @@
+#include "io/hdf5/examples.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "headway/core/error.hpp"
+
+namespace headway::io {
+
+Hdf5Examples::Hdf5Examples(std::shared_ptr<const Hdf5InputFile> file, const SplitLayout& split,
+                           Index features)
+    : file_(std::move(file)),
+      examples_(split.examples),
+      tokens_(split.tokens),
+      features_(features),
+      inputs_(file_->open_array(split.inputs)) {
+  if (!split.mask.empty()) {
+    for (const double v : file_->read_array(split.mask).values) mask_.push_back(v != 0.0 ? 1 : 0);
+  }
+  for (const std::string& path : split.attention) attention_.push_back(file_->open_array(path));
+}
+
+Hdf5Examples::~Hdf5Examples() {
+  const Hdf5Lock lock;
+  attention_.clear();
+  inputs_.reset();
+  file_.reset();
+}
+
+void Hdf5Examples::check_range(Index begin, Index count) const {
+  if (begin >= 0 && count >= 0 && begin <= examples_ - count) return;
+  throw Error(ErrorKind::kInternal,
+              fmt::format("examples {} + {} of {} asked for", begin, count, examples_));
+}
+
+void Hdf5Examples::read(const Hdf5Array& array, Index begin, Index count, double* out) const {
+  check_range(begin, count);
+  const Hdf5Lock lock;
+  try {
+    array.read_rows(begin, count, out);
+  } catch (const Error& e) {
+    throw Error(e.kind(), fmt::format("{}: {}", file_->file_path(), e.what()));
+  }
+}
+
+void Hdf5Examples::read_inputs(Index begin, Index count, double* out) const {
+  read(*inputs_, begin, count, out);
+  if (mask_.empty()) return;
+  for (Index i = 0; i < count * tokens_; ++i) {
+    if (mask_[static_cast<std::size_t>(begin * tokens_ + i)] != 0) continue;
+    std::fill_n(out + i * features_, features_, 0.0);
+  }
+}
+
+void Hdf5Examples::read_mask(Index begin, Index count, std::uint8_t* out) const {
+  check_range(begin, count);
+  if (mask_.empty()) return ExampleSource::read_mask(begin, count, out);
+  std::copy_n(mask_.data() + begin * tokens_, count * tokens_, out);
+}
+
+void Hdf5Examples::read_attention(int layer, Index begin, Index count, double* out) const {
+  if (layer < 1 || static_cast<std::size_t>(layer) > attention_.size()) {
+    return ExampleSource::read_attention(layer, begin, count, out);
+  }
+  const Hdf5Array& array = attention_[static_cast<std::size_t>(layer - 1)];
+  read(array, begin, count, out);
+  if (mask_.empty()) return;
+  const Index heads = array.info().shape[1];
+  for (Index r = 0; r < count * heads * tokens_; ++r) {
+    const Index query = (begin + r / (heads * tokens_)) * tokens_ + r % tokens_;
+    if (mask_[static_cast<std::size_t>(query)] != 0) continue;
+    std::fill_n(out + r * tokens_, tokens_, 0.0);
+  }
+}
+
+}  // namespace headway::io

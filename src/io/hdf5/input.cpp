@@ -1,0 +1,126 @@
+#include "io/hdf5/input.hpp"
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "headway/core/error.hpp"
+
+namespace headway::io {
+namespace {
+
+constexpr std::size_t kMaxMembers = 100000;
+
+herr_t refuse_external_link(const char*, const char*, const char*, const char*, unsigned*, hid_t,
+                            void*) {
+  return -1;
+}
+
+herr_t collect_member(hid_t, const char* name, const H5L_info_t*, void* out) {
+  try {
+    auto& names = *static_cast<std::vector<std::string>*>(out);
+    if (names.size() >= kMaxMembers) return -1;
+    names.emplace_back(name);
+  } catch (...) {
+    return -1;  // no exception may cross HDF5's C code
+  }
+  return 0;
+}
+
+Handle open_read_only(const std::string& file_path, std::uint64_t bytes) {
+  if (H5Fis_hdf5(file_path.c_str()) <= 0) {
+    throw Error(ErrorKind::kBadData,
+                fmt::format("{}: is not an HDF5 file{}", file_path, bytes == 0 ? ": empty" : ""));
+  }
+  Handle file(H5Fopen(file_path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+  if (!file.valid()) {
+    throw Error(
+        ErrorKind::kBadData,
+        fmt::format("{}: is an HDF5 file that cannot be opened: truncated, damaged or still "
+                    "being written (HDF5: {})",
+                    file_path, hdf5_error_text()));
+  }
+  return file;
+}
+
+}  // namespace
+
+std::uint64_t readable_file_bytes(const std::string& file_path) {
+  struct stat status {};
+  if (::stat(file_path.c_str(), &status) != 0) {
+    throw Error(ErrorKind::kMissingFile,
+                fmt::format("{}: cannot be read: {}", file_path, std::strerror(errno)));
+  }
+  if (!S_ISREG(status.st_mode)) {
+    throw Error(ErrorKind::kMissingFile,
+                fmt::format("{}: is not a regular file; an HDF5 file is wanted", file_path));
+  }
+  if (::access(file_path.c_str(), R_OK) != 0) {
+    throw Error(ErrorKind::kMissingFile,
+                fmt::format("{}: cannot be read: {}", file_path, std::strerror(errno)));
+  }
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
+Hdf5InputFile::Hdf5InputFile(const std::string& file_path)
+    : file_path_(file_path),
+      file_bytes_(readable_file_bytes(file_path)),
+      file_(open_read_only(file_path, file_bytes_)),
+      link_access_(H5Pcreate(H5P_LINK_ACCESS), H5Pclose) {
+  H5Pset_elink_cb(link_access_.get(), refuse_external_link, nullptr);
+}
+
+NodeKind Hdf5InputFile::kind(const std::string& path) const {
+  if (path.empty() || path == "/") return NodeKind::kGroup;
+  for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
+    const std::string prefix = path.substr(0, end);
+    const htri_t exists = H5Lexists(file_.get(), prefix.c_str(), link_access_.get());
+    if (exists == 0) return NodeKind::kAbsent;
+    H5L_info_t link{};
+    if (exists < 0 || H5Lget_info(file_.get(), prefix.c_str(), &link, link_access_.get()) < 0) {
+      throw Error(ErrorKind::kBadData, fmt::format("{}: cannot be looked up: damaged (HDF5: {})",
+                                                   prefix, hdf5_error_text()));
+    }
+    if (link.type == H5L_TYPE_EXTERNAL) return NodeKind::kExternalLink;
+    const bool soft = link.type == H5L_TYPE_SOFT;
+    if (soft && H5Oexists_by_name(file_.get(), prefix.c_str(), link_access_.get()) <= 0) {
+      return NodeKind::kDanglingLink;
+    }
+    const Handle object = open_object(prefix);
+    const H5I_type_t type = H5Iget_type(object.get());
+    if (end == std::string::npos) {
+      return type == H5I_DATASET ? NodeKind::kDataset
+             : type == H5I_GROUP ? NodeKind::kGroup
+                                 : NodeKind::kOther;
+    }
+    if (type != H5I_GROUP) return NodeKind::kAbsent;
+  }
+}
+
+std::vector<std::string> Hdf5InputFile::members(const std::string& group) const {
+  if (kind(group) != NodeKind::kGroup) return {};
+  const Handle object = open_object(group);
+  std::vector<std::string> names;
+  hsize_t position = 0;
+  if (H5Literate(object.get(), H5_INDEX_NAME, H5_ITER_INC, &position, collect_member, &names) < 0) {
+    throw Error(ErrorKind::kBadData,
+                fmt::format("{}: the group cannot be listed: damaged (HDF5: {})", group,
+                            hdf5_error_text()));
+  }
+  return names;
+}
+
+Handle Hdf5InputFile::open_object(const std::string& path) const {
+  const char* name = path.empty() ? "/" : path.c_str();
+  Handle object(H5Oopen(file_.get(), name, link_access_.get()), H5Oclose);
+  if (!object.valid()) {
+    throw Error(ErrorKind::kBadData,
+                fmt::format("{}: cannot be opened: damaged (HDF5: {})", name, hdf5_error_text()));
+  }
+  return object;
+}
+
+}  // namespace headway::io

@@ -1,0 +1,208 @@
+#include "io/hdf5/isolated.hpp"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <new>
+
+#include "headway/core/error.hpp"
+#include "io/hdf5/handle.hpp"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define HEADWAY_IO_ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HEADWAY_IO_ADDRESS_SANITIZER 1
+#endif
+#endif
+
+namespace headway::io {
+namespace {
+
+[[maybe_unused]] constexpr rlim_t kExtraAddressSpace = rlim_t{16} << 30;
+
+void append_number(std::uint64_t value, std::string& out) {
+  out.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+void append_string(const std::string& text, std::string& out) {
+  append_number(text.size(), out);
+  out += text;
+}
+
+/// Reads what append_* wrote; `fine` turns false when the message ends early.
+struct MessageReader {
+  const std::string& bytes;
+  std::size_t position = 0;
+  bool fine = true;
+
+  std::uint64_t number() {
+    std::uint64_t value = 0;
+    fine = fine && bytes.size() - position >= sizeof value;
+    if (!fine) return 0;
+    std::memcpy(&value, bytes.data() + position, sizeof value);
+    position += sizeof value;
+    return value;
+  }
+  std::string text() {
+    const std::uint64_t size = number();
+    fine = fine && bytes.size() - position >= size;
+    if (!fine) return {};
+    position += size;
+    return bytes.substr(position - size, size);
+  }
+};
+
+/// [error kind or 0] [number of strings] [strings]
+std::string run_to_message(const std::function<std::vector<std::string>()>& work) {
+  std::uint64_t kind = 0;
+  std::vector<std::string> lines;
+  try {
+    lines = work();
+  } catch (const Error& e) {
+    kind = static_cast<std::uint64_t>(e.kind());
+    lines = {e.what()};
+  } catch (const std::bad_alloc&) {
+    kind = static_cast<std::uint64_t>(ErrorKind::kBadData);
+    lines = {"asks for more memory than is there: damaged"};
+  } catch (const std::exception& e) {
+    kind = static_cast<std::uint64_t>(ErrorKind::kInternal);
+    lines = {e.what()};
+  }
+  std::string message;
+  append_number(kind, message);
+  append_number(lines.size(), message);
+  for (const std::string& line : lines) append_string(line, message);
+  return message;
+}
+
+void lower_limit(int resource, rlim_t value) {
+  struct rlimit limit {};
+  if (getrlimit(static_cast<__rlimit_resource_t>(resource), &limit) != 0) return;
+  limit.rlim_cur = std::min({value, limit.rlim_cur, limit.rlim_max});
+  setrlimit(static_cast<__rlimit_resource_t>(resource), &limit);
+}
+
+/// What the address space of this process takes already, in bytes.
+rlim_t address_space() {
+  std::array<char, 64> text{};
+  const int file = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  const ssize_t n = ::read(file, text.data(), text.size() - 1);
+  ::close(file);
+  if (n <= 0) return 0;
+  return std::strtoull(text.data(), nullptr, 10) * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
+}
+
+void restrict_child(const std::string& file_path, int seconds) {
+  for (const int s :
+       {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGXCPU, SIGINT, SIGTERM, SIGPIPE}) {
+    std::signal(s, SIG_DFL);
+  }
+  struct stat status {};
+  const bool found = ::stat(file_path.c_str(), &status) == 0;
+  const auto mebibytes = static_cast<rlim_t>(found ? status.st_size >> 20 : 0);
+  lower_limit(RLIMIT_CPU, static_cast<rlim_t>(seconds) + mebibytes);
+  lower_limit(RLIMIT_CORE, 0);
+#ifndef HEADWAY_IO_ADDRESS_SANITIZER
+  lower_limit(RLIMIT_AS, address_space() + kExtraAddressSpace);
+  const int null = ::open("/dev/null", O_WRONLY | O_CLOEXEC);  // the C library's last words
+  if (null >= 0) ::dup2(null, STDERR_FILENO);
+#endif
+}
+
+[[noreturn]] void run_child(int pipe_end, const std::function<std::vector<std::string>()>& work) {
+  const std::string message = run_to_message(work);
+  std::size_t sent = 0;
+  while (sent < message.size()) {
+    const ssize_t n = ::write(pipe_end, message.data() + sent, message.size() - sent);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    sent += static_cast<std::size_t>(n);
+  }
+  ::_exit(sent == message.size() ? 0 : 1);
+}
+
+std::string read_until_end(int pipe_end) {
+  std::string message;
+  std::array<char, 65536> buffer{};
+  for (;;) {
+    const ssize_t n = ::read(pipe_end, buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return message;
+    message.append(buffer.data(), static_cast<std::size_t>(n));
+  }
+}
+
+[[noreturn]] void throw_for_signal(const std::string& file_path, int signal) {
+  if (signal == SIGINT || signal == SIGTERM) {
+    throw Error(ErrorKind::kInterrupted,
+                fmt::format("{}: interrupted while the file was checked", file_path));
+  }
+  if (signal == SIGXCPU) {
+    throw Error(ErrorKind::kBadData,
+                fmt::format("{}: reading it does not end: damaged", file_path));
+  }
+  throw Error(ErrorKind::kBadData, fmt::format("{}: the HDF5 library failed on it ({}): damaged",
+                                               file_path, strsignal(signal)));
+}
+
+std::vector<std::string> decode(const std::string& file_path, const std::string& message) {
+  MessageReader reader{message};
+  const std::uint64_t kind = reader.number();
+  const std::uint64_t count = reader.number();
+  std::vector<std::string> lines;
+  for (std::uint64_t i = 0; reader.fine && i < count; ++i) lines.push_back(reader.text());
+  if (!reader.fine) {
+    throw Error(ErrorKind::kBadData,
+                fmt::format("{}: the check of the file ended without an answer", file_path));
+  }
+  if (kind != 0) {
+    throw Error(static_cast<ErrorKind>(kind), lines.empty() ? file_path : lines.front());
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::vector<std::string> run_isolated(const std::string& file_path,
+                                      const std::function<std::vector<std::string>()>& work,
+                                      int seconds) {
+  std::array<int, 2> ends{-1, -1};
+  pid_t child = -1;
+  {
+    const Hdf5Lock lock;  // nobody is inside HDF5 while we fork
+    if (::pipe2(ends.data(), O_CLOEXEC) == 0) child = ::fork();
+    if (child == 0) {
+      restrict_child(file_path, seconds);
+      run_child(ends[1], work);
+    }
+    if (child < 0) {
+      ::close(ends[0]);
+      ::close(ends[1]);
+      return work();
+    }
+  }
+  ::close(ends[1]);
+  const std::string message = read_until_end(ends[0]);
+  ::close(ends[0]);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFSIGNALED(status)) throw_for_signal(file_path, WTERMSIG(status));
+  return decode(file_path, message);
+}
+
+}  // namespace headway::io

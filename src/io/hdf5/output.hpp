@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headway/core/types.hpp"
+#include "io/hdf5/handle.hpp"
+
+namespace headway::io {
+
+/// An HDF5 file to be: built in memory, so that HDF5 never meets a full disk (it cannot recover
+/// from one), then written in one go under a temporary name, synced and renamed. Missing groups are
+/// made on the way. All under an Hdf5Lock. Errors: kInternal where HDF5 refuses (a name used
+/// twice), kCannotWrite from write_to.
+class Hdf5OutputFile {
+ public:
+  Hdf5OutputFile();
+
+  void make_group(const std::string& path);
+  /// `values`: row-major, as many as `shape` says; shape {} is a scalar.
+  void write(const std::string& path, const std::vector<Index>& shape, const double* values);
+  void write(const std::string& path, const VectorXd& values);
+  /// As a matrix [rows, columns].
+  void write(const std::string& path, const MatrixXd& values);
+  /// [rows] when there is one column, else [rows, columns]; nothing when it has no rows.
+  void write_outputs(const std::string& path, const MatrixXd& values);
+  void write_integers(const std::string& path, const std::vector<Index>& shape,
+                      const std::vector<std::int64_t>& values);
+  /// In single precision, as the parameters of trained networks are.
+  void write_floats(const std::string& path, const std::vector<Index>& shape, const float* values);
+  void write_bytes(const std::string& path, std::string_view bytes);
+  void write_strings(const std::string& path, const std::vector<std::string>& values);
+
+  void set(const std::string& object, const std::string& name, double value);
+  void set(const std::string& object, const std::string& name, std::int64_t value);
+  void set(const std::string& object, const std::string& name, const std::string& value);
+  void set(const std::string& object, const std::string& name, const std::vector<double>& values);
+  void set(const std::string& object, const std::string& name,
+           const std::vector<std::int64_t>& values);
+  void set_unsigned(const std::string& object, const std::string& name, std::uint64_t value);
+
+  /// Puts the file at `file_path`, whole or not at all. Ends the life of this object.
+  void write_to(const std::string& file_path, bool force);
+
+ private:
+  struct Elements {
+    hid_t file_type, memory_type;
+    const void* values;
+  };
+  Handle open_or_make_group(const std::string& path);
+  void write_dataset(const std::string& path, const std::vector<Index>& shape,
+                     const Elements& elements);
+  void write_attribute(const std::string& object, const std::string& name, Index count,
+                       const Elements& elements);
+
+  Handle file_;
+  Handle link_creation_, dataset_creation_, text_type_;
+};
+
+}  // namespace headway::io

@@ -1,0 +1,144 @@
+#include "headway/io/trained_network.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "headway/core/error.hpp"
+#include "headway/core/sha256.hpp"
+#include "headway/io/hdf5_file.hpp"
+#include "headway/io/result_file.hpp"
+#include "headway/io/study_file.hpp"
+#include "io/dataset_file/write.hpp"
+#include "io/hdf5/isolated.hpp"
+#include "io/result_file/trained_run.hpp"
+
+namespace headway::io {
+namespace {
+
+/// What an overlay may change: the weights stay those of the study that trained them.
+void check_overlays(const std::vector<std::string>& overlays) {
+  for (const std::string& overlay : overlays) {
+    const std::string key = overlay_key(overlay);
+    if (key.starts_with("extract.") || key == "threads" || key == "name" || key == "task.files" ||
+        key == "task.out_of_distribution") {
+      continue;
+    }
+    throw Error(ErrorKind::kBadStudy,
+                fmt::format("--set {}: must be a key of [extract], threads, task.files or "
+                            "task.out_of_distribution: the others are those that the network was "
+                            "trained with",
+                            overlay));
+  }
+}
+
+[[noreturn]] void bad(const std::string& file_path, const std::string& what) {
+  throw Error(ErrorKind::kBadData, fmt::format("{}: {}", file_path, what));
+}
+
+/// The run whose sweep sets what `wanted` says; runs that were never begun have no group.
+std::string group_of(const Hdf5InputFile& file, const studies::TrainRun& wanted) {
+  const std::size_t count = file.kind("runs") == NodeKind::kGroup ? file.members("runs").size() : 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string group = fmt::format("runs/{}", i);
+    if (file.kind(group) != NodeKind::kGroup) continue;
+    if (trained_run_settings(file, group) == wanted.settings) return group;
+  }
+  throw Error(ErrorKind::kBadData, "this run was not begun before the result was written");
+}
+
+/// Weights in `group`/weights or /best_weights.
+std::vector<training::NamedTensor> read_weights(const Hdf5InputFile& file, const std::string& group,
+                                                bool best) {
+  const std::string at = fmt::format("{}/{}", group, best ? "best_weights" : "weights");
+  if (file.kind(at) != NodeKind::kGroup || file.members(at).empty()) {
+    throw Error(ErrorKind::kBadData,
+                fmt::format("{} is missing: {}", at,
+                            best && file.kind(group + "/weights") == NodeKind::kGroup
+                                ? "the run was never evaluated; --set extract.weights=last takes "
+                                  "the weights at its end"
+                                : "the result holds no weights (train.keep_weights = false)"));
+  }
+  std::vector<training::NamedTensor> out;
+  for (const std::string& name : file.members(at)) {
+    const Tensor values = file.read_array(fmt::format("{}/{}", at, name));
+    out.push_back({name, values.shape, {values.values.begin(), values.values.end()}});
+  }
+  return out;
+}
+
+std::string weights_hash(const std::vector<training::NamedTensor>& parameters) {
+  Sha256 hash;
+  for (const training::NamedTensor& tensor : parameters) {
+    hash.update(tensor.name);
+    hash.update(tensor.values.data(), tensor.values.size() * sizeof(float));
+  }
+  return hash.hex_digest();
+}
+
+/// Fills label, step and weights from the file of a result.
+void read_run(const std::string& file_path, const studies::TrainRun& run, TrainedNetwork& out) {
+  const Hdf5InputFile file(file_path);
+  const std::string group = group_of(file, run);
+  const bool best = out.study.extract.weights == "best";
+  out.label = file.text_attribute(group, "label").value_or("");
+  const auto step = file.number_attribute(group, best ? "best_step" : "steps");
+  if (!step || step->size() != 1) {
+    throw Error(ErrorKind::kBadData, fmt::format("{}: its step is missing", group));
+  }
+  out.step = static_cast<Index>(step->front());
+  out.parameters = read_weights(file, group, best);
+}
+
+}  // namespace
+
+TrainedNetwork read_trained_network(const std::string& file_path,
+                                    const std::vector<std::string>& overlays) {
+  check_overlays(overlays);
+  if (!is_result_file(file_path)) {
+    // The words of read_study for a file that is missing or no HDF5 file at all.
+    static_cast<void>(read_study(file_path));
+    bad(file_path, "is no result file; allowed: the result of headway train");
+  }
+  const ResultProvenance provenance = read_result_provenance(file_path);
+  TrainedNetwork out;
+  const studies::Study study = read_study(file_path, overlays).study;
+  out.study_name = study.name;
+  const std::vector<studies::TrainRun> runs = train_runs(study);
+  const auto wanted = static_cast<std::size_t>(study.extract.run);
+  if (wanted > runs.size()) {
+    throw Error(ErrorKind::kBadStudy, fmt::format("extract.run = {}: must be from 1 to {}, the "
+                                                  "runs of {}",
+                                                  wanted, runs.size(), file_path));
+  }
+  const studies::TrainRun& run = runs[wanted - 1];
+  out.study = run.study;
+  studies::check_extractable(out.study);
+  out.data_hash = provenance.data_hash;
+  try {
+    run_isolated(file_path, [&] {
+      TrainedNetwork checked = out;
+      read_run(file_path, run, checked);
+      return std::vector<std::string>{};
+    });
+    const Hdf5Lock lock;
+    read_run(file_path, run, out);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kBadData) throw;
+    bad(file_path, error.what());
+  }
+  out.weights_sha256 = weights_hash(out.parameters);
+  return out;
+}
+
+void write_extracted(const std::string& file_path, const studies::ExtractResult& result,
+                     const std::vector<std::pair<std::string, std::string>>& provenance,
+                     bool force) {
+  const Hdf5Lock lock;
+  Hdf5OutputFile out;
+  write_dataset(result.dataset, out);
+  for (const auto& [name, text] : provenance) out.set("/", name, text);
+  out.write_to(file_path, force);
+}
+
+}  // namespace headway::io
