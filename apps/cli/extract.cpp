@@ -80,7 +80,7 @@ void check_images(const Options& options, const io::TrainedNetwork& network,
   const studies::TaskMaker make_task = io::training_task_maker();
   std::vector<std::string> hashes;
   try {
-    for (studies::TrainRun& run : io::train_runs(io::read_study(options.input, overlays).study)) {
+    for (studies::TrainRun& run : studies::train_runs(io::read_study(options.input, overlays).study)) {
       hashes.push_back(make_task(run.study).content_hash);
     }
   } catch (const Error& error) {

@@ -33,7 +33,7 @@ int run_inspect(const Options& options) {
   const studies::Study study = resolve_study(options);
   const std::string text = io::write_study(study);
   object["study"] = study.name;
-  object["study_hash"] = io::study_hash(study);
+  object["study_hash"] = studies::study_hash(study);
   object["study_toml"] = text;
   return print(options, object, text);
 }

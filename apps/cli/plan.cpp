@@ -155,7 +155,7 @@ std::string plan_text(const Plan& plan, const studies::Study& study, const std::
                               study.sample.chains, study.sample.draws, study.sample.warmup,
                               study.sample.sampler, amount(plan.draw_bytes, "B")));
   }
-  line("study hash", io::study_hash(study));
+  line("study hash", studies::study_hash(study));
   return out;
 }
 
@@ -164,7 +164,7 @@ std::string plan_json(const Plan& plan, const studies::Study& study, const std::
   out["dry_run"] = true;
   out["verb"] = verb;
   out["study"] = study.name;
-  out["study_hash"] = io::study_hash(study);
+  out["study_hash"] = studies::study_hash(study);
   out["train_examples"] = plan.train_examples;
   out["test_examples"] = plan.test_examples;
   for (const auto& [name, examples] : plan.sets) out["set_examples"][name] = examples;

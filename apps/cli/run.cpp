@@ -30,8 +30,8 @@ std::optional<studies::SolveResult> known_result(const Options& options, const J
   const studies::Study study = io::parse_study(stored.study_toml, options.input);
   std::string reason;
   if (stored.partial || known.interrupted) reason = "it is partial";
-  if (io::study_hash(study) != stored.study_hash) reason = "its study and study_hash disagree";
-  if (io::solve_hash(study) != io::solve_hash(job.study)) reason = "the study was changed";
+  if (studies::study_hash(study) != stored.study_hash) reason = "its study and study_hash disagree";
+  if (studies::solve_hash(study) != studies::solve_hash(job.study)) reason = "the study was changed";
   if (stored.data_hash != job.dataset.content_hash) reason = "the data are not the same";
   if (reason.empty()) {
     observer.note(

@@ -84,7 +84,7 @@ TrainJob prepare_training(const Options& options, Observer& observer) {
   job.study = loaded.study;
   note_environment(job.study, observer);
   if (!options.output.empty()) refuse_input_as_output(options, loaded);
-  job.runs = io::train_runs(job.study);
+  job.runs = studies::train_runs(job.study);
   job.make_task = io::training_task_maker();
   plan_runs(job);
   job.provenance =

@@ -157,7 +157,7 @@ std::string train_plan_text(const studies::Study& study, const std::vector<Plann
   out += table.text();
   const std::string ceilings = ceilings_text(runs.front().ceilings);
   if (!ceilings.empty()) out += "\n" + ceilings;
-  out += fmt::format("\nin all {}\nstudy hash {}\n", amount(total, "flop"), io::study_hash(study));
+  out += fmt::format("\nin all {}\nstudy hash {}\n", amount(total, "flop"), studies::study_hash(study));
   if (!training::training_available()) {
     out += "this build has no LibTorch: it can plan but not train\n";
   }
@@ -181,7 +181,7 @@ std::string train_plan_json(const studies::Study& study, const std::vector<Plann
   out["dry_run"] = true;
   out["verb"] = "train";
   out["study"] = study.name;
-  out["study_hash"] = io::study_hash(study);
+  out["study_hash"] = studies::study_hash(study);
   out["task"] = study.task.kind;
   out["can_train"] = training::training_available();
   add(out, runs.front());

@@ -75,16 +75,18 @@ void add_sets(const ExtractOptions& wanted, const training::OneShotExamples& exa
 }  // namespace
 
 void check_extractable(const Study& study) {
-  if (study.task.kind != "omniglot") {
+  if (study.task.kind != TaskKind::kOmniglot) {
     throw Error(ErrorKind::kBadStudy,
                 fmt::format("task.kind = \"{}\": must be \"omniglot\": headway extract takes "
                             "linear-value networks trained on it",
-                            study.task.kind));
+                            word_of(study.task.kind)),
+                {"task.kind"});
   }
   if (study.train.model.network != training::NetworkKind::kLinearValue) {
     throw Error(ErrorKind::kBadStudy,
                 "train.network = \"transformer\": must be \"linear_value\": the theory describes "
-                "attention paths without residuals and nonlinearities");
+                "attention paths without residuals and nonlinearities",
+                {"train.network"});
   }
 }
 

@@ -15,23 +15,14 @@
 #include "headway/model/linear_value_network.hpp"
 #include "headway/model/path_features.hpp"
 #include "headway/numerics/dense.hpp"
+#include "headway/studies/task_kinds.hpp"
 #include "headway/studies/verbs.hpp"
 
 namespace headway::studies {
 namespace {
 
-[[noreturn]] void bad_study(const std::string& message) {
-  throw Error(ErrorKind::kBadStudy, message);
-}
-
-theory::KernelForm kernel_form(const std::string& name) {
-  if (name == "auto") return theory::KernelForm::kAuto;
-  if (name == "stored") return theory::KernelForm::kStored;
-  if (name == "streamed") return theory::KernelForm::kStreamed;
-  if (name == "feature_space") return theory::KernelForm::kFeatureSpace;
-  bad_study(fmt::format(
-      "solve.kernels = \"{}\": allowed are \"auto\", \"stored\", \"streamed\", \"feature_space\"",
-      name));
+[[noreturn]] void bad_study(const std::string& message, const std::string& field) {
+  throw Error(ErrorKind::kBadStudy, message, {field});
 }
 
 RowMatrixXd features_of(const tasks::Split& split, const Study& study,
@@ -124,18 +115,18 @@ std::optional<NetworkProblem> network_problem(const tasks::Dataset& dataset,
 }  // namespace
 
 tasks::Dataset make_dataset(const Study& study) {
-  if (study.task.kind == "hidden_markov_chain") {
-    return tasks::make_hidden_markov_chain(study.task.hidden_markov_chain,
-                                           study.task.seed.value_or(study.seed));
-  }
-  if (is_training_task(study.task.kind)) {
-    bad_study(fmt::format(
-        "task.kind = \"{}\": this task is trained on (headway train); solve, align, prune "
-        "and sample take \"hidden_markov_chain\" and \"dataset\"",
-        study.task.kind));
+  const TaskDescription& task = description_of(study.task.kind);
+  if (task.make_dataset != nullptr) return task.make_dataset(study);
+  if (task.side == Side::kTraining) {
+    bad_study(
+        fmt::format("task.kind = \"{}\": this task is trained on (headway train); solve, align, "
+                    "prune and sample take {}",
+                    word_of(task.kind), kinds_in_words(Side::kTheory)),
+        "task.kind");
   }
   bad_study(fmt::format("task.kind = \"{}\": this task does not make examples by itself",
-                        study.task.kind));
+                        word_of(task.kind)),
+            "task.kind");
 }
 
 void check_study_against_dataset(const Study& study, const tasks::Dataset& dataset) {
@@ -143,24 +134,28 @@ void check_study_against_dataset(const Study& study, const tasks::Dataset& datas
   if (!study.model.heads.empty() && study.model.heads != dataset.heads) {
     bad_study(fmt::format("model.heads = [{}]: the data ({}) have [{}]; leave model.heads out",
                           fmt::join(study.model.heads, ", "), dataset.name,
-                          fmt::join(dataset.heads, ", ")));
+                          fmt::join(dataset.heads, ", ")),
+              "model.heads");
   }
   if (dataset.form == AttentionForm::kPathFeatures && study.model.readout && dataset.readout &&
       *study.model.readout != *dataset.readout) {
-    bad_study(fmt::format(
-        "model.readout: {} holds path features taken with another readout; leave model.readout out",
-        dataset.name));
+    bad_study(fmt::format("model.readout: {} holds path features taken with another readout; leave "
+                          "model.readout out",
+                          dataset.name),
+              "model.readout");
   }
   if (dataset.network && study.model.readout && study.model.readout != dataset.readout) {
-    bad_study(fmt::format(
-        "model.readout: {} holds a network trained with another readout; leave model.readout out",
-        dataset.name));
+    bad_study(fmt::format("model.readout: {} holds a network trained with another readout; leave "
+                          "model.readout out",
+                          dataset.name),
+              "model.readout");
   }
   for (const std::vector<Index>& widths : study.model.widths)
     architecture_of(study, dataset, widths).validate();
   for (double t : study.model.temperatures) {
     if (!(t >= 0.0) || !(t < 1e300))
-      bad_study(fmt::format("model.temperature = {}: must be a finite number >= 0", t));
+      bad_study(fmt::format("model.temperature = {}: must be a finite number >= 0", t),
+                "model.temperature");
   }
 }
 
@@ -175,10 +170,11 @@ model::Architecture architecture_of(const Study& study, const tasks::Dataset& da
   } else if (widths.size() == layers + 1) {
     architecture.widths = widths;
   } else {
-    bad_study(fmt::format(
-        "model.widths: the entry [{}] has {} numbers; with {} layers an entry is one number or {} "
-        "(N_1, ..., N_{}, N_a)",
-        fmt::join(widths, ", "), widths.size(), layers, layers + 1, layers));
+    bad_study(fmt::format("model.widths: the entry [{}] has {} numbers; with {} layers an entry is "
+                          "one number or {} "
+                          "(N_1, ..., N_{}, N_a)",
+                          fmt::join(widths, ", "), widths.size(), layers, layers + 1, layers),
+              "model.widths");
   }
   const std::vector<double>& variances = study.model.variances;
   if (variances.size() == 1) {
@@ -186,10 +182,11 @@ model::Architecture architecture_of(const Study& study, const tasks::Dataset& da
   } else if (variances.size() == layers + 2) {
     architecture.variances = variances;
   } else {
-    bad_study(fmt::format(
-        "model.variances has {} numbers; with {} layers it is one number or {} (s_0^2, s_1^2, ..., "
-        "s_{}^2, s_a^2)",
-        variances.size(), layers, layers + 2, layers));
+    bad_study(fmt::format("model.variances has {} numbers; with {} layers it is one number or {} "
+                          "(s_0^2, s_1^2, ..., "
+                          "s_{}^2, s_a^2)",
+                          variances.size(), layers, layers + 2, layers),
+              "model.variances");
   }
   return architecture;
 }
@@ -232,7 +229,7 @@ TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Ob
     for (const tasks::NamedSplit& set : dataset.sets) append(set.split);
   }
   theory::PathKernelOptions options;
-  options.form = kernel_form(study.solve.kernels);
+  options.form = study.solve.kernels;
   options.memory_limit_bytes = study.solve.memory_limit_gib * 1024.0 * 1024.0 * 1024.0;
   options.smallest_temperature =
       *std::min_element(study.model.temperatures.begin(), study.model.temperatures.end());

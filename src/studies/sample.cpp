@@ -35,30 +35,35 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-sampling::SamplerKind sampler_kind(const std::string& name) {
-  if (name == "exact" || name == "nuts") return sampling::SamplerKind::kNuts;
-  if (name == "gibbs") return sampling::SamplerKind::kSweep;
-  if (name == "hmc") return sampling::SamplerKind::kStaticHmc;
-  if (name == "mala") return sampling::SamplerKind::kMala;
-  if (name == "langevin") return sampling::SamplerKind::kLangevin;
-  throw Error(ErrorKind::kBadStudy,
-              fmt::format("sample.sampler = \"{}\": allowed are \"exact\", \"gibbs\", \"nuts\", "
-                          "\"hmc\", \"mala\", \"langevin\"",
-                          name));
+sampling::SamplerKind sampler_kind(Sampler sampler) {
+  switch (sampler) {
+    case Sampler::kExact:
+    case Sampler::kNuts:
+      return sampling::SamplerKind::kNuts;
+    case Sampler::kGibbs:
+      return sampling::SamplerKind::kSweep;
+    case Sampler::kHmc:
+      return sampling::SamplerKind::kStaticHmc;
+    case Sampler::kMala:
+      return sampling::SamplerKind::kMala;
+    case Sampler::kLangevin:
+      return sampling::SamplerKind::kLangevin;
+  }
+  throw Error(ErrorKind::kInternal, "sample.sampler: unknown");
 }
 
 sampling::MetricKind metric_kind(const SampleOptions& sample, Index dimension,
                                  const theory::PathKernels& kernels) {
   using sampling::MetricKind;
-  if (sample.metric == "dense") return MetricKind::kDense;
-  if (sample.metric == "information") return MetricKind::kInformation;
-  if (sample.metric == "diagonal") return MetricKind::kDiagonal;
+  if (sample.metric == Metric::kDense) return MetricKind::kDense;
+  if (sample.metric == Metric::kInformation) return MetricKind::kInformation;
+  if (sample.metric == Metric::kDiagonal) return MetricKind::kDiagonal;
   if (dimension <= kLargestDenseMetric) return MetricKind::kDense;
   const double information =
       sampling::information_evaluations(sample.warmup) * kernels.hessian_flops();
   const double warmup = sample.warmup * kGradientsPerTransition * kernels.evaluation_flops();
-  return sample.sampler == "exact" && information <= warmup ? MetricKind::kInformation
-                                                            : MetricKind::kDiagonal;
+  return sample.sampler == Sampler::kExact && information <= warmup ? MetricKind::kInformation
+                                                                    : MetricKind::kDiagonal;
 }
 
 /// Some N_l < C p_l.
@@ -75,7 +80,7 @@ std::shared_ptr<const theory::PathKernels> sampling_kernels(const Study& study,
                                                             const TheoryProblem& problem) {
   const theory::PathKernels& kernels = *problem.kernels;
   theory::PathKernelOptions options;
-  if (study.sample.sampler != "exact" || kernels.form() != theory::KernelForm::kStored ||
+  if (study.sample.sampler != Sampler::kExact || kernels.form() != theory::KernelForm::kStored ||
       kernels.memory_bytes() <= options.compact_above_bytes)
     return problem.kernels;
   options.form = theory::KernelForm::kStored;
@@ -84,12 +89,14 @@ std::shared_ptr<const theory::PathKernels> sampling_kernels(const Study& study,
 }
 
 void require_metric(const SampleOptions& sample) {
-  if (sample.metric != "information" || sample.sampler == "exact" || sample.sampler == "gibbs")
+  if (sample.metric != Metric::kInformation || sample.sampler == Sampler::kExact ||
+      sample.sampler == Sampler::kGibbs)
     return;
   throw Error(ErrorKind::kBadStudy,
               fmt::format("sample.metric = \"information\": allowed with sample.sampler = "
                           "\"exact\" alone; for \"{}\" it is \"auto\", \"diagonal\" or \"dense\"",
-                          sample.sampler));
+                          word_of(sample.sampler)),
+              {"sample.metric", "sample.sampler"});
 }
 
 sampling::SamplerOptions sampler_options(const Study& study, Index dimension,
@@ -112,7 +119,7 @@ sampling::SamplerOptions sampler_options(const Study& study, Index dimension,
   // three times slower; 0.65 costs up to twice the gradients at small ones (measured with 147
   // unknowns at N = 20 and 200). A singular U_l has tails too steep for such steps: a few
   // divergences.
-  if (sample.sampler == "exact" && sampling::is_full_matrix(options.metric)) {
+  if (sample.sampler == Sampler::kExact && sampling::is_full_matrix(options.metric)) {
     const bool smooth = options.metric == sampling::MetricKind::kInformation && !singular;
     options.target_accept = smooth ? kInformationTargetAccept : kExactTargetAccept;
   }
@@ -205,7 +212,7 @@ class PointSampler {
   SamplePoint sample(const SweepPoint& sweep, std::size_t index, std::size_t points) const {
     const Clock::time_point began = Clock::now();
     const model::Architecture architecture = architecture_of(study_, dataset_, sweep.widths);
-    const bool exact = study_.sample.sampler == "exact";
+    const bool exact = study_.sample.sampler == Sampler::kExact;
     const std::unique_ptr<sampling::Target> target = make_target(architecture, sweep, exact);
     const sampling::SamplerOptions options = sampler_options(
         study_, target->dimension(), *problem_.kernels, has_singular_matrix(architecture), index);
@@ -233,7 +240,7 @@ class PointSampler {
     SamplePoint point;
     point.widths = sweep.widths;
     point.temperature = sweep.temperature;
-    point.sampler = study_.sample.sampler;
+    point.sampler = word_of(study_.sample.sampler);
     point.chains = options.chains;
     describe_run(result, point);
     point.sampling_seconds = sink.earlier_seconds + result.summary.seconds;
@@ -253,7 +260,7 @@ class PointSampler {
       const model::Architecture& architecture, const SweepPoint& sweep, bool exact) const {
     const std::string fingerprint =
         fmt::format("data {} sampler {} widths {} temperature {:.17g} variances {}",
-                    dataset_.content_hash, study_.sample.sampler, fmt::join(sweep.widths, ","),
+                    dataset_.content_hash, word_of(study_.sample.sampler), fmt::join(sweep.widths, ","),
                     sweep.temperature, fmt::join(architecture.variances, ","));
     if (exact) {
       return std::make_unique<posterior::ExactChain>(
@@ -351,19 +358,23 @@ SampleResult sample(const Study& study, const tasks::Dataset& dataset, Observer&
   for (double t : study.model.temperatures) {
     if (!(t > 0.0))
       throw Error(ErrorKind::kBadStudy,
-                  fmt::format("model.temperature = {}: sampling needs a temperature > 0", t));
+                  fmt::format("model.temperature = {}: sampling needs a temperature > 0", t),
+                  {"model.temperature"});
   }
   // A singular U (narrow layers) has no feature-space form.
-  if (sampled.solve.kernels == "auto") {
+  if (sampled.solve.kernels == theory::KernelForm::kAuto) {
     for (const SweepPoint& point : sweep_points(study, dataset)) {
       const model::Architecture a = architecture_of(study, dataset, point.widths);
-      if (has_singular_matrix(a)) sampled.solve.kernels = a.outputs == 1 ? "stored" : "streamed";
+      if (has_singular_matrix(a))
+        sampled.solve.kernels =
+            a.outputs == 1 ? theory::KernelForm::kStored : theory::KernelForm::kStreamed;
     }
   }
   require_metric(sampled.sample);
-  TheoryProblem problem = make_problem(
-      sampled, dataset, observer,
-      sampled.sample.sampler == "exact" ? FeatureDirections::kUsed : FeatureDirections::kAll);
+  TheoryProblem problem =
+      make_problem(sampled, dataset, observer,
+                   sampled.sample.sampler == Sampler::kExact ? FeatureDirections::kUsed
+                                                             : FeatureDirections::kAll);
   SampleResult result;
   result.solve = solve_or_reuse(sampled, dataset, problem, observer, known);
   problem.kernels = sampling_kernels(sampled, problem);

@@ -87,7 +87,8 @@ SetSplit split_sets(const std::vector<std::vector<int>>& sets, int elements, dou
       ErrorKind::kBadStudy,
       fmt::format("task.held_out = {}: none of {} random splits of {} sets left every one of the "
                   "{} elements in training: hold out less, or set reject_uncovered = false",
-                  share, kMostAttempts, sets.size(), elements));
+                  share, kMostAttempts, sets.size(), elements),
+      {"task.held_out"});
 }
 
 }  // namespace headway::tasks::detail

@@ -130,7 +130,8 @@ class OneShotTask final : public TrainingTask {
       throw Error(ErrorKind::kBadStudy,
                   fmt::format("task.validation = {:g}: must be above 0 for training, which chooses "
                               "its best checkpoint on validation characters",
-                              images.options().validation));
+                              images.options().validation),
+                  {"task.validation"});
     }
     sources_ = {{&images, OneShotSplit::kTrain}, {&images, OneShotSplit::kValidation}};
     if (!classes.test.empty()) {
@@ -144,7 +145,8 @@ class OneShotTask final : public TrainingTask {
         throw Error(ErrorKind::kBadStudy,
                     fmt::format("task.out_of_distribution.name = \"{}\": must be a name that no "
                                 "other split has",
-                                other.name));
+                                other.name),
+                    {"task.out_of_distribution"});
       }
       splits_.push_back(other.name);
       sources_.push_back({other.examples.get(), OneShotSplit::kOutOfDistribution});

@@ -33,7 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         headway::io::parse_study(input.substr(0, end), "fuzz.toml", overlays, "/");
     const std::string text = headway::io::write_study(study);
     require(headway::io::write_study(headway::io::parse_study(text, "again", {}, "/")) == text);
-    require(headway::io::study_hash(study).size() == 64);
+    require(headway::studies::study_hash(study).size() == 64);
   } catch (const Error& error) {
     const std::string_view message = error.what();
     const bool from_overlay = error.kind() == ErrorKind::kUsage && !overlays.empty();

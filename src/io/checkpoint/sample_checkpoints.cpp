@@ -116,7 +116,7 @@ SampleCheckpoints::SampleCheckpoints(const std::string& result_path, const studi
                                      const std::string& data_hash, bool force)
     : folder_(result_path + ".checkpoint"),
       identity_(fmt::format("version {}\nseed {}\ndata {}\nstudy {}\n", build_info().version,
-                            study.seed, data_hash, sample_hash(study))),
+                            study.seed, data_hash, studies::sample_hash(study))),
       force_(force),
       saves_(study.sample.checkpoint_seconds > 0.0) {
   std::error_code ignored;

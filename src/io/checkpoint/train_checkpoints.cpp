@@ -150,7 +150,7 @@ TrainCheckpoints::TrainCheckpoints(const std::string& result_path,
                                    const std::vector<std::string>& data_hashes, bool force)
     : folder_(result_path + ".checkpoint"), force_(force) {
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const std::string hash = train_hash(runs[i].study);
+    const std::string hash = studies::train_hash(runs[i].study);
     const std::string& data_hash = data_hashes.at(i);
     runs_.push_back(
         {hash, write_study(runs[i].study), data_hash, file_name_of(runs[i], hash, data_hash)});

@@ -129,7 +129,7 @@ Json gaussian_process(const std::vector<studies::GaussianProcessPoint>& points) 
 Json solve_object(const Study& study, const SolveResult& result, double seconds) {
   Json out;
   out["study"] = study.name;
-  out["study_hash"] = study_hash(study);
+  out["study_hash"] = studies::study_hash(study);
   out["heads_per_layer"] = result.heads;
   out["variances"] = numbers(result.variances);
   out["outputs"] = result.outputs;

@@ -131,7 +131,7 @@ std::string train_summary_json(const studies::Study& study, const studies::Train
   Json out;
   out["summary"] = true;
   out["study"] = study.name;
-  out["study_hash"] = study_hash(study);
+  out["study_hash"] = studies::study_hash(study);
   out["partial"] = result.interrupted;
   out["planned_runs"] = result.planned;
   out["runs"] = Json::array();

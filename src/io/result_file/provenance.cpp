@@ -96,7 +96,7 @@ ResultProvenance make_provenance(const studies::Study& study, const std::string&
   const BuildInfo build = build_info();
   ResultProvenance provenance;
   provenance.study_toml = write_study(stored);
-  provenance.study_hash = study_hash(study);
+  provenance.study_hash = studies::study_hash(study);
   provenance.data_hash = data_hash;
   provenance.headway_version = build.version;
   provenance.git_commit = build.git_commit;

@@ -104,7 +104,7 @@ TrainedNetwork read_trained_network(const std::string& file_path,
   TrainedNetwork out;
   const studies::Study study = read_study(file_path, overlays).study;
   out.study_name = study.name;
-  const std::vector<studies::TrainRun> runs = train_runs(study);
+  const std::vector<studies::TrainRun> runs = studies::train_runs(study);
   const auto wanted = static_cast<std::size_t>(study.extract.run);
   if (wanted > runs.size()) {
     throw Error(ErrorKind::kBadStudy, fmt::format("extract.run = {}: must be from 1 to {}, the "

@@ -164,11 +164,11 @@ TEST_CASE("study keys of [sample] survive a round trip, and only some change the
   studies::Study other = study;
   other.sample.checkpoint_seconds = 9.0;
   other.name = "renamed";
-  CHECK(io::sample_hash(other) == io::sample_hash(study));
-  CHECK(io::solve_hash(other) == io::solve_hash(study));
+  CHECK(studies::sample_hash(other) == studies::sample_hash(study));
+  CHECK(studies::solve_hash(other) == studies::solve_hash(study));
   other.sample.draws = 78;
-  CHECK(io::sample_hash(other) != io::sample_hash(study));
-  CHECK(io::solve_hash(other) == io::solve_hash(study));
+  CHECK(studies::sample_hash(other) != studies::sample_hash(study));
+  CHECK(studies::solve_hash(other) == studies::solve_hash(study));
 }
 
 TEST_CASE("checkpoints come back as they were, and only to their own run") {

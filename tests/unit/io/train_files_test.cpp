@@ -31,7 +31,7 @@ std::string bytes_of(const std::string& file_path) {
 }
 
 std::vector<TrainRun> runs_of(const std::vector<std::string>& overlays = {}) {
-  return io::train_runs(io::parse_study("[task]\nkind = \"fuzzy_logic\"\n[sweep]\nseed = [1, 2]\n",
+  return studies::train_runs(io::parse_study("[task]\nkind = \"fuzzy_logic\"\n[sweep]\nseed = [1, 2]\n",
                                         "s.toml", overlays));
 }
 
@@ -152,7 +152,7 @@ TEST_CASE("runs on other data, or with swept threads, have checkpoints of their 
   const std::string out = folder.file("out.h5");
   const std::string study = "[task]\nkind = \"text\"\n[train]\ncausal = true\n[sweep]\n";
   const auto texts = [&](const std::string& sweep) {
-    return io::train_runs(io::parse_study(study + sweep, "s.toml"));
+    return studies::train_runs(io::parse_study(study + sweep, "s.toml"));
   };
   const std::vector<TrainRun> two = texts("\"task.file\" = [\"a.txt\", \"b.txt\"]\n");
   const TrainCheckpoints checkpoints(out, two, {"a", "b"}, false);

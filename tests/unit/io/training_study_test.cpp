@@ -7,8 +7,8 @@
 
 using namespace headway;
 using io::parse_study;
-using io::train_hash;
-using io::train_runs;
+using studies::train_hash;
+using studies::train_runs;
 using io::write_study;
 using studies::Study;
 using studies::TrainRun;
@@ -271,8 +271,8 @@ TEST_CASE("swept paths are taken from where the study lies") {
     CHECK(paths(study) == expected);
     // What a result stores is read from elsewhere.
     CHECK(paths(parse_study(write_study(study), "again", {}, "/other")) == expected);
-    CHECK(io::study_hash(parse_study(text + sweep, "s.toml", {}, "/other")) ==
-          io::study_hash(study));
+    CHECK(studies::study_hash(parse_study(text + sweep, "s.toml", {}, "/other")) ==
+          studies::study_hash(study));
   }
   CHECK(paths(parse_study(text, "s.toml", {"sweep.task.file=[\"a.txt\",\"/b.txt\"]"}, "/data")) ==
         expected);
