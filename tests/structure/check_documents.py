@@ -25,7 +25,7 @@ THEORY = "src/theory/README.md"
 
 COMMENTED = {".cpp": "//", ".hpp": "//", ".py": "#", ".txt": "#", ".cmake": "#", ".toml": "#", ".sh": "#"}
 EQUATION = re.compile(r"^ {4}.*  \((\d+)\)$", re.MULTILINE)
-CITED = re.compile(r"(?:([\w/.]+\.md), )?\beqs?\. (\d+)((?:(?:,| and| to| or) (?:eq\. )?\d+)*)")
+CITED = re.compile(r"(?:([\w/.]+\.md), )?\b[Ee]qs?\. (\d+)((?:(?:,| and| to| or) (?:eq\. )?\d+)*)")
 SECTION = re.compile(r'((?:[\w.]+/)*README\.md), "([^"]+)"')
 KEY = re.compile(r"\[([A-Z]{1,2}\d{2})\b")
 DEFINED = re.compile(r"(?:\*\*\[([A-Z]{1,2}\d{2})\]\*\*|^\s*(?://|#)\s+\[([A-Z]{1,2}\d{2})\] [A-Z])", re.MULTILINE)
