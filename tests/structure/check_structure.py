@@ -72,6 +72,7 @@ def files_of(root):
         names = [name for name in listing.stdout.decode().split("\0") if name]
     else:
         names = [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()]
+        names = [name for name in names if not re.match(r"(build|results)/|(.*/)?__pycache__/", name)]
     return sorted(name for name in set(names) if (root / name).is_file())
 
 
@@ -171,11 +172,12 @@ def catch_faults(root):
 
 
 def version_faults(root):
-    """The version stands in three files; CMakeLists.txt is the one that counts."""
+    """The version stands in four files; CMakeLists.txt is the one that counts."""
     version = re.search(r"project\(headway VERSION ([\d.]+)", (root / "CMakeLists.txt").read_text()).group(1)
     faults = []
     for name, pattern in (("apps/python/headway/version.py", r'__version__ = "([^"]+)"'),
-                          ("CHANGELOG.md", r"(?m)^## \[(\d[^\]]*)\]")):
+                          ("CHANGELOG.md", r"(?m)^## \[(\d[^\]]*)\]"),
+                          ("CITATION.cff", r"(?m)^version: (\S+)")):
         match = re.search(pattern, (root / name).read_text())
         if match is None or match.group(1) != version:
             faults.append(f"{name}: version {match and match.group(1)}; CMakeLists.txt has {version}")
@@ -275,8 +277,9 @@ class RulesCatchViolations(unittest.TestCase):
 
     def test_versions(self):
         tree = {"CMakeLists.txt": "project(headway VERSION 0.2.0 LANGUAGES CXX)",
-                "apps/python/headway/version.py": '__version__ = "0.1.0"', "CHANGELOG.md": "## [0.1.0] - soon"}
-        self.assertEqual(len(self.faults(version_faults, files=tree)), 2)
+                "apps/python/headway/version.py": '__version__ = "0.1.0"', "CHANGELOG.md": "## [0.1.0] - soon",
+                "CITATION.cff": "cff-version: 1.2.0\nversion: 0.1.0\n"}
+        self.assertEqual(len(self.faults(version_faults, files=tree)), 3)
 
     def test_top_level(self):
         tree = {"README.md": "", ".gitignore": "", "src/a.cpp": "", "cmake/a.cmake": "", "NOTES.md": ""}
