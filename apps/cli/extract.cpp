@@ -9,6 +9,7 @@
 #include "headway/io/hdf5_file.hpp"
 #include "headway/io/provenance.hpp"
 #include "headway/io/study_file.hpp"
+#include "headway/studies/sweep.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"
 #include "run.hpp"
@@ -22,7 +23,7 @@ using Json = nlohmann::ordered_json;
 
 std::string heads_line(const io::TrainedNetwork& network, const studies::ExtractResult& result) {
   return fmt::format("{}: {} weights after {} steps, heads [{}], {} paths, {} features",
-                     network.study_name, network.study.extract.weights, network.step,
+                     network.study_name, word_of(network.study.extract.weights), network.step,
                      numbers_text(result.dataset.heads), result.order_parameter.rows(),
                      result.dataset.features);
 }
@@ -48,7 +49,7 @@ std::string extract_json(const io::TrainedNetwork& network, const studies::Extra
   out["study"] = network.study_name;
   out["run"] = network.study.extract.run;
   out["label"] = network.label;
-  out["weights"] = network.study.extract.weights;
+  out["weights"] = word_of(network.study.extract.weights);
   out["step"] = network.step;
   out["weights_sha256"] = network.weights_sha256;
   out["heads"] = result.dataset.heads;
@@ -110,7 +111,7 @@ std::string plan_text(const Options& options, const io::TrainedNetwork& network)
   return fmt::format(
       "{}: run {} ({}), {} weights after {} steps\n{} train, {} test, {} validation "
       "examples, {} of each set out of distribution\noutput {}\n",
-      network.study_name, wanted.run, network.label, wanted.weights, network.step,
+      network.study_name, wanted.run, network.label, word_of(wanted.weights), network.step,
       wanted.train_examples, wanted.test_examples, wanted.validation_examples,
       wanted.out_of_distribution_examples, options.output.empty() ? "none" : options.output);
 }
@@ -132,7 +133,7 @@ std::vector<std::pair<std::string, std::string>> provenance(const Options& optio
   const io::BuildInfo build = io::build_info();
   return {{"study", network.study_name},
           {"study_toml", io::write_study(network.study)},
-          {"weights", network.study.extract.weights},
+          {"weights", std::string(word_of(network.study.extract.weights))},
           {"weights_sha256", network.weights_sha256},
           {"trained_label", network.label},
           {"trained_data_hash", network.data_hash},
@@ -162,7 +163,7 @@ int run_extract(const Options& options) {
   studies::ExtractResult result = extract_named(options, network, examples, observer);
   result.dataset.note = fmt::format(
       "heads of a trained linear-value network ({}, {} weights after {} steps); {}",
-      network.study_name, network.study.extract.weights, network.step, result.dataset.note);
+      network.study_name, word_of(network.study.extract.weights), network.step, result.dataset.note);
   if (!options.output.empty()) {
     io::write_extracted(options.output, result, provenance(options, network), options.force);
   }

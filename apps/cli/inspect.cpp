@@ -3,6 +3,7 @@
 #include "headway/core/error.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "headway/io/study_file.hpp"
+#include "headway/studies/study_hash.hpp"
 #include "run.hpp"
 
 namespace headway::cli {

@@ -8,7 +8,7 @@
 
 #include "headway/core/error.hpp"
 #include "headway/io/provenance.hpp"
-#include "headway/io/study_file.hpp"
+#include "headway/studies/sections.hpp"
 #include "headway/numerics/dense.hpp"
 #include "options.hpp"
 #include "shipped_studies.hpp"

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "headway/core/error.hpp"
-#include "headway/io/study_file.hpp"
+#include "headway/studies/study_hash.hpp"
 #include "table.hpp"
 
 namespace headway::cli {
@@ -50,7 +50,7 @@ double draw_bytes(const studies::Study& study, const tasks::Dataset& dataset) {
     size *= *layer;
     kept += copies(size);
   }
-  if (sample.keep_weights && sample.sampler != "exact") {
+  if (sample.keep_weights && sample.sampler != studies::Sampler::kExact) {
     double most = 0;
     for (const std::vector<Index>& widths : study.model.widths) {
       most = std::max(most, weight_count(widths, dataset));
@@ -153,7 +153,7 @@ std::string plan_text(const Plan& plan, const studies::Study& study, const std::
   if (verb == "sample") {
     line("draws", fmt::format("{} chains of {} after {} of warm-up, by {}; some {} in memory",
                               study.sample.chains, study.sample.draws, study.sample.warmup,
-                              study.sample.sampler, amount(plan.draw_bytes, "B")));
+                              word_of(study.sample.sampler), amount(plan.draw_bytes, "B")));
   }
   line("study hash", studies::study_hash(study));
   return out;

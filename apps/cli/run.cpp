@@ -12,6 +12,7 @@
 #include "headway/io/hdf5_file.hpp"
 #include "headway/io/provenance.hpp"
 #include "headway/io/study_file.hpp"
+#include "headway/studies/study_hash.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/studies/verbs.hpp"
 #include "plan.hpp"
@@ -111,7 +112,7 @@ Job prepare(const Options& options, Preparation how, TerminalObserver& observer)
     const bool may_continue = how.samples && io::is_result_file(options.output);
     io::check_output_path(options.output, options.force || may_continue);
   }
-  job.dataset = job.study.task.kind == "dataset" ? io::read_dataset(job.study.task.file)
+  job.dataset = job.study.task.kind == studies::TaskKind::kDataset ? io::read_dataset(job.study.task.file)
                                                  : studies::make_dataset(job.study);
   studies::check_study_against_dataset(job.study, job.dataset);
   const Plan plan = make_plan(job.study, job.dataset);

@@ -13,6 +13,7 @@
 #include "headway/io/train_checkpoints.hpp"
 #include "headway/io/training_tasks.hpp"
 #include "headway/io/weights_file.hpp"
+#include "headway/studies/sweep.hpp"
 #include "headway/training/backend.hpp"
 #include "run.hpp"
 #include "train_progress.hpp"

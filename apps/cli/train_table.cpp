@@ -6,7 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "headway/io/study_file.hpp"
+#include "headway/studies/study_hash.hpp"
 #include "headway/training/backend.hpp"
 #include "table.hpp"
 
@@ -47,7 +47,7 @@ const SplitSpread* find_split(const TrainGroup& group, const std::string& split)
 
 std::string header_text(const studies::Study& study, const studies::TrainResult& result) {
   return fmt::format("{}: {}, {} of {} runs, {} steps of {} examples\n\n", study.name,
-                     study.task.kind, result.runs.size(), result.planned, study.train.run.steps,
+                     word_of(study.task.kind), result.runs.size(), result.planned, study.train.run.steps,
                      study.train.run.batch);
 }
 
@@ -136,7 +136,7 @@ std::string train_table(const studies::Study& study, const studies::TrainResult&
 
 std::string train_plan_text(const studies::Study& study, const std::vector<PlannedRun>& runs,
                             const std::string& output) {
-  std::string out = fmt::format("{}: {}, {} run{}{}\n\n", study.name, study.task.kind, runs.size(),
+  std::string out = fmt::format("{}: {}, {} run{}{}\n\n", study.name, word_of(study.task.kind), runs.size(),
                                 runs.size() == 1 ? "" : "s",
                                 output.empty() ? ", without a result file" : ", into " + output);
   Table table({"run", "variant<", "seed", "tokens", "parameters", "flops/step", "attention",
@@ -182,7 +182,7 @@ std::string train_plan_json(const studies::Study& study, const std::vector<Plann
   out["verb"] = "train";
   out["study"] = study.name;
   out["study_hash"] = studies::study_hash(study);
-  out["task"] = study.task.kind;
+  out["task"] = word_of(study.task.kind);
   out["can_train"] = training::training_available();
   add(out, runs.front());
   for (const auto& [split, best] : runs.front().ceilings) {

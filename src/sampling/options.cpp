@@ -65,25 +65,14 @@ void SamplerOptions::validate(Index dimension) const {
   }
   check_options(table(), *this, "sampler");
   validate_starts(*this, dimension);
-  if (!estimate_langevin_bias) return;
-  if (sampler != SamplerKind::kLangevin) {
-    refuse(
-        "true", "sampler.estimate_langevin_bias",
-        fmt::format("false: only sampler = \"langevin\" is biased, not \"{}\"", word_of(sampler)));
-  }
-  if (!keep_draws) {
-    refuse("false", "sampler.keep_draws", "true when estimate_langevin_bias is set");
-  }
 }
 
 Words<SamplerKind> words_of(SamplerKind) {
-  static constexpr Word<SamplerKind> kWords[] = {
-      {"nuts", SamplerKind::kNuts},
-      {"hmc", SamplerKind::kStaticHmc},
-      {"mala", SamplerKind::kMala},
-      {"langevin", SamplerKind::kLangevin},
-      {"elliptical_slice", SamplerKind::kEllipticalSlice},
-      {"sweep", SamplerKind::kSweep}};
+  static constexpr Word<SamplerKind> kWords[] = {{"nuts", SamplerKind::kNuts},
+                                                 {"hmc", SamplerKind::kStaticHmc},
+                                                 {"mala", SamplerKind::kMala},
+                                                 {"langevin", SamplerKind::kLangevin},
+                                                 {"sweep", SamplerKind::kSweep}};
   return kWords;
 }
 
@@ -120,8 +109,10 @@ double resolved_target_accept(const SamplerOptions& options) {
   }
 }
 
-bool uses_gradient(SamplerKind kind) {
-  return kind != SamplerKind::kEllipticalSlice && kind != SamplerKind::kSweep;
+bool uses_gradient(SamplerKind kind) { return kind != SamplerKind::kSweep; }
+
+std::uint64_t stream_of(const SamplerOptions& options, int chain) {
+  return options.first_stream + static_cast<std::uint64_t>(chain);
 }
 
 }  // namespace headway::sampling

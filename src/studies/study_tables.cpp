@@ -63,6 +63,7 @@ Words<Sampler> words_of(Sampler) {
 
 Words<Metric> words_of(Metric) {
   static constexpr Word<Metric> kWords[] = {{"auto", Metric::kAuto},
+                                            {"unit", Metric::kUnit},
                                             {"diagonal", Metric::kDiagonal},
                                             {"dense", Metric::kDense},
                                             {"information", Metric::kInformation}};

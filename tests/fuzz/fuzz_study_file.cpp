@@ -9,6 +9,8 @@
 
 #include "headway/core/error.hpp"
 #include "headway/io/study_file.hpp"
+#include "headway/studies/study_hash.hpp"
+#include "headway/studies/sweep.hpp"
 
 namespace {
 

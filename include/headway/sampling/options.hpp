@@ -16,8 +16,7 @@ enum class SamplerKind {
   kStaticHmc,  ///< Hamiltonian Monte Carlo with a fixed integration time
   kMala,       ///< Metropolis-adjusted Langevin: one leapfrog step a transition
   kLangevin,   ///< the same without accept/reject: BIASED by O(step_size^2), and the result says so
-  kEllipticalSlice,  ///< needs a GaussianPriorTarget; no gradient, nothing to tune
-  kSweep,            ///< the target's own transition (SweepTarget), e.g. block Gibbs
+  kSweep,      ///< the target's own transition (SweepTarget), e.g. block Gibbs
 };
 
 Words<SamplerKind> words_of(SamplerKind);
@@ -51,8 +50,11 @@ struct SamplerOptions {
   int draws = 1000;
   /// Every thin-th transition is kept; > 1 only saves memory.
   int thin = 1;
-  /// Root of all random streams: chain c uses (seed, kChain, c) and (seed, kChainStart, c).
+  /// Root of all random streams: chain c uses (seed, kChain, first_stream + c) and (seed,
+  /// kChainStart, first_stream + c).
   std::uint64_t seed = 1;
+  /// Where this run's streams begin: runs of one seed whose streams do not overlap are independent.
+  std::uint64_t first_stream = 0;
   /// Chains run in parallel on up to this many threads, 0 = all cores; the draws do not depend on
   /// it.
   int threads = 0;
@@ -87,8 +89,6 @@ struct SamplerOptions {
   /// Keep the draws in the result (d * draws * chains doubles). False: only the DrawRecorder sees
   /// them, and the coordinates are not diagnosed.
   bool keep_draws = true;
-  /// Langevin only: run each chain again as long with half the step and extrapolate the bias.
-  bool estimate_langevin_bias = false;
   /// Seconds between checkpoints handed to CheckpointSink, 0 = none. Does not influence the draws.
   double checkpoint_seconds = 0.0;
 
@@ -108,5 +108,7 @@ int information_evaluations(int warmup);
 double resolved_target_accept(const SamplerOptions& options);
 /// True for the samplers that follow the gradient with a step size.
 bool uses_gradient(SamplerKind kind);
+/// Index of the random streams of one chain, counted from 0.
+std::uint64_t stream_of(const SamplerOptions& options, int chain);
 
 }  // namespace headway::sampling

@@ -130,9 +130,9 @@ struct PruneOptions {
 enum class Sampler { kExact, kGibbs, kNuts, kHmc, kMala, kLangevin };
 Words<Sampler> words_of(Sampler);
 
-/// Mass matrix. kInformation: exact sampler only. kAuto: dense up to 60 unknowns, above that
+/// Mass matrix. kUnit: not adapted. kInformation: exact sampler only. kAuto: dense up to 60 unknowns, above that
 /// information for the exact sampler where it costs little beside the warm-up, else diagonal.
-enum class Metric { kAuto, kDiagonal, kDense, kInformation };
+enum class Metric { kAuto, kUnit, kDiagonal, kDense, kInformation };
 Words<Metric> words_of(Metric);
 
 /// [sample]

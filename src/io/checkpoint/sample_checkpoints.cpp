@@ -10,7 +10,7 @@
 #include "headway/core/error.hpp"
 #include "headway/core/sha256.hpp"
 #include "headway/io/provenance.hpp"
-#include "headway/io/study_file.hpp"
+#include "headway/studies/study_hash.hpp"
 #include "io/whole_file.hpp"
 
 namespace headway::io {

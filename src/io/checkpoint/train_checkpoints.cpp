@@ -9,14 +9,15 @@
 
 #include "headway/core/error.hpp"
 #include "headway/core/sha256.hpp"
+#include "headway/core/text.hpp"
 #include "headway/io/provenance.hpp"
 #include "headway/io/study_file.hpp"
+#include "headway/studies/study_hash.hpp"
 #include "io/hdf5/input.hpp"
 #include "io/hdf5/isolated.hpp"
 #include "io/hdf5/output.hpp"
 #include "io/hdf5/schema.hpp"
 #include "io/result_file/trained_run.hpp"
-#include "io/study_file/text.hpp"
 
 namespace headway::io {
 namespace {
@@ -208,7 +209,7 @@ void TrainCheckpoints::look(const std::string& name) {
   throw Error(ErrorKind::kBadStudy,
               fmt::format("{}: the checkpoint belongs to another run ({}): repeat the command it "
                           "comes from, choose another -o, or start afresh with --force",
-                          file_path, detail::join(nearest, "; ")));
+                          file_path, join(nearest, "; ")));
 }
 
 std::string TrainCheckpoints::path_of(std::size_t run) const {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "headway/io/study_file.hpp"
+#include "headway/studies/study_hash.hpp"
 #include "headway/studies/choice.hpp"
 #include "headway/studies/lookup.hpp"
 #include "io/result_file/json_network.hpp"

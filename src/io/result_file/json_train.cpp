@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "headway/io/json.hpp"
-#include "headway/io/study_file.hpp"
+#include "headway/studies/study_hash.hpp"
 
 namespace headway::io {
 

@@ -9,6 +9,7 @@
 #include "headway/io/hdf5_file.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"
+#include "headway/studies/sweep.hpp"
 #include "io/dataset_file/write.hpp"
 #include "io/hdf5/isolated.hpp"
 #include "io/result_file/trained_run.hpp"
@@ -80,7 +81,7 @@ std::string weights_hash(const std::vector<training::NamedTensor>& parameters) {
 void read_run(const std::string& file_path, const studies::TrainRun& run, TrainedNetwork& out) {
   const Hdf5InputFile file(file_path);
   const std::string group = group_of(file, run);
-  const bool best = out.study.extract.weights == "best";
+  const bool best = out.study.extract.weights == studies::KeptWeights::kBest;
   out.label = file.text_attribute(group, "label").value_or("");
   const auto step = file.number_attribute(group, best ? "best_step" : "steps");
   if (!step || step->size() != 1) {

@@ -10,6 +10,8 @@
 #include "headway/io/json.hpp"
 #include "headway/io/sample_checkpoints.hpp"
 #include "headway/io/study_file.hpp"
+#include "headway/studies/study_hash.hpp"
+#include "headway/studies/sweep.hpp"
 #include "io/hdf5/input.hpp"
 #include "result_builder.hpp"
 #include "scratch_directory.hpp"
@@ -148,12 +150,12 @@ TEST_CASE("study keys of [sample] survive a round trip, and only some change the
   const studies::Study study = io::parse_study(text, "s.toml");
   const studies::Study again = io::parse_study(io::write_study(study), "again.toml");
   for (const studies::Study& s : {study, again}) {
-    CHECK(s.sample.sampler == "mala");
+    CHECK(s.sample.sampler == studies::Sampler::kMala);
     CHECK(s.sample.chains == 3);
     CHECK(s.sample.draws == 77);
     CHECK(s.sample.warmup == 0);
     CHECK(s.sample.thin == 2);
-    CHECK(s.sample.metric == "dense");
+    CHECK(s.sample.metric == studies::Metric::kDense);
     CHECK(s.sample.target_accept == 0.9);
     CHECK(s.sample.max_tree_depth == 7);
     CHECK(s.sample.predictor_draws == 5);
@@ -175,7 +177,7 @@ TEST_CASE("checkpoints come back as they were, and only to their own run") {
   const testing::ScratchDirectory folder;
   const std::string result = folder.file("r.h5");
   studies::Study study;
-  study.task.kind = "dataset";
+  study.task.kind = studies::TaskKind::kDataset;
   const std::vector<std::uint8_t> bytes = {0, 1, 255, 7};
   io::SampleCheckpoints(result, study, "data", false).hooks().save(3, bytes);
   const io::SampleCheckpoints again(result, study, "data", false);

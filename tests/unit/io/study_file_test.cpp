@@ -6,6 +6,8 @@
 
 #include "catch.hpp"
 #include "headway/core/error.hpp"
+#include "headway/studies/sections.hpp"
+#include "headway/studies/study_hash.hpp"
 
 using headway::AttentionKind;
 using headway::Error;
@@ -71,10 +73,19 @@ Study everything_changed() {
   s.model.temperatures = {0.0, 5e-324, 0.1};
   s.model.readout = Readout::kMean;
   s.model.attention = AttentionKind::kHardmax;
-  s.solve = {1e-7, 3, "ceres", "closed_form", "streamed", "random", 4, false, "on", "off", 0.25};
+  using namespace headway::studies;  // words of options
+  namespace theory = headway::theory;
+  s.solve.saddle_point = {theory::Optimizer::kCeres, theory::Elimination::kClosedForm, 1e-7, 3};
+  s.solve.kernels = theory::KernelForm::kStreamed;
+  s.solve.start = Start::kRandom;
+  s.solve.extra_starts = 4;
+  s.solve.warm_start = false;
+  s.solve.hessian = When::kOn;
+  s.solve.corrections = When::kOff;
+  s.solve.memory_limit_gib = 0.25;
   s.align.components = 5;
   s.prune = {0, false, false, false, false, 3, 5};
-  s.sample = {"gibbs", 3, 7, 11, 2, "dense", 0.75, 5, 6, false, true, 0.5};
+  s.sample = {Sampler::kGibbs, 3, 7, 11, 2, Metric::kDense, 0.75, 5, 6, false, true, 0.5};
   return s;
 }
 
@@ -130,10 +141,10 @@ void check_same(const Study& a, const Study& b) {
   CHECK(a.model.temperatures == b.model.temperatures);
   CHECK(a.model.readout == b.model.readout);
   CHECK(a.model.attention == b.model.attention);
-  CHECK(a.solve.gradient_tolerance == b.solve.gradient_tolerance);
-  CHECK(a.solve.max_iterations == b.solve.max_iterations);
-  CHECK(a.solve.optimizer == b.solve.optimizer);
-  CHECK(a.solve.elimination == b.solve.elimination);
+  CHECK(a.solve.saddle_point.gradient_tolerance == b.solve.saddle_point.gradient_tolerance);
+  CHECK(a.solve.saddle_point.max_iterations == b.solve.saddle_point.max_iterations);
+  CHECK(a.solve.saddle_point.optimizer == b.solve.saddle_point.optimizer);
+  CHECK(a.solve.saddle_point.elimination == b.solve.saddle_point.elimination);
   CHECK(a.solve.kernels == b.solve.kernels);
   CHECK(a.solve.start == b.solve.start);
   CHECK(a.solve.extra_starts == b.solve.extra_starts);
@@ -172,7 +183,8 @@ TEST_CASE("a study is read, and what it leaves out keeps its default") {
   CHECK(s.model.temperatures == std::vector<double>{0.01, 1.0});
   CHECK(s.model.variances == std::vector<double>{1.0});
   CHECK_FALSE(s.model.readout.has_value());
-  CHECK(s.solve.max_iterations == headway::studies::SolveOptions{}.max_iterations);
+  CHECK(s.solve.saddle_point.max_iterations ==
+        headway::theory::SaddlePointOptions{}.max_iterations);
 }
 
 TEST_CASE("a written study reads back to the same study, bit for bit") {
@@ -180,10 +192,10 @@ TEST_CASE("a written study reads back to the same study, bit for bit") {
     check_same(parse_study(write_study(s), "written.toml"), s);
   }
   Study dataset;
-  dataset.task.kind = "dataset";
+  dataset.task.kind = headway::studies::TaskKind::kDataset;
   dataset.task.file = "/somewhere/\"odd\" name.h5";
   const Study back = parse_study(write_study(dataset), "written.toml");
-  CHECK(back.task.kind == "dataset");
+  CHECK(back.task.kind == headway::studies::TaskKind::kDataset);
   CHECK(back.task.file == dataset.task.file);
 }
 
@@ -214,7 +226,7 @@ TEST_CASE("overlays take a TOML value, else a string, and act like an edited lin
   CHECK(small({"model.attention=hardmax"}).model.attention == AttentionKind::kHardmax);
   CHECK(small({"model . temperature=1"}).model.temperatures == std::vector<double>{1.0});
   CHECK(small({"seed=3", "seed=4"}).seed == 4);
-  CHECK(small({"solve={max_iterations=3}"}).solve.max_iterations == 3);
+  CHECK(small({"solve={max_iterations=3}"}).solve.saddle_point.max_iterations == 3);
   CHECK(small({R"(task.layers=[{heads=[{kind="uniform"}]},{heads=[{kind="random"}]}])"})
             .task.hidden_markov_chain.layers[0]
             .size() == 1);

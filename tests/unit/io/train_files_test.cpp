@@ -11,6 +11,8 @@
 #include "headway/io/provenance.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"
+#include "headway/studies/study_hash.hpp"
+#include "headway/studies/sweep.hpp"
 #include "headway/io/train_checkpoints.hpp"
 #include "headway/io/weights_file.hpp"
 #include "scratch_directory.hpp"
@@ -204,7 +206,7 @@ TEST_CASE("results of training hold their runs and their table") {
                            "headway train", "interrupted: only part"}) {
     CHECK_THAT(text, Catch::Matchers::ContainsSubstring(word));
   }
-  CHECK(io::read_study(out).study.task.kind == "fuzzy_logic");
+  CHECK(io::read_study(out).study.task.kind == studies::TaskKind::kFuzzyLogic);
 }
 
 TEST_CASE("lines of JSON") {

@@ -4,6 +4,8 @@
 #include "catch.hpp"
 #include "headway/core/error.hpp"
 #include "headway/io/study_file.hpp"
+#include "headway/studies/study_hash.hpp"
+#include "headway/studies/sweep.hpp"
 
 using namespace headway;
 using io::parse_study;

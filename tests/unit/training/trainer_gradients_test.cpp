@@ -77,7 +77,7 @@ TEST_CASE("Fused and eager models with an encoder agree for every attention vari
   if (!training_available()) return;
   for (const std::string& name : attention_variant_names()) {
     for (const auto positions : {Positions::kRelative, Positions::kRotary, Positions::kNone}) {
-      INFO(name << ", " << to_string(positions));
+      INFO(name << ", " << headway::word_of(positions));
       TransformerOptions model = small_model();
       model.attention = name;
       model.encoder_layers = 1;
@@ -97,7 +97,7 @@ TEST_CASE("Fused and eager models agree for every other option") {
        {FeedForward::kGelu, FeedForward::kSwiglu, FeedForward::kMixture}) {
     for (const auto norm : {Norm::kLayerNorm, Norm::kRmsNorm}) {
       for (const auto positions : {Positions::kRelative, Positions::kRotary, Positions::kNone}) {
-        INFO(to_string(feed_forward) << ", " << to_string(norm) << ", " << to_string(positions));
+        INFO(headway::word_of(feed_forward) << ", " << headway::word_of(norm) << ", " << headway::word_of(positions));
         TransformerOptions model = small_model();
         model.feed_forward = feed_forward;
         model.norm = norm;
@@ -114,7 +114,7 @@ TEST_CASE("Fused and eager models agree for every other option") {
 
 TEST_CASE("Fused and eager models agree on masked examples, for every nonlinearity") {
   if (!training_available()) return;
-  for (const std::string& name : nonlinearity_names()) {
+  for (const std::string& name : headway::all_words<Nonlinearity>()) {
     INFO(name);
     TransformerOptions model = small_model();
     model.attention = "hyla_deep";
