@@ -9,9 +9,9 @@
 #include "headway/io/hdf5_file.hpp"
 #include "headway/io/provenance.hpp"
 #include "headway/io/study_file.hpp"
-#include "headway/studies/sweep.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"
+#include "headway/studies/sweep.hpp"
 #include "run.hpp"
 #include "table.hpp"
 
@@ -81,7 +81,8 @@ void check_images(const Options& options, const io::TrainedNetwork& network,
   const studies::TaskMaker make_task = io::training_task_maker();
   std::vector<std::string> hashes;
   try {
-    for (studies::TrainRun& run : studies::train_runs(io::read_study(options.input, overlays).study)) {
+    for (studies::TrainRun& run :
+         studies::train_runs(io::read_study(options.input, overlays).study)) {
       hashes.push_back(make_task(run.study).content_hash);
     }
   } catch (const Error& error) {
@@ -161,9 +162,10 @@ int run_extract(const Options& options) {
     return kExitOk;
   }
   studies::ExtractResult result = extract_named(options, network, examples, observer);
-  result.dataset.note = fmt::format(
-      "heads of a trained linear-value network ({}, {} weights after {} steps); {}",
-      network.study_name, word_of(network.study.extract.weights), network.step, result.dataset.note);
+  result.dataset.note =
+      fmt::format("heads of a trained linear-value network ({}, {} weights after {} steps); {}",
+                  network.study_name, word_of(network.study.extract.weights), network.step,
+                  result.dataset.note);
   if (!options.output.empty()) {
     io::write_extracted(options.output, result, provenance(options, network), options.force);
   }

@@ -12,8 +12,8 @@
 #include "headway/io/hdf5_file.hpp"
 #include "headway/io/provenance.hpp"
 #include "headway/io/study_file.hpp"
-#include "headway/studies/study_hash.hpp"
 #include "headway/numerics/dense.hpp"
+#include "headway/studies/study_hash.hpp"
 #include "headway/studies/verbs.hpp"
 #include "plan.hpp"
 #include "table.hpp"
@@ -32,7 +32,8 @@ std::optional<studies::SolveResult> known_result(const Options& options, const J
   std::string reason;
   if (stored.partial || known.interrupted) reason = "it is partial";
   if (studies::study_hash(study) != stored.study_hash) reason = "its study and study_hash disagree";
-  if (studies::solve_hash(study) != studies::solve_hash(job.study)) reason = "the study was changed";
+  if (studies::solve_hash(study) != studies::solve_hash(job.study))
+    reason = "the study was changed";
   if (stored.data_hash != job.dataset.content_hash) reason = "the data are not the same";
   if (reason.empty()) {
     observer.note(
@@ -112,8 +113,9 @@ Job prepare(const Options& options, Preparation how, TerminalObserver& observer)
     const bool may_continue = how.samples && io::is_result_file(options.output);
     io::check_output_path(options.output, options.force || may_continue);
   }
-  job.dataset = job.study.task.kind == studies::TaskKind::kDataset ? io::read_dataset(job.study.task.file)
-                                                 : studies::make_dataset(job.study);
+  job.dataset = job.study.task.kind == studies::TaskKind::kDataset
+                    ? io::read_dataset(job.study.task.file)
+                    : studies::make_dataset(job.study);
   studies::check_study_against_dataset(job.study, job.dataset);
   const Plan plan = make_plan(job.study, job.dataset);
   refuse_more_than_memory(plan);

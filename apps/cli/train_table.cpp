@@ -47,8 +47,8 @@ const SplitSpread* find_split(const TrainGroup& group, const std::string& split)
 
 std::string header_text(const studies::Study& study, const studies::TrainResult& result) {
   return fmt::format("{}: {}, {} of {} runs, {} steps of {} examples\n\n", study.name,
-                     word_of(study.task.kind), result.runs.size(), result.planned, study.train.run.steps,
-                     study.train.run.batch);
+                     word_of(study.task.kind), result.runs.size(), result.planned,
+                     study.train.run.steps, study.train.run.batch);
 }
 
 /// What the examples allow at best.
@@ -136,8 +136,8 @@ std::string train_table(const studies::Study& study, const studies::TrainResult&
 
 std::string train_plan_text(const studies::Study& study, const std::vector<PlannedRun>& runs,
                             const std::string& output) {
-  std::string out = fmt::format("{}: {}, {} run{}{}\n\n", study.name, word_of(study.task.kind), runs.size(),
-                                runs.size() == 1 ? "" : "s",
+  std::string out = fmt::format("{}: {}, {} run{}{}\n\n", study.name, word_of(study.task.kind),
+                                runs.size(), runs.size() == 1 ? "" : "s",
                                 output.empty() ? ", without a result file" : ", into " + output);
   Table table({"run", "variant<", "seed", "tokens", "parameters", "flops/step", "attention",
                "steps", "flops", "device"});
@@ -157,7 +157,8 @@ std::string train_plan_text(const studies::Study& study, const std::vector<Plann
   out += table.text();
   const std::string ceilings = ceilings_text(runs.front().ceilings);
   if (!ceilings.empty()) out += "\n" + ceilings;
-  out += fmt::format("\nin all {}\nstudy hash {}\n", amount(total, "flop"), studies::study_hash(study));
+  out += fmt::format("\nin all {}\nstudy hash {}\n", amount(total, "flop"),
+                     studies::study_hash(study));
   if (!training::training_available()) {
     out += "this build has no LibTorch: it can plan but not train\n";
   }

@@ -51,10 +51,10 @@ void refuse(const OptionValue& value, const std::string& path, const std::string
 }
 
 void refuse(const std::string& value, const std::string& path, const std::string& allowed) {
-  throw Error(ErrorKind::kBadStudy,
-              fmt::format("{} = {}: must be {}", path, printable(clip(value, kLongestShown)),
-                          allowed),
-              {path});
+  throw Error(
+      ErrorKind::kBadStudy,
+      fmt::format("{} = {}: must be {}", path, printable(clip(value, kLongestShown)), allowed),
+      {path});
 }
 
 void refuse_unknown_key(const OptionEntry& entry, const std::string& where,

@@ -11,11 +11,11 @@ namespace headway::detail {
 void refuse_word(std::string_view field, std::string_view text,
                  const std::vector<std::string>& known) {
   const std::string guess = nearest_word(text, known);
-  throw Error(ErrorKind::kBadStudy,
-              fmt::format("{} = \"{}\": must be one of \"{}\"{}", field, text,
-                          fmt::join(known, "\", \""),
-                          guess.empty() ? "" : fmt::format(" (did you mean \"{}\"?)", guess)),
-              {std::string(field)});
+  throw Error(
+      ErrorKind::kBadStudy,
+      fmt::format("{} = \"{}\": must be one of \"{}\"{}", field, text, fmt::join(known, "\", \""),
+                  guess.empty() ? "" : fmt::format(" (did you mean \"{}\"?)", guess)),
+      {std::string(field)});
 }
 
 void refuse_enumerator() {

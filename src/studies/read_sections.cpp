@@ -29,12 +29,11 @@ constexpr const char* kSweep = "sweep";  // the table whose keys are those of th
       if (o.name == entry.key) guess = section.name + "." + o.name;
     }
   }
-  throw Error(ErrorKind::kBadStudy,
-              fmt::format("{}: unknown key{}; a study has: {}",
-                          printable(clip(entry.key, kLongestShown)),
-                          guess.empty() ? "" : fmt::format(", did you mean \"{}\"?", guess),
-                          join(shown)),
-              {entry.key})
+  throw Error(
+      ErrorKind::kBadStudy,
+      fmt::format("{}: unknown key{}; a study has: {}", printable(clip(entry.key, kLongestShown)),
+                  guess.empty() ? "" : fmt::format(", did you mean \"{}\"?", guess), join(shown)),
+      {entry.key})
       .at(entry.value.place.text());
 }
 
@@ -61,8 +60,8 @@ constexpr const char* kSweep = "sweep";  // the table whose keys are those of th
 }
 
 /// A whole section of the other side: [model] where a network is trained, [train] for the theory.
-void refuse_section_of_other_verbs(const std::string& name, const OptionValue& value,
-                                   TaskKind kind, const std::string& shown) {
+void refuse_section_of_other_verbs(const std::string& name, const OptionValue& value, TaskKind kind,
+                                   const std::string& shown) {
   for (const Section& s : study_sections()) {
     if (s.name != name || applies(s, kind) || s.task) continue;
     throw Error(ErrorKind::kBadStudy,

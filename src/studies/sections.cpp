@@ -14,38 +14,42 @@ namespace {
 template <class Part, class Access>
 Section section(std::string name, std::string help, Access part, const OptionTable<Part>& table,
                 Side side) {
-  return {std::move(name), std::nullopt, std::move(help), options_of_part<Study>(part, table), side};
+  return {std::move(name), std::nullopt, std::move(help), options_of_part<Study>(part, table),
+          side};
 }
 
 std::vector<Section> make_sections() {
   const auto task = [](auto& study) -> auto& { return study.task; };
-  std::vector<Section> all = {{"", std::nullopt, "", Study::table(), Side::kBoth},
-                              section("task", "what makes the examples", task, TaskOptions::table(),
-                                      Side::kBoth)};
+  std::vector<Section> all = {
+      {"", std::nullopt, "", Study::table(), Side::kBoth},
+      section("task", "what makes the examples", task, TaskOptions::table(), Side::kBoth)};
   for (const TaskDescription& kind : task_kinds()) {
     all.push_back(section("task", kind.help, task, kind.table, Side::kBoth));
     all.back().task = kind.kind;
   }
   const auto add = [&all](Section section) { all.push_back(std::move(section)); };
-  add(section("model", "the network; one sweep point per width and temperature",
-              [](auto& study) -> auto& { return study.model; }, ModelOptions::table(),
-              Side::kTheory));
-  add(section("solve", "the saddle point", [](auto& study) -> auto& { return study.solve; },
-              SolveOptions::table(), Side::kTheory));
-  add(section("align", "overlaps of kernel eigenvectors with the labels",
-              [](auto& study) -> auto& { return study.align; }, AlignOptions::table(),
-              Side::kTheory));
-  add(section("prune", "head scores and pruning", [](auto& study) -> auto& { return study.prune; },
-              PruneOptions::table(), Side::kTheory));
-  add(section("sample", "draws from the posterior",
-              [](auto& study) -> auto& { return study.sample; }, SampleOptions::table(),
-              Side::kTheory));
-  add(section("train", "a network and how it is trained",
-              [](auto& study) -> auto& { return study.train; }, TrainOptions::table(),
-              Side::kTraining));
-  add(section("extract", "from a trained network to a data set of the theory",
-              [](auto& study) -> auto& { return study.extract; }, ExtractOptions::table(),
-              Side::kTraining));
+  add(section(
+      "model", "the network; one sweep point per width and temperature",
+      [](auto& study) -> auto& { return study.model; }, ModelOptions::table(), Side::kTheory));
+  add(section(
+      "solve", "the saddle point", [](auto& study) -> auto& { return study.solve; },
+      SolveOptions::table(), Side::kTheory));
+  add(section(
+      "align", "overlaps of kernel eigenvectors with the labels",
+      [](auto& study) -> auto& { return study.align; }, AlignOptions::table(), Side::kTheory));
+  add(section(
+      "prune", "head scores and pruning", [](auto& study) -> auto& { return study.prune; },
+      PruneOptions::table(), Side::kTheory));
+  add(section(
+      "sample", "draws from the posterior", [](auto& study) -> auto& { return study.sample; },
+      SampleOptions::table(), Side::kTheory));
+  add(section(
+      "train", "a network and how it is trained", [](auto& study) -> auto& { return study.train; },
+      TrainOptions::table(), Side::kTraining));
+  add(section(
+      "extract", "from a trained network to a data set of the theory",
+      [](auto& study) -> auto& { return study.extract; }, ExtractOptions::table(),
+      Side::kTraining));
   return all;
 }
 

@@ -54,10 +54,9 @@ Words<When> words_of(When) {
 }
 
 Words<Sampler> words_of(Sampler) {
-  static constexpr Word<Sampler> kWords[] = {{"exact", Sampler::kExact}, {"gibbs", Sampler::kGibbs},
-                                             {"nuts", Sampler::kNuts},   {"hmc", Sampler::kHmc},
-                                             {"mala", Sampler::kMala},
-                                             {"langevin", Sampler::kLangevin}};
+  static constexpr Word<Sampler> kWords[] = {
+      {"exact", Sampler::kExact}, {"gibbs", Sampler::kGibbs}, {"nuts", Sampler::kNuts},
+      {"hmc", Sampler::kHmc},     {"mala", Sampler::kMala},   {"langevin", Sampler::kLangevin}};
   return kWords;
 }
 
@@ -129,8 +128,9 @@ const OptionTable<ModelOptions>& ModelOptions::table() {
 const OptionTable<SolveOptions>& SolveOptions::table() {
   using S = SolveOptions;
   static const OptionTable<S> table = joined<S>(
-      {options_of_part<S>([](auto& solve) -> auto& { return solve.saddle_point; },
-                          theory::SaddlePointOptions::table()),
+      {options_of_part<S>(
+           [](auto& solve) -> auto& { return solve.saddle_point; },
+           theory::SaddlePointOptions::table()),
        {{option("kernels", &S::kernels, choice<theory::KernelForm>(),
                 "how K and its gradient are evaluated"),
          option("start", &S::start, choice<Start>(), "of the first point of a sweep"),
@@ -203,10 +203,10 @@ const OptionTable<SampleOptions>& SampleOptions::table() {
 const OptionTable<TrainOptions>& TrainOptions::table() {
   using T = TrainOptions;
   static const OptionTable<T> table = joined<T>(
-      {options_of_part<T>([](auto& train) -> auto& { return train.model; },
-                          training::TransformerOptions::table()),
-       options_of_part<T>([](auto& train) -> auto& { return train.run; },
-                          training::TrainOptions::table()),
+      {options_of_part<T>(
+           [](auto& train) -> auto& { return train.model; }, training::TransformerOptions::table()),
+       options_of_part<T>(
+           [](auto& train) -> auto& { return train.run; }, training::TrainOptions::table()),
        {{option("keep_weights", &T::keep_weights, flag(),
                 "the result holds the last and the best parameters"),
          counts_where("task.kind", "text",

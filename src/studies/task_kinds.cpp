@@ -28,8 +28,9 @@ constexpr Index kCeilingInstances = 20'000;
 // -----------------------------------------------------------
 
 OptionTable<T> hidden_markov_chain_table() {
-  return options_of_part<T>([](auto& task) -> auto& { return task.hidden_markov_chain; },
-                            tasks::HiddenMarkovChainOptions::table());
+  return options_of_part<T>(
+      [](auto& task) -> auto& { return task.hidden_markov_chain; },
+      tasks::HiddenMarkovChainOptions::table());
 }
 
 OptionTable<T> dataset_table() {
@@ -38,13 +39,13 @@ OptionTable<T> dataset_table() {
 }
 
 OptionTable<T> fuzzy_logic_table() {
-  return options_of_part<T>([](auto& task) -> auto& { return task.fuzzy_logic; },
-                            tasks::FuzzyLogicOptions::table());
+  return options_of_part<T>(
+      [](auto& task) -> auto& { return task.fuzzy_logic; }, tasks::FuzzyLogicOptions::table());
 }
 
 OptionTable<T> sraven_table() {
-  return options_of_part<T>([](auto& task) -> auto& { return task.sraven; },
-                            tasks::SravenOptions::table());
+  return options_of_part<T>(
+      [](auto& task) -> auto& { return task.sraven; }, tasks::SravenOptions::table());
 }
 
 OptionTable<T> text_table() {
@@ -58,15 +59,18 @@ OptionTable<T> text_table() {
              integer<Index>(tasks::kSmallestBpeVocabulary, tasks::kLargestBpeVocabulary),
              "bpe: number of tokens at most; a short text gives fewer"),
   }};
-  return joined<T>({own, options_of_part<T>([](auto& task) -> auto& { return task.text; },
-                                            training::TextOptions::table())});
+  return joined<T>(
+      {own, options_of_part<T>(
+                [](auto& task) -> auto& { return task.text; }, training::TextOptions::table())});
 }
 
 OptionTable<T> omniglot_table() {
-  return joined<T>({options_of_part<T>([](auto& task) -> auto& { return task.omniglot; },
-                                       OmniglotOptions::table()),
-                    options_of_part<T>([](auto& task) -> auto& { return task.omniglot.images; },
-                                       tasks::OneShotImagesOptions::table())});
+  return joined<T>(
+      {options_of_part<T>(
+           [](auto& task) -> auto& { return task.omniglot; }, OmniglotOptions::table()),
+       options_of_part<T>(
+           [](auto& task) -> auto& { return task.omniglot.images; },
+           tasks::OneShotImagesOptions::table())});
 }
 
 /// The name of a further set of a data set, which a split of another kind of images becomes.
@@ -156,10 +160,10 @@ const OptionTable<OmniglotOptions>& OmniglotOptions::table() {
       "a table [[task.out_of_distribution]] with name, images and labels (IDX files, relative to "
       "the study file) and, if wanted, invert (default true)";
   static const OptionTable<O> table = {{
-      option("files", &O::files,
-             one_or_list(text(kLongestPath, false), "a path or a list of up to 100 paths",
-                         kMostFiles),
-             "archives or folders of Omniglot, relative to the study file, also by --set"),
+      option(
+          "files", &O::files,
+          one_or_list(text(kLongestPath, false), "a path or a list of up to 100 paths", kMostFiles),
+          "archives or folders of Omniglot, relative to the study file, also by --set"),
       option("out_of_distribution", &O::out_of_distribution,
              list(record(out_of_distribution_table(), set), "up to 100 tables, each " + set, 0,
                   kMostFiles),
@@ -170,44 +174,75 @@ const OptionTable<OmniglotOptions>& OmniglotOptions::table() {
 }
 
 Words<TaskKind> words_of(TaskKind) {
-  static constexpr Word<TaskKind> kWords[] = {
-      {"hidden_markov_chain", TaskKind::kHiddenMarkovChain},
-      {"dataset", TaskKind::kDataset},
-      {"fuzzy_logic", TaskKind::kFuzzyLogic},
-      {"sraven", TaskKind::kSraven},
-      {"text", TaskKind::kText},
-      {"omniglot", TaskKind::kOmniglot}};
+  static constexpr Word<TaskKind> kWords[] = {{"hidden_markov_chain", TaskKind::kHiddenMarkovChain},
+                                              {"dataset", TaskKind::kDataset},
+                                              {"fuzzy_logic", TaskKind::kFuzzyLogic},
+                                              {"sraven", TaskKind::kSraven},
+                                              {"text", TaskKind::kText},
+                                              {"omniglot", TaskKind::kOmniglot}};
   return kWords;
 }
 
 const std::vector<TaskDescription>& task_kinds() {
   static const std::vector<TaskDescription> kinds = {
-      {TaskKind::kDataset, Side::kTheory, "a data-set file", dataset_table(), {"file"},
-       validate_dataset, nullptr, nullptr, nullptr},
-      {TaskKind::kHiddenMarkovChain, Side::kTheory, "two classes of hidden Markov chains",
-       hidden_markov_chain_table(), {},
+      {TaskKind::kDataset,
+       Side::kTheory,
+       "a data-set file",
+       dataset_table(),
+       {"file"},
+       validate_dataset,
+       nullptr,
+       nullptr,
+       nullptr},
+      {TaskKind::kHiddenMarkovChain,
+       Side::kTheory,
+       "two classes of hidden Markov chains",
+       hidden_markov_chain_table(),
+       {},
        [](const T& task) { task.hidden_markov_chain.validate(); },
        [](const Study& study) {
          return tasks::make_hidden_markov_chain(study.task.hidden_markov_chain, task_seed(study));
        },
-       nullptr, nullptr},
-      {TaskKind::kFuzzyLogic, Side::kTraining,
-       "fuzzy logic in context: a disjunction of unknown conjunctions", fuzzy_logic_table(), {},
-       [](const T& task) { task.fuzzy_logic.validate(); }, nullptr,
+       nullptr,
+       nullptr},
+      {TaskKind::kFuzzyLogic,
+       Side::kTraining,
+       "fuzzy logic in context: a disjunction of unknown conjunctions",
+       fuzzy_logic_table(),
+       {},
+       [](const T& task) { task.fuzzy_logic.validate(); },
+       nullptr,
        [](const Study& study) {
          return training::make_fuzzy_logic_task(fuzzy_logic_options(study));
        },
        nullptr},
-      {TaskKind::kSraven, Side::kTraining, "symbolic Raven matrices; S = 9 features",
-       sraven_table(), {}, [](const T& task) { task.sraven.validate(); }, nullptr,
+      {TaskKind::kSraven,
+       Side::kTraining,
+       "symbolic Raven matrices; S = 9 features",
+       sraven_table(),
+       {},
+       [](const T& task) { task.sraven.validate(); },
+       nullptr,
        [](const Study& study) { return training::make_sraven_task(sraven_options(study)); },
        sraven_ceilings},
-      {TaskKind::kText, Side::kTraining, "the next token of a text", text_table(), {"file"},
-       validate_text, nullptr, nullptr, nullptr},
-      {TaskKind::kOmniglot, Side::kTraining,
-       "two-way one-shot classification of drawings, in context; S = 48", omniglot_table(),
-       {"files", "out_of_distribution.images", "out_of_distribution.labels"}, validate_omniglot,
-       nullptr, nullptr, nullptr},
+      {TaskKind::kText,
+       Side::kTraining,
+       "the next token of a text",
+       text_table(),
+       {"file"},
+       validate_text,
+       nullptr,
+       nullptr,
+       nullptr},
+      {TaskKind::kOmniglot,
+       Side::kTraining,
+       "two-way one-shot classification of drawings, in context; S = 48",
+       omniglot_table(),
+       {"files", "out_of_distribution.images", "out_of_distribution.labels"},
+       validate_omniglot,
+       nullptr,
+       nullptr,
+       nullptr},
   };
   return kinds;
 }

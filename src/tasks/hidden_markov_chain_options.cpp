@@ -42,11 +42,10 @@ struct Layer {
 
 const OptionTable<Layer>& layer_table() {
   const std::string head = "a table such as {kind = \"same_token\", shift = -1, beta = 10.0}";
-  static const OptionTable<Layer> table = {{required(
-      option("heads", &Layer::heads,
-             list(record(head_table(), head), "a list of 1 to 1000 heads, each " + head, 1,
-                  kMostHeads),
-             "the heads of this layer"))}};
+  static const OptionTable<Layer> table = {{required(option(
+      "heads", &Layer::heads,
+      list(record(head_table(), head), "a list of 1 to 1000 heads, each " + head, 1, kMostHeads),
+      "the heads of this layer"))}};
   return table;
 }
 

@@ -104,9 +104,9 @@ std::string attention_variant_name(const AttentionOptions& options) {
 
 Words<Nonlinearity> words_of(Nonlinearity) {
   using enum Nonlinearity;
-  static constexpr Word<Nonlinearity> kWords[] = {{"identity", kIdentity}, {"relu", kRelu},
-                                                  {"gelu", kGelu},         {"silu", kSilu},
-                                                  {"tanh", kTanh}, {"squared_relu", kSquaredRelu}};
+  static constexpr Word<Nonlinearity> kWords[] = {
+      {"identity", kIdentity}, {"relu", kRelu}, {"gelu", kGelu},
+      {"silu", kSilu},         {"tanh", kTanh}, {"squared_relu", kSquaredRelu}};
   return kWords;
 }
 

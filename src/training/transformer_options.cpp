@@ -104,12 +104,13 @@ void require_divisible(const std::string& field, Index dim, Index heads) {
 void validate_widened(const M& m) {
   const Index largest = std::max({m.model_dim, m.heads, m.query_dim, m.value_dim, m.mlp_dim});
   if (m.width_multiplier <= kLargestWideDim / largest) return;
-  throw Error(ErrorKind::kBadStudy,
-              fmt::format("train.width_multiplier = {}: must be from 1 to {}, so that no dim passes "
-                          "{}",
-                          m.width_multiplier, kLargestWideDim / largest, kLargestWideDim),
-              {"train.width_multiplier", "train.model_dim", "train.heads", "train.query_dim",
-               "train.value_dim", "train.mlp_dim"});
+  throw Error(
+      ErrorKind::kBadStudy,
+      fmt::format("train.width_multiplier = {}: must be from 1 to {}, so that no dim passes "
+                  "{}",
+                  m.width_multiplier, kLargestWideDim / largest, kLargestWideDim),
+      {"train.width_multiplier", "train.model_dim", "train.heads", "train.query_dim",
+       "train.value_dim", "train.mlp_dim"});
 }
 
 void validate_transformer(const M& m) {
@@ -165,9 +166,9 @@ const OptionTable<TransformerOptions>& TransformerOptions::table() {
       return [kind](const M& m) { return m.network == kind; };
     };
     const OptionTable<M> both = network_table(), linear = linear_value_table();
-    const std::string transformer = fmt::format(
-        "train.network = \"transformer\", and a linear-value network has {}",
-        join(names_of(joined<M>({both, linear}))));
+    const std::string transformer =
+        fmt::format("train.network = \"transformer\", and a linear-value network has {}",
+                    join(names_of(joined<M>({both, linear}))));
     return joined<M>(
         {both,
          only_where<M>(is(NetworkKind::kTransformer), transformer,

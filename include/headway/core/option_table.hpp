@@ -149,16 +149,15 @@ OptionType<E> choice() {
 
 template <class T>
 OptionType<std::optional<T>> optional(OptionType<T> inner) {
-  return {inner.allowed,
-          [inner](const OptionValue& value, const std::string& path) {
-            return std::optional<T>(inner.read(value, path));
-          },
-          [inner](const std::optional<T>& held) {
-            return held ? inner.write(*held) : std::string();
-          },
-          [inner](const std::optional<T>& held, const std::string& path) {
-            if (held) inner.check(*held, path);
-          }};
+  return {
+      inner.allowed,
+      [inner](const OptionValue& value, const std::string& path) {
+        return std::optional<T>(inner.read(value, path));
+      },
+      [inner](const std::optional<T>& held) { return held ? inner.write(*held) : std::string(); },
+      [inner](const std::optional<T>& held, const std::string& path) {
+        if (held) inner.check(*held, path);
+      }};
 }
 
 template <class T>
@@ -338,23 +337,22 @@ void read_table(const OptionValue& value, const std::string& path, const OptionT
 /// A table within a value: "{a = 1, b = 2}". `table` must outlive the type.
 template <class Owner>
 OptionType<Owner> record(const OptionTable<Owner>& table, const std::string& allowed) {
-  return {allowed,
-          [&table, allowed](const OptionValue& value, const std::string& path) {
-            Owner out;
-            read_table(value, path, table, allowed, out);
-            return out;
-          },
-          [&table](const Owner& owner) {
-            std::string out;
-            for (const Option<Owner>& o : table.options) {
-              const std::string text = o.write(owner);
-              if (!text.empty()) out += (out.empty() ? "" : ", ") + o.name + " = " + text;
-            }
-            return "{" + out + "}";
-          },
-          [&table](const Owner& owner, const std::string& path) {
-            check_options(table, owner, path);
-          }};
+  return {
+      allowed,
+      [&table, allowed](const OptionValue& value, const std::string& path) {
+        Owner out;
+        read_table(value, path, table, allowed, out);
+        return out;
+      },
+      [&table](const Owner& owner) {
+        std::string out;
+        for (const Option<Owner>& o : table.options) {
+          const std::string text = o.write(owner);
+          if (!text.empty()) out += (out.empty() ? "" : ", ") + o.name + " = " + text;
+        }
+        return "{" + out + "}";
+      },
+      [&table](const Owner& owner, const std::string& path) { check_options(table, owner, path); }};
 }
 
 }  // namespace headway

@@ -20,8 +20,8 @@
 #include "headway/training/train_options.hpp"
 #include "headway/training/transformer_options.hpp"
 
-// Each struct has a table of its keys, ranges and words (core/option_table.hpp); studies/sections.hpp
-// joins them to the sections of a study file.
+// Each struct has a table of its keys, ranges and words (core/option_table.hpp);
+// studies/sections.hpp joins them to the sections of a study file.
 namespace headway::studies {
 
 /// A set of other images, in the IDX format of MNIST, that a trained network is evaluated on.
@@ -96,8 +96,8 @@ struct SolveOptions {
   theory::SaddlePointOptions saddle_point;
   theory::KernelForm kernels = theory::KernelForm::kAuto;
   Start start = Start::kGaussianProcess;  ///< of the first point of a sweep chain
-  int extra_starts = 0;      ///< further random starts, to show that the minimum is the same
-  bool warm_start = true;    ///< start each point from its neighbour in the sweep
+  int extra_starts = 0;            ///< further random starts, to show that the minimum is the same
+  bool warm_start = true;          ///< start each point from its neighbour in the sweep
   When hessian = When::kAuto;      ///< the test for a minimum
   When corrections = When::kAuto;  ///< the 1/N-corrected means (theory.md section 5)
   double memory_limit_gib = 2.0;   ///< what KernelForm::kAuto may hold
@@ -130,8 +130,9 @@ struct PruneOptions {
 enum class Sampler { kExact, kGibbs, kNuts, kHmc, kMala, kLangevin };
 Words<Sampler> words_of(Sampler);
 
-/// Mass matrix. kUnit: not adapted. kInformation: exact sampler only. kAuto: dense up to 60 unknowns, above that
-/// information for the exact sampler where it costs little beside the warm-up, else diagonal.
+/// Mass matrix. kUnit: not adapted. kInformation: exact sampler only. kAuto: dense up to 60
+/// unknowns, above that information for the exact sampler where it costs little beside the warm-up,
+/// else diagonal.
 enum class Metric { kAuto, kUnit, kDiagonal, kDense, kInformation };
 Words<Metric> words_of(Metric);
 
@@ -174,9 +175,9 @@ Words<KeptWeights> words_of(KeptWeights);
 
 /// [extract]: from a trained network to a data set of the theory
 struct ExtractOptions {
-  Index run = 1;                 ///< of the runs of a sweep, counted from 1
+  Index run = 1;  ///< of the runs of a sweep, counted from 1
   KeptWeights weights = KeptWeights::kBest;
-  Index train_examples = 600;    ///< P of [T24]
+  Index train_examples = 600;  ///< P of [T24]
   Index test_examples = 1000;
   Index validation_examples = 1000;
   Index out_of_distribution_examples = 1000;  ///< of each set

@@ -35,7 +35,7 @@ struct SravenOptions {
   bool reject_uncovered = true;
 
   [[nodiscard]] Index tokens() const { return Index{kSravenPanels} * features; }  ///< S = 9 K
-  static const OptionTable<SravenOptions>& table();              ///< [task] kind = "sraven"
+  static const OptionTable<SravenOptions>& table();  ///< [task] kind = "sraven"
   void validate() const;  ///< Error{kBadStudy} naming the field, its value and what is allowed
 };
 

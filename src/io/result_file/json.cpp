@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "headway/studies/study_hash.hpp"
 #include "headway/studies/choice.hpp"
 #include "headway/studies/lookup.hpp"
+#include "headway/studies/study_hash.hpp"
 #include "io/result_file/json_network.hpp"
 
 namespace headway::io {

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "headway/io/study_file.hpp"
-#include "headway/studies/study_hash.hpp"
 #include "headway/numerics/dense.hpp"
+#include "headway/studies/study_hash.hpp"
 #include "io/build_info.hpp"
 
 namespace headway::io {

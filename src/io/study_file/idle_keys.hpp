@@ -15,7 +15,8 @@ namespace headway::io::detail {
 void drop_keys_made_idle(const OptionValue& before, OptionValue& root);
 
 /// Error{kBadStudy} for one that counts in no run and is not at its default, which a resolved study
-/// has, for an axis of one, and for a key that none of the runs' networks has at all.
+/// has, for an axis of one, and for a key that neither the study's network nor any run's has at
+/// all.
 void refuse_idle_keys(const OptionValue& root, const studies::Study& study,
                       const std::vector<studies::TrainRun>& runs);
 

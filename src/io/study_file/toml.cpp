@@ -104,7 +104,8 @@ class KeyDepthCheck {
 
 OptionValue convert(const toml::node& node, const std::shared_ptr<const std::string>& source);
 
-OptionValue convert_table(const toml::table& table, const std::shared_ptr<const std::string>& source) {
+OptionValue convert_table(const toml::table& table,
+                          const std::shared_ptr<const std::string>& source) {
   OptionValue::Table out;
   for (auto&& [key, node] : table) {
     OptionValue value = convert(node, source);
@@ -116,7 +117,8 @@ OptionValue convert_table(const toml::table& table, const std::shared_ptr<const 
   return OptionValue{std::move(out), {}};
 }
 
-OptionValue convert_array(const toml::array& array, const std::shared_ptr<const std::string>& source) {
+OptionValue convert_array(const toml::array& array,
+                          const std::shared_ptr<const std::string>& source) {
   OptionValue::Array out;
   out.reserve(array.size());
   for (const toml::node& node : array) out.push_back(convert(node, source));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "catch.hpp"
@@ -14,11 +15,11 @@ using headway::Error;
 using headway::ErrorKind;
 using headway::Readout;
 using headway::io::parse_study;
+using headway::io::write_study;
 using headway::studies::solve_hash;
+using headway::studies::Study;
 using headway::studies::study_hash;
 using headway::studies::study_help;
-using headway::io::write_study;
-using headway::studies::Study;
 using headway::tasks::HeadKind;
 
 namespace {
@@ -398,6 +399,37 @@ TEST_CASE("hashes follow what a study computes") {
   CHECK(solve_hash(small({"solve.max_iterations=3"})) != solve_hash(s));
   CHECK(solve_hash(small({"model.widths=[10]"})) != solve_hash(s));
   CHECK(solve_hash(small({"seed=2"})) != solve_hash(s));
+}
+
+TEST_CASE("hashes stay what they were, as results and checkpoints are found by them") {
+  // Of version 0.1.0. A new key with a default changes them: then old results count as other ones,
+  // which is right where the key changes what they hold.
+  const std::vector<std::pair<std::string, std::string>> known = {
+      {"hmm-four-paths", "82a46ce5abca7a62a825d6797213dc100353897e0a1327e4c1571df092bfb08d"},
+      {"hmm-two-paths-hard", "a30e31614a705e619de9e2e17ceefa41be57ca8044b8631f86a47851dd15199f"},
+      {"fuzzy-logic-small", "ad1c0c6d5a4f7559ce175b20831a6f1c3ab12d736191420522d51236789a0d28"},
+      {"fuzzy-logic-reference", "02248ec3fb09748c081bb3171162c004f904c826c3b779648212293f7abdeec8"},
+      {"sraven-reference", "ce9861c621fe32cd391ceb8e4ed9ef6ce37728a20eaabe6cdfb13f02aa3e22aa"},
+      {"omniglot-one-shot", "019589476512ab3e8722d66bc7e6dcc6e6ce5fe881452adb21b93542ec3a8a11"}};
+  for (const auto& [name, hash] : known) {
+    INFO(name);
+    const std::string path = std::string(HEADWAY_SOURCE_DIR) + "/data/studies/" + name + ".toml";
+    CHECK(study_hash(headway::io::read_study(path).study) == hash);
+  }
+}
+
+TEST_CASE("an Error names the keys at fault, and what only the whole study tells has a place") {
+  try {
+    parse_study(kSmall + "heads = [2, 2]\n", "s.toml");
+    FAIL("accepted");
+  } catch (const Error& error) {
+    CHECK(error.fields() == std::vector<std::string>{"model.heads"});
+    CHECK(std::string(error.what()) ==
+          "s.toml:12: model.heads = [2, 2]: must be absent, or [2, 1] as task.layers has it");
+  }
+  CHECK(fault("[task]\ntokens = 3\n[[task.layers]]\nheads = [\n {kind = \"uniform\"},\n {kind = "
+              "\"uniform\", shift = 4},\n]\n")
+            .starts_with("s.toml:6: task.layers[1].heads[2].shift = 4: must be from -3 to 3"));
 }
 
 TEST_CASE("the path of a data set is taken from the study's directory") {

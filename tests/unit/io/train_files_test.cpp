@@ -11,10 +11,10 @@
 #include "headway/io/provenance.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"
-#include "headway/studies/study_hash.hpp"
-#include "headway/studies/sweep.hpp"
 #include "headway/io/train_checkpoints.hpp"
 #include "headway/io/weights_file.hpp"
+#include "headway/studies/study_hash.hpp"
+#include "headway/studies/sweep.hpp"
 #include "scratch_directory.hpp"
 #include "trained_run_builder.hpp"
 
@@ -33,8 +33,8 @@ std::string bytes_of(const std::string& file_path) {
 }
 
 std::vector<TrainRun> runs_of(const std::vector<std::string>& overlays = {}) {
-  return studies::train_runs(io::parse_study("[task]\nkind = \"fuzzy_logic\"\n[sweep]\nseed = [1, 2]\n",
-                                        "s.toml", overlays));
+  return studies::train_runs(io::parse_study(
+      "[task]\nkind = \"fuzzy_logic\"\n[sweep]\nseed = [1, 2]\n", "s.toml", overlays));
 }
 
 ErrorKind kind_of(const std::function<void()>& work, const std::string& word) {

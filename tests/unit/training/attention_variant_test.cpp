@@ -50,7 +50,8 @@ TEST_CASE("An unknown name is an error that offers the nearest one") {
                     ContainsSubstring("train.attention = \"hyla_linear_valu\"") &&
                         ContainsSubstring("did you mean \"hyla_linear_value\"") &&
                         ContainsSubstring("softmax_hyla"));
-  CHECK_THROWS_WITH(headway::parse_word<Nonlinearity>("phi", "gellu"), ContainsSubstring("did you mean \"gelu\""));
+  CHECK_THROWS_WITH(headway::parse_word<Nonlinearity>("phi", "gellu"),
+                    ContainsSubstring("did you mean \"gelu\""));
   CHECK_THROWS_WITH(attention_variant("qqqqqqqqqqqqqqqqqqqqqqqq"),
                     !ContainsSubstring("did you mean"));
   try {

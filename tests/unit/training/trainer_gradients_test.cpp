@@ -97,7 +97,8 @@ TEST_CASE("Fused and eager models agree for every other option") {
        {FeedForward::kGelu, FeedForward::kSwiglu, FeedForward::kMixture}) {
     for (const auto norm : {Norm::kLayerNorm, Norm::kRmsNorm}) {
       for (const auto positions : {Positions::kRelative, Positions::kRotary, Positions::kNone}) {
-        INFO(headway::word_of(feed_forward) << ", " << headway::word_of(norm) << ", " << headway::word_of(positions));
+        INFO(headway::word_of(feed_forward)
+             << ", " << headway::word_of(norm) << ", " << headway::word_of(positions));
         TransformerOptions model = small_model();
         model.feed_forward = feed_forward;
         model.norm = norm;
