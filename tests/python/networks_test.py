@@ -237,7 +237,7 @@ class Attentions(NetworkTest):
         refused(usage, {"classes": 1}, "classes: is 1")
         refused(usage, {"readout": "CLS"}, "readout: is 'CLS'; allowed: last_token")
         refused(usage, {"dtype": "float16"}, "dtype: is 'float16'")
-        refused(bad, {"ids": ["a"]}, "train/ids: has 1 entries")
+        refused(bad, {"ids": ["a"]}, "train/ids: shape [1]")
         refused(bad, {"head_names": [["a", "b"], ["c"]]}, "names/layer_2: has 1 names for 3 heads")
         refused(usage, {"sets": {"a/b": {}}}, "'a/b' is no name of a set")
         refused(usage, {"sets": {"a": {"inputs": inputs}}}, "sets/a: attentions is missing")
