@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 
 from headway.dataset_table import SCHEMA_NAME, SCHEMA_VERSION
-from headway.errors import CannotWriteError, HeadwayError
+from headway.errors import BadDataError, CannotWriteError, HeadwayError
 
 @contextmanager
 def new_file(path: Path, overwrite: bool) -> Iterator[h5py.File]:
@@ -56,6 +56,12 @@ def write_header(file: h5py.File, note: str | None, readout: str | None) -> None
         file.attrs["note"] = str(note)
     if readout is not None:
         file.attrs["readout"] = str(readout)
+
+
+def check_name_layers(head_names: Sequence[Sequence[str]] | None, heads: Sequence[int]) -> None:
+    """BadDataError unless there are names for all layers or none (a file may have some)."""
+    if head_names is not None and heads and len(head_names) != len(heads):
+        raise BadDataError(f"head_names: has {len(head_names)} layers; the attention has {len(heads)}")
 
 
 def write_head_names(file: h5py.File, head_names: Sequence[Sequence[str]]) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from headway import dataset_table, hdf5
 from headway.dataset_checks import Checker, set_name_fault
-from headway.dataset_files import new_file, write_header
+from headway.dataset_files import check_name_layers, new_file, write_header
 from headway.dataset_table import Member
 from headway.errors import BadDataError, UsageError
 
@@ -81,11 +81,9 @@ def write_dataset(path: str | os.PathLike, *, train_inputs=None, train_labels=No
         _fill(file, arrays, heads)
         checker = Checker(file, _argument_name, attribute="")
         faults = checker.run()
-        if head_names is not None and checker.heads and len(head_names) != len(checker.heads):
-            faults.append(f"head_names: has {len(head_names)} layers; the attention has "
-                          f"{len(checker.heads)}")
         if faults:
             raise BadDataError(faults)
+        check_name_layers(head_names, checker.heads)
         _warn_about_labels(arrays["train/labels"])
     return Path(path)
 

@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 
 from headway.dataset_checks import MOST_PATHS, Checker
-from headway.dataset_files import new_file, write_head_names, write_header
+from headway.dataset_files import check_name_layers, new_file, write_head_names, write_header
 from headway.dataset_table import READOUTS
 from headway.errors import BadDataError, UsageError
 from headway.network_batches import Block, as_numpy
@@ -92,6 +92,7 @@ def write_network(path: Path, sources: Mapping[str, Source], options: Options, o
                                         dtype=h5py.string_dtype())
                 _SplitWriter(file, name, source, np.dtype(options.dtype), shape).run()
             heads = shape[1:]
+            check_name_layers(options.head_names, heads)
             write_head_names(file, options.head_names or _numbered_heads(heads, options.layers))
             file.flush()
             faults = Checker(file).run()
