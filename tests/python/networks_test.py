@@ -247,7 +247,7 @@ class Attentions(NetworkTest):
         other = dict(zip(("inputs", "attentions"), draw(2)), labels=signs(P))
         refused(bad, {"test": other | {"attentions": other["attentions"][::-1]}},
                 "test: [S, N_0] = [5, 4] and heads [3, 2]; the first examples have")
-        refused(bad, {"test": other | {"labels": np.ones((P, 2))}}, "test/labels: has 2 outputs")
+        refused(bad, {"test": other | {"labels": np.ones((P, 2))}}, "test/labels: shape [7, 2]", "C = 1 as in train/labels")
 
     def test_an_existing_file_is_kept(self):
         inputs, attentions, _ = draw(1)
