@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "headway/core/error.hpp"
+#include "headway/numerics/statistics.hpp"
 #include "headway/sampling/diagnostics.hpp"
 #include "headway/theory/predictor.hpp"
 
@@ -181,8 +182,9 @@ void summarize_predictor(const std::vector<ChainRecord>& chains, const Evaluatio
   point.predictor = report_evaluation(evaluation, {mean, variance / count + spread});
   summarize_predictor_errors(chains, evaluation, point);
   const Eigen::Map<const VectorXd> a(accuracies.data(), static_cast<Index>(accuracies.size()));
-  point.accuracy_mean = a.mean();
-  point.accuracy_sd = std::sqrt((a.array() - a.mean()).square().sum() / std::max(1.0, count - 1.0));
+  const numerics::Moments spread = numerics::moments(a);
+  point.accuracy_mean = spread.mean;
+  point.accuracy_sd = std::sqrt(spread.squares / std::max(1.0, count - 1.0));
 }
 
 }  // namespace

@@ -193,7 +193,7 @@ struct AttentionFunction : Function<AttentionFunction> {
     in.push_back(numbers({n.batch, n.keys, n.heads, n.query_dim}));
     in.push_back(numbers({n.batch, n.keys, n.heads, n.value_dim}));
     in.push_back(numbers({n.batch, n.queries, n.heads, n.value_dim}));
-    const bool softmax = s.shape.options.normalisation == Normalisation::kSoftmax;
+    const bool softmax = normalises_over_keys(s.shape.options.normalisation);
     in.push_back(softmax ? numbers({n.batch, n.heads, n.queries}) : Tensor());
     Tensor y = numbers({n.batch, n.queries, s.shape.dim});
     attention_block_forward(s.context, s.shape, attention_arrays<const float>(in, given),
@@ -241,7 +241,7 @@ struct CrossAttentionFunction : Function<CrossAttentionFunction> {
                         const Maybe& dropout, const Tensor& memory, const Maybe& memory_scale,
                         const Maybe& memory_bias, const CrossSettings& s) {
     const AttentionShape& n = s.shape.attention;
-    const bool softmax = s.shape.options.normalisation == Normalisation::kSoftmax;
+    const bool softmax = normalises_over_keys(s.shape.options.normalisation);
     const variable_list in = {x,
                               scale,
                               or_none(norm_bias),
