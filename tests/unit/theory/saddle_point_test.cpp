@@ -180,13 +180,13 @@ TEST_CASE("Ceres stops after max_iterations and says so") {
 TEST_CASE("with too many unknowns for a dense Hessian, Ceres is chosen and finds the minimum") {
   const test::TheoryCase c = random_case({110}, 1, 12, 2, 101);  // 6105 + 1 unknowns
   theory::SaddlePointOptions options;
-  options.max_iterations = 2000;
+  options.gradient_tolerance = 1e-8;
   const theory::SaddlePoint s = solve(c, 0.5, options);
-  CHECK(s.summary.optimizer == "ceres");
   CAPTURE(s.summary.message, s.summary.iterations);
-  REQUIRE(s.summary.converged);
+  CHECK(s.summary.optimizer == "ceres");
   CHECK(s.summary.hessians == 0);
-  WARN(s.summary.iterations << " " << s.summary.message);
+  CHECK(s.summary.converged);
+  CHECK(s.summary.gradient_norm < 1e-8);
 }
 
 TEST_CASE("a saddle point outlives the action and the kernels that it was found with") {
