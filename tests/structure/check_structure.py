@@ -18,7 +18,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MAX_LINES = {"file": 400, "function": 60}
-MAX_TEST_LINES = {"file": 600, "function": 120}  # tests list cases, and stay together
+MAX_TEST_LINES = {"file": 600, "function": 150}  # tests list cases, and stay together
 
 # core <- numerics <- {tasks, model, sampling} <- {theory, posterior, training, analysis} <- studies <- io <- apps
 ARROWS = {
@@ -52,12 +52,7 @@ THIRD_PARTY = [
 ]
 
 # Longer than allowed, until their parts are cut.
-TOO_LONG_YET = (
-    "apps/python/headway/dataset_checks.py:",
-    "apps/python/headway/datasets.py:",
-    "src/io/dataset_file/layout.cpp:",
-    "src/io/hdf5/record.cpp:",
-)
+TOO_LONG_YET = ("src/io/hdf5/record.cpp:",)
 
 LEFTOVERS = [
     (re.compile(r"(?<![\w./~-])/(work|home|root|mnt|Users)/\w"), "a path of one machine"),
@@ -184,7 +179,8 @@ def cpp_functions(text):
 def python_functions(text):
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield node.lineno, node.end_lineno
+            documented = ast.get_docstring(node) is not None  # in C++ that stands before the function
+            yield node.body[0].end_lineno if documented else node.lineno, node.end_lineno
 
 
 def length_faults(root):
