@@ -86,7 +86,7 @@ TEST_CASE("Flipped bytes never take the program down") {
     }
   }
   CHECK(refused > 50);
-  CHECK(accepted > 10);  // a flip in unused space or in the last digits of a number
+  CHECK(accepted > 5);  // a flip in unused space; numbers have checksums
 }
 
 TEST_CASE("Dropping any one object is refused or harmless") {
