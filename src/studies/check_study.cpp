@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "headway/core/error.hpp"
+#include "headway/model/path_index.hpp"
 #include "headway/studies/sections.hpp"
 #include "headway/studies/training.hpp"
 
@@ -43,8 +44,7 @@ void check_against_layers(const ModelOptions& model, const std::vector<int>& hea
            fmt::format("one number, or {} of them (s_0^2, ..., s_L^2, s_a^2 for L = {} layers)",
                        layers + 2, layers));
   }
-  double paths = 1.0;
-  for (const int h : heads) paths *= h;
+  const auto paths = model::path_count<double>(heads);
   if (paths <= kMostPaths) return;
   const std::string field = model.heads.empty() ? "task.layers" : "model.heads";
   throw Error(ErrorKind::kBadStudy,

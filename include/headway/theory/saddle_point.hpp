@@ -32,7 +32,7 @@ struct SaddlePointOptions {
   Optimizer optimizer = Optimizer::kAuto;
   Elimination elimination = Elimination::kJoint;
   double gradient_tolerance = 1e-10;  ///< on Action::Evaluation::gradient_norm
-  int max_iterations = 200;           ///< Newton needs 4 to 10, quasi-Newton 10 to 40
+  int max_iterations = 200;  ///< Newton needs 4 to 10, quasi-Newton 10 to 40, Ceres hundreds
 
   // Of the library alone, no keys of a study:
   double max_log_step = 2.0;  ///< largest change of log U along any direction in one step
