@@ -4,19 +4,6 @@
 
 namespace headway {
 
-Words<AttentionKind> words_of(AttentionKind) {
-  static constexpr Word<AttentionKind> kWords[] = {{"softmax", AttentionKind::kSoftmax},
-                                                   {"hardmax", AttentionKind::kHardmax}};
-  return kWords;
-}
-
-Words<Readout> words_of(Readout) {
-  static constexpr Word<Readout> kWords[] = {{"last_token", Readout::kLastToken},
-                                             {"first_token", Readout::kFirstToken},
-                                             {"mean", Readout::kMean}};
-  return kWords;
-}
-
 void ExampleSource::read_mask(Index, Index, std::uint8_t*) const {
   throw Error(ErrorKind::kInternal, "read_mask: these examples have no mask");
 }

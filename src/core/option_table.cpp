@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "headway/core/error.hpp"
 #include "headway/core/nearest_word.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/core/text.hpp"
 
 namespace headway {
@@ -43,16 +43,14 @@ bool in_range(double number, double low, double high, Ends ends) {
 }  // namespace
 
 void refuse(const OptionValue& value, const std::string& path, const std::string& allowed) {
-  throw Error(
-      ErrorKind::kBadStudy,
+  throw OptionError(
       fmt::format("{} = {}: must be {}", printable(path), printable(describe(value)), allowed),
       {path})
       .at(value.place.text());
 }
 
 void refuse(const std::string& value, const std::string& path, const std::string& allowed) {
-  throw Error(
-      ErrorKind::kBadStudy,
+  throw OptionError(
       fmt::format("{} = {}: must be {}", path, printable(clip(value, kLongestShown)), allowed),
       {path});
 }
@@ -62,11 +60,10 @@ void refuse_unknown_key(const OptionEntry& entry, const std::string& where,
   const std::string name = printable(clip(entry.key, kLongestShown));
   const std::string guess = nearest_word(entry.key, known);
   const std::string full = where.empty() ? name : where + "." + name;
-  throw Error(ErrorKind::kBadStudy,
-              fmt::format("{}: unknown key{}; {}: {}", full,
-                          guess.empty() ? "" : fmt::format(", did you mean \"{}\"?", guess),
-                          where.empty() ? "a study has" : where + " has", join(known)),
-              {full})
+  throw OptionError(fmt::format("{}: unknown key{}; {}: {}", full,
+                                guess.empty() ? "" : fmt::format(", did you mean \"{}\"?", guess),
+                                where.empty() ? "a study has" : where + " has", join(known)),
+                    {full})
       .at(entry.value.place.text());
 }
 

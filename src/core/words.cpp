@@ -5,14 +5,14 @@
 
 #include "headway/core/error.hpp"
 #include "headway/core/nearest_word.hpp"
+#include "headway/core/option_error.hpp"
 
 namespace headway::detail {
 
 void refuse_word(std::string_view field, std::string_view text,
                  const std::vector<std::string>& known) {
   const std::string guess = nearest_word(text, known);
-  throw Error(
-      ErrorKind::kBadStudy,
+  throw OptionError(
       fmt::format("{} = \"{}\": must be one of \"{}\"{}", field, text, fmt::join(known, "\", \""),
                   guess.empty() ? "" : fmt::format(" (did you mean \"{}\"?)", guess)),
       {std::string(field)});

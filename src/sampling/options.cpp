@@ -8,8 +8,27 @@
 #include "adaptation.hpp"
 #include "headway/core/error.hpp"
 #include "headway/core/option_table.hpp"
+#include "headway/sampling/limits.hpp"
 
 namespace headway::sampling {
+
+Words<SamplerKind> words_of(SamplerKind) {
+  static constexpr Word<SamplerKind> kWords[] = {{"nuts", SamplerKind::kNuts},
+                                                 {"hmc", SamplerKind::kStaticHmc},
+                                                 {"mala", SamplerKind::kMala},
+                                                 {"langevin", SamplerKind::kLangevin},
+                                                 {"sweep", SamplerKind::kSweep}};
+  return kWords;
+}
+
+Words<MetricKind> words_of(MetricKind) {
+  static constexpr Word<MetricKind> kWords[] = {{"unit", MetricKind::kUnit},
+                                                {"diagonal", MetricKind::kDiagonal},
+                                                {"dense", MetricKind::kDense},
+                                                {"information", MetricKind::kInformation}};
+  return kWords;
+}
+
 namespace {
 
 constexpr int kMostThreads = 100'000;
@@ -65,23 +84,6 @@ void SamplerOptions::validate(Index dimension) const {
   }
   check_options(table(), *this, "sampler");
   validate_starts(*this, dimension);
-}
-
-Words<SamplerKind> words_of(SamplerKind) {
-  static constexpr Word<SamplerKind> kWords[] = {{"nuts", SamplerKind::kNuts},
-                                                 {"hmc", SamplerKind::kStaticHmc},
-                                                 {"mala", SamplerKind::kMala},
-                                                 {"langevin", SamplerKind::kLangevin},
-                                                 {"sweep", SamplerKind::kSweep}};
-  return kWords;
-}
-
-Words<MetricKind> words_of(MetricKind) {
-  static constexpr Word<MetricKind> kWords[] = {{"unit", MetricKind::kUnit},
-                                                {"diagonal", MetricKind::kDiagonal},
-                                                {"dense", MetricKind::kDense},
-                                                {"information", MetricKind::kInformation}};
-  return kWords;
 }
 
 std::string_view sampler_name(SamplerKind kind) { return word_of(kind); }

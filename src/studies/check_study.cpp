@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/studies/sections.hpp"
 #include "headway/studies/training.hpp"
@@ -47,10 +48,9 @@ void check_against_layers(const ModelOptions& model, const std::vector<int>& hea
   const auto paths = model::path_count<double>(heads);
   if (paths <= kMostPaths) return;
   const std::string field = model.heads.empty() ? "task.layers" : "model.heads";
-  throw Error(ErrorKind::kBadStudy,
-              fmt::format("{}: H_1 ... H_L = {:.3g} paths: must be at most {:.3g}", field, paths,
-                          kMostPaths),
-              {field});
+  throw OptionError(fmt::format("{}: H_1 ... H_L = {:.3g} paths: must be at most {:.3g}", field,
+                                paths, kMostPaths),
+                    {field});
 }
 
 void check_theory(const Study& study) {
@@ -60,11 +60,11 @@ void check_theory(const Study& study) {
   const double points = static_cast<double>(study.model.widths.size()) *
                         static_cast<double>(study.model.temperatures.size());
   if (points <= kMostSweepPoints) return;
-  throw Error(ErrorKind::kBadStudy,
-              fmt::format("model.widths: widths times temperatures are {:.0f} points: must be at "
-                          "most {:.0f}",
-                          points, kMostSweepPoints),
-              {"model.widths", "model.temperature"});
+  throw OptionError(
+      fmt::format("model.widths: widths times temperatures are {:.0f} points: must be at "
+                  "most {:.0f}",
+                  points, kMostSweepPoints),
+      {"model.widths", "model.temperature"});
 }
 
 }  // namespace

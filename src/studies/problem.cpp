@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/model/linear_value_network.hpp"
 #include "headway/model/path_features.hpp"
@@ -21,7 +22,7 @@ namespace headway::studies {
 namespace {
 
 [[noreturn]] void bad_study(const std::string& message, const std::string& field) {
-  throw Error(ErrorKind::kBadStudy, message, {field});
+  throw OptionError(message, {field});
 }
 
 RowMatrixXd features_of(const tasks::Split& split, const Study& study,

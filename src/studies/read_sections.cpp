@@ -4,6 +4,7 @@
 
 #include "headway/core/error.hpp"
 #include "headway/core/nearest_word.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/core/text.hpp"
 #include "headway/studies/sections.hpp"
 #include "headway/studies/sweep.hpp"
@@ -29,8 +30,7 @@ constexpr const char* kSweep = "sweep";  // the table whose keys are those of th
       if (o.name == entry.key) guess = section.name + "." + o.name;
     }
   }
-  throw Error(
-      ErrorKind::kBadStudy,
+  throw OptionError(
       fmt::format("{}: unknown key{}; a study has: {}", printable(clip(entry.key, kLongestShown)),
                   guess.empty() ? "" : fmt::format(", did you mean \"{}\"?", guess), join(shown)),
       {entry.key})
@@ -48,11 +48,11 @@ constexpr const char* kSweep = "sweep";  // the table whose keys are those of th
     if (s.name != section || !s.task) continue;
     for (const Option<Study>& o : s.table.options) {
       if (o.name != entry.key) continue;
-      throw Error(ErrorKind::kBadStudy,
-                  fmt::format("{}.{}: belongs to kind = \"{}\", and this study has kind = \"{}\", "
-                              "which has: {}",
-                              section, entry.key, word_of(*s.task), word_of(kind), join(known)),
-                  {section + "." + entry.key, "task.kind"})
+      throw OptionError(
+          fmt::format("{}.{}: belongs to kind = \"{}\", and this study has kind = \"{}\", "
+                      "which has: {}",
+                      section, entry.key, word_of(*s.task), word_of(kind), join(known)),
+          {section + "." + entry.key, "task.kind"})
           .at(entry.value.place.text());
     }
   }
@@ -64,12 +64,12 @@ void refuse_section_of_other_verbs(const std::string& name, const OptionValue& v
                                    const std::string& shown) {
   for (const Section& s : study_sections()) {
     if (s.name != name || applies(s, kind) || s.task) continue;
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("[{}]: belongs to studies of {} (task.kind = {}), and this one has "
-                            "task.kind = \"{}\"",
-                            shown, s.side == Side::kTraining ? "headway train" : "the theory",
-                            kinds_in_words(s.side, " or "), word_of(kind)),
-                {shown, "task.kind"})
+    throw OptionError(
+        fmt::format("[{}]: belongs to studies of {} (task.kind = {}), and this one has "
+                    "task.kind = \"{}\"",
+                    shown, s.side == Side::kTraining ? "headway train" : "the theory",
+                    kinds_in_words(s.side, " or "), word_of(kind)),
+        {shown, "task.kind"})
         .at(value.place.text());
   }
 }

@@ -4,8 +4,34 @@
 #include <string>
 
 #include "headway/core/option_table.hpp"
+#include "headway/sampling/limits.hpp"
 #include "headway/studies/study.hpp"
 #include "headway/studies/task_kinds.hpp"
+
+namespace headway {
+
+Words<AttentionKind> words_of(AttentionKind) {
+  static constexpr Word<AttentionKind> kWords[] = {{"softmax", AttentionKind::kSoftmax},
+                                                   {"hardmax", AttentionKind::kHardmax}};
+  return kWords;
+}
+
+Words<Readout> words_of(Readout) {
+  static constexpr Word<Readout> kWords[] = {{"last_token", Readout::kLastToken},
+                                             {"first_token", Readout::kFirstToken},
+                                             {"mean", Readout::kMean}};
+  return kWords;
+}
+
+Words<theory::KernelForm> theory::words_of(KernelForm) {
+  static constexpr Word<KernelForm> kWords[] = {{"auto", KernelForm::kAuto},
+                                                {"stored", KernelForm::kStored},
+                                                {"streamed", KernelForm::kStreamed},
+                                                {"feature_space", KernelForm::kFeatureSpace}};
+  return kWords;
+}
+
+}  // namespace headway
 
 namespace headway::studies {
 namespace {

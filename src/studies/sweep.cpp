@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/core/text.hpp"
 #include "headway/studies/sections.hpp"
 
@@ -95,7 +95,7 @@ TrainRun make_run(const Study& base, Combination combination) {
   read_sections(combination.tree, run.study);
   try {
     check_study(run.study);
-  } catch (const Error& error) {
+  } catch (const OptionError& error) {
     for (const std::string& field : error.fields()) {
       const OptionValue* swept = value_at(combination.tree, field);
       if (swept != nullptr && !error.has_place()) throw error.at(swept->place.text());

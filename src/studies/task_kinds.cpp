@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/text.hpp"
 #include "headway/tasks/sraven_bayes.hpp"
@@ -20,8 +21,7 @@ constexpr std::size_t kMostFiles = 100;
 constexpr Index kCeilingInstances = 20'000;
 
 [[noreturn]] void refuse_missing(const std::string& field, const std::string& allowed) {
-  throw Error(ErrorKind::kBadStudy, fmt::format("{} is missing: must be {}", field, allowed),
-              {field});
+  throw OptionError(fmt::format("{} is missing: must be {}", field, allowed), {field});
 }
 
 // --- the tables of [task], kind by kind

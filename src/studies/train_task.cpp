@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/sha256.hpp"
 #include "headway/studies/task_kinds.hpp"
@@ -70,11 +71,11 @@ std::vector<std::pair<std::string, double>> ceiling_numbers(const tasks::SravenC
 TrainTask make_generated_task(const Study& study) {
   const TaskDescription& description = description_of(study.task.kind);
   if (description.make_task == nullptr) {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("task.kind = \"{}\": headway train takes {}; this kind is for solve, "
-                            "align, prune and sample",
-                            word_of(study.task.kind), kinds_in_words(Side::kTraining)),
-                {"task.kind"});
+    throw OptionError(
+        fmt::format("task.kind = \"{}\": headway train takes {}; this kind is for solve, "
+                    "align, prune and sample",
+                    word_of(study.task.kind), kinds_in_words(Side::kTraining)),
+        {"task.kind"});
   }
   TrainTask out;
   out.task = description.make_task(study);
@@ -97,22 +98,21 @@ void check_train_run(const Study& study, const training::TrainingTask& task) {
     try {
       training::require_split(task, best);
     } catch (const Error& error) {
-      throw Error(ErrorKind::kBadStudy,
-                  fmt::format("train.best_split = \"{}\": {}", best, error.what()),
-                  {"train.best_split"});
+      throw OptionError(fmt::format("train.best_split = \"{}\": {}", best, error.what()),
+                        {"train.best_split"});
     }
     if (best == "train") {
-      throw Error(ErrorKind::kBadStudy,
-                  "train.best_split = \"train\": must be a split that is evaluated, not the one "
-                  "that is trained on",
-                  {"train.best_split"});
+      throw OptionError(
+          "train.best_split = \"train\": must be a split that is evaluated, not the one "
+          "that is trained on",
+          {"train.best_split"});
     }
   }
   if (study.task.kind == TaskKind::kText && !study.train.model.causal) {
-    throw Error(ErrorKind::kBadStudy,
-                "train.causal = false: must be true for task.kind = \"text\", where every token is "
-                "asked for the one after it",
-                {"train.causal", "task.kind"});
+    throw OptionError(
+        "train.causal = false: must be true for task.kind = \"text\", where every token is "
+        "asked for the one after it",
+        {"train.causal", "task.kind"});
   }
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/core/option_table.hpp"
 #include "headway/tasks/fuzzy_logic.hpp"
 #include "tasks/set_splits.hpp"
@@ -24,12 +25,12 @@ int known_count(const FuzzyLogicOptions& options) {
 void require_coverable(const FuzzyLogicOptions& options, Index train) {
   const Index known = known_count(options);
   if (options.reject_uncovered && train * options.terms_per_task < known) {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("task.held_out = {}: leaves {} training tasks of {} terms, too few to "
-                            "have all {} known terms: hold out less, or set reject_uncovered = "
-                            "false",
-                            options.held_out, train, options.terms_per_task, known),
-                {"task.held_out", "task.terms_per_task", "task.variables"});
+    throw OptionError(
+        fmt::format("task.held_out = {}: leaves {} training tasks of {} terms, too few to "
+                    "have all {} known terms: hold out less, or set reject_uncovered = "
+                    "false",
+                    options.held_out, train, options.terms_per_task, known),
+        {"task.held_out", "task.terms_per_task", "task.variables"});
   }
 }
 
@@ -64,28 +65,28 @@ const OptionTable<FuzzyLogicOptions>& FuzzyLogicOptions::table() {
 void FuzzyLogicOptions::validate() const {
   check_options(table(), *this, "task");
   if (terms_per_task > unknown_count(*this)) {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("task.terms_per_task = {}: must be at most {}, the unknown terms of {} "
-                            "variables",
-                            terms_per_task, unknown_count(*this), variables),
-                {"task.terms_per_task", "task.variables"});
+    throw OptionError(
+        fmt::format("task.terms_per_task = {}: must be at most {}, the unknown terms of {} "
+                    "variables",
+                    terms_per_task, unknown_count(*this), variables),
+        {"task.terms_per_task", "task.variables"});
   }
   const double tasks = detail::binomial(known_count(*this), terms_per_task);
   if (tasks > kMostTasks) {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("task.terms_per_task = {}: {:.0f} tasks of {} known terms, at most "
-                            "{:.0f} (fewer variables or terms)",
-                            terms_per_task, tasks, known_count(*this), kMostTasks),
-                {"task.terms_per_task", "task.variables"});
+    throw OptionError(
+        fmt::format("task.terms_per_task = {}: {:.0f} tasks of {} known terms, at most "
+                    "{:.0f} (fewer variables or terms)",
+                    terms_per_task, tasks, known_count(*this), kMostTasks),
+        {"task.terms_per_task", "task.variables"});
   }
   const auto count = static_cast<Index>(tasks);
   const Index train = count - detail::held_out_count(held_out, count);
   if (train < 1 || train == count) {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("task.held_out = {}: leaves {} of {} tasks for training and {} held "
-                            "out: each must have at least one",
-                            held_out, train, count, count - train),
-                {"task.held_out", "task.terms_per_task", "task.variables"});
+    throw OptionError(
+        fmt::format("task.held_out = {}: leaves {} of {} tasks for training and {} held "
+                    "out: each must have at least one",
+                    held_out, train, count, count - train),
+        {"task.held_out", "task.terms_per_task", "task.variables"});
   }
   require_coverable(*this, train);
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/core/option_table.hpp"
 #include "headway/tasks/hidden_markov_chain.hpp"
 
@@ -86,11 +87,11 @@ void require_memory(const HiddenMarkovChainOptions& options) {
   const auto size = static_cast<double>(options.features + options.tokens + 1);
   const double gib = static_cast<double>(heads) * size * size * sizeof(double) / 0x1p30;
   if (gib <= kLargestHeadsGib) return;
-  throw Error(ErrorKind::kBadStudy,
-              fmt::format("task.layers: {} head matrices of {} x {} numbers take {:.1f} GiB: at "
-                          "most {} GiB (fewer heads, tokens or features)",
-                          heads, size, size, gib, kLargestHeadsGib),
-              {"task.layers"});
+  throw OptionError(
+      fmt::format("task.layers: {} head matrices of {} x {} numbers take {:.1f} GiB: at "
+                  "most {} GiB (fewer heads, tokens or features)",
+                  heads, size, size, gib, kLargestHeadsGib),
+      {"task.layers"});
 }
 
 }  // namespace
@@ -132,11 +133,11 @@ void HiddenMarkovChainOptions::validate() const {
     refuse(std::to_string(features), "task.features",
            "even: half of the features for each hidden state");
   }
-  if (layers.empty()) throw Error(ErrorKind::kBadStudy, kLayersNeeded, {"task.layers"});
+  if (layers.empty()) throw OptionError(kLayersNeeded, {"task.layers"});
   for (std::size_t l = 0; l < layers.size(); ++l) {
     const std::string path = element("task.layers", l) + ".heads";
     if (layers[l].empty()) {
-      throw Error(ErrorKind::kBadStudy, path + " is empty: must have at least one head", {path});
+      throw OptionError(path + " is empty: must have at least one head", {path});
     }
     check_layer(layers[l], path, tokens);
   }

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/core/option_table.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/numerics/statistics.hpp"
@@ -64,8 +65,7 @@ void require_pair(std::string_view split, const std::vector<OneShotClass>& class
                 fmt::format("{}: has {} characters: must be at least {}, {} for each of {} splits",
                             images.name, images.classes.size(), needed, kTupleClasses, splits));
   }
-  throw Error(
-      ErrorKind::kBadStudy,
+  throw OptionError(
       fmt::format("task.validation = {}, task.test = {}: of the {} characters of {}, {} are "
                   "for {}: must be at least {} (other shares, or more images)",
                   options.validation, options.test, images.classes.size(), images.name,
@@ -95,8 +95,7 @@ const OptionTable<OneShotImagesOptions>& OneShotImagesOptions::table() {
 void OneShotImagesOptions::validate() const {
   check_options(table(), *this, "task");
   if (validation + test >= 1.0) {
-    throw Error(
-        ErrorKind::kBadStudy,
+    throw OptionError(
         fmt::format("task.validation + task.test = {}: must be below 1, to leave characters "
                     "for training",
                     validation + test),

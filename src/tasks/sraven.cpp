@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/core/option_table.hpp"
 #include "headway/numerics/statistics.hpp"
 #include "tasks/set_splits.hpp"
@@ -95,19 +96,19 @@ void SravenOptions::validate() const {
   const auto sets = static_cast<Index>(detail::binomial(features + kSravenRules - 1, features));
   const Index train = sets - detail::held_out_count(held_out, sets);
   if (train < 1 || train == sets) {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("task.held_out = {}: leaves {} of {} rule sets for training and {} "
-                            "held out: each must have at least one",
-                            held_out, train, sets, sets - train),
-                {"task.held_out", "task.features"});
+    throw OptionError(
+        fmt::format("task.held_out = {}: leaves {} of {} rule sets for training and {} "
+                    "held out: each must have at least one",
+                    held_out, train, sets, sets - train),
+        {"task.held_out", "task.features"});
   }
   const bool too_few = features == 1 || train * features < kSravenRules;
   if (reject_uncovered && too_few) {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("task.held_out = {}: {} training sets of {} rules cannot have all {} "
-                            "rules: hold out less, or set reject_uncovered = false",
-                            held_out, train, features, kSravenRules),
-                {"task.held_out", "task.features"});
+    throw OptionError(
+        fmt::format("task.held_out = {}: {} training sets of {} rules cannot have all {} "
+                    "rules: hold out less, or set reject_uncovered = false",
+                    held_out, train, features, kSravenRules),
+        {"task.held_out", "task.features"});
   }
 }
 

@@ -17,15 +17,19 @@ namespace headway::theory {
 using numerics::multiply;
 using numerics::Transpose;
 
-Words<KernelForm> words_of(KernelForm) {
-  static constexpr Word<KernelForm> kWords[] = {{"auto", KernelForm::kAuto},
-                                                {"stored", KernelForm::kStored},
-                                                {"streamed", KernelForm::kStreamed},
-                                                {"feature_space", KernelForm::kFeatureSpace}};
-  return kWords;
+std::string kernel_form_name(KernelForm form) {
+  switch (form) {
+    case KernelForm::kStored:
+      return "stored";
+    case KernelForm::kStreamed:
+      return "streamed";
+    case KernelForm::kFeatureSpace:
+      return "feature_space";
+    case KernelForm::kAuto:
+      break;
+  }
+  return "auto";
 }
-
-std::string kernel_form_name(KernelForm form) { return std::string(word_of(form)); }
 
 PathKernels::PathKernels(MatrixXd features, MatrixXd labels, Index paths)
     : features_(std::move(features)), labels_(std::move(labels)), paths_(paths) {}

@@ -1,10 +1,14 @@
 #include "headway/training/attention_variant.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "headway/core/error.hpp"
+#include "headway/core/nearest_word.hpp"
 
 namespace headway::training {
 namespace {
@@ -39,6 +43,23 @@ const std::vector<Variant>& variants() {
       {"hyla_deep", options_of(kRmsHead, kHylaDeep, kRelu)},
   };
   return table;
+}
+
+constexpr std::array<std::pair<const char*, Nonlinearity>, 6> kNonlinearities = {{
+    {"identity", Nonlinearity::kIdentity},
+    {"relu", Nonlinearity::kRelu},
+    {"gelu", Nonlinearity::kGelu},
+    {"silu", Nonlinearity::kSilu},
+    {"tanh", Nonlinearity::kTanh},
+    {"squared_relu", Nonlinearity::kSquaredRelu},
+}};
+
+[[noreturn]] void unknown(std::string_view field, std::string_view name,
+                          const std::vector<std::string>& known) {
+  const std::string guess = nearest_word(name, known);
+  throw Error(ErrorKind::kBadStudy,
+              fmt::format("{} = \"{}\": must be one of {}{}", field, name, fmt::join(known, ", "),
+                          guess.empty() ? "" : fmt::format(" (did you mean \"{}\"?)", guess)));
 }
 
 void require_size(const char* field, Index value) {
@@ -89,7 +110,7 @@ AttentionOptions attention_variant(std::string_view name) {
   for (const Variant& variant : variants()) {
     if (name == variant.name) return variant.options;
   }
-  headway::detail::refuse_word("train.attention", name, attention_variant_names());
+  unknown("train.attention", name, attention_variant_names());
 }
 
 std::string attention_variant_name(const AttentionOptions& options) {
@@ -102,12 +123,20 @@ std::string attention_variant_name(const AttentionOptions& options) {
   return "";
 }
 
-Words<Nonlinearity> words_of(Nonlinearity) {
-  using enum Nonlinearity;
-  static constexpr Word<Nonlinearity> kWords[] = {
-      {"identity", kIdentity}, {"relu", kRelu}, {"gelu", kGelu},
-      {"silu", kSilu},         {"tanh", kTanh}, {"squared_relu", kSquaredRelu}};
-  return kWords;
+const std::vector<std::string>& nonlinearity_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> result;
+    for (const auto& entry : kNonlinearities) result.emplace_back(entry.first);
+    return result;
+  }();
+  return names;
+}
+
+Nonlinearity parse_nonlinearity(std::string_view name) {
+  for (const auto& [known, value] : kNonlinearities) {
+    if (name == known) return value;
+  }
+  unknown("train.nonlinearity", name, nonlinearity_names());
 }
 
 MultiplyAdds count_multiply_adds(const AttentionShape& shape, const AttentionOptions& options) {

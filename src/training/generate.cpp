@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/core/option_table.hpp"
 
 namespace headway::training::detail {
@@ -16,10 +17,10 @@ namespace headway::training::detail {
 void validate_generation(const TransformerOptions& model, const TaskFormat& format,
                          std::span<const std::int32_t> prompt, const GenerateOptions& options) {
   if (format.vocabulary == 0 || format.outputs != format.vocabulary || !model.causal) {
-    throw Error(ErrorKind::kBadStudy,
-                "only a causal model of token ids (train.causal = true, task.kind = \"text\") can "
-                "continue a text",
-                {"train.causal", "task.kind"});
+    throw OptionError(
+        "only a causal model of token ids (train.causal = true, task.kind = \"text\") can "
+        "continue a text",
+        {"train.causal", "task.kind"});
   }
   constexpr Index kMostTokens = Index{1} << 40U;
   const auto length = static_cast<Index>(prompt.size());

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
 #include "training/head_paths.hpp"
 
 namespace headway::training::detail {
@@ -22,11 +23,11 @@ Index paths_of(const TransformerOptions& n) {
 
 void validate_linear_value(const TransformerOptions& n) {
   if (std::pow(static_cast<double>(n.heads), static_cast<double>(n.layers)) <= kMostPaths) return;
-  throw Error(ErrorKind::kBadStudy,
-              fmt::format("train.heads = {}: {} layers of them make more than {:.0f} paths, the "
-                          "most that a linear-value network is trained with",
-                          n.heads, n.layers, kMostPaths),
-              {"train.heads", "train.layers"});
+  throw OptionError(
+      fmt::format("train.heads = {}: {} layers of them make more than {:.0f} paths, the "
+                  "most that a linear-value network is trained with",
+                  n.heads, n.layers, kMostPaths),
+      {"train.heads", "train.layers"});
 }
 
 std::vector<ParameterShape> linear_value_shapes(const TransformerOptions& n,
@@ -34,11 +35,11 @@ std::vector<ParameterShape> linear_value_shapes(const TransformerOptions& n,
   n.validate();
   format.validate();
   if (format.features == 0 || format.loss != LossKind::kSquaredError || format.scored != 1) {
-    throw Error(ErrorKind::kBadStudy,
-                "train.network = \"linear_value\": must be \"transformer\" for this task; a "
-                "linear-value network takes tokens of numbers and gives one answer an example, "
-                "trained by squared error (task.kind = \"omniglot\" or \"fuzzy_logic\")",
-                {"train.network"});
+    throw OptionError(
+        "train.network = \"linear_value\": must be \"transformer\" for this task; a "
+        "linear-value network takes tokens of numbers and gives one answer an example, "
+        "trained by squared error (task.kind = \"omniglot\" or \"fuzzy_logic\")",
+        {"train.network"});
   }
   const Index dim = n.model_dim;
   std::vector<ParameterShape> shapes;

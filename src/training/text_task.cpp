@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/core/option_table.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/training/task_adapters.hpp"
@@ -58,11 +59,11 @@ class TextTask final : public TrainingTask {
     const auto held_out = static_cast<Index>(text_->held_out.size());
     windows_ = (held_out - 1) / format_.tokens;
     if (windows_ < 1 || train < format_.tokens + 1) {
-      throw Error(ErrorKind::kBadStudy,
-                  fmt::format("task.sequence_length = {}: the text has {} tokens to train on and "
-                              "{} held out, and both parts must have at least one more than that",
-                              format_.tokens, train, held_out),
-                  {"task.sequence_length"});
+      throw OptionError(
+          fmt::format("task.sequence_length = {}: the text has {} tokens to train on and "
+                      "{} held out, and both parts must have at least one more than that",
+                      format_.tokens, train, held_out),
+          {"task.sequence_length"});
     }
   }
   void check_ids(const std::vector<std::int32_t>& ids) const {

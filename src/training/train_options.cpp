@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/core/option_table.hpp"
 
 namespace headway::training {
@@ -90,22 +91,20 @@ void TrainOptions::validate() const {
   check_options(table(), *this, "train");
   integer<int>(0, kMostThreads).check(threads, "threads");
   if (batch % accumulation != 0) {
-    throw Error(
-        ErrorKind::kBadStudy,
+    throw OptionError(
         fmt::format("train.accumulation = {}: must divide train.batch = {}", accumulation, batch),
         {"train.accumulation", "train.batch"});
   }
   if (schedule == LearningRateSchedule::kCosine && steps > 1 && 2 * warmup_steps >= steps) {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("train.warmup_steps = {}: must be below half of train.steps = {}, as "
-                            "the cosine runs from the warm-up to as many steps before the end",
-                            warmup_steps, steps),
-                {"train.warmup_steps", "train.steps"});
+    throw OptionError(
+        fmt::format("train.warmup_steps = {}: must be below half of train.steps = {}, as "
+                    "the cosine runs from the warm-up to as many steps before the end",
+                    warmup_steps, steps),
+        {"train.warmup_steps", "train.steps"});
   }
   if (precision == Precision::kBfloat16 && device == Device::kCpu) {
-    throw Error(ErrorKind::kBadStudy,
-                "train.precision = \"bf16\": only on CUDA; on the CPU it must be \"fp32\"",
-                {"train.precision", "train.device"});
+    throw OptionError("train.precision = \"bf16\": only on CUDA; on the CPU it must be \"fp32\"",
+                      {"train.precision", "train.device"});
   }
 }
 

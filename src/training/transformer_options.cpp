@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/core/option_table.hpp"
 #include "headway/core/text.hpp"
 #include "training/linear_value_shapes.hpp"
@@ -51,7 +52,7 @@ OptionTable<M> block_table() {
   return {{
       option("attention", &M::attention, word(attention_variant_names()),
              "the variant of every layer"),
-      option("nonlinearity", &M::nonlinearity, optional_word(all_words<Nonlinearity>()),
+      option("nonlinearity", &M::nonlinearity, optional_word(nonlinearity_names()),
              "in place of the variant's own, where its value network has one"),
       option("encoder_layers", &M::encoder_layers, integer<Index>(0, kMostLayers),
              "of an encoder of the tokens that are not scored, which the layers read by "
@@ -95,17 +96,15 @@ OptionTable<M> token_table() {
 
 void require_divisible(const std::string& field, Index dim, Index heads) {
   if (dim % heads == 0) return;
-  throw Error(ErrorKind::kBadStudy,
-              fmt::format("{} = {}: must be a multiple of train.heads = {}, which share it", field,
-                          dim, heads),
-              {field, "train.heads"});
+  throw OptionError(fmt::format("{} = {}: must be a multiple of train.heads = {}, which share it",
+                                field, dim, heads),
+                    {field, "train.heads"});
 }
 
 void validate_widened(const M& m) {
   const Index largest = std::max({m.model_dim, m.heads, m.query_dim, m.value_dim, m.mlp_dim});
   if (m.width_multiplier <= kLargestWideDim / largest) return;
-  throw Error(
-      ErrorKind::kBadStudy,
+  throw OptionError(
       fmt::format("train.width_multiplier = {}: must be from 1 to {}, so that no dim passes "
                   "{}",
                   m.width_multiplier, kLargestWideDim / largest, kLargestWideDim),
@@ -117,17 +116,16 @@ void validate_transformer(const M& m) {
   require_divisible("train.value_dim", m.value_dim, m.heads);
   validate_widened(m);
   if (m.positions == Positions::kRotary && (m.query_dim / m.heads) % 2 != 0) {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("train.query_dim = {}: rotary positions turn pairs of dims, and the {} "
-                            "heads have {} each: must be even",
-                            m.query_dim, m.heads, m.query_dim / m.heads),
-                {"train.query_dim", "train.heads", "train.positions"});
+    throw OptionError(
+        fmt::format("train.query_dim = {}: rotary positions turn pairs of dims, and the {} "
+                    "heads have {} each: must be even",
+                    m.query_dim, m.heads, m.query_dim / m.heads),
+        {"train.query_dim", "train.heads", "train.positions"});
   }
   if (m.feed_forward == FeedForward::kMixture && m.active_experts > m.experts) {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("train.active_experts = {}: must be at most train.experts = {}",
-                            m.active_experts, m.experts),
-                {"train.active_experts", "train.experts"});
+    throw OptionError(fmt::format("train.active_experts = {}: must be at most train.experts = {}",
+                                  m.active_experts, m.experts),
+                      {"train.active_experts", "train.experts"});
   }
   static_cast<void>(m.attention_options());
 }
@@ -187,8 +185,7 @@ void TransformerOptions::validate() const {
 
 void TransformerOptions::require_context(const TaskFormat& format) const {
   if (encoder_layers == 0 || format.scored < format.tokens) return;
-  throw Error(
-      ErrorKind::kBadStudy,
+  throw OptionError(
       fmt::format("train.encoder_layers = {}: must be 0 for a task that scores every one of "
                   "its {} tokens: none is left as a context to encode",
                   encoder_layers, format.tokens),
@@ -209,13 +206,13 @@ AttentionOptions TransformerOptions::attention_options() const {
   AttentionOptions result = attention_variant(attention);
   result.causal = causal;
   if (nonlinearity.empty()) return result;
-  const Nonlinearity wanted = parse_word<Nonlinearity>("train.nonlinearity", nonlinearity);
+  const Nonlinearity wanted = parse_nonlinearity(nonlinearity);
   if (result.nonlinearity == Nonlinearity::kIdentity && wanted != Nonlinearity::kIdentity) {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("train.nonlinearity = \"{}\": the values of attention \"{}\" pass "
-                            "through none; leave it out, or take a variant that has one",
-                            nonlinearity, attention),
-                {"train.nonlinearity", "train.attention"});
+    throw OptionError(
+        fmt::format("train.nonlinearity = \"{}\": the values of attention \"{}\" pass "
+                    "through none; leave it out, or take a variant that has one",
+                    nonlinearity, attention),
+        {"train.nonlinearity", "train.attention"});
   }
   result.nonlinearity = wanted;
   return result;

@@ -181,7 +181,7 @@ inline std::vector<std::pair<std::string, AttentionOptions>> attention_cases() {
   for (const char* variant : {"hyla", "hyla_deep", "linear_rms_head_nonlinear_value"}) {
     for (const char* phi : {"gelu", "silu", "tanh", "squared_relu"}) {
       AttentionOptions options = training::attention_variant(variant);
-      options.nonlinearity = parse_word<training::Nonlinearity>("phi", phi);
+      options.nonlinearity = training::parse_nonlinearity(phi);
       cases.emplace_back(std::string(variant) + " " + phi, options);
     }
   }

@@ -2,8 +2,6 @@
 
 #include <stdexcept>
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace headway {
 
@@ -23,28 +21,12 @@ enum class ErrorKind : int {
 /// an Error. The message names file, field, value and what is allowed.
 class Error : public std::runtime_error {
  public:
-  /// `fields`: the options at fault by their keys in a study ("train.heads"), the one that the
-  /// message is about first, then those that it contradicts. Who has read the study puts the place
-  /// of the first that it sets before the message: see at().
-  Error(ErrorKind kind, const std::string& message, std::vector<std::string> fields = {})
-      : std::runtime_error(message), kind_(kind), fields_(std::move(fields)) {}
+  Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
   [[nodiscard]] ErrorKind kind() const { return kind_; }
   [[nodiscard]] int exit_code() const { return static_cast<int>(kind_); }
-  [[nodiscard]] const std::vector<std::string>& fields() const { return fields_; }
-  /// Does the message begin with the place of the fault?
-  [[nodiscard]] bool has_place() const { return has_place_; }
-
-  /// The same Error with "<place>: " before its message.
-  [[nodiscard]] Error at(const std::string& place) const {
-    Error placed(kind_, place + ": " + what(), fields_);
-    placed.has_place_ = true;
-    return placed;
-  }
 
  private:
   ErrorKind kind_;
-  bool has_place_ = false;
-  std::vector<std::string> fields_;
 };
 
 }  // namespace headway

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "headway/core/types.hpp"
-#include "headway/core/words.hpp"
 
 namespace headway {
 
@@ -20,12 +19,10 @@ enum class AttentionForm {
 /// How attention logits become weights over keys. kHardmax is the limit beta -> infinity; ties
 /// share equally.
 enum class AttentionKind { kSoftmax, kHardmax };
-Words<AttentionKind> words_of(AttentionKind);
 
 /// Which query position(s) the readout takes (theory.md section 2): with a mask, last_token is the
 /// last real one and mean runs over the real ones.
 enum class Readout { kLastToken, kFirstToken, kMean };
-Words<Readout> words_of(Readout);
 
 /// The heads of one attention layer, as matrices that act on the input tokens. Exactly one of
 /// `weights` and

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "headway/core/types.hpp"
-#include "headway/core/words.hpp"
 
 namespace headway::sampling {
 
@@ -19,8 +18,6 @@ enum class SamplerKind {
   kSweep,      ///< the target's own transition (SweepTarget), e.g. block Gibbs
 };
 
-Words<SamplerKind> words_of(SamplerKind);
-
 enum class MetricKind {
   kUnit,      ///< inverse mass matrix = identity, not adapted
   kDiagonal,  ///< diagonal of the posterior covariance: O(d) a step
@@ -29,14 +26,6 @@ enum class MetricKind {
                  ///< over positions of the warm-up: O(d^2) a step, for correlations among more
                  ///< unknowns than a covariance could be learned of
 };
-
-Words<MetricKind> words_of(MetricKind);
-
-// What a run may ask for, also in a study.
-inline constexpr int kMostChains = 1'000;
-inline constexpr int kMostDraws = 1'000'000;  ///< of a chain; also transitions of its warm-up
-inline constexpr int kMostThinning = 10'000;
-inline constexpr int kDeepestTree = 20;
 
 /// What to run. `validate` checks every field.
 struct SamplerOptions {
@@ -97,8 +86,10 @@ struct SamplerOptions {
   void validate(Index dimension) const;
 };
 
-std::string_view sampler_name(SamplerKind kind);  ///< word_of()
-std::string_view metric_name(MetricKind kind);    ///< word_of()
+/// "nuts", "hmc", "mala", "langevin", "sweep": the words of messages.
+std::string_view sampler_name(SamplerKind kind);
+/// "unit", "diagonal", "dense", "information".
+std::string_view metric_name(MetricKind kind);
 /// True for the metrics that are a whole d x d matrix.
 bool is_full_matrix(MetricKind kind);
 /// How often MetricKind::kInformation asks for Target::information in a chain's warm-up, its start

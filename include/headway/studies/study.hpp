@@ -9,7 +9,6 @@
 #include "headway/core/option_table_fwd.hpp"
 #include "headway/core/option_value.hpp"
 #include "headway/core/words.hpp"
-#include "headway/sampling/options.hpp"
 #include "headway/tasks/fuzzy_logic.hpp"
 #include "headway/tasks/hidden_markov_chain.hpp"
 #include "headway/tasks/one_shot_images.hpp"
@@ -22,6 +21,14 @@
 
 // Each struct has a table of its keys, ranges and words (core/option_table.hpp);
 // studies/sections.hpp joins them to the sections of a study file.
+namespace headway {
+Words<AttentionKind> words_of(AttentionKind);
+Words<Readout> words_of(Readout);
+namespace theory {
+Words<KernelForm> words_of(KernelForm);
+}  // namespace theory
+}  // namespace headway
+
 namespace headway::studies {
 
 /// A set of other images, in the IDX format of MNIST, that a trained network is evaluated on.

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "headway/core/types.hpp"
-#include "headway/core/words.hpp"
 
 namespace headway::theory {
 
@@ -18,7 +17,6 @@ enum class KernelForm {
   kStreamed,      ///< K = (X (F kron I)) (X (F kron I))^T from the features, U = F F^T
   kFeatureSpace,  ///< Woodbury form in p N_0 < P dimensions; needs T > 0, one output only
 };
-Words<KernelForm> words_of(KernelForm);
 std::string kernel_form_name(KernelForm form);
 
 enum class Precision { kDouble, kSingle };

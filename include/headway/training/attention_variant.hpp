@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "headway/core/types.hpp"
-#include "headway/core/words.hpp"
 
 namespace headway::training {
 
@@ -79,7 +78,6 @@ constexpr bool has_mixing(ValueNetwork network) {
 }
 
 enum class Nonlinearity { kIdentity, kRelu, kGelu, kSilu, kTanh, kSquaredRelu };
-Words<Nonlinearity> words_of(Nonlinearity);
 
 constexpr double kRmsHeadEpsilon = 1e-6;
 
@@ -121,6 +119,9 @@ AttentionOptions attention_variant(std::string_view name);
 /// The name whose options are these (causal aside, and for any nonlinearity but the identity), or
 /// "" when the table has none.
 std::string attention_variant_name(const AttentionOptions& options);
+
+const std::vector<std::string>& nonlinearity_names();
+Nonlinearity parse_nonlinearity(std::string_view name);  ///< Error{kBadStudy} as above
 
 /// Multiply-adds of the contractions over heads, dims, queries or keys (a multiply-add is two
 /// flops; exponentials, nonlinearities, masks and normalisation are not counted).

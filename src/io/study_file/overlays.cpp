@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/core/text.hpp"
 #include "headway/io/study_file.hpp"
 #include "headway/studies/sweep.hpp"
@@ -123,13 +124,13 @@ void refuse_table_axes_that_set(const OptionValue& root, const std::string& key)
   const std::vector<studies::SweepAxis> axes = studies::read_sweep(*sweep);
   const auto [axis, table] = studies::table_that_sets(axes, key);
   if (table == nullptr) return;
-  throw Error(ErrorKind::kBadStudy,
-              fmt::format("{}: sweep.{} at {} sets this key, in {}: must be set by one of them; to "
-                          "change what is swept, override the axis, for example --set "
-                          "'sweep.{}=[{{{} = {}}}]'",
-                          key, axis->key, table->place.text(), describe(*table), axis->key,
-                          key.substr(axis->key.size() + 1), text_of(*value)),
-              {key})
+  throw OptionError(
+      fmt::format("{}: sweep.{} at {} sets this key, in {}: must be set by one of them; to "
+                  "change what is swept, override the axis, for example --set "
+                  "'sweep.{}=[{{{} = {}}}]'",
+                  key, axis->key, table->place.text(), describe(*table), axis->key,
+                  key.substr(axis->key.size() + 1), text_of(*value)),
+      {key})
       .at(value->place.text());
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/core/text.hpp"
 #include "headway/io/dataset_file.hpp"
 #include "headway/io/hdf5_file.hpp"
@@ -76,8 +77,8 @@ Study parse_study(std::string_view text, const std::string& source_name,
   });
   try {
     return checked_study(root, set_by_hand);
-  } catch (const Error& error) {
-    if (error.has_place() || error.fields().empty()) throw;
+  } catch (const OptionError& error) {
+    if (error.has_place()) throw;
     throw error.at(place_of(root, error.fields()).text());
   }
 }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
 
 namespace headway {
 namespace {
@@ -40,17 +40,17 @@ struct Paint {
 OptionValue table_of(std::vector<OptionEntry> entries) { return {std::move(entries), {}}; }
 
 template <class Action>
-Error error_of(const Action& action) {
+OptionError error_of(const Action& action) {
   try {
     action();
-  } catch (const Error& error) {
+  } catch (const OptionError& error) {
     return error;
   }
   FAIL("accepted");
-  return {ErrorKind::kInternal, ""};
+  return OptionError("", {});
 }
 
-Error fault(const Paint& paint) {
+OptionError fault(const Paint& paint) {
   return error_of([&] { check_options(Paint::table(), paint, "paint"); });
 }
 
@@ -100,7 +100,7 @@ TEST_CASE("tables are read with the place of what is wrong") {
       read_table(table_of({{key, value}}), "paint", Paint::table(), "a table", paint);
     });
   };
-  const Error share = fault_of("share", {std::int64_t{1}, {}});
+  const OptionError share = fault_of("share", {std::int64_t{1}, {}});
   CHECK(std::string(share.what()) == "p.toml:3: paint.share = 1: must be a number >= 0 and < 1");
   CHECK(share.has_place());
   CHECK(share.fields() == std::vector<std::string>{"paint.share"});

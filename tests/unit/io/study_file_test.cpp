@@ -7,6 +7,7 @@
 
 #include "catch.hpp"
 #include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/studies/sections.hpp"
 #include "headway/studies/study_hash.hpp"
 
@@ -422,7 +423,7 @@ TEST_CASE("an Error names the keys at fault, and what only the whole study tells
   try {
     parse_study(kSmall + "heads = [2, 2]\n", "s.toml");
     FAIL("accepted");
-  } catch (const Error& error) {
+  } catch (const headway::OptionError& error) {
     CHECK(error.fields() == std::vector<std::string>{"model.heads"});
     CHECK(std::string(error.what()) ==
           "s.toml:12: model.heads = [2, 2]: must be absent, or [2, 1] as task.layers has it");

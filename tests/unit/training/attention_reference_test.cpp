@@ -98,8 +98,8 @@ TEST_CASE("Nonlinearities and their derivatives") {
   CHECK_THAT(nonlinearity(Nonlinearity::kGelu, 1.0), WithinAbs(0.841192, 1e-6));
   CHECK_THAT(nonlinearity(Nonlinearity::kSilu, 1.0),
              WithinAbs(1.0 / (1.0 + std::exp(-1.0)), 1e-15));
-  for (const std::string& name : headway::all_words<Nonlinearity>()) {
-    const Nonlinearity phi = headway::parse_word<Nonlinearity>("phi", name);
+  for (const std::string& name : headway::training::nonlinearity_names()) {
+    const Nonlinearity phi = headway::training::parse_nonlinearity(name);
     for (const double x : {-3.0, -0.7, 0.2, 0.9, 4.0}) {
       INFO(name << " at " << x);
       const double slope = (nonlinearity(phi, x + 1e-6) - nonlinearity(phi, x - 1e-6)) / 2e-6;

@@ -50,8 +50,7 @@ TEST_CASE("An unknown name is an error that offers the nearest one") {
                     ContainsSubstring("train.attention = \"hyla_linear_valu\"") &&
                         ContainsSubstring("did you mean \"hyla_linear_value\"") &&
                         ContainsSubstring("softmax_hyla"));
-  CHECK_THROWS_WITH(headway::parse_word<Nonlinearity>("phi", "gellu"),
-                    ContainsSubstring("did you mean \"gelu\""));
+  CHECK_THROWS_WITH(parse_nonlinearity("gellu"), ContainsSubstring("did you mean \"gelu\""));
   CHECK_THROWS_WITH(attention_variant("qqqqqqqqqqqqqqqqqqqqqqqq"),
                     !ContainsSubstring("did you mean"));
   try {
@@ -60,9 +59,7 @@ TEST_CASE("An unknown name is an error that offers the nearest one") {
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::kBadStudy);
   }
-  for (const std::string& name : headway::all_words<Nonlinearity>()) {
-    CHECK(headway::word_of(headway::parse_word<Nonlinearity>("phi", name)) == name);
-  }
+  for (const std::string& name : nonlinearity_names()) CHECK_NOTHROW(parse_nonlinearity(name));
 }
 
 TEST_CASE("The nearest word counts insertions, deletions, replacements and swaps") {

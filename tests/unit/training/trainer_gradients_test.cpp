@@ -115,7 +115,7 @@ TEST_CASE("Fused and eager models agree for every other option") {
 
 TEST_CASE("Fused and eager models agree on masked examples, for every nonlinearity") {
   if (!training_available()) return;
-  for (const std::string& name : headway::all_words<Nonlinearity>()) {
+  for (const std::string& name : nonlinearity_names()) {
     INFO(name);
     TransformerOptions model = small_model();
     model.attention = "hyla_deep";
