@@ -60,6 +60,15 @@ struct TheoryProblem {
 TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Observer& observer,
                            FeatureDirections directions = FeatureDirections::kUsed);
 
+/// How the kernels of this study are made.
+theory::PathKernelOptions kernel_options(const Study& study);
+
+/// The study that `sample` solves and samples: with kernels that every U of its widths has.
+Study sampled_study(const Study& study, const tasks::Dataset& dataset);
+
+/// The readout that path features are taken with.
+Readout readout_of(const Study& study, const tasks::Dataset& dataset);
+
 /// The architecture of one entry of model.widths.
 model::Architecture architecture_of(const Study& study, const tasks::Dataset& dataset,
                                     const std::vector<Index>& widths);

@@ -39,8 +39,8 @@ def run(*arguments, **options):
                           stdin=subprocess.DEVNULL, check=False, **options)
 
 
-def write_path_features(path, rng_seed=1, **changes):
-    """A valid data set of path features (heads [2], no inputs); `changes` replace its arrays."""
+def write_path_features(path, rng_seed=1, heads=(2,), **changes):
+    """A valid data set of path features (no inputs); `changes` replace its arrays."""
     rng = np.random.default_rng(rng_seed)
     arrays = {
         "train/path_features": rng.normal(size=(12, 2, 5)),
@@ -57,7 +57,16 @@ def write_path_features(path, rng_seed=1, **changes):
                 continue
             data = file.create_dataset(name, data=values)
             if name.endswith("path_features"):
-                data.attrs["heads"] = [2]
+                data.attrs["heads"] = list(heads)
+
+
+def most_memory(*arguments):
+    """Bytes that the program held at most, as the kernel counted them."""
+    with subprocess.Popen([PROGRAM, *map(str, arguments)], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, 1024 * usage.ru_maxrss
 
 
 class ProgramTest(unittest.TestCase):
