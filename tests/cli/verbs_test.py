@@ -219,13 +219,13 @@ class Plans(ProgramTest):
         self.check(plan, 0)
         solved = run("solve", *study, "--json")
         self.assertIn(solved.returncode, (0, 2), solved.stderr)
-        _, least = most_memory("solve", self.study, "--threads", 1)
-        _, most = most_memory("solve", *study)
-        return json.loads(plan.stdout), points(solved)[0], most - least
+        held = most_memory("solve", *study) - most_memory("solve", self.study, "--threads", 1)
+        return json.loads(plan.stdout), points(solved)[0], held
 
     def test_kernels_and_memory_are_those_of_the_run(self):
         cases = (
-            (1300, [4, 4], 100, ["solve.optimizer=quasi_newton", "solve.hessian=off"], "streamed"),
+            (1300, [4, 4], 100, ["solve.memory_limit_gib=1", "solve.optimizer=quasi_newton",
+                                 "solve.hessian=off"], "streamed"),
             (700, [2, 2], 300, ["solve.hessian=off"], "stored"),
             (3000, [4, 2], 60, ["solve.optimizer=quasi_newton", "solve.hessian=off"],
              "feature_space"))
