@@ -8,6 +8,7 @@
 #include "headway/model/path_features.hpp"
 #include "headway/studies/verbs.hpp"
 #include "problem.hpp"
+#include "sample_setup.hpp"
 
 namespace headway::studies {
 namespace {

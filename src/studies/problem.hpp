@@ -63,9 +63,6 @@ TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Ob
 /// How the kernels of this study are made.
 theory::PathKernelOptions kernel_options(const Study& study);
 
-/// The study that `sample` solves and samples: with kernels that every U of its widths has.
-Study sampled_study(const Study& study, const tasks::Dataset& dataset);
-
 /// The readout that path features are taken with.
 Readout readout_of(const Study& study, const tasks::Dataset& dataset);
 

@@ -178,6 +178,19 @@ def key_faults(root):
     return faults
 
 
+def listing_faults(root):
+    """Tables that list all of something: studies, results, figures."""
+    faults = []
+    for folder, suffix in (("data/studies", ".toml"), ("data/results", ".json")):
+        text = (root / folder / "README.md").read_text()
+        faults += [f"{folder}/README.md: no word of {file.name}" for file in sorted((root / folder).glob("*" + suffix))
+                   if f"({file.name})" not in text]
+    figures = re.findall(r'^    "(\w+)": FigureKind', (root / "apps/python/headway/figures/__init__.py").read_text(),
+                         re.MULTILINE)
+    listed = re.findall(r"^\| `(\w+)` \|", (root / "apps/python/README.md").read_text(), re.MULTILINE)
+    return faults + [f"apps/python/README.md: no row for the figure {name}" for name in figures if name not in listed]
+
+
 def readme_length_faults(root):
     count = len((root / "README.md").read_text().splitlines())
     return [f"README.md: {count} lines; at most {MAX_README_LINES}"] if count > MAX_README_LINES else []
@@ -204,6 +217,9 @@ class DocumentsResolve(unittest.TestCase):
 
     def test_papers_are_named(self):
         self.check(key_faults(ROOT))
+
+    def test_tables_list_everything(self):
+        self.check(listing_faults(ROOT))
 
     def test_readme_is_short(self):
         self.check(readme_length_faults(ROOT))
@@ -251,6 +267,12 @@ class RulesCatchViolations(unittest.TestCase):
         tree = {"README.md": "as in [T24]\n", "src/README.md": "[S25, figure 1]\n- **[S25]** Someone\n",
                 "src/core/a.hpp": "/// [S25] [V21]\n", "src/core/b.hpp": "// [V21] Vehtari\n\n/// [V21, 3]\n"}
         self.assertEqual(len(self.faults(key_faults, tree)), 2)
+
+    def test_listings(self):
+        tree = {"data/studies/README.md": "[a](a.toml)", "data/studies/a.toml": "", "data/studies/b.toml": "",
+                "data/results/README.md": "", "data/results/c.json": "", "apps/python/README.md": "| `curve` | |\n",
+                "apps/python/headway/figures/__init__.py": '    "curve": FigureKind(a),\n    "bars": FigureKind(b),\n'}
+        self.assertEqual(len(self.faults(listing_faults, tree)), 3)
 
     def test_length(self):
         self.assertEqual(len(self.faults(readme_length_faults, {"README.md": "\n" * (MAX_README_LINES + 1)})), 1)

@@ -72,6 +72,7 @@ def files_of(root):
         names = [name for name in listing.stdout.decode().split("\0") if name]
     else:
         names = [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()]
+        names = [name for name in names if not re.match(r"(build|results)/|(.*/)?__pycache__/", name)]
     return sorted(name for name in set(names) if (root / name).is_file())
 
 
