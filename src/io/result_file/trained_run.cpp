@@ -292,7 +292,7 @@ training::TrainSummary RunReader::summary() const {
   out.last_train_loss = number(group_, "last_train_loss");
   out.best_step = whole(group_, "best_step");
   out.best_loss = number(group_, "best_loss");
-  out.best_split = file_.text_attribute(group_, "best_split").value_or("");  // earlier versions: none
+  out.best_split = file_.text_attribute(group_, "best_split").value_or("");
   out.steps_per_second = number(group_, "steps_per_second");
   out.flops_per_second = number(group_, "flops_per_second");
   for (const std::string& split : split_words(text(group_, "splits"))) {
