@@ -321,6 +321,8 @@ class CommandLine(FigureTest):
         self.assert_fails(65, "not a readable HDF5 file", "table", text)
         self.assert_fails(65, "has not the data for kernel_alignment", "plot", self.files["solve"],
                           "--only", "kernel_alignment")
+        self.assert_fails(65, "which needs samples at three widths or more", "plot", self.files["sample"],
+                          "--only", "where_the_theory_ends")
         newer = self.folder / "newer.h5"
         shutil.copy(self.files["solve"], newer)
         with h5py.File(newer, "r+") as file:

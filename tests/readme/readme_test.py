@@ -1,7 +1,9 @@
-"""Runs the blocks of README.md in order, in one empty folder: ```python blocks as programs, the `$ headway` lines of
-```console blocks as commands whose output must be the one shown (times aside; `...` stands for left-out lines).
+"""Runs the blocks of every document that has ```console blocks, in order, in one empty folder a document: ```python blocks
+as programs, the `$ headway` lines of ```console blocks as commands whose output must be the one shown (times aside; `...`
+stands for left-out lines).
 
-With --update the shown output is replaced by what is printed now (HEADWAY_PROGRAM=... HEADWAY_ROOT=... as in ctest).
+With --update the shown output is replaced by what is printed now (HEADWAY_PROGRAM=... HEADWAY_ROOT=... as in ctest);
+lines that `...` stood for have to be left out again by hand.
 """
 
 import os
@@ -16,6 +18,13 @@ import unittest
 PROGRAM = os.environ["HEADWAY_PROGRAM"]
 ROOT = pathlib.Path(os.environ["HEADWAY_ROOT"])
 BLOCK = re.compile(r"```(python|console)\n(.*?)```", re.DOTALL)
+
+
+def documents():
+    """The documents that show commands, README.md first."""
+    found = sorted(path for path in ROOT.rglob("*.md")
+                   if "build" not in path.relative_to(ROOT).parts and "```console" in path.read_text())
+    return sorted(found, key=lambda path: path != ROOT / "README.md")
 
 
 def blocks(text):
@@ -88,7 +97,7 @@ class Runner:
 
     def console(self, arguments):
         if arguments[0] != "headway":
-            raise AssertionError(f"README.md may show only headway in console blocks, not {arguments[0]}")
+            raise AssertionError(f"documents may show only headway in console blocks, not {arguments[0]}")
         done = subprocess.run([PROGRAM, *arguments[1:]], cwd=self.folder, text=True, capture_output=True)
         if done.returncode != 0:
             raise AssertionError(f"{arguments} ended with {done.returncode}: {done.stderr}")
@@ -112,22 +121,24 @@ def updated(text):
         return BLOCK.sub(rerun, text)
 
 
-class ReadmeTest(unittest.TestCase):
+class DocumentsTest(unittest.TestCase):
     def test_blocks_do_what_is_shown(self):
         counts = {"python": 0, "console": 0}
-        with tempfile.TemporaryDirectory() as directory:
-            runner = Runner(directory)
-            for kind, block in blocks((ROOT / "README.md").read_text()):
-                if kind == "python":
-                    runner.python(block)
-                    counts[kind] += 1
-                    continue
-                for arguments, shown in commands(block):
-                    printed = runner.console(arguments)
-                    self.assertEqual(differences(shown, printed), [], f"{arguments} printed\n{printed}")
-                    counts[kind] += 1
+        for document in documents():
+            with self.subTest(document=document.name), tempfile.TemporaryDirectory() as directory:
+                runner = Runner(directory)
+                for kind, block in blocks(document.read_text()):
+                    if kind == "python":
+                        runner.python(block)
+                        counts[kind] += 1
+                        continue
+                    for arguments, shown in commands(block):
+                        printed = runner.console(arguments)
+                        self.assertEqual(differences(shown, printed), [], f"{arguments} printed\n{printed}")
+                        counts[kind] += 1
+        self.assertIn(ROOT / "README.md", documents())
         self.assertGreaterEqual(counts["python"], 1)
-        self.assertGreaterEqual(counts["console"], 4)
+        self.assertGreaterEqual(counts["console"], 5)
 
     def test_a_wrong_number_is_noticed(self):
         printed = "N accuracy seconds\n10 0.951 0.12\n\n30 0.945 0.34\n"
@@ -138,6 +149,7 @@ class ReadmeTest(unittest.TestCase):
 
 if __name__ == "__main__":
     if "--update" in sys.argv:
-        (ROOT / "README.md").write_text(updated((ROOT / "README.md").read_text()))
+        for shown in documents():
+            shown.write_text(updated(shown.read_text()))
     else:
         unittest.main()

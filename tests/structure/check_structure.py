@@ -3,8 +3,8 @@
     python3 check_structure.py [--root DIR]      DIR: the tree to read, by default the one this file is in
 
 The rules: which module may include which (the arrows), where third-party headers may appear, no umbrella
-header, include paths from the include root, file length, and no leftovers (paths of one machine, to-do notes,
-numbers of a tracker). `RulesCatchViolations` runs the same checks on a small tree that breaks each of them.
+header, include paths from the include root, file length, the top level, and no leftovers (paths of one machine,
+to-do notes, numbers of a tracker). What documents and comments refer to is followed by check_documents.py. `RulesCatchViolations` runs the same checks on a small tree that breaks each of them.
 """
 
 import pathlib
@@ -55,6 +55,9 @@ LEFTOVERS = [
     (re.compile(r"\b[Ii]ssues?\s+#?\d"), "the number of a tracker's entry"),
 ]
 
+TOP_LEVEL = {"apps/", "data/", "include/", "notebooks/", "src/", "tests/", "CMakeLists.txt", "CMakePresets.json", "Makefile",
+             "README.md", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE"}
+
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 SOURCE_SUFFIXES = {".cpp", ".hpp"}
 TEXT_SUFFIXES = SOURCE_SUFFIXES | {".py", ".md", ".txt", ".cmake", ".in", ".sh", ".toml", ".json", ".ipynb", ""}
@@ -69,6 +72,7 @@ def files_of(root):
         names = [name for name in listing.stdout.decode().split("\0") if name]
     else:
         names = [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()]
+        names = [name for name in names if not re.match(r"(build|results)/|(.*/)?__pycache__/", name)]
     return sorted(name for name in set(names) if (root / name).is_file())
 
 
@@ -168,23 +172,23 @@ def catch_faults(root):
 
 
 def version_faults(root):
-    """The version stands in three files; CMakeLists.txt is the one that counts."""
+    """The version stands in four files; CMakeLists.txt is the one that counts."""
     version = re.search(r"project\(headway VERSION ([\d.]+)", (root / "CMakeLists.txt").read_text()).group(1)
     faults = []
     for name, pattern in (("apps/python/headway/version.py", r'__version__ = "([^"]+)"'),
-                          ("CHANGELOG.md", r"(?m)^## \[(\d[^\]]*)\]")):
+                          ("CHANGELOG.md", r"(?m)^## \[(\d[^\]]*)\]"),
+                          ("CITATION.cff", r"(?m)^version: (\S+)")):
         match = re.search(pattern, (root / name).read_text())
         if match is None or match.group(1) != version:
             faults.append(f"{name}: version {match and match.group(1)}; CMakeLists.txt has {version}")
     return faults
 
 
-def readme_faults(root):
-    """README.md names files that exist: its links and pictures, and the paths in its text."""
-    text = (root / "README.md").read_text()
-    named = re.findall(r"\]\(([^)#:]+)\)", text)
-    named += re.findall(r"`((?:apps|data|include|notebooks|src|tests)/[\w./-]*)`", text)
-    return [f"README.md: there is no {name}" for name in sorted(set(named)) if not (root / name).exists()]
+def top_level_faults(root):
+    """The top level has the folders and files named here, and files whose names begin with a dot."""
+    tops = {name.split("/")[0] + ("/" if "/" in name else "") for name in files_of(root)}
+    return [f"{top}: nothing else stands at the top level than {', '.join(sorted(TOP_LEVEL))} and dot files"
+            for top in sorted(tops) if top not in TOP_LEVEL and not top.startswith(".")]
 
 
 class SourcesKeepTheRules(unittest.TestCase):
@@ -215,8 +219,8 @@ class SourcesKeepTheRules(unittest.TestCase):
     def test_versions_agree(self):
         self.check(version_faults(ROOT))
 
-    def test_readme_names_files_that_exist(self):
-        self.check(readme_faults(ROOT))
+    def test_top_level_is_what_it_should_be(self):
+        self.check(top_level_faults(ROOT))
 
 
 class RulesCatchViolations(unittest.TestCase):
@@ -273,12 +277,13 @@ class RulesCatchViolations(unittest.TestCase):
 
     def test_versions(self):
         tree = {"CMakeLists.txt": "project(headway VERSION 0.2.0 LANGUAGES CXX)",
-                "apps/python/headway/version.py": '__version__ = "0.1.0"', "CHANGELOG.md": "## [0.1.0] - soon"}
-        self.assertEqual(len(self.faults(version_faults, files=tree)), 2)
+                "apps/python/headway/version.py": '__version__ = "0.1.0"', "CHANGELOG.md": "## [0.1.0] - soon",
+                "CITATION.cff": "cff-version: 1.2.0\nversion: 0.1.0\n"}
+        self.assertEqual(len(self.faults(version_faults, files=tree)), 3)
 
-    def test_readme(self):
-        tree = {"README.md": "[a](data/none.png) `src/none.cpp` [there](README.md) [web](https://example.org)"}
-        self.assertEqual(len(self.faults(readme_faults, files=tree)), 2)
+    def test_top_level(self):
+        tree = {"README.md": "", ".gitignore": "", "src/a.cpp": "", "cmake/a.cmake": "", "NOTES.md": ""}
+        self.assertEqual(len(self.faults(top_level_faults, files=tree)), 2)
 
 
 if __name__ == "__main__":

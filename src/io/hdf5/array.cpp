@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <type_traits>
 
 #include "headway/core/error.hpp"
 #include "io/hdf5/input.hpp"
@@ -231,13 +232,15 @@ Tensor Hdf5Array::read_all() const {
     throw Error(ErrorKind::kBadData, fmt::format("{}: shape {} does not fit into memory", path_,
                                                  shape_text(info_.shape)));
   }
-  if (tensor.values.empty()) return tensor;
-  if (H5Dread(dataset_.get(), H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT,
-              tensor.values.data()) < 0) {
+  if (!tensor.values.empty()) read_all_as(H5T_NATIVE_DOUBLE, tensor.values.data());
+  return tensor;
+}
+
+void Hdf5Array::read_all_as(hid_t memory_type, void* out) const {
+  if (H5Dread(dataset_.get(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, out) < 0) {
     throw Error(ErrorKind::kBadData,
                 fmt::format("{}: cannot be read: damaged (HDF5: {})", path_, hdf5_error_text()));
   }
-  return tensor;
 }
 
 ArrayInfo Hdf5InputFile::info(const std::string& path) const {
@@ -259,6 +262,25 @@ Hdf5Array Hdf5InputFile::open_array(const std::string& path) const {
   }
   return {std::move(dataset), path, std::move(array)};
 }
+
+template <class Integer>
+std::vector<Integer> Hdf5InputFile::read_integers(const std::string& path) const {
+  const Hdf5Array array = open_array(path);
+  const std::string fault = implausible_storage(array.info(), file_bytes_, true);
+  if (!fault.empty()) throw Error(ErrorKind::kBadData, fmt::format("{}: {}", path, fault));
+  if (array.info().kind != ElementKind::kInteger && array.info().kind != ElementKind::kBoolean) {
+    throw Error(ErrorKind::kBadData,
+                fmt::format("{}: type {}; allowed: integers", path, array.info().type_name));
+  }
+  std::vector<Integer> values(array.info().elements().value_or(0));
+  const bool signs = std::is_signed_v<Integer>;
+  if (!values.empty()) {
+    array.read_all_as(signs ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64, values.data());
+  }
+  return values;
+}
+template std::vector<std::int64_t> Hdf5InputFile::read_integers(const std::string&) const;
+template std::vector<std::uint64_t> Hdf5InputFile::read_integers(const std::string&) const;
 
 Tensor Hdf5InputFile::read_array(const std::string& path) const {
   const Hdf5Array array = open_array(path);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -64,6 +65,8 @@ class Hdf5Array {
   void read_rows(Index begin, Index count, double* out) const;
   /// The whole data set, also a scalar (shape {}, one value).
   [[nodiscard]] Tensor read_all() const;
+  /// All its elements as `memory_type` has them; `out` has room for them.
+  void read_all_as(hid_t memory_type, void* out) const;
 
  private:
   Handle dataset_;
@@ -86,6 +89,9 @@ class Hdf5InputFile {
   [[nodiscard]] ArrayInfo info(const std::string& path) const;
   [[nodiscard]] Hdf5Array open_array(const std::string& path) const;
   [[nodiscard]] Tensor read_array(const std::string& path) const;
+  /// A data set of integers of 64 bits, exactly.
+  template <class Integer>
+  [[nodiscard]] std::vector<Integer> read_integers(const std::string& path) const;
   /// A data set of fixed or variable-length strings, of any shape, in row-major order; integers
   /// become their digits.
   [[nodiscard]] std::vector<std::string> read_strings(const std::string& path) const;
@@ -97,6 +103,11 @@ class Hdf5InputFile {
                                                           const std::string& name) const;
   [[nodiscard]] std::optional<std::vector<double>> number_attribute(const std::string& object,
                                                                     const std::string& name) const;
+  [[nodiscard]] bool has_attribute(const std::string& object, const std::string& name) const {
+    return open_attribute(object, name).valid();
+  }
+  /// All attributes of an object that are one text, by name.
+  [[nodiscard]] std::map<std::string, std::string> text_attributes(const std::string& object) const;
   /// One unsigned 64-bit integer, exactly.
   [[nodiscard]] std::optional<std::uint64_t> unsigned_attribute(const std::string& object,
                                                                 const std::string& name) const;

@@ -2,14 +2,20 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
 #include "headway/core/error.hpp"
 #include "headway/io/hdf5_file.hpp"
+#include "io/hdf5/text_digest.hpp"
 #include "io/whole_file.hpp"
 
 namespace headway::io {
 namespace {
 
 constexpr std::size_t kGrowth = std::size_t{1} << 20;
+constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 
 [[noreturn]] void refused(const std::string& what) {
   throw Error(ErrorKind::kInternal,
@@ -33,20 +39,102 @@ std::vector<const char*> pointers(const std::vector<std::string>& values) {
   return out;
 }
 
+/// How a data set is stored. An array of numbers is cut into chunks along its first indices, each
+/// with a checksum; a scalar lies in its header; HDF5 filters no texts.
+Handle make_storage(const std::vector<Index>& shape, hid_t type) {
+  Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  bool fine = H5Pset_obj_track_times(creation.get(), false) >= 0;
+  if (shape.empty()) return creation;
+  std::vector<hsize_t> chunk(shape.begin(), shape.end());
+  std::size_t bytes = H5Tget_size(type);
+  for (const hsize_t n : chunk) bytes *= n;
+  if (bytes == 0 || H5Tget_class(type) == H5T_STRING) return creation;
+  for (std::size_t d = 0; d < chunk.size() && bytes > kChunkBytes; ++d) {
+    const std::size_t rest = bytes / chunk[d];
+    chunk[d] = std::max<hsize_t>(1, kChunkBytes / rest);
+    bytes = rest * chunk[d];
+  }
+  fine = fine && H5Pset_chunk(creation.get(), static_cast<int>(chunk.size()), chunk.data()) >= 0 &&
+         H5Pset_fletcher32(creation.get()) >= 0;
+  require(fine, "the storage of an array");
+  return creation;
+}
+
+template <class Number>
+std::pair<hid_t, hid_t> number_types() {
+  if constexpr (std::is_same_v<Number, double>) return {H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE};
+  if constexpr (std::is_same_v<Number, float>) return {H5T_IEEE_F32LE, H5T_NATIVE_FLOAT};
+  if constexpr (std::is_same_v<Number, std::int64_t>) return {H5T_STD_I64LE, H5T_NATIVE_INT64};
+  if constexpr (std::is_same_v<Number, std::uint64_t>) return {H5T_STD_U64LE, H5T_NATIVE_UINT64};
+  if constexpr (std::is_same_v<Number, std::uint8_t>) return {H5T_STD_U8LE, H5T_NATIVE_UINT8};
+}
+
 }  // namespace
 
+/// The memory that HDF5 builds the file in. H5Fget_file_image would copy it before the file is
+/// closed, with a superblock that HDF5 1.10 gives a wrong checksum in the format used here; so the
+/// closing file hands its memory over instead.
+struct Hdf5OutputFile::Image {
+  void* bytes = nullptr;
+
+  Image() = default;
+  Image(const Image&) = delete;
+  Image& operator=(const Image&) = delete;
+  ~Image() { std::free(bytes); }
+
+  void give_to(hid_t access) {
+    H5FD_file_image_callbacks_t calls{};
+    calls.image_malloc = [](std::size_t size, H5FD_file_image_op_t, void*) {
+      return std::malloc(size);
+    };
+    calls.image_realloc = [](void* memory, std::size_t size, H5FD_file_image_op_t, void*) {
+      return std::realloc(memory, size);
+    };
+    calls.image_memcpy = [](void* to, const void* from, std::size_t size, H5FD_file_image_op_t,
+                            void*) { return std::memcpy(to, from, size); };
+    calls.image_free = [](void* memory, H5FD_file_image_op_t operation, void* image) -> herr_t {
+      if (operation == H5FD_FILE_IMAGE_OP_FILE_CLOSE) {
+        static_cast<Image*>(image)->bytes = memory;
+      } else {
+        std::free(memory);
+      }
+      return 0;
+    };
+    calls.udata_copy = [](void* image) { return image; };
+    calls.udata_free = [](void*) -> herr_t { return 0; };
+    calls.udata = this;
+    require(H5Pset_file_image_callbacks(access, &calls) >= 0, "the file in memory");
+  }
+
+  /// Up to the end of the file, which the superblock (version 3) has at byte 28; the memory goes on
+  /// to a multiple of kGrowth.
+  [[nodiscard]] std::string_view file() const {
+    std::uint64_t end = 0;
+    std::memcpy(&end, static_cast<const char*>(bytes) + 28, sizeof end);
+    return {static_cast<const char*>(bytes), end};
+  }
+};
+
+Hdf5OutputFile::~Hdf5OutputFile() = default;
+
 Hdf5OutputFile::Hdf5OutputFile()
-    : link_creation_(H5Pcreate(H5P_LINK_CREATE), H5Pclose),
-      dataset_creation_(H5Pcreate(H5P_DATASET_CREATE), H5Pclose),
+    : image_(std::make_unique<Image>()),
+      group_creation_(H5Pcreate(H5P_GROUP_CREATE), H5Pclose),
       text_type_(H5Tcopy(H5T_C_S1), H5Tclose) {
   const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-  require(H5Pset_fapl_core(access.get(), kGrowth, false) >= 0, "the file in memory");
+  require(H5Pset_fapl_core(access.get(), kGrowth, false) >= 0 &&
+              H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0,
+          "the file in memory");
+  image_->give_to(access.get());
+  // The root group too has no times: the same result is the same bytes.
+  const Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
+  require(H5Pset_obj_track_times(creation.get(), false) >= 0, "the file in memory");
   // The name is never used: the core driver keeps the file in memory.
-  file_ = Handle(H5Fcreate("headway-result-in-memory.h5", H5F_ACC_TRUNC, H5P_DEFAULT, access.get()),
-                 H5Fclose);
+  file_ =
+      Handle(H5Fcreate("headway-result-in-memory.h5", H5F_ACC_TRUNC, creation.get(), access.get()),
+             H5Fclose);
   require(file_.valid(), "the file in memory");
-  require(H5Pset_create_intermediate_group(link_creation_.get(), 1) >= 0 &&
-              H5Pset_obj_track_times(dataset_creation_.get(), false) >= 0 &&
+  require(H5Pset_obj_track_times(group_creation_.get(), false) >= 0 &&
               H5Tset_size(text_type_.get(), H5T_VARIABLE) >= 0 &&
               H5Tset_cset(text_type_.get(), H5T_CSET_UTF8) >= 0,
           "the file in memory");
@@ -54,11 +142,18 @@ Hdf5OutputFile::Hdf5OutputFile()
 
 Handle Hdf5OutputFile::open_or_make_group(const std::string& path) {
   if (path.empty() || path == "/") return {H5Gopen2(file_.get(), "/", H5P_DEFAULT), H5Gclose};
-  // H5Lexists fails where a parent is missing too: then everything is made.
-  const bool exists = H5Lexists(file_.get(), path.c_str(), H5P_DEFAULT) > 0;
-  if (exists) return {H5Oopen(file_.get(), path.c_str(), H5P_DEFAULT), H5Oclose};
-  return {H5Gcreate2(file_.get(), path.c_str(), link_creation_.get(), H5P_DEFAULT, H5P_DEFAULT),
-          H5Gclose};
+  // Level by level: groups that HDF5 makes on the way to another would carry the time.
+  for (std::size_t end = path.find('/');; end = path.find('/', end + 1)) {
+    const std::string prefix = path.substr(0, end);
+    const bool exists = H5Lexists(file_.get(), prefix.c_str(), H5P_DEFAULT) > 0;
+    const bool last = end == std::string::npos;
+    if (exists && !last) continue;
+    if (exists) return {H5Oopen(file_.get(), prefix.c_str(), H5P_DEFAULT), H5Oclose};
+    Handle group(
+        H5Gcreate2(file_.get(), prefix.c_str(), H5P_DEFAULT, group_creation_.get(), H5P_DEFAULT),
+        H5Gclose);
+    if (last || !group.valid()) return group;
+  }
 }
 
 void Hdf5OutputFile::make_group(const std::string& path) {
@@ -67,9 +162,12 @@ void Hdf5OutputFile::make_group(const std::string& path) {
 
 void Hdf5OutputFile::write_dataset(const std::string& path, const std::vector<Index>& shape,
                                    const Elements& elements) {
+  const std::size_t slash = path.rfind('/');
+  if (slash != std::string::npos) make_group(path.substr(0, slash));
   const Handle space = make_space(shape);
+  const Handle storage = make_storage(shape, elements.file_type);
   const Handle dataset(H5Dcreate2(file_.get(), path.c_str(), elements.file_type, space.get(),
-                                  link_creation_.get(), dataset_creation_.get(), H5P_DEFAULT),
+                                  H5P_DEFAULT, storage.get(), H5P_DEFAULT),
                        H5Dclose);
   require(dataset.valid(), path);
   if (H5Sget_simple_extent_npoints(space.get()) == 0) return;
@@ -91,10 +189,20 @@ void Hdf5OutputFile::write_attribute(const std::string& object, const std::strin
   require(H5Awrite(attribute.get(), elements.memory_type, elements.values) >= 0, what);
 }
 
+template <class Number>
 void Hdf5OutputFile::write(const std::string& path, const std::vector<Index>& shape,
-                           const double* values) {
-  write_dataset(path, shape, {H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, values});
+                           const Number* values) {
+  const auto [file_type, memory_type] = number_types<Number>();
+  write_dataset(path, shape, {file_type, memory_type, values});
 }
+template void Hdf5OutputFile::write(const std::string&, const std::vector<Index>&, const double*);
+template void Hdf5OutputFile::write(const std::string&, const std::vector<Index>&, const float*);
+template void Hdf5OutputFile::write(const std::string&, const std::vector<Index>&,
+                                    const std::int64_t*);
+template void Hdf5OutputFile::write(const std::string&, const std::vector<Index>&,
+                                    const std::uint64_t*);
+template void Hdf5OutputFile::write(const std::string&, const std::vector<Index>&,
+                                    const std::uint8_t*);
 
 void Hdf5OutputFile::write(const std::string& path, const VectorXd& values) {
   write(path, {values.size()}, values.data());
@@ -116,21 +224,22 @@ void Hdf5OutputFile::write_outputs(const std::string& path, const MatrixXd& valu
 
 void Hdf5OutputFile::write_integers(const std::string& path, const std::vector<Index>& shape,
                                     const std::vector<std::int64_t>& values) {
-  write_dataset(path, shape, {H5T_STD_I64LE, H5T_NATIVE_INT64, values.data()});
+  write(path, shape, values.data());
 }
 
 void Hdf5OutputFile::write_floats(const std::string& path, const std::vector<Index>& shape,
                                   const float* values) {
-  write_dataset(path, shape, {H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, values});
+  write(path, shape, values);
 }
 
 void Hdf5OutputFile::write_bytes(const std::string& path, std::string_view bytes) {
-  write_dataset(path, {static_cast<Index>(bytes.size())},
-                {H5T_STD_U8LE, H5T_NATIVE_UINT8, bytes.data()});
+  write(path, {static_cast<Index>(bytes.size())},
+        reinterpret_cast<const std::uint8_t*>(bytes.data()));
 }
 
 void Hdf5OutputFile::write_strings(const std::string& path,
                                    const std::vector<std::string>& values) {
+  texts_[path] = joined_texts(values);
   const std::vector<const char*> text = pointers(values);
   write_dataset(path, {static_cast<Index>(values.size())},
                 {text_type_.get(), text_type_.get(), text.data()});
@@ -151,6 +260,7 @@ void Hdf5OutputFile::set_unsigned(const std::string& object, const std::string& 
 
 void Hdf5OutputFile::set(const std::string& object, const std::string& name,
                          const std::string& value) {
+  texts_[text_place(object, name)] = value;
   const char* text = value.c_str();
   write_attribute(object, name, -1, {text_type_.get(), text_type_.get(), &text});
 }
@@ -167,14 +277,14 @@ void Hdf5OutputFile::set(const std::string& object, const std::string& name,
                   {H5T_STD_I64LE, H5T_NATIVE_INT64, values.data()});
 }
 
+void Hdf5OutputFile::seal() {
+  const std::string digest = text_digest(texts_);
+  set("/", kTextDigest, digest);
+}
+
 void Hdf5OutputFile::write_to(const std::string& file_path, bool force) {
-  require(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL) >= 0, file_path);
-  const ssize_t size = H5Fget_file_image(file_.get(), nullptr, 0);
-  require(size > 0, file_path);
-  std::vector<char> image(static_cast<std::size_t>(size));
-  require(H5Fget_file_image(file_.get(), image.data(), image.size()) == size, file_path);
-  require(file_.close(), file_path);
-  write_whole_file(file_path, {image.data(), image.size()}, force);
+  require(file_.close() && image_->bytes != nullptr, file_path);
+  write_whole_file(file_path, image_->file(), force);
 }
 
 }  // namespace headway::io

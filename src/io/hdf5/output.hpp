@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,13 +16,20 @@ namespace headway::io {
 /// from one), then written in one go under a temporary name, synced and renamed. Missing groups are
 /// made on the way. All under an Hdf5Lock. Errors: kInternal where HDF5 refuses (a name used
 /// twice), kCannotWrite from write_to.
+///
+/// A changed byte is found when the file is read: every array of numbers has HDF5's Fletcher32
+/// checksum; groups, shapes, attributes and scalars lie in headers that have checksums in the
+/// format of HDF5 1.10; and texts, which HDF5 keeps in a heap without any, are guarded by seal().
 class Hdf5OutputFile {
  public:
   Hdf5OutputFile();
+  ~Hdf5OutputFile();
 
   void make_group(const std::string& path);
-  /// `values`: row-major, as many as `shape` says; shape {} is a scalar.
-  void write(const std::string& path, const std::vector<Index>& shape, const double* values);
+  /// `values`: row-major, as many as `shape` says; shape {} is a scalar. For double, float,
+  /// std::int64_t, std::uint64_t and std::uint8_t.
+  template <class Number>
+  void write(const std::string& path, const std::vector<Index>& shape, const Number* values);
   void write(const std::string& path, const VectorXd& values);
   /// As a matrix [rows, columns].
   void write(const std::string& path, const MatrixXd& values);
@@ -41,6 +50,8 @@ class Hdf5OutputFile {
            const std::vector<std::int64_t>& values);
   void set_unsigned(const std::string& object, const std::string& name, std::uint64_t value);
 
+  /// Writes the root attribute text_sha256 over all texts so far (text_digest.hpp).
+  void seal();
   /// Puts the file at `file_path`, whole or not at all. Ends the life of this object.
   void write_to(const std::string& file_path, bool force);
 
@@ -55,8 +66,11 @@ class Hdf5OutputFile {
   void write_attribute(const std::string& object, const std::string& name, Index count,
                        const Elements& elements);
 
+  struct Image;
+  std::unique_ptr<Image> image_;  ///< the bytes, from the moment that the file is closed
   Handle file_;
-  Handle link_creation_, dataset_creation_, text_type_;
+  Handle group_creation_, text_type_;
+  std::map<std::string, std::string> texts_;  ///< by place, for seal()
 };
 
 }  // namespace headway::io

@@ -156,6 +156,20 @@ std::optional<std::string> Hdf5InputFile::text_attribute(const std::string& obje
   return read_text(attribute.get(), type.get(), space.get(), H5Aread, label).at(0);
 }
 
+std::map<std::string, std::string> Hdf5InputFile::text_attributes(const std::string& object) const {
+  std::map<std::string, std::string> texts;
+  for (const std::string& name : attributes(object)) {
+    const Handle attribute = open_attribute(object, name);
+    const Handle type(H5Aget_type(attribute.get()), H5Tclose);
+    const Handle space(H5Aget_space(attribute.get()), H5Sclose);
+    if (H5Tget_class(type.get()) != H5T_STRING) continue;
+    const std::string label = attribute_name(object, name);
+    if (attribute_points(space.get(), type.get(), label) != 1) continue;
+    texts[name] = read_text(attribute.get(), type.get(), space.get(), H5Aread, label).at(0);
+  }
+  return texts;
+}
+
 std::optional<std::vector<double>> Hdf5InputFile::number_attribute(const std::string& object,
                                                                    const std::string& name) const {
   const Handle attribute = open_attribute(object, name);

@@ -26,6 +26,7 @@ class FigureKind:
     available: Callable[[Sequence[Result]], bool]
     draw: Callable[[Sequence[Result], PlotOptions], Figure]
     of_training: bool = False  # shows results of `headway train`; the others are of the theory
+    needs: str = ""  # what a result of the right verb may still lack
 
 
 def _first(available: Callable[[Result], bool]) -> Callable[[Sequence[Result]], bool]:
@@ -52,7 +53,7 @@ FIGURES: dict[str, FigureKind] = {
     "traces": FigureKind(lambda results: any(map(samples.traces_available, results)),
                          samples.draw_traces),
     "where_the_theory_ends": FigureKind(lambda results: any(map(limits.available, results)),
-                                        limits.draw),
+                                        limits.draw, needs="samples at three widths or more"),
     "learning_curves": FigureKind(learning.available, learning.draw, of_training=True),
 }
 
@@ -80,7 +81,9 @@ def draw_all(results: Sequence[Result], options: PlotOptions | None = None,
              if kind.of_training == trained and kind.available(results)}
     missing = [name for name in only or () if name not in kinds]
     if missing:
-        raise BadDataError(f"{results[0].file}: has not the data for {missing[0]} "
+        needs = FIGURES[missing[0]].needs
+        raise BadDataError(f"{results[0].file}: has not the data for {missing[0]}"
+                           f"{', which needs ' + needs if needs else ''} "
                            f"(a result of `headway {results[0].kind}`)")
     names = only or list(kinds)
     with style.applied():

@@ -1,0 +1,160 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace headway {
+
+/// A record says once what it holds: beside the struct stands a function template that shows a
+/// visitor every member with its name and its meaning,
+///
+///   template <class Visitor, RecordOf<IterationRecord> Record>
+///   void fields(Visitor& visit, Record& r) {
+///     visit("action", r.action, "S / max N");
+///     visit("gradient_norm", r.gradient_norm, "largest entry of dS/dU / max N");
+///   }
+///
+/// Files, JSON, Python and the table of all fields (io/README.md) are visitors of this list, so a
+/// number is added to a result by one member and one line here. `fields` is found by argument-
+/// dependent lookup, for a const record (writing) and one that is not (reading). Order: that of
+/// JSON. What a reader has filled in before may decide what follows:
+///
+///     visit("defined", r.defined, "whether the correction exists");
+///     if (!shows(visit, r.defined)) return;
+///
+/// A record that has no group of its own in the file is shown by calling its `fields` with the same
+/// visitor, with what its names need as further arguments (fields(visit, r.order_parameters,
+/// "_sd")).
+template <class T, class Record>
+concept RecordOf = std::same_as<std::remove_const_t<T>, Record>;
+
+/// Where a field appears.
+enum class FieldPlace : std::uint8_t { kEverywhere, kFile, kJson };
+
+/// How a member lies in an HDF5 file, and in JSON where that has a choice. kPlain: numbers, words
+/// and texts are attributes of the record's group, arrays are data sets, records groups, vectors of
+/// records groups <name>/0, <name>/1, ... (JSON: a list).
+enum class FieldLayout : std::uint8_t {
+  kPlain,
+  kAttribute,  ///< a list of numbers as one attribute; of texts as one text, a line each
+  kOutputs,    ///< a matrix [examples, outputs], [examples] where there is one output; left out
+               ///< when it has no rows
+  kReadout,    ///< a C x C matrix, a scalar for C = 1; left out when empty
+  kLayers,     ///< one array for each layer: <name>/layer_1, ...; empty ones are left out
+  kStacked,    ///< matrices of one shape as one array [n, rows, columns]; left out when empty
+  kByName,     ///< records as groups <name>/<key> (JSON: an object by key), by the field kKey
+  kKey,        ///< the text that names a record in kByName
+  kColumns,    ///< records as arrays <name>/<field>, one entry for each record (JSON: a list)
+  kLists,      ///< as kColumns, in JSON too: an object of lists
+  kTable,      ///< records of numbers as one array [n, fields], attribute `columns` names them
+};
+
+struct FieldForm {
+  std::string_view json = {};      ///< name in JSON where it is another
+  std::string_view old_name = {};  ///< older files have it under this name
+  FieldPlace place = FieldPlace::kEverywhere;
+  FieldLayout layout = FieldLayout::kPlain;
+  bool optional = false;  ///< older files lack it: the member then keeps what it has
+  std::int64_t least = std::numeric_limits<std::int64_t>::min();  ///< of whole numbers
+};
+
+/// The word of one value of an enumeration; `words_of(E)`, found by argument-dependent lookup,
+/// gives all of them: std::span<const EnumWord<E>>.
+template <class E>
+struct EnumWord {
+  std::string_view word;
+  E value;
+};
+
+namespace detail {
+
+struct AnyVisitor {
+  template <class T>
+  void operator()(const std::string&, T&, const char*, const FieldForm& = {}) {}
+};
+
+/// Finds the field kKey.
+struct KeyVisitor {
+  std::string found;
+  const std::string* set = nullptr;  ///< its new value
+
+  template <class T>
+  void operator()(const std::string&, T& value, const char*, const FieldForm& form = {}) {
+    if constexpr (std::same_as<std::remove_const_t<T>, std::string>) {
+      if (form.layout != FieldLayout::kKey) return;
+      if constexpr (!std::is_const_v<T>) {
+        if (set != nullptr) value = *set;
+      }
+      found = value;
+    }
+  }
+};
+
+template <class T>
+struct ElementOf {
+  using Type = void;
+};
+template <class T>
+struct ElementOf<std::vector<T>> {
+  using Type = T;
+};
+
+}  // namespace detail
+
+/// Has a field list.
+template <class T>
+concept IsRecord = requires(detail::AnyVisitor& visit, T& record) {
+  fields(visit, record);
+};
+
+/// Is a std::vector of such.
+template <class T>
+concept IsRecords = IsRecord<typename detail::ElementOf<std::remove_const_t<T>>::Type>;
+
+/// `condition`, but true for a visitor that lists what a record may hold, whatever this one does.
+template <class Visitor>
+bool shows(const Visitor& /*visit*/, bool condition) {
+  if constexpr (requires { Visitor::kListsEverything; }) return true;
+  return condition;
+}
+
+/// The text that names `record` where records are kept by name: its field of layout kKey.
+template <IsRecord Record>
+std::string record_key(const Record& record) {
+  detail::KeyVisitor visit;
+  fields(visit, record);
+  return visit.found;
+}
+template <IsRecord Record>
+void set_record_key(Record& record, const std::string& key) {
+  detail::KeyVisitor visit{{}, &key};
+  fields(visit, record);
+}
+
+/// The word of `value`, "" when it has none.
+template <class E>
+std::string_view word_of(E value) {
+  for (const EnumWord<E>& known : words_of(E{})) {
+    if (known.value == value) return known.word;
+  }
+  return {};
+}
+
+/// Sets `value` to that of `word`; false when there is none.
+template <class E>
+bool read_word(std::string_view word, E& value) {
+  for (const EnumWord<E>& known : words_of(E{})) {
+    if (known.word != word) continue;
+    value = known.value;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace headway

@@ -1,0 +1,122 @@
+"""The tables of data/results/README.md and data/studies/README.md say what the files in data/results hold."""
+
+import json
+import math
+import os
+import pathlib
+import re
+import statistics
+import unittest
+
+ROOT = pathlib.Path(os.environ.get("HEADWAY_ROOT", pathlib.Path(__file__).resolve().parents[2]))
+RESULTS = ROOT / "data" / "results"
+
+
+def load(name):
+    return json.loads((RESULTS / f"{name}.json").read_text())
+
+
+def rows_of(document):
+    """Table rows as lists of cells, code marks left out."""
+    lines = document.read_text().replace("`", "").splitlines()
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+
+
+def row_of(rows, *begin):
+    return next(row for row in rows if row[:len(begin)] == list(begin))
+
+
+def mean_and_error(values):
+    return statistics.mean(values), statistics.stdev(values) / math.sqrt(len(values))
+
+
+def says(text, mean, error):
+    """Whether "m +- e" in `text` are these numbers to the digits shown."""
+    shown = re.search(r"(-?\d*\.?\d+) \+- (\d*\.?\d+)", text)
+    return all(abs(float(word) - value) <= 0.501 * 10.0 ** -len(word.partition(".")[2])
+               for word, value in zip(shown.groups(), (mean, error)))
+
+
+def runs_by_variant(result):
+    groups = {}
+    for run in result["runs"]:
+        groups.setdefault(run.get("variant", run.get("attention")), []).append(run)
+    return groups
+
+
+class ResultTablesTest(unittest.TestCase):
+    def setUp(self):
+        self.results = rows_of(RESULTS / "README.md")
+        self.studies = rows_of(ROOT / "data" / "studies" / "README.md")
+
+    def check(self, text, values, scale=1.0):
+        mean, error = mean_and_error([scale * value for value in values])
+        self.assertTrue(says(text, mean, error), f"{text!r} is {mean:.4f} +- {error:.4f}")
+
+    def test_fuzzy_logic(self):
+        for variant, runs in runs_by_variant(load("fuzzy-logic-reference")).items():
+            row = row_of(self.results, variant)
+            study = next(r for r in self.studies if r[0] == variant and len(r) == 4)
+            end = [run["final"]["held_out"]["r2"] for run in runs]
+            best = [max(run["curves"]["held_out"]["r2"]) for run in runs]
+            for text in (row[1], study[2]):
+                self.check(text, end, 100)
+            for text in (row[3], study[3]):
+                self.check(text, best, 100)
+            self.check(row[5], [run["final"]["unknown_terms"]["r2"] for run in runs], 100)
+            self.assertAlmostEqual(float(row[6]), statistics.mean(run["train_loss"] for run in runs), delta=6e-6)
+            self.assertEqual(row[2], ", ".join(f"{100 * value:.1f}" for value in end))
+
+    def test_sraven(self):
+        for variant, runs in runs_by_variant(load("sraven-small")).items():
+            row = next(r for r in self.results if r[0] == variant and len(r) == 4 and "+-" in r[1])
+            for cell, split in ((row[1], "test"), (row[2], "held_out")):
+                self.check(cell, [run["final"][split]["accuracy"] for run in runs])
+            self.assertEqual(row[3], " ".join(f"{run['final']['held_out']['accuracy']:.3f}" for run in runs))
+
+    def test_ablation(self):
+        shown = {}
+        for row in self.results:
+            if len(row) == 4 and re.fullmatch(r"[\d.]+", row[1]):
+                shown[row[0]] = row[1]
+                shown[row[2]] = row[3]
+        for variant, (run,) in runs_by_variant(load("attention-ablation")).items():
+            if "mixture" not in variant:
+                self.assertEqual(shown[variant], f"{100 * run['final']['held_out']['r2']:.1f}", variant)
+
+    def test_scores_of_heads(self):
+        names = {"own_score": "score of the network's own U_1", "path_norm": "path norm",
+                 "sensitivity": "gradient sensitivity", "weight_norm": "weight norm"}
+        for entry in load("omniglot-one-shot")["over_seeds"]:
+            if entry["width"] is None:
+                row = row_of(self.results, names[entry["score"]])
+                cells = (row[1], row[3])
+            else:
+                begin = f"{entry['score']}, N = {entry['width']}"
+                row = next(r for r in self.results if r[0].partition(", T =")[0] == begin)
+                at = (0.1, 0.25, 0.5).index(entry["temperature"])
+                cells = (row[1].split(" / ")[at], row[3].split(" / ")[at])
+            self.assertTrue(says(cells[0], *entry["rank_correlation"]), f"{cells[0]}: {entry}")
+            self.assertTrue(says(cells[1], *(100 * value for value in entry["half_less_random"])), f"{cells[1]}: {entry}")
+
+    def test_one_shot_accuracies(self):
+        runs = load("omniglot-one-shot")["runs"]
+        row = row_of(self.results, "the trained network")
+        for cell, name in ((row[1], "test"), (row[2], "digits")):
+            self.check(cell, [run["network"][name][0] for run in runs], 100)
+        for begin, width in (("theory on its heads, N = 10", 10), ("N = 100", 100), ("N = 1000", 1000),
+                             ("Gaussian process", None)):
+            row = row_of(self.results, begin)
+            chosen = [next(c for c in run["chosen_temperatures"] if c["by"] == "validation" and c["width"] == width)
+                      for run in runs]
+            self.check(row[1], [choice["accuracy"] for choice in chosen], 100)
+            self.check(row[2], [choice["sets"]["digits"] for choice in chosen], 100)
+
+    def test_a_wrong_number_is_noticed(self):
+        self.assertTrue(says("0.72 +- 0.04", 0.7248, 0.0449))
+        self.assertFalse(says("0.72 +- 0.05", 0.7248, 0.0449))
+        self.assertFalse(says("-41.3 +- 5.6", -41.4, 5.6))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,286 @@
+"""Follows what documents and comments refer to, one test a kind of reference (run by ctest as unit.documents).
+
+    python3 check_documents.py [--root DIR]      DIR: the tree to read, by default the one this file is in
+
+In Markdown and in the text cells of notebooks: links with their anchors, names of files in `code`. In documents and
+comments: equations ("eq. 12", "eqs. 3 and 4", "eqs. 5 to 7"), sections (README.md, "Title"), keys of papers ([T24]).
+Equations stand in indented lines that end in two spaces and their number in parentheses. A comment, or a document
+without equations, that names no document cites src/theory/README.md. `RulesCatchViolations` shows that each rule notices a made-up reference.
+"""
+
+import json
+import pathlib
+import posixpath
+import re
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import check_structure  # noqa: E402
+
+ROOT = check_structure.ROOT
+MAX_README_LINES = 170
+THEORY = "src/theory/README.md"
+
+COMMENTED = {".cpp": "//", ".hpp": "//", ".py": "#", ".txt": "#", ".cmake": "#", ".toml": "#", ".sh": "#"}
+EQUATION = re.compile(r"^ {4}.*  \((\d+)\)$", re.MULTILINE)
+CITED = re.compile(r"(?:([\w/.]+\.md), )?\b[Ee]qs?\. (\d+)((?:(?:,| and| to| or) (?:eq\. )?\d+)*)")
+SECTION = re.compile(r'((?:[\w.]+/)*README\.md), "([^"]+)"')
+KEY = re.compile(r"\[([A-Z]{1,2}\d{2})\b")
+DEFINED = re.compile(r"(?:\*\*\[([A-Z]{1,2}\d{2})\]\*\*|^\s*(?://|#)\s+\[([A-Z]{1,2}\d{2})\] [A-Z])", re.MULTILINE)
+FILE_NAME = re.compile(r"(?<![\w./<*-])((?:[\w.-]+/)*[\w.-]+\.(?:cpp|hpp|py|md|ipynb|toml|json|sh))(?![\w/*<(])")
+TREES = ("apps/", "data/", "include/", "notebooks/", "src/", "tests/")
+# Names that stand for files which users make, or for any file.
+EXAMPLES = {"x_test.cpp", "study.toml", "data/studies/NAME.toml", "numpy/lib/format.py", "src/cmake/build_info.cpp"}
+EXAMPLES |= {"theory.md", "contract.md", "experiments.md", "io/result_write_network.hpp", "study_file_schema.cpp"}  # to be replaced
+
+
+def markdown_of(root):
+    """{file name: text}: documents, and the text cells of notebooks."""
+    texts = {}
+    for name in check_structure.files_of(root):
+        if name.endswith(".md"):
+            texts[name] = (root / name).read_text()
+        elif name.endswith(".ipynb"):
+            cells = json.loads((root / name).read_text())["cells"]
+            texts[name] = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    return texts
+
+
+def comments_of(root):
+    """{file name: its comments, a run of comment lines joined to one line}."""
+    texts = {}
+    for name in check_structure.files_of(root):
+        path = pathlib.PurePath(name)
+        mark = COMMENTED.get(path.suffix)
+        if mark is None or path.name in ("check_documents.py", "check_structure.py"):
+            continue
+        try:
+            source = (root / name).read_text()
+        except UnicodeDecodeError:
+            continue
+        if path.suffix == ".py":
+            source = re.sub(r'("""|\'\'\')(.*?)\1', lambda match: "\n".join(
+                "# " + line for line in match.group(2).splitlines()), source, flags=re.DOTALL)
+        runs, open_run = [], False
+        for line in source.splitlines():
+            match = re.match(rf"(.*?)(?:{mark}[/!]*<?)(?:\s(.*))?$", line)
+            if match is None:
+                open_run = False
+                continue
+            text = (match.group(2) or "").strip()
+            if open_run and not match.group(1).strip():
+                runs[-1] += " " + text
+            else:
+                runs.append(text)
+            open_run = True
+        texts[name] = "\n".join(runs)
+    return texts
+
+
+def without_code(text):
+    return re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+
+
+def slug(heading):
+    """The anchor that GitHub makes of a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower().replace("`", "")).replace(" ", "-")
+
+
+def headings_of(text):
+    return re.findall(r"^#+ (.+)$", without_code(text), re.MULTILINE)
+
+
+def link_faults(root):
+    faults, documents = [], markdown_of(root)
+    for name, text in documents.items():
+        for target in re.findall(r"\]\(([^)\s]+)\)", without_code(text)):
+            if re.match(r"[a-z]+:", target):
+                continue
+            path, _, anchor = target.partition("#")
+            file = posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) if path else name
+            if not (root / file).exists():
+                faults.append(f"{name}: link to {target}: there is no {file}")
+            elif anchor and anchor not in map(slug, headings_of(documents.get(file, ""))):
+                faults.append(f"{name}: link to {target}: no such heading")
+    return faults
+
+
+def named_file_exists(root, files, document, named):
+    if (root / named).exists() or named in EXAMPLES:
+        return True
+    beside = posixpath.normpath(posixpath.join(posixpath.dirname(document), named))
+    return (root / beside).exists() or (root / (named + ".in")).exists() or any(file == named or file.endswith("/" + named) for file in files)
+
+
+def file_name_faults(root):
+    faults, files = [], check_structure.files_of(root)
+    for name, text in markdown_of(root).items():
+        if name == "CHANGELOG.md":  # tells of files that are gone
+            continue
+        for code in re.findall(r"`([^`\n]+)`", without_code(text)):
+            named = [code] if code.startswith(TREES) and not re.search(r"[\s<*=]", code) else FILE_NAME.findall(code)
+            faults += [f"{name}: there is no file {file}" for file in named
+                       if not named_file_exists(root, files, name, file)]
+    for name, text in comments_of(root).items():
+        if not name.startswith(("include/", "src/")):
+            continue
+        faults += [f"{name}: a comment names {file}, which does not exist" for file in FILE_NAME.findall(text)
+                   if not named_file_exists(root, files, name, file)]
+    return faults
+
+
+def numbers_of(text):
+    """[(document or "", number)] of the equations that a text cites."""
+    cited = []
+    for document, first, rest in CITED.findall(text):
+        numbers = [int(first)] + [int(number) for number in re.findall(r"\d+", rest)]
+        cited += [(document, number) for number in numbers]
+    return cited
+
+
+def equation_faults(root):
+    faults, known = [], {}
+    documents = markdown_of(root)
+    for name, text in documents.items():
+        numbers = [int(number) for number in EQUATION.findall(without_code(text))]
+        known[name] = set(numbers)
+        if numbers != list(range(1, len(numbers) + 1)):
+            faults.append(f"{name}: equations are numbered {numbers}")
+    texts = [(name, text, name if known[name] else THEORY) for name, text in documents.items()]
+    texts += [(name, text, THEORY) for name, text in comments_of(root).items()]
+    for name, text, default in texts:
+        for document, number in numbers_of(text):
+            if number not in known.get(document or default, ()):
+                faults.append(f"{name}: {document or default} has no eq. {number}")
+    return faults
+
+
+def section_faults(root):
+    documents = markdown_of(root)
+    return [f"{name}: {document} has no section \"{title}\""
+            for name, text in comments_of(root).items() for document, title in SECTION.findall(text)
+            if title not in headings_of(documents.get(document, ""))]
+
+
+def key_faults(root):
+    documents = markdown_of(root)
+    everywhere = {key for text in documents.values() for pair in DEFINED.findall(text) for key in pair if key}
+    faults = []
+    for name, text in documents.items():  # a document has its own references, notebooks link
+        own = {key for pair in DEFINED.findall(text) for key in pair if key}
+        faults += [f"{name}: [{key}] stands for no paper" for key in sorted(set(KEY.findall(without_code(text))) - own)]
+    for name, text in comments_of(root).items():
+        used = set(KEY.findall(text)) - everywhere
+        own = {key for pair in DEFINED.findall((root / name).read_text()) for key in pair if key} if used else set()
+        faults += [f"{name}: [{key}] stands for no paper" for key in sorted(used - own)]
+    return faults
+
+
+def listing_faults(root):
+    """Tables that list all of something: studies, results, figures."""
+    faults = []
+    for folder, suffix in (("data/studies", ".toml"), ("data/results", ".json")):
+        text = (root / folder / "README.md").read_text()
+        faults += [f"{folder}/README.md: no word of {file.name}" for file in sorted((root / folder).glob("*" + suffix))
+                   if f"({file.name})" not in text]
+    figures = re.findall(r'^    "(\w+)": FigureKind', (root / "apps/python/headway/figures/__init__.py").read_text(),
+                         re.MULTILINE)
+    listed = re.findall(r"^\| `(\w+)` \|", (root / "apps/python/README.md").read_text(), re.MULTILINE)
+    return faults + [f"apps/python/README.md: no row for the figure {name}" for name in figures if name not in listed]
+
+
+def readme_length_faults(root):
+    count = len((root / "README.md").read_text().splitlines())
+    return [f"README.md: {count} lines; at most {MAX_README_LINES}"] if count > MAX_README_LINES else []
+
+
+class DocumentsResolve(unittest.TestCase):
+    def check(self, faults):
+        self.assertFalse(faults, "\n" + "\n".join(faults))
+
+    def test_there_are_equations(self):
+        self.assertGreater(len(EQUATION.findall((ROOT / THEORY).read_text())), 40)
+
+    def test_links_lead_somewhere(self):
+        self.check(link_faults(ROOT))
+
+    def test_named_files_exist(self):
+        self.check(file_name_faults(ROOT))
+
+    def test_cited_equations_exist(self):
+        self.check(equation_faults(ROOT))
+
+    def test_cited_sections_exist(self):
+        self.check(section_faults(ROOT))
+
+    def test_papers_are_named(self):
+        self.check(key_faults(ROOT))
+
+    def test_tables_list_everything(self):
+        self.check(listing_faults(ROOT))
+
+    def test_readme_is_short(self):
+        self.check(readme_length_faults(ROOT))
+
+
+class RulesCatchViolations(unittest.TestCase):
+    """Each rule on references that lead nowhere, so that no rule passes because it looks at nothing."""
+
+    def faults(self, rule, files):
+        with tempfile.TemporaryDirectory() as directory:
+            root = pathlib.Path(directory)
+            for name, text in files.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text)
+            return rule(root)
+
+    def test_links(self):
+        tree = {"README.md": "[a](src/none.md) [b](src/README.md#no-such) ![c](none.png)\n# Here",
+                "src/README.md": "# One thing\n[up](../README.md#here) [d](#one-thing) [web](https://example.org)"}
+        self.assertEqual(len(self.faults(link_faults, tree)), 3)
+
+    def test_notebooks(self):
+        cells = [{"cell_type": "markdown", "source": ["[a](none.md)"]}, {"cell_type": "code", "source": ["[b](c)"]}]
+        self.assertEqual(len(self.faults(link_faults, {"notebooks/a.ipynb": json.dumps({"cells": cells})})), 1)
+
+    def test_file_names(self):
+        tree = {"README.md": "`src/core/none.cpp` `data/none/` `here.hpp` `gone.py --flag`",
+                "src/core/here.hpp": "/// see there.hpp and\n/// core/here.hpp; notes.md section 5\n"}
+        self.assertEqual(len(self.faults(file_name_faults, tree)), 5)
+
+    def test_equations(self):
+        document = "# Theory\n\n    a = b  (1)\n    c = d    (2)\n\nby eq. 2\n"
+        for comment, count in (("/// of eq. 2", 0), ("int a;  ///< eqs. 1 and\n/// 3", 1), ("// eqs. 1 to 4", 1),
+                               ("/// (src/training/README.md, eq. 2)", 1), ("/// (src/training/README.md, eq. 1)", 0)):
+            tree = {THEORY: document, "src/training/README.md": "    e = f  (1)\n", "src/core/a.hpp": comment + "\n"}
+            self.assertEqual(len(self.faults(equation_faults, tree)), count, comment)
+        self.assertEqual(len(self.faults(equation_faults, {THEORY: "    a  (1)\n    b  (3)\n\neq. 4\n"})), 2)
+
+    def test_sections(self):
+        tree = {"src/io/README.md": "# Files\n## Data-set file\n",
+                "src/io/a.hpp": '/// (src/io/README.md, "Data-set file"); src/io/README.md,\n/// "Dataset file"\n'}
+        self.assertEqual(len(self.faults(section_faults, tree)), 1)
+
+    def test_papers(self):
+        tree = {"README.md": "as in [T24]\n", "src/README.md": "[S25, figure 1]\n- **[S25]** Someone\n",
+                "src/core/a.hpp": "/// [S25] [V21]\n", "src/core/b.hpp": "// [V21] Vehtari\n\n/// [V21, 3]\n"}
+        self.assertEqual(len(self.faults(key_faults, tree)), 2)
+
+    def test_listings(self):
+        tree = {"data/studies/README.md": "[a](a.toml)", "data/studies/a.toml": "", "data/studies/b.toml": "",
+                "data/results/README.md": "", "data/results/c.json": "", "apps/python/README.md": "| `curve` | |\n",
+                "apps/python/headway/figures/__init__.py": '    "curve": FigureKind(a),\n    "bars": FigureKind(b),\n'}
+        self.assertEqual(len(self.faults(listing_faults, tree)), 3)
+
+    def test_length(self):
+        self.assertEqual(len(self.faults(readme_length_faults, {"README.md": "\n" * (MAX_README_LINES + 1)})), 1)
+
+
+if __name__ == "__main__":
+    if "--root" in sys.argv:
+        at = sys.argv.index("--root")
+        ROOT = pathlib.Path(sys.argv[at + 1]).resolve()
+        del sys.argv[at:at + 2]
+    unittest.main()
