@@ -4,13 +4,15 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "headway/core/error.hpp"
 #include "headway/io/result_file.hpp"
+#include "headway/model/path_index.hpp"
 #include "headway/tasks/dataset.hpp"
 #include "io/dataset_file/names.hpp"
+#include "io/first_reading.hpp"
 #include "io/hdf5/input.hpp"
-#include "io/hdf5/isolated.hpp"
 #include "io/hdf5/schema.hpp"
 #include "io/result_file/write.hpp"
 
@@ -143,8 +145,7 @@ std::vector<MatrixXd> ResultReader::layers(const std::string& group) const {
   std::vector<MatrixXd> values;
   if (file_.kind(group) == NodeKind::kAbsent) return values;
   for (std::size_t l = 0; l < heads_.size(); ++l) {
-    Index size = outputs_;
-    for (std::size_t k = l; k < heads_.size(); ++k) size *= heads_[k];
+    const Index size = outputs_ * model::path_count(std::span(heads_).subspan(l));
     const std::string path = fmt::format("{}/layer_{}", group, l + 1);
     values.push_back(matrix(path, size, size));
     if (!values.back().allFinite()) bad(path, "holds numbers that are not finite");
@@ -347,8 +348,7 @@ SolveResult ResultReader::solve_result() {
   return result;
 }
 
-/// Opens the file, checks its schema, and calls `read` with a reader; first in a forked copy, then
-/// here.
+/// Opens a file that survived its first reading, checks its schema, and calls `read` with a reader.
 template <typename Read>
 auto read_result(const std::string& file_path, Read read) {
   const auto work = [&] {
@@ -363,11 +363,7 @@ auto read_result(const std::string& file_path, Read read) {
       throw Error(ErrorKind::kBadData, fmt::format("{}: does not fit into memory", file_path));
     }
   };
-  check_is_hdf5(file_path);
-  run_isolated(file_path, [&] {
-    work();
-    return std::vector<std::string>{};
-  });
+  first_reading(file_path);
   const Hdf5Lock lock;
   return work();
 }
