@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "headway/core/error.hpp"
-#include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/model/linear_value_network.hpp"
 #include "headway/model/path_features.hpp"
@@ -21,15 +20,15 @@
 namespace headway::studies {
 namespace {
 
-[[noreturn]] void bad_study(const std::string& message, const std::string& field) {
-  throw OptionError(message, {field});
+[[noreturn]] void bad_study(const std::string& message) {
+  throw Error(ErrorKind::kBadStudy, message);
 }
 
 RowMatrixXd features_of(const tasks::Split& split, const Study& study,
                         const tasks::Dataset& dataset, Observer& observer) {
   if (dataset.form == AttentionForm::kPathFeatures) return split.path_features;
   model::PathFeatureOptions options;
-  options.readout = study.model.readout.value_or(dataset.readout.value_or(Readout::kLastToken));
+  options.readout = readout_of(study, dataset);
   options.attention = study.model.attention;
   options.threads = resolve_threads(study.threads);
   const bool supplied =
@@ -120,12 +119,10 @@ tasks::Dataset make_dataset(const Study& study) {
     bad_study(
         fmt::format("task.kind = \"{}\": this task is trained on (headway train); solve, align, "
                     "prune and sample take {}",
-                    word_of(task.kind), kinds_in_words(Side::kTheory)),
-        "task.kind");
+                    word_of(task.kind), kinds_in_words(Side::kTheory)));
   }
   bad_study(fmt::format("task.kind = \"{}\": this task does not make examples by itself",
-                        word_of(task.kind)),
-            "task.kind");
+                        word_of(task.kind)));
 }
 
 void check_study_against_dataset(const Study& study, const tasks::Dataset& dataset) {
@@ -133,28 +130,24 @@ void check_study_against_dataset(const Study& study, const tasks::Dataset& datas
   if (!study.model.heads.empty() && study.model.heads != dataset.heads) {
     bad_study(fmt::format("model.heads = [{}]: the data ({}) have [{}]; leave model.heads out",
                           fmt::join(study.model.heads, ", "), dataset.name,
-                          fmt::join(dataset.heads, ", ")),
-              "model.heads");
+                          fmt::join(dataset.heads, ", ")));
   }
   if (dataset.form == AttentionForm::kPathFeatures && study.model.readout && dataset.readout &&
       *study.model.readout != *dataset.readout) {
-    bad_study(fmt::format("model.readout: {} holds path features taken with another readout; leave "
-                          "model.readout out",
-                          dataset.name),
-              "model.readout");
+    bad_study(fmt::format(
+        "model.readout: {} holds path features taken with another readout; leave model.readout out",
+        dataset.name));
   }
   if (dataset.network && study.model.readout && study.model.readout != dataset.readout) {
-    bad_study(fmt::format("model.readout: {} holds a network trained with another readout; leave "
-                          "model.readout out",
-                          dataset.name),
-              "model.readout");
+    bad_study(fmt::format(
+        "model.readout: {} holds a network trained with another readout; leave model.readout out",
+        dataset.name));
   }
   for (const std::vector<Index>& widths : study.model.widths)
     architecture_of(study, dataset, widths).validate();
   for (double t : study.model.temperatures) {
     if (!(t >= 0.0) || !(t < 1e300))
-      bad_study(fmt::format("model.temperature = {}: must be a finite number >= 0", t),
-                "model.temperature");
+      bad_study(fmt::format("model.temperature = {}: must be a finite number >= 0", t));
   }
 }
 
@@ -169,11 +162,10 @@ model::Architecture architecture_of(const Study& study, const tasks::Dataset& da
   } else if (widths.size() == layers + 1) {
     architecture.widths = widths;
   } else {
-    bad_study(fmt::format("model.widths: the entry [{}] has {} numbers; with {} layers an entry is "
-                          "one number or {} "
-                          "(N_1, ..., N_{}, N_a)",
-                          fmt::join(widths, ", "), widths.size(), layers, layers + 1, layers),
-              "model.widths");
+    bad_study(fmt::format(
+        "model.widths: the entry [{}] has {} numbers; with {} layers an entry is one number or {} "
+        "(N_1, ..., N_{}, N_a)",
+        fmt::join(widths, ", "), widths.size(), layers, layers + 1, layers));
   }
   const std::vector<double>& variances = study.model.variances;
   if (variances.size() == 1) {
@@ -181,11 +173,10 @@ model::Architecture architecture_of(const Study& study, const tasks::Dataset& da
   } else if (variances.size() == layers + 2) {
     architecture.variances = variances;
   } else {
-    bad_study(fmt::format("model.variances has {} numbers; with {} layers it is one number or {} "
-                          "(s_0^2, s_1^2, ..., "
-                          "s_{}^2, s_a^2)",
-                          variances.size(), layers, layers + 2, layers),
-              "model.variances");
+    bad_study(fmt::format(
+        "model.variances has {} numbers; with {} layers it is one number or {} (s_0^2, s_1^2, ..., "
+        "s_{}^2, s_a^2)",
+        variances.size(), layers, layers + 2, layers));
   }
   return architecture;
 }
@@ -197,6 +188,19 @@ std::vector<SweepPoint> sweep_points(const Study& study, const tasks::Dataset& d
     for (double t : study.model.temperatures) points.push_back({full, t});
   }
   return points;
+}
+
+Readout readout_of(const Study& study, const tasks::Dataset& dataset) {
+  return study.model.readout.value_or(dataset.readout.value_or(Readout::kLastToken));
+}
+
+theory::PathKernelOptions kernel_options(const Study& study) {
+  theory::PathKernelOptions options;
+  options.form = study.solve.kernels;
+  options.memory_limit_bytes = study.solve.memory_limit_gib * 1024.0 * 1024.0 * 1024.0;
+  options.smallest_temperature =
+      *std::min_element(study.model.temperatures.begin(), study.model.temperatures.end());
+  return options;
 }
 
 TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Observer& observer,
@@ -227,17 +231,12 @@ TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Ob
     if (dataset.test) append(*dataset.test);
     for (const tasks::NamedSplit& set : dataset.sets) append(set.split);
   }
-  theory::PathKernelOptions options;
-  options.form = study.solve.kernels;
-  options.memory_limit_bytes = study.solve.memory_limit_gib * 1024.0 * 1024.0 * 1024.0;
-  options.smallest_temperature =
-      *std::min_element(study.model.temperatures.begin(), study.model.temperatures.end());
   MatrixXd train_features = scaled(dataset.train);
   problem.network = network_problem(dataset, problem, train_features, architecture.variance(0));
   if (directions == FeatureDirections::kUsed)
     theory::drop_empty_directions(train_features, problem.evaluation_features, paths);
-  problem.kernels =
-      theory::make_path_kernels(std::move(train_features), problem.train_labels, paths, options);
+  problem.kernels = theory::make_path_kernels(std::move(train_features), problem.train_labels,
+                                              paths, kernel_options(study));
   return problem;
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "headway/core/error.hpp"
-#include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/rng.hpp"
 
@@ -42,8 +41,8 @@ sampling::MetricKind metric_kind(const SampleOptions& sample, Index dimension,
   if (sample.metric == Metric::kUnit) return MetricKind::kUnit;
   if (dimension <= kLargestDenseMetric) return MetricKind::kDense;
   const double information =
-      sampling::information_evaluations(sample.warmup) * kernels.hessian_flops();
-  const double warmup = sample.warmup * kGradientsPerTransition * kernels.evaluation_flops();
+      sampling::information_evaluations(sample.warmup) * kernels.cost().hessian_flops;
+  const double warmup = sample.warmup * kGradientsPerTransition * kernels.cost().evaluation_flops;
   return sample.sampler == Sampler::kExact && information <= warmup ? MetricKind::kInformation
                                                                     : MetricKind::kDiagonal;
 }
@@ -59,21 +58,33 @@ bool has_singular_matrix(const model::Architecture& architecture) {
   return false;
 }
 
+Study sampled_study(const Study& study, const tasks::Dataset& dataset) {
+  Study sampled = study;
+  if (sampled.solve.kernels != theory::KernelForm::kAuto) return sampled;
+  for (const SweepPoint& point : sweep_points(study, dataset)) {
+    // A singular U has no feature-space form.
+    const model::Architecture a = architecture_of(study, dataset, point.widths);
+    if (has_singular_matrix(a))
+      sampled.solve.kernels =
+          a.outputs == 1 ? theory::KernelForm::kStored : theory::KernelForm::kStreamed;
+  }
+  return sampled;
+}
+
 void check_sampling(const Study& study) {
   for (const double t : study.model.temperatures) {
     if (t > 0.0) continue;
-    throw OptionError(fmt::format("model.temperature = {}: sampling needs a temperature > 0", t),
-                      {"model.temperature"});
+    throw Error(ErrorKind::kBadStudy,
+                fmt::format("model.temperature = {}: sampling needs a temperature > 0", t));
   }
   const SampleOptions& sample = study.sample;
   if (sample.metric == Metric::kInformation && sample.sampler != Sampler::kExact &&
       sample.sampler != Sampler::kGibbs) {
-    throw OptionError(
-        fmt::format("sample.metric = \"information\": allowed with sample.sampler = "
-                    "\"exact\" alone; for \"{}\" it is \"auto\", \"unit\", \"diagonal\" or "
-                    "\"dense\"",
-                    word_of(sample.sampler)),
-        {"sample.metric", "sample.sampler"});
+    throw Error(ErrorKind::kBadStudy,
+                fmt::format("sample.metric = \"information\": allowed with sample.sampler = "
+                            "\"exact\" alone; for \"{}\" it is \"auto\", \"unit\", \"diagonal\" or "
+                            "\"dense\"",
+                            word_of(sample.sampler)));
   }
 }
 
@@ -81,12 +92,12 @@ std::shared_ptr<const theory::PathKernels> sampling_kernels(const Study& study,
                                                             const TheoryProblem& problem) {
   const theory::PathKernels& kernels = *problem.kernels;
   theory::PathKernelOptions options;
-  if (study.sample.sampler != Sampler::kExact || kernels.form() != theory::KernelForm::kStored ||
-      kernels.memory_bytes() <= options.compact_above_bytes) {
-    return problem.kernels;
-  }
   options.form = theory::KernelForm::kStored;
   options.energy_tolerance = kEnergyTolerance;
+  if (study.sample.sampler != Sampler::kExact || kernels.form() != theory::KernelForm::kStored ||
+      !theory::kernel_cost(kernels.sizes(), options).compact) {
+    return problem.kernels;
+  }
   return theory::make_path_kernels(kernels.features(), kernels.labels(), kernels.paths(), options);
 }
 
