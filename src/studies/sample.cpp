@@ -141,9 +141,9 @@ class PointSampler {
   [[nodiscard]] std::unique_ptr<sampling::Target> make_target(
       const model::Architecture& architecture, const SweepPoint& sweep, bool exact) const {
     const std::string fingerprint =
-        fmt::format("data {} sampler {} widths {} temperature {:.17g} variances {}",
-                    dataset_.content_hash, study_.sample.sampler, fmt::join(sweep.widths, ","),
-                    sweep.temperature, fmt::join(architecture.variances, ","));
+        fmt::format("sampler {} widths {} temperature {:.17g} variances {} data {}",
+                    study_.sample.sampler, fmt::join(sweep.widths, ","), sweep.temperature,
+                    fmt::join(architecture.variances, ","), dataset_.content_hash);
     if (exact) {
       return std::make_unique<posterior::ExactChain>(
           architecture, sweep.temperature, problem_.kernels, evaluation_features_, fingerprint);
