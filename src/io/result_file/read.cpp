@@ -9,8 +9,8 @@
 #include "headway/io/result_file.hpp"
 #include "headway/tasks/dataset.hpp"
 #include "io/dataset_file/names.hpp"
+#include "io/first_reading.hpp"
 #include "io/hdf5/input.hpp"
-#include "io/hdf5/isolated.hpp"
 #include "io/hdf5/schema.hpp"
 #include "io/result_file/write.hpp"
 
@@ -347,8 +347,7 @@ SolveResult ResultReader::solve_result() {
   return result;
 }
 
-/// Opens the file, checks its schema, and calls `read` with a reader; first in a forked copy, then
-/// here.
+/// Opens a file that survived its first reading, checks its schema, and calls `read` with a reader.
 template <typename Read>
 auto read_result(const std::string& file_path, Read read) {
   const auto work = [&] {
@@ -363,11 +362,7 @@ auto read_result(const std::string& file_path, Read read) {
       throw Error(ErrorKind::kBadData, fmt::format("{}: does not fit into memory", file_path));
     }
   };
-  check_is_hdf5(file_path);
-  run_isolated(file_path, [&] {
-    work();
-    return std::vector<std::string>{};
-  });
+  first_reading(file_path);
   const Hdf5Lock lock;
   return work();
 }
