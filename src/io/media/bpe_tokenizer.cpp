@@ -1,0 +1,66 @@
+#include <fmt/format.h>
+
+#include "headway/core/error.hpp"
+#include "headway/core/plugin.hpp"
+#include "headway/io/text_files.hpp"
+#include "io/media/bpe_library.hpp"
+
+namespace headway::io {
+namespace {
+
+using detail::BpeLibrary;
+
+#ifdef HEADWAY_BPE_LIBRARY
+
+constexpr bool kBuilt = true;
+
+const BpeLibrary* load_library() {
+  // POSIX: an object pointer from dlsym is a function's.
+  const auto entry = reinterpret_cast<detail::BpeLibraryEntry>(  // NOLINT
+      load_plugin({"byte-pair encoding: its SentencePiece library", HEADWAY_BPE_LIBRARY,
+                   HEADWAY_BPE_LIBRARY_INSTALLED, detail::kBpeLibraryEntry}));
+  const BpeLibrary* found = entry(detail::kBpeInterface);
+  if (found == nullptr) {
+    throw Error(ErrorKind::kUnavailable,
+                "byte-pair encoding: the SentencePiece library found is that of another version of "
+                "Headway");
+  }
+  return found;
+}
+
+#else
+
+constexpr bool kBuilt = false;
+
+const BpeLibrary* load_library() {
+  throw Error(ErrorKind::kUnavailable,
+              "byte-pair encoding: this build has no SentencePiece: install libsentencepiece-dev "
+              "and build again, or set task.level = \"bytes\"");
+}
+
+#endif
+
+const BpeLibrary& library() {
+  static const BpeLibrary* const loaded = load_library();
+  return *loaded;
+}
+
+}  // namespace
+
+bool has_bpe_tokenizer() { return kBuilt; }
+
+std::unique_ptr<BpeTokenizer> train_bpe_tokenizer(std::string_view text, const std::string& name,
+                                                  const BpeOptions& options) {
+  if (options.vocabulary < kSmallestBpeVocabulary || options.vocabulary > kLargestBpeVocabulary) {
+    throw Error(ErrorKind::kBadStudy,
+                fmt::format("task.vocabulary = {}: must be a whole number from {} to {}",
+                            options.vocabulary, kSmallestBpeVocabulary, kLargestBpeVocabulary));
+  }
+  return load_bpe_tokenizer(library().train(text, name, options.vocabulary), name);
+}
+
+std::unique_ptr<BpeTokenizer> load_bpe_tokenizer(std::string_view model, const std::string& name) {
+  return library().load(model, name);
+}
+
+}  // namespace headway::io
