@@ -3,7 +3,7 @@
 # The folders torch/ and bpe/ are libraries of their own, loaded when they are needed.
 add_library(headway_options INTERFACE)
 target_compile_options(headway_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
-                       -Wno-unknown-pragmas)
+                       -Wno-unknown-pragmas -Werror=switch)  # a new enumerator is handled everywhere, or nothing builds
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(headway_options INTERFACE -Wno-restrict)  # false alarms on "text" + std::string (GCC bug 105651)
 endif()

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "headway/core/error.hpp"
 #include "headway/io/result_file.hpp"
+#include "headway/model/path_index.hpp"
 #include "headway/tasks/dataset.hpp"
 #include "io/dataset_file/names.hpp"
 #include "io/first_reading.hpp"
@@ -143,8 +145,7 @@ std::vector<MatrixXd> ResultReader::layers(const std::string& group) const {
   std::vector<MatrixXd> values;
   if (file_.kind(group) == NodeKind::kAbsent) return values;
   for (std::size_t l = 0; l < heads_.size(); ++l) {
-    Index size = outputs_;
-    for (std::size_t k = l; k < heads_.size(); ++k) size *= heads_[k];
+    const Index size = outputs_ * model::path_count(std::span(heads_).subspan(l));
     const std::string path = fmt::format("{}/layer_{}", group, l + 1);
     values.push_back(matrix(path, size, size));
     if (!values.back().allFinite()) bad(path, "holds numbers that are not finite");

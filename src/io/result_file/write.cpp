@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "headway/core/error.hpp"
-#include "headway/model/architecture.hpp"
+#include "headway/model/path_index.hpp"
 #include "headway/studies/choice.hpp"
 
 namespace headway::io {
@@ -61,11 +61,7 @@ void write_names(const SolveResult& result, Hdf5OutputFile& out) {
   for (std::size_t l = 0; l < result.head_names.size(); ++l) {
     out.write_strings(fmt::format("names/layer_{}", l + 1), result.head_names[l]);
   }
-  Index count = 1;
-  for (const int h : result.heads) count *= h;
-  std::vector<std::string> paths;
-  for (Index i = 0; i < count; ++i) paths.push_back(model::path_name(result.heads, i));
-  out.write_strings("paths", paths);
+  out.write_strings("paths", model::path_names(result.heads));
 }
 
 void write_path_kernels(const std::vector<MatrixXd>& kernels, Hdf5OutputFile& out) {
