@@ -27,8 +27,11 @@ function(headway_module name)
     target_include_directories(headway_${name} PUBLIC ${include_dirs} PRIVATE ${PROJECT_SOURCE_DIR}/src)
     target_link_libraries(headway_${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE}
                           $<BUILD_INTERFACE:headway_options>)
-    if(name STREQUAL "core")
-      target_precompile_headers(headway_core PRIVATE ${PROJECT_SOURCE_DIR}/src/precompiled.hpp)
+    if(name STREQUAL "io")  # never where time goes: a third less to compile
+      target_compile_options(headway_io PRIVATE $<$<CONFIG:Release>:-O1>)
+    endif()
+    if(name MATCHES "^(core|io)$")
+      target_precompile_headers(headway_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src/precompiled.hpp)
     else()
       target_precompile_headers(headway_${name} REUSE_FROM headway_core)
     endif()
