@@ -256,6 +256,7 @@ class _Reader:
             **{key: (self._array(curves, name) if curves else None)
                for key, name in (("by_score", "score"), ("greedy", "greedy"), ("random", "random"),
                                  ("random_mean", "random_mean"), ("random_sd", "random_sd"))},
+            greedy_on=hdf5.text(curves.attrs.get("greedy_on", "test")) if curves else "test",
             orders=orders)
 
     def _samples(self, group: h5py.Group) -> Samples | None:

@@ -93,6 +93,7 @@ class Pruning:
     mean_squared_error_without: np.ndarray
     by_score: np.ndarray | None = None
     greedy: np.ndarray | None = None
+    greedy_on: str = "test"  # the set that its order was searched on
     random: np.ndarray | None = None
     random_mean: np.ndarray | None = None
     random_sd: np.ndarray | None = None

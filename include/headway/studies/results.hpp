@@ -146,6 +146,7 @@ struct PrunePoint {
   double accuracy = kUndefined;
   std::vector<HeadReport> heads;
   PruningCurve by_score, greedy;
+  std::string greedy_on;  ///< set that the greedy order was searched on: "validation", else "test"
   std::vector<PruningCurve> random;
   std::vector<double> random_mean, random_sd;
   /// The data set's trained network in the order of this point's "score" and "score_weighted";

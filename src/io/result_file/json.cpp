@@ -201,6 +201,7 @@ Json pruning_object(const studies::PrunePoint& point) {
   out["random"] = std::move(random);
   out["greedy"] = numbers(point.greedy.accuracy);
   out["greedy_order"] = point.greedy.order;
+  if (!point.greedy_on.empty()) out["greedy_on"] = point.greedy_on;
   return out;
 }
 

@@ -72,6 +72,7 @@ Json run_object(std::size_t index, const TrainedRun& run) {
   out["train_loss"] = number(studies::final_train_loss(run));
   out["best_step"] = summary.best_step;
   out["best_loss"] = summary.best_step >= 0 ? number(summary.best_loss) : Json(nullptr);
+  out["best_split"] = summary.best_split;
   out["evaluations"] = evaluations_object(summary);
   if (!run.ceilings.empty()) out["ceilings"] = ceilings_object(run.ceilings);
   out["steps_per_second"] = number(summary.steps_per_second);

@@ -131,6 +131,7 @@ void write_numbers(const std::string& group, const TrainedRun& run, Hdf5OutputFi
   out.set(group, "last_train_loss", summary.last_train_loss);
   out.set(group, "best_step", std::int64_t{summary.best_step});
   out.set(group, "best_loss", summary.best_loss);
+  out.set(group, "best_split", summary.best_split);
   out.set(group, "training_seconds", run.training_seconds);
   out.set(group, "steps_per_second", summary.steps_per_second);
   out.set(group, "flops_per_second", summary.flops_per_second);
@@ -291,6 +292,7 @@ training::TrainSummary RunReader::summary() const {
   out.last_train_loss = number(group_, "last_train_loss");
   out.best_step = whole(group_, "best_step");
   out.best_loss = number(group_, "best_loss");
+  out.best_split = file_.text_attribute(group_, "best_split").value_or("");
   out.steps_per_second = number(group_, "steps_per_second");
   out.flops_per_second = number(group_, "flops_per_second");
   for (const std::string& split : split_words(text(group_, "splits"))) {

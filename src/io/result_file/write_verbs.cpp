@@ -111,6 +111,7 @@ void write_pruning(const std::string& group, const studies::PrunePoint& point,
   write_numbers("mean_squared_error_without", &studies::HeadReport::mean_squared_error_without);
   write_curve(group + "/cumulative/score", point.by_score, out);
   write_curve(group + "/cumulative/greedy", point.greedy, out);
+  if (!point.greedy_on.empty()) out.set(group + "/cumulative", "greedy_on", point.greedy_on);
   write_random_curves(group + "/cumulative", point, out);
 }
 
