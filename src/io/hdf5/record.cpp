@@ -439,6 +439,10 @@ void RecordReader::refuse_word(const std::string& name, const std::string& word,
 
 // --- columns -------------------------------------------------------------------------------------
 
+void ColumnWriter::refuse(const std::string& name) {
+  throw Error(ErrorKind::kInternal, name + ": a column holds numbers, words or texts");
+}
+
 ColumnReader::ColumnReader(const Hdf5InputFile& file, const std::string& path, FieldLayout layout)
     : path_(path), layout_(layout), reader_(file, path) {
   if (layout == FieldLayout::kTable) table_ = file.read_array(path);
