@@ -14,7 +14,8 @@ struct Word {
   E value;
 };
 
-/// The words of an enumeration: `Words<E> words_of(E)` is declared beside it and gives its one list
+/// The words of an enumeration: `Words<E> words_of(E)`, found by argument-dependent lookup, is
+/// declared beside it and gives its one list
 /// of enumerators, whatever the argument.
 template <class E>
 using Words = std::span<const Word<E>>;
@@ -46,12 +47,22 @@ std::vector<std::string> all_words() {
   return out;
 }
 
+/// Sets `value` to the enumerator of `text`; false when there is none.
+template <class E>
+bool read_word(std::string_view text, E& value) {
+  for (const Word<E>& word : words_of(E{})) {
+    if (word.text != text) continue;
+    value = word.value;
+    return true;
+  }
+  return false;
+}
+
 /// The enumerator of a word. Error{kBadStudy} naming `field`, the words there are and the nearest.
 template <class E>
 E parse_word(std::string_view field, std::string_view text) {
-  for (const Word<E>& word : words_of(E{})) {
-    if (word.text == text) return word.value;
-  }
+  E value{};
+  if (read_word(text, value)) return value;
   detail::refuse_word(field, text, all_words<E>());
 }
 
