@@ -41,7 +41,7 @@ void write_align_result(const std::string& file_path, const studies::Study& stud
                         const studies::AlignResult& result, const ResultProvenance& provenance,
                         bool force);
 /// The solve result it used, with points/<i>/pruning; where the data set carries a trained network,
-/// the group network and points/<i>/network/scores (io/result_write_network.hpp lists them).
+/// the group network and points/<i>/network/scores (result_file/write_network.hpp lists them).
 void write_prune_result(const std::string& file_path, const studies::Study& study,
                         const studies::PruneResult& result, const ResultProvenance& provenance,
                         bool force);

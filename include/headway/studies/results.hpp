@@ -19,7 +19,7 @@ struct SetReport {
   double mean_squared_error = kUndefined;  ///< of the mean, over examples and outputs
 };
 
-/// What a Gaussian predictor says on the train and test examples (theory.md sections 3 and 7).
+/// What a Gaussian predictor says on the train and test examples (eqs. 16, 17 and 51).
 struct PredictorReport {
   MatrixXd mean;      ///< test mean, P_test x C (0 x C without a test set)
   MatrixXd variance;  ///< test variance of each output
@@ -32,7 +32,7 @@ struct PredictorReport {
   std::vector<SetReport> sets;                 ///< the further sets, in the data set's order
 };
 
-/// The 1/N-corrected means of theory.md section 5.
+/// The 1/N-corrected means (eqs. 40 and 41).
 struct CorrectedPoint {
   bool defined = false;
   std::string reason;                      ///< why not, when undefined or skipped
@@ -107,7 +107,7 @@ struct SolveResult {
   int threads = 1;
 };
 
-/// Kernel alignment at one sweep point (theory.md section 7): |v_k . y| / |y| by falling eigenvalue
+/// Kernel alignment at one sweep point (eq. 52): |v_k . y| / |y| by falling eigenvalue
 /// of K (without T).
 struct AlignPoint {
   std::vector<Index> widths;
@@ -127,7 +127,7 @@ struct AlignResult {
 struct HeadReport {
   int layer = 1, head = 1;  ///< counted from 1
   std::string name;
-  double score = kUndefined;  ///< theory.md section 7
+  double score = kUndefined;  ///< eq. 53
   double score_weighted =
       kUndefined;  ///< with 1/(2 H_l) on entries that have the head on exactly one path
   double accuracy_without = kUndefined;
@@ -173,7 +173,7 @@ struct SampledMatrix {
   Tensor draws;  ///< [chain, draw, n, n]
 };
 
-/// One sweep point of `sample` (theory.md sections 5 and 6).
+/// One sweep point of `sample` (eqs. 34 and 50).
 struct SamplePoint {
   std::vector<Index> widths;
   double temperature = 0.0;
