@@ -7,7 +7,7 @@
 
 #include "headway/posterior/posterior_target.hpp"
 #include "headway/sampling/target.hpp"
-#include "headway/studies/results.hpp"
+#include "headway/studies/sample_results.hpp"
 #include "problem.hpp"
 
 /// Private to studies: what `sample` keeps of every draw.

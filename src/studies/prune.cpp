@@ -39,7 +39,7 @@ class PrunedPredictor {
     const auto found = known_.find(removed);
     if (found != known_.end()) return found->second;
     const TheoryProblem& problem = task_.problem;
-    const MatrixXd u = analysis::remove_heads(point_.order_parameters.front(), problem.heads,
+    const MatrixXd u = analysis::remove_heads(point_.order_parameters.layers.front(), problem.heads,
                                               problem.outputs, removed);
     const MatrixXd mean =
         problem.kernels->predictive_mean(u, point_.temperature, task_.test_features);
@@ -104,7 +104,7 @@ PrunePoint prune_point(const PruneTask& task, const SolvePoint& solved, Observer
   point.widths = solved.widths;
   point.temperature = solved.temperature;
   const analysis::HeadScores scores = analysis::head_scores(
-      solved.order_parameters.front(), task.problem.heads, task.problem.outputs);
+      solved.order_parameters.layers.front(), task.problem.heads, task.problem.outputs);
   PrunedPredictor pruned(task, solved);
   point.accuracy = pruned.without({}).accuracy;
   point.heads = report_heads(task.solve, scores, pruned);
@@ -184,7 +184,7 @@ SolveResult solve_or_reuse(const Study& study, const tasks::Dataset& dataset,
   for (std::size_t i = 0; same && i < sweep.size(); ++i) {
     same = known->points[i].widths == sweep[i].widths &&
            known->points[i].temperature == sweep[i].temperature &&
-           known->points[i].order_parameters.size() == problem.heads.size();
+           known->points[i].order_parameters.layers.size() == problem.heads.size();
   }
   if (same) {
     observer.note("order parameters reused from the given result");

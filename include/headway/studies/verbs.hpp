@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "headway/core/observer.hpp"
-#include "headway/studies/results.hpp"
+#include "headway/studies/sample_results.hpp"
 #include "headway/studies/study.hpp"
 #include "headway/tasks/dataset.hpp"
 

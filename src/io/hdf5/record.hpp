@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -154,6 +156,23 @@ class RecordWriter {
     }
   }
 
+  /// Rows of one array, short ones padded with NaN or -1.
+  template <class Number>
+  void put(const std::string& name, const std::vector<std::vector<Number>>& rows,
+           const FieldForm& form) {
+    if (form.optional && rows.empty()) return;
+    std::size_t longest = 0;
+    for (const std::vector<Number>& row : rows) longest = std::max(longest, row.size());
+    using Kept = detail::Stored<Number>;
+    std::vector<Kept> all(rows.size() * longest, std::is_integral_v<Kept>
+                                                     ? static_cast<Kept>(-1)
+                                                     : std::numeric_limits<Kept>::quiet_NaN());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      std::copy(rows[i].begin(), rows[i].end(), all.data() + i * longest);
+    }
+    out_.write(member_path(group_, name),
+               {static_cast<Index>(rows.size()), static_cast<Index>(longest)}, all.data());
+  }
   void put(const std::string& name, double value);
   void put(const std::string& name, std::int64_t value);
   void put(const std::string& name, std::uint64_t value);

@@ -49,6 +49,7 @@ void write_train_result(const std::string& file_path, const studies::Study& stud
   for (std::size_t g = 0; g < groups.size(); ++g) {
     write_group(fmt::format("groups/{}", g), groups[g], out);
   }
+  out.seal();
   out.write_to(file_path, force);
 }
 
