@@ -6,7 +6,6 @@
 #include <numbers>
 #include <optional>
 
-#include "headway/core/rng.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/sampling/diagnostics.hpp"
 
@@ -17,7 +16,8 @@ constexpr Index kDrawsPerDimension = 4;  // needed to fit the proposal's covaria
 constexpr int kLargestIterations = 1000;
 constexpr double kLargestError = 1.0;  // nats, beyond which the estimate is called unreliable
 
-/// N(mean, L L^T), slightly widened so that its tails cover the posterior's.
+/// N(mean, L L^T) with the mean and covariance of the draws. It is not widened: the optimal bridge,
+/// unlike importance sampling, has a finite variance also where the posterior's tails are heavier.
 struct Proposal {
   VectorXd mean;
   numerics::SpdFactor factor;
@@ -86,7 +86,7 @@ Bridge iterate_bridge(const VectorXd& l1, const VectorXd& l2, double effective) 
 }  // namespace
 
 Evidence bridge_evidence(ExactChain& target, const MatrixXd& draws, int chains, double data_count,
-                         std::uint64_t seed) {
+                         Rng& rng) {
   Evidence result;
   result.log_evidence = result.error = std::nan("");
   const Index per_chain = draws.cols() / chains;
@@ -112,7 +112,6 @@ Evidence bridge_evidence(ExactChain& target, const MatrixXd& draws, int chains, 
   VectorXd gradient(dimension);
   VectorXd l1(second.cols());
   VectorXd l2(second.cols());
-  Rng rng(seed, StreamPurpose::kPrior, 0);
   for (Index i = 0; i < second.cols(); ++i) {
     const VectorXd x = second.col(i);
     l1[i] = target.log_density(x, gradient) - proposal->log_density(x);

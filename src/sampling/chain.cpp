@@ -7,15 +7,12 @@
 #include <stdexcept>
 #include <utility>
 
-#include "elliptical_slice.hpp"
 #include "headway/core/error.hpp"
 #include "nuts.hpp"
+#include "sweep.hpp"
 
 namespace headway::sampling {
 namespace {
-
-// Transitions at half step before the bias estimate listens, as a share of the draws.
-constexpr std::int64_t kTransientShare = 10;
 
 bool adapts_metric(const SamplerOptions& options) {
   return uses_gradient(options.sampler) && options.metric != MetricKind::kUnit;
@@ -26,23 +23,19 @@ bool takes_information(const SamplerOptions& options) {
          options.warmup > 0;
 }
 
-template <typename Wanted>
-Wanted& require_kind(Target& target, std::string_view sampler, std::string_view needed) {
-  auto* wanted = dynamic_cast<Wanted*>(&target);
+SweepTarget& require_sweep(Target& target) {
+  auto* wanted = dynamic_cast<SweepTarget*>(&target);
   if (wanted == nullptr) {
     throw Error(ErrorKind::kBadStudy,
-                fmt::format("sampler = \"{}\" needs a target {}", sampler, needed));
+                "sampler = \"sweep\" needs a target that brings its own transition");
   }
   return *wanted;
 }
 
 }  // namespace
 
-ChainPlan::ChainPlan(const SamplerOptions& options)
-    : warmup(options.warmup), main(std::int64_t{options.draws} * options.thin) {
-  if (!options.estimate_langevin_bias) return;
-  transient = main / kTransientShare;
-  halved = main;
+std::int64_t transitions_of(const SamplerOptions& options) {
+  return options.warmup + std::int64_t{options.draws} * options.thin;
 }
 
 void accumulate(TransitionStatistics& sum, const TransitionStatistics& one, std::int64_t before) {
@@ -67,11 +60,10 @@ Chain::Chain(std::unique_ptr<Target> target, const SamplerOptions& options, Chai
       state_(state),
       recorder_(recorder),
       target_(std::move(target)),
-      plan_(options),
       metric_(uses_gradient(options.sampler) ? options.metric : MetricKind::kUnit,
               target_->dimension()),
       hamiltonian_(*target_, metric_),
-      rng_(options.seed, StreamPurpose::kChain, static_cast<std::uint64_t>(state.chain)),
+      rng_(options.seed, StreamPurpose::kChain, stream_of(options, state.chain)),
       point_(target_->dimension(), uses_gradient(options.sampler)) {
   if (uses_gradient(options.sampler)) schedule_ = warmup_schedule(options.warmup);
   if (!adapts_metric(options)) schedule_.window_ends.clear();
@@ -96,16 +88,8 @@ void Chain::make_transition(StopSignal* stop) {
     case SamplerKind::kNuts:
       transition_ = std::make_unique<Nuts>(hamiltonian_, options_, d, stop);
       break;
-    case SamplerKind::kEllipticalSlice: {
-      auto& target =
-          require_kind<GaussianPriorTarget>(*target_, "elliptical_slice", "with a Gaussian prior");
-      target.prior().validate();
-      transition_ = std::make_unique<EllipticalSlice>(target, stop);
-      break;
-    }
     case SamplerKind::kSweep:
-      transition_ = std::make_unique<Sweep>(
-          require_kind<SweepTarget>(*target_, "sweep", "that brings its own transition"));
+      transition_ = std::make_unique<Sweep>(require_sweep(*target_));
       break;
     default: {
       auto hmc = std::make_unique<StaticHmc>(hamiltonian_, options_, d, stop);
@@ -123,14 +107,9 @@ bool Chain::try_start(Rng& rng) {
     for (double& x : point_.position) x = options_.initial_radius * (2.0 * rng.uniform() - 1.0);
   }
   if (!point_.position.allFinite()) return false;
-  if (uses_gradient(options_.sampler)) {
-    hamiltonian_.evaluate(point_);
-  } else if (options_.sampler == SamplerKind::kEllipticalSlice) {
-    auto& target = static_cast<GaussianPriorTarget&>(*target_);
-    point_.log_density = EllipticalSlice::evaluate(target, point_.position);
-    ++state_.evaluations;
-  }
-  return options_.sampler == SamplerKind::kSweep || std::isfinite(point_.log_density);
+  if (!uses_gradient(options_.sampler)) return true;
+  hamiltonian_.evaluate(point_);
+  return std::isfinite(point_.log_density);
 }
 
 void Chain::find_start(Rng& rng) {
@@ -172,8 +151,7 @@ void Chain::find_first_step(Rng& rng) {
 }
 
 void Chain::start() {
-  Rng start_rng(options_.seed, StreamPurpose::kChainStart,
-                static_cast<std::uint64_t>(state_.chain));
+  Rng start_rng(options_.seed, StreamPurpose::kChainStart, stream_of(options_, state_.chain));
   find_start(start_rng);
   if (uses_gradient(options_.sampler)) {
     const auto empty_window = [this] {
@@ -193,28 +171,22 @@ void Chain::start() {
 }
 
 void Chain::reserve() {
-  const auto kept =
-      static_cast<std::size_t>(plan_.main + plan_.halved) / static_cast<std::size_t>(options_.thin);
+  const auto kept = static_cast<std::size_t>(options_.draws);
   state_.statistics.reserve(kept);
   if (!options_.keep_draws) return;
   state_.draws.reserve(kept * static_cast<std::size_t>(target_->dimension()));
 }
 
-double Chain::current_step_size() const {
-  const bool halved = state_.iteration >= plan_.warmup + plan_.main;
-  return halved ? 0.5 * state_.step_size : state_.step_size;
-}
-
 bool Chain::step() {
   const Rng before = rng_;
-  if (langevin_ != nullptr) langevin_->set_corrected(state_.iteration < plan_.warmup);
+  if (langevin_ != nullptr) langevin_->set_corrected(state_.iteration < options_.warmup);
   TransitionStatistics done;
-  if (!transition_->move(point_, current_step_size(), rng_, done)) {
+  if (!transition_->move(point_, state_.step_size, rng_, done)) {
     rng_ = before;
     return false;
   }
   state_.evaluations += done.evaluations;
-  if (state_.iteration < plan_.warmup) {
+  if (state_.iteration < options_.warmup) {
     if (done.divergent) ++state_.warmup_divergences;
     if (uses_gradient(options_.sampler)) adapt(done);
   } else {
@@ -233,7 +205,7 @@ void Chain::adapt(const TransitionStatistics& done) {
     collect(transition);
     if (std::binary_search(ends.begin(), ends.end(), transition)) close_window();
   }
-  if (state_.iteration + 1 == plan_.warmup) {
+  if (state_.iteration + 1 == options_.warmup) {
     state_.step_size = averaged_step(state_.dual_averaging);
     state_.window = CovarianceState{};
   }
@@ -277,11 +249,7 @@ void Chain::close_window() {
 }
 
 void Chain::keep(const TransitionStatistics& done) {
-  const std::int64_t since_main = state_.iteration - plan_.warmup - plan_.main;
-  if (since_main >= 0 && since_main < plan_.transient) return;
-  const std::int64_t place =
-      since_main < 0 ? since_main + plan_.main : since_main - plan_.transient;
-  const std::int64_t within = place % options_.thin;
+  const std::int64_t within = (state_.iteration - options_.warmup) % options_.thin;
   accumulate(state_.pending, done, within);
   if (within + 1 < options_.thin) return;
   state_.statistics.push_back(state_.pending);
@@ -289,7 +257,7 @@ void Chain::keep(const TransitionStatistics& done) {
   if (options_.keep_draws) {
     state_.draws.insert(state_.draws.end(), point_.position.begin(), point_.position.end());
   }
-  if (recorder_ == nullptr || since_main >= 0) return;  // half-step draws are for the bias alone
+  if (recorder_ == nullptr) return;
   const auto index = static_cast<Index>(state_.statistics.size()) - 1;
   recorder_->record({state_.chain, index, done.log_density, false, point_.position}, *target_);
 }
@@ -297,9 +265,8 @@ void Chain::keep(const TransitionStatistics& done) {
 void Chain::replay() {
   if (recorder_ == nullptr) return;
   const Eigen::Map<const MatrixXd> draws = state_.draw_matrix();
-  const Index count = std::min<Index>(draws.cols(), plan_.main / options_.thin);
   VectorXd position;
-  for (Index i = 0; i < count; ++i) {
+  for (Index i = 0; i < draws.cols(); ++i) {
     position = draws.col(i);
     const double log_density = state_.statistics[static_cast<std::size_t>(i)].log_density;
     recorder_->record({state_.chain, i, log_density, true, position}, *target_);

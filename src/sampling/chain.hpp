@@ -13,15 +13,8 @@
 
 namespace headway::sampling {
 
-/// How many transitions a chain makes and which of them are kept.
-struct ChainPlan {
-  explicit ChainPlan(const SamplerOptions& options);
-  std::int64_t warmup = 0;
-  std::int64_t main = 0;       ///< transitions whose thinned states are the draws
-  std::int64_t transient = 0;  ///< Langevin bias: transitions at half step thrown away
-  std::int64_t halved = 0;     ///< Langevin bias: transitions at half step kept
-  [[nodiscard]] std::int64_t total() const { return warmup + main + transient + halved; }
-};
+/// Transitions that one chain makes, warm-up included.
+std::int64_t transitions_of(const SamplerOptions& options);
 
 /// One chain: its start, its warm-up, its draws. Works on a ChainState that outlives it; save()
 /// brings that up to date.
@@ -36,8 +29,7 @@ class Chain {
   /// One transition with its adaptation. False when stopped: nothing has changed then.
   bool step();
   [[nodiscard]] bool started() const { return state_.started; }
-  [[nodiscard]] bool finished() const { return state_.iteration >= plan_.total(); }
-  [[nodiscard]] std::int64_t iteration() const { return state_.iteration; }
+  [[nodiscard]] bool finished() const { return state_.iteration >= transitions_of(options_); }
   /// Hands the draws that the state came with to the recorder.
   void replay();
   void save();
@@ -54,13 +46,11 @@ class Chain {
   void set_metric_from_window();
   void close_window();
   void keep(const TransitionStatistics& done);
-  [[nodiscard]] double current_step_size() const;
 
   const SamplerOptions& options_;
   ChainState& state_;
   DrawRecorder* recorder_;
   std::unique_ptr<Target> target_;
-  ChainPlan plan_;
   WarmupSchedule schedule_;
   std::vector<int> probes_;  // kInformation: after which transitions it is taken
   Metric metric_;

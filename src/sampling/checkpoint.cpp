@@ -48,10 +48,8 @@ void require_consistent(const ChainState& state, const SamplerOptions& options, 
   }
   if (state.iteration < 0) does_not_fit(chain, "iteration", state.iteration, 0);
   const std::int64_t after_warmup = std::max<std::int64_t>(0, state.iteration - options.warmup);
-  if (!options.estimate_langevin_bias) {
-    require_size(chain, "statistics", kept, after_warmup / options.thin);
-  }
-  if (!options.estimate_langevin_bias && kept > options.draws) {
+  require_size(chain, "statistics", kept, after_warmup / options.thin);
+  if (kept > options.draws) {
     throw Error(ErrorKind::kBadStudy,
                 fmt::format("sampler option draws = {}: chain {} of the checkpoint already has {}",
                             options.draws, chain + 1, kept));
@@ -77,11 +75,9 @@ std::string describe_settings(const SamplerOptions& options, Index dimension,
   add("target", target_fingerprint);
   add("chains", options.chains);
   add("warmup", options.warmup);
-  // The bias estimate begins after the last draw, so there the number of draws fixes the later
-  // ones.
-  if (options.estimate_langevin_bias) add("draws", options.draws);
   add("thin", options.thin);
   add("seed", options.seed);
+  add("first_stream", options.first_stream);
   add("metric", metric_name(options.metric));
   add("target_accept", resolved_target_accept(options));
   add("step_size", options.step_size);
@@ -94,7 +90,6 @@ std::string describe_settings(const SamplerOptions& options, Index dimension,
   add("start_attempts", options.start_attempts);
   add("starts", fmt::format("{:016x}", hash_of(options.starts)));
   add("keep_draws", options.keep_draws);
-  add("estimate_langevin_bias", options.estimate_langevin_bias);
   return text;
 }
 

@@ -87,14 +87,6 @@ void SamplerOptions::validate(Index dimension) const {
   validate_counts(*this);
   validate_reals(*this);
   validate_starts(*this, dimension);
-  if (estimate_langevin_bias && sampler != SamplerKind::kLangevin) {
-    refuse(
-        "estimate_langevin_bias", "true",
-        fmt::format("only with sampler = \"langevin\"; \"{}\" is unbiased", sampler_name(sampler)));
-  }
-  if (estimate_langevin_bias && !keep_draws) {
-    refuse("keep_draws", "false", "true when estimate_langevin_bias is set");
-  }
 }
 
 std::string_view sampler_name(SamplerKind kind) {
@@ -107,8 +99,6 @@ std::string_view sampler_name(SamplerKind kind) {
       return "mala";
     case SamplerKind::kLangevin:
       return "langevin";
-    case SamplerKind::kEllipticalSlice:
-      return "elliptical_slice";
     case SamplerKind::kSweep:
       return "sweep";
   }
@@ -154,8 +144,10 @@ double resolved_target_accept(const SamplerOptions& options) {
   }
 }
 
-bool uses_gradient(SamplerKind kind) {
-  return kind != SamplerKind::kEllipticalSlice && kind != SamplerKind::kSweep;
+bool uses_gradient(SamplerKind kind) { return kind != SamplerKind::kSweep; }
+
+std::uint64_t stream_of(const SamplerOptions& options, int chain) {
+  return options.first_stream + static_cast<std::uint64_t>(chain);
 }
 
 }  // namespace headway::sampling

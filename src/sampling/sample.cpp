@@ -95,10 +95,9 @@ Checkpoint first_state(const Target& target, const SamplerOptions& options,
 // Runs all chains in waves; true when every chain has finished.
 bool run_chains(const Target& target, const SamplerOptions& options, const SamplingHooks& hooks,
                 Checkpoint& state) {
-  const ChainPlan plan(options);
   std::int64_t done = 0;
   for (const ChainState& chain : state.chains) done += chain.iteration;
-  Desk desk(hooks.observer, done, plan.total() * options.chains);
+  Desk desk(hooks.observer, done, transitions_of(options) * options.chains);
   std::vector<std::unique_ptr<Chain>> chains;
   chains.reserve(state.chains.size());
   for (ChainState& chain : state.chains) {
@@ -119,36 +118,6 @@ bool run_chains(const Target& target, const SamplerOptions& options, const Sampl
   }
   desk.tell_all();
   return finished();
-}
-
-// Draws of one coordinate from `first` on, `count` of them, chains as columns.
-MatrixXd coordinate_block(const Checkpoint& state, Index coordinate, Index first, Index count) {
-  MatrixXd block(count, static_cast<Index>(state.chains.size()));
-  for (Index c = 0; c < block.cols(); ++c) {
-    const Eigen::Map<const MatrixXd> draws =
-        state.chains[static_cast<std::size_t>(c)].draw_matrix();
-    for (Index i = 0; i < count; ++i) block(i, c) = draws(coordinate, first + i);
-  }
-  return block;
-}
-
-// The extrapolation of LangevinBias for all coordinates.
-LangevinBias estimate_bias(const Checkpoint& state, Index dimension, Index draws) {
-  LangevinBias bias;
-  bias.estimated = true;
-  bias.mean = bias.mean_error = bias.variance = bias.variance_error = VectorXd::Zero(dimension);
-  constexpr double kExtrapolation = 4.0 / 3.0;  // 1 / (1 - 2^-2)
-  for (Index i = 0; i < dimension; ++i) {
-    const QuantityDiagnostics full = diagnose_quantity(coordinate_block(state, i, 0, draws));
-    const QuantityDiagnostics half = diagnose_quantity(coordinate_block(state, i, draws, draws));
-    const auto variance = [](const QuantityDiagnostics& d) { return d.sd * d.sd; };
-    const auto error = [](const QuantityDiagnostics& d) { return 2.0 * d.sd * d.mcse_sd; };
-    bias.mean[i] = kExtrapolation * (full.mean - half.mean);
-    bias.mean_error[i] = kExtrapolation * std::hypot(full.mcse_mean, half.mcse_mean);
-    bias.variance[i] = kExtrapolation * (variance(full) - variance(half));
-    bias.variance_error[i] = kExtrapolation * std::hypot(error(full), error(half));
-  }
-  return bias;
 }
 
 std::vector<QuantityDiagnostics> diagnose_all(const SamplingResult& result, Index dimension,
@@ -178,7 +147,12 @@ Index shortest_chain(const Checkpoint& state, Index limit) {
 }  // namespace
 
 MatrixXd SamplingResult::coordinate_draws(Index coordinate) const {
-  return coordinate_block(state, coordinate, 0, main_draws);
+  MatrixXd block(main_draws, static_cast<Index>(state.chains.size()));
+  for (Index c = 0; c < block.cols(); ++c) {
+    const ChainState& chain = state.chains[static_cast<std::size_t>(c)];
+    block.col(c) = chain.draw_matrix().row(coordinate).head(main_draws);
+  }
+  return block;
 }
 
 SamplingResult sample(const Target& target, const SamplerOptions& options,
@@ -197,9 +171,6 @@ SamplingResult sample(const Target& target, const SamplerOptions& options,
   const int threads = resolve_threads(options.threads);
   if (options.keep_draws && result.main_draws > 0) {
     result.coordinates = diagnose_all(result, dimension, threads);
-  }
-  if (options.estimate_langevin_bias && complete) {
-    result.langevin_bias = estimate_bias(result.state, dimension, options.draws);
   }
   result.summary = summarize(result, options, complete);
   result.summary.dimension = dimension;

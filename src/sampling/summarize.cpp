@@ -124,18 +124,15 @@ void warn_of_coordinates(const SamplingResult& result, SamplingSummary& s) {
   }
 }
 
-void warn_of_run(const SamplingResult& result, const SamplerOptions& options, SamplingSummary& s) {
+void warn_of_run(const SamplerOptions& options, SamplingSummary& s) {
   if (s.interrupted) {
     s.warnings.push_back(fmt::format("interrupted after {} of {} draws: the result is partial",
                                      total(s.draws), Index{options.draws} * options.chains));
   }
   if (s.biased) {
     s.warnings.emplace_back(
-        result.langevin_bias.estimated
-            ? "unadjusted Langevin draws are biased: subtract the estimated bias, or use mala"
-            : "unadjusted Langevin draws are biased by an unknown amount, of order step_size^2: "
-              "set "
-              "estimate_langevin_bias, or use mala");
+        "unadjusted Langevin draws are biased by an unknown amount, of order step_size^2: use "
+        "mala for unbiased ones");
   }
   if (options.chains < kFewestChains) {
     s.warnings.emplace_back(
@@ -166,7 +163,7 @@ SamplingSummary summarize(const SamplingResult& result, const SamplerOptions& op
   count_chains(result.state, options.draws, s);
   find_extremes(result, s);
   s.message = describe_message(s, options);
-  warn_of_run(result, options, s);
+  warn_of_run(options, s);
   warn_of_trajectories(options, s);
   warn_of_coordinates(result, s);
   return s;

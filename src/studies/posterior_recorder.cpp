@@ -1,13 +1,9 @@
 #include "posterior_recorder.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "headway/core/error.hpp"
-#include "headway/sampling/diagnostics.hpp"
-#include "headway/theory/predictor.hpp"
 
 namespace headway::studies {
 namespace {
@@ -78,113 +74,6 @@ class ByteReader {
   std::size_t at_ = 0;
 };
 
-/// Mean, sd and diagnostics of every entry of one matrix from the records; `offset` is its first
-/// entry in a draw.
-SampledMatrix summarize_matrix(const std::vector<ChainRecord>& chains, Index draws, Index entries,
-                               Index offset, Index n) {
-  SampledMatrix result;
-  const Index chain_count = static_cast<Index>(chains.size());
-  for (MatrixXd* m :
-       {&result.mean, &result.sd, &result.mcse, &result.rhat, &result.ess_bulk, &result.ess_tail}) {
-    m->resize(n, n);
-  }
-  result.draws = Tensor({chain_count, draws, n, n});
-  MatrixXd series(draws, chain_count);
-  for (Index i = 0, k = offset; i < n; ++i) {
-    for (Index j = 0; j <= i; ++j, ++k) {
-      for (Index c = 0; c < chain_count; ++c) {
-        for (Index d = 0; d < draws; ++d) {
-          const double value = chains[static_cast<std::size_t>(c)]
-                                   .entries[static_cast<std::size_t>(d * entries + k)];
-          series(d, c) = value;
-          double* matrix = result.draws.values.data() + (c * draws + d) * n * n;
-          matrix[i * n + j] = matrix[j * n + i] = value;
-        }
-      }
-      const sampling::QuantityDiagnostics q = sampling::diagnose_quantity(series);
-      result.mean(i, j) = result.mean(j, i) = q.mean;
-      result.sd(i, j) = result.sd(j, i) = q.sd;
-      result.mcse(i, j) = result.mcse(j, i) = q.mcse_mean;
-      result.rhat(i, j) = result.rhat(j, i) = q.rhat;
-      result.ess_bulk(i, j) = result.ess_bulk(j, i) = q.ess_bulk;
-      result.ess_tail(i, j) = result.ess_tail(j, i) = q.ess_tail;
-    }
-  }
-  return result;
-}
-
-double smaller(double a, double b) {
-  return std::isnan(a) ? b : std::isnan(b) ? a : std::min(a, b);
-}
-double larger(double a, double b) { return std::isnan(a) ? b : std::isnan(b) ? a : std::max(a, b); }
-
-void note_extremes(const SampledMatrix& m, SamplePoint& point) {
-  for (Index i = 0; i < m.mean.rows(); ++i) {
-    for (Index j = 0; j <= i; ++j) {
-      point.rhat_max = larger(point.rhat_max, m.rhat(i, j));
-      point.ess_bulk_min = smaller(point.ess_bulk_min, m.ess_bulk(i, j));
-      point.ess_tail_min = smaller(point.ess_tail_min, m.ess_tail(i, j));
-    }
-  }
-}
-
-/// Errors from the spread of the chains, which are independent: right at any autocorrelation, but
-/// known to a factor of 1 +- 1/sqrt(2 (chains - 1)) only.
-void summarize_predictor_errors(const std::vector<ChainRecord>& chains,
-                                const Evaluation& evaluation, SamplePoint& point) {
-  const MatrixXd& mean = point.predictor.mean;
-  MatrixXd squares = MatrixXd::Zero(mean.rows(), mean.cols());
-  double accuracy_sum = 0.0;
-  double accuracy_squares = 0.0;
-  double count = 0.0;
-  for (const ChainRecord& chain : chains) {
-    if (chain.predictions == 0) continue;
-    const MatrixXd own = chain.mean_sum / static_cast<double>(chain.predictions);
-    squares += (own.topRows(mean.rows()) - mean).cwiseAbs2();
-    const double accuracy = test_statistics(evaluation, own).accuracy;
-    accuracy_sum += accuracy;
-    accuracy_squares += accuracy * accuracy;
-    count += 1.0;
-  }
-  if (count < 2.0) {
-    point.predictor_mcse = MatrixXd::Constant(mean.rows(), mean.cols(), kUndefined);
-    return;
-  }
-  const double degrees = count * (count - 1.0);
-  point.predictor_mcse = (squares / degrees).cwiseSqrt();
-  const double spread = accuracy_squares - accuracy_sum * accuracy_sum / count;
-  point.accuracy_mcse = std::sqrt(std::max(spread, 0.0) / degrees);
-}
-
-void summarize_predictor(const std::vector<ChainRecord>& chains, const Evaluation& evaluation,
-                         SamplePoint& point) {
-  double count = 0.0;
-  MatrixXd mean;
-  MatrixXd square;
-  MatrixXd variance;
-  std::vector<double> accuracies;
-  for (const ChainRecord& chain : chains) {
-    if (chain.predictions == 0) continue;
-    if (mean.size() == 0)
-      mean = square = variance = MatrixXd::Zero(chain.mean_sum.rows(), chain.mean_sum.cols());
-    count += static_cast<double>(chain.predictions);
-    mean += chain.mean_sum;
-    square += chain.mean_square_sum;
-    variance += chain.variance_sum;
-    accuracies.insert(accuracies.end(), chain.accuracies.begin(), chain.accuracies.end());
-  }
-  if (count == 0.0) return;
-  mean /= count;
-  // Law of total variance: Var f = E[variance given the draw] + Var[mean given the draw].
-  const double correction = count > 1.0 ? count / (count - 1.0) : 1.0;
-  const MatrixXd spread = correction * (square / count - mean.cwiseAbs2()).cwiseMax(0.0);
-  point.predictor = report_evaluation(evaluation, {mean, variance / count + spread});
-  summarize_predictor_errors(chains, evaluation, point);
-  const Eigen::Map<const VectorXd> a(accuracies.data(), static_cast<Index>(accuracies.size()));
-  point.accuracy_mean = a.mean();
-  point.accuracy_sd = std::sqrt((a.array() - a.mean()).square().sum() / std::max(1.0, count - 1.0));
-}
-
 }  // namespace
 
 PosteriorRecorder::PosteriorRecorder(int chains, bool keep_positions, Index draws,
@@ -223,12 +112,6 @@ void PosteriorRecorder::record(const sampling::Draw& draw, sampling::Target& tar
   chain.accuracies.push_back(test_statistics(evaluation_, seen.mean).accuracy);
 }
 
-Index PosteriorRecorder::common_draws() const {
-  Index common = std::numeric_limits<Index>::max();
-  for (const ChainRecord& chain : chains_) common = std::min(common, chain.draws);
-  return common;
-}
-
 std::vector<std::uint8_t> PosteriorRecorder::to_bytes() const {
   ByteWriter writer;
   writer.number(chains_.size());
@@ -259,38 +142,6 @@ void PosteriorRecorder::from_bytes(std::span<const std::uint8_t> bytes) {
       *m = reader.matrix();
   }
   reader.expect_end();
-}
-
-void summarize_record(const std::vector<ChainRecord>& chains, const std::vector<Index>& sizes,
-                      const Evaluation& evaluation, SamplePoint& point) {
-  Index draws = std::numeric_limits<Index>::max();
-  for (const ChainRecord& chain : chains) draws = std::min(draws, chain.draws);
-  point.draws = draws;
-  Index entries = 0;
-  for (Index n : sizes) entries += n * (n + 1) / 2;
-  Index offset = 0;
-  for (std::size_t l = 0; l < sizes.size(); ++l) {
-    SampledMatrix matrix = summarize_matrix(chains, draws, entries, offset, sizes[l]);
-    note_extremes(matrix, point);
-    offset += sizes[l] * (sizes[l] + 1) / 2;
-    if (l + 1 < sizes.size()) {
-      point.order_parameters.push_back(std::move(matrix));
-    } else {
-      point.readout_order_parameter = std::move(matrix);
-    }
-  }
-  summarize_predictor(chains, evaluation, point);
-}
-
-MatrixXd recorded_positions(const std::vector<ChainRecord>& chains, Index dimension, Index draws) {
-  MatrixXd all(dimension, draws * static_cast<Index>(chains.size()));
-  Index column = 0;
-  for (const ChainRecord& chain : chains) {
-    all.middleCols(column, draws) =
-        Eigen::Map<const MatrixXd>(chain.positions.data(), dimension, draws);
-    column += draws;
-  }
-  return all;
 }
 
 }  // namespace headway::studies

@@ -35,8 +35,6 @@ class PosteriorRecorder final : public sampling::DrawRecorder {
   void record(const sampling::Draw& draw, sampling::Target& target) override;
 
   [[nodiscard]] const std::vector<ChainRecord>& chains() const { return chains_; }
-  /// Draws that every chain has.
-  [[nodiscard]] Index common_draws() const;
   /// Byte form for a checkpoint, which is taken between transitions, where record and run agree.
   [[nodiscard]] std::vector<std::uint8_t> to_bytes() const;
   void from_bytes(std::span<const std::uint8_t> bytes);
@@ -51,13 +49,5 @@ class PosteriorRecorder final : public sampling::DrawRecorder {
   const Evaluation& evaluation_;
   std::vector<ChainRecord> chains_;
 };
-
-/// Fills order parameters, predictor and extremes of diagnostics from the record. `sizes`: rows of
-/// U_1, ..., U_L, U_a.
-void summarize_record(const std::vector<ChainRecord>& chains, const std::vector<Index>& sizes,
-                      const Evaluation& evaluation, SamplePoint& point);
-
-/// The kept positions, dimension x (draws of all chains), every chain cut to `draws`.
-MatrixXd recorded_positions(const std::vector<ChainRecord>& chains, Index dimension, Index draws);
 
 }  // namespace headway::studies

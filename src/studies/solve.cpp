@@ -77,7 +77,7 @@ class PointSolver {
     const theory::Action action(architecture, sweep.temperature, problem_.kernels);
     const theory::OrderParameters gaussian =
         theory::gaussian_process_order_parameters(architecture);
-    Rng rng(study_.seed, StreamPurpose::kSolverStart, index << 20);
+    Rng rng(study_.seed, StreamPurpose::kSolverStart, point_stream(index, 0));
     const theory::OrderParameters first =
         start != nullptr ? *start
                          : (study_.solve.start == "random"
@@ -164,7 +164,7 @@ class PointSolver {
                         SolvePoint& point) const {
     for (int k = 1; k <= study_.solve.extra_starts; ++k) {
       Rng rng(study_.seed, StreamPurpose::kSolverStart,
-              (index << 20) + static_cast<std::uint64_t>(k));
+              point_stream(index, static_cast<std::uint64_t>(k)));
       const theory::OrderParameters start =
           theory::perturb_order_parameters(gaussian, kStartSpread, rng);
       const theory::SaddlePoint other =

@@ -47,13 +47,25 @@ def normals(words):
     return result
 
 
-def stream(purpose, name):
-    index = (purpose * 0x9E3779B97F4A7C15) % 2 ** 52  # some below 2^32, most above
-    if purpose % 3 == 0:
-        index %= 1000
+def stream(purpose, name, index):
     words = words_of(purpose, index, 8)
     return {"purpose": purpose, "name": name, "index": index, "words": words,
             "uniforms": [uniform(words[i], words[i + 1]) for i in range(0, 8, 2)], "normals": normals(words)}
 
 
-print(json.dumps({"seed": SEED, "streams": [stream(i, name) for i, name in enumerate(PURPOSES)]}, indent=1))
+def some_index(purpose):
+    index = (purpose * 0x9E3779B97F4A7C15) % 2 ** 52  # some below 2^32, most above
+    if purpose % 3 == 0:
+        index %= 1000
+    return index
+
+
+# The chains of a sampling run have the index 2^20 point + chain.
+POINT, CHAIN = 5, 3
+
+
+print(json.dumps({"seed": SEED,
+                  "streams": [stream(i, name, some_index(i)) for i, name in enumerate(PURPOSES)],
+                  "sweep_point": {"point": POINT, "chain": CHAIN,
+                                  **stream(PURPOSES.index("chain"), "chain", 2 ** 20 * POINT + CHAIN)}},
+                 indent=1))

@@ -236,7 +236,7 @@ class Refusals(WritingTest):
                 arguments = self.good.forms()[form]
                 at = "[" + ", ".join(map(str, index)) + "]"
                 self.assert_refused(arguments | {name: changed(arguments[name], index, value)},
-                                    f"{name}: is {value} at {at}; allowed: finite numbers")
+                                    f"{name}{at}: {value}; allowed: finite numbers")
 
     def test_not_finite_in_a_layer(self):
         for form, name in (("weights", "attention_weights"), ("query_key", "query"),
@@ -246,26 +246,26 @@ class Refusals(WritingTest):
             index = (1,) * arguments[name][1].ndim
             broken = changed_layer(arguments[name], 1, index, np.nan)
             at = "[" + ", ".join(map(str, index)) + "]"
-            self.assert_refused(arguments | {name: broken}, f"{name}[1]: is nan at {at}")
+            self.assert_refused(arguments | {name: broken}, f"{name}[1]{at}: nan")
 
     def test_overflow_of_float32(self):
         inputs = changed(self.good.base["train_inputs"], (0, 0, 0), 1e300)
         self.assert_refused(self.good.weights | {"train_inputs": inputs, "dtype": "float32"},
-                            "train_inputs: is inf at [0, 0, 0]")
+                            "train_inputs[0, 0, 0]: inf")
 
     def test_shapes_of_inputs_and_labels(self):
         base = self.good.weights
         self.assert_refused(base | {"train_inputs": np.ones((P, S))},
-                            "train_inputs: has shape [6, 5]; expected [P, S, N_0]")
+                            "train_inputs: shape [6, 5]; allowed: [P, S, N_0]")
         self.assert_refused(base | {"train_inputs": np.ones((0, S, N0)), "train_labels": np.ones(0)},
-                            "train_inputs: is empty")
+                            "train_inputs: shape [0, 5, 3]", "none zero")
         self.assert_refused(base | {"test_inputs": np.ones((P_TEST, S + 1, N0))},
-                            "test_inputs: has shape [4, 6, 3]; expected [P_test, 5, 3]")
+                            "test_inputs: shape [4, 6, 3]", "[any, 5, 3]", "S = 5 as in train_inputs")
         self.assert_refused(base | {"train_labels": np.ones(P + 1)},
-                            "train_labels: has shape [7]; expected [6]")
-        self.assert_refused(base | {"train_labels": np.ones((P, 2, 1))}, "train_labels: has shape")
+                            "train_labels: shape [7]", "P = 6 as in train_inputs")
+        self.assert_refused(base | {"train_labels": np.ones((P, 2, 1))}, "train_labels: shape [6, 2, 1]")
         self.assert_refused(base | {"train_labels": np.ones((P, 2))},
-                            "test_labels: has 1 outputs; train_labels has 2")
+                            "test_labels: shape [4]", "C = 2 as in train_labels")
         self.assert_refused(base | {"train_labels": None}, "train_labels: is missing")
         self.assert_refused(base | {"test_labels": None}, "test_labels: is missing")
         self.assert_refused(base | {"test_inputs": None}, "test_inputs: is missing")
@@ -284,64 +284,65 @@ class Refusals(WritingTest):
         refused("a", fine | {"label": 1}, "sets['a']: has the unknown key 'label'; allowed: inputs")
         refused("a", {"inputs": fine["inputs"]}, "sets['a']['labels']: is missing")
         refused("a", {}, "sets['a']['inputs']: is missing")
-        refused("a", fine | {"labels": np.ones(4)}, "sets['a']['labels']: has shape [4]")
-        refused("a", fine | {"labels": np.ones((3, 2))}, "sets['a']['labels']: has 2 outputs")
+        refused("a", fine | {"labels": np.ones(4)}, "sets['a']['labels']: shape [4]", "P = 3 as in")
+        refused("a", fine | {"labels": np.ones((3, 2))}, "sets['a']['labels']: shape [3, 2]", "C = 1 as in train_labels")
         refused("a", fine | {"labels": ["x"] * 3}, "sets['a']['labels']: has type")
         refused("a", fine | {"inputs": np.ones((3, S + 1, N0))},
-                "sets['a']['inputs']: has shape [3, 6, 3]; expected [P_a, 5, 3]")
+                "sets['a']['inputs']: shape [3, 6, 3]", "[any, 5, 3]")
         refused("a", fine | {"inputs": changed(fine["inputs"], (2, 1, 0), np.nan)},
-                "sets['a']['inputs']: is nan at [2, 1, 0]")
-        refused("a", fine | {"ids": ["x"]}, "sets['a']['ids']: has 1 entries for 3 examples")
-        refused("a", fine | {"attention": [np.ones((3, 2, S, S))]}, "exactly one form")
+                "sets['a']['inputs'][2, 1, 0]: nan")
+        refused("a", fine | {"ids": ["x"]}, "sets['a']['ids']: shape [1]", "P = 3 as in sets['a']['inputs']")
+        refused("a", fine | {"attention": [np.ones((3, 2, S, S))]}, "exactly one of")
         supplied = fine | {"attention": [np.full((3, 2, S, S), 1 / S), np.ones((3, 3, S, S))]}
         self.assert_refused(self.good.supplied | {"sets": {"a": supplied}},
-                            "sets['a']['attention'][1]: row [0, 0, 0] (example, head, query)")
+                            "sets['a']['attention'][1][0, 0, 0]: the row sums to 5")
 
     def test_shapes_of_weights(self):
         base = self.good.weights
         self.assert_refused(base | {"attention_weights": [np.ones((2, N0, N0 + 1))]},
-                            "attention_weights[0]: has shape [2, 3, 4]; expected [H_1, 3, 3]")
-        self.assert_refused(base | {"attention_weights": []}, "attention_weights: has no layers")
+                            "attention_weights[0]: shape [2, 3, 4]", "[any, 3, 3]", "N_0 = 3 as in")
+        self.assert_refused(base | {"attention_weights": []}, "attention_weights: is empty; allowed: layer_1")
 
     def test_shapes_of_query_and_key(self):
         base = self.good.query_key
         self.assert_refused(base | {"key": [np.ones((2, G + 1, N0)), base["key"][1]]},
-                            "key[0]: has shape [2, 5, 3]; expected [2, 4, 3]")
-        self.assert_refused(base | {"key": base["key"][:1]}, "key: has 1 layers, query has 2")
-        self.assert_refused(base | {"key": None}, "key: has no layers")
-        self.assert_refused(base | {"query": None}, "query: has no layers")
+                            "key[0]: shape [2, 5, 3]", "[2, 4, 3]", "G_1 = 4 as in query[0]")
+        self.assert_refused(base | {"key": base["key"][:1]}, "key[1]: is missing")
+        self.assert_refused(base | {"key": None}, "key: is missing")
+        self.assert_refused(base | {"query": None}, "query: is missing")
 
     def test_shapes_of_supplied_attention(self):
         base = self.good.supplied
         rng = np.random.default_rng(3)
         self.assert_refused(base | {"train_attention": [softmax_rows(rng, P, 2, S, S + 1)] * 2},
-                            "train_attention[0]: has shape [6, 2, 5, 6]; expected [6, H_1, 5, 5]")
+                            "train_attention[0]: shape [6, 2, 5, 6]", "[6, any, 5, 5]")
         self.assert_refused(base | {"test_attention": base["test_attention"][::-1]},
-                            "test_attention[0]: has shape [4, 3, 5, 5]; expected [4, 2, 5, 5]")
+                            "test_attention[0]: shape [4, 3, 5, 5]", "[4, 2, 5, 5]",
+                            "H_1 = 2 as in train_attention[0]")
         self.assert_refused(base | {"test_attention": base["test_attention"][:1]},
-                            "test_attention: has 1 layers, train has 2")
-        self.assert_refused(base | {"test_attention": None}, "test_attention: has no layers")
+                            "test_attention[1]: is missing")
+        self.assert_refused(base | {"test_attention": None}, "test_attention: is missing")
 
     def test_rows_that_do_not_sum_to_one(self):
         base = self.good.supplied
         array = base["train_attention"][1].copy()
         array[3, 2, 4] *= 1.0 + 3e-6
         broken = base | {"train_attention": [base["train_attention"][0], array]}
-        self.assert_refused(broken, "train_attention[1]: row [3, 2, 4] (example, head, query) sums "
-                            "to 1.000003; allowed: 1 within 1e-06")
+        self.assert_refused(broken, "train_attention[1][3, 2, 4]: the row sums to 1.000003; allowed: "
+                            "1 within 1e-06")
         self.write(**broken, dtype="float32")  # within the tolerance of float32
         self.assertEqual(headway.check_dataset(self.path), [])
 
     def test_rows_in_a_later_block(self):
         """The index is that of the whole array, not of the block."""
-        from headway import dataset_checks
-        self.addCleanup(setattr, dataset_checks, "BLOCK_ELEMENTS", dataset_checks.BLOCK_ELEMENTS)
-        dataset_checks.BLOCK_ELEMENTS = 1
+        from headway import dataset_values
+        self.addCleanup(setattr, dataset_values, "BLOCK_ELEMENTS", dataset_values.BLOCK_ELEMENTS)
+        dataset_values.BLOCK_ELEMENTS = 1
         base = self.good.supplied
         broken = changed_layer(base["train_attention"], 0, (5, 1, 2, 0), 7.0)
-        self.assert_refused(base | {"train_attention": broken}, "train_attention[0]: row [5, 1, 2]")
+        self.assert_refused(base | {"train_attention": broken}, "train_attention[0][5, 1, 2]: the row")
         inputs = changed(base["train_inputs"], (4, 3, 1), np.nan)
-        self.assert_refused(base | {"train_inputs": inputs}, "train_inputs: is nan at [4, 3, 1];")
+        self.assert_refused(base | {"train_inputs": inputs}, "train_inputs[4, 3, 1]: nan;")
 
     def test_negative_attention(self):
         base = self.good.supplied
@@ -349,42 +350,42 @@ class Refusals(WritingTest):
         array[1, 0, 2, 3] -= 2.0
         array[1, 0, 2, 4] += 2.0
         self.assert_refused(base | {"train_attention": [array, base["train_attention"][1]]},
-                            "train_attention[0]: is -1.", "at [1, 0, 2, 3]; allowed: at least 0")
+                            "train_attention[0][1, 0, 2, 3]: -1.", "allowed: attention >= 0")
 
     def test_masks(self):
         base = self.good.supplied
         mask = np.ones((P, S))
         self.assert_refused(base | {"train_mask": changed(mask, (2, 1), 0.5)},
-                            "train_mask: is 0.5 at [2, 1]; allowed: 0 (padding) and 1")
+                            "train_mask[2, 1]: 0.5; allowed: 0 or 1")
         self.assert_refused(base | {"train_mask": changed(mask, 4, 0)},
-                            "train_mask: example 4 has no real token")
+                            "train_mask[4]: no token is 1")
         self.assert_refused(base | {"train_mask": mask[:, :-1]},
-                            "train_mask: has shape [6, 4]; expected [6, 5]")
+                            "train_mask: shape [6, 4]", "[6, 5]", "S = 5 as in train_inputs")
         self.assert_refused(base | {"train_mask": changed(mask, (2, 1), 0)},
-                            "train_attention[0]: is", "at [2, 0, 0, 1], whose key is masked")
+                            "train_attention[0][2, 0, 0, 1]: ", " on a masked key; allowed: 0")
 
     def test_path_features(self):
         base = self.good.paths
-        self.assert_refused(base | {"heads": None}, "heads: is missing")
+        self.assert_refused(base | {"heads": None}, "heads is missing")
         self.assert_refused(base | {"heads": [2, 2]},
-                            "train_path_features: has shape [6, 6, 3]; expected [P, 4, N_0]")
-        self.assert_refused(base | {"heads": [6, 0]}, "heads: is 0 at [1]; allowed: at least 1")
-        self.assert_refused(base | {"heads": [1.5, 4]}, "heads: is [1.5, 4.0]")
-        self.assert_refused(base | {"readout": "last"}, "readout: is \"last\"; allowed: last_token")
+                            "heads = [2, 2]; allowed:", "product p = 6")
+        self.assert_refused(base | {"heads": [6, 0]}, "heads = [6, 0]; allowed: positive")
+        self.assert_refused(base | {"heads": [1.5, 4]}, "heads = [1.5, 4]; allowed: positive integers")
+        self.assert_refused(base | {"readout": "last"}, "readout = \"last\"; allowed: \"last_token\"")
         self.assert_refused(base | {"test_path_features": np.ones((P_TEST, 6, N0 + 1))},
-                            "test_path_features: has shape [4, 6, 4]; expected [P_test, 6, 3]")
+                            "test_path_features: shape [4, 6, 4]", "[any, 6, 3]")
         self.assert_refused(base | {"train_inputs": np.ones((P, S, N0))},
-                            "train_inputs: is not allowed beside path features")
+                            "train_inputs: not allowed beside path_features")
         self.assert_refused(base | {"train_mask": np.ones((P, S))},
-                            "train_mask: is not allowed beside path features")
+                            "train_mask: not allowed beside path_features")
         self.assert_refused(base | {"test_path_features": None}, "test_path_features: is missing")
 
     def test_exactly_one_form(self):
-        self.assert_refused(self.good.base, "no attention: exactly one of these must be given",
+        self.assert_refused(self.good.base, "no attention is given; allowed: exactly one of",
                             "attention_weights", "query and key", "train_attention",
                             "train_path_features")
         both = self.good.weights | {"query": self.good.query_key["query"]}
-        self.assert_refused(both, "attention_weights beside query and key: exactly one form")
+        self.assert_refused(both, "attention_weights, query and key are given; allowed: exactly one")
 
     def test_network(self):
         rng = np.random.default_rng(2)
@@ -392,14 +393,14 @@ class Refusals(WritingTest):
         network = {"input": rng.standard_normal((4, N0)), "values": values,
                    "readout": rng.standard_normal((1, 6))}
         good = self.good.weights | {"network": network, "readout": "mean"}
-        self.assert_refused(good | {"readout": None}, "readout: is missing beside a network")
+        self.assert_refused(good | {"readout": None}, "readout is missing beside network")
         self.assert_refused(good | {"network": {"input": 1}}, "network: is ['input']; allowed")
         self.assert_refused(good | {"network": network | {"values": values[:1]}},
-                            "network['values']: has 1 layers, the attention has 2")
+                            "network['values'][1]: is missing")
         self.assert_refused(good | {"network": network | {"values": values[::-1]}},
-                            "network['values'][0]: has shape")
+                            "network['values'][0]: shape")
         self.assert_refused(good | {"network": network | {"readout": np.full((1, 6), np.nan)}},
-                            "network['readout']: is nan at [0, 0]")
+                            "network['readout'][0, 0]: nan")
         self.write(**good)
         self.assertEqual(headway.check_dataset(self.path), [])
         with h5py.File(self.path) as file:
@@ -408,22 +409,22 @@ class Refusals(WritingTest):
 
     def test_arguments_of_path_features_only(self):
         self.assert_refused(self.good.weights | {"heads": [2, 3]}, "heads: is allowed with path")
-        self.assert_refused(self.good.weights | {"readout": "CLS"}, "readout: is \"CLS\"; allowed:")
+        self.assert_refused(self.good.weights | {"readout": "CLS"}, "readout = \"CLS\"; allowed:")
 
     def test_names_and_ids(self):
         base = self.good.weights
         self.assert_refused(base | {"head_names": [["a", "b"]]},
                             "head_names: has 1 layers; the attention has 2")
         self.assert_refused(base | {"head_names": [["a"], ["c", "d", "e"]]},
-                            "head_names[0]: has 1 names for 2 heads")
+                            "head_names[0]: shape [1]", "H_1 = 2 as in attention_weights[0]")
         self.assert_refused(base | {"head_names": ["ab", ["c", "d", "e"]]},
                             "head_names[0]: is 'ab'; allowed: a list of strings")
         self.assert_refused(base | {"head_names": [["a", 1.5], ["c", "d", "e"]]},
                             "head_names[0]: is 1.5 at [1]; allowed: strings")
         self.assert_refused(base | {"head_names": [["a", "b\n"], ["c", "d", "e"]]},
-                            "head_names[0]: is 'b\\n' at [1]", "control character")
-        self.assert_refused(base | {"train_ids": ["x"]}, "train_ids: has 1 entries for 6 examples")
-        self.assert_refused(base | {"test_ids": ["x"]}, "test_ids: has 1 entries for 4 examples")
+                            "head_names[0][1] contains the control character 10 (byte 1)")
+        self.assert_refused(base | {"train_ids": ["x"]}, "train_ids: shape [1]", "P = 6 as in train_inputs")
+        self.assert_refused(base | {"test_ids": ["x"]}, "test_ids: shape [1]", "P = 4 as in test_inputs")
 
     def test_all_faults_are_reported(self):
         arguments = self.good.weights | {
@@ -498,9 +499,9 @@ class CheckingFiles(WritingTest):
         def attribute(name, value):
             return lambda file: file.attrs.__setitem__(name, value)
         self.assert_fault(lambda file: file.attrs.__delitem__("schema_name"), "schema_name is missing")
-        self.assert_fault(attribute("schema_name", "other"), "schema_name is \"other\"")
-        self.assert_fault(attribute("schema_version", [2, 0]), "2.0", "reads 1.x only")
-        self.assert_fault(attribute("schema_version", "1.0"), "not two integers")
+        self.assert_fault(attribute("schema_name", "other"), "schema_name = \"other\"")
+        self.assert_fault(attribute("schema_version", [2, 0]), "schema_version = [2, 0]", "reads 1.x")
+        self.assert_fault(attribute("schema_version", "1.0"), "schema_version: allowed: numbers")
         self.assert_fault(lambda file: file.attrs.__delitem__("schema_version"),
                           "schema_version is missing")
 
@@ -510,37 +511,37 @@ class CheckingFiles(WritingTest):
         self.assert_fault(delete("attention"), "no attention")
         self.assert_fault(delete("train/labels"), "train/labels: is missing")
         self.assert_fault(delete("attention/weights/layer_1"),
-                          "attention/weights/layer_1: is missing")
+                          "attention/weights/layer_2: unexpected", "(layer_1 is missing)")
         def group(file):
             del file["train/inputs"]
             file.create_group("train/inputs")
-        self.assert_fault(group, "train/inputs: is a group")
+        self.assert_fault(group, "train/inputs: is no data set")
         def layers(file):
             del file["attention/weights"]
             file["attention/weights"] = np.ones(3)
-        self.assert_fault(layers, "attention/weights: is a data set, not a group")
+        self.assert_fault(layers, "attention/weights: is missing or no group")
         self.assert_fault(lambda file: file.__setitem__("attention/weights/extra", np.ones(2)),
-                          "attention/weights/extra: unknown")
+                          "attention/weights/extra: unexpected")
 
     def test_values(self):
         def row(file):
             file["train/attention/layer_2"][1, 2, 3, :] = 0.1
-        self.assert_fault(row, "train/attention/layer_2: row [1, 2, 3]", "sums to 0.5",
+        self.assert_fault(row, "train/attention/layer_2[1, 2, 3]: the row sums to 0.5",
                           form="supplied")
         def nan(file):
             file["test/inputs"][2, 1, 0] = np.nan
-        self.assert_fault(nan, "test/inputs: is nan at [2, 1, 0]")
+        self.assert_fault(nan, "test/inputs[2, 1, 0]: nan")
         def text(file):
             del file["train/labels"]
             file["train/labels"] = np.array([b"a"] * P)
-        self.assert_fault(text, "train/labels: has type |S1")
+        self.assert_fault(text, "train/labels: type string")
         def heads(file):
             file["test/path_features"].attrs["heads"] = [3, 2]
-        self.assert_fault(heads, "test/path_features: attribute heads is [3, 2]", form="paths")
+        self.assert_fault(heads, "test/path_features: attribute heads = [3, 2]; allowed: [2, 3]", form="paths")
         def names(file):
             file.create_dataset("names/layer_1", data=["x"], dtype=h5py.string_dtype())
             file.create_dataset("names/layer_2", data=["x"] * 3, dtype=h5py.string_dtype())
-        self.assert_fault(names, "names/layer_1: has 1 names for 2 heads")
+        self.assert_fault(names, "names/layer_1: shape [1]", "H_1 = 2 as in attention/weights/layer_1")
 
     def test_files_that_cannot_be_read(self):
         with self.assertRaisesRegex(headway.UnreadableFileError, "no such file"):

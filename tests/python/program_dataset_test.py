@@ -84,7 +84,7 @@ FAULTY = {  # what is done, and parts of the message
     "variable-length rows": (lambda f: put(f, "train/labels", (P,), dtype=h5py.vlen_dtype("f8")),
                              "train/labels", "type"),
     "strings": (lambda f: put(f, "train/labels", data=["1"] * P), "train/labels", "string"),
-    "an empty set": (lambda f: f.create_group("sets/validation"), "sets/validation/labels",
+    "an empty set": (lambda f: f.create_group("sets/validation"), "sets/validation/inputs",
                      "missing"),
     "a bomb": (lambda f: put(f, "train/inputs", (P, 10**9, 10**6), dtype="f8", chunks=(1, 1, 1024)),
                "train/inputs", "10000"),

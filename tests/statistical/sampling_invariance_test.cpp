@@ -4,14 +4,12 @@
 // distribution function uniform over independent repetitions (simulation- based calibration with an
 // exact start, Gandy and Scott 2020). The same test rejects samplers broken on purpose.
 #include <boost/math/distributions/chi_squared.hpp>
-#include <boost/math/distributions/normal.hpp>
 #include <boost/math/special_functions/gamma.hpp>
 #include <functional>
 #include <memory>
 #include <vector>
 
 #include "catch.hpp"
-#include "sampling/elliptical_slice.hpp"
 #include "sampling/nuts.hpp"
 #include "sampling/static_hmc.hpp"
 #include "sampling_targets.hpp"
@@ -20,7 +18,6 @@ namespace headway::sampling {
 namespace {
 
 using testing::GammaPoissonTarget;
-using testing::GaussianConjugateTarget;
 using testing::GibbsPairTarget;
 
 constexpr int kRepetitions = 40000;
@@ -85,26 +82,6 @@ double gamma_poisson_p_value(const Case& setting, const MakeTransition& make) {
   return uniformity.p_value();
 }
 
-template <typename Slice>
-double conjugate_p_value(int transitions) {
-  const Index d = 3;
-  GaussianConjugateTarget target(d);
-  Slice slice(target, nullptr);
-  Uniformity uniformity(d);
-  TransitionStatistics done;
-  const VectorXd sd = target.posterior_covariance().diagonal().cwiseSqrt();
-  for (int r = 0; r < kRepetitions; ++r) {
-    Rng rng(98, StreamPurpose::kTests, static_cast<std::uint64_t>(r));
-    PhasePoint point(d, false);
-    point.position = target.simulate(rng);
-    point.log_density = EllipticalSlice::evaluate(target, point.position);
-    for (int t = 0; t < transitions; ++t) slice.move(point, 0.0, rng, done);
-    const VectorXd z = (point.position - target.posterior_mean()).cwiseQuotient(sd);
-    for (Index i = 0; i < d; ++i) uniformity.add(i, boost::math::cdf(boost::math::normal(), z[i]));
-  }
-  return uniformity.p_value();
-}
-
 template <typename Sampler>
 MakeTransition make(const SamplerOptions& options) {
   return [options](Hamiltonian& hamiltonian) {
@@ -155,19 +132,6 @@ class HmcAcceptsTooOften : public StaticHmc {
     return StaticHmc::accept(0.5 * log_ratio, rng);
   }
 };
-class SliceAtTheState : public EllipticalSlice {
- public:
-  using EllipticalSlice::EllipticalSlice;
-  double slice_height(double log_likelihood, Rng&) override { return log_likelihood; }
-};
-class SliceTooLow : public EllipticalSlice {
- public:
-  using EllipticalSlice::EllipticalSlice;
-  double slice_height(double log_likelihood, Rng& rng) override {
-    return log_likelihood + 1.2 * std::log(rng.uniform());
-  }
-};
-
 }  // namespace
 
 TEST_CASE("NUTS leaves the posterior invariant", "[invariance]") {
@@ -224,16 +188,6 @@ TEST_CASE("unadjusted Langevin is biased, as it says", "[invariance]") {
     return sampler;
   };
   CHECK(gamma_poisson_p_value({MetricKind::kDiagonal, 1.0}, langevin) < kAlpha);
-}
-
-TEST_CASE("elliptical slice sampling leaves the posterior invariant", "[invariance]") {
-  CHECK(conjugate_p_value<EllipticalSlice>(kTransitions) > kAlpha);
-  CHECK(conjugate_p_value<EllipticalSlice>(1) > kAlpha);
-}
-
-TEST_CASE("a broken elliptical slice sampler is noticed", "[invariance]") {
-  CHECK(conjugate_p_value<SliceAtTheState>(kTransitions) < kAlpha);
-  CHECK(conjugate_p_value<SliceTooLow>(kTransitions) < kAlpha);
 }
 
 }  // namespace headway::sampling

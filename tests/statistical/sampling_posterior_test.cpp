@@ -1,7 +1,6 @@
 // Whole runs, warm-up and adaptation included, against distributions with known moments and
 // quantiles. Deviations are measured in Monte Carlo standard errors; the bound is Bonferroni's for
 // 1e-6 over all comparisons of a test case.
-#include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <string>
@@ -15,7 +14,6 @@ namespace headway::sampling {
 namespace {
 
 using testing::FunctionTarget;
-using testing::GaussianConjugateTarget;
 using testing::GaussianTarget;
 using testing::GibbsPairTarget;
 
@@ -110,23 +108,6 @@ TEST_CASE("static HMC and MALA draw correlated Gaussians") {
   }
 }
 
-TEST_CASE("samplers of a Gaussian prior agree with the closed form") {
-  GaussianConjugateTarget target(4);
-  Rng rng(1, StreamPurpose::kTests);
-  target.simulate(rng);
-  for (const SamplerKind kind : {SamplerKind::kEllipticalSlice, SamplerKind::kNuts}) {
-    INFO(sampler_name(kind));
-    SamplerOptions options = one_thread(kind);
-    options.draws = 4000;
-    const SamplingResult result = sample(target, options);
-    Comparison comparison;
-    comparison.add_gaussian(result, target.posterior_mean(), target.posterior_covariance());
-    INFO("largest deviation " << comparison.largest() << " standard errors");
-    CHECK(comparison.holds());
-    check_healthy(result);
-  }
-}
-
 TEST_CASE("a target's own sweeps are run and diagnosed") {
   const SamplingResult result = sample(GibbsPairTarget(), one_thread(SamplerKind::kSweep));
   Comparison comparison;
@@ -202,7 +183,7 @@ TEST_CASE(
   CHECK(comparison.holds());
 }
 
-TEST_CASE("unadjusted Langevin shows its bias, and step-size halving estimates it") {
+TEST_CASE("unadjusted Langevin shows its bias") {
   // For N(0, 1) the chain x' = (1 - e^2/2) x + e z has variance 1 / (1 - e^2/4) instead of 1.
   const FunctionTarget target(1, [](const auto& q, Eigen::Ref<VectorXd> gradient) {
     gradient = -q;
@@ -212,27 +193,15 @@ TEST_CASE("unadjusted Langevin shows its bias, and step-size halving estimates i
   options.warmup = 0;
   options.step_size = 0.8;
   options.draws = 100000;
-  options.estimate_langevin_bias = true;
   const SamplingResult result = sample(target, options);
   CHECK(result.summary.biased);
-  CHECK(result.summary.warnings.at(0).find("biased") != std::string::npos);
+  const std::string& warning = result.summary.warnings.at(0);
+  CHECK(warning.find("biased by an unknown amount") != std::string::npos);
+  CHECK(warning.find("estimate_langevin_bias") == std::string::npos);  // no study has that key
   const QuantityDiagnostics& q = result.coordinates[0];
   const double biased_sd = std::sqrt(1.0 / (1.0 - 0.16));
   CHECK(std::abs(q.sd - biased_sd) < 5.0 * q.mcse_sd);
   CHECK(q.sd - 1.0 > 8.0 * q.mcse_sd);
-  REQUIRE(result.langevin_bias.estimated);
-  // v(e) - v(e/2), extrapolated; what the extrapolation itself leaves out is O(e^4).
-  const double halved = 1.0 / (1.0 - 0.04);
-  const double expected = 4.0 / 3.0 * (biased_sd * biased_sd - halved);
-  const LangevinBias& bias = result.langevin_bias;
-  CHECK(std::abs(bias.variance[0] - expected) < 5.0 * bias.variance_error[0]);
-  CHECK(std::abs(bias.mean[0]) < 5.0 * bias.mean_error[0]);
-  const double corrected = q.sd * q.sd - bias.variance[0];
-  CHECK(std::abs(corrected - 1.0) < 0.25 * std::abs(q.sd * q.sd - 1.0));
-  options.estimate_langevin_bias = false;
-  options.draws = 100;
-  const SamplingResult silent = sample(target, options);
-  CHECK(silent.summary.warnings.at(0).find("unknown amount") != std::string::npos);
 }
 
 }  // namespace headway::sampling

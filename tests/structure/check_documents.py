@@ -179,7 +179,7 @@ def key_faults(root):
 
 
 def listing_faults(root):
-    """Tables that list all of something: studies, results, figures."""
+    """Tables that list all of something: studies, results, figures, members of a data set."""
     faults = []
     for folder, suffix in (("data/studies", ".toml"), ("data/results", ".json")):
         text = (root / folder / "README.md").read_text()
@@ -188,7 +188,15 @@ def listing_faults(root):
     figures = re.findall(r'^    "(\w+)": FigureKind', (root / "apps/python/headway/figures/__init__.py").read_text(),
                          re.MULTILINE)
     listed = re.findall(r"^\| `(\w+)` \|", (root / "apps/python/README.md").read_text(), re.MULTILINE)
-    return faults + [f"apps/python/README.md: no row for the figure {name}" for name in figures if name not in listed]
+    faults += [f"apps/python/README.md: no row for the figure {name}" for name in figures if name not in listed]
+    rows = [line for line in (root / "src/io/README.md").read_text().splitlines() if line.startswith("|")]
+    for member in json.loads((root / "apps/python/headway/dataset_members.json").read_text())["members"]:
+        path = member["path"].replace("<split>", "train")
+        shapes = ["[" + re.sub(r"<(\w+)>", r"\1", re.sub(r"<(l\+1)>", r"{\1}", ", ".join(shape))) + "]"
+                  for shape in member["shapes"]]
+        if not any(f"`{path}`" in row and all(shape in row for shape in shapes) for row in rows):
+            faults.append(f"src/io/README.md: no row for {path} {' or '.join(shapes)}")
+    return faults
 
 
 def readme_length_faults(root):
@@ -271,8 +279,11 @@ class RulesCatchViolations(unittest.TestCase):
     def test_listings(self):
         tree = {"data/studies/README.md": "[a](a.toml)", "data/studies/a.toml": "", "data/studies/b.toml": "",
                 "data/results/README.md": "", "data/results/c.json": "", "apps/python/README.md": "| `curve` | |\n",
-                "apps/python/headway/figures/__init__.py": '    "curve": FigureKind(a),\n    "bars": FigureKind(b),\n'}
-        self.assertEqual(len(self.faults(listing_faults, tree)), 3)
+                "apps/python/headway/figures/__init__.py": '    "curve": FigureKind(a),\n    "bars": FigureKind(b),\n',
+                "src/io/README.md": "| `train/ids`, `test/ids` | [P] | |\n| `network/input` | [N_0, N_1] | |\n",
+                "apps/python/headway/dataset_members.json": json.dumps({"members": [
+                    {"path": "<split>/ids", "shapes": [["P"]]}, {"path": "network/input", "shapes": [["N_1", "N_0"]]}]})}
+        self.assertEqual(len(self.faults(listing_faults, tree)), 4)
 
     def test_length(self):
         self.assertEqual(len(self.faults(readme_length_faults, {"README.md": "\n" * (MAX_README_LINES + 1)})), 1)

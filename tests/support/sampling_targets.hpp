@@ -125,52 +125,6 @@ class GammaPoissonTarget : public sampling::Target {
   Eigen::Vector2d counts_ = Eigen::Vector2d::Zero();
 };
 
-/// theta ~ N(m, L L^T), y_i ~ N(theta_i, s^2): Gaussian posterior, in the form that elliptical
-/// slice sampling needs.
-class GaussianConjugateTarget : public sampling::GaussianPriorTarget {
- public:
-  static constexpr double kNoise = 0.7;
-  explicit GaussianConjugateTarget(Index d) : data_(VectorXd::Zero(d)) {
-    prior_.mean = VectorXd::LinSpaced(d, -1.0, 2.0);
-    prior_.cholesky = MatrixXd::Identity(d, d);
-    for (Index i = 0; i < d; ++i) {
-      for (Index j = 0; j < i; ++j) prior_.cholesky(i, j) = 0.5 / static_cast<double>(1 + i - j);
-    }
-    const MatrixXd sigma = prior_.cholesky * prior_.cholesky.transpose();
-    const MatrixXd noisy = sigma + kNoise * kNoise * MatrixXd::Identity(d, d);
-    gain_ = noisy.llt().solve(sigma).transpose();
-    covariance_ = sigma - gain_ * sigma;
-  }
-  [[nodiscard]] const sampling::GaussianPrior& prior() const override { return prior_; }
-  double log_likelihood(const Eigen::Ref<const VectorXd>& q) override {
-    return -0.5 * (data_ - q).squaredNorm() / (kNoise * kNoise);
-  }
-  double log_likelihood_gradient(const Eigen::Ref<const VectorXd>& q,
-                                 Eigen::Ref<VectorXd> gradient) override {
-    gradient = (data_ - q) / (kNoise * kNoise);
-    return log_likelihood(q);
-  }
-  [[nodiscard]] std::unique_ptr<sampling::Target> clone() const override {
-    return std::make_unique<GaussianConjugateTarget>(*this);
-  }
-  VectorXd simulate(Rng& rng) {
-    VectorXd theta(prior_.mean.size());
-    prior_.draw_centred(rng, theta);
-    theta += prior_.mean;
-    for (Index i = 0; i < theta.size(); ++i) data_[i] = theta[i] + kNoise * rng.normal();
-    return theta;
-  }
-  [[nodiscard]] VectorXd posterior_mean() const {
-    return prior_.mean + gain_ * (data_ - prior_.mean);
-  }
-  [[nodiscard]] const MatrixXd& posterior_covariance() const { return covariance_; }
-
- private:
-  sampling::GaussianPrior prior_;
-  VectorXd data_;
-  MatrixXd gain_, covariance_;
-};
-
 /// Exact Gibbs sweeps over two Gaussian coordinates of correlation rho.
 class GibbsPairTarget : public sampling::SweepTarget {
  public:

@@ -1,428 +1,366 @@
-"""What a data set must obey, checked on arrays in memory and on open HDF5 data sets alike.
+"""What is wrong with an open data-set file: the same walk over the same table as `headway validate`.
 
-Arrays are read in blocks of examples, so that a file never has to be in memory as a whole. All faults
-are collected; each names the array, the index, the value and what is allowed.
+All faults are collected; each names the data set, the place, the value and what is allowed.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
 
-import numpy as np
+import h5py
 
-READOUTS = ("last_token", "first_token", "mean")
-ROW_SUM_TOLERANCE = {np.dtype(np.float64): 1e-6, np.dtype(np.float32): 1e-4}
-FORMS = ("attention/weights", "attention/query and attention/key",
-         "train/attention", "train/path_features")
-BLOCK_ELEMENTS = 1 << 22
-SET_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
+from headway import dataset_table as table
+from headway.dataset_arrays import (ArrayInfo, Fault, implausible_storage, info, kind, members, numbers,
+                                    number_attribute, shape_text, text_attribute, texts)
+from headway.dataset_table import Member, symbol_in
+from headway.dataset_texts import nearly, number, printable, text_fault
+from headway.dataset_values import check_values
+
+MOST_FAULTS = 5  # of one data set, then a count
+MOST_PATHS = 2**31 - 1
+ABSENCE = {"absent": "is missing", "dangling": "is a link that leads nowhere",
+           "external": "is a link to another file"}
+NO_SPLIT = ": is missing or no group; allowed: a group with labels and inputs or path_features"
 
 
-@dataclass
-class Split:
-    """One split; every field is array-like (has shape, dtype and slices) or None.
+class Faults:
+    """Messages in the order in which the faults were found, at most MOST_FAULTS of each data set.
 
-    Of a further set these are the keys of `sets[name]` of headway.write_dataset.
+    `name_of` turns the path of a data set into the name by which the reader knows it.
     """
 
-    inputs: Any = None
-    labels: Any = None
-    mask: Any = None
-    attention: Sequence[Any] | None = None
-    path_features: Any = None
-    ids: Sequence[str] | None = None
+    def __init__(self, name_of: Callable[[str], str]):
+        self.name_of, self.found, self.counts = name_of, [], Counter()
 
-    def empty(self) -> bool:
-        return all(value is None for value in vars(self).values())
+    def add(self, path: str, what: str) -> None:
+        """`what` follows the name: ": is missing", "[3]: nan; ..."; the root has none."""
+        self.add_text(path, what.removeprefix(": ") if path == "/" else self.name_of(path) + what)
+
+    def add_text(self, path: str, text: str) -> None:
+        self.counts[path] += 1
+        if self.counts[path] <= MOST_FAULTS:
+            self.found.append(text)
+
+    def messages(self) -> list[str]:
+        return self.found + [f"{path}: {count - MOST_FAULTS} more faults"
+                             for path, count in sorted(self.counts.items()) if count > MOST_FAULTS]
+
+    def guard(self, path: str, check: Callable[..., None], *arguments) -> None:
+        """Runs one part of the checks; damage found on the way is a fault like any other."""
+        try:
+            check(*arguments)
+        except Fault as fault:
+            self.add_text(path, str(fault))
+        except (OSError, RuntimeError, KeyError) as error:
+            self.add(path, f": cannot be read: damaged (HDF5: {str(error).splitlines()[0]})")
 
 
 @dataclass
-class Network:
-    """Weights that were trained with the heads, in the scaling of the theory."""
+class FoundArray:
+    """A data set of the table that is there, of the right type and rank."""
 
-    input: Any = None  # V_0 [N_1, N_0]
-    values: Sequence[Any] | None = None  # a layer each: V_l [H_l, N_{l+1}, N_l]
-    readout: Any = None  # a [C, N_a]
+    path: str
+    split: str
+    member: Member
+    info: ArrayInfo
 
 
-@dataclass
-class Parts:
-    """All parts of a data set, under the names of the file's layout."""
-
-    train: Split = field(default_factory=Split)
-    test: Split = field(default_factory=Split)
-    sets: dict[str, Split] = field(default_factory=dict)
-    network: Network | None = None
-    weights: Sequence[Any] | None = None
-    query: Sequence[Any] | None = None
-    key: Sequence[Any] | None = None
-    heads: Any = None
-    head_names: Sequence[Sequence[str]] | None = None
-    readout: str | None = None
-
-    def splits(self) -> Iterator[tuple[str, Split]]:
-        yield "train", self.train
-        if not self.test.empty():
-            yield "test", self.test
-        for name in self.sets:
-            yield f"sets/{name}", self.sets[name]
-
-    def evaluated(self) -> Iterator[tuple[str, Split]]:
-        """All splits but train."""
-        return ((name, split) for name, split in self.splits() if name != "train")
+def set_name_fault(name: str) -> str | None:
+    if not re.fullmatch(table.SET_NAME, name):
+        return "no name of a set; allowed: a letter, then letters, digits, - and _, at most 40"
+    if name in ("train", "test"):
+        return "taken by the split beside sets; allowed: any other name"
+    return None
 
 
 class Checker:
-    """Runs every check on `parts`; `name_of` turns a name of the file's layout into the user's."""
+    """Walks the table over `file`; the twin of src/io/dataset_file/layout.cpp and arrays.cpp."""
 
-    def __init__(self, parts: Parts, name_of: Callable[[str], str] = lambda name: name):
-        self.parts = parts
-        self.name_of = name_of
-        self.faults: list[str] = []
+    def __init__(self, file: h5py.File, name_of: Callable[[str], str] = lambda path: path,
+                 attribute: str = "root attribute "):
+        self.file, self.name_of, self.attribute = file, name_of, attribute
+        self.faults = Faults(name_of)
+        self.splits: list[str] = []
+        self.form: str | None = None
+        self.arrays: list[FoundArray] = []
+        self.extents: dict[str, tuple[int, str]] = {}  # symbol: (extent, the data set that has it)
 
     def run(self) -> list[str]:
-        self._set_names()
-        form = self._form()
-        if form is None:
-            return self.faults
-        if form == "train/path_features":
-            heads = self._path_features()
-        else:
-            self._inputs()
-            self._masks()
-            heads = {FORMS[0]: self._weights, FORMS[1]: self._query_key,
-                     FORMS[2]: self._supplied}[form]()
-            self._heads(heads, form)
-        self._labels()
-        if self.parts.readout is not None and self.parts.readout not in READOUTS:
-            self._fault("readout", f"is \"{self.parts.readout}\"; allowed: {', '.join(READOUTS)}")
-        if self.parts.network is not None:
-            self._network(self.parts.network, heads)
-        self._ids()
-        return self.faults
+        for check in (self._schema, self._note, self._find_splits, self._names, self._find_form):
+            self.faults.guard("/", check)
+        for split in self.splits:
+            for member in table.MEMBERS:
+                if member.in_split:
+                    self.faults.guard(member.path_in(split), self._member, member, split)
+        for member in table.MEMBERS:
+            if not member.in_split:
+                self.faults.guard(member.path, self._member, member, "")
+        self._paths()
+        self.faults.guard("network", self._network)
+        self.faults.guard("/", self._readout)
+        check_values(self.file, self.arrays, [*self.splits, ""], self.faults)
+        return self.faults.messages()
 
-    # ---- helpers
+    @property
+    def heads(self) -> list[int]:
+        """H_1, ..., H_L; 0 where unknown."""
+        return [self._extent(f"H_{layer}") for layer in range(1, self._extent("L") + 1)]
 
-    def _fault(self, name: str, what: str) -> None:
-        self.faults.append(f"{self.name_of(name)}: {what}")
+    def _extent(self, key: str) -> int:
+        return self.extents.get(key, (0, ""))[0]
 
-    def _array(self, name: str, array: Any, shape: Sequence[int | str]) -> bool:
-        """True if `array` is a non-empty array of real numbers with this shape; names match any size."""
-        if array is None:
-            self._fault(name, "is missing")
-            return False
-        dtype = np.dtype(array.dtype)
-        if dtype.kind not in "fiub":
-            self._fault(name, f"has type {dtype}; allowed: real numbers")
-            return False
-        wanted = "[" + ", ".join(map(str, shape)) + "]"
-        actual = "[" + ", ".join(map(str, array.shape)) + "]"
-        fits = len(shape) == len(array.shape) and all(
-            isinstance(want, str) or want == size for want, size in zip(shape, array.shape))
-        if not fits:
-            self._fault(name, f"has shape {actual}; expected {wanted}")
-        elif 0 in array.shape:
-            self._fault(name, f"is empty (shape {actual}); every size must be at least 1")
-            return False
-        return fits
+    # ---- the root
 
-    def _finite(self, name: str, array: Any, mask: Any = None) -> bool:
-        """True if all entries are finite; otherwise names the first that is not, and their number.
+    def _root_fault(self, what: str) -> None:
+        self.faults.add("/", f": {self.attribute}{what}")
 
-        mask [P, S]: what stands at masked tokens of [P, S, N_0] does not matter.
-        """
-        count, first = 0, None
-        for begin, block in blocks(array):
-            bad = ~np.isfinite(block)
-            if mask is not None and mask.shape == array.shape[:2]:
-                bad &= (np.asarray(mask[begin:begin + len(block)]) != 0)[:, :, None]
-            if bad.any():
-                count += int(bad.sum())
-                if first is None:
-                    index = np.argwhere(bad)[0]
-                    first = (_at(index, begin), block[tuple(index)])
-        if first is not None:
-            more = f" ({count} such values)" if count > 1 else ""
-            self._fault(name, f"is {first[1]} at {first[0]}{more}; allowed: finite numbers")
-        return first is None
+    def _schema(self) -> None:
+        name = text_attribute(self.file, "", "schema_name")
+        if name is None or name.decode("utf-8", "replace") != table.SCHEMA_NAME:
+            said = "is missing" if name is None else f"= \"{printable(name)}\""
+            self._root_fault(f"schema_name {said}; allowed: \"{table.SCHEMA_NAME}\"")
+        version = number_attribute(self.file, "", "schema_version")
+        ours = table.SCHEMA_VERSION
+        if not version or len(version) > len(ours):
+            said = "is missing" if version is None else "has the wrong length"
+            self._root_fault(f"schema_version {said}; allowed: {ours}")
+        elif version[0] != ours[0]:
+            newer = version[0] > ours[0]
+            self._root_fault(f"schema_version = {numbers(version)}" + (
+                f": a newer major version; this Headway reads {ours[0]}.x" if newer
+                else f"; allowed: {ours}"))
 
-    # ---- names of the further sets
+    def _note(self) -> None:
+        fault = text_fault(text_attribute(self.file, "", "note") or b"", lines=True)
+        if fault:
+            self._root_fault(f"note {fault}")
 
-    def _set_names(self) -> None:
-        for name in self.parts.sets:
-            if not SET_NAME.fullmatch(name):
-                self.faults.append(f"sets: \"{name}\" is no name of a set; allowed: a letter, then "
-                                   "letters, digits, - and _, at most 40")
-            elif name in ("train", "test"):
-                self.faults.append(f"sets: \"{name}\" is taken by the split beside sets; allowed: "
-                                   "any other name")
-
-    # ---- which form
-
-    def _form(self) -> str | None:
-        parts = self.parts
-        present = [form for form, given in zip(FORMS, (
-            parts.weights is not None, parts.query is not None or parts.key is not None,
-            any(split.attention is not None for _, split in parts.splits()),
-            any(split.path_features is not None for _, split in parts.splits()))) if given]
-        if len(present) == 1:
-            return present[0]
-        names = [" and ".join(self.name_of(name) for name in form.split(" and ")) for form in FORMS]
-        if present:
-            found = " beside ".join(names[FORMS.index(form)] for form in present)
-            self.faults.append(f"{found}: exactly one form of attention is allowed")
-        else:
-            self.faults.append("no attention: exactly one of these must be given: "
-                               + "; ".join(names))
-        return None
-
-    # ---- inputs and masks
-
-    def _inputs(self) -> None:
-        train = self.parts.train.inputs
-        fits = self._array("train/inputs", train, ("P", "S", "N_0"))
-        sizes = train.shape[1:] if fits else ("S", "N_0")
-        if fits:
-            self._finite("train/inputs", train, self.parts.train.mask)
-        for split, data in self.parts.evaluated():
-            name = f"{split}/inputs"
-            if self._array(name, data.inputs, (_count_of(split), *sizes)):
-                self._finite(name, data.inputs, data.mask)
-        if self.parts.heads is not None:
-            self._fault("heads", "is allowed with path features only; otherwise the attention "
-                        "has them")
-
-    def _masks(self) -> None:
-        for split, data in self.parts.splits():
-            name = f"{split}/mask"
-            if data.mask is None:
-                continue
-            if data.inputs is None or len(data.inputs.shape) != 3:
-                continue  # said already
-            if not self._array(name, data.mask, data.inputs.shape[:2]):
-                continue
-            mask = np.asarray(data.mask[...])
-            bad = np.argwhere((mask != 0) & (mask != 1))
-            if len(bad):
-                value = mask[tuple(bad[0])]
-                self._fault(name, f"is {value} at {_at(bad[0])}; allowed: 0 (padding) and 1")
-            empty = np.flatnonzero(~(mask != 0).any(axis=1))
-            if len(empty):
-                self._fault(name, f"example {empty[0]} has no real token ({len(empty)} such "
-                            "examples); each needs at least one 1")
-
-    # ---- the four forms of attention; each returns the number of heads of every layer
-
-    def _features(self) -> int | str:
-        inputs = self.parts.train.inputs
-        return inputs.shape[2] if inputs is not None and len(inputs.shape) == 3 else "N_0"
-
-    def _layers(self, name: str, arrays: Any) -> Sequence[Any]:
-        if arrays is None or len(arrays) == 0:
-            self._fault(name, "has no layers; give one array for each layer")
-            return ()
-        return arrays
-
-    def _weights(self) -> list[int]:
-        heads = []
-        for layer, array in enumerate(self._layers("attention/weights", self.parts.weights), 1):
-            name, features = f"attention/weights/layer_{layer}", self._features()
-            if self._array(name, array, ("H_%d" % layer, features, features)):
-                self._finite(name, array)
-                heads.append(array.shape[0])
-        return heads
-
-    def _query_key(self) -> list[int]:
-        heads = []
-        query = self._layers("attention/query", self.parts.query)
-        key = self._layers("attention/key", self.parts.key)
-        if query and key and len(query) != len(key):
-            self._fault("attention/key", f"has {len(key)} layers, "
-                        f"{self.name_of('attention/query')} has {len(query)}")
-        for layer, (q, k) in enumerate(zip(query, key), 1):
-            names = [f"attention/{kind}/layer_{layer}" for kind in ("query", "key")]
-            wanted = (f"H_{layer}", f"G_{layer}", self._features())
-            if self._array(names[0], q, wanted):
-                self._finite(names[0], q)
-                wanted = q.shape
-                heads.append(q.shape[0])
-            if self._array(names[1], k, wanted):
-                self._finite(names[1], k)
-        return heads
-
-    def _supplied(self) -> list[int]:
-        heads: list[int] = []
-        for split, data in self.parts.splits():
-            arrays = self._layers(f"{split}/attention", data.attention)
-            if split == "train":
-                heads = [array.shape[1] if len(array.shape) == 4 else 0 for array in arrays]
-            elif arrays and len(arrays) != len(heads):
-                self._fault(f"{split}/attention",
-                            f"has {len(arrays)} layers, train has {len(heads)}")
-            tokens = ("P", "S")
-            if data.inputs is not None and len(data.inputs.shape) == 3:
-                tokens = data.inputs.shape[:2]
-            for layer, array in enumerate(arrays, 1):
-                name = f"{split}/attention/layer_{layer}"
-                known = split != "train" and layer <= len(heads)
-                count = heads[layer - 1] if known else f"H_{layer}"
-                if self._array(name, array, (tokens[0], count, tokens[1], tokens[1])):
-                    self._rows(name, array, data.mask)
-        return heads
-
-    def _rows(self, name: str, array: Any, mask: Any) -> None:
-        """Rows (queries) of weights >= 0 that sum to one, zero at masked keys; masked rows are free."""
-        tolerance = ROW_SUM_TOLERANCE.get(np.dtype(array.dtype), 1e-6)
-        if mask is not None and mask.shape != (array.shape[0], array.shape[2]):
-            mask = None  # said already
-        for begin, block in blocks(array):
-            block = np.asarray(block, dtype=float)
-            real = np.ones((len(block), block.shape[2]), dtype=bool)
-            if mask is not None:
-                real = np.asarray(mask[begin:begin + len(block)]) != 0
-            query, key = real[:, None, :, None], real[:, None, None, :]
-            for bad, allowed in ((~np.isfinite(block) & query, "; allowed: finite numbers"),
-                                 ((block < 0) & query, "; allowed: at least 0"),
-                                 ((block != 0) & query & ~key, ", whose key is masked; allowed: 0")):
-                if bad.any():
-                    index = np.argwhere(bad)[0]
-                    self._fault(name, f"is {block[tuple(index)]:.9g} at {_at(index, begin)}{allowed}")
-                    return
-            with np.errstate(invalid="ignore"):
-                off = (np.abs(block.sum(axis=3) - 1.0) > tolerance) & real[:, None, :]
-            if off.any():
-                index = np.argwhere(off)[0]
-                self._fault(name, f"row {_at(index, begin)} (example, head, query) sums to "
-                            f"{block[tuple(index)].sum():.9g}; allowed: 1 within {tolerance:g}")
-                return
-
-    def _path_features(self) -> list[int]:
-        parts = self.parts
-        for split, data in parts.splits():
-            for field_name in ("inputs", "mask"):
-                if getattr(data, field_name) is not None:
-                    self._fault(f"{split}/{field_name}", "is not allowed beside path features")
-        heads = self._path_heads()
-        paths: int | str = math.prod(heads) if heads else "p"
-        if self._array("train/path_features", parts.train.path_features, ("P", paths, "N_0")):
-            self._finite("train/path_features", parts.train.path_features)
-        for split, data in parts.evaluated():
-            train, name = parts.train.path_features, f"{split}/path_features"
-            wanted = train.shape[1:] if train is not None and len(train.shape) == 3 else (
-                paths, "N_0")
-            if self._array(name, data.path_features, (_count_of(split), *wanted)):
-                self._finite(name, data.path_features)
-        if heads:
-            self._heads(heads, "train/path_features")
-        return heads
-
-    def _path_heads(self) -> list[int]:
-        if self.parts.heads is None:
-            self._fault("heads", "is missing; path features need [H_1, ..., H_L]")
-            return []
-        heads = np.atleast_1d(np.asarray(self.parts.heads))
-        if heads.dtype.kind == "f" and (heads == np.floor(heads)).all():
-            heads = heads.astype(int)
-        if heads.ndim != 1 or heads.size == 0 or heads.dtype.kind not in "iu":
-            self._fault("heads", f"is {heads.tolist()}; allowed: a list of integers "
-                        "[H_1, ..., H_L]")
-            return []
-        if (heads < 1).any():
-            at = int(np.flatnonzero(heads < 1)[0])
-            self._fault("heads", f"is {heads[at]} at [{at}]; allowed: at least 1")
-            return []
-        return [int(count) for count in heads]
-
-    def _heads(self, heads: list[int], form: str) -> None:
-        """Names of the heads, against their number."""
-        names = self.parts.head_names
-        if names is None:
-            return
-        if len(names) != len(heads):
-            self._fault("names", f"has {len(names)} layers; the attention has {len(heads)}")
-            return
-        for layer, (known, count) in enumerate(zip(names, heads), 1):
-            if len(known) != count:
-                self._fault(f"names/layer_{layer}", f"has {len(known)} names for {count} heads")
-
-    # ---- the trained network
-
-    def _network(self, network: Network, heads: list[int]) -> None:
-        if self.parts.readout is None:
-            self._fault("readout", f"is missing beside a network; allowed: {', '.join(READOUTS)}")
-        features = self._features()
-        if self.parts.train.path_features is not None:
-            features = self.parts.train.path_features.shape[-1]
-        width: int | str = "N_1"
-        if self._array("network/input", network.input, (width, features)):
-            self._finite("network/input", network.input)
-            width = network.input.shape[0]
-        layers = self._layers("network/values", network.values)
-        if heads and layers and len(layers) != len(heads):
-            self._fault("network/values", f"has {len(layers)} layers, the attention has {len(heads)}")
-        for layer, array in enumerate(layers, 1):
-            name = f"network/values/layer_{layer}"
-            count = heads[layer - 1] if layer <= len(heads) else f"H_{layer}"
-            fits = self._array(name, array, (count, f"N_{layer + 1}", width))
-            if fits:
-                self._finite(name, array)
-            width = array.shape[1] if fits else f"N_{layer + 1}"
-        labels = self.parts.train.labels
-        outputs = labels.shape[1] if labels is not None and len(labels.shape) == 2 else 1
-        if self._array("network/readout", network.readout, (outputs, width)):
-            self._finite("network/readout", network.readout)
-
-    # ---- labels and ids
-
-    def _labels(self) -> None:
-        outputs: int | None = None
-        for split, data in self.parts.splits():
-            name = f"{split}/labels"
-            count = self._examples(data)
-            if data.labels is not None and len(data.labels.shape) == 2:
-                fits = self._array(name, data.labels, (count, "C"))
+    def _find_splits(self) -> None:
+        for name in ("train", "test"):
+            found = kind(self.file, name)
+            if found == "group":
+                self.splits.append(name)
+            elif found != "absent" or name == "train":
+                self.faults.add(name, NO_SPLIT)
+        found = kind(self.file, "sets")
+        if found not in ("absent", "group"):
+            self.faults.add("sets", ": is no group; allowed: a group with one group for each further "
+                            "set")
+        for name in members(self.file, "sets"):
+            fault = set_name_fault(name)
+            if fault:
+                self.faults.add(f"sets/{printable(name.encode())}", f": is {fault}")
+            elif kind(self.file, f"sets/{name}") != "group":
+                self.faults.add(f"sets/{name}", NO_SPLIT)
             else:
-                fits = self._array(name, data.labels, (count,))
-            if not fits:
+                self.splits.append(f"sets/{name}")
+
+    def _names(self) -> None:
+        """Names that are nearly names of the table: such data sets would be ignored in silence."""
+        known = {"": ["train", "test", "sets", *table.children("")]}
+        known |= {split: table.children("<split>") for split in self.splits}
+        known |= {group: table.children(group) for group in ("attention", "network")}
+        for group, names in known.items():
+            prefix = group and group + "/"
+            for name in members(self.file, group):
+                near = [word for word in names if nearly(name, word)]
+                if name not in names and near:
+                    self.faults.add(prefix + printable(name.encode()),
+                                    f": unknown name; did you mean {prefix}{near[0]}?")
+
+    def _find_form(self) -> None:
+        found = [form for form in table.FORMS
+                 if any(member.is_form == form and self._is_there(member) for member in table.MEMBERS)]
+        if len(found) == 1:
+            self.form = found[0]
+            return
+        names = {form: " and ".join(self.name_of(part) for part in name.split(" and "))
+                 for form, name in table.FORMS.items()}
+        said = ", ".join(names[form] for form in found) + " are given" if found else (
+            "no attention is given")
+        self.faults.add("/", f": {said}; allowed: exactly one of {', '.join(names.values())}")
+
+    def _is_there(self, member: Member) -> bool:
+        return any(kind(self.file, member.path_in(split)) != "absent"
+                   for split in (self.splits if member.in_split else [""]))
+
+    # ---- members
+
+    def _member(self, member: Member, split: str) -> None:
+        path = member.path_in(split)
+        if self.form is not None and not member.has_form(self.form):
+            if kind(self.file, path) != "absent":
+                form = table.FORMS[self.form].split("/", 1)[1]
+                self.faults.add(path, f": not allowed beside {form}")
+        elif member.layered:
+            self._layers(member, split)
+        else:
+            self._array(member, split, 0, self._needed(member))
+            if member.attribute and self.arrays and self.arrays[-1].path == path:
+                self._path_heads(self.arrays[-1])
+
+    def _needed(self, member: Member) -> bool:
+        if member.needed == "in its group":
+            return kind(self.file, member.path.split("/")[0]) == "group"
+        return member.needed == "always" and (
+            self.form is not None or not (member.forms or member.is_form))
+
+    def _layers(self, member: Member, split: str) -> None:
+        group = member.path_in(split)
+        found = kind(self.file, group)
+        if found == "absent" and not self._needed(member):
+            return
+        if found != "group":
+            self.faults.add(group, ": is missing or no group; allowed: a group with layer_1, layer_2, "
+                            "...")
+            return
+        given = members(self.file, group)
+        if "L" not in self.extents and member.is_form:
+            self._count_layers(group, given)
+        if "L" not in self.extents:
+            return
+        layers, source = self.extents["L"]
+        known = {f"layer_{layer}" for layer in range(1, layers + 1)}
+        for name in given if source != group else ():
+            welcome = member.needed == "never" and not name.startswith("layer_")
+            if not welcome and name not in known:
+                self.faults.add(f"{group}/{printable(name.encode())}",
+                                f": no such layer; allowed: layer_1 to layer_{layers}")
+        for layer in range(1, layers + 1):
+            self._array(member, split, layer, self._needed(member))
+
+    def _count_layers(self, group: str, given: list[str]) -> None:
+        """The first group of layers says how many there are."""
+        layers = 0
+        while f"layer_{layers + 1}" in given:
+            layers += 1
+        known = {f"layer_{layer}" for layer in range(1, layers + 1)}
+        for name in given:
+            if name not in known:
+                self.faults.add(f"{group}/{printable(name.encode())}", ": unexpected; allowed: "
+                                "layer_1, layer_2, ... without a gap "
+                                f"(layer_{layers + 1} is missing)")
+        if not given:
+            self.faults.add(group, ": is empty; allowed: layer_1, layer_2, ...")
+        if layers:
+            self.extents["L"] = (layers, group)
+
+    def _array(self, member: Member, split: str, layer: int, needed: bool) -> None:
+        path = member.path_in(split) + (f"/layer_{layer}" if layer else "")
+        self.faults.guard(path, self._check_array, FoundArray(path, split, member, None), layer, needed)
+
+    def _check_array(self, array: FoundArray, layer: int, needed: bool) -> None:
+        found = kind(self.file, array.path)
+        if found == "absent" and not needed:
+            return
+        layers = self._extent("L")
+        axes = array.member.axes(layer, layers)
+        if found != "dataset":
+            said = ABSENCE.get(found, "is no data set")
+            self.faults.add(array.path, f": {said}; allowed: a data set {axes} in this file")
+            return
+        symbols = [symbol_in(symbol, layer, layers) for symbol in array.member.shapes[-1]]
+        keys = [f"{array.split}: P" if symbol == "P" else symbol for symbol in symbols]
+        array.info = info(self.file, array.path)
+        fault = self._unreadable(array, axes, keys)
+        if fault:
+            self.faults.add(array.path, f": {fault}")
+            return
+        notes = self._wrong_extents(array, symbols, keys)
+        if notes:
+            self.faults.add(array.path, f": {self._shape_fault(array, axes, keys)} "
+                            f"({', '.join(notes)})")
+        if array.member.values == "text":
+            for at, text in enumerate(texts(self.file, array.path)):
+                fault = text_fault(text, lines=False)
+                if fault:
+                    self.faults.add(array.path, f"[{at}] {fault}")
+        self.arrays.append(array)
+
+    def _unreadable(self, array: FoundArray, axes: str, keys: list[str]) -> str | None:
+        found, text = array.info, array.member.values == "text"
+        if not (found.is_text if text else found.is_number):
+            allowed = "strings" if text else "float32, float64 or integers"
+            return f"type {found.type_name}; allowed: {allowed}"
+        if len(found.shape) not in map(len, array.member.shapes) or 0 in found.shape:
+            return self._shape_fault(array, axes, keys)
+        return implausible_storage(found, self.file.id.get_filesize(), array.member.in_memory)
+
+    def _wrong_extents(self, array: FoundArray, symbols: list[str], keys: list[str]) -> list[str]:
+        """Extents that another data set, or another index of this one, has otherwise.
+
+        When there are none, new extents are noted.
+        """
+        new: dict[str, tuple[int, str]] = {}
+        notes = []
+        for at, (symbol, key) in enumerate(zip(symbols, keys)):
+            extent = array.info.shape[at] if at < len(array.info.shape) else 1
+            known, source = self.extents.get(key) or new.setdefault(key, (extent, array.path))
+            if known == extent:
                 continue
-            self._finite(name, data.labels)
-            columns = data.labels.shape[1] if len(data.labels.shape) == 2 else 1
-            if split == "train":
-                outputs = columns
-            elif outputs is not None and columns != outputs:
-                self._fault(name, f"has {columns} outputs; {self.name_of('train/labels')} has "
-                            f"{outputs}")
+            note = (f"{symbol} is {known} and {extent}" if source == array.path
+                    else f"{symbol} = {known} as in {self.name_of(source)}")
+            hint = array.member.hints.get(symbol)
+            notes.append(f"{note}: {hint}" if hint else note)
+        if not notes:
+            self.extents |= new
+        return notes
 
-    def _examples(self, data: Split) -> int | str:
-        for array in (data.inputs, data.path_features):
-            if array is not None and len(array.shape) == 3:
-                return array.shape[0]
-        return "P"
+    def _shape_fault(self, array: FoundArray, axes: str, keys: list[str]) -> str:
+        extents = ", ".join(str(self._extent(key) or "any") for key in keys)
+        return (f"shape {shape_text(array.info.shape)}; allowed: {axes} with extents [{extents}], "
+                "none zero")
 
-    def _ids(self) -> None:
-        for split, data in self.parts.splits():
-            count = self._examples(data)
-            if data.ids is not None and isinstance(count, int) and len(data.ids) != count:
-                self._fault(f"{split}/ids", f"has {len(data.ids)} entries for {count} examples")
+    # ---- heads, network, readout
 
+    def _path_heads(self, array: FoundArray) -> None:
+        """Path features say in an attribute of how many heads each layer of their paths is."""
+        paths = array.info.shape[1]
+        heads = number_attribute(self.file, array.path, "heads")
+        if heads is None:
+            heads = number_attribute(self.file, "", "heads")
+        if not heads:
+            self._heads_fault(array.path, "is missing; allowed: [H_1, ..., H_L] with product "
+                              f"p = {paths}")
+            return
+        said = f"= {numbers(heads)}; allowed:"
+        if not all(1 <= h <= MOST_PATHS and h == math.floor(h) for h in heads) or (
+                math.prod(heads) != paths):
+            self._heads_fault(array.path, f"{said} positive integers with product p = {paths} (the "
+                              "second extent)")
+        elif "L" not in self.extents:
+            self.extents["L"] = (len(heads), array.path)
+            self.extents |= {f"H_{layer}": (int(h), array.path) for layer, h in enumerate(heads, 1)}
+        elif heads != self.heads:
+            self._heads_fault(array.path, f"{said} {self.heads} as in "
+                              f"{self.name_of(self.extents['L'][1])}")
 
-def _count_of(split: str) -> str:
-    """Symbol of the number of examples: "P_test", "P_validation"."""
-    return "P_" + split.removeprefix("sets/")
+    def _heads_fault(self, path: str, what: str) -> None:
+        if self.attribute:
+            self.faults.add(path, f": attribute heads {what}")
+        elif not self.faults.counts["heads"]:  # one argument for all splits
+            self.faults.add("heads", f" {what}")
 
+    def _paths(self) -> None:
+        paths = math.prod(max(h, 1) for h in self.heads)
+        if paths > MOST_PATHS:
+            self.faults.add(self.extents["L"][1], f": heads {self.heads} make {number(paths)} paths; "
+                            f"allowed: at most {MOST_PATHS}")
 
-def blocks(array: Any) -> Iterator[tuple[int, np.ndarray]]:
-    """(first index, values) over the first axis, about 32 MiB of doubles at a time."""
-    row = max(1, math.prod(array.shape[1:]))
-    step = max(1, BLOCK_ELEMENTS // row)
-    for begin in range(0, array.shape[0], step):
-        yield begin, np.asarray(array[begin:begin + step])
+    def _network(self) -> None:
+        if kind(self.file, "network") not in ("absent", "group"):
+            self.faults.add("network", ": is no group; allowed: a group with "
+                            f"{', '.join(table.children('network'))}")
 
-
-def _at(index: Sequence[int], begin: int = 0) -> str:
-    first, *rest = (int(i) for i in index)
-    return "[" + ", ".join(map(str, (first + begin, *rest))) + "]"
+    def _readout(self) -> None:
+        name = text_attribute(self.file, "", "readout")
+        if name is None and kind(self.file, "network") != "group":
+            return
+        if name is None or name.decode("utf-8", "replace") not in table.READOUTS:
+            said = "is missing beside network" if name is None else f"= \"{printable(name)}\""
+            allowed = ", ".join(f'"{readout}"' for readout in table.READOUTS)
+            self._root_fault(f"readout {said}; allowed: {allowed}")

@@ -6,21 +6,20 @@ import os
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 
-from headway import hdf5
-from headway.dataset_checks import Checker, Network, Parts, Split
-from headway.dataset_files import faults_of, new_file, write_head_names, write_header
+from headway import dataset_table, hdf5
+from headway.dataset_checks import Checker, set_name_fault
+from headway.dataset_files import check_name_layers, new_file, write_header
+from headway.dataset_table import Member
 from headway.errors import BadDataError, UsageError
 
-_LIST_ARGUMENTS = {"attention/weights": "attention_weights", "attention/query": "query",
-                   "attention/key": "key", "train/attention": "train_attention",
-                   "test/attention": "test_attention", "names": "head_names"}
+_EMPTY_GROUP = object()
+_OWN_NAMES = {"attention/query": "query", "attention/key": "key", "names": "head_names"}
 
 
 def write_dataset(path: str | os.PathLike, *, train_inputs=None, train_labels=None,
@@ -60,47 +59,44 @@ def write_dataset(path: str | os.PathLike, *, train_inputs=None, train_labels=No
     Errors: BadDataError with every fault (argument, index, value, what is allowed),
     CannotWriteError (exists without overwrite=True, no permission, full disk), UsageError (dtype).
     """
-    arrays = dict(train_inputs=train_inputs, train_labels=train_labels, test_inputs=test_inputs,
-                  test_labels=test_labels, train_path_features=train_path_features,
-                  test_path_features=test_path_features)
-    lists = dict(attention_weights=attention_weights, query=query, key=key,
-                 train_attention=train_attention, test_attention=test_attention)
-    faults: list[str] = []
     dtype = _checked_dtype(dtype)
-    data = {name: _number_array(name, value, dtype, faults) for name, value in arrays.items()}
-    data |= {name: _number_arrays(name, value, dtype, faults) for name, value in lists.items()}
-    data["train_mask"] = _mask_array("train_mask", train_mask, faults)
-    data["test_mask"] = _mask_array("test_mask", test_mask, faults)
-    names = None if head_names is None else [_text_list(f"head_names[{layer}]", layer_names, faults)
-                                             for layer, layer_names in enumerate(head_names)]
-    ids = {"train": _text_list("train_ids", train_ids, faults),
-           "test": _text_list("test_ids", test_ids, faults)}
-    further = _sets(sets, dtype, faults)
-    trained = _network(network, dtype, faults)
+    faults: list[str] = []
+    given = {"train/inputs": train_inputs, "train/labels": train_labels, "train/mask": train_mask,
+             "train/attention": train_attention, "train/path_features": train_path_features,
+             "train/ids": train_ids, "test/inputs": test_inputs, "test/labels": test_labels,
+             "test/mask": test_mask, "test/attention": test_attention,
+             "test/path_features": test_path_features, "test/ids": test_ids,
+             "attention/weights": attention_weights, "attention/query": query, "attention/key": key,
+             "names": head_names} | _given_sets(sets, faults) | _given_network(network, faults)
+    arrays: dict[str, Any] = {}
+    for where, value in given.items():
+        if value is not None:
+            arrays |= _arrays(where, value, dtype, faults)
+    if heads is not None and not any(where.endswith("/path_features") for where in arrays):
+        faults.append("heads: is allowed with path features only; otherwise the attention has them")
     if faults:
         raise BadDataError(faults)
-    parts = Parts(train=_split("train", data, ids), test=_split("test", data, ids), sets=further,
-                  weights=data["attention_weights"], query=data["query"], key=data["key"],
-                  heads=heads, head_names=names, readout=readout, network=trained)
-    faults = Checker(parts, _argument_name).run()
-    if faults:
-        raise BadDataError(faults)
-    _warn_about_labels(parts.train.labels)
-    return _write(Path(path), parts, note, overwrite)
+    with new_file(Path(path), overwrite) as file:
+        write_header(file, note, readout)
+        _fill(file, arrays, heads)
+        checker = Checker(file, _argument_name, attribute="")
+        faults = checker.run()
+        if faults:
+            raise BadDataError(faults)
+        check_name_layers(head_names, checker.heads)
+        _warn_about_labels(arrays["train/labels"])
+    return Path(path)
 
 
 def check_dataset(path: str | os.PathLike) -> list[str]:
     """All faults of a data-set file, one sentence each; an empty list if there are none.
 
-    The same checks as `headway validate`. A file that cannot be opened raises
+    The same checks as `headway validate`, with the same words. A file that cannot be opened raises
     UnreadableFileError, one that is not HDF5 BadDataError.
     """
     with hdf5.open_file(path) as file:
-        faults = hdf5.schema_faults(file, "headway-dataset")
-        if faults:
-            return faults
         try:
-            return faults_of(file)
+            return Checker(file).run()
         except (OSError, RuntimeError) as error:
             return [f"damaged: {str(error).splitlines()[0]}"]
 
@@ -121,9 +117,7 @@ def _checked_dtype(dtype: Any) -> np.dtype | None:
 
 
 def _number_array(name: str, value: Any, dtype: np.dtype | None, faults: list[str]) -> Any:
-    """`value` as a contiguous float array, or None; says why where it is none."""
-    if value is None:
-        return None
+    """`value` as a contiguous float array; None, with a fault, where it is none."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -139,14 +133,67 @@ def _number_array(name: str, value: Any, dtype: np.dtype | None, faults: list[st
         return np.ascontiguousarray(array, dtype=target)
 
 
-def _number_arrays(name: str, values: Any, dtype: np.dtype | None, faults: list[str]) -> Any:
-    if values is None:
-        return None
-    if isinstance(values, np.ndarray) and values.ndim != 1 or not hasattr(values, "__len__"):
+def _given_sets(sets: Any, faults: list[str]) -> dict[str, Any]:
+    """The argument `sets` by the paths of the file; a set without anything becomes an empty group."""
+    if sets is None:
+        return {}
+    if not isinstance(sets, Mapping) or not all(isinstance(data, Mapping) for data in sets.values()):
+        faults.append("sets: is no mapping of names to mappings; allowed: {\"validation\": "
+                      "{\"inputs\": x, \"labels\": y}}")
+        return {}
+    allowed = dataset_table.children("<split>")
+    given: dict[str, Any] = {}
+    for name, data in sets.items():
+        fault = set_name_fault(str(name))
+        if fault:
+            faults.append(f"sets: \"{name}\" is {fault}")
+            continue
+        unknown = [str(key) for key in data if key not in allowed]
+        if unknown:
+            faults.append(f"sets[{str(name)!r}]: has the unknown key {unknown[0]!r}; allowed: "
+                          f"{', '.join(allowed)}")
+        given |= {f"sets/{name}": _EMPTY_GROUP}
+        given |= {f"sets/{name}/{key}": data.get(key) for key in allowed}
+    return given
+
+
+def _given_network(network: Any, faults: list[str]) -> dict[str, Any]:
+    """The argument `network` by the paths of the file."""
+    if network is None:
+        return {}
+    keys = dataset_table.children("network")
+    if not isinstance(network, Mapping) or set(network) != set(keys):
+        given = list(network) if isinstance(network, Mapping) else type(network).__name__
+        faults.append(f"network: is {given}; allowed: a mapping with the keys {', '.join(keys)}")
+        return {}
+    return {f"network/{key}": network[key] for key in keys}
+
+
+def _arrays(path: str, value: Any, dtype: np.dtype | None, faults: list[str]) -> dict[str, Any]:
+    """What stands at `path` and below in the file, as arrays or lists of texts."""
+    if value is _EMPTY_GROUP:
+        return {path: value}
+    split = path.rpartition("/")[0]
+    member = next(row for row in dataset_table.MEMBERS if row.path_in(split) == path)
+    name = _argument_name(path)
+    if not member.layered:
+        return {path: _array(member, name, value, dtype, faults)}
+    if isinstance(value, np.ndarray) and value.ndim != 1 or not hasattr(value, "__len__"):
         faults.append(f"{name}: is one array; allowed: a list with one array for each layer")
+        return {}
+    layers = {f"{path}/layer_{layer}": _array(member, f"{name}[{layer - 1}]", array, dtype, faults)
+              for layer, array in enumerate(value, 1)}
+    return layers or {path: _EMPTY_GROUP}
+
+
+def _array(member: Member, name: str, value: Any, dtype: np.dtype | None, faults: list[str]) -> Any:
+    if value is None:
+        faults.append(f"{name}: is missing")
         return None
-    return [_number_array(f"{name}[{layer}]", value, dtype, faults)
-            for layer, value in enumerate(values)]
+    if member.values == "text":
+        return _text_list(name, value, faults)
+    return (_mask_array(name, value, faults) if member.values == "mask"
+            else _number_array(name, value, dtype, faults))
 
 
 def _mask_array(name: str, value: Any, faults: list[str]) -> np.ndarray | None:
@@ -158,8 +205,6 @@ def _mask_array(name: str, value: Any, faults: list[str]) -> np.ndarray | None:
 
 
 def _text_list(name: str, values: Any, faults: list[str]) -> list[str] | None:
-    if values is None:
-        return None
     if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
         faults.append(f"{name}: is {values!r}; allowed: a list of strings")
         return None
@@ -168,72 +213,23 @@ def _text_list(name: str, values: Any, faults: list[str]) -> list[str] | None:
         if not isinstance(value, (str, int, np.integer)):
             faults.append(f"{name}: is {value!r} at [{index}]; allowed: strings")
             return None
-        if any(ord(c) < 32 or ord(c) == 127 for c in str(value)):
-            faults.append(f"{name}: is {value!r} at [{index}], which holds a control character; "
-                          "allowed: printable text")
+        if re.search("[\0\ud800-\udfff]", str(value)):
+            faults.append(f"{name}: is {value!r} at [{index}], which HDF5 cannot hold; allowed: "
+                          "printable text")
             return None
     return [str(value) for value in values]
 
 
-def _split(split: str, data: dict[str, Any], ids: dict[str, Any]) -> Split:
-    return Split(inputs=data[f"{split}_inputs"], labels=data[f"{split}_labels"],
-                 mask=data[f"{split}_mask"], attention=data[f"{split}_attention"],
-                 path_features=data[f"{split}_path_features"], ids=ids[split])
-
-
-def _sets(sets: Any, dtype: np.dtype | None, faults: list[str]) -> dict[str, Split]:
-    """The argument `sets`, checked as far as it takes to make arrays of it."""
-    if sets is None:
-        return {}
-    if not isinstance(sets, Mapping) or not all(isinstance(data, Mapping) for data in sets.values()):
-        faults.append("sets: is no mapping of names to mappings; allowed: {\"validation\": "
-                      "{\"inputs\": x, \"labels\": y}}")
-        return {}
-    keys = [key.name for key in fields(Split)]
-    result = {}
-    for name, given in sets.items():
-        where = f"sets[{str(name)!r}]"
-        unknown = [str(key) for key in given if key not in keys]
-        if unknown:
-            faults.append(f"{where}: has the unknown key {unknown[0]!r}; allowed: {', '.join(keys)}")
-        split = Split(mask=_mask_array(f"{where}['mask']", given.get("mask"), faults),
-                      ids=_text_list(f"{where}['ids']", given.get("ids"), faults),
-                      attention=_number_arrays(f"{where}['attention']", given.get("attention"),
-                                               dtype, faults))
-        for key in ("inputs", "labels", "path_features"):
-            setattr(split, key, _number_array(f"{where}[{key!r}]", given.get(key), dtype, faults))
-        result[str(name)] = split
-    return result
-
-
-def _network(network: Any, dtype: np.dtype | None, faults: list[str]) -> Network | None:
-    """The argument `network`, checked as far as it takes to make arrays of it."""
-    if network is None:
-        return None
-    keys = [key.name for key in fields(Network)]
-    if not isinstance(network, Mapping) or set(network) != set(keys):
-        given = list(network) if isinstance(network, Mapping) else type(network).__name__
-        faults.append(f"network: is {given}; allowed: a mapping with the keys {', '.join(keys)}")
-        return None
-    return Network(_number_array("network['input']", network["input"], dtype, faults),
-                   _number_arrays("network['values']", network["values"], dtype, faults),
-                   _number_array("network['readout']", network["readout"], dtype, faults))
-
-
-def _argument_name(name: str) -> str:
+def _argument_name(path: str) -> str:
     """"attention/weights/layer_1" -> "attention_weights[0]", "train/inputs" -> "train_inputs",
     "sets/a/inputs" -> "sets['a']['inputs']"."""
-    further = re.fullmatch(r"sets/([^/]+)/([^/]+)(?:/layer_(\d+))?", name)
-    if further:
-        place = f"sets[{further[1]!r}][{further[2]!r}]"
-        return place + (f"[{int(further[3]) - 1}]" if further[3] else "")
-    trained = re.fullmatch(r"network/([^/]+)(?:/layer_(\d+))?", name)
-    if trained:
-        return f"network[{trained[1]!r}]" + (f"[{int(trained[2]) - 1}]" if trained[2] else "")
-    layer = re.fullmatch(r"(.+)/layer_(\d+)", name)
+    layer = re.fullmatch(r"(.+)/layer_(\d+)", path)
     if layer:
-        return f"{_LIST_ARGUMENTS[layer[1]]}[{int(layer[2]) - 1}]"
-    return _LIST_ARGUMENTS.get(name, name.replace("/", "_"))
+        return f"{_argument_name(layer[1])}[{int(layer[2]) - 1}]"
+    first, *rest = path.split("/")
+    if rest and first in ("sets", "network"):
+        return first + "".join(f"[{part!r}]" for part in rest)
+    return _OWN_NAMES.get(path, path.replace("/", "_"))
 
 
 def _warn_about_labels(labels: np.ndarray) -> None:
@@ -249,30 +245,13 @@ def _warn_about_labels(labels: np.ndarray) -> None:
 # ---- writing
 
 
-def _write(path: Path, parts: Parts, note: str | None, overwrite: bool) -> Path:
-    with new_file(path, overwrite) as file:
-        _fill(file, parts, note)
-    return path
-
-
-def _fill(file: h5py.File, parts: Parts, note: str | None) -> None:
-    write_header(file, note, parts.readout)
-    for kind, arrays in (("weights", parts.weights), ("query", parts.query), ("key", parts.key)):
-        for layer, array in enumerate(arrays or (), 1):
-            file[f"attention/{kind}/layer_{layer}"] = array
-    if parts.network is not None:
-        file["network/input"], file["network/readout"] = parts.network.input, parts.network.readout
-        for layer, array in enumerate(parts.network.values, 1):
-            file[f"network/values/layer_{layer}"] = array
-    write_head_names(file, parts.head_names or ())
-    for split, data in parts.splits():
-        for name in ("inputs", "labels", "mask", "path_features"):
-            if getattr(data, name) is not None:
-                file[f"{split}/{name}"] = getattr(data, name)
-        if data.path_features is not None:
-            heads = np.asarray(parts.heads, dtype=np.int64)
-            file[f"{split}/path_features"].attrs["heads"] = heads
-        for layer, array in enumerate(data.attention or (), 1):
-            file[f"{split}/attention/layer_{layer}"] = array
-        if data.ids is not None:
-            file.create_dataset(f"{split}/ids", data=data.ids, dtype=h5py.string_dtype())
+def _fill(file: h5py.File, arrays: Mapping[str, Any], heads: Any) -> None:
+    for path, value in arrays.items():
+        if value is _EMPTY_GROUP:
+            file.require_group(path)
+        elif isinstance(value, list):
+            file.create_dataset(path, data=value, dtype=h5py.string_dtype())
+        else:
+            file[path] = value
+        if path.endswith("/path_features") and heads is not None:
+            file[path].attrs["heads"] = np.asarray(heads)

@@ -12,14 +12,14 @@ from typing import Any
 import h5py
 import numpy as np
 
-from headway.dataset_checks import READOUTS
-from headway.dataset_files import faults_of, new_file, write_head_names, write_header
+from headway.dataset_checks import MOST_PATHS, Checker
+from headway.dataset_files import check_name_layers, new_file, write_head_names, write_header
+from headway.dataset_table import READOUTS
 from headway.errors import BadDataError, UsageError
 from headway.network_batches import Block, as_numpy
 
 ROW_SUM_SLACK = 0.05  # of the network's own rows: half precision, not dropout or scores
 MANY_PATHS = 256  # from which on the theory is slow
-MOST_PATHS = 2**31 - 1
 
 
 @dataclass
@@ -92,9 +92,10 @@ def write_network(path: Path, sources: Mapping[str, Source], options: Options, o
                                         dtype=h5py.string_dtype())
                 _SplitWriter(file, name, source, np.dtype(options.dtype), shape).run()
             heads = shape[1:]
+            check_name_layers(options.head_names, heads)
             write_head_names(file, options.head_names or _numbered_heads(heads, options.layers))
             file.flush()
-            faults = faults_of(file)
+            faults = Checker(file).run()
             if faults:
                 raise BadDataError(faults)
     except _OwnError as error:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from headway.dataset_checks import SET_NAME
+from headway.dataset_checks import set_name_fault
 from headway.errors import UsageError
 from headway.network_batches import (array_blocks, evaluating, examples_in, hugging_face_blocks,
                                      torch_blocks)
@@ -145,9 +145,9 @@ def _splits(train: Mapping[str, Any], test: Any, sets: Any,
     if sets is not None and not isinstance(sets, Mapping):
         raise UsageError("sets: is no mapping of names to mappings")
     for name, split in (sets or {}).items():
-        if not SET_NAME.fullmatch(str(name)) or name in ("train", "test"):
-            raise UsageError(f"sets: {name!r} is no name of a set; allowed: a letter, then letters, "
-                             "digits, - and _, at most 40, and not train or test")
+        fault = set_name_fault(str(name))
+        if fault:
+            raise UsageError(f"sets: {name!r} is {fault}")
         given[f"sets/{name}"] = split
     for name, split in given.items():
         if not isinstance(split, Mapping):

@@ -16,10 +16,10 @@ enum class StreamPurpose : std::uint32_t {
   kTestExamples = 2,    ///< one stream per test example
   kValidationExamples = 3,
   kPruningOrder = 4,      ///< one stream per random pruning order
-  kSolverStart = 5,       ///< random starts of the saddle point, one stream per start
-  kChain = 6,             ///< MCMC transitions, one stream per chain
-  kChainStart = 7,        ///< starting points of chains
-  kPrior = 8,             ///< prior draws (evidence, simulation-based calibration)
+  kSolverStart = 5,       ///< starts of the saddle point; k of sweep point i: point_stream(i, k)
+  kChain = 6,             ///< MCMC transitions; chain c of sweep point i: point_stream(i, c)
+  kChainStart = 7,        ///< starting points of chains, likewise
+  kPrior = 8,             ///< draws of the evidence's proposal, one stream per sweep point
   kSplits = 9,            ///< train / held-out splits of task sets
   kHeldOutExamples = 10,  ///< one stream per held-out example
   kInitialWeights = 11,   ///< network initialisation
@@ -34,6 +34,13 @@ enum class StreamPurpose : std::uint32_t {
   kRankPermutations = 20,           ///< permutation tests, one stream per correlation
   kRounding = 21,                   ///< unbiased rounding of stored numbers, one stream per column
 };
+
+/// Index of stream `i` < 2^20 of sweep point `point` (both from 0), where every point has several
+/// streams. The seed is no part of it: adding the point to the seed would give point 1 of seed 1
+/// the streams of point 0 of seed 2.
+constexpr std::uint64_t point_stream(std::uint64_t point, std::uint64_t i) {
+  return (point << 20U) + i;
+}
 
 /// Counter-based generator Philox4x32-10 (Salmon et al., SC 2011), addressed by (seed, purpose,
 /// index): the same address gives the same numbers on every thread, machine and run. Streams of

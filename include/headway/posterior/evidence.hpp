@@ -1,8 +1,8 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 
+#include "headway/core/rng.hpp"
 #include "headway/posterior/exact_chain.hpp"
 
 namespace headway::posterior {
@@ -19,10 +19,9 @@ struct Evidence {
 /// posterior draws against a Gaussian fitted to their first half in the same coordinates,
 ///   p(y) = int prior(x) exp(-E(x)/2) (2 pi)^{-P C / 2} dx.
 /// `draws`: dimension x draws of one posterior sample, chains one after another, `chains` of equal
-/// length. `seed` makes the proposal's stream. Unreliable when the draws are too few for the
-/// dimension or the two densities hardly overlap. Cost: as many evaluations of the energy as there
-/// are draws.
+/// length. `rng` draws from the proposal. Unreliable when the draws are too few for the dimension
+/// or the two densities hardly overlap. Cost: as many evaluations of the energy as there are draws.
 Evidence bridge_evidence(ExactChain& target, const MatrixXd& draws, int chains, double data_count,
-                         std::uint64_t seed);
+                         Rng& rng);
 
 }  // namespace headway::posterior

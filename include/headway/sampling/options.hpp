@@ -15,8 +15,7 @@ enum class SamplerKind {
   kStaticHmc,  ///< Hamiltonian Monte Carlo with a fixed integration time
   kMala,       ///< Metropolis-adjusted Langevin: one leapfrog step a transition
   kLangevin,   ///< the same without accept/reject: BIASED by O(step_size^2), and the result says so
-  kEllipticalSlice,  ///< needs a GaussianPriorTarget; no gradient, nothing to tune
-  kSweep,            ///< the target's own transition (SweepTarget), e.g. block Gibbs
+  kSweep,      ///< the target's own transition (SweepTarget), e.g. block Gibbs
 };
 
 enum class MetricKind {
@@ -40,8 +39,11 @@ struct SamplerOptions {
   int draws = 1000;
   /// Every thin-th transition is kept; > 1 only saves memory.
   int thin = 1;
-  /// Root of all random streams: chain c uses (seed, kChain, c) and (seed, kChainStart, c).
+  /// Root of all random streams: chain c uses (seed, kChain, first_stream + c) and (seed,
+  /// kChainStart, first_stream + c).
   std::uint64_t seed = 1;
+  /// Where this run's streams begin: runs of one seed whose streams do not overlap are independent.
+  std::uint64_t first_stream = 0;
   /// Chains run in parallel on up to this many threads, 0 = all cores; the draws do not depend on
   /// it.
   int threads = 0;
@@ -76,8 +78,6 @@ struct SamplerOptions {
   /// Keep the draws in the result (d * draws * chains doubles). False: only the DrawRecorder sees
   /// them, and the coordinates are not diagnosed.
   bool keep_draws = true;
-  /// Langevin only: run each chain again as long with half the step and extrapolate the bias.
-  bool estimate_langevin_bias = false;
   /// Seconds between checkpoints handed to CheckpointSink, 0 = none. Does not influence the draws.
   double checkpoint_seconds = 0.0;
 
@@ -86,8 +86,7 @@ struct SamplerOptions {
   void validate(Index dimension) const;
 };
 
-/// "nuts", "hmc", "mala", "langevin", "elliptical_slice", "sweep": the words of study files and
-/// messages.
+/// "nuts", "hmc", "mala", "langevin", "sweep": the words of messages.
 std::string_view sampler_name(SamplerKind kind);
 /// "unit", "diagonal", "dense", "information".
 std::string_view metric_name(MetricKind kind);
@@ -100,5 +99,7 @@ int information_evaluations(int warmup);
 double resolved_target_accept(const SamplerOptions& options);
 /// True for the samplers that follow the gradient with a step size.
 bool uses_gradient(SamplerKind kind);
+/// Index of the random streams of one chain, counted from 0.
+std::uint64_t stream_of(const SamplerOptions& options, int chain);
 
 }  // namespace headway::sampling

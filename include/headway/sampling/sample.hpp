@@ -12,16 +12,6 @@
 
 namespace headway::sampling {
 
-/// Discretisation bias of unadjusted Langevin draws by step-size halving: with m(e) the mean at
-/// step e, m(e) = m(0) + c e^2 + O(e^4), so bias(e) = (4/3) (m(e) - m(e/2)). Subtract it for the
-/// corrected value. The same for the variance. Errors are Monte Carlo standard errors of the
-/// estimates.
-struct LangevinBias {
-  bool estimated = false;
-  VectorXd mean, mean_error;          ///< d
-  VectorXd variance, variance_error;  ///< d
-};
-
 /// How the run went, in words and numbers. Built by `sample`; starts as "was not called".
 struct SamplingSummary {
   std::string message = "sample() was not called";
@@ -61,14 +51,13 @@ struct SamplingResult {
   std::vector<std::string> names;  ///< d coordinate names
   Checkpoint state;                ///< chains with draws and statistics; resume from here
   std::vector<QuantityDiagnostics> coordinates;  ///< d, or empty without keep_draws
-  LangevinBias langevin_bias;
   SamplingSummary summary;
 
-  /// The draws of one coordinate, draws x chains (all chains cut to the shortest when interrupted).
-  /// With estimate_langevin_bias the draws at half step are left out.
+  Index main_draws = 0;  ///< draws that every chain has
+
+  /// The draws of one coordinate, main_draws x chains: all chains cut to the shortest when
+  /// interrupted.
   [[nodiscard]] MatrixXd coordinate_draws(Index coordinate) const;
-  Index main_draws =
-      0;  ///< draws per chain that are samples (not the half-step ones of the bias estimate)
 };
 
 /// Where checkpoints go. The base class drops them.

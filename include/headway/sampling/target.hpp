@@ -60,50 +60,6 @@ class Target {
   Target(const Target&) = default;
 };
 
-/// N(mean, Sigma), Sigma = L L^T with either L = diag(deviation) or L = cholesky (lower
-/// triangular).
-struct GaussianPrior {
-  VectorXd mean;       ///< d
-  VectorXd deviation;  ///< d, each > 0; empty when `cholesky` is used
-  MatrixXd cholesky;   ///< d x d; empty when `deviation` is used
-
-  [[nodiscard]] Index dimension() const { return mean.size(); }
-  /// Checks shapes, finiteness and positive diagonals. Throws Error kBadStudy naming the field.
-  void validate() const;
-  /// out = L z, z ~ N(0, I): a draw about zero. O(d) or O(d^2).
-  void draw_centred(Rng& rng, Eigen::Ref<VectorXd> out) const;
-  /// Log density (normalised) at `position`; writes the gradient -Sigma^-1 (position - mean).
-  double log_density(const Eigen::Ref<const VectorXd>& position,
-                     Eigen::Ref<VectorXd> gradient) const;
-};
-
-/// A target whose prior is Gaussian: density = prior * exp(log likelihood). Elliptical slice
-/// sampling needs this form and no gradient; the gradient samplers run on it too. Starts are prior
-/// draws.
-class GaussianPriorTarget : public Target {
- public:
-  [[nodiscard]] Index dimension() const override { return prior().dimension(); }
-  [[nodiscard]] virtual const GaussianPrior& prior() const = 0;
-
-  /// Rejected points as in Target::log_density.
-  virtual double log_likelihood(const Eigen::Ref<const VectorXd>& position) = 0;
-
-  /// Log likelihood, writing its gradient.
-  virtual double log_likelihood_gradient(const Eigen::Ref<const VectorXd>& position,
-                                         Eigen::Ref<VectorXd> gradient) = 0;
-
-  double log_density(const Eigen::Ref<const VectorXd>& position,
-                     Eigen::Ref<VectorXd> gradient) override;
-  bool draw_start(Rng& rng, Eigen::Ref<VectorXd> position) override;
-
- protected:
-  GaussianPriorTarget() = default;
-  GaussianPriorTarget(const GaussianPriorTarget&) = default;
-
- private:
-  VectorXd prior_gradient_;  // workspace
-};
-
 /// A target that brings its own transition, for example exact block Gibbs draws; the run supplies
 /// chains, random streams, checkpoints and diagnostics. log_density is not called unless a gradient
 /// sampler runs on the target.

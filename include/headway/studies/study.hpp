@@ -107,9 +107,9 @@ struct SampleOptions {
   int draws = 1000;   ///< per chain, after warm-up
   int warmup = 1000;  ///< per chain, thrown away
   int thin = 1;       ///< keep every thin-th draw
-  /// Mass matrix: "auto" | "diagonal" | "dense" | "information" (exact sampler only). auto = dense
-  /// up to 60 unknowns, above that information for the exact sampler where it costs little beside
-  /// the warm-up, else diagonal.
+  /// Mass matrix: "auto" | "unit" (not adapted) | "diagonal" | "dense" | "information" (exact
+  /// sampler only). auto = dense up to 60 unknowns, above that information for the exact sampler
+  /// where it costs little beside the warm-up, else diagonal.
   std::string metric = "auto";
   double target_accept =
       0.0;  ///< mean acceptance the step size is adapted to; 0 = the sampler's default

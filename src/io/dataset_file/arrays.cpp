@@ -1,102 +1,132 @@
 #include "io/dataset_file/arrays.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "headway/core/error.hpp"
 #include "io/dataset_file/names.hpp"
 
 namespace headway::io {
+namespace {
 
-std::optional<ArrayInfo> ArrayChecker::wanted_array(const std::string& path,
-                                                    const WantedArray& wanted, bool required) {
-  const NodeKind kind = file_.kind(path);
-  if (kind == NodeKind::kAbsent && !required) return std::nullopt;
-  if (kind != NodeKind::kDataset) {
-    const char* what = kind == NodeKind::kAbsent         ? "is missing"
-                       : kind == NodeKind::kDanglingLink ? "is a link that leads nowhere"
-                       : kind == NodeKind::kExternalLink ? "is a link to another file"
-                                                         : "is no data set";
-    faults_.add(path, fmt::format(": {}; allowed: a data set {} in this file", what, wanted.axes));
-    return std::nullopt;
+const char* absence(NodeKind kind) {
+  switch (kind) {
+    case NodeKind::kAbsent:
+      return "is missing";
+    case NodeKind::kDanglingLink:
+      return "is a link that leads nowhere";
+    case NodeKind::kExternalLink:
+      return "is a link to another file";
+    default:
+      return "is no data set";
   }
-  ArrayInfo info;
-  try {
-    info = file_.info(path);
-  } catch (const Error& e) {
-    faults_.add_error(path, e.what());
-    return std::nullopt;
-  }
-  const bool type_fits = wanted.text
-                             ? info.kind == ElementKind::kText || info.kind == ElementKind::kInteger
-                             : info.is_number();
-  if (!type_fits) {
-    faults_.add(path, fmt::format(": type {}; allowed: {}", info.type_name,
-                                  wanted.text ? "strings" : "float32, float64 or integers"));
-    return std::nullopt;
-  }
-  if (!shape_fits(path, info, wanted)) return std::nullopt;
-  const std::string fault = implausible_storage(info, file_.file_bytes(), wanted.in_memory);
-  if (fault.empty()) return info;
-  faults_.add(path, fmt::format(": {}", fault));
-  return std::nullopt;
 }
 
-bool ArrayChecker::shape_fits(const std::string& path, const ArrayInfo& info,
-                              const WantedArray& wanted) {
-  const std::vector<Index>& shape = info.shape;
-  const bool labels = wanted.axes == "[P] or [P, C]";  // the one data set of two possible ranks
-  bool fits = shape.size() == wanted.shape.size() || (labels && shape.size() == 1);
-  for (std::size_t d = 0; fits && d < shape.size(); ++d) {
-    fits = shape[d] >= 1 && (wanted.shape[d] < 0 || wanted.shape[d] == shape[d]);
-  }
-  if (fits) return true;
-  std::string extents;
-  for (const Index d : wanted.shape) {
-    extents +=
-        fmt::format("{}{}", extents.empty() ? "" : ", ", d < 0 ? "any" : fmt::format("{}", d));
-  }
-  faults_.add(path, fmt::format(": shape {}; allowed: {} with extents [{}], none zero",
-                                shape_text(shape), wanted.axes, extents));
-  return false;
+/// An extent by its place in the highest rank; what a lower rank leaves out is 1.
+Index extent_at(const ArrayInfo& info, std::size_t d) {
+  return d < info.shape.size() ? info.shape[d] : 1;
 }
 
-void check_network(const Hdf5InputFile& file, FaultList& faults, DatasetLayout& layout) {
-  const NodeKind kind = file.kind("network");
-  if (kind == NodeKind::kAbsent) return;
-  if (kind != NodeKind::kGroup) {
-    faults.add("network", ": is no group; allowed: a group with input, values and readout");
-    return;
+}  // namespace
+
+void ArrayChecker::check(const DatasetMember& member, const std::string& split, int layer,
+                         bool needed) {
+  FoundArray array{member.path_in(split), split, &member, {}};
+  if (layer > 0) array.path += fmt::format("/layer_{}", layer);
+  faults_.guard(array.path, [&] {
+    const int layers = static_cast<int>(layout_.extent("L"));
+    Wanted wanted{member.axes(layer, layers), {}, {}};
+    for (const std::string& symbol : member.shapes.back()) {
+      wanted.symbols.push_back(symbol_in(symbol, layer, layers));
+      wanted.keys.push_back(extent_key(wanted.symbols.back(), split));
+    }
+    const NodeKind kind = file_.kind(array.path);
+    if (kind == NodeKind::kAbsent && !needed) return;
+    if (kind == NodeKind::kDataset) return check_present(std::move(array), wanted);
+    faults_.add(array.path, fmt::format(": {}; allowed: a data set {} in this file", absence(kind),
+                                        wanted.axes));
+  });
+}
+
+void ArrayChecker::check_present(FoundArray array, const Wanted& wanted) {
+  array.info = file_.info(array.path);
+  std::string fault = type_fault(array);
+  if (fault.empty() && !rank_fits(array)) fault = shape_fault(array, wanted);
+  if (fault.empty()) {
+    fault = implausible_storage(array.info, file_.file_bytes(), array.member->in_memory);
   }
-  ArrayChecker arrays(file, faults);
-  NetworkLayout network;
-  const Index features = layout.features == 0 ? -1 : layout.features;
-  Index width = -1;  // of the layer above what was read last
-  const auto input = arrays.wanted_array("network/input", {{-1, features}, "[N_1, N_0]", true});
-  if (input) width = input->shape[0];
-  for (std::size_t l = 0; l < layout.heads.size(); ++l) {
-    const std::string path = fmt::format("network/values/layer_{}", l + 1);
-    const Index heads = layout.heads[l] == 0 ? -1 : layout.heads[l];
-    const auto info = arrays.wanted_array(path, {{heads, -1, width}, "[H, N_next, N]", true});
-    width = info ? info->shape[1] : -1;
-    network.values.push_back(info ? path : "");
+  const bool readable = fault.empty();
+  if (readable) fault = extent_faults(array, wanted);
+  if (!fault.empty()) faults_.add(array.path, ": " + fault);
+  if (!readable) return;
+  if (array.member->values == DatasetMember::Values::kText) check_text(array.path);
+  layout_.arrays.push_back(std::move(array));
+}
+
+std::string ArrayChecker::type_fault(const FoundArray& array) const {
+  const bool text = array.member->values == DatasetMember::Values::kText;
+  const bool fits =
+      text ? array.info.kind == ElementKind::kText || array.info.kind == ElementKind::kInteger
+           : array.info.is_number();
+  if (fits) return {};
+  return fmt::format("type {}; allowed: {}", array.info.type_name,
+                     text ? "strings" : "float32, float64 or integers");
+}
+
+bool ArrayChecker::rank_fits(const FoundArray& array) const {
+  const std::vector<Index>& shape = array.info.shape;
+  const auto& shapes = array.member->shapes;
+  return std::any_of(shapes.begin(), shapes.end(),
+                     [&](const auto& allowed) { return allowed.size() == shape.size(); }) &&
+         std::find(shape.begin(), shape.end(), 0) == shape.end();
+}
+
+/// Extents that another data set, or another index of this one, has otherwise; when there are none,
+/// new extents are noted.
+std::string ArrayChecker::extent_faults(const FoundArray& array, const Wanted& wanted) {
+  std::map<std::string, DatasetLayout::Extent> found;
+  std::vector<std::string> notes;
+  for (std::size_t d = 0; d < wanted.keys.size(); ++d) {
+    const std::string& symbol = wanted.symbols[d];
+    const auto& known_here = layout_.extents.contains(wanted.keys[d]) ? layout_.extents : found;
+    const auto known = known_here.find(wanted.keys[d]);
+    const Index extent = extent_at(array.info, d);
+    if (known == known_here.end()) {
+      found[wanted.keys[d]] = {extent, array.path};
+    } else if (known->second.value != extent) {
+      const auto& [value, source] = known->second;
+      notes.push_back(source == array.path
+                          ? fmt::format("{} is {} and {}", symbol, value, extent)
+                          : fmt::format("{} = {} as in {}", symbol, value, source));
+      const auto hint = array.member->hints.find(symbol);
+      if (hint != array.member->hints.end()) notes.back() += ": " + hint->second;
+    }
   }
-  for (const std::string& member : file.members("network/values")) {
-    const auto named = [&](std::size_t l) { return member == fmt::format("layer_{}", l + 1); };
-    bool known = false;
-    for (std::size_t l = 0; l < layout.heads.size(); ++l) known = known || named(l);
-    if (known || layout.heads.empty()) continue;
-    faults.add("network/values/" + printable(member),
-               fmt::format(": no such layer; allowed: layer_1 to layer_{}", layout.heads.size()));
+  if (!notes.empty()) {
+    return fmt::format("{} ({})", shape_fault(array, wanted), fmt::join(notes, ", "));
   }
-  const Index outputs = layout.train.outputs == 0 ? -1 : layout.train.outputs;
-  const auto readout = arrays.wanted_array("network/readout", {{outputs, width}, "[C, N_a]", true});
-  if (input) network.input = "network/input";
-  if (readout) network.readout = "network/readout";
-  layout.network = std::move(network);
+  layout_.extents.merge(found);
+  return {};
+}
+
+std::string ArrayChecker::shape_fault(const FoundArray& array, const Wanted& wanted) const {
+  std::vector<std::string> extents;
+  for (const std::string& key : wanted.keys) {
+    const Index known = layout_.extent(key);
+    extents.push_back(known == 0 ? "any" : std::to_string(known));
+  }
+  return fmt::format("shape {}; allowed: {} with extents [{}], none zero",
+                     shape_text(array.info.shape), wanted.axes, fmt::join(extents, ", "));
+}
+
+void ArrayChecker::check_text(const std::string& path) {
+  const std::vector<std::string> texts = file_.read_strings(path);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::string fault = text_fault(texts[i], false);
+    if (!fault.empty()) faults_.add(path, fmt::format("[{}] {}", i, fault));
+  }
 }
 
 }  // namespace headway::io

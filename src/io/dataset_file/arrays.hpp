@@ -4,37 +4,36 @@
 #include <string>
 #include <vector>
 
-#include "headway/core/examples.hpp"
 #include "io/dataset_file/layout.hpp"
 
-/// What the parts of check_layout share.
 namespace headway::io {
 
-/// What an array has to be. A negative extent allows any.
-struct WantedArray {
-  std::vector<Index> shape;
-  std::string axes;  ///< "[P, S, N_0]": for messages
-  bool in_memory = false;
-  bool text = false;
-};
-
-/// Looks at the arrays of one file; what is wrong with them becomes faults.
+/// Holds single data sets of a file to their rows of the table. What is wrong becomes a fault; what
+/// can be read goes into layout.arrays, and sound extents into layout.extents.
 class ArrayChecker {
  public:
-  ArrayChecker(const Hdf5InputFile& file, FaultList& faults) : file_(file), faults_(faults) {}
+  ArrayChecker(const Hdf5InputFile& file, FaultList& faults, DatasetLayout& layout)
+      : file_(file), faults_(faults), layout_(layout) {}
 
-  /// The array when it is there and as wanted, else nullopt and a fault (none where an array that
-  /// is not required is absent).
-  std::optional<ArrayInfo> wanted_array(const std::string& path, const WantedArray& wanted,
-                                        bool required = true);
-  bool shape_fits(const std::string& path, const ArrayInfo& info, const WantedArray& wanted);
+  /// `layer`: from 1, or 0 where the member has none. An absent data set is a fault where `needed`.
+  void check(const DatasetMember& member, const std::string& split, int layer, bool needed);
 
- protected:
+ private:
+  struct Wanted {
+    std::string axes;
+    std::vector<std::string> symbols, keys;
+  };
+
+  void check_present(FoundArray array, const Wanted& wanted);
+  std::string type_fault(const FoundArray& array) const;
+  bool rank_fits(const FoundArray& array) const;
+  std::string extent_faults(const FoundArray& array, const Wanted& wanted);
+  std::string shape_fault(const FoundArray& array, const Wanted& wanted) const;
+  void check_text(const std::string& path);
+
   const Hdf5InputFile& file_;
   FaultList& faults_;
+  DatasetLayout& layout_;
 };
-
-/// The group network, where there is one, in layout.network. After the heads and outputs are known.
-void check_network(const Hdf5InputFile& file, FaultList& faults, DatasetLayout& layout);
 
 }  // namespace headway::io

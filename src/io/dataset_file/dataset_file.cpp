@@ -2,10 +2,9 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <array>
 #include <fstream>
 #include <memory>
+#include <utility>
 
 #include "headway/core/error.hpp"
 #include "headway/core/sha256.hpp"
@@ -31,17 +30,22 @@ std::vector<MatrixXd> read_matrices(const Hdf5InputFile& file, const std::string
   return matrices;
 }
 
+std::string layer_path(const std::string& group, std::size_t layer) {
+  return fmt::format("{}/layer_{}", group, layer + 1);
+}
+
 std::vector<LayerHeads> read_layers(const Hdf5InputFile& file, const DatasetLayout& layout) {
   std::vector<LayerHeads> layers(layout.heads.size());
   for (std::size_t l = 0; l < layers.size(); ++l) {
     if (layout.form == AttentionForm::kWeights) {
-      layers[l].weights = read_matrices(file, layout.weights[l]);
+      layers[l].weights = read_matrices(file, layer_path("attention/weights", l));
     }
     if (layout.form == AttentionForm::kQueryKey) {
-      layers[l].query = read_matrices(file, layout.query[l]);
-      layers[l].key = read_matrices(file, layout.key[l]);
+      layers[l].query = read_matrices(file, layer_path("attention/query", l));
+      layers[l].key = read_matrices(file, layer_path("attention/key", l));
     }
-    if (!layout.names[l].empty()) layers[l].names = file.read_strings(layout.names[l]);
+    const std::string names = layer_path("names", l);
+    if (layout.find(names) != nullptr) layers[l].names = file.read_strings(names);
   }
   return layers;
 }
@@ -51,26 +55,42 @@ MatrixXd read_matrix(const Hdf5InputFile& file, const std::string& path) {
   return ConstRowMatrixMap(tensor.values.data(), tensor.shape.at(0), tensor.shape.at(1));
 }
 
-LinearValueNetwork read_network(const Hdf5InputFile& file, const NetworkLayout& layout) {
+LinearValueNetwork read_network(const Hdf5InputFile& file, std::size_t layers) {
   LinearValueNetwork network;
-  network.input = read_matrix(file, layout.input);
-  for (const std::string& path : layout.values) network.values.push_back(read_matrices(file, path));
-  network.readout = read_matrix(file, layout.readout);
+  network.input = read_matrix(file, "network/input");
+  for (std::size_t l = 0; l < layers; ++l) {
+    network.values.push_back(read_matrices(file, layer_path("network/values", l)));
+  }
+  network.readout = read_matrix(file, "network/readout");
   return network;
 }
 
-tasks::Split read_split(const std::shared_ptr<const Hdf5InputFile>& file, const SplitLayout& layout,
-                        Index features) {
+std::shared_ptr<const ExampleSource> open_examples(const std::shared_ptr<const Hdf5InputFile>& file,
+                                                   const DatasetLayout& layout,
+                                                   const std::string& split) {
+  ExamplePaths paths{split + "/inputs", "", {}};
+  if (layout.find(split + "/mask") != nullptr) paths.mask = split + "/mask";
+  if (layout.form == AttentionForm::kSupplied) {
+    for (std::size_t l = 0; l < layout.heads.size(); ++l) {
+      paths.attention.push_back(layer_path(split + "/attention", l));
+    }
+  }
+  return std::make_shared<Hdf5Examples>(file, paths);
+}
+
+tasks::Split read_split(const std::shared_ptr<const Hdf5InputFile>& file,
+                        const DatasetLayout& layout, const std::string& name) {
   tasks::Split split;
-  const Tensor labels = file->read_array(layout.labels);
-  split.labels = ConstRowMatrixMap(labels.values.data(), layout.examples, layout.outputs);
-  if (!layout.ids.empty()) split.ids = file->read_strings(layout.ids);
-  if (layout.path_features.empty()) {
-    split.examples = std::make_shared<Hdf5Examples>(file, layout, features);
+  const Index examples = layout.extent(extent_key("P", name));
+  const Tensor labels = file->read_array(name + "/labels");
+  split.labels = ConstRowMatrixMap(labels.values.data(), examples, layout.extent("C"));
+  if (layout.find(name + "/ids") != nullptr) split.ids = file->read_strings(name + "/ids");
+  if (layout.form == AttentionForm::kPathFeatures) {
+    const Tensor xi = file->read_array(name + "/path_features");
+    split.path_features = ConstRowMatrixMap(xi.values.data(), examples,
+                                            static_cast<Index>(xi.values.size()) / examples);
   } else {
-    const Tensor xi = file->read_array(layout.path_features);
-    split.path_features = ConstRowMatrixMap(xi.values.data(), layout.examples,
-                                            static_cast<Index>(xi.values.size()) / layout.examples);
+    split.examples = open_examples(file, layout, name);
   }
   return split;
 }
@@ -100,15 +120,20 @@ tasks::Dataset load(const std::string& file_path) {
   dataset.name = file_path;
   dataset.form = layout.form;
   dataset.heads = layout.heads;
-  dataset.features = layout.features;
+  dataset.features = layout.extent("N_0");
   dataset.readout = layout.readout;
   dataset.note = layout.note;
   dataset.layers = read_layers(*file, layout);
-  if (layout.network) dataset.network = read_network(*file, *layout.network);
-  dataset.train = read_split(file, layout.train, layout.features);
-  if (layout.test) dataset.test = read_split(file, *layout.test, layout.features);
-  for (const SplitLayout& set : layout.sets) {
-    dataset.sets.push_back({set_name(set), read_split(file, set, layout.features)});
+  if (layout.network) dataset.network = read_network(*file, layout.heads.size());
+  for (const std::string& name : layout.splits) {
+    tasks::Split split = read_split(file, layout, name);
+    if (name == "train") {
+      dataset.train = std::move(split);
+    } else if (name == "test") {
+      dataset.test = std::move(split);
+    } else {
+      dataset.sets.push_back({set_name(name), std::move(split)});
+    }
   }
   return dataset;
 }

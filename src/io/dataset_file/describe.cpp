@@ -8,35 +8,13 @@
 namespace headway::io {
 namespace {
 
-const char* form_text(AttentionForm form) {
-  switch (form) {
-    case AttentionForm::kWeights:
-      return "head matrices W (attention/weights)";
-    case AttentionForm::kQueryKey:
-      return "query and key matrices (attention/query, attention/key)";
-    case AttentionForm::kSupplied:
-      return "attention matrices of every example (train/attention)";
-    default:
-      return "path features (train/path_features)";
-  }
-}
-
-const char* readout_text(Readout readout) {
-  switch (readout) {
-    case Readout::kFirstToken:
-      return "first_token";
-    case Readout::kMean:
-      return "mean";
-    default:
-      return "last_token";
-  }
-}
-
-std::string split_text(const SplitLayout& split) {
-  std::string text = fmt::format("{} examples, {} outputs", split.examples, split.outputs);
-  if (split.tokens > 0) text += fmt::format(", {} tokens", split.tokens);
-  if (!split.mask.empty()) text += ", masked";
-  if (!split.ids.empty()) text += ", with ids";
+std::string split_text(const DatasetLayout& layout, const std::string& split) {
+  const auto has = [&](const char* name) { return layout.find(split + name) != nullptr; };
+  std::string text = fmt::format("{} examples, {} outputs", layout.extent(extent_key("P", split)),
+                                 layout.extent("C"));
+  if (has("/inputs")) text += fmt::format(", {} tokens", layout.extent("S"));
+  if (has("/mask")) text += ", masked";
+  if (has("/ids")) text += ", with ids";
   return text;
 }
 
@@ -45,22 +23,30 @@ std::string split_text(const SplitLayout& split) {
 std::string describe_dataset(const Hdf5InputFile& file) {
   FaultList faults;
   const DatasetLayout layout = check_layout(file, faults);
-  std::string out = fmt::format("  train      {}\n  test       {}\n", split_text(layout.train),
-                                layout.test ? split_text(*layout.test) : "none");
-  for (const SplitLayout& set : layout.sets) {
-    out += fmt::format("  set        {}: {}\n", set_name(set), split_text(set));
+  const DatasetRules& rules = dataset_rules();
+  std::string sets;
+  std::string test = "none";
+  for (const std::string& split : layout.splits) {
+    if (split == "test") test = split_text(layout, split);
+    if (set_name(split).empty()) continue;
+    sets += fmt::format("  set        {}: {}\n", set_name(split), split_text(layout, split));
   }
-  out += fmt::format("  features   {}\n  attention  {}\n  heads      [{}]\n", layout.features,
-                     form_text(layout.form), fmt::join(layout.heads, ", "));
-  for (std::size_t l = 0; l < layout.names.size(); ++l) {
-    if (layout.names[l].empty()) continue;
-    out += fmt::format("  layer {}    {}\n", l + 1,
-                       fmt::join(file.read_strings(layout.names[l]), ", "));
+  std::string out = fmt::format(
+      "  train      {}\n  test       {}\n{}  features   {}\n  attention  {}\n  heads      [{}]\n",
+      split_text(layout, "train"), test, sets, layout.extent("N_0"),
+      rules.forms[static_cast<std::size_t>(layout.form)].means, fmt::join(layout.heads, ", "));
+  for (std::size_t l = 1; l <= layout.heads.size(); ++l) {
+    const std::string names = fmt::format("names/layer_{}", l);
+    if (layout.find(names) == nullptr) continue;
+    out += fmt::format("  layer {}    {}\n", l, fmt::join(file.read_strings(names), ", "));
   }
   if (layout.network) {
     out += "  network    the values, input and readout trained with these heads\n";
   }
-  if (layout.readout) out += fmt::format("  readout    {}\n", readout_text(*layout.readout));
+  if (layout.readout) {
+    out +=
+        fmt::format("  readout    {}\n", rules.readouts[static_cast<std::size_t>(*layout.readout)]);
+  }
   if (!layout.note.empty()) out += fmt::format("  note       {}\n", layout.note);
   for (const std::string& fault : faults.messages()) out += fmt::format("  fault      {}\n", fault);
   out += fmt::format(

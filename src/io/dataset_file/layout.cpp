@@ -1,15 +1,14 @@
 #include "io/dataset_file/layout.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <string_view>
 
-#include "headway/core/error.hpp"
-#include "headway/io/dataset_file.hpp"
 #include "headway/tasks/dataset.hpp"
 #include "io/dataset_file/arrays.hpp"
 #include "io/dataset_file/names.hpp"
@@ -17,96 +16,90 @@
 namespace headway::io {
 namespace {
 
-constexpr double kSchemaMajor = 1;
+using Needed = DatasetMember::Needed;
+
 constexpr std::string_view kSets = "sets/";
+constexpr const char* kNoSplit =
+    ": is missing or no group; allowed: a group with labels and inputs or path_features";
 constexpr double kMaxPaths = std::numeric_limits<int>::max();
 
-/// Fills a DatasetLayout; each check_* function looks at one part of the file.
-class LayoutChecker : private ArrayChecker {
+std::set<std::string> layer_names(Index layers) {
+  std::set<std::string> names;
+  for (Index l = 1; l <= layers; ++l) names.insert(fmt::format("layer_{}", l));
+  return names;
+}
+
+/// Fills a DatasetLayout by walking the table; each check_* function looks at one part of the file.
+class LayoutChecker {
  public:
-  LayoutChecker(const Hdf5InputFile& file, FaultList& faults) : ArrayChecker(file, faults) {}
+  LayoutChecker(const Hdf5InputFile& file, FaultList& faults)
+      : file_(file), faults_(faults), arrays_(file, faults, layout_) {}
   DatasetLayout run();
 
  private:
-  using Wanted = WantedArray;
-
-  template <typename Check>
-  void guarded(const std::string& what, Check check);
   void check_schema();
   void check_note();
-  bool find_form();
-  void check_head_matrices();
-  std::vector<std::string> check_layers(const std::string& group, const Wanted& wanted,
-                                        std::vector<Index>& second_extent);
-  std::vector<std::string> layer_members(const std::string& group);
-  void set_heads(const std::string& group, const std::vector<Index>& heads);
-  void check_sets();
-  void check_split(SplitLayout& split);
-  void check_examples(SplitLayout& split);
-  void check_supplied(SplitLayout& split);
-  void check_path_features(SplitLayout& split);
-  void check_path_heads(const std::string& dataset, Index paths);
+  void find_splits();
+  void find_sets();
+  void find_form();
+  [[nodiscard]] bool is_there(const DatasetMember& member) const;
+  void check_member(const DatasetMember& member, const std::string& split);
+  [[nodiscard]] bool needed(const DatasetMember& member) const;
+  void check_layers(const DatasetMember& member, const std::string& split);
+  void count_layers(const std::string& group, const std::vector<std::string>& members);
+  void check_path_heads(const std::string& path);
+  void check_paths();
+  void check_network();
   void check_readout();
-  void check_names();
-  void check_text(const std::string& path);
-  void check_same_features(const std::string& path, Index features);
 
+  const Hdf5InputFile& file_;
+  FaultList& faults_;
+  const DatasetRules& rules_ = dataset_rules();
   DatasetLayout layout_;
+  ArrayChecker arrays_;
+  bool known_form_ = false;
 };
 
-/// Runs one part of the checks; damage found by HDF5 on the way is a fault like any other.
-template <typename Check>
-void LayoutChecker::guarded(const std::string& what, Check check) {
-  try {
-    check();
-  } catch (const Error& e) {
-    faults_.add_error(what, e.what());
-  }
-}
-
 DatasetLayout LayoutChecker::run() {
-  guarded("/", [&] { check_schema(); });
-  guarded("/", [&] { check_note(); });
-  guarded("/", [&] { check_member_names(file_, faults_); });
-  layout_.train.name = "train";
-  bool known_form = false;
-  guarded("/", [&] { known_form = find_form(); });
-  if (known_form) guarded("attention", [&] { check_head_matrices(); });
-  guarded("train", [&] { check_split(layout_.train); });
-  guarded("test", [&] {
-    if (file_.kind("test") == NodeKind::kAbsent) return;
-    layout_.test.emplace();
-    layout_.test->name = "test";
-    check_split(*layout_.test);
-  });
-  guarded("sets", [&] { check_sets(); });
-  guarded("network", [&] { check_network(file_, faults_, layout_); });
-  guarded("/", [&] { check_readout(); });
-  guarded("names", [&] { check_names(); });
-  return layout_;
+  faults_.guard("/", [&] { check_schema(); });
+  faults_.guard("/", [&] { check_note(); });
+  faults_.guard("/", [&] { find_splits(); });
+  faults_.guard("/", [&] { check_member_names(file_, layout_.splits, faults_); });
+  faults_.guard("/", [&] { find_form(); });
+  for (const std::string& split : layout_.splits) {
+    for (const DatasetMember& member : rules_.members) {
+      if (member.in_split()) check_member(member, split);
+    }
+  }
+  for (const DatasetMember& member : rules_.members) {
+    if (!member.in_split()) check_member(member, "");
+  }
+  check_paths();
+  faults_.guard("network", [&] { check_network(); });
+  faults_.guard("/", [&] { check_readout(); });
+  return std::move(layout_);
 }
 
 void LayoutChecker::check_schema() {
   const auto name = file_.text_attribute("/", "schema_name");
-  if (!name) {
-    faults_.add("/", ": root attribute schema_name is missing; allowed: \"headway-dataset\"");
-  } else if (*name != "headway-dataset") {
-    faults_.add("/", fmt::format(": root attribute schema_name = \"{}\"; allowed: "
-                                 "\"headway-dataset\"",
-                                 printable(*name)));
+  if (name != rules_.schema_name) {
+    faults_.add("/", fmt::format(": root attribute schema_name {}; allowed: \"{}\"",
+                                 name ? fmt::format("= \"{}\"", printable(*name)) : "is missing",
+                                 rules_.schema_name));
   }
   const auto version = file_.number_attribute("/", "schema_version");
-  if (!version || version->empty() || version->size() > 2) {
-    faults_.add("/", fmt::format(": root attribute schema_version {}; allowed: [1, 0]",
-                                 version ? "has the wrong length" : "is missing"));
-  } else if (version->front() > kSchemaMajor) {
+  const std::vector<double>& ours = rules_.schema_version;
+  if (!version || version->empty() || version->size() > ours.size()) {
+    faults_.add(
+        "/", fmt::format(": root attribute schema_version {}; allowed: [{}]",
+                         version ? "has the wrong length" : "is missing", fmt::join(ours, ", ")));
+  } else if (version->front() != ours.front()) {
+    const bool newer = version->front() > ours.front();
     faults_.add("/",
-                fmt::format(": root attribute schema_version = [{}]: a newer major version; this "
-                            "Headway reads 1.x",
-                            fmt::join(*version, ", ")));
-  } else if (version->front() != kSchemaMajor) {
-    faults_.add("/", fmt::format(": root attribute schema_version = [{}]; allowed: [1, 0]",
-                                 fmt::join(*version, ", ")));
+                fmt::format(": root attribute schema_version = [{}]{}", fmt::join(*version, ", "),
+                            newer ? fmt::format(": a newer major version; this Headway reads {}.x",
+                                                ours.front())
+                                  : fmt::format("; allowed: [{}]", fmt::join(ours, ", "))));
   }
 }
 
@@ -116,127 +109,19 @@ void LayoutChecker::check_note() {
   if (!fault.empty()) faults_.add("/", fmt::format(": root attribute note {}", fault));
 }
 
-bool LayoutChecker::find_form() {
-  const auto has = [&](const char* path) { return file_.kind(path) != NodeKind::kAbsent; };
-  std::vector<std::string> found;
-  const auto note_form = [&](bool present, AttentionForm form, const char* name) {
-    if (!present) return;
-    layout_.form = form;
-    found.emplace_back(name);
-  };
-  note_form(has("attention/weights"), AttentionForm::kWeights, "attention/weights");
-  note_form(has("attention/query") || has("attention/key"), AttentionForm::kQueryKey,
-            "attention/query and attention/key");
-  const std::vector<std::string> groups = split_groups(file_);
-  const auto in_a_split = [&](const char* name) {
-    return std::any_of(groups.begin(), groups.end(), [&](const std::string& group) {
-      return file_.kind(fmt::format("{}/{}", group, name)) != NodeKind::kAbsent;
-    });
-  };
-  note_form(in_a_split("attention"), AttentionForm::kSupplied, "train/attention");
-  note_form(in_a_split("path_features"), AttentionForm::kPathFeatures, "train/path_features");
-  if (found.size() == 1) return true;
-  faults_.add("/",
-              fmt::format(": {}; allowed: exactly one of attention/weights, attention/query with "
-                          "attention/key, train/attention, train/path_features",
-                          found.empty() ? "no attention is given"
-                                        : fmt::format("{} are given", fmt::join(found, ", "))));
-  layout_.form = AttentionForm::kWeights;
-  return false;
-}
-
-void LayoutChecker::check_head_matrices() {
-  std::vector<Index> heads, key_heads;
-  if (layout_.form == AttentionForm::kWeights) {
-    layout_.weights =
-        check_layers("attention/weights", {{-1, -1, -1}, "[H, N_0, N_0]", true}, heads);
-    set_heads("attention/weights", heads);
-  }
-  if (layout_.form != AttentionForm::kQueryKey) return;
-  const Wanted wanted{{-1, -1, -1}, "[H, G, N_0]", true};
-  layout_.query = check_layers("attention/query", wanted, heads);
-  layout_.key = check_layers("attention/key", wanted, key_heads);
-  set_heads("attention/query", heads);
-  if (layout_.query.size() != layout_.key.size()) {
-    faults_.add("attention/key", fmt::format(": {} layers; allowed: {} as in attention/query",
-                                             layout_.key.size(), layout_.query.size()));
-    return;
-  }
-  for (std::size_t l = 0; l < layout_.key.size(); ++l) {
-    if (layout_.query[l].empty() || layout_.key[l].empty()) continue;
-    const std::vector<Index> query = file_.info(layout_.query[l]).shape;
-    shape_fits(layout_.key[l], file_.info(layout_.key[l]),
-               {query, fmt::format("as {}", layout_.query[l])});
-  }
-}
-
-std::vector<std::string> LayoutChecker::layer_members(const std::string& group) {
-  if (file_.kind(group) != NodeKind::kGroup) {
-    faults_.add(group, ": is missing or no group; allowed: a group with layer_1, layer_2, ...");
-    return {};
-  }
-  const std::vector<std::string> members = file_.members(group);
-  std::vector<std::string> layers;
-  for (std::size_t l = 1; l <= members.size(); ++l) {
-    const std::string name = fmt::format("layer_{}", l);
-    if (std::find(members.begin(), members.end(), name) == members.end()) break;
-    layers.push_back(fmt::format("{}/{}", group, name));
-  }
-  for (const std::string& name : members) {
-    const std::string path = fmt::format("{}/{}", group, name);
-    if (std::find(layers.begin(), layers.end(), path) != layers.end()) continue;
-    faults_.add(
-        fmt::format("{}/{}", group, printable(name)),
-        fmt::format(": unexpected; allowed: layer_1, layer_2, ... without a gap (layer_{} is "
-                    "missing)",
-                    layers.size() + 1));
-  }
-  if (members.empty()) faults_.add(group, ": is empty; allowed: layer_1, layer_2, ...");
-  return layers;
-}
-
-/// The sound data sets of a group of layers ("" for a faulty one) and their numbers of heads (0 for
-/// a faulty one).
-std::vector<std::string> LayoutChecker::check_layers(const std::string& group, const Wanted& wanted,
-                                                     std::vector<Index>& heads) {
-  std::vector<std::string> layers = layer_members(group);
-  for (std::string& path : layers) {
-    const std::optional<ArrayInfo> info = wanted_array(path, wanted);
-    heads.push_back(0);
-    if (!info) {
-      path.clear();
-      continue;
-    }
-    heads.back() = info->shape[0];
-    check_same_features(path, info->shape[2]);
-    if (layout_.form == AttentionForm::kWeights && info->shape[1] != info->shape[2]) {
-      faults_.add(path, fmt::format(": shape {}; allowed: {}, square matrices",
-                                    shape_text(info->shape), wanted.axes));
-      path.clear();
+void LayoutChecker::find_splits() {
+  for (const char* name : {"train", "test"}) {
+    const NodeKind kind = file_.kind(name);
+    if (kind == NodeKind::kGroup) {
+      layout_.splits.emplace_back(name);
+    } else if (kind != NodeKind::kAbsent || name == std::string_view("train")) {
+      faults_.add(name, kNoSplit);
     }
   }
-  return layers;
+  find_sets();
 }
 
-void LayoutChecker::set_heads(const std::string& group, const std::vector<Index>& heads) {
-  double paths = 1.0;
-  for (const Index h : heads) paths *= static_cast<double>(std::max<Index>(h, 1));
-  if (paths > kMaxPaths) {
-    faults_.add(group, fmt::format(": heads [{}] make {} paths; allowed: at most {}",
-                                   fmt::join(heads, ", "), paths, kMaxPaths));
-    return;
-  }
-  layout_.heads.assign(heads.begin(), heads.end());
-}
-
-void LayoutChecker::check_same_features(const std::string& path, Index features) {
-  if (layout_.features == 0) layout_.features = features;
-  if (layout_.features == features) return;
-  faults_.add(path, fmt::format(": N_0 = {} (last index); allowed: {} as in the other data sets",
-                                features, layout_.features));
-}
-
-void LayoutChecker::check_sets() {
+void LayoutChecker::find_sets() {
   const NodeKind kind = file_.kind("sets");
   if (kind == NodeKind::kAbsent) return;
   if (kind != NodeKind::kGroup) {
@@ -247,189 +132,211 @@ void LayoutChecker::check_sets() {
     const std::string fault = tasks::set_name_fault(name);
     if (!fault.empty()) {
       faults_.add("sets/" + printable(name), fmt::format(": is {}", fault));
+    } else if (file_.kind("sets/" + name) != NodeKind::kGroup) {
+      faults_.add("sets/" + name, kNoSplit);
+    } else {
+      layout_.splits.push_back("sets/" + name);
+    }
+  }
+}
+
+void LayoutChecker::find_form() {
+  std::vector<std::string> found;
+  std::vector<std::string> all;
+  for (std::size_t f = 0; f < rules_.forms.size(); ++f) {
+    const auto form = static_cast<AttentionForm>(f);
+    all.push_back(rules_.forms[f].name);
+    if (std::none_of(rules_.members.begin(), rules_.members.end(), [&](const auto& member) {
+          return member.is_form && member.has_form(form) && is_there(member);
+        })) {
       continue;
     }
-    SplitLayout set;
-    set.name = "sets/" + name;
-    guarded(set.name, [&] { check_split(set); });
-    layout_.sets.push_back(std::move(set));
+    layout_.form = form;
+    found.push_back(rules_.forms[f].name);
   }
+  known_form_ = found.size() == 1;
+  if (known_form_) return;
+  faults_.add("/", fmt::format(": {}; allowed: exactly one of {}",
+                               found.empty() ? "no attention is given"
+                                             : fmt::format("{} are given", fmt::join(found, ", ")),
+                               fmt::join(all, ", ")));
 }
 
-void LayoutChecker::check_split(SplitLayout& split) {
-  const std::string& name = split.name;
-  if (file_.kind(name) != NodeKind::kGroup) {
-    faults_.add(name,
-                ": is missing or no group; allowed: a group with labels and inputs or "
-                "path_features");
+bool LayoutChecker::is_there(const DatasetMember& member) const {
+  if (!member.in_split()) return file_.kind(member.path_in("")) != NodeKind::kAbsent;
+  return std::any_of(layout_.splits.begin(), layout_.splits.end(), [&](const auto& split) {
+    return file_.kind(member.path_in(split)) != NodeKind::kAbsent;
+  });
+}
+
+void LayoutChecker::check_member(const DatasetMember& member, const std::string& split) {
+  const std::string path = member.path_in(split);
+  faults_.guard(path, [&] {
+    if (known_form_ && !member.has_form(layout_.form)) {
+      if (file_.kind(path) != NodeKind::kAbsent) {
+        const std::string& name = rules_.forms[static_cast<std::size_t>(layout_.form)].name;
+        faults_.add(path, fmt::format(": not allowed beside {}", name.substr(name.find('/') + 1)));
+      }
+      return;
+    }
+    if (member.layered()) return check_layers(member, split);
+    arrays_.check(member, split, 0, needed(member));
+    if (!member.attribute.empty() && layout_.find(path) != nullptr) check_path_heads(path);
+  });
+}
+
+bool LayoutChecker::needed(const DatasetMember& member) const {
+  switch (member.needed) {
+    case Needed::kAlways:
+      return known_form_ || member.forms.empty();
+    case Needed::kInItsGroup:
+      return file_.kind(member.path.substr(0, member.path.find('/'))) == NodeKind::kGroup;
+    case Needed::kNever:
+      return false;
+  }
+  return false;
+}
+
+void LayoutChecker::check_layers(const DatasetMember& member, const std::string& split) {
+  const std::string group = member.path_in(split);
+  const NodeKind kind = file_.kind(group);
+  if (kind == NodeKind::kAbsent && !needed(member)) return;
+  if (kind != NodeKind::kGroup) {
+    faults_.add(group, ": is missing or no group; allowed: a group with layer_1, layer_2, ...");
     return;
   }
-  const std::string labels = name + "/labels";
-  if (const auto info = wanted_array(labels, {{-1, -1}, "[P] or [P, C]", true})) {
-    split.labels = labels;
-    split.examples = info->shape[0];
-    split.outputs = info->shape.size() == 2 ? info->shape[1] : 1;
-    const Index train_outputs = layout_.train.outputs;
-    if (train_outputs != 0 && split.outputs != train_outputs) {
-      faults_.add(labels, fmt::format(": {} outputs; allowed: {} as in train/labels", split.outputs,
-                                      train_outputs));
+  const std::vector<std::string> members = file_.members(group);
+  if (layout_.extent("L") == 0 && member.is_form) count_layers(group, members);
+  const Index layers = layout_.extent("L");
+  if (layers == 0) return;
+  if (layout_.extents.at("L").source != group) {  // else count_layers said it
+    const std::set<std::string> known = layer_names(layers);
+    for (const std::string& name : members) {
+      const bool welcome = member.needed == Needed::kNever && !name.starts_with("layer_");
+      if (welcome || known.contains(name)) continue;
+      faults_.add(fmt::format("{}/{}", group, printable(name)),
+                  fmt::format(": no such layer; allowed: layer_1 to layer_{}", layers));
     }
   }
-  if (layout_.form == AttentionForm::kPathFeatures) {
-    check_path_features(split);
-  } else {
-    check_examples(split);
-  }
-  const std::string ids = name + "/ids";
-  const Index examples = split.examples == 0 ? -1 : split.examples;
-  if (wanted_array(ids, {{examples}, "[P]", true, true}, false)) {
-    split.ids = ids;
-    check_text(ids);
+  for (Index l = 1; l <= layers; ++l) {
+    arrays_.check(member, split, static_cast<int>(l), needed(member));
   }
 }
 
-void LayoutChecker::check_examples(SplitLayout& split) {
-  const Index examples = split.examples == 0 ? -1 : split.examples;
-  const std::string inputs = split.name + "/inputs";
-  if (const auto info = wanted_array(inputs, {{examples, -1, -1}, "[P, S, N_0]"})) {
-    split.inputs = inputs;
-    split.examples = info->shape[0];
-    split.tokens = info->shape[1];
-    check_same_features(inputs, info->shape[2]);
-    if (layout_.train.tokens != 0 && split.tokens != layout_.train.tokens) {
-      faults_.add(inputs, fmt::format(": S = {} tokens; allowed: {} as in train/inputs (pad the "
-                                      "shorter ones and give masks)",
-                                      split.tokens, layout_.train.tokens));
-    }
+/// The first group of layers says how many there are.
+void LayoutChecker::count_layers(const std::string& group,
+                                 const std::vector<std::string>& members) {
+  Index layers = 0;
+  while (std::binary_search(members.begin(), members.end(), fmt::format("layer_{}", layers + 1))) {
+    ++layers;
   }
-  const std::string mask = split.name + "/mask";
-  const Index tokens = split.tokens == 0 ? -1 : split.tokens;
-  const Index rows = split.examples == 0 ? -1 : split.examples;
-  if (wanted_array(mask, {{rows, tokens}, "[P, S]", true}, false)) split.mask = mask;
-  if (layout_.form == AttentionForm::kSupplied) check_supplied(split);
+  const std::set<std::string> counted = layer_names(layers);
+  for (const std::string& name : members) {
+    if (counted.contains(name)) continue;
+    faults_.add(fmt::format("{}/{}", group, printable(name)),
+                fmt::format(": unexpected; allowed: layer_1, layer_2, ... without a gap (layer_{} "
+                            "is missing)",
+                            layers + 1));
+  }
+  if (members.empty()) faults_.add(group, ": is empty; allowed: layer_1, layer_2, ...");
+  if (layers > 0) layout_.extents["L"] = {layers, group};
 }
 
-void LayoutChecker::check_supplied(SplitLayout& split) {
-  const std::string group = split.name + "/attention";
-  const Index examples = split.examples == 0 ? -1 : split.examples;
-  const Index tokens = split.tokens == 0 ? -1 : split.tokens;
-  split.attention = layer_members(group);
-  std::vector<Index> heads;
-  for (std::string& path : split.attention) {
-    const auto info = wanted_array(path, {{examples, -1, tokens, tokens}, "[P, H, S, S]"});
-    heads.push_back(info ? info->shape[1] : 0);
-    if (!info) path.clear();
-  }
-  if (split.name == "train" || layout_.heads.empty()) {
-    set_heads(group, heads);
-    return;
-  }
-  const std::vector<Index> train(layout_.heads.begin(), layout_.heads.end());
-  const bool unknown = std::find(train.begin(), train.end(), 0) != train.end() ||
-                       std::find(heads.begin(), heads.end(), 0) != heads.end();
-  if (heads != train && !unknown) {
-    faults_.add(group, fmt::format(": heads [{}]; allowed: [{}] as in train/attention",
-                                   fmt::join(heads, ", "), fmt::join(train, ", ")));
-  }
-}
-
-void LayoutChecker::check_path_features(SplitLayout& split) {
-  const std::string path = split.name + "/path_features";
-  const Index examples = split.examples == 0 ? -1 : split.examples;
-  const auto info = wanted_array(path, {{examples, -1, -1}, "[P, p, N_0]", true});
-  if (file_.kind(split.name + "/inputs") != NodeKind::kAbsent) {
-    faults_.add(split.name + "/inputs", ": not allowed beside path_features");
-  }
-  if (!info) return;
-  split.path_features = path;
-  split.examples = info->shape[0];
-  check_same_features(path, info->shape[2]);
-  guarded(path, [&] { check_path_heads(path, info->shape[1]); });
-}
-
-void LayoutChecker::check_path_heads(const std::string& dataset, Index paths) {
-  auto values = file_.number_attribute(dataset, "heads");
-  if (!values) values = file_.number_attribute("/", "heads");
-  if (!values || values->empty()) {
-    faults_.add(dataset, fmt::format(": attribute heads is missing; allowed: [H_1, ..., H_L] with "
-                                     "product p = {}",
-                                     paths));
+/// Path features say in an attribute of how many heads each layer of their paths is.
+void LayoutChecker::check_path_heads(const std::string& path) {
+  const Index paths = layout_.find(path)->shape[1];
+  auto heads = file_.number_attribute(path, "heads");
+  if (!heads) heads = file_.number_attribute("/", "heads");
+  if (!heads || heads->empty()) {
+    faults_.add(path, fmt::format(": attribute heads is missing; allowed: [H_1, ..., H_L] with "
+                                  "product p = {}",
+                                  paths));
     return;
   }
   double product = 1.0;
   bool whole = true;
-  for (const double h : *values) {
+  for (const double h : *heads) {
     whole = whole && h >= 1.0 && h == std::floor(h) && h <= kMaxPaths;
     product *= h;
   }
+  const std::string said = fmt::format(": attribute heads = [{}]", fmt::join(*heads, ", "));
   if (!whole || product != static_cast<double>(paths)) {
-    faults_.add(dataset, fmt::format(": attribute heads = [{}]; allowed: positive integers with "
-                                     "product p = {} (the second extent)",
-                                     fmt::join(*values, ", "), paths));
+    faults_.add(path, fmt::format("{}; allowed: positive integers with product p = {} (the second "
+                                  "extent)",
+                                  said, paths));
     return;
   }
-  const std::vector<int> heads(values->begin(), values->end());
-  if (layout_.heads.empty()) layout_.heads = heads;
-  if (heads == layout_.heads) return;
-  faults_.add(dataset,
-              fmt::format(": attribute heads = [{}]; allowed: [{}] as in train/path_features",
-                          fmt::join(heads, ", "), fmt::join(layout_.heads, ", ")));
+  if (layout_.heads.empty()) {
+    layout_.heads.assign(heads->begin(), heads->end());
+    layout_.extents["L"] = {static_cast<Index>(heads->size()), path};
+    for (std::size_t l = 0; l < heads->size(); ++l) {
+      layout_.extents[fmt::format("H_{}", l + 1)] = {layout_.heads[l], path};
+    }
+  } else if (std::vector<double>(layout_.heads.begin(), layout_.heads.end()) != *heads) {
+    faults_.add(path, fmt::format("{}; allowed: [{}] as in {}", said,
+                                  fmt::join(layout_.heads, ", "), layout_.extents.at("L").source));
+  }
+}
+
+/// The heads of every layer, and a bound on the paths through them.
+void LayoutChecker::check_paths() {
+  std::vector<Index> heads;
+  double paths = 1.0;
+  for (Index l = 1; l <= layout_.extent("L"); ++l) {
+    heads.push_back(layout_.extent(fmt::format("H_{}", l)));
+    paths *= static_cast<double>(std::max<Index>(heads.back(), 1));
+  }
+  if (paths > kMaxPaths) {
+    faults_.add(layout_.extents.at("L").source,
+                fmt::format(": heads [{}] make {} paths; allowed: at most {}",
+                            fmt::join(heads, ", "), paths, kMaxPaths));
+    return;
+  }
+  layout_.heads.assign(heads.begin(), heads.end());
+}
+
+void LayoutChecker::check_network() {
+  const NodeKind kind = file_.kind("network");
+  layout_.network = kind == NodeKind::kGroup;
+  if (layout_.network || kind == NodeKind::kAbsent) return;
+  faults_.add("network", fmt::format(": is no group; allowed: a group with {}",
+                                     fmt::join(rules_.children("network"), ", ")));
 }
 
 void LayoutChecker::check_readout() {
   const auto name = file_.text_attribute("/", "readout");
   if (!name && !layout_.network) return;
-  if (name == "last_token") layout_.readout = Readout::kLastToken;
-  if (name == "first_token") layout_.readout = Readout::kFirstToken;
-  if (name == "mean") layout_.readout = Readout::kMean;
-  if (layout_.readout) return;
-  faults_.add("/", fmt::format(": root attribute readout {}; allowed: \"last_token\", "
-                               "\"first_token\", \"mean\"",
+  const std::vector<std::string>& known = rules_.readouts;
+  const auto at = name ? std::find(known.begin(), known.end(), *name) : known.end();
+  if (at != known.end()) {
+    layout_.readout = static_cast<Readout>(at - known.begin());
+    return;
+  }
+  faults_.add("/", fmt::format(": root attribute readout {}; allowed: \"{}\"",
                                name ? fmt::format("= \"{}\"", printable(*name))
-                                    : "is missing beside network"));
-}
-
-void LayoutChecker::check_names() {
-  layout_.names.assign(layout_.heads.size(), "");
-  if (file_.kind("names") == NodeKind::kAbsent) return;
-  for (const std::string& member : file_.members("names")) {
-    if (member.rfind("layer_", 0) != 0) continue;
-    const std::string path = "names/" + member;
-    std::size_t layer = 0;
-    while (layer < layout_.heads.size() && member != fmt::format("layer_{}", layer + 1)) ++layer;
-    if (layer == layout_.heads.size()) {
-      if (layout_.heads.empty()) continue;
-      faults_.add(
-          "names/" + printable(member),
-          fmt::format(": no such layer; allowed: layer_1 to layer_{}", layout_.heads.size()));
-      continue;
-    }
-    const Index heads = layout_.heads[layer] == 0 ? -1 : layout_.heads[layer];
-    if (!wanted_array(path, {{heads}, "[H], one name a head", true, true})) continue;
-    layout_.names[layer] = path;
-    check_text(path);
-  }
-}
-
-void LayoutChecker::check_text(const std::string& path) {
-  const std::vector<std::string> texts = file_.read_strings(path);
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    const std::string fault = text_fault(texts[i], false);
-    if (!fault.empty()) faults_.add(path, fmt::format("[{}] {}", i, fault));
-  }
+                                    : "is missing beside network",
+                               fmt::join(known, "\", \"")));
 }
 
 }  // namespace
 
-std::string set_name(const SplitLayout& set) { return set.name.substr(kSets.size()); }
+const ArrayInfo* DatasetLayout::find(const std::string& path) const {
+  const auto found = std::find_if(arrays.begin(), arrays.end(),
+                                  [&](const FoundArray& array) { return array.path == path; });
+  return found == arrays.end() ? nullptr : &found->info;
+}
 
-std::vector<std::string> split_groups(const Hdf5InputFile& file) {
-  std::vector<std::string> groups = {"train", "test"};
-  if (file.kind("sets") != NodeKind::kGroup) return groups;
-  for (const std::string& name : file.members("sets")) {
-    if (tasks::set_name_fault(name).empty()) groups.push_back("sets/" + name);
-  }
-  return groups;
+Index DatasetLayout::extent(const std::string& symbol) const {
+  const auto found = extents.find(symbol);
+  return found == extents.end() ? 0 : found->second.value;
+}
+
+std::string set_name(const std::string& split) {
+  return split.starts_with(kSets) ? split.substr(kSets.size()) : "";
+}
+
+std::string extent_key(const std::string& symbol, const std::string& split) {
+  return symbol == "P" ? split + ": P" : symbol;
 }
 
 DatasetLayout check_layout(const Hdf5InputFile& file, FaultList& faults) {

@@ -6,66 +6,47 @@
 #include <vector>
 
 #include "headway/core/examples.hpp"
+#include "io/dataset_file/faults.hpp"
+#include "io/dataset_file/rules.hpp"
 #include "io/hdf5/input.hpp"
 
 namespace headway::io {
 
-/// Faults of a data-set file in the order in which they were found, at most kMaxFaultsPerDataset of
-/// each data set.
-class FaultList {
- public:
-  /// `message` follows the name of the data set: "train/labels" + "[3]: nan; allowed: finite
-  /// numbers".
-  void add(const std::string& dataset, const std::string& message);
-  /// An error met while looking at `dataset`; its text says where.
-  void add_error(const std::string& dataset, const std::string& text);
-  [[nodiscard]] bool empty() const { return messages_.empty(); }
-  /// True when more of this data set's faults would only be counted.
-  [[nodiscard]] int count(const std::string& dataset) const;
-  /// The messages, then a line for each data set that has more.
-  [[nodiscard]] std::vector<std::string> messages() const;
-
- private:
-  std::vector<std::string> messages_;
-  std::map<std::string, int> counts_;
-};
-
-/// Sizes of one split; data sets that are absent or faulty are empty names.
-struct SplitLayout {
-  std::string name;  ///< "train", "test" or "sets/<name>": the group that holds it
-  Index examples = 0;
-  Index outputs = 0;
-  Index tokens = 0;
-  std::string labels, inputs, mask, ids, path_features;  ///< paths of sound data sets
-  std::vector<std::string> attention;                    ///< per layer
-};
-
-/// Weights of the network that was trained with the heads; names as in SplitLayout.
-struct NetworkLayout {
-  std::string input, readout;
-  std::vector<std::string> values;  ///< per layer
+/// A data set of the table that is there, of the right type and rank.
+struct FoundArray {
+  std::string path;
+  std::string split;  ///< "train", "test", "sets/<name>", or "" outside of the splits
+  const DatasetMember* member = nullptr;
+  ArrayInfo info;
 };
 
 /// What a data-set file says that it holds: names, shapes and types, no values yet.
 struct DatasetLayout {
+  struct Extent {
+    Index value = 0;
+    std::string source;  ///< the data set that it was taken from
+  };
+
   AttentionForm form = AttentionForm::kWeights;
-  std::vector<int> heads;
-  Index features = 0;
+  std::vector<int> heads;  ///< H_1, ..., H_L; 0 where unknown
   std::optional<Readout> readout;
   std::string note;
-  std::vector<std::string> names;                ///< names/layer_<l> or "", per layer
-  std::vector<std::string> weights, query, key;  ///< per layer
-  SplitLayout train;
-  std::optional<SplitLayout> test;
-  std::vector<SplitLayout> sets;  ///< by name
-  std::optional<NetworkLayout> network;
+  bool network = false;
+  std::vector<std::string> splits;  ///< groups: "train", then "test" and "sets/<name>" by name
+  std::vector<FoundArray> arrays;   ///< in the order of the table
+  std::map<std::string, Extent> extents;  ///< by symbol: "N_0", "H_2", "train: P"
+
+  /// The data set at this path; null when it is absent or faulty.
+  [[nodiscard]] const ArrayInfo* find(const std::string& path) const;
+  /// A symbol's extent, 0 where unknown.
+  [[nodiscard]] Index extent(const std::string& symbol) const;
 };
 
-/// The name of a further set without the group that holds it.
-std::string set_name(const SplitLayout& set);
+/// "mnist" of "sets/mnist"; "" of train and test.
+std::string set_name(const std::string& split);
 
-/// Names of the groups that hold a split, whatever is in them: "train", "test", "sets/<name>", ...
-std::vector<std::string> split_groups(const Hdf5InputFile& file);
+/// "train: P": the key of a symbol's extent.
+std::string extent_key(const std::string& symbol, const std::string& split);
 
 /// Checks everything but the values: schema, members, shapes, types, storage, attributes, names and
 /// ids.
@@ -78,9 +59,5 @@ void check_values(const Hdf5InputFile& file, const DatasetLayout& layout, FaultL
 /// All faults of the file, in this process (validate_dataset runs it in a forked copy). Under an
 /// Hdf5Lock.
 std::vector<std::string> dataset_faults(const std::string& file_path);
-
-/// Examples in one block when a data set is read in order: about 16 MiB, whole chunks where that is
-/// possible.
-Index examples_per_block(const ArrayInfo& info);
 
 }  // namespace headway::io

@@ -3,14 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cstdint>
-#include <numeric>
 
-#include "headway/core/error.hpp"
+#include "headway/core/nearest_word.hpp"
 #include "headway/core/utf8.hpp"
-#include "headway/io/dataset_file.hpp"
+#include "io/dataset_file/rules.hpp"
 
 namespace headway::io {
 namespace {
@@ -20,25 +18,9 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-/// Levenshtein distance.
-std::size_t edit_distance(const std::string& a, const std::string& b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t above = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
 bool nearly(const std::string& name, const std::string& known) {
   if (name.size() > known.size() + 2) return false;
-  const std::size_t allowed = known.size() > 5 ? 2 : 1;
+  const int allowed = known.size() > 5 ? 2 : 1;
   return edit_distance(lower_case(name), known) <= allowed;
 }
 
@@ -58,13 +40,18 @@ void check_group(const Hdf5InputFile& file, const std::string& group,
 
 }  // namespace
 
-void check_member_names(const Hdf5InputFile& file, FaultList& faults) {
-  const std::vector<std::string> split = {"inputs",        "labels", "attention",
-                                          "path_features", "mask",   "ids"};
-  check_group(file, "/", {"train", "test", "sets", "attention", "names", "network"}, faults);
-  for (const std::string& group : split_groups(file)) check_group(file, group, split, faults);
-  check_group(file, "attention", {"weights", "query", "key"}, faults);
-  check_group(file, "network", {"input", "values", "readout"}, faults);
+void check_member_names(const Hdf5InputFile& file, const std::vector<std::string>& splits,
+                        FaultList& faults) {
+  const DatasetRules& rules = dataset_rules();
+  std::vector<std::string> root = {"train", "test", "sets"};
+  for (const std::string& name : rules.children("")) root.push_back(name);
+  check_group(file, "/", root, faults);
+  for (const std::string& split : splits) {
+    check_group(file, split, rules.children("<split>"), faults);
+  }
+  for (const char* group : {"attention", "network"}) {
+    check_group(file, group, rules.children(group), faults);
+  }
 }
 
 std::string text_fault(const std::string& text, bool lines) {
@@ -88,29 +75,6 @@ std::string printable(const std::string& text) {
     if (static_cast<std::uint8_t>(c) < 0x20 || static_cast<std::uint8_t>(c) > 0x7E) c = '?';
   }
   return text.size() > 64 ? shown + "..." : shown;
-}
-
-void FaultList::add(const std::string& dataset, const std::string& message) {
-  const bool root = dataset == "/" && message.rfind(": ", 0) == 0;
-  add_error(dataset, root ? message.substr(2) : dataset + message);
-}
-
-void FaultList::add_error(const std::string& dataset, const std::string& text) {
-  if (++counts_[dataset] <= kMaxFaultsPerDataset) messages_.push_back(text);
-}
-
-int FaultList::count(const std::string& dataset) const {
-  const auto found = counts_.find(dataset);
-  return found == counts_.end() ? 0 : found->second;
-}
-
-std::vector<std::string> FaultList::messages() const {
-  std::vector<std::string> all = messages_;
-  for (const auto& [dataset, count] : counts_) {
-    if (count <= kMaxFaultsPerDataset) continue;
-    all.push_back(fmt::format("{}: {} more faults", dataset, count - kMaxFaultsPerDataset));
-  }
-  return all;
 }
 
 }  // namespace headway::io

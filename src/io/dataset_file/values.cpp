@@ -5,8 +5,9 @@
 #include <cmath>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <vector>
 
-#include "headway/core/error.hpp"
 #include "io/dataset_file/layout.hpp"
 
 namespace headway::io {
@@ -14,8 +15,6 @@ namespace {
 
 constexpr Index kBlockDoubles = Index{2} << 20;         // 16 MiB
 constexpr Index kAlignedBlockDoubles = Index{8} << 20;  // 64 MiB, to take whole chunks
-constexpr double kRowSumTolerance = 1e-6;
-constexpr double kRowSumToleranceFloat32 = 1e-4;
 
 /// Which tokens are real, [P, S]; empty when all are.
 using Mask = std::vector<std::uint8_t>;
@@ -31,6 +30,21 @@ std::string index_text(const std::vector<Index>& shape, Index row, Index offset)
   return fmt::format("[{}]", fmt::join(index, ", "));
 }
 
+/// Examples in one block when a data set is read in order: about 16 MiB, whole chunks where that is
+/// possible.
+Index examples_per_block(const ArrayInfo& info) {
+  Index row = 1;
+  for (std::size_t d = 1; d < info.shape.size(); ++d) row *= info.shape[d];
+  const Index block = std::max<Index>(1, kBlockDoubles / row);
+  if (info.chunk.empty() || info.chunk[0] <= 1) return block;
+  const Index chunk = info.chunk[0];
+  const Index aligned = std::max<Index>(chunk, block / chunk * chunk);
+  return aligned * row <= kAlignedBlockDoubles ? aligned : block;
+}
+
+/// nan has a sign that says nothing.
+std::string number_text(double v) { return std::isnan(v) ? "nan" : fmt::format("{}", v); }
+
 /// Calls visit(first row, values of the rows) for all rows of an array, block by block.
 template <typename Visit>
 void for_each_block(const Hdf5InputFile& file, const std::string& path, Visit visit) {
@@ -45,78 +59,44 @@ void for_each_block(const Hdf5InputFile& file, const std::string& path, Visit vi
   }
 }
 
-/// Runs one check of one data set; what HDF5 cannot read is a fault like any other.
-template <typename Check>
-void guarded(const std::string& path, FaultList& faults, Check check) {
-  if (path.empty()) return;
-  try {
-    check();
-  } catch (const Error& e) {
-    faults.add_error(path, e.what());
-  } catch (const std::bad_alloc&) {
-    faults.add(path, ": one example does not fit into memory");
-  } catch (const std::length_error&) {
-    faults.add(path, ": one example does not fit into memory");
-  }
-}
-
-void check_finite(const Hdf5InputFile& file, const std::string& path, FaultList& faults) {
-  guarded(path, faults, [&] {
-    for_each_block(file, path, [&](const ArrayInfo& info, Index begin, Index count, auto values) {
-      const Index row_size = static_cast<Index>(info.elements().value_or(0)) / info.shape[0];
-      for (Index i = 0; i < count * row_size; ++i) {
-        const double v = values[static_cast<std::size_t>(i)];
-        if (std::isfinite(v)) continue;
-        faults.add(path,
-                   fmt::format("{}: {}; allowed: finite numbers",
-                               index_text(info.shape, begin + i / row_size, i % row_size), v));
-      }
-    });
-  });
-}
-
 Mask check_mask(const Hdf5InputFile& file, const std::string& path, FaultList& faults) {
   Mask mask;
-  guarded(path, faults, [&] {
-    for_each_block(file, path, [&](const ArrayInfo& info, Index begin, Index count, auto values) {
-      const Index tokens = info.shape[1];
-      for (Index i = 0; i < count; ++i) {
-        bool any = false;
-        for (Index s = 0; s < tokens; ++s) {
-          const double v = values[static_cast<std::size_t>(i * tokens + s)];
-          any = any || v == 1.0;
-          mask.push_back(v == 1.0 ? 1 : 0);
-          if (v == 0.0 || v == 1.0) continue;
-          faults.add(path, fmt::format("[{}, {}]: {}; allowed: 0 or 1", begin + i, s, v));
-        }
-        if (any) continue;
+  for_each_block(file, path, [&](const ArrayInfo& info, Index begin, Index count, auto values) {
+    const Index tokens = info.shape[1];
+    for (Index i = 0; i < count; ++i) {
+      bool any = false;
+      for (Index s = 0; s < tokens; ++s) {
+        const double v = values[static_cast<std::size_t>(i * tokens + s)];
+        any = any || v == 1.0;
+        mask.push_back(v == 1.0 ? 1 : 0);
+        if (v == 0.0 || v == 1.0) continue;
         faults.add(path,
-                   fmt::format("[{}]: no token is 1; allowed: at least one real token in every "
-                               "example",
-                               begin + i));
+                   fmt::format("[{}, {}]: {}; allowed: 0 or 1", begin + i, s, number_text(v)));
       }
-    });
+      if (any) continue;
+      faults.add(path, fmt::format("[{}]: no token is 1; allowed: at least one real token in every "
+                                   "example",
+                                   begin + i));
+    }
   });
   return mask;
 }
 
-/// Inputs of real tokens; what stands at masked tokens does not matter.
-void check_inputs(const Hdf5InputFile& file, const std::string& path, const Mask& mask,
+/// `mask`: where there is one, what stands at masked tokens does not matter.
+void check_finite(const Hdf5InputFile& file, const std::string& path, const Mask& mask,
                   FaultList& faults) {
-  guarded(path, faults, [&] {
-    for_each_block(file, path, [&](const ArrayInfo& info, Index begin, Index count, auto values) {
-      const Index tokens = info.shape[1], features = info.shape[2];
-      for (Index i = 0; i < count * tokens * features; ++i) {
-        const double v = values[static_cast<std::size_t>(i)];
-        if (std::isfinite(v)) continue;
-        const Index token = begin * tokens + i / features;
-        if (!mask.empty() && mask[static_cast<std::size_t>(token)] == 0) continue;
-        const Index row_size = tokens * features;
-        faults.add(path,
-                   fmt::format("{}: {}; allowed: finite numbers",
-                               index_text(info.shape, begin + i / row_size, i % row_size), v));
-      }
-    });
+  for_each_block(file, path, [&](const ArrayInfo& info, Index begin, Index count, auto values) {
+    const Index row_size = static_cast<Index>(info.elements().value_or(0)) / info.shape[0];
+    const Index token_size = mask.empty() ? 1 : row_size / info.shape[1];
+    for (Index i = 0; i < count * row_size; ++i) {
+      const double v = values[static_cast<std::size_t>(i)];
+      if (std::isfinite(v)) continue;
+      const auto token = static_cast<std::size_t>((begin * row_size + i) / token_size);
+      if (!mask.empty() && mask[token] == 0) continue;
+      faults.add(path, fmt::format("{}: {}; allowed: finite numbers",
+                                   index_text(info.shape, begin + i / row_size, i % row_size),
+                                   number_text(v)));
+    }
   });
 }
 
@@ -134,7 +114,7 @@ std::string row_fault(const AttentionRow& row, std::string& at) {
     const double v = row.values[t];
     sum += v;
     at = fmt::format(", {}", t);
-    if (!std::isfinite(v)) return fmt::format("{}; allowed: finite numbers", v);
+    if (!std::isfinite(v)) return number_text(v) + "; allowed: finite numbers";
     if (v < 0.0) return fmt::format("{}; allowed: attention >= 0", v);
     if (row.key_mask != nullptr && row.key_mask[t] == 0 && v != 0.0) {
       return fmt::format("{} on a masked key; allowed: 0", v);
@@ -158,66 +138,70 @@ bool row_is_fine(const AttentionRow& row) {
 
 void check_attention(const Hdf5InputFile& file, const std::string& path, const Mask& mask,
                      FaultList& faults) {
-  guarded(path, faults, [&] {
-    for_each_block(file, path, [&](const ArrayInfo& info, Index begin, Index count, auto values) {
-      const Index heads = info.shape[1], tokens = info.shape[2];
-      const double tolerance =
-          info.kind == ElementKind::kFloat32 ? kRowSumToleranceFloat32 : kRowSumTolerance;
-      for (Index r = 0; r < count * heads * tokens; ++r) {
-        const Index example = begin + r / (heads * tokens), query = r % tokens;
-        const std::uint8_t* key_mask = mask.empty() ? nullptr : mask.data() + example * tokens;
-        if (key_mask != nullptr && key_mask[query] == 0) continue;
-        const AttentionRow row{
-            values.subspan(static_cast<std::size_t>(r * tokens), static_cast<std::size_t>(tokens)),
-            key_mask, tolerance};
-        if (row_is_fine(row)) continue;
-        std::string at;
-        const std::string fault = row_fault(row, at);
-        faults.add(
-            path, fmt::format("[{}, {}, {}{}]: {}", example, r / tokens % heads, query, at, fault));
-      }
-    });
+  for_each_block(file, path, [&](const ArrayInfo& info, Index begin, Index count, auto values) {
+    const Index heads = info.shape[1], tokens = info.shape[2];
+    const DatasetRules& rules = dataset_rules();
+    const double tolerance = info.kind == ElementKind::kFloat32 ? rules.row_sum_tolerance_float32
+                                                                : rules.row_sum_tolerance;
+    for (Index r = 0; r < count * heads * tokens; ++r) {
+      const Index example = begin + r / (heads * tokens), query = r % tokens;
+      const std::uint8_t* key_mask = mask.empty() ? nullptr : mask.data() + example * tokens;
+      if (key_mask != nullptr && key_mask[query] == 0) continue;
+      const AttentionRow row{
+          values.subspan(static_cast<std::size_t>(r * tokens), static_cast<std::size_t>(tokens)),
+          key_mask, tolerance};
+      if (row_is_fine(row)) continue;
+      std::string at;
+      const std::string fault = row_fault(row, at);
+      faults.add(path,
+                 fmt::format("[{}, {}, {}{}]: {}", example, r / tokens % heads, query, at, fault));
+    }
   });
 }
 
-void check_split_values(const Hdf5InputFile& file, const SplitLayout& split, FaultList& faults) {
-  check_finite(file, split.labels, faults);
-  check_finite(file, split.path_features, faults);
-  Mask mask = check_mask(file, split.mask, faults);
-  if (faults.count(split.mask) > 0 && !split.mask.empty()) {
-    // Without a sound mask it is unknown which values matter.
-    return;
+/// [P, S] of a data set of real and padded tokens; empty of others.
+std::vector<Index> token_extents(const FoundArray& array) {
+  const std::vector<std::string>& symbols = array.member->shapes.back();
+  const auto at = std::find(symbols.begin(), symbols.end(), "S") - symbols.begin();
+  if (at == static_cast<std::ptrdiff_t>(symbols.size())) return {};
+  return {array.info.shape[0], array.info.shape[static_cast<std::size_t>(at)]};
+}
+
+/// The values of all data sets of one split, or of those outside of the splits ("").
+void check_values_of(const Hdf5InputFile& file, const DatasetLayout& layout,
+                     const std::string& split, FaultList& faults) {
+  using Values = DatasetMember::Values;
+  const FoundArray* masks = nullptr;
+  for (const FoundArray& array : layout.arrays) {
+    if (array.split == split && array.member->values == Values::kMask) masks = &array;
   }
-  check_inputs(file, split.inputs, mask, faults);
-  const auto expected = static_cast<std::size_t>(split.examples * split.tokens);
-  if (!mask.empty() && mask.size() != expected) return;
-  for (const std::string& path : split.attention) check_attention(file, path, mask, faults);
+  Mask mask;
+  if (masks != nullptr) {
+    faults.guard(masks->path, [&] { mask = check_mask(file, masks->path, faults); });
+  }
+  for (const FoundArray& array : layout.arrays) {
+    if (array.split != split || &array == masks) continue;
+    const bool by_mask = masks != nullptr && !token_extents(array).empty();
+    // With a mask that is not sound, or of another size, it is unknown which values matter.
+    const bool known =
+        by_mask && faults.count(masks->path) == 0 && token_extents(array) == masks->info.shape;
+    if (by_mask && !known) continue;
+    faults.guard(array.path, [&] {
+      if (array.member->values == Values::kFinite) {
+        check_finite(file, array.path, by_mask ? mask : Mask(), faults);
+      } else if (array.member->values == Values::kAttention &&
+                 array.info.shape[2] == array.info.shape[3]) {
+        check_attention(file, array.path, mask, faults);
+      }
+    });
+  }
 }
 
 }  // namespace
 
-Index examples_per_block(const ArrayInfo& info) {
-  Index row = 1;
-  for (std::size_t d = 1; d < info.shape.size(); ++d) row *= info.shape[d];
-  const Index block = std::max<Index>(1, kBlockDoubles / row);
-  if (info.chunk.empty() || info.chunk[0] <= 1) return block;
-  const Index chunk = info.chunk[0];
-  const Index aligned = std::max<Index>(chunk, block / chunk * chunk);
-  return aligned * row <= kAlignedBlockDoubles ? aligned : block;
-}
-
 void check_values(const Hdf5InputFile& file, const DatasetLayout& layout, FaultList& faults) {
-  for (const auto* paths : {&layout.weights, &layout.query, &layout.key}) {
-    for (const std::string& path : *paths) check_finite(file, path, faults);
-  }
-  if (layout.network) {
-    check_finite(file, layout.network->input, faults);
-    for (const std::string& path : layout.network->values) check_finite(file, path, faults);
-    check_finite(file, layout.network->readout, faults);
-  }
-  check_split_values(file, layout.train, faults);
-  if (layout.test) check_split_values(file, *layout.test, faults);
-  for (const SplitLayout& set : layout.sets) check_split_values(file, set, faults);
+  for (const std::string& split : layout.splits) check_values_of(file, layout, split, faults);
+  check_values_of(file, layout, "", faults);
 }
 
 std::vector<std::string> dataset_faults(const std::string& file_path) {

@@ -5,23 +5,12 @@
 #include <algorithm>
 
 #include "headway/core/error.hpp"
+#include "io/dataset_file/rules.hpp"
 
 namespace headway::io {
 namespace {
 
 constexpr Index kBlock = 64;  // examples in double precision at a time
-
-const char* readout_name(Readout readout) {
-  switch (readout) {
-    case Readout::kLastToken:
-      return "last_token";
-    case Readout::kFirstToken:
-      return "first_token";
-    case Readout::kMean:
-      return "mean";
-  }
-  throw Error(ErrorKind::kInternal, "unknown readout");
-}
 
 void write_inputs(const std::string& path, const ExampleSource& examples, Hdf5OutputFile& out) {
   const Index per_example = examples.tokens() * examples.features();
@@ -83,10 +72,14 @@ void write_network(const LinearValueNetwork& network, Hdf5OutputFile& out) {
 }  // namespace
 
 void write_dataset(const tasks::Dataset& dataset, Hdf5OutputFile& out) {
-  out.set("/", "schema_name", std::string("headway-dataset"));
-  out.set("/", "schema_version", std::vector<std::int64_t>{1, 0});
+  const DatasetRules& rules = dataset_rules();
+  out.set("/", "schema_name", rules.schema_name);
+  out.set("/", "schema_version",
+          std::vector<std::int64_t>(rules.schema_version.begin(), rules.schema_version.end()));
   if (!dataset.note.empty()) out.set("/", "note", dataset.note);
-  if (dataset.readout) out.set("/", "readout", std::string(readout_name(*dataset.readout)));
+  if (dataset.readout) {
+    out.set("/", "readout", rules.readouts[static_cast<std::size_t>(*dataset.readout)]);
+  }
   if (dataset.network) write_network(*dataset.network, out);
   write_split("train", dataset.train, out);
   if (dataset.test) write_split("test", *dataset.test, out);

@@ -8,17 +8,12 @@
 
 namespace headway::io {
 
-Hdf5Examples::Hdf5Examples(std::shared_ptr<const Hdf5InputFile> file, const SplitLayout& split,
-                           Index features)
-    : file_(std::move(file)),
-      examples_(split.examples),
-      tokens_(split.tokens),
-      features_(features),
-      inputs_(file_->open_array(split.inputs)) {
-  if (!split.mask.empty()) {
-    for (const double v : file_->read_array(split.mask).values) mask_.push_back(v != 0.0 ? 1 : 0);
+Hdf5Examples::Hdf5Examples(std::shared_ptr<const Hdf5InputFile> file, const ExamplePaths& paths)
+    : file_(std::move(file)), inputs_(file_->open_array(paths.inputs)) {
+  if (!paths.mask.empty()) {
+    for (const double v : file_->read_array(paths.mask).values) mask_.push_back(v != 0.0 ? 1 : 0);
   }
-  for (const std::string& path : split.attention) attention_.push_back(file_->open_array(path));
+  for (const std::string& path : paths.attention) attention_.push_back(file_->open_array(path));
 }
 
 Hdf5Examples::~Hdf5Examples() {
@@ -29,9 +24,9 @@ Hdf5Examples::~Hdf5Examples() {
 }
 
 void Hdf5Examples::check_range(Index begin, Index count) const {
-  if (begin >= 0 && count >= 0 && begin <= examples_ - count) return;
+  if (begin >= 0 && count >= 0 && begin <= size() - count) return;
   throw Error(ErrorKind::kInternal,
-              fmt::format("examples {} + {} of {} asked for", begin, count, examples_));
+              fmt::format("examples {} + {} of {} asked for", begin, count, size()));
 }
 
 void Hdf5Examples::read(const Hdf5Array& array, Index begin, Index count, double* out) const {
@@ -47,16 +42,16 @@ void Hdf5Examples::read(const Hdf5Array& array, Index begin, Index count, double
 void Hdf5Examples::read_inputs(Index begin, Index count, double* out) const {
   read(*inputs_, begin, count, out);
   if (mask_.empty()) return;
-  for (Index i = 0; i < count * tokens_; ++i) {
-    if (mask_[static_cast<std::size_t>(begin * tokens_ + i)] != 0) continue;
-    std::fill_n(out + i * features_, features_, 0.0);
+  for (Index i = 0; i < count * tokens(); ++i) {
+    if (mask_[static_cast<std::size_t>(begin * tokens() + i)] != 0) continue;
+    std::fill_n(out + i * features(), features(), 0.0);
   }
 }
 
 void Hdf5Examples::read_mask(Index begin, Index count, std::uint8_t* out) const {
   check_range(begin, count);
   if (mask_.empty()) return ExampleSource::read_mask(begin, count, out);
-  std::copy_n(mask_.data() + begin * tokens_, count * tokens_, out);
+  std::copy_n(mask_.data() + begin * tokens(), count * tokens(), out);
 }
 
 void Hdf5Examples::read_attention(int layer, Index begin, Index count, double* out) const {
@@ -67,10 +62,10 @@ void Hdf5Examples::read_attention(int layer, Index begin, Index count, double* o
   read(array, begin, count, out);
   if (mask_.empty()) return;
   const Index heads = array.info().shape[1];
-  for (Index r = 0; r < count * heads * tokens_; ++r) {
-    const Index query = (begin + r / (heads * tokens_)) * tokens_ + r % tokens_;
+  for (Index r = 0; r < count * heads * tokens(); ++r) {
+    const Index query = (begin + r / (heads * tokens())) * tokens() + r % tokens();
     if (mask_[static_cast<std::size_t>(query)] != 0) continue;
-    std::fill_n(out + r * tokens_, tokens_, 0.0);
+    std::fill_n(out + r * tokens(), tokens(), 0.0);
   }
 }
 

@@ -7,23 +7,29 @@
 #include <vector>
 
 #include "headway/core/examples.hpp"
-#include "io/dataset_file/layout.hpp"
 #include "io/hdf5/input.hpp"
 
 namespace headway::io {
+
+/// Where the examples of one split stand in a file.
+struct ExamplePaths {
+  std::string inputs;                  ///< [P, S, N_0]
+  std::string mask;                    ///< [P, S], or ""
+  std::vector<std::string> attention;  ///< [P, H_l, S, S] a layer, or none
+};
 
 /// Examples read from an open data-set file on demand. Only the mask is held in memory.
 /// Thread-safe: HDF5 is entered under an Hdf5Lock. Inputs of masked tokens and attention rows of
 /// masked queries are served as zeros.
 class Hdf5Examples final : public ExampleSource {
  public:
-  /// `split` is a sound layout (no faults). Under an Hdf5Lock.
-  Hdf5Examples(std::shared_ptr<const Hdf5InputFile> file, const SplitLayout& split, Index features);
+  /// The data sets have been checked. Under an Hdf5Lock.
+  Hdf5Examples(std::shared_ptr<const Hdf5InputFile> file, const ExamplePaths& paths);
   ~Hdf5Examples() override;
 
-  [[nodiscard]] Index size() const override { return examples_; }
-  [[nodiscard]] Index tokens() const override { return tokens_; }
-  [[nodiscard]] Index features() const override { return features_; }
+  [[nodiscard]] Index size() const override { return inputs_->info().shape[0]; }
+  [[nodiscard]] Index tokens() const override { return inputs_->info().shape[1]; }
+  [[nodiscard]] Index features() const override { return inputs_->info().shape[2]; }
   [[nodiscard]] bool has_mask() const override { return !mask_.empty(); }
   [[nodiscard]] bool thread_safe() const override { return true; }
   void read_inputs(Index begin, Index count, double* out) const override;
@@ -35,7 +41,6 @@ class Hdf5Examples final : public ExampleSource {
   void read(const Hdf5Array& array, Index begin, Index count, double* out) const;
 
   std::shared_ptr<const Hdf5InputFile> file_;
-  Index examples_, tokens_, features_;
   std::vector<std::uint8_t> mask_;
   std::optional<Hdf5Array> inputs_;
   std::vector<Hdf5Array> attention_;

@@ -291,7 +291,7 @@ Section sample_section() {
               key("warmup", &S::warmup, integer<int>(0, kLargestCount),
                   "per chain, thrown away; 0: nothing is adapted"),
               key("thin", &S::thin, integer<int>(1, 10'000), "keep every thin-th draw"),
-              key("metric", &S::metric, word({"auto", "diagonal", "dense", "information"}),
+              key("metric", &S::metric, word({"auto", "unit", "diagonal", "dense", "information"}),
                   "mass matrix; auto: dense up to 60 unknowns, above information (exact only) or "
                   "diagonal"),
               key("target_accept", &S::target_accept, real(0.0, 0.999),

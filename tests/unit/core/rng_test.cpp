@@ -77,6 +77,16 @@ TEST_CASE("Every stream purpose starts with its known answers") {
   }
 }
 
+TEST_CASE("A chain of a sweep point has the stream of the known answers") {
+  std::ifstream file(HEADWAY_TEST_DATA "/rng_known_answers.json");
+  const nlohmann::json answers = nlohmann::json::parse(file);
+  const nlohmann::json& answer = answers.at("sweep_point");
+  Rng chain(answers.at("seed").get<std::uint64_t>(), StreamPurpose::kChain,
+            headway::point_stream(answer.at("point").get<std::uint64_t>(),
+                                  answer.at("chain").get<std::uint64_t>()));
+  for (const auto& word : answer.at("words")) CHECK(chain.next_u32() == word.get<std::uint32_t>());
+}
+
 TEST_CASE("The bits of normal draws never change") {
   std::vector<double> draws(4096);
   Rng(7, StreamPurpose::kTests, 1).fill_normal(draws);

@@ -126,7 +126,7 @@ TEST_CASE("Members") {
       {"key of another depth",
        kQueryKey,
        [](Surgery& s) { s.remove("attention/key/layer_2"); },
-       {"attention/key: 1 layers; allowed: 2"}},
+       {"attention/key/layer_2: is missing"}},
       {"supplied attention only for train",
        kSupplied,
        [](Surgery& s) { s.remove("test/attention"); },
@@ -179,7 +179,13 @@ TEST_CASE("Shapes") {
        [](Surgery& s) {
          s.replace("train/inputs", H5T_IEEE_F64LE, {6, 4, 3});
        },
-       {"train/inputs: shape [6, 4, 3]", "[7, any, any]"}},
+       {"train/labels: shape [7, 2]", "[6, any]", "P = 6 as in train/inputs"}},
+      {"labels of other length than path features",
+       kPaths,
+       [](Surgery& s) {
+         s.replace("train/labels", H5T_IEEE_F64LE, {9, 2});
+       },
+       {"train/labels: shape [9, 2]", "[7, any]", "P = 7 as in train/path_features"}},
       {"inputs of rank 2",
        kWeights,
        [](Surgery& s) {
@@ -205,31 +211,32 @@ TEST_CASE("Shapes") {
        [](Surgery& s) {
          s.replace("test/labels", H5T_IEEE_F64LE, {5, 3});
        },
-       {"test/labels: 3 outputs; allowed: 2"}},
+       {"test/labels: shape [5, 3]", "[5, 2]", "C = 2 as in train/labels"}},
       {"features differ",
        kWeights,
        [](Surgery& s) {
          s.replace("test/inputs", H5T_IEEE_F64LE, {5, 4, 2});
        },
-       {"test/inputs: N_0 = 2", "allowed: 3"}},
+       {"test/inputs: shape [5, 4, 2]", "[any, 4, 3]", "N_0 = 3 as in train/inputs"}},
       {"tokens differ",
        kWeights,
        [](Surgery& s) {
          s.replace("test/inputs", H5T_IEEE_F64LE, {5, 3, 3});
        },
-       {"test/inputs: S = 3 tokens; allowed: 4"}},
+       {"test/inputs: shape [5, 3, 3]", "S = 4 as in train/inputs: pad the shorter ones"}},
       {"weights not square",
        kWeights,
        [](Surgery& s) {
          s.replace("attention/weights/layer_1", H5T_IEEE_F64LE, {2, 4, 3});
        },
-       {"attention/weights/layer_1: shape [2, 4, 3]", "square"}},
+       {"attention/weights/layer_1: shape [2, 4, 3]", "[any, 3, 3]", "N_0 = 3 as in"}},
       {"key and query differ",
        kQueryKey,
        [](Surgery& s) {
          s.replace("attention/key/layer_1", H5T_IEEE_F64LE, {2, 5, 3});
        },
-       {"attention/key/layer_1: shape [2, 5, 3]", "[2, 6, 3]"}},
+       {"attention/key/layer_1: shape [2, 5, 3]", "[2, 6, 3]",
+        "G_1 = 6 as in attention/query/layer_1"}},
       {"attention of other tokens",
        kSupplied,
        [](Surgery& s) {
@@ -243,7 +250,8 @@ TEST_CASE("Shapes") {
          s.replace("test/attention/layer_1", H5T_IEEE_F64LE, {5, 1, 4, 4},
                    built_attention(other, 1, 5, 1));
        },
-       {"test/attention: heads [1, 3]; allowed: [2, 3]"}},
+       {"test/attention/layer_1: shape [5, 1, 4, 4]", "[5, 2, 4, 4]",
+        "H_1 = 2 as in train/attention/layer_1"}},
       {"mask of other tokens",
        kMasked,
        [](Surgery& s) {

@@ -33,17 +33,18 @@ TEST_CASE("Further sets are checked as the test set is") {
        [](Surgery& s) {
          s.replace("sets/mnist/attention/layer_2", H5T_IEEE_F64LE, {3, 2, 4, 4});
        },
-       {"sets/mnist/attention: heads [2, 2]", "[2, 3] as in train/attention"}},
+       {"sets/mnist/attention/layer_2: shape [3, 2, 4, 4]",
+        "H_2 = 3 as in train/attention/layer_2"}},
       {"other outputs",
        kSets,
        [](Surgery& s) { s.replace("sets/mnist/labels", H5T_IEEE_F64LE, {3}); },
-       {"sets/mnist/labels: 1 outputs; allowed: 2"}},
+       {"sets/mnist/labels: shape [3]", "[3, 2]", "C = 2 as in train/labels"}},
       {"other features",
        kSets,
        [](Surgery& s) {
          s.replace("sets/mnist/inputs", H5T_IEEE_F64LE, {3, 4, 5});
        },
-       {"sets/mnist/inputs: N_0 = 5"}},
+       {"sets/mnist/inputs: shape [3, 4, 5]", "N_0 = 3 as in train/inputs"}},
       {"label not finite",
        kSets,
        [](Surgery& s) { s.set("sets/validation/labels", 7, kNan); },
@@ -136,7 +137,7 @@ TEST_CASE("The trained network") {
       {"no values at all",
        kNetwork,
        [](Surgery& s) { s.remove("network/values"); },
-       {"network/values/layer_1: is missing"}},
+       {"network/values: is missing"}},
       {"readout of other outputs",
        kNetwork,
        [](Surgery& s) {

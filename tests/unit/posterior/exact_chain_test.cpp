@@ -198,16 +198,20 @@ TEST_CASE("evidence by bridge sampling equals the integral over the order parame
   for (Index chain = 0; chain < 4; ++chain)
     draws.middleCols(chain * 2000, 2000) =
         run.state.chains[static_cast<std::size_t>(chain)].draw_matrix();
-  const posterior::Evidence evidence = posterior::bridge_evidence(target, draws, 4, 5.0, 1);
+  const auto evidence_of = [&target](const MatrixXd& positions, double data_count) {
+    Rng rng(1, StreamPurpose::kPrior);
+    return posterior::bridge_evidence(target, positions, 4, data_count, rng);
+  };
+  const posterior::Evidence evidence = evidence_of(draws, 5.0);
   CAPTURE(exact, evidence.log_evidence, evidence.error);
   REQUIRE(evidence.reliable);
   REQUIRE(evidence.error < 0.05);
   REQUIRE(std::abs(evidence.log_evidence - exact) < 5 * evidence.error);
   // wrong data count: a broken normalisation is seen
-  const posterior::Evidence broken = posterior::bridge_evidence(target, draws, 4, 4.0, 1);
+  const posterior::Evidence broken = evidence_of(draws, 4.0);
   REQUIRE(std::abs(broken.log_evidence - exact) > 5 * broken.error);
   // too few draws for the dimension say so
-  REQUIRE_FALSE(posterior::bridge_evidence(target, draws.leftCols(8), 4, 5.0, 1).reliable);
+  REQUIRE_FALSE(evidence_of(draws.leftCols(8), 5.0).reliable);
 }
 
 TEST_CASE("what cannot be sampled is refused") {

@@ -4,7 +4,6 @@
 #include <cstdlib>
 
 #include "catch.hpp"
-#include "sampling/elliptical_slice.hpp"
 #include "sampling/nuts.hpp"
 #include "sampling/static_hmc.hpp"
 #include "sampling_targets.hpp"
@@ -61,16 +60,6 @@ TEST_CASE("transitions do not allocate") {
     StaticHmc hmc(hamiltonian, options, 14, nullptr);
     CHECK(allocations_of(hmc, point, 500) == 0);
   }
-}
-
-TEST_CASE("elliptical slice sampling does not allocate") {
-  testing::GaussianConjugateTarget target(5);
-  EllipticalSlice slice(target, nullptr);
-  PhasePoint point(5, false);
-  point.log_density = EllipticalSlice::evaluate(target, point.position);
-  // The dense prior's triangular product takes one buffer a draw; nothing grows with the shrinking
-  // of the bracket.
-  CHECK(allocations_of(slice, point, 500) <= 500);
 }
 
 }  // namespace headway::sampling

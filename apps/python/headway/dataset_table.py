@@ -1,0 +1,73 @@
+"""The table of what a data-set file holds, dataset_members.json, which the C++ library is built with too.
+
+A row is one data set, or one of each split and layer: `path` with <split> and <l>; `shapes`, symbols of
+the extents in all allowed ranks, the highest last (what a lower one leaves out is 1), a symbol being one
+number in the whole file, but P, which each split has for itself; `values`, how they are checked; `needed`:
+"always" unless it says "never" or "in its group"; `forms` that have it, or `is_form` that it makes.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_TABLE = json.loads(Path(__file__).with_name("dataset_members.json").read_text())
+
+SCHEMA_NAME: str = _TABLE["schema_name"]
+SCHEMA_VERSION: list[int] = _TABLE["schema_version"]
+READOUTS: list[str] = _TABLE["readouts"]
+SET_NAME: str = _TABLE["set_name"]
+ROW_SUM_TOLERANCE: dict[str, float] = _TABLE["row_sum_tolerance"]
+FORMS: dict[str, str] = {form["form"]: form["name"] for form in _TABLE["forms"]}
+
+
+@dataclass(frozen=True)
+class Member:
+    path: str
+    shapes: list[list[str]]
+    values: str
+    needed: str = "always"
+    forms: tuple[str, ...] = ()
+    is_form: str | None = None
+    in_memory: bool = True
+    attribute: str | None = None
+    hints: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def in_split(self) -> bool:
+        return self.path.startswith("<split>/")
+
+    @property
+    def layered(self) -> bool:
+        return self.path.endswith("/layer_<l>")
+
+    def has_form(self, form: str) -> bool:
+        forms = (self.is_form,) if self.is_form else self.forms
+        return not forms or form in forms
+
+    def path_in(self, split: str) -> str:
+        """Its path in a split, without the layer: the group of the layers, where it has them."""
+        return self.path.replace("<split>", split).removesuffix("/layer_<l>")
+
+    def axes(self, layer: int, layers: int) -> str:
+        """"[P, H_2, S, S]", "[P] or [P, C]"; layer 0: none."""
+        return " or ".join("[" + ", ".join(symbol_in(symbol, layer, layers) for symbol in shape) + "]"
+                           for shape in self.shapes)
+
+
+def symbol_in(symbol: str, layer: int, layers: int) -> str:
+    """"N_<l+1>" in layer 2 of 3: "N_3"; above the last layer stands the readout's: "N_a"."""
+    above = "a" if layer == layers else str(layer + 1)
+    return symbol.replace("<l>", str(layer)).replace("<l+1>", above)
+
+
+MEMBERS = [Member(**row) for row in _TABLE["members"]]
+
+
+def children(group: str) -> list[str]:
+    """Names of the table in a group: the root "", "<split>", "attention", "network"."""
+    prefix = group and group + "/"
+    names = [member.path[len(prefix):].split("/")[0] for member in MEMBERS
+             if member.path.startswith(prefix)]
+    return [name for name in dict.fromkeys(names) if name != "<split>"]

@@ -1,0 +1,47 @@
+"""Words in messages about data-set files, as src/io/dataset_file/names.cpp has them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+
+def number(value: float) -> str:
+    """The shortest text that is this number: 0.1, 2, nan."""
+    return "nan" if math.isnan(value) else repr(float(value)).removesuffix(".0")
+
+
+def printable(text: bytes) -> str:
+    """Printable ASCII, cut after 64 characters."""
+    shown = "".join(chr(c) if 0x20 <= c <= 0x7E else "?" for c in text[:64])
+    return shown + "..." if len(text) > 64 else shown
+
+
+def text_fault(text: bytes, lines: bool) -> str | None:
+    """Why a text cannot be shown in tables and figures, or None."""
+    broken = None
+    try:
+        text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        broken = error.start
+    for at, c in enumerate(text[:broken]):
+        if (c < 0x20 or c == 0x7F) and not (lines and c in b"\n\t\r"):
+            return f"contains the control character {c} (byte {at}); allowed: printable text"
+    return None if broken is None else f"is not UTF-8 text (byte {broken})"
+
+
+def nearly(name: str, known: str) -> bool:
+    """A slip of the pen: `known` but for a letter or two, in any case."""
+    allowed = 2 if len(known) > 5 else 1
+    return len(name) <= len(known) + 2 and _edits(name.lower(), known) <= allowed
+
+
+def _edits(a: Sequence, b: Sequence) -> int:
+    """Number of insertions, deletions, replacements and swaps of neighbours."""
+    d = [[i + j if i * j == 0 else 0 for j in range(len(b) + 1)] for i in range(len(a) + 1)]
+    for i in range(1, len(a) + 1):
+        for j in range(1, len(b) + 1):
+            d[i][j] = min(d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1]))
+            if i > 1 and j > 1 and a[i - 1] == b[j - 2] and a[i - 2] == b[j - 1]:
+                d[i][j] = min(d[i][j], d[i - 2][j - 2] + 1)
+    return d[-1][-1]
