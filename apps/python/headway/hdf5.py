@@ -95,5 +95,5 @@ def check_texts(file: h5py.File) -> None:
         content = "\0".join(texts[place])
         digest.update(f"{place}\0{content}\0".encode())
     if digest.hexdigest() != text(sealed):
-        raise BadDataError(f"{file.filename}: attribute text_sha256: the texts of the file are not "
-                           "those that were written: damaged, or changed by hand")
+        raise BadDataError("attribute text_sha256: the texts of the file are not those that were "
+                           "written: damaged, or changed by hand")

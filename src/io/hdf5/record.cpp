@@ -69,6 +69,10 @@ std::string member_path(const std::string& group, const std::string& name) {
   return group.empty() || group == "/" ? name : group + "/" + name;
 }
 
+void detail::refuse_column(const std::string& name) {
+  throw Error(ErrorKind::kInternal, name + ": a column holds numbers, words or texts");
+}
+
 // --- writing -------------------------------------------------------------------------------------
 
 RecordWriter::RecordWriter(Hdf5OutputFile& out, std::string group)

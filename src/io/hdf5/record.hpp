@@ -46,6 +46,12 @@ inline constexpr bool kIsOptional = false;
 template <class T>
 inline constexpr bool kIsOptional<std::optional<T>> = true;
 
+/// Whether a member can be in a column of records; Error{kInternal} where it cannot.
+template <class T>
+inline constexpr bool kIsCell =
+    std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, std::string>;
+[[noreturn]] void refuse_column(const std::string& name);
+
 /// How a number is kept: double, or an integer of 64 bits with its sign.
 template <class T>
 using Stored = std::conditional_t<
@@ -66,9 +72,10 @@ class ColumnWriter {
       add(name, static_cast<detail::Stored<T>>(value));
     } else if constexpr (std::is_enum_v<T>) {
       add(name, std::string(word_of(value)));
-    } else {
-      static_assert(std::is_same_v<T, std::string>, "a column holds numbers, words or texts");
+    } else if constexpr (std::is_same_v<T, std::string>) {
       add(name, value);
+    } else {
+      detail::refuse_column(name);
     }
   }
   [[nodiscard]] const std::vector<std::pair<std::string, Column>>& columns() const {
@@ -318,8 +325,21 @@ class ColumnReader {
   template <class T>
   void operator()(const std::string& name, T& value, const char* meaning,
                   const FieldForm& form = {}) {
-    using Kept = std::conditional_t<std::is_arithmetic_v<T>, detail::Stored<T>, std::string>;
     if (form.place == FieldPlace::kJson) return;
+    if constexpr (detail::kIsCell<T>) {
+      cell(name, value, meaning, form);
+    } else {
+      detail::refuse_column(name);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kLoading = static_cast<std::size_t>(-1);
+  static constexpr double kLargestWhole = 0x1p53;
+
+  template <class T>
+  void cell(const std::string& name, T& value, const char* meaning, const FieldForm& form) {
+    using Kept = std::conditional_t<std::is_arithmetic_v<T>, detail::Stored<T>, std::string>;
     if (row_ == kLoading) return load<Kept>(name, meaning, form);
     const Kept& kept = std::get<std::vector<Kept>>(columns_.at(name))[row_];
     if constexpr (std::is_enum_v<T>) {
@@ -331,10 +351,6 @@ class ColumnReader {
       value = static_cast<T>(kept);
     }
   }
-
- private:
-  static constexpr std::size_t kLoading = static_cast<std::size_t>(-1);
-  static constexpr double kLargestWhole = 0x1p53;
 
   template <class Kept>
   void load(const std::string& name, const char* meaning, const FieldForm& form) {

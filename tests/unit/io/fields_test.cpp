@@ -9,6 +9,7 @@
 #include "field_table.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/studies/choice.hpp"
+#include "headway/studies/training.hpp"
 
 using namespace headway;           // NOLINT(google-build-using-namespace)
 using namespace headway::testing;  // NOLINT(google-build-using-namespace)
@@ -24,9 +25,10 @@ struct Section {
 std::vector<Section> sections() {
   studies::SamplePoint sample;
   sample.order_parameters.resize(1);
-  std::vector<ListedField> root = list_fields(io::ResultProvenance{});
-  for (const ListedField& field : list_fields(studies::SolveResult{})) root.push_back(field);
-  return {{"result", "The root", root},
+  std::vector<ListedField> provenance = list_fields(io::ResultProvenance{});
+  for (ListedField& field : provenance) field.json.clear();
+  return {{"provenance", "The root", provenance},
+          {"result", "The root, but for train", list_fields(studies::SolveResult{})},
           {"point", "`points/<i>` of solve, align and prune; `points/<i>/theory` of sample",
            list_fields(studies::SolvePoint{})},
           {"limit", "`gaussian_process/<j>`", list_fields(studies::GaussianProcessPoint{})},
@@ -36,7 +38,12 @@ std::vector<Section> sections() {
           {"network_score", "`network/scores/<name>` and `points/<i>/network/scores/<name>`",
            list_fields(studies::NetworkScore{})},
           {"network", "`network`", list_fields(studies::NetworkPruning{})},
-          {"sample", "`points/<i>` of sample, layer 1 for each layer", list_fields(sample)}};
+          {"sample", "`points/<i>` of sample, layer 1 for each layer", list_fields(sample)},
+          {"run",
+           "`runs/<i>` of train, which also has `curves/<split>`, `weights/<name>` and "
+           "`best_weights/<name>`",
+           list_fields(studies::TrainedRun{})},
+          {"group", "`groups/<g>` of train", list_fields(studies::TrainGroup{})}};
 }
 
 std::string markdown() {
