@@ -5,12 +5,13 @@ STUDY ?= data/studies/hmm-four-paths.toml
 RESULTS ?= results
 # DEPENDENCIES=have skips the installation, for systems that apps/setup/dependencies.sh does not know.
 DEPENDENCIES ?= install
-# TRAINING=off builds without the training engine, and does not install its packages (LibTorch, oneDNN).
+# TRAINING=off builds without the training engine, and does not install its packages (LibTorch, oneDNN);
+# TRAINING=required fails where they are missing, as continuous integration wants it.
 TRAINING ?= on
 
 HEADWAY := build/release/bin/headway
 CCACHE := $(shell command -v ccache 2>/dev/null)
-CONFIGURE := -DHEADWAY_PYTHON=$(PYTHON) -DHEADWAY_TRAINING=$(if $(filter off,$(TRAINING)),OFF,AUTO) $(if $(CCACHE),-DCMAKE_CXX_COMPILER_LAUNCHER=$(CCACHE))
+CONFIGURE := -DHEADWAY_PYTHON=$(PYTHON) -DHEADWAY_TRAINING=$(if $(filter off,$(TRAINING)),OFF,$(if $(filter required,$(TRAINING)),ON,AUTO)) $(if $(CCACHE),-DCMAKE_CXX_COMPILER_LAUNCHER=$(CCACHE))
 
 .PHONY: help build demo test bench format tidy dependencies clean
 

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -20,6 +19,7 @@
 #include "headway/training/attention.hpp"
 #include "headway/training/backend.hpp"
 #include "process_memory.hpp"
+#include "timing.hpp"
 #include "training/attention_reference.hpp"
 
 namespace {
@@ -27,21 +27,11 @@ namespace {
 using namespace headway;            // NOLINT: a program
 using namespace headway::training;  // NOLINT
 
-double seconds_of(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 /// Median over repeats of about a third of a second in all.
 double median_seconds(const std::function<void()>& work) {
   const double first = seconds_of(work);
   const int repeats = std::clamp(static_cast<int>(0.3 / first), 1, 101);
-  std::vector<double> times;
-  times.reserve(static_cast<std::size_t>(repeats));
-  for (int r = 0; r < repeats; ++r) times.push_back(seconds_of(work));
-  std::sort(times.begin(), times.end());
-  return times[times.size() / 2];
+  return median_of(repeats, [&] { return seconds_of(work); });
 }
 
 // --- layers -------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@
 #include "headway/sampling/sample.hpp"
 #include "headway/theory/path_kernels.hpp"
 #include "one_shot_like_examples.hpp"
+#include "timing.hpp"
 
 namespace headway {
 namespace {
@@ -72,16 +73,10 @@ double seconds(const std::function<void()>& work) {
 double median_seconds(int repeats, const std::function<void()>& work) {
   const double once = seconds(work);
   const int calls = std::clamp(static_cast<int>(0.005 / once), 1, 1000);
-  std::vector<double> times;
-  times.reserve(static_cast<std::size_t>(repeats));
-  for (int i = 0; i < repeats; ++i) {
-    times.push_back(seconds([&] {
-                      for (int call = 0; call < calls; ++call) work();
-                    }) /
-                    calls);
-  }
-  std::nth_element(times.begin(), times.begin() + repeats / 2, times.end());
-  return times[repeats / 2];
+  const auto all_calls = [&] {
+    for (int call = 0; call < calls; ++call) work();
+  };
+  return median_of(repeats, [&] { return seconds(all_calls) / calls; });
 }
 
 // A sweep, the gradient and the normals alone, by width.

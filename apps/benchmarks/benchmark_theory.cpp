@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include <algorithm>
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <set>
@@ -20,6 +18,7 @@
 #include "headway/theory/finite_width.hpp"
 #include "headway/theory/saddle_point.hpp"
 #include "one_shot_like_examples.hpp"
+#include "timing.hpp"
 
 namespace {
 
@@ -27,15 +26,7 @@ using namespace headway;  // NOLINT: a program
 using theory::PathKernels;
 
 double median_seconds(int repeats, const std::function<void()>& work) {
-  std::vector<double> times;
-  for (int r = 0; r < repeats; ++r) {
-    const auto start = std::chrono::steady_clock::now();
-    work();
-    times.push_back(
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  }
-  std::sort(times.begin(), times.end());
-  return times[times.size() / 2];
+  return median_of(repeats, [&] { return seconds_of(work); });
 }
 
 double peak_memory_gib() {
@@ -128,9 +119,8 @@ void point() {
     totals.push_back(seconds);
     fmt::print("  N={:<5} {:6.2f} ms  ({})\n", n, 1e3 * seconds, describe(s));
   }
-  std::sort(totals.begin(), totals.end());
   fmt::print("  median over the widths {:.2f} ms, of which path kernels {:.2f} ms (37 MF)\n",
-             1e3 * totals[3], 1e3 * kernels);
+             1e3 * median(totals), 1e3 * kernels);
   const auto k = problem.kernels();
   const model::Architecture a = model::uniform_architecture(problem.heads, 100);
   const theory::Action action(a, 0.01, k);

@@ -28,6 +28,7 @@
 #include "headway/training/task_adapters.hpp"
 #include "headway/training/trainer.hpp"
 #include "process_memory.hpp"
+#include "timing.hpp"
 
 namespace {
 
@@ -68,10 +69,8 @@ Timing time_steps(const TransformerOptions& model, TrainOptions options, const T
   step();
   const double first = step();
   const int repeats = std::clamp(static_cast<int>(1.5 / first), 3, 101);
-  std::vector<double> times;
-  for (int r = 0; r < repeats; ++r) times.push_back(step());
-  std::sort(times.begin(), times.end());
-  return {times[times.size() / 2], process_memory_mib("VmHWM:") - before};
+  const double seconds = median_of(repeats, step);
+  return {seconds, process_memory_mib("VmHWM:") - before};
 }
 
 /// What `work` returns, in a process of its own: memory that another run has freed is not counted

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "headway/model/path_index.hpp"
 #include "table.hpp"
 
 namespace headway::cli {
@@ -26,9 +27,8 @@ std::string evaluated_text(const studies::SolveResult& result) {
 }  // namespace
 
 std::string study_header(const studies::Study& study, const studies::SolveResult& result) {
-  double paths = 1;
-  for (const int h : result.heads) paths *= h;
-  return fmt::format("{}: {} train{}, {} features, {} output{}, heads [{}], {:.0f} path{}\n\n",
+  const Index paths = model::path_count(result.heads);
+  return fmt::format("{}: {} train{}, {} features, {} output{}, heads [{}], {} path{}\n\n",
                      study.name, result.train_examples, evaluated_text(result), result.features,
                      result.outputs, result.outputs == 1 ? "" : "s", numbers_text(result.heads),
                      paths, paths == 1 ? "" : "s");

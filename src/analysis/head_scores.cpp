@@ -6,17 +6,14 @@
 #include <numeric>
 #include <utility>
 
-#include "analysis/head_addresses.hpp"
+#include "headway/model/path_index.hpp"
+#include "headway/numerics/statistics.hpp"
 
 namespace headway::analysis {
 
-std::vector<HeadAddress> all_heads(const std::vector<int>& heads) {
-  std::vector<HeadAddress> result;
-  for (std::size_t l = 0; l < heads.size(); ++l) {
-    for (int h = 0; h < heads[l]; ++h) result.push_back({l, h});
-  }
-  return result;
-}
+using model::all_heads;
+using model::HeadAddress;
+using model::PathMembership;
 
 namespace {
 
@@ -90,8 +87,7 @@ std::vector<int> ascending_order(const std::vector<double>& scores) {
 std::vector<int> random_order(int count, Rng& rng) {
   std::vector<int> order(count);
   std::iota(order.begin(), order.end(), 0);
-  for (int i = count - 1; i > 0; --i)
-    std::swap(order[i], order[rng.uniform_index(static_cast<std::uint64_t>(i) + 1)]);
+  numerics::shuffle(order, rng);
   return order;
 }
 

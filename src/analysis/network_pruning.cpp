@@ -6,12 +6,18 @@
 #include <cmath>
 #include <limits>
 
-#include "analysis/head_addresses.hpp"
 #include "headway/analysis/head_scores.hpp"
 #include "headway/core/error.hpp"
 #include "headway/core/labels.hpp"
+#include "headway/model/path_index.hpp"
+#include "headway/numerics/statistics.hpp"
 
 namespace headway::analysis {
+
+using model::all_heads;
+using model::HeadAddress;
+using model::PathMembership;
+
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -56,7 +62,7 @@ MatrixXd outputs_through(const PathOutputs& paths, const HeadAddress& address) {
 }
 
 void check_sizes(const PathOutputs& paths, const MatrixXd& labels) {
-  const Index columns = PathMembership(paths.heads, paths.outputs).size();
+  const Index columns = model::path_count(paths.heads) * paths.outputs;
   if (paths.values.cols() == columns && labels.cols() == paths.outputs &&
       labels.rows() == paths.values.rows()) {
     return;
@@ -100,12 +106,8 @@ MatrixXd outputs_without(const PathOutputs& paths, const std::vector<int>& remov
 }
 
 Estimate estimate_mean(const VectorXd& values) {
-  const auto n = static_cast<double>(values.size());
-  if (values.size() == 0) return {kNaN, kNaN};
-  const double mean = values.mean();
-  if (values.size() == 1) return {mean, kNaN};
-  const double squares = (values.array() - mean).square().sum();
-  return {mean, std::sqrt(squares / ((n - 1.0) * n))};
+  const numerics::Moments m = numerics::moments(values);
+  return {m.mean, m.count > 1.0 ? std::sqrt(m.squares / ((m.count - 1.0) * m.count)) : kNaN};
 }
 
 Quality quality_of(const MatrixXd& outputs, const MatrixXd& labels) {

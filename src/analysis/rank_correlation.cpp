@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "headway/numerics/statistics.hpp"
+
 namespace headway::analysis {
 namespace {
 
@@ -26,7 +28,7 @@ std::pair<std::vector<double>, std::vector<double>> defined_pairs(const std::vec
 
 /// Average ranks, centred and divided by their norm; empty when all are equal.
 std::vector<double> unit_ranks(const std::vector<double>& values) {
-  std::vector<double> ranks = average_ranks(values);
+  std::vector<double> ranks = numerics::average_ranks(values);
   const double middle = 0.5 * (static_cast<double>(ranks.size()) + 1.0);
   double squares = 0.0;
   for (double& rank : ranks) {
@@ -40,15 +42,6 @@ std::vector<double> unit_ranks(const std::vector<double>& values) {
 
 double dot(const std::vector<double>& a, const std::vector<double>& b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
-}
-
-/// The smallest value that at least `share` of the sorted values do not exceed, interpolated.
-double quantile(const std::vector<double>& sorted, double share) {
-  const double place = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  const double weight = place - static_cast<double>(below);
-  return (1.0 - weight) * sorted[below] + weight * sorted[above];
 }
 
 double exact_p_value(const std::vector<double>& a, const std::vector<double>& b, double observed) {
@@ -66,22 +59,6 @@ double exact_p_value(const std::vector<double>& a, const std::vector<double>& b,
 }
 
 }  // namespace
-
-std::vector<double> average_ranks(const std::vector<double>& values) {
-  std::vector<std::size_t> order(values.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
-  std::vector<double> ranks(values.size());
-  for (std::size_t begin = 0; begin < order.size();) {
-    std::size_t end = begin + 1;
-    while (end < order.size() && values[order[end]] == values[order[begin]]) ++end;
-    const double shared = 0.5 * static_cast<double>(begin + 1 + end);  // mean of begin+1, ..., end
-    for (std::size_t i = begin; i < end; ++i) ranks[order[i]] = shared;
-    begin = end;
-  }
-  return ranks;
-}
 
 double spearman(const std::vector<double>& x, const std::vector<double>& y) {
   const auto [a, b] = defined_pairs(x, y);
@@ -122,7 +99,7 @@ double permutation_p_value(const std::vector<double>& x, const std::vector<doubl
   if (v.size() <= kExactPermutations) return exact_p_value(u, v, observed);
   double hits = 0.0;
   for (int draw = 0; draw < draws; ++draw) {
-    for (std::size_t i = v.size() - 1; i > 0; --i) std::swap(v[i], v[rng.uniform_index(i + 1)]);
+    numerics::shuffle(v, rng);
     if (std::abs(dot(u, v)) >= observed) hits += 1.0;
   }
   return (1.0 + hits) / (1.0 + draws);
@@ -154,12 +131,8 @@ Bootstrap bootstrap_spearman(const std::vector<double>& score, const MatrixXd& m
   }
   if (found.empty()) return {kNaN, kNaN, kNaN};
   std::sort(found.begin(), found.end());
-  const double count = static_cast<double>(found.size());
-  const double mean = std::accumulate(found.begin(), found.end(), 0.0) / count;
-  double squares = 0.0;
-  for (const double rho : found) squares += (rho - mean) * (rho - mean);
-  return {found.size() > 1 ? std::sqrt(squares / (count - 1.0)) : kNaN, quantile(found, 0.025),
-          quantile(found, 0.975)};
+  return {numerics::moments(found).deviation(), numerics::quantile_of_sorted(found, 0.025),
+          numerics::quantile_of_sorted(found, 0.975)};
 }
 
 }  // namespace headway::analysis

@@ -3,7 +3,7 @@
 # The folders torch/ and bpe/ are libraries of their own, loaded when they are needed.
 add_library(headway_options INTERFACE)
 target_compile_options(headway_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
-                       -Wno-unknown-pragmas)
+                       -Wno-unknown-pragmas -Werror=switch)  # a new enumerator is handled everywhere, or nothing builds
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(headway_options INTERFACE -Wno-restrict)  # false alarms on "text" + std::string (GCC bug 105651)
 endif()
@@ -27,8 +27,11 @@ function(headway_module name)
     target_include_directories(headway_${name} PUBLIC ${include_dirs} PRIVATE ${PROJECT_SOURCE_DIR}/src)
     target_link_libraries(headway_${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE}
                           $<BUILD_INTERFACE:headway_options>)
-    if(name STREQUAL "core")
-      target_precompile_headers(headway_core PRIVATE ${PROJECT_SOURCE_DIR}/src/precompiled.hpp)
+    if(name STREQUAL "io")  # never where time goes: a third less to compile
+      target_compile_options(headway_io PRIVATE $<$<CONFIG:Release>:-O1>)
+    endif()
+    if(name MATCHES "^(core|io)$")
+      target_precompile_headers(headway_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src/precompiled.hpp)
     else()
       target_precompile_headers(headway_${name} REUSE_FROM headway_core)
     endif()

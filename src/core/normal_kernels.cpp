@@ -4,8 +4,7 @@
 #include <bit>
 #include <cmath>
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#define HEADWAY_X86_KERNELS 1
+#ifdef HEADWAY_X86_KERNELS
 #include <immintrin.h>
 #endif
 
@@ -244,30 +243,6 @@ std::array<double, 2> normal_pair(const PhiloxCounter& words) {
   const double radius = std::sqrt(minus_two_log(open_uniform(words[0], words[1])));
   const CosSin turn = cos_sin_turn(open_uniform(words[2], words[3]));
   return {radius * turn.cos, radius * turn.sin};
-}
-
-bool has_instruction_set(InstructionSet set) {
-#ifdef HEADWAY_X86_KERNELS
-  switch (set) {
-    case InstructionSet::kBaseline:
-      return true;
-    case InstructionSet::kAvx2:
-      return __builtin_cpu_supports("avx2") != 0;
-    case InstructionSet::kAvx512:
-      return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
-             __builtin_cpu_supports("avx512vl") != 0;
-  }
-#endif
-  return set == InstructionSet::kBaseline;
-}
-
-InstructionSet best_instruction_set() {
-  static const InstructionSet best = [] {
-    if (has_instruction_set(InstructionSet::kAvx512)) return InstructionSet::kAvx512;
-    if (has_instruction_set(InstructionSet::kAvx2)) return InstructionSet::kAvx2;
-    return InstructionSet::kBaseline;
-  }();
-  return best;
 }
 
 void fill_normal_pairs(const NormalStream& stream, std::size_t pairs, double* out,

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "headway/core/cpu.hpp"
+
 // The arithmetic under Rng: Philox blocks and the transform of their words into normals. Every
 // instruction set gives the same bits: the code uses only IEEE additions, products, divisions and
 // square roots in one order, and its file is compiled without contraction into fused operations.
@@ -19,13 +21,6 @@ PhiloxCounter philox(PhiloxCounter counter, PhiloxKey key);
 ///   {sqrt(-2 log u) cos(2 pi v), sqrt(-2 log u) sin(2 pi v)}.
 /// Absolute error below 4e-16 times max(1, |result|).
 std::array<double, 2> normal_pair(const PhiloxCounter& words);
-
-enum class InstructionSet { kBaseline, kAvx2, kAvx512 };
-
-/// True where this machine and this build have the kernel of that instruction set.
-bool has_instruction_set(InstructionSet set);
-/// The widest one, found once.
-InstructionSet best_instruction_set();
 
 /// The words from word `skip` (0..3) of block `counter` on: every four of them make a pair.
 struct NormalStream {

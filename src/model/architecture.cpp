@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "headway/core/error.hpp"
+#include "headway/model/path_index.hpp"
 
 namespace headway::model {
 namespace {
@@ -35,9 +37,7 @@ void validate_heads(const std::vector<int>& heads) {
 }  // namespace
 
 Index Architecture::paths_above(int layer) const {
-  Index paths = 1;
-  for (int l = layer; l <= layers(); ++l) paths *= heads.at(static_cast<std::size_t>(l - 1));
-  return paths;
+  return path_count(std::span(heads).subspan(static_cast<std::size_t>(layer - 1)));
 }
 
 double Architecture::largest_width() const {
@@ -81,19 +81,6 @@ Architecture uniform_architecture(std::vector<int> heads, Index width, double s2
   result.variances.assign(result.heads.size() + 2, s2);
   result.outputs = outputs;
   return result;
-}
-
-std::vector<int> path_heads(const std::vector<int>& heads, Index index) {
-  std::vector<int> path(heads.size());
-  for (std::size_t l = heads.size(); l-- > 0;) {
-    path[l] = static_cast<int>(index % heads[l]) + 1;
-    index /= heads[l];
-  }
-  return path;
-}
-
-std::string path_name(const std::vector<int>& heads, Index index) {
-  return fmt::format("({})", fmt::join(path_heads(heads, index), ","));
 }
 
 }  // namespace headway::model

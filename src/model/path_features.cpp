@@ -9,6 +9,7 @@
 #include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/model/attention.hpp"
+#include "headway/model/path_index.hpp"
 #include "headway/numerics/dense.hpp"
 #include "model/head_products.hpp"
 #include "model/token_block.hpp"
@@ -206,8 +207,7 @@ RowMatrixXd path_features(const ExampleSource& examples, const std::vector<int>&
                           Observer& observer) {
   validate_arguments(examples, heads, layers);
   numerics::use_single_threaded_blas();
-  Index paths = 1;
-  for (const int h : heads) paths *= h;
+  const Index paths = path_count(heads);
   const Index total = examples.size();
   const Index size = block_examples(examples, heads, layers.empty(), options.block);
   RowMatrixXd features(total, paths * examples.features());

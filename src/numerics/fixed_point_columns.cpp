@@ -4,12 +4,11 @@
 #include <cmath>
 #include <cstring>
 
+#include "headway/core/cpu.hpp"
+
 namespace headway::numerics {
 namespace {
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#define HEADWAY_X86_KERNELS 1
-#endif
 #define HEADWAY_INLINE inline __attribute__((always_inline))
 
 constexpr double kLargest = 2147483647.0;  // 2^31 - 1
@@ -94,16 +93,22 @@ __attribute__((target("avx512f"))) void transposed_avx512(const std::int32_t* a,
 }
 #endif
 
-// For the widest instruction set of this machine, found once.
-const Products& products() {
-  static const Products best = [] {
+Products best_products() {
 #ifdef HEADWAY_X86_KERNELS
-    if (__builtin_cpu_supports("avx512f") != 0) return Products{plain_avx512, transposed_avx512};
-    if (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0)
-      return Products{plain_avx2, transposed_avx2};
+  switch (best_instruction_set()) {
+    case InstructionSet::kAvx512:
+      return {plain_avx512, transposed_avx512};
+    case InstructionSet::kAvx2:
+      return {plain_avx2, transposed_avx2};
+    case InstructionSet::kBaseline:
+      break;
+  }
 #endif
-    return Products{plain_baseline, transposed_baseline};
-  }();
+  return {plain_baseline, transposed_baseline};
+}
+
+const Products& products() {
+  static const Products best = best_products();
   return best;
 }
 

@@ -7,10 +7,16 @@
 #include <limits>
 #include <numbers>
 #include <numeric>
+#include <span>
 #include <vector>
+
+#include "headway/numerics/statistics.hpp"
 
 namespace headway::sampling {
 namespace {
+
+using numerics::moments;
+using numerics::quantile_of_sorted;
 
 using Draws = Eigen::Ref<const MatrixXd>;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -49,29 +55,16 @@ double normal_quantile(double p) {
 // z = Phi^-1((r - 3/8) / (S + 1/4)), r the rank among all S values (ties share their mean rank),
 // [V21] equation 14.
 MatrixXd rank_normalize(const MatrixXd& values) {
-  const Index count = values.size();
-  std::vector<Index> order(static_cast<std::size_t>(count));
-  std::iota(order.begin(), order.end(), Index{0});
-  const double* data = values.data();
-  std::sort(order.begin(), order.end(), [data](Index a, Index b) { return data[a] < data[b]; });
+  const std::span<const double> all(values.data(), static_cast<std::size_t>(values.size()));
+  const std::vector<double> ranks = numerics::average_ranks(all);
+  const double count = static_cast<double>(values.size());
   MatrixXd scores(values.rows(), values.cols());
-  for (Index begin = 0; begin < count;) {
-    Index end = begin + 1;
-    const double value = data[order[static_cast<std::size_t>(begin)]];
-    while (end < count && data[order[static_cast<std::size_t>(end)]] == value) ++end;
-    const double rank = 0.5 * static_cast<double>(begin + 1 + end);
-    const double score = normal_quantile((rank - 0.375) / (static_cast<double>(count) + 0.25));
-    for (Index i = begin; i < end; ++i) {
-      scores.data()[order[static_cast<std::size_t>(i)]] = score;
-    }
-    begin = end;
-  }
+  std::transform(ranks.begin(), ranks.end(), scores.data(),
+                 [count](double rank) { return normal_quantile((rank - 0.375) / (count + 0.25)); });
   return scores;
 }
 
-double sample_variance(const VectorXd& values) {
-  return (values.array() - values.mean()).square().sum() / static_cast<double>(values.size() - 1);
-}
+double sample_variance(const VectorXd& values) { return moments(values).variance(); }
 
 // [V21] equations 1-4 on chains that are already split.
 double rhat_of(const MatrixXd& chains) {
@@ -150,13 +143,6 @@ double ess_of(const MatrixXd& chains) {
 
 MatrixXd folded(const MatrixXd& values) {
   return (values.array() - quantile(values, 0.5)).abs().matrix();
-}
-
-double quantile_of_sorted(const std::vector<double>& sorted, double probability) {
-  const double place = probability * static_cast<double>(sorted.size() - 1);
-  const auto low = static_cast<std::size_t>(std::floor(place));
-  const std::size_t high = std::min(low + 1, sorted.size() - 1);
-  return sorted[low] + (place - std::floor(place)) * (sorted[high] - sorted[low]);
 }
 
 std::vector<double> sorted_copy(const Draws& draws) {
@@ -246,9 +232,7 @@ double quantile(const Draws& draws, double probability) {
 
 double mcse_mean(const Draws& draws) {
   if (!is_usable(draws) || is_constant(draws)) return kNan;
-  const double variance =
-      (draws.array() - draws.mean()).square().sum() / static_cast<double>(draws.size() - 1);
-  return std::sqrt(variance / ess_mean(draws));
+  return std::sqrt(moments(draws).variance() / ess_mean(draws));
 }
 
 double mcse_sd(const Draws& draws) {
@@ -269,8 +253,7 @@ double energy_bfmi(std::span<const double> energies) {
   const Eigen::Map<const VectorXd> energy(energies.data(), static_cast<Index>(energies.size()));
   if (!is_usable(energy) || is_constant(energy)) return kNan;
   const Index n = energy.size();
-  return (energy.tail(n - 1) - energy.head(n - 1)).squaredNorm() /
-         (energy.array() - energy.mean()).square().sum();
+  return (energy.tail(n - 1) - energy.head(n - 1)).squaredNorm() / moments(energy).squares;
 }
 
 QuantityDiagnostics::QuantityDiagnostics()
@@ -296,15 +279,13 @@ QuantityDiagnostics diagnose_quantity(const Draws& draws) {
   result.not_finite = !draws.allFinite();
   if (result.not_finite) return result;
   const std::vector<double> sorted = sorted_copy(draws);
-  result.mean = draws.mean();
+  const numerics::Moments spread = moments(draws);
+  result.mean = spread.mean;
+  result.sd = spread.deviation();
   result.quantile_05 = quantile_of_sorted(sorted, 0.05);
   result.median = quantile_of_sorted(sorted, 0.5);
   result.quantile_95 = quantile_of_sorted(sorted, 0.95);
   result.constant = is_constant(draws);
-  if (draws.size() > 1) {
-    result.sd = std::sqrt((draws.array() - result.mean).square().sum() /
-                          static_cast<double>(draws.size() - 1));
-  }
   if (!is_usable(draws) || result.constant) return result;
   const double ess_05 = ess_below(draws, result.quantile_05);
   const double ess_95 = ess_below(draws, result.quantile_95);

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <numeric>
 #include <set>
 #include <utility>
 
@@ -14,6 +12,7 @@
 #include "headway/core/parallel.hpp"
 #include "headway/model/linear_value_network.hpp"
 #include "headway/model/path_features.hpp"
+#include "headway/model/path_index.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/studies/verbs.hpp"
 
@@ -83,8 +82,7 @@ class NetworkOutputs {
   NetworkOutputs(const LinearValueNetwork& network, const tasks::Dataset& dataset,
                  double input_variance)
       : network_(network), dataset_(dataset) {
-    const Index paths =
-        std::accumulate(dataset.heads.begin(), dataset.heads.end(), Index{1}, std::multiplies<>());
+    const Index paths = model::path_count(dataset.heads);
     unscale_ = std::sqrt(static_cast<double>(dataset.features * paths) / input_variance);
   }
   [[nodiscard]] NetworkExamples on(const std::string& name, const MatrixXd& scaled,

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "headway/numerics/statistics.hpp"
 #include "headway/sampling/diagnostics.hpp"
 
 namespace headway::studies {
@@ -114,8 +115,9 @@ void summarize_predictor(const std::vector<ChainRecord>& chains, const Evaluatio
   point.predictor = report_evaluation(evaluation, {mean, variance / count + spread});
   summarize_predictor_errors(chains, evaluation, point);
   const Eigen::Map<const VectorXd> a(accuracies.data(), static_cast<Index>(accuracies.size()));
-  point.accuracy_mean = a.mean();
-  point.accuracy_sd = std::sqrt((a.array() - a.mean()).square().sum() / std::max(1.0, count - 1.0));
+  const numerics::Moments over_draws = numerics::moments(a);
+  point.accuracy_mean = over_draws.mean;
+  point.accuracy_sd = std::sqrt(over_draws.squares / std::max(1.0, count - 1.0));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "headway/core/error.hpp"
+#include "headway/numerics/statistics.hpp"
 #include "headway/studies/training.hpp"
 
 namespace headway::studies {
@@ -31,28 +32,12 @@ std::string short_setting(const Setting& setting) {
   return fmt::format("{} = {}", name, unquoted(setting.value));
 }
 
-class SpreadBuilder {
- public:
-  void add(double value) {
-    if (std::isfinite(value)) values_.push_back(value);
-  }
-  [[nodiscard]] Spread spread() const {
-    Spread out;
-    out.count = static_cast<Index>(values_.size());
-    if (values_.empty()) return out;
-    const auto count = static_cast<double>(values_.size());
-    double sum = 0.0;
-    for (const double v : values_) sum += v;
-    out.mean = sum / count;
-    double squares = 0.0;
-    for (const double v : values_) squares += (v - out.mean) * (v - out.mean);
-    if (values_.size() > 1) out.standard_error = std::sqrt(squares / (count - 1.0) / count);
-    return out;
-  }
-
- private:
-  std::vector<double> values_;
-};
+/// Of the values that are finite.
+Spread spread_of(std::vector<double> values) {
+  std::erase_if(values, [](double x) { return !std::isfinite(x); });
+  const numerics::Moments m = numerics::moments(values);
+  return {static_cast<Index>(values.size()), m.mean, m.standard_error()};
+}
 
 bool is_finished(const TrainedRun& run) {
   return run.summary.outcome == training::TrainOutcome::kFinished;
@@ -91,14 +76,14 @@ void add_splits(const TrainResult& result, TrainGroup& group) {
     }
   }
   for (SplitSpread& split : group.splits) {
-    SpreadBuilder last, best;
+    std::vector<double> last, best;
     for (const std::size_t i : group.runs) {
       if (!is_finished(result.runs[i])) continue;
-      last.add(last_value(result.runs[i], split.split, split.metric));
-      best.add(best_value(result.runs[i], split.split, split.metric));
+      last.push_back(last_value(result.runs[i], split.split, split.metric));
+      best.push_back(best_value(result.runs[i], split.split, split.metric));
     }
-    split.last = last.spread();
-    split.best = best.spread();
+    split.last = spread_of(std::move(last));
+    split.best = spread_of(std::move(best));
   }
 }
 
@@ -142,13 +127,13 @@ std::vector<TrainGroup> group_runs(const TrainResult& result) {
     group->seeds.push_back(run.seed);
   }
   for (TrainGroup& group : groups) {
-    SpreadBuilder loss;
+    std::vector<double> loss;
     for (const std::size_t i : group.runs) {
       const TrainedRun& run = result.runs[i];
-      if (is_finished(run)) loss.add(final_train_loss(run));
+      if (is_finished(run)) loss.push_back(final_train_loss(run));
       group.diverged += run.summary.outcome == training::TrainOutcome::kDiverged ? 1 : 0;
     }
-    group.train_loss = loss.spread();
+    group.train_loss = spread_of(std::move(loss));
     add_splits(result, group);
   }
   return groups;

@@ -6,6 +6,7 @@
 
 #include "headway/core/error.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/numerics/statistics.hpp"
 #include "headway/tasks/one_shot_images.hpp"
 #include "tasks/option_checks.hpp"
 #include "tasks/set_splits.hpp"
@@ -115,7 +116,7 @@ OneShotClasses split_one_shot_classes(const ImageSet& images, const OneShotImage
   std::vector<std::vector<Index>> units = units_of(images, options.split_by_group);
   const auto count = static_cast<Index>(units.size());
   Rng rng(options.seed, StreamPurpose::kSplits);
-  detail::shuffle(units, rng);
+  numerics::shuffle(units, rng);
   const auto test_end = static_cast<std::size_t>(detail::held_out_count(options.test, count));
   const auto validation_end =
       test_end + static_cast<std::size_t>(detail::held_out_count(options.validation, count));

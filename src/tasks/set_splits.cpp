@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "headway/core/error.hpp"
+#include "headway/core/rng.hpp"
+#include "headway/numerics/statistics.hpp"
 
 namespace headway::tasks::detail {
 namespace {
@@ -72,7 +74,7 @@ SetSplit split_sets(const std::vector<std::vector<int>>& sets, int elements, dou
   for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
     std::vector<std::vector<int>> order = sets;
     Rng rng(seed, StreamPurpose::kSplits, static_cast<std::uint64_t>(attempt));
-    shuffle(order, rng);
+    numerics::shuffle(order, rng);
     SetSplit split;
     split.held_out.assign(order.begin(), order.begin() + held_out);
     split.train.assign(order.begin() + held_out, order.end());

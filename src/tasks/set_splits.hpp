@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "headway/core/rng.hpp"
 #include "headway/core/types.hpp"
 
 namespace headway::tasks::detail {
@@ -20,14 +19,6 @@ std::vector<std::vector<int>> multisets(int elements, int size);
 
 /// C(n, k) as a number that may be large; 0 for k > n.
 double binomial(int n, int k);
-
-/// Puts `values` into a uniformly random order (Fisher and Yates), values.size() - 1 draws.
-template <typename T>
-void shuffle(std::vector<T>& values, Rng& rng) {
-  for (std::size_t left = values.size(); left > 1; --left) {
-    std::swap(values[left - 1], values[rng.uniform_index(left)]);
-  }
-}
 
 struct SetSplit {
   std::vector<std::vector<int>> train;     ///< sorted

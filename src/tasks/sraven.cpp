@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "headway/core/error.hpp"
+#include "headway/numerics/statistics.hpp"
 #include "tasks/option_checks.hpp"
 #include "tasks/set_splits.hpp"
 
@@ -44,7 +45,7 @@ SravenGrid draw_distribute_three(int values, Rng& rng) {
   }
   SravenGrid grid{};
   for (auto row = grid.begin(); row != grid.end(); row += kSravenSide) {
-    detail::shuffle(symbols, rng);
+    numerics::shuffle(symbols, rng);
     std::copy(symbols.begin(), symbols.end(), row);
   }
   return grid;
@@ -127,7 +128,7 @@ void draw_sraven_instance(const SravenOptions& options, std::span<const SravenRu
   for (auto& permutation : out.permutations) {
     permutation.resize(features);
     std::iota(permutation.begin(), permutation.end(), std::uint8_t{0});
-    if (options.permuted) detail::shuffle(permutation, rng);
+    if (options.permuted) numerics::shuffle(permutation, rng);
   }
   out.symbols.assign(kSravenPanels * features, kSravenBlank);
   out.answers.resize(features);

@@ -9,6 +9,7 @@
 
 #include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/numerics/statistics.hpp"
 #include "headway/tasks/sraven_ambiguity.hpp"
 #include "tasks/sraven_explanations.hpp"
 
@@ -100,17 +101,6 @@ std::vector<SravenRuleSet> sets_of(const SravenGenerator& generator, SravenPrior
   throw Error(ErrorKind::kInternal, "sraven: unknown prior");
 }
 
-struct MeanAndError {
-  double mean = 0.0;
-  double error = 0.0;
-};
-
-MeanAndError mean_and_error(const VectorXd& values) {
-  const auto n = static_cast<double>(values.size());
-  const double mean = values.sum() / n;
-  return {mean, std::sqrt((values.array() - mean).square().sum() / (n - 1.0) / n)};
-}
-
 }  // namespace
 
 double SravenPosterior::best_at(std::size_t position) const {
@@ -189,12 +179,19 @@ SravenCeiling sraven_ceiling(const SravenGenerator& generator, SravenPrior prior
     const Index end = std::min(instances, (block + 1) * kInstancesPerBlock);
     for (Index i = block * kInstancesPerBlock; i < end; ++i) judge(i, instance);
   });
-  const auto [accuracy, accuracy_error] = mean_and_error(all_right);
-  const auto [per_feature, per_feature_error] = mean_and_error(one_right);
-  const auto [share, share_error] = mean_and_error(several);
-  const auto [wrong, wrong_error] = mean_and_error(all_wrong);
-  return {instances, accuracy,    accuracy_error, per_feature, per_feature_error,
-          share,     share_error, wrong,          wrong_error};
+  const numerics::Moments accuracy = numerics::moments(all_right);
+  const numerics::Moments per_feature = numerics::moments(one_right);
+  const numerics::Moments share = numerics::moments(several);
+  const numerics::Moments wrong = numerics::moments(all_wrong);
+  return {instances,
+          accuracy.mean,
+          accuracy.standard_error(),
+          per_feature.mean,
+          per_feature.standard_error(),
+          share.mean,
+          share.standard_error(),
+          wrong.mean,
+          wrong.standard_error()};
 }
 
 }  // namespace headway::tasks

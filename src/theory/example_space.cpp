@@ -59,7 +59,10 @@ MatrixXd ExampleSpaceKernels::predictive_mean(const MatrixXd& u, double temperat
 
 ExampleSpaceState::ExampleSpaceState(const ExampleSpaceKernels& kernels, MatrixXd u,
                                      numerics::SpdFactor factor)
-    : kernels_(kernels), u_(std::move(u)), factor_(std::move(factor)) {
+    : EnergyState(kernels.shared_from_this()),
+      kernels_(kernels),
+      u_(std::move(u)),
+      factor_(std::move(factor)) {
   const VectorXd y = kernels_.label_vector();
   alpha_ = factor_.solve(y);
   log_determinant = factor_.log_determinant();

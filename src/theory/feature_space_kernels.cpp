@@ -103,7 +103,8 @@ FeatureSpaceKernels::FeatureSpaceKernels(MatrixXd features, MatrixXd labels, Ind
 
 FeatureSpaceState::FeatureSpaceState(const FeatureSpaceKernels& kernels, MatrixXd frame,
                                      SpdFactor factor, double temperature)
-    : kernels_(kernels),
+    : EnergyState(kernels.shared_from_this()),
+      kernels_(kernels),
       frame_(std::move(frame)),
       factor_(std::move(factor)),
       temperature_(temperature) {

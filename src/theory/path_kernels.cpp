@@ -223,9 +223,11 @@ std::shared_ptr<const PathKernels> make_path_kernels(MatrixXd scaled_features, M
                                  compact ? options.energy_tolerance : 0.0);
     case KernelForm::kFeatureSpace:
       return make_feature_space_kernels(std::move(scaled_features), std::move(labels), paths);
-    default:
-      return make_streamed_kernels(std::move(scaled_features), std::move(labels), paths);
+    case KernelForm::kStreamed:
+    case KernelForm::kAuto:  // resolved above
+      break;
   }
+  return make_streamed_kernels(std::move(scaled_features), std::move(labels), paths);
 }
 
 }  // namespace headway::theory

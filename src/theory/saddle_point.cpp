@@ -50,14 +50,9 @@ SaddlePoint solve_saddle_point(const Action& action, const OrderParameters& star
                                const SaddlePointOptions& options, Observer& observer) {
   options.validate();
   check_order_parameters(start, action.architecture());
-  switch (choose(action, options)) {
-    case Optimizer::kQuasiNewton:
-      return solve_by_newton(action, start, options, false, observer);
-    case Optimizer::kCeres:
-      return solve_by_ceres(action, start, options, observer);
-    default:
-      return solve_by_newton(action, start, options, true, observer);
-  }
+  const Optimizer optimizer = choose(action, options);
+  if (optimizer == Optimizer::kCeres) return solve_by_ceres(action, start, options, observer);
+  return solve_by_newton(action, start, options, optimizer == Optimizer::kNewton, observer);
 }
 
 OrderParameters perturb_order_parameters(const OrderParameters& u, double spread, Rng& rng) {

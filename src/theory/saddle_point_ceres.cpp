@@ -2,9 +2,11 @@
 #include <ceres/gradient_problem_solver.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "headway/core/error.hpp"
@@ -111,6 +113,19 @@ class StopWhenAsked final : public ceres::IterationCallback {
   SaddlePointSummary& summary_;
 };
 
+std::string describe(const SaddlePointSummary& summary,
+                     const ceres::GradientProblemSolver::Summary& ceres_summary) {
+  if (!summary.converged && ceres_summary.termination_type == ceres::NO_CONVERGENCE) {
+    return fmt::format(
+        "not converged: gradient norm {:.1e} after {} iterations (solve.max_iterations; Ceres "
+        "takes hundreds or thousands)",
+        summary.gradient_norm, summary.iterations);
+  }
+  return fmt::format("{}: gradient norm {:.1e} (Ceres: {})",
+                     summary.converged ? "converged" : "not converged", summary.gradient_norm,
+                     ceres_summary.message);
+}
+
 }  // namespace
 
 SaddlePoint solve_by_ceres(const Action& action, const OrderParameters& start,
@@ -125,8 +140,7 @@ SaddlePoint solve_by_ceres(const Action& action, const OrderParameters& start,
   ceres_options.line_search_direction_type =
       coordinates.size() <= kLargestBfgsProblem ? ceres::BFGS : ceres::LBFGS;
   ceres_options.max_lbfgs_rank = 50;
-  ceres_options.max_num_iterations =
-      std::max(options.max_iterations, 2000);  // first-order steps are cheap
+  ceres_options.max_num_iterations = options.max_iterations;
   ceres_options.gradient_tolerance = 0.2 * options.gradient_tolerance;
   ceres_options.function_tolerance = 0.0;
   ceres_options.parameter_tolerance = 0.0;
@@ -148,15 +162,14 @@ SaddlePoint solve_by_ceres(const Action& action, const OrderParameters& start,
   }
   SaddlePointSummary& summary = result.summary;
   summary.optimizer = "ceres";
-  summary.iterations = static_cast<int>(ceres_summary.iterations.size());
+  // The first record is the start.
+  summary.iterations = std::max(0, static_cast<int>(ceres_summary.iterations.size()) - 1);
   summary.evaluations = counter->evaluations;
   summary.gradient_norm = result.evaluation.gradient_norm(action.architecture());
   summary.gradient_rounding = estimate_gradient_rounding(action, result.evaluation);
   const double allowed = std::max(options.gradient_tolerance, 10.0 * summary.gradient_rounding);
   summary.converged = summary.gradient_norm <= allowed;
-  summary.message = fmt::format("{}: gradient norm {:.1e} (Ceres: {})",
-                                summary.converged ? "converged" : "not converged",
-                                summary.gradient_norm, ceres_summary.message);
+  summary.message = describe(summary, ceres_summary);
   return result;
 }
 

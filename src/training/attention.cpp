@@ -40,7 +40,7 @@ void validate_inputs(const AttentionShape& shape, const AttentionOptions& option
   require(inputs.query, "query");
   require(inputs.key, "key");
   require(inputs.value, "value");
-  require_exactly(options.value_network == ValueNetwork::kHylaDeep, inputs.mixing, "mixing");
+  require_exactly(has_mixing(options.value_network), inputs.mixing, "mixing");
 }
 
 }  // namespace
@@ -50,8 +50,7 @@ void attention_forward(const AttentionShape& shape, const AttentionOptions& opti
                        int threads) {
   validate_inputs(shape, options, inputs);
   require(outputs.output, "output");
-  require_exactly(options.normalisation == Normalisation::kSoftmax, outputs.log_sum_exp,
-                  "log_sum_exp");
+  require_exactly(normalises_over_keys(options.normalisation), outputs.log_sum_exp, "log_sum_exp");
   detail::forward_with(best_plan(shape, options, threads), shape, options, inputs, outputs);
 }
 
@@ -60,15 +59,14 @@ void attention_backward(const AttentionShape& shape, const AttentionOptions& opt
                         const AttentionOutputs<const float>& outputs, const float* d_output,
                         const AttentionGradients<float>& gradients, int threads) {
   validate_inputs(shape, options, inputs);
-  const bool softmax = options.normalisation == Normalisation::kSoftmax;
+  const bool softmax = normalises_over_keys(options.normalisation);
   require_exactly(softmax, outputs.log_sum_exp, "log_sum_exp");
-  if (softmax && options.value_network == ValueNetwork::kPlain) require(outputs.output, "output");
+  if (softmax && !is_generated(options.value_network)) require(outputs.output, "output");
   require(d_output, "d_output");
   require(gradients.query, "gradients.query");
   require(gradients.key, "gradients.key");
   require(gradients.value, "gradients.value");
-  require_exactly(options.value_network == ValueNetwork::kHylaDeep, gradients.mixing,
-                  "gradients.mixing");
+  require_exactly(has_mixing(options.value_network), gradients.mixing, "gradients.mixing");
   if (inputs.bias == nullptr) require_exactly(false, gradients.bias, "gradients.bias");
   detail::backward_with(best_plan(shape, options, threads), shape, options, inputs, outputs,
                         d_output, gradients);

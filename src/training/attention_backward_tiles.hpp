@@ -61,9 +61,7 @@ class BackwardTiles : private TiledAttention<axis> {
     for (Index q = 0; q < Base::total_units(); ++q) {
       Base::unpack_unit(d_query_ + q * Base::row(), q, n_.query_dim, scale, job_.gradients.query);
     }
-    if (Base::deep()) {
-      add_mixing_sums();
-    }
+    if (Base::deep()) add_mixing_sums();
   }
 
  private:
@@ -259,26 +257,30 @@ class BackwardTiles : private TiledAttention<axis> {
   //   none      factor d_b
   void score_gradient(const Tile& tile, const Vec* b) {
     const Index pairs = tile.pairs();
-    if (Base::softmax()) {
-      for (Index h = 0; h < job_.heads; ++h) {
-        for (Index q = 0; q < tile.units; ++q) {
-          const Vec sum = over_keys_[(tile.first_unit + q) * job_.heads + h];
-          const Index at = h * pairs + q * tile.keys;
-          for (Index i = at; i < at + tile.keys; ++i) {
-            d_weight_[i] = b[i] * d_weight_[i] - score_[i] * sum;
-          }
+    switch (job_.options.normalisation) {
+      case Normalisation::kSoftmax:
+        return softmax_gradient(tile, b);
+      case Normalisation::kRmsHead:
+        for (Index p = 0; p < pairs; p += 4) subtract_radial_part(p, pairs, b);
+        return;
+      case Normalisation::kNone:
+        break;
+    }
+    for (Index h = 0; h < job_.heads; ++h) {
+      for (Index p = 0; p < pairs; ++p) d_weight_[h * pairs + p] *= Base::factor_[p];
+    }
+  }
+
+  void softmax_gradient(const Tile& tile, const Vec* b) {
+    for (Index h = 0; h < job_.heads; ++h) {
+      for (Index q = 0; q < tile.units; ++q) {
+        const Vec sum = over_keys_[(tile.first_unit + q) * job_.heads + h];
+        const Index at = h * tile.pairs() + q * tile.keys;
+        for (Index i = at; i < at + tile.keys; ++i) {
+          d_weight_[i] = b[i] * d_weight_[i] - score_[i] * sum;
         }
       }
-      return;
     }
-    const Vec* factor = Base::factor_;
-    if (job_.options.normalisation == Normalisation::kNone) {
-      for (Index h = 0; h < job_.heads; ++h) {
-        for (Index p = 0; p < pairs; ++p) d_weight_[h * pairs + p] *= factor[p];
-      }
-      return;
-    }
-    for (Index p = 0; p < pairs; p += 4) subtract_radial_part(p, pairs, b);
   }
 
   // Of RMSHead's gradient, for up to four pairs side by side.

@@ -49,8 +49,8 @@ Cut cut_work(const AttentionPlan& plan, const AttentionShape& shape,
   if (plan.axis == LaneAxis::kExamples) {
     return {lanes, shape.queries, ceiling(shape.batch, lanes), 1, shape.heads};
   }
-  const bool single = options.value_network == ValueNetwork::kPlain &&
-                      options.normalisation != Normalisation::kRmsHead;
+  const bool single =
+      !is_generated(options.value_network) && !normalises_over_heads(options.normalisation);
   return {lanes, ceiling(shape.queries, lanes), shape.batch, single ? shape.heads : 1,
           single ? 1 : shape.heads};
 }
@@ -261,7 +261,7 @@ std::size_t workspace_bytes(const AttentionPlan& plan, const AttentionShape& sha
   if (with_bias) job.d_bias = &something;
   if (with_dropout) job.dropout = &something;
   job.inputs.key_mask = &mask;
-  const bool deep = options.value_network == ValueNetwork::kHylaDeep;
+  const bool deep = has_mixing(options.value_network);
   const PartialSums sums = partial_sums(plan, cut, shape, with_bias, deep);
   Index floats = plan.threads * std::max(plan.kernels->forward_workspace(job),
                                          plan.kernels->backward_workspace(job));

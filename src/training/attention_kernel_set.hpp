@@ -8,7 +8,7 @@ namespace headway::training::HEADWAY_KERNELS {
 /// Tiles whose scores, and keys of one tile, stay in the first cache, or at least in the second.
 inline TileLimits tile_limits(const AttentionJob& job) {
   if (job.axis == LaneAxis::kExamples) {
-    return job.options.value_network == ValueNetwork::kPlain ? TileLimits{4, 8} : TileLimits{4, 4};
+    return is_generated(job.options.value_network) ? TileLimits{4, 4} : TileLimits{4, 8};
   }
   return job.heads == 1 ? TileLimits{4, 32} : TileLimits{2, 8};
 }

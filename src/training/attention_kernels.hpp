@@ -1,5 +1,6 @@
 #pragma once
 
+#include "headway/core/cpu.hpp"
 #include "headway/training/attention.hpp"
 
 // What the fused kernels of each instruction set offer to the driver in attention.cpp. The kernels
@@ -52,9 +53,8 @@ const AttentionKernels& avx2_attention_kernels();
 const AttentionKernels& avx512_attention_kernels();
 #endif
 
-enum class AttentionKernelSet { kBaseline, kAvx2, kAvx512 };
 /// Null where this machine or build lacks the set.
-const AttentionKernels* attention_kernels(AttentionKernelSet set);
+const AttentionKernels* attention_kernels(InstructionSet set);
 const AttentionKernels& best_attention_kernels();
 
 /// The axis that costs less, from the shape alone (never from the number of threads).

@@ -157,9 +157,9 @@ class ValueGradient {
   // d_b[h][k] for all h; d_output_ is that of query q: [H, dv].
   void add(const Weights<Scalar>& b, Index k, Weights<Scalar>* d_b) const {
     const Index dv = x_.n.value_dim;
-    if (x_.options.value_network == ValueNetwork::kPlain) return add_plain(b, k, d_b);
+    if (!is_generated(x_.options.value_network)) return add_plain(b, k, d_b);
     const Vector<Scalar> u = generated(x_, b, k);
-    const bool deep = x_.options.value_network == ValueNetwork::kHylaDeep;
+    const bool deep = has_mixing(x_.options.value_network);
     const Vector<Scalar> z = apply_phi(x_, u);
     const Vector<Scalar> last = deep ? mixed(x_, b, k, z) : u;
     Vector<Scalar> d_last(dv, Scalar{0});
@@ -291,54 +291,6 @@ void clear(const AttentionShape& n, const AttentionGradients<Scalar>& gradients)
 }  // namespace
 
 template <typename Scalar>
-Scalar nonlinearity(Nonlinearity phi, Scalar x) {
-  const auto c = static_cast<Scalar>(0.79788456080286535588);  // sqrt(2 / pi)
-  const auto cubic = static_cast<Scalar>(0.044715);
-  switch (phi) {
-    case Nonlinearity::kIdentity:
-      return x;
-    case Nonlinearity::kRelu:
-      return x > 0 ? x : 0;
-    case Nonlinearity::kGelu:
-      return x / 2 * (1 + std::tanh(c * (x + cubic * x * x * x)));
-    case Nonlinearity::kSilu:
-      return x / (1 + std::exp(-x));
-    case Nonlinearity::kTanh:
-      return std::tanh(x);
-    case Nonlinearity::kSquaredRelu:
-      break;
-  }
-  return x > 0 ? x * x : 0;
-}
-
-template <typename Scalar>
-Scalar nonlinearity_derivative(Nonlinearity phi, Scalar x) {
-  const auto c = static_cast<Scalar>(0.79788456080286535588);
-  const auto cubic = static_cast<Scalar>(0.044715);
-  switch (phi) {
-    case Nonlinearity::kIdentity:
-      return 1;
-    case Nonlinearity::kRelu:
-      return x > 0 ? 1 : 0;
-    case Nonlinearity::kGelu: {
-      const Scalar t = std::tanh(c * (x + cubic * x * x * x));
-      return (1 + t) / 2 + x / 2 * (1 - t * t) * c * (1 + 3 * cubic * x * x);
-    }
-    case Nonlinearity::kSilu: {
-      const Scalar sigmoid = 1 / (1 + std::exp(-x));
-      return sigmoid * (1 + x * (1 - sigmoid));
-    }
-    case Nonlinearity::kTanh: {
-      const Scalar t = std::tanh(x);
-      return 1 - t * t;
-    }
-    case Nonlinearity::kSquaredRelu:
-      break;
-  }
-  return x > 0 ? 2 * x : 0;
-}
-
-template <typename Scalar>
 void attention_forward(const AttentionShape& shape, const AttentionOptions& options,
                        const AttentionInputs<Scalar>& inputs,
                        const AttentionOutputs<Scalar>& outputs) {
@@ -383,10 +335,6 @@ void attention_backward(const AttentionShape& shape, const AttentionOptions& opt
   }
 }
 
-template float nonlinearity(Nonlinearity, float);
-template double nonlinearity(Nonlinearity, double);
-template float nonlinearity_derivative(Nonlinearity, float);
-template double nonlinearity_derivative(Nonlinearity, double);
 template void attention_forward(const AttentionShape&, const AttentionOptions&,
                                 const AttentionInputs<float>&, const AttentionOutputs<float>&);
 template void attention_forward(const AttentionShape&, const AttentionOptions&,

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "training/attention_kernels.hpp"
 #include "training/lane_gemm.hpp"
 #include "training/lane_nonlinearity.hpp"
+#include "training/tile_memory.hpp"
 
 // What the forward and the backward kernel share: the arrays of a job in lanes, the scores and
 // weights of a tile (a few units by a few keys, all heads), and the value networks on it.
@@ -11,48 +11,6 @@
 // [key][head][dim]; scores, weights and their gradients in a tile [head][unit][key]; what a value
 // network computes in a tile [unit][key][dim]. A pair p is unit * keys + key of the tile.
 namespace headway::training::HEADWAY_KERNELS {
-
-using detail::AttentionJob;
-using detail::LaneAxis;
-
-// Operands that are vectors where lanes are examples, and numbers that all lanes share where lanes
-// are queries: keys and values.
-template <LaneAxis axis>
-struct KeyOperand {
-  using Element = float;
-};
-template <>
-struct KeyOperand<LaneAxis::kExamples> {
-  using Element = Vec;
-};
-
-struct Tile {
-  Index first_unit, units, first_key, keys;
-  [[nodiscard]] Index pairs() const { return units * keys; }
-};
-
-// Hands out pieces of the workspace; from a null base it only counts.
-class Arena {
- public:
-  explicit Arena(float* base) : base_(reinterpret_cast<Vec*>(base)) {}
-  Vec* take(Index count) {
-    Vec* piece = base_ == nullptr ? nullptr : base_ + taken_;
-    taken_ += count;
-    return piece;
-  }
-  float* take_floats(Index count) {
-    return reinterpret_cast<float*>(take((count + kLanes - 1) / kLanes));
-  }
-  [[nodiscard]] Index floats() const { return taken_ * kLanes; }
-
- private:
-  Vec* base_;
-  Index taken_ = 0;
-};
-
-struct TileLimits {
-  Index units, keys;
-};
 
 template <LaneAxis axis>
 class TiledAttention {
@@ -68,11 +26,9 @@ class TiledAttention {
   [[nodiscard]] Index total_units() const {
     return kOverExamples ? n_.queries : (n_.queries + kLanes - 1) / kLanes;
   }
-  [[nodiscard]] bool softmax() const {
-    return job_.options.normalisation == Normalisation::kSoftmax;
-  }
-  [[nodiscard]] bool plain() const { return job_.options.value_network == ValueNetwork::kPlain; }
-  [[nodiscard]] bool deep() const { return job_.options.value_network == ValueNetwork::kHylaDeep; }
+  [[nodiscard]] bool softmax() const { return normalises_over_keys(job_.options.normalisation); }
+  [[nodiscard]] bool plain() const { return !is_generated(job_.options.value_network); }
+  [[nodiscard]] bool deep() const { return has_mixing(job_.options.value_network); }
   [[nodiscard]] bool nonlinear() const {
     return job_.options.nonlinearity != Nonlinearity::kIdentity;
   }
@@ -279,8 +235,13 @@ class TiledAttention {
     const Index pairs = tile.pairs();
     mark_visible(tile);
     for (Index p = 0; p < pairs; ++p) factor_[p] = broadcast(1.0F);
-    if (job_.options.normalisation == Normalisation::kRmsHead) {
-      for (Index p = 0; p < pairs; p += 4) rms_factors(p, pairs);
+    switch (job_.options.normalisation) {
+      case Normalisation::kRmsHead:
+        for (Index p = 0; p < pairs; p += 4) rms_factors(p, pairs);
+        break;
+      case Normalisation::kNone:
+      case Normalisation::kSoftmax:  // never here
+        break;
     }
     if (inverse != nullptr) {
       for (Index p = 0; p < pairs; ++p) inverse[p] = factor_[p];

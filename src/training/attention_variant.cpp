@@ -156,10 +156,9 @@ MultiplyAdds count_multiply_adds(const AttentionShape& shape, const AttentionOpt
       count = {d + 3 * dv + dv * dv, 2 * d + 6 * dv + 2 * dv * dv, d + 2 * dv + 2 * dv * dv};
       break;
   }
-  if (options.normalisation == Normalisation::kSoftmax &&
-      options.value_network != ValueNetwork::kPlain) {
+  if (normalises_over_keys(options.normalisation) && is_generated(options.value_network)) {
     // A sweep of its own, up to the gradient of the weights, for the softmax's sum over keys.
-    const bool deep = options.value_network == ValueNetwork::kHylaDeep;
+    const bool deep = has_mixing(options.value_network);
     count.recomputed += d + 4 * dv + (deep ? 4 * dv + 3 * dv * dv : 0.0);
   }
   count.forward *= pair_heads;

@@ -1,21 +1,19 @@
 #include <algorithm>
 #include <chrono>
-#include <string>
 #include <vector>
 
+#include "headway/core/cpu.hpp"
 #include "headway/core/parallel.hpp"
-#include "headway/training/attention.hpp"
 #include "headway/training/backend.hpp"
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#ifdef HEADWAY_X86_KERNELS
 #include <immintrin.h>
-#define HEADWAY_X86_PEAK
 #endif
 
 namespace headway::training {
 namespace {
 
-#ifdef HEADWAY_X86_PEAK
+#ifdef HEADWAY_X86_KERNELS
 
 constexpr int kSteps = 100000;
 constexpr int kRepeats = 8;
@@ -65,10 +63,9 @@ double best_seconds(float (*work)()) {
 }  // namespace
 
 double measure_peak_flops([[maybe_unused]] int threads) {
-#ifdef HEADWAY_X86_PEAK
-  const std::string set = attention_instruction_set();
-  if (set == "baseline") return 0.0;
-  const bool wide = set == "AVX-512";
+#ifdef HEADWAY_X86_KERNELS
+  if (!has_instruction_set(InstructionSet::kAvx2)) return 0.0;
+  const bool wide = has_instruction_set(InstructionSet::kAvx512);
   const double flops = 2.0 * kSteps * (wide ? 16 * 24 : 8 * 12);
   threads = resolve_threads(threads);
   std::vector<double> seconds(static_cast<std::size_t>(threads));

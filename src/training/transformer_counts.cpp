@@ -53,7 +53,7 @@ Index count_parameters(const TransformerOptions& options, const TaskFormat& form
       format.features > 0 ? (format.features + 1) * n.model_dim : format.vocabulary * n.model_dim;
   Index attention = (n.model_dim + 1) * (2 * n.query_dim + n.value_dim)  // q, k, v
                     + (n.value_dim + 1) * n.model_dim;                   // output
-  if (n.attention_options().value_network == ValueNetwork::kHylaDeep) {
+  if (has_mixing(n.attention_options().value_network)) {
     attention += n.value_dim * (n.value_dim / n.heads);  // H dv^2
   }
   if (n.positions == Positions::kRelative) {

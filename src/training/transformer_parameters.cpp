@@ -47,7 +47,7 @@ void add_attention(const TransformerOptions& n, const TaskFormat& format, Shapes
   }
   out->kernel("output.weight", {n.model_dim, n.value_dim}, n.value_dim);
   out->bias("output.bias", {n.model_dim});
-  if (n.attention_options().value_network == ValueNetwork::kHylaDeep) {
+  if (has_mixing(n.attention_options().value_network)) {
     out->kernel("mixing", {n.heads, dv, dv}, dv);
   }
   if (n.positions == Positions::kRelative) {

@@ -48,7 +48,7 @@ bool write_scratch(const std::uint8_t* data, std::size_t size) {
 std::vector<std::string> faults_of_scratch(bool isolated) {
   if (isolated) return headway::io::validate_dataset(scratch_file());
   const headway::io::Hdf5Lock lock;
-  return headway::io::dataset_faults(scratch_file());
+  return headway::io::dataset_faults(headway::io::Hdf5InputFile(scratch_file()));
 }
 
 void read_sound_file() {

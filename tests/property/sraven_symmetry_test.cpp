@@ -5,6 +5,7 @@
 
 #include "catch.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/numerics/statistics.hpp"
 #include "headway/tasks/sraven_ambiguity.hpp"
 #include "headway/tasks/sraven_bayes.hpp"
 
@@ -23,9 +24,7 @@ using Order = std::array<std::size_t, kFeatures>;
 
 Order random_order(Rng& rng) {
   Order order = {0, 1, 2, 3};
-  for (std::size_t left = kFeatures; left > 1; --left) {
-    std::swap(order[left - 1], order[rng.uniform_index(left)]);
-  }
+  headway::numerics::shuffle(order, rng);
   return order;
 }
 

@@ -201,7 +201,7 @@ TEST_CASE("Sweeps leave the joint distribution of weights and data invariant") {
   }
 }
 
-TEST_CASE("And with ten times as many draws", "[.long]") {
+TEST_CASE("Gibbs over the weights with ten times as many draws", "[.long]") {
   for (WeightProblem problem : joint_problems()) {
     INFO(testing::describe(problem));
     problem.stream += 100;

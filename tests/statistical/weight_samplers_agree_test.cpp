@@ -157,7 +157,7 @@ TEST_CASE("Block Gibbs agrees with the exact chain") {
   check(two_outputs(), exact_draws(two_outputs()));
 }
 
-TEST_CASE("And with ten times as many draws", "[.long]") {
+TEST_CASE("All weight samplers agree with ten times as many draws", "[.long]") {
   sampling::SamplerOptions options = options_of(sampling::SamplerKind::kSweep, 100000);
   options.seed = 78;
   for (const WeightProblem& problem : {singular(), two_outputs()}) {

@@ -120,7 +120,7 @@ def file_name_faults(root):
         if name == "CHANGELOG.md":  # tells of files that are gone
             continue
         for code in re.findall(r"`([^`\n]+)`", without_code(text)):
-            named = [code] if code.startswith(TREES) and not re.search(r"[\s<*=]", code) else FILE_NAME.findall(code)
+            named = [code] if code.startswith(TREES) and not re.search(r"[\s<*={]", code) else FILE_NAME.findall(code)
             faults += [f"{name}: there is no file {file}" for file in named
                        if not named_file_exists(root, files, name, file)]
     for name, text in comments_of(root).items():

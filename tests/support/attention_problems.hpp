@@ -159,11 +159,10 @@ inline AttentionAnswer<float> fast_answer(const AttentionProblem<float>& p,
 
 /// Every kernel that this machine has, along both axes.
 inline std::vector<training::detail::AttentionPlan> attention_plans(int threads = 1) {
-  using training::detail::AttentionKernelSet;
   using training::detail::LaneAxis;
   std::vector<training::detail::AttentionPlan> plans;
   for (const auto set :
-       {AttentionKernelSet::kBaseline, AttentionKernelSet::kAvx2, AttentionKernelSet::kAvx512}) {
+       {InstructionSet::kBaseline, InstructionSet::kAvx2, InstructionSet::kAvx512}) {
     const auto* kernels = training::detail::attention_kernels(set);
     if (kernels == nullptr) continue;
     for (const LaneAxis axis : {LaneAxis::kExamples, LaneAxis::kQueries}) {

@@ -8,11 +8,8 @@
 
 namespace headway::analysis {
 
-/// Ranks 1, 2, ..., of the values in rising order; equal values share the mean of their ranks.
-std::vector<double> average_ranks(const std::vector<double>& values);
-
-/// Spearman's rho: the Pearson correlation of the average ranks. Pairs with a NaN are left out. NaN
-/// when fewer than two pairs are left or one side is constant. Cost O(n log n).
+/// Spearman's rho: the Pearson correlation of the ranks (numerics::average_ranks). Pairs with a NaN
+/// are left out. NaN when fewer than two pairs are left or one side is constant. Cost O(n log n).
 double spearman(const std::vector<double>& x, const std::vector<double>& y);
 
 /// Kendall's tau-b, which accounts for ties on both sides; NaN as spearman. Cost O(n^2).

@@ -7,7 +7,8 @@
 
 namespace headway::io {
 
-/// True when the file is HDF5 and its root says schema_name = "headway-dataset". Never throws.
+/// True when the file is HDF5 and its root says schema_name = "headway-dataset". Throws nothing but
+/// kInterrupted. Cost: the first time one pass over the file, in a forked copy of the process.
 bool is_dataset_file(const std::string& file_path);
 
 /// Reads and checks a data-set file (schema "headway-dataset" 1.x): inputs [P, S, N_0], labels [P]

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "headway/core/types.hpp"
@@ -32,11 +31,5 @@ struct Architecture {
 /// One architecture with all widths N and all variances s2.
 Architecture uniform_architecture(std::vector<int> heads, Index width, double s2 = 1.0,
                                   Index outputs = 1);
-
-/// Heads (h_1, ..., h_L), counted from 1, of path `index` in 0..p-1: row-major, h_1 slowest.
-std::vector<int> path_heads(const std::vector<int>& heads, Index index);
-
-/// "(1,2)": the usual name of a path.
-std::string path_name(const std::vector<int>& heads, Index index);
 
 }  // namespace headway::model

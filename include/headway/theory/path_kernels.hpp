@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "headway/core/types.hpp"
@@ -32,11 +33,13 @@ struct PredictionFluctuation {
   MatrixXd mean_variance;  ///< sum_m (df / dD_m)^2
 };
 
+class PathKernels;
+
 /// The energy logdet(K + T) + y^T (K + T)^{-1} y at one U_1 and all that can be derived from its
 /// factorisation. Matrices over path pairs are of size C p, path-major with the output fastest.
+/// Shares the kernels that made it, so that it may outlive everybody else's hold on them.
 class EnergyState {
  public:
-  EnergyState() = default;
   EnergyState(const EnergyState&) = delete;
   EnergyState& operator=(const EnergyState&) = delete;
   virtual ~EnergyState() = default;
@@ -78,12 +81,18 @@ class EnergyState {
                                                             const MatrixXd& test_features) const;
 
  protected:
+  explicit EnergyState(std::shared_ptr<const PathKernels> kernels) : owner_(std::move(kernels)) {}
+
   MatrixXd projected_dual_;
+
+ private:
+  std::shared_ptr<const PathKernels> owner_;
 };
 
 /// Path-path kernels of one training set (theory.md section 3): X_pi = s_0 xi_pi / sqrt(N_0 p),
-/// C_{pi pi'} = X_pi X_pi'^T. Immutable; may be shared by threads.
-class PathKernels {
+/// C_{pi pi'} = X_pi X_pi'^T. Immutable; may be shared by threads. Made by make_path_kernels alone:
+/// its states keep it alive.
+class PathKernels : public std::enable_shared_from_this<PathKernels> {
  public:
   PathKernels(const PathKernels&) = delete;
   PathKernels& operator=(const PathKernels&) = delete;

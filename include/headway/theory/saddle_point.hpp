@@ -30,8 +30,8 @@ struct SaddlePointOptions {
   Optimizer optimizer = Optimizer::kAuto;
   Elimination elimination = Elimination::kJoint;
   double gradient_tolerance = 1e-10;  ///< on Action::Evaluation::gradient_norm
-  int max_iterations = 200;           ///< Newton needs 4 to 10, quasi-Newton 10 to 40
-  double max_log_step = 2.0;          ///< largest change of log U along any direction in one step
+  int max_iterations = 200;   ///< Newton needs 4 to 10, quasi-Newton 10 to 40, Ceres hundreds
+  double max_log_step = 2.0;  ///< largest change of log U along any direction in one step
   /// Newton computes the exact Hessian anew after a step that changed log U by more than this;
   /// after smaller ones the last is kept up by secant updates.
   double hessian_renewal_step = 0.3;

@@ -15,6 +15,31 @@ enum class Normalisation {
   kRmsHead,  ///< a = s / sqrt(mean over heads of s^2 + kRmsHeadEpsilon); masked pairs have s = 0
 };
 
+/// Whether the weights of a query are normalised over its keys: then log sum exp of each query is
+/// kept for the backward pass.
+constexpr bool normalises_over_keys(Normalisation normalisation) {
+  switch (normalisation) {
+    case Normalisation::kSoftmax:
+      return true;
+    case Normalisation::kNone:
+    case Normalisation::kRmsHead:
+      break;
+  }
+  return false;
+}
+
+/// Whether a weight depends on the scores of all heads of its pair.
+constexpr bool normalises_over_heads(Normalisation normalisation) {
+  switch (normalisation) {
+    case Normalisation::kRmsHead:
+      return true;
+    case Normalisation::kSoftmax:
+    case Normalisation::kNone:
+      break;
+  }
+  return false;
+}
+
 /// What the weights of a query-key pair do with the values; phi is the nonlinearity.
 enum class ValueNetwork {
   /// o[q, h] = sum_k a[h, q, k] phi(v[k, h]); phi is the identity in the usual attention.
@@ -27,6 +52,30 @@ enum class ValueNetwork {
   ///   u2[q, k] = sum_h a[h, q, k] M_h phi(u[q, k]),    o[q, h] = sum_k a[h, q, k] phi(u2[q, k]).
   kHylaDeep,
 };
+
+/// Whether the weights of a pair, of all its heads, generate a network that the values go through.
+constexpr bool is_generated(ValueNetwork network) {
+  switch (network) {
+    case ValueNetwork::kHyla:
+    case ValueNetwork::kHylaDeep:
+      return true;
+    case ValueNetwork::kPlain:
+      break;
+  }
+  return false;
+}
+
+/// Whether it has the learned matrices M_h.
+constexpr bool has_mixing(ValueNetwork network) {
+  switch (network) {
+    case ValueNetwork::kHylaDeep:
+      return true;
+    case ValueNetwork::kPlain:
+    case ValueNetwork::kHyla:
+      break;
+  }
+  return false;
+}
 
 enum class Nonlinearity { kIdentity, kRelu, kGelu, kSilu, kTanh, kSquaredRelu };
 

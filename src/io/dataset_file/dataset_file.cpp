@@ -9,6 +9,7 @@
 #include "headway/core/error.hpp"
 #include "headway/core/sha256.hpp"
 #include "io/dataset_file/layout.hpp"
+#include "io/first_reading.hpp"
 #include "io/hdf5/examples.hpp"
 #include "io/hdf5/isolated.hpp"
 #include "io/hdf5/schema.hpp"
@@ -141,13 +142,15 @@ tasks::Dataset load(const std::string& file_path) {
 }  // namespace
 
 bool is_dataset_file(const std::string& file_path) {
-  return schema_name(file_path) == "headway-dataset";
+  return schema_name(file_path) == dataset_rules().schema_name;
 }
 
 std::vector<std::string> validate_dataset(const std::string& file_path) {
-  check_is_hdf5(file_path);
+  check_is_hdf5(file_path);  // an Error, not a fault
   try {
-    return run_isolated(file_path, [&] { return dataset_faults(file_path); });
+    const FirstReading reading = first_reading(file_path);
+    if (reading.schema == dataset_rules().schema_name) return reading.faults;
+    return run_isolated(file_path, [&] { return dataset_faults(Hdf5InputFile(file_path)); });
   } catch (const Error& e) {
     if (e.kind() != ErrorKind::kBadData) throw;
     return {e.what()};  // an HDF5 file that is damaged: a fault of the file

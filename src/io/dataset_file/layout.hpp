@@ -58,6 +58,6 @@ void check_values(const Hdf5InputFile& file, const DatasetLayout& layout, FaultL
 
 /// All faults of the file, in this process (validate_dataset runs it in a forked copy). Under an
 /// Hdf5Lock.
-std::vector<std::string> dataset_faults(const std::string& file_path);
+std::vector<std::string> dataset_faults(const Hdf5InputFile& file);
 
 }  // namespace headway::io

@@ -9,12 +9,10 @@
 #include <vector>
 
 #include "io/dataset_file/layout.hpp"
+#include "io/hdf5/blocks.hpp"
 
 namespace headway::io {
 namespace {
-
-constexpr Index kBlockDoubles = Index{2} << 20;         // 16 MiB
-constexpr Index kAlignedBlockDoubles = Index{8} << 20;  // 64 MiB, to take whole chunks
 
 /// Which tokens are real, [P, S]; empty when all are.
 using Mask = std::vector<std::uint8_t>;
@@ -30,34 +28,8 @@ std::string index_text(const std::vector<Index>& shape, Index row, Index offset)
   return fmt::format("[{}]", fmt::join(index, ", "));
 }
 
-/// Examples in one block when a data set is read in order: about 16 MiB, whole chunks where that is
-/// possible.
-Index examples_per_block(const ArrayInfo& info) {
-  Index row = 1;
-  for (std::size_t d = 1; d < info.shape.size(); ++d) row *= info.shape[d];
-  const Index block = std::max<Index>(1, kBlockDoubles / row);
-  if (info.chunk.empty() || info.chunk[0] <= 1) return block;
-  const Index chunk = info.chunk[0];
-  const Index aligned = std::max<Index>(chunk, block / chunk * chunk);
-  return aligned * row <= kAlignedBlockDoubles ? aligned : block;
-}
-
 /// nan has a sign that says nothing.
 std::string number_text(double v) { return std::isnan(v) ? "nan" : fmt::format("{}", v); }
-
-/// Calls visit(first row, values of the rows) for all rows of an array, block by block.
-template <typename Visit>
-void for_each_block(const Hdf5InputFile& file, const std::string& path, Visit visit) {
-  const Hdf5Array array = file.open_array(path);
-  const Index rows = array.info().shape[0];
-  const Index block = examples_per_block(array.info());
-  std::vector<double> values(static_cast<std::size_t>(std::min(block, rows) * array.row_size()));
-  for (Index begin = 0; begin < rows; begin += block) {
-    const Index count = std::min(block, rows - begin);
-    array.read_rows(begin, count, values.data());
-    visit(array.info(), begin, count, std::span<const double>(values));
-  }
-}
 
 Mask check_mask(const Hdf5InputFile& file, const std::string& path, FaultList& faults) {
   Mask mask;
@@ -204,8 +176,7 @@ void check_values(const Hdf5InputFile& file, const DatasetLayout& layout, FaultL
   check_values_of(file, layout, "", faults);
 }
 
-std::vector<std::string> dataset_faults(const std::string& file_path) {
-  const Hdf5InputFile file(file_path);
+std::vector<std::string> dataset_faults(const Hdf5InputFile& file) {
   FaultList faults;
   const DatasetLayout layout = check_layout(file, faults);
   check_values(file, layout, faults);

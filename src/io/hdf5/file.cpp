@@ -8,8 +8,8 @@
 
 #include "headway/core/error.hpp"
 #include "headway/io/hdf5_file.hpp"
+#include "io/first_reading.hpp"
 #include "io/hdf5/input.hpp"
-#include "io/hdf5/isolated.hpp"
 #include "io/hdf5/schema.hpp"
 
 namespace headway::io {
@@ -34,13 +34,9 @@ void check_is_hdf5(const std::string& file_path) {
 std::string schema_name(const std::string& file_path) {
   if (!is_hdf5(file_path)) return {};
   try {
-    constexpr int kSeconds = 3;  // for one attribute; it is asked for several times in a run
-    const auto work = [&] {
-      const Hdf5InputFile file(file_path);
-      return std::vector<std::string>{file.text_attribute("/", "schema_name").value_or("")};
-    };
-    return run_isolated(file_path, work, kSeconds).at(0);
-  } catch (const std::exception&) {
+    return first_reading(file_path).schema;
+  } catch (const Error& e) {
+    if (e.kind() == ErrorKind::kInterrupted) throw;
     return {};
   }
 }

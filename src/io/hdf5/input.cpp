@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "headway/core/error.hpp"
+#include "io/hdf5/schema.hpp"
 
 namespace headway::io {
 namespace {
@@ -30,11 +31,8 @@ herr_t collect_member(hid_t, const char* name, const H5L_info_t*, void* out) {
   return 0;
 }
 
-Handle open_read_only(const std::string& file_path, std::uint64_t bytes) {
-  if (H5Fis_hdf5(file_path.c_str()) <= 0) {
-    throw Error(ErrorKind::kBadData,
-                fmt::format("{}: is not an HDF5 file{}", file_path, bytes == 0 ? ": empty" : ""));
-  }
+Handle open_read_only(const std::string& file_path) {
+  check_is_hdf5(file_path);
   Handle file(H5Fopen(file_path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
   if (!file.valid()) {
     throw Error(
@@ -68,7 +66,7 @@ std::uint64_t readable_file_bytes(const std::string& file_path) {
 Hdf5InputFile::Hdf5InputFile(const std::string& file_path)
     : file_path_(file_path),
       file_bytes_(readable_file_bytes(file_path)),
-      file_(open_read_only(file_path, file_bytes_)),
+      file_(open_read_only(file_path)),
       link_access_(H5Pcreate(H5P_LINK_ACCESS), H5Pclose) {
   H5Pset_elink_cb(link_access_.get(), refuse_external_link, nullptr);
 }

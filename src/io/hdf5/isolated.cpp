@@ -11,11 +11,11 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <new>
+#include <sstream>
 
 #include "headway/core/error.hpp"
 #include "io/hdf5/handle.hpp"
@@ -33,58 +33,27 @@ namespace {
 
 [[maybe_unused]] constexpr rlim_t kExtraAddressSpace = rlim_t{16} << 30;
 
-void append_number(std::uint64_t value, std::string& out) {
-  out.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
-
-void append_string(const std::string& text, std::string& out) {
-  append_number(text.size(), out);
-  out += text;
-}
-
-/// Reads what append_* wrote; `fine` turns false when the message ends early.
-struct MessageReader {
-  const std::string& bytes;
-  std::size_t position = 0;
-  bool fine = true;
-
-  std::uint64_t number() {
-    std::uint64_t value = 0;
-    fine = fine && bytes.size() - position >= sizeof value;
-    if (!fine) return 0;
-    std::memcpy(&value, bytes.data() + position, sizeof value);
-    position += sizeof value;
-    return value;
-  }
-  std::string text() {
-    const std::uint64_t size = number();
-    fine = fine && bytes.size() - position >= size;
-    if (!fine) return {};
-    position += size;
-    return bytes.substr(position - size, size);
-  }
-};
-
-/// [error kind or 0] [number of strings] [strings]
+/// The error's kind or 0, then the strings, each ended by a zero byte.
 std::string run_to_message(const std::function<std::vector<std::string>()>& work) {
-  std::uint64_t kind = 0;
+  int kind = 0;
   std::vector<std::string> lines;
   try {
     lines = work();
   } catch (const Error& e) {
-    kind = static_cast<std::uint64_t>(e.kind());
+    kind = static_cast<int>(e.kind());
     lines = {e.what()};
   } catch (const std::bad_alloc&) {
-    kind = static_cast<std::uint64_t>(ErrorKind::kBadData);
+    kind = static_cast<int>(ErrorKind::kBadData);
     lines = {"asks for more memory than is there: damaged"};
   } catch (const std::exception& e) {
-    kind = static_cast<std::uint64_t>(ErrorKind::kInternal);
+    kind = static_cast<int>(ErrorKind::kInternal);
     lines = {e.what()};
   }
-  std::string message;
-  append_number(kind, message);
-  append_number(lines.size(), message);
-  for (const std::string& line : lines) append_string(line, message);
+  std::string message = std::to_string(kind) + '\0';
+  for (std::string& line : lines) {
+    std::replace(line.begin(), line.end(), '\0', '?');
+    message += line + '\0';
+  }
   return message;
 }
 
@@ -160,15 +129,15 @@ std::string read_until_end(int pipe_end) {
 }
 
 std::vector<std::string> decode(const std::string& file_path, const std::string& message) {
-  MessageReader reader{message};
-  const std::uint64_t kind = reader.number();
-  const std::uint64_t count = reader.number();
   std::vector<std::string> lines;
-  for (std::uint64_t i = 0; reader.fine && i < count; ++i) lines.push_back(reader.text());
-  if (!reader.fine) {
+  std::istringstream stream(message);
+  for (std::string line; std::getline(stream, line, '\0');) lines.push_back(line);
+  if (lines.empty() || message.back() != '\0') {
     throw Error(ErrorKind::kBadData,
                 fmt::format("{}: the check of the file ended without an answer", file_path));
   }
+  const int kind = std::stoi(lines.front());
+  lines.erase(lines.begin());
   if (kind != 0) {
     throw Error(static_cast<ErrorKind>(kind), lines.empty() ? file_path : lines.front());
   }

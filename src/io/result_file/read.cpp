@@ -1,12 +1,15 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <span>
+
 #include "headway/core/error.hpp"
 #include "headway/io/result_file.hpp"
+#include "headway/model/path_index.hpp"
 #include "headway/tasks/dataset.hpp"
 #include "io/dataset_file/names.hpp"
+#include "io/first_reading.hpp"
 #include "io/hdf5/input.hpp"
-#include "io/hdf5/isolated.hpp"
 #include "io/hdf5/record.hpp"
 #include "io/hdf5/schema.hpp"
 #include "io/hdf5/text_digest.hpp"
@@ -40,7 +43,7 @@ void require_count(const std::string& where, std::size_t found, std::size_t want
 
 /// What the fields of the root say of each other.
 void check_root(SolveResult& result) {
-  double paths = 1.0;
+  double paths = 1.0;  // what overflows an Index is refused
   for (const int h : result.heads) paths *= h;
   if (result.heads.empty() || paths > 1e6) bad("root attribute heads", "more than 10^6 paths");
   result.head_names.resize(result.heads.size());
@@ -70,10 +73,8 @@ void check_root(SolveResult& result) {
 
 RecordShapes shapes_of(const SolveResult& result) {
   RecordShapes shapes{result.test_examples, result.outputs, {}, result.set_names};
-  Index size = result.outputs;
-  for (std::size_t l = result.heads.size(); l-- > 0;) {
-    size *= result.heads[l];
-    shapes.layers.insert(shapes.layers.begin(), size);
+  for (std::size_t l = 0; l < result.heads.size(); ++l) {
+    shapes.layers.push_back(result.outputs * model::path_count(std::span(result.heads).subspan(l)));
   }
   return shapes;
 }
@@ -112,30 +113,23 @@ SolveResult read_solved(const Hdf5InputFile& file) {
   return result;
 }
 
-/// Opens the file, checks its schema, and calls `read`; first in a forked copy, where the texts are
-/// checked too, then here.
+/// Opens a file that survived its first reading, checks its schema, calls `read`, and checks the
+/// texts.
 template <typename Read>
 auto read_result(const std::string& file_path, Read read) {
-  const auto work = [&](bool check_texts) {
-    const Hdf5InputFile file(file_path);
-    try {
-      check_schema(file);
-      auto value = read(file);
-      if (check_texts) check_text_digest(file);
-      return value;
-    } catch (const Error& e) {
-      throw Error(e.kind(), fmt::format("{}: {}", file_path, e.what()));
-    } catch (const std::bad_alloc&) {
-      throw Error(ErrorKind::kBadData, fmt::format("{}: does not fit into memory", file_path));
-    }
-  };
-  check_is_hdf5(file_path);
-  run_isolated(file_path, [&] {
-    work(true);
-    return std::vector<std::string>{};
-  });
+  first_reading(file_path);
   const Hdf5Lock lock;
-  return work(false);
+  const Hdf5InputFile file(file_path);
+  try {
+    check_schema(file);
+    auto value = read(file);
+    check_text_digest(file);
+    return value;
+  } catch (const Error& e) {
+    throw Error(e.kind(), fmt::format("{}: {}", file_path, e.what()));
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorKind::kBadData, fmt::format("{}: does not fit into memory", file_path));
+  }
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"
 #include "io/dataset_file/write.hpp"
-#include "io/hdf5/isolated.hpp"
 #include "io/result_file/trained_run.hpp"
 
 namespace headway::io {
@@ -116,11 +115,6 @@ TrainedNetwork read_trained_network(const std::string& file_path,
   studies::check_extractable(out.study);
   out.data_hash = provenance.data_hash;
   try {
-    run_isolated(file_path, [&] {
-      TrainedNetwork checked = out;
-      read_run(file_path, run, checked);
-      return std::vector<std::string>{};
-    });
     const Hdf5Lock lock;
     read_run(file_path, run, out);
   } catch (const Error& error) {

@@ -4,7 +4,7 @@
 
 #include "headway/core/error.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "headway/model/architecture.hpp"
+#include "headway/model/path_index.hpp"
 #include "headway/studies/choice.hpp"
 #include "headway/studies/lookup.hpp"
 #include "io/hdf5/record.hpp"
@@ -17,14 +17,6 @@ using studies::Study;
 
 std::string point_group(std::size_t i) { return fmt::format("points/{}", i); }
 
-void write_path_names(const SolveResult& result, Hdf5OutputFile& out) {
-  Index count = 1;
-  for (const int h : result.heads) count *= h;
-  std::vector<std::string> paths;
-  for (Index i = 0; i < count; ++i) paths.push_back(model::path_name(result.heads, i));
-  out.write_strings("paths", paths);
-}
-
 /// Root attributes, names, labels and Gaussian processes of a result, and an empty group points.
 void write_root(const std::string& kind, const Study& study, const SolveResult& result,
                 const ResultProvenance& provenance, Hdf5OutputFile& out) {
@@ -32,7 +24,7 @@ void write_root(const std::string& kind, const Study& study, const SolveResult& 
   RecordWriter root(out, "");
   fields(root, result);
   root("gaussian_process", result.gaussian_process, "the infinite-width limit", {.optional = true});
-  write_path_names(result, out);
+  out.write_strings("paths", model::path_names(result.heads));
   out.make_group("points");
 }
 

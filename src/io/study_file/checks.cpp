@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "headway/core/error.hpp"
+#include "headway/model/path_index.hpp"
 #include "headway/studies/training.hpp"
 #include "io/study_file/fields.hpp"
 #include "io/study_file/schema.hpp"
@@ -81,8 +82,7 @@ void check_against_layers(const Value& root, const Study& study, const std::vect
            fmt::format("one number, or {} of them (s_0^2, ..., s_L^2, s_a^2 for L = {} layers)",
                        layers + 2, layers));
   }
-  double paths = 1.0;
-  for (const int h : heads) paths *= h;
+  const auto paths = model::path_count<double>(heads);
   if (paths > kMostPaths) {
     const bool in_model = !study.model.heads.empty();
     const Value* place = in_model ? value_at(root, "model.heads") : value_at(root, "task.layers");

@@ -54,25 +54,31 @@ Tensor visible_pairs(const AttentionShape& n, bool is_causal, const Tensor& mask
 }
 
 Tensor weights_of(Normalisation normalisation, Tensor s, const Tensor& visible) {
-  if (normalisation == Normalisation::kSoftmax) {
+  if (normalises_over_keys(normalisation)) {
     if (!visible.defined()) return at::softmax(s, 3);
     // Not -infinity: a query that sees no key has weights 0, and gradients that are numbers.
     const Tensor hidden = at::logical_not(visible);
     return at::softmax(s.masked_fill(hidden, kFarBelow), 3).masked_fill(hidden, 0.0);
   }
   if (visible.defined()) s = s.masked_fill(at::logical_not(visible), 0.0);
-  if (normalisation == Normalisation::kNone) return s;
-  return s / at::sqrt(at::mean(at::square(s), {1}, true) + kRmsHeadEpsilon);
+  switch (normalisation) {
+    case Normalisation::kRmsHead:
+      return s / at::sqrt(at::mean(at::square(s), {1}, true) + kRmsHeadEpsilon);
+    case Normalisation::kNone:
+    case Normalisation::kSoftmax:  // done above
+      break;
+  }
+  return s;
 }
 
 // b [B, H, Sq, S], v [B, S, H, dv]; [B, Sq, H, dv].
 Tensor attended(const AttentionOptions& options, const Tensor& b, const Tensor& v,
                 const Tensor& mixing) {
-  if (options.value_network == ValueNetwork::kPlain) {
+  if (!is_generated(options.value_network)) {
     return at::einsum("bhqk,bkhe->bqhe", {b, apply(options.nonlinearity, v)});
   }
   Tensor u = at::einsum("bhqk,bkhe->bqke", {b, v});
-  if (options.value_network == ValueNetwork::kHylaDeep) {
+  if (has_mixing(options.value_network)) {
     const Tensor mixed = at::einsum("hef,bqkf->bhqke", {mixing, apply(options.nonlinearity, u)});
     u = at::einsum("bhqk,bhqke->bqke", {b, mixed});
   }

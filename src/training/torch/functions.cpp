@@ -165,6 +165,18 @@ AttentionBlockSaved attention_saved(const variable_list& x) {
           wanted(x[kSaved + 3]), wanted(x[kSaved + 4]), wanted(x[kSaved + 5])};
 }
 
+// Memory for what attention_saved points to; the norm has `rows` an example.
+void append_saved(const AttentionShape& n, Index rows, const AttentionOptions& options,
+                  variable_list* in) {
+  in->push_back(numbers({n.batch, rows, 2}));
+  in->push_back(numbers({n.batch, n.queries, n.heads, n.query_dim}));
+  in->push_back(numbers({n.batch, n.keys, n.heads, n.query_dim}));
+  in->push_back(numbers({n.batch, n.keys, n.heads, n.value_dim}));
+  in->push_back(numbers({n.batch, n.queries, n.heads, n.value_dim}));
+  const bool softmax = normalises_over_keys(options.normalisation);
+  in->push_back(softmax ? numbers({n.batch, n.heads, n.queries}) : Tensor());
+}
+
 struct AttentionFunction : Function<AttentionFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& scale,
                         const Maybe& norm_bias, const Tensor& query, const Tensor& query_bias,
@@ -188,13 +200,7 @@ struct AttentionFunction : Function<AttentionFunction> {
                         or_none(scores),
                         or_none(mask),
                         or_none(dropout)};
-    in.push_back(numbers({n.batch, n.keys, 2}));
-    in.push_back(numbers({n.batch, n.queries, n.heads, n.query_dim}));
-    in.push_back(numbers({n.batch, n.keys, n.heads, n.query_dim}));
-    in.push_back(numbers({n.batch, n.keys, n.heads, n.value_dim}));
-    in.push_back(numbers({n.batch, n.queries, n.heads, n.value_dim}));
-    const bool softmax = s.shape.options.normalisation == Normalisation::kSoftmax;
-    in.push_back(softmax ? numbers({n.batch, n.heads, n.queries}) : Tensor());
+    append_saved(n, n.keys, s.shape.options, &in);
     Tensor y = numbers({n.batch, n.queries, s.shape.dim});
     attention_block_forward(s.context, s.shape, attention_arrays<const float>(in, given),
                             attention_given(in), wanted(y), attention_saved(in));
@@ -241,32 +247,24 @@ struct CrossAttentionFunction : Function<CrossAttentionFunction> {
                         const Maybe& dropout, const Tensor& memory, const Maybe& memory_scale,
                         const Maybe& memory_bias, const CrossSettings& s) {
     const AttentionShape& n = s.shape.attention;
-    const bool softmax = s.shape.options.normalisation == Normalisation::kSoftmax;
-    const variable_list in = {x,
-                              scale,
-                              or_none(norm_bias),
-                              query,
-                              query_bias,
-                              key,
-                              key_bias,
-                              value,
-                              value_bias,
-                              output,
-                              output_bias,
-                              or_none(mixing),
-                              or_none(scores),
-                              or_none(mask),
-                              or_none(dropout),
-                              numbers({n.batch, n.queries, 2}),
-                              numbers({n.batch, n.queries, n.heads, n.query_dim}),
-                              numbers({n.batch, n.keys, n.heads, n.query_dim}),
-                              numbers({n.batch, n.keys, n.heads, n.value_dim}),
-                              numbers({n.batch, n.queries, n.heads, n.value_dim}),
-                              softmax ? numbers({n.batch, n.heads, n.queries}) : Tensor(),
-                              memory,
-                              or_none(memory_scale),
-                              or_none(memory_bias),
-                              memory_scale ? numbers({n.batch, n.keys, 2}) : Tensor()};
+    variable_list in = {x,
+                        scale,
+                        or_none(norm_bias),
+                        query,
+                        query_bias,
+                        key,
+                        key_bias,
+                        value,
+                        value_bias,
+                        output,
+                        output_bias,
+                        or_none(mixing),
+                        or_none(scores),
+                        or_none(mask),
+                        or_none(dropout)};
+    append_saved(n, n.queries, s.shape.options, &in);
+    const Tensor memory_stats = memory_scale ? numbers({n.batch, n.keys, 2}) : Tensor();
+    in.insert(in.end(), {memory, or_none(memory_scale), or_none(memory_bias), memory_stats});
     Tensor y = numbers({n.batch, n.queries, s.shape.dim});
     cross_attention_forward(s.context, s.shape, cross_arrays<const float>(in, memory_of(in), given),
                             {attention_given(in), given(memory)}, wanted(y),

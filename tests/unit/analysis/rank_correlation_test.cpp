@@ -10,12 +10,6 @@ using namespace headway::analysis;
 using Catch::Matchers::WithinAbs;
 using Values = std::vector<double>;
 
-TEST_CASE("equal values share the mean of their ranks") {
-  CHECK(average_ranks({3, 1, 2}) == Values{3, 1, 2});
-  CHECK(average_ranks({5, 1, 5, 5, 0}) == Values{4, 2, 4, 4, 1});
-  CHECK(average_ranks({}).empty());
-}
-
 TEST_CASE("Spearman's rho and Kendall's tau, with and without ties") {
   CHECK_THAT(spearman({1, 2, 3, 4}, {10, 20, 30, 45}), WithinAbs(1, 1e-15));
   CHECK_THAT(spearman({1, 2, 3, 4}, {4, 3, 2, -9}), WithinAbs(-1, 1e-15));

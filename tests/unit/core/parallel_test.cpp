@@ -42,13 +42,25 @@ TEST_CASE("The first exception by index comes out, after the running bodies end"
 }
 
 TEST_CASE("A nested call runs serially") {
+  // OpenMP itself would let the inner call make a team of four.
+  const int levels = omp_get_max_active_levels();
+  omp_set_max_active_levels(2);
   std::atomic<int> widest{0};
+  std::atomic<int> deepest{0};
+  const auto raise = [](std::atomic<int>& largest, int value) {
+    int known = largest;
+    while (value > known && !largest.compare_exchange_weak(known, value)) {
+    }
+  };
   parallel_for(4, 2, [&](Index) {
     parallel_for(8, 4, [&](Index) {
-      if (omp_get_num_threads() > widest) widest = omp_get_num_threads();
+      raise(widest, omp_get_num_threads());
+      raise(deepest, omp_get_level());
     });
   });
-  CHECK(widest <= 2);  // the outer region's two, no inner team
+  omp_set_max_active_levels(levels);
+  CHECK(widest == 2);   // the outer region's two
+  CHECK(deepest == 1);  // no inner team
 }
 
 TEST_CASE("resolve_threads gives what was asked, or all cores") {

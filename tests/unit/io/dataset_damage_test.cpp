@@ -86,7 +86,7 @@ TEST_CASE("Flipped bytes never take the program down") {
     }
   }
   CHECK(refused > 50);
-  CHECK(accepted > 10);  // a flip in unused space or in the last digits of a number
+  CHECK(accepted > 5);  // a flip in unused space; numbers have checksums
 }
 
 TEST_CASE("Dropping any one object is refused or harmless") {
@@ -187,6 +187,6 @@ TEST_CASE("What a check does in its forked copy comes back as values and Errors"
 TEST_CASE("Files that crash HDF5, or make it loop, are refused") {
   const std::string damaged = std::string(HEADWAY_TEST_DATA) + "/damaged/";
   CHECK(read_outcome(damaged + "heap_crash.h5") == Outcome::kBadData);
-  // The loop is met at the first attribute and given up after three seconds of processor time.
+  // The loop is met at the first attribute and given up after ten seconds of processor time.
   CHECK_FALSE(io::is_dataset_file(damaged + "heap_loop.h5"));
 }

@@ -38,15 +38,6 @@ TEST_CASE("uniform_architecture repeats one width and one variance") {
   CHECK(a.outputs == 3);
 }
 
-TEST_CASE("Paths are row-major with the first layer slowest, counted from 1") {
-  const std::vector<int> heads = {2, 3, 2};
-  CHECK(path_name(heads, 0) == "(1,1,1)");
-  CHECK(path_name(heads, 1) == "(1,1,2)");
-  CHECK(path_name(heads, 2) == "(1,2,1)");
-  CHECK(path_name(heads, 6) == "(2,1,1)");
-  CHECK(path_heads(heads, 11) == std::vector<int>{2, 3, 2});
-}
-
 TEST_CASE("Every inconsistent size is an error that names it") {
   struct Fault {
     std::string part;

@@ -116,12 +116,12 @@ TEST_CASE("runs that do not fit their task are refused") {
   CHECK_THROWS_AS(studies::check_train_run(study, *task.task), Error);
 }
 
-TEST_CASE("a grid is trained, saved, stopped, gone on with, and skipped where done") {
-  if (!training::training_available()) {
-    Observer observer;
-    CHECK_THROWS_AS(studies::train(two_runs(), &studies::make_generated_task, observer), Error);
-    return;
-  }
+TEST_CASE("without LibTorch nothing is trained", "[without_torch]") {
+  Observer observer;
+  CHECK_THROWS_AS(studies::train(two_runs(), &studies::make_generated_task, observer), Error);
+}
+
+TEST_CASE("a grid is trained, saved, stopped, gone on with, and skipped where done", "[torch]") {
   const std::vector<TrainRun> runs = two_runs();
   Observer observer;
   const TrainResult whole = studies::train(runs, &studies::make_generated_task, observer);
@@ -172,8 +172,7 @@ TEST_CASE("a grid is trained, saved, stopped, gone on with, and skipped where do
   }
 }
 
-TEST_CASE("a checkpoint of another model is refused") {
-  if (!training::training_available()) return;
+TEST_CASE("a checkpoint of another model is refused", "[torch]") {
   const std::vector<TrainRun> runs = two_runs();
   Observer observer;
   TrainedRun other =

@@ -2,6 +2,8 @@
 
 #include <boost/math/tools/roots.hpp>
 #include <cmath>
+#include <memory>
+#include <string>
 
 #include "catch.hpp"
 #include "headway/core/error.hpp"
@@ -161,6 +163,52 @@ TEST_CASE("a summary explains itself") {
   options.gradient_tolerance = -1;
   REQUIRE_THROWS_AS(solve(c, 0.01, options), Error);
   REQUIRE_THROWS_AS(solve(random_case({1}, 1, 8, 3, 4), 0.0), Error);  // K is singular at T = 0
+}
+
+TEST_CASE("Ceres stops after max_iterations and says so") {
+  const test::TheoryCase c = random_case({2, 2}, 1, 20, 6, 21);
+  theory::SaddlePointOptions options = with(Optimizer::kCeres);
+  options.max_iterations = 3;
+  const theory::SaddlePoint stopped = solve(c, 0.05, options);
+  CHECK(stopped.summary.optimizer == "ceres");
+  CHECK_FALSE(stopped.summary.converged);
+  CHECK(stopped.summary.iterations == 3);
+  CHECK(stopped.summary.message.find("after 3 iterations (solve.max_iterations") !=
+        std::string::npos);
+}
+
+TEST_CASE("with too many unknowns for a dense Hessian, Ceres is chosen and finds the minimum") {
+  const test::TheoryCase c = random_case({110}, 1, 12, 2, 101);  // 6105 + 1 unknowns
+  theory::SaddlePointOptions options;
+  options.gradient_tolerance = 1e-8;
+  const theory::SaddlePoint s = solve(c, 0.5, options);
+  CAPTURE(s.summary.message, s.summary.iterations);
+  CHECK(s.summary.optimizer == "ceres");
+  CHECK(s.summary.hessians == 0);
+  CHECK(s.summary.converged);
+  CHECK(s.summary.gradient_norm < 1e-8);
+}
+
+TEST_CASE("a saddle point outlives the action and the kernels that it was found with") {
+  for (const KernelForm form :
+       {KernelForm::kStored, KernelForm::kStreamed, KernelForm::kFeatureSpace}) {
+    const test::TheoryCase c = random_case({2, 2}, 1, 30, 3, 21);
+    std::weak_ptr<const theory::PathKernels> kernels;
+    theory::SaddlePoint s;
+    MatrixXd expected;
+    {
+      Observer observer;
+      const theory::Action action(c.architecture, 0.05, kernels_of(c, form));
+      kernels = action.kernels().weak_from_this();
+      s = theory::solve_saddle_point(
+          action, theory::gaussian_process_order_parameters(c.architecture), {}, observer);
+      expected = s.evaluation.energy->predict(c.features).mean;
+    }
+    REQUIRE_FALSE(kernels.expired());
+    CHECK(s.evaluation.energy->predict(c.features).mean == expected);
+    s.evaluation.energy.reset();
+    CHECK(kernels.expired());
+  }
 }
 
 TEST_CASE("T = 0 with an invertible kernel converges as far as rounding allows") {

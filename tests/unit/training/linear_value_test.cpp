@@ -141,8 +141,7 @@ TEST_CASE("Fields of a transformer, and tasks without numbers, are refused") {
                     ContainsSubstring("train.network"));
 }
 
-TEST_CASE("The fused block, LibTorch and the theory's network agree") {
-  if (!training_available()) return;
+TEST_CASE("The fused block, LibTorch and the theory's network agree", "[torch]") {
   const auto task = fuzzy_task();
   // One query dim a head: queries and keys apart; five: K^T Q.
   for (const auto& [layers, heads, dim] :
@@ -199,8 +198,7 @@ TEST_CASE("The fused block, LibTorch and the theory's network agree") {
   }
 }
 
-TEST_CASE("Training a linear-value network: any threads, any stop, the same bits, a falling loss") {
-  if (!training_available()) return;
+TEST_CASE("Training a linear-value network: any threads, any stop, the same bits, a falling loss", "[torch]") {
   const auto task = fuzzy_task();
   const TransformerOptions model = linear_model(2, 3);
   TrainOptions options = constant_run();
@@ -230,8 +228,7 @@ TEST_CASE("Training a linear-value network: any threads, any stop, the same bits
   CHECK_THAT(sum, Catch::Matchers::WithinAbs(1.0, 1e-5));
 }
 
-TEST_CASE("Path outputs add up to the network, and U_1 is that of its effective weights") {
-  if (!training_available()) return;
+TEST_CASE("Path outputs add up to the network, and U_1 is that of its effective weights", "[torch]") {
   const auto task = fuzzy_task();
   Trainer trainer(linear_model(2, 3), constant_run(), *task);
   const TrainedLinearValue trained = linear_value_network(trainer.state().parameters);
@@ -264,8 +261,7 @@ TEST_CASE("Path outputs add up to the network, and U_1 is that of its effective 
   CHECK_THROWS_AS(trained_path_outputs(trained, examples, VectorXd::Zero(6), 1, quiet), Error);
 }
 
-TEST_CASE("Weights that are not those of a linear-value network are refused by name") {
-  if (!training_available()) return;
+TEST_CASE("Weights that are not those of a linear-value network are refused by name", "[torch]") {
   const auto task = fuzzy_task();
   const Trainer transformer(small_model(), small_run(), *task);
   CHECK_THROWS_WITH(linear_value_network(transformer.state().parameters),

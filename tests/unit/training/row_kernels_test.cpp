@@ -17,9 +17,10 @@ namespace {
 
 std::vector<const RowKernels*> sets() {
   std::vector<const RowKernels*> result = {&baseline_row_kernels()};
-#ifdef __x86_64__
-  if (attention_kernels(AttentionKernelSet::kAvx2)) result.push_back(&avx2_row_kernels());
-  if (attention_kernels(AttentionKernelSet::kAvx512)) result.push_back(&avx512_row_kernels());
+#ifdef HEADWAY_X86_KERNELS
+  using headway::InstructionSet;
+  if (has_instruction_set(InstructionSet::kAvx2)) result.push_back(&avx2_row_kernels());
+  if (has_instruction_set(InstructionSet::kAvx512)) result.push_back(&avx512_row_kernels());
 #endif
   return result;
 }

@@ -58,8 +58,7 @@ void check_same_gradients(const TransformerOptions& model, const TrainingTask& t
 
 }  // namespace
 
-TEST_CASE("Fused and eager models agree for every attention variant") {
-  if (!training_available()) return;
+TEST_CASE("Fused and eager models agree for every attention variant", "[torch]") {
   const PatternTask task(7, 3);
   for (const std::string& name : attention_variant_names()) {
     for (const bool causal : {false, true}) {
@@ -73,8 +72,7 @@ TEST_CASE("Fused and eager models agree for every attention variant") {
   }
 }
 
-TEST_CASE("Fused and eager models with an encoder agree for every attention variant") {
-  if (!training_available()) return;
+TEST_CASE("Fused and eager models with an encoder agree for every attention variant", "[torch]") {
   for (const std::string& name : attention_variant_names()) {
     for (const auto positions : {Positions::kRelative, Positions::kRotary, Positions::kNone}) {
       INFO(name << ", " << to_string(positions));
@@ -91,8 +89,7 @@ TEST_CASE("Fused and eager models with an encoder agree for every attention vari
   }
 }
 
-TEST_CASE("Fused and eager models agree for every other option") {
-  if (!training_available()) return;
+TEST_CASE("Fused and eager models agree for every other option", "[torch]") {
   for (const auto feed_forward :
        {FeedForward::kGelu, FeedForward::kSwiglu, FeedForward::kMixture}) {
     for (const auto norm : {Norm::kLayerNorm, Norm::kRmsNorm}) {
@@ -112,8 +109,7 @@ TEST_CASE("Fused and eager models agree for every other option") {
   }
 }
 
-TEST_CASE("Fused and eager models agree on masked examples, for every nonlinearity") {
-  if (!training_available()) return;
+TEST_CASE("Fused and eager models agree on masked examples, for every nonlinearity", "[torch]") {
   for (const std::string& name : nonlinearity_names()) {
     INFO(name);
     TransformerOptions model = small_model();

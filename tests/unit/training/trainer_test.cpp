@@ -64,8 +64,7 @@ float largest_difference(const std::vector<float>& a, const std::vector<float>& 
 
 }  // namespace
 
-TEST_CASE("Without LibTorch a trainer says that the part is not built") {
-  if (training_available()) return;
+TEST_CASE("Without LibTorch a trainer says that the part is not built", "[without_torch]") {
   const PatternTask task(5, 2);
   try {
     Trainer(small_model(), small_run(), task);
@@ -77,8 +76,7 @@ TEST_CASE("Without LibTorch a trainer says that the part is not built") {
   CHECK_FALSE(cuda_available());
 }
 
-TEST_CASE("A run that stops and goes on makes the same bits as one that does not, on any threads") {
-  if (!training_available()) return;
+TEST_CASE("A run that stops and goes on makes the same bits as one that does not, on any threads", "[torch]") {
   const Index encoder_layers = GENERATE(0, 1);
   const PatternTask task(6, 2);
   TransformerOptions model = small_model();
@@ -118,8 +116,7 @@ TEST_CASE("A run that stops and goes on makes the same bits as one that does not
   }
 }
 
-TEST_CASE("Records, evaluations and checkpoints come when they are due") {
-  if (!training_available()) return;
+TEST_CASE("Records, evaluations and checkpoints come when they are due", "[torch]") {
   const PatternTask task(5, 2);
   TrainOptions options = small_run();
   options.checkpoint_every = 5;
@@ -151,8 +148,7 @@ TEST_CASE("Records, evaluations and checkpoints come when they are due") {
   CHECK(trainer.evaluate("test").loss == best);
 }
 
-TEST_CASE("Pieces of a batch add up to its gradient") {
-  if (!training_available()) return;
+TEST_CASE("Pieces of a batch add up to its gradient", "[torch]") {
   const PatternTask task(5, 2);
   TransformerOptions model = small_model();
   model.attention_dropout = 0.2;
@@ -167,8 +163,7 @@ TEST_CASE("Pieces of a batch add up to its gradient") {
   CHECK(std::abs(a.gradient_norm - b.gradient_norm) < 1e-5 * a.gradient_norm);
 }
 
-TEST_CASE("The update is AdamW's: clipped, and decaying what has more than one dimension") {
-  if (!training_available()) return;
+TEST_CASE("The update is AdamW's: clipped, and decaying what has more than one dimension", "[torch]") {
   const PatternTask task(5, 2);
   TransformerOptions model = small_model();
   model.attention = "hyla_deep";
@@ -208,8 +203,7 @@ TEST_CASE("The update is AdamW's: clipped, and decaying what has more than one d
   CHECK(std::abs(std::sqrt(clipped) - 0.05) < 1e-6);
 }
 
-TEST_CASE("The balancing loss moves the router away from the expert that all tokens choose") {
-  if (!training_available()) return;
+TEST_CASE("The balancing loss moves the router away from the expert that all tokens choose", "[torch]") {
   const PatternTask task(5, 2);
   TransformerOptions model = small_model();
   model.layers = 1;
@@ -252,8 +246,7 @@ TEST_CASE("The balancing loss moves the router away from the expert that all tok
   }
 }
 
-TEST_CASE("A loss that is not finite ends the run with a message and the last good state") {
-  if (!training_available()) return;
+TEST_CASE("A loss that is not finite ends the run with a message and the last good state", "[torch]") {
   const PatternTask task(5, 2);
   TrainOptions options = small_run();
   options.schedule = LearningRateSchedule::kConstant;
@@ -270,8 +263,7 @@ TEST_CASE("A loss that is not finite ends the run with a message and the last go
   CHECK(log.states[CheckpointKind::kLast].front().step == 1);
 }
 
-TEST_CASE("At first SRAVEN's loss is that of a guess among eight symbols") {
-  if (!training_available()) return;
+TEST_CASE("At first SRAVEN's loss is that of a guess among eight symbols", "[torch]") {
   const auto task = make_sraven_task({});
   for (const char* attention : {"softmax", "hyla"}) {
     TransformerOptions model;
@@ -290,8 +282,7 @@ TEST_CASE("At first SRAVEN's loss is that of a guess among eight symbols") {
   }
 }
 
-TEST_CASE("A small model learns a small task") {
-  if (!training_available()) return;
+TEST_CASE("A small model learns a small task", "[torch]") {
   const PatternTask task(4, 1);
   for (const char* attention : {"softmax", "hyla"}) {
     TransformerOptions model = small_model();
@@ -312,8 +303,7 @@ TEST_CASE("A small model learns a small task") {
   }
 }
 
-TEST_CASE("A decoder fetches from the context what it needs, by cross-attention") {
-  if (!training_available()) return;
+TEST_CASE("A decoder fetches from the context what it needs, by cross-attention", "[torch]") {
   const PatternTask task(6, 1);  // the class is told by the last token of the context
   for (const char* attention : {"softmax", "hyla"}) {
     TransformerOptions model = small_model();
@@ -340,8 +330,7 @@ TEST_CASE("A decoder fetches from the context what it needs, by cross-attention"
   }
 }
 
-TEST_CASE("A causal model does not see the future; another one does") {
-  if (!training_available()) return;
+TEST_CASE("A causal model does not see the future; another one does", "[torch]") {
   for (const char* attention : {"softmax", "linear", "hyla"}) {
     for (const auto positions : {Positions::kRotary, Positions::kRelative}) {
       INFO(attention);
@@ -379,8 +368,7 @@ TEST_CASE("A causal model does not see the future; another one does") {
   }
 }
 
-TEST_CASE("Renaming heads changes nothing") {
-  if (!training_available()) return;
+TEST_CASE("Renaming heads changes nothing", "[torch]") {
   const PatternTask task(6, 2);
   for (const std::string& name : attention_variant_names()) {
     INFO(name);
@@ -414,8 +402,7 @@ TEST_CASE("Renaming heads changes nothing") {
   }
 }
 
-TEST_CASE("Latent codes are the weights: of softmax they sum to one, of RMSHead their squares do") {
-  if (!training_available()) return;
+TEST_CASE("Latent codes are the weights: of softmax they sum to one, of RMSHead their squares do", "[torch]") {
   const PatternTask task(4, 1);
   std::vector<TokenPair> pairs;
   for (Index k = 0; k < 4; ++k) pairs.push_back({3, k});
@@ -441,8 +428,7 @@ TEST_CASE("Latent codes are the weights: of softmax they sum to one, of RMSHead 
                     ContainsSubstring("token 4"));
 }
 
-TEST_CASE("With an encoder, latent codes are those of encoder, self- and cross-attention") {
-  if (!training_available()) return;
+TEST_CASE("With an encoder, latent codes are those of encoder, self- and cross-attention", "[torch]") {
   const Index tokens = 5, scored = 2, context = 3;
   const PatternTask task(tokens, scored);
   TransformerOptions model = small_model();
@@ -474,8 +460,7 @@ TEST_CASE("With an encoder, latent codes are those of encoder, self- and cross-a
   }
 }
 
-TEST_CASE("A language model learns a text and continues it") {
-  if (!training_available()) return;
+TEST_CASE("A language model learns a text and continues it", "[torch]") {
   const auto task = make_byte_text_task(pangram(60), text_options(32));
   TransformerOptions model;
   model.layers = 1;
@@ -513,8 +498,7 @@ TEST_CASE("A language model learns a text and continues it") {
   CHECK_THROWS_AS(trainer.generate({}, greedy), headway::Error);
 }
 
-TEST_CASE("States of another model, seed or with damaged numbers are refused") {
-  if (!training_available()) return;
+TEST_CASE("States of another model, seed or with damaged numbers are refused", "[torch]") {
   const PatternTask task(5, 2);
   Trainer trainer(small_model(), small_run(), task);
   const auto refused = [&](const TrainState& state, const char* text) {
@@ -543,8 +527,7 @@ TEST_CASE("States of another model, seed or with damaged numbers are refused") {
   refused(state, "1 examples after 0 steps");
 }
 
-TEST_CASE("What a task or machine does not have is refused") {
-  if (!training_available()) return;
+TEST_CASE("What a task or machine does not have is refused", "[torch]") {
   const PatternTask task(5, 2);
   TrainOptions options = small_run();
   options.best_split = "tset";

@@ -1,210 +1,8 @@
-#include "training/transformer_blocks.hpp"
+#include <algorithm>
 
-#include <cmath>
-
-#include "training/row_pieces.hpp"
+#include "training/block_rows.hpp"
 
 namespace headway::training::detail {
-namespace {
-
-constexpr PartialSums::Begins kProduct = PartialSums::Begins::kProduct;
-
-template <typename Float>
-NormRows norm_rows(const NormArrays<Float>& norm, Index rows, Index dim, bool centred) {
-  return {rows, dim, norm.scale, norm.bias, centred};
-}
-
-// norm(x) of some rows: in a buffer, or x itself where there is no norm.
-const float* normed(const BlockContext& context, const NormRows& norm, const float* x,
-                    float* stats) {
-  if (norm.scale == nullptr) return x;
-  float* y = thread_buffer(0, norm.rows * norm.dim);
-  context.kernels->norm(norm, x, y, stats);
-  return y;
-}
-
-}  // namespace
-
-void linear_forward(const BlockContext& context, const LinearShape& n,
-                    const LinearArrays<const float>& p, const float* x, float* y, float* stats) {
-  const RowPieces pieces(n.rows, 1, 0);
-  const TransposedWeight weight(p.weight, n.out, n.in);
-  pieces.for_chunks(context.threads, [&](Index first, Index rows) {
-    const NormRows norm = norm_rows(p.norm, rows, n.in, n.centred);
-    const float* z =
-        normed(context, norm, x + first * n.in, stats == nullptr ? nullptr : stats + 2 * first);
-    float* out = y + first * n.out;
-    context.kernels->fill_rows(rows, n.out, p.bias, out);
-    context.product(false, false, rows, n.out, n.in, z, n.in, weight.data(), n.out, 1.0F, out,
-                    n.out);
-  });
-}
-
-void linear_backward(const BlockContext& context, const LinearShape& n,
-                     const LinearArrays<const float>& p, const float* x, const float* stats,
-                     const PassedBack& passed, const LinearArrays<float>& g) {
-  const float* dy = passed.dy;
-  float* dx = passed.dx;
-  const Index norm_floats = p.norm.scale == nullptr ? 0 : n.in;
-  const RowPieces pieces(n.rows, 1, n.in * n.out);
-  PartialSums sums(pieces.groups, {{g.weight, n.in * n.out, kProduct},
-                                   {g.bias, n.out},
-                                   {g.norm.scale, norm_floats},
-                                   {g.norm.bias, p.norm.bias == nullptr ? 0 : n.in}});
-  pieces.for_groups(context.threads, [&](Index group, Index first, Index rows) {
-    const NormRows norm = norm_rows(p.norm, rows, n.in, n.centred);
-    const float* in = x + first * n.in;
-    const float* d = dy + first * n.out;
-    const float* z = normed(context, norm, in, nullptr);
-    const float beta = sums.begin_chunk(group);
-    context.product(true, false, n.out, n.in, rows, d, n.out, z, n.in, beta, sums.at(group, 0),
-                    n.in);
-    context.kernels->column_sums(rows, n.out, d, sums.at(group, 1));
-    if (norm.scale == nullptr) {
-      if (dx == nullptr) return;
-      context.product(false, false, rows, n.in, n.out, d, n.out, p.weight, n.in, 0.0F,
-                      dx + first * n.in, n.in);
-      return;
-    }
-    float* dz = thread_buffer(1, rows * n.in);
-    context.product(false, false, rows, n.in, n.out, d, n.out, p.weight, n.in, 0.0F, dz, n.in);
-    float* out = dx == nullptr ? dz : dx + first * n.in;
-    context.kernels->norm_backward(norm, in, stats + 2 * first, dz, nullptr, out, sums.at(group, 2),
-                                   norm.bias == nullptr ? nullptr : sums.at(group, 3));
-  });
-  sums.finish(context.threads);
-}
-
-// --- feed-forward -------------------------------------------------------------------------------
-
-void feed_forward_forward(const BlockContext& context, const FeedForwardShape& n,
-                          const FeedForwardArrays<const float>& p, const float* x, float* y,
-                          const FeedForwardSaved& saved) {
-  const RowKernels& kernels = *context.kernels;
-  const RowPieces pieces(n.rows, 1, 0);
-  const Index d = n.dim;
-  const Index m = n.hidden;
-  const TransposedWeight gate(p.gate, n.gated ? m : 0, d);
-  const TransposedWeight up(p.up, m, d);
-  const TransposedWeight down(p.down, d, m);
-  pieces.for_chunks(context.threads, [&](Index first, Index rows) {
-    const float* in = x + first * d;
-    float* out = y + first * d;
-    const float* z = normed(context, norm_rows(p.norm, rows, d, n.centred), in,
-                            saved.stats == nullptr ? nullptr : saved.stats + 2 * first);
-    float* hidden = saved.hidden + first * m;
-    float* active = thread_buffer(1, rows * m);
-    if (n.gated) {
-      float* factor = hidden + n.rows * m;
-      context.product(false, false, rows, m, d, z, d, gate.data(), m, 0.0F, hidden, m);
-      context.product(false, false, rows, m, d, z, d, up.data(), m, 0.0F, factor, m);
-      kernels.swiglu(rows * m, hidden, factor, active);
-      if (n.residual) {
-        std::copy_n(in, rows * d, out);
-      } else {
-        std::fill_n(out, rows * d, 0.0F);
-      }
-    } else {
-      context.product(false, false, rows, m, d, z, d, up.data(), m, 0.0F, hidden, m);
-      kernels.gelu(rows, m, p.up_bias, hidden, active);
-      if (n.residual) {
-        kernels.add_rows(rows, d, in, p.down_bias, out);
-      } else {
-        kernels.fill_rows(rows, d, p.down_bias, out);
-      }
-    }
-    context.product(false, false, rows, d, m, active, m, down.data(), d, 1.0F, out, d);
-  });
-}
-
-void feed_forward_backward(const BlockContext& context, const FeedForwardShape& n,
-                           const FeedForwardArrays<const float>& p, const float* x,
-                           const FeedForwardSaved& saved, const PassedBack& passed,
-                           const FeedForwardArrays<float>& g) {
-  const float* dy = passed.dy;
-  float* dx = passed.dx;
-  const RowKernels& kernels = *context.kernels;
-  const Index d = n.dim;
-  const Index m = n.hidden;
-  const Index biases = n.gated ? 0 : 1;
-  const RowPieces pieces(n.rows, 1, (n.gated ? 3 : 2) * d * m);
-  PartialSums sums(pieces.groups, {{g.up, d * m, kProduct},
-                                   {g.down, d * m, kProduct},
-                                   {g.gate, n.gated ? d * m : 0, kProduct},
-                                   {g.up_bias, biases * m},
-                                   {g.down_bias, biases * d},
-                                   {g.norm.scale, p.norm.scale == nullptr ? 0 : d},
-                                   {g.norm.bias, p.norm.bias == nullptr ? 0 : d}});
-  pieces.for_groups(context.threads, [&](Index group, Index first, Index rows) {
-    const NormRows norm = norm_rows(p.norm, rows, d, n.centred);
-    const float* in = x + first * d;
-    const float* out = dy + first * d;
-    float* in_gradient = dx + first * d;
-    const float* hidden = saved.hidden + first * m;
-    const float* z = normed(context, norm, in, nullptr);
-    const float beta = sums.begin_chunk(group);
-    float* active = thread_buffer(1, rows * m);
-    float* d_active = thread_buffer(2, rows * m);
-    float* dz = norm.scale == nullptr && !n.residual ? in_gradient : thread_buffer(3, rows * d);
-    context.product(false, false, rows, m, d, out, d, p.down, m, 0.0F, d_active, m);
-    if (n.gated) {
-      float* d_gate = thread_buffer(4, rows * m);
-      float* d_up = thread_buffer(5, rows * m);
-      kernels.swiglu_backward(rows * m, hidden, hidden + n.rows * m, d_active, active, d_gate,
-                              d_up);
-      context.product(true, false, m, d, rows, d_gate, m, z, d, beta, sums.at(group, 2), d);
-      context.product(false, false, rows, d, m, d_gate, m, p.gate, d, 0.0F, dz, d);
-      d_active = d_up;
-    } else {
-      kernels.gelu_backward(rows, m, p.up_bias, hidden, active, d_active);
-      kernels.column_sums(rows, m, d_active, sums.at(group, 3));
-      kernels.column_sums(rows, d, out, sums.at(group, 4));
-    }
-    context.product(true, false, d, m, rows, out, d, active, m, beta, sums.at(group, 1), m);
-    context.product(true, false, m, d, rows, d_active, m, z, d, beta, sums.at(group, 0), d);
-    context.product(false, false, rows, d, m, d_active, m, p.up, d, n.gated ? 1.0F : 0.0F, dz, d);
-    if (norm.scale != nullptr) {
-      kernels.norm_backward(norm, in, saved.stats + 2 * first, dz, n.residual ? out : nullptr,
-                            in_gradient, sums.at(group, 5),
-                            norm.bias == nullptr ? nullptr : sums.at(group, 6));
-    } else if (n.residual) {
-      std::copy_n(out, rows * d, in_gradient);
-      kernels.add(rows * d, dz, in_gradient);
-    }
-  });
-  sums.finish(context.threads);
-}
-
-// --- attention ----------------------------------------------------------------------------------
-
-RotaryTable::RotaryTable(Index places, Index dim) : half_(dim / 2) {
-  for (Index t = 0; t < places; ++t) {
-    for (Index i = 0; i < half_; ++i) {
-      const double exponent = -2.0 * static_cast<double>(i) / static_cast<double>(dim);
-      const double angle = static_cast<double>(t) * std::pow(10000.0, exponent);
-      cosines_.push_back(static_cast<float>(std::cos(angle)));
-      sines_.push_back(static_cast<float>(std::sin(angle)));
-    }
-  }
-}
-
-void RotaryTable::turn(Index count, Index heads, Index first_place, bool inverse,
-                       float* rows) const {
-  for (Index row = 0; row < count; ++row) {
-    const float* c = cosines_.data() + (first_place + row) * half_;
-    const float* s = sines_.data() + (first_place + row) * half_;
-    for (Index h = 0; h < heads; ++h) {
-      float* a = rows + (row * heads + h) * 2 * half_;
-      float* b = a + half_;
-      for (Index i = 0; i < half_; ++i) {
-        const float sine = inverse ? -s[i] : s[i];
-        const float turned = c[i] * a[i] - sine * b[i];
-        b[i] = sine * a[i] + c[i] * b[i];
-        a[i] = turned;
-      }
-    }
-  }
-}
 
 namespace {
 
@@ -343,6 +141,20 @@ void output_backward(const BlockContext& context, const Sizes& n,
   sums.finish(context.threads);
 }
 
+// Gradients of all that comes before the attention, in this order.
+PartialSums input_sums(Index groups, const Sizes& n, const AttentionBlockArrays<float>& g,
+                       bool norm_has_bias) {
+  return {groups,
+          {{g.query, n.dim * n.q, kProduct},
+           {g.query_bias, n.q},
+           {g.key, n.dim * n.q, kProduct},
+           {g.key_bias, n.q},
+           {g.value, n.dim * n.v, kProduct},
+           {g.value_bias, n.v},
+           {g.norm.scale, n.dim},
+           {g.norm.bias, norm_has_bias ? n.dim : 0}}};
+}
+
 // Back through the projections of queries, keys and values, the norm and the residual.
 void input_backward(const BlockContext& context, const AttentionBlockShape& shape,
                     const AttentionBlockArrays<const float>& p, const float* x, const float* stats,
@@ -353,14 +165,7 @@ void input_backward(const BlockContext& context, const AttentionBlockShape& shap
   const bool all = n.queries == n.tokens;
   const RotaryTable rotary = rotary_table(shape);
   const RowPieces pieces(n.batch, n.tokens, n.dim * (2 * n.q + n.v));
-  PartialSums sums(pieces.groups, {{g.query, n.dim * n.q, kProduct},
-                                   {g.query_bias, n.q},
-                                   {g.key, n.dim * n.q, kProduct},
-                                   {g.key_bias, n.q},
-                                   {g.value, n.dim * n.v, kProduct},
-                                   {g.value_bias, n.v},
-                                   {g.norm.scale, n.dim},
-                                   {g.norm.bias, p.norm.bias == nullptr ? 0 : n.dim}});
+  PartialSums sums = input_sums(pieces.groups, n, g, p.norm.bias != nullptr);
   pieces.for_groups(context.threads, [&](Index group, Index first, Index units) {
     const Index row = first * n.tokens;
     const Index rows = units * n.tokens;

@@ -1,0 +1,20 @@
+#pragma once
+
+// Kernels of wider instruction sets are compiled beside the portable ones where this is defined.
+#if defined(__x86_64__) && defined(__GNUC__)
+#define HEADWAY_X86_KERNELS 1
+#endif
+
+namespace headway {
+
+/// The instruction sets that kernels are written for, each with what the one before it has:
+/// kAvx2 is AVX2 with FMA, kAvx512 adds AVX-512 F, DQ and VL.
+enum class InstructionSet { kBaseline, kAvx2, kAvx512 };
+
+/// Whether this machine and this build can run kernels of a set.
+bool has_instruction_set(InstructionSet set);
+
+/// The widest one, found once.
+InstructionSet best_instruction_set();
+
+}  // namespace headway

@@ -1,0 +1,138 @@
+#include "io/first_reading.hpp"
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "headway/core/error.hpp"
+#include "io/dataset_file/layout.hpp"
+#include "io/hdf5/blocks.hpp"
+#include "io/hdf5/isolated.hpp"
+#include "io/hdf5/schema.hpp"
+
+namespace headway::io {
+namespace {
+
+constexpr int kMaxDepth = 32;
+constexpr std::int64_t kSettledNanoseconds = 2'000'000'000;
+
+/// By what the content of a file is known without reading it; nullopt while its times may lag.
+using Identity = std::array<std::int64_t, 5>;
+
+std::int64_t nanoseconds(const timespec& time) {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+std::optional<Identity> settled_identity(const std::string& file_path) {
+  using std::chrono::system_clock;
+  struct stat status {};
+  if (::stat(file_path.c_str(), &status) != 0) return std::nullopt;
+  const std::int64_t changed = std::max(nanoseconds(status.st_mtim), nanoseconds(status.st_ctim));
+  const auto now =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(system_clock::now().time_since_epoch());
+  if (now.count() - changed < kSettledNanoseconds) return std::nullopt;
+  return Identity{static_cast<std::int64_t>(status.st_dev),
+                  static_cast<std::int64_t>(status.st_ino), status.st_size,
+                  nanoseconds(status.st_mtim), nanoseconds(status.st_ctim)};
+}
+
+/// Reads all attributes, numbers and texts below a group.
+void read_everything(const Hdf5InputFile& file, const std::string& group, int depth) {
+  if (depth > kMaxDepth) return;
+  const std::string prefix = group == "/" ? "" : group + "/";
+  for (const std::string& name : file.attributes(group)) {
+    static_cast<void>(file.attribute_text(group, name));
+  }
+  for (const std::string& name : file.members(group)) {
+    const std::string path = prefix + name;
+    const NodeKind kind = file.kind(path);
+    if (kind == NodeKind::kGroup) read_everything(file, path, depth + 1);
+    if (kind != NodeKind::kDataset) continue;
+    for (const std::string& attribute : file.attributes(path)) {
+      static_cast<void>(file.attribute_text(path, attribute));
+    }
+    const ArrayInfo info = file.info(path);
+    if (info.is_number() && info.shape.empty()) static_cast<void>(file.read_array(path));
+    if (info.is_number() && !info.shape.empty()) {
+      for_each_block(file, path, [](const auto&...) {});
+    }
+    if (info.kind == ElementKind::kText) static_cast<void>(file.read_strings(path));
+  }
+}
+
+std::string schema_of(const Hdf5InputFile& file) {
+  try {
+    return file.text_attribute("/", "schema_name").value_or("");
+  } catch (const Error&) {
+    return {};  // of another type
+  }
+}
+
+/// The schema, then the faults: what the forked copy says.
+std::vector<std::string> read_all(const std::string& file_path) {
+  const Hdf5InputFile file(file_path);
+  std::vector<std::string> lines = {schema_of(file)};
+  try {
+    if (lines[0] == "headway-dataset") {
+      const std::vector<std::string> faults = dataset_faults(file);
+      lines.insert(lines.end(), faults.begin(), faults.end());
+    } else if (lines[0].starts_with("headway-")) {
+      read_everything(file, "/", 0);
+    }
+  } catch (const Error& e) {
+    throw Error(e.kind(), fmt::format("{}: {}", file_path, e.what()));
+  }
+  return lines;
+}
+
+FirstReading read_isolated(const std::string& file_path) {
+  check_is_hdf5(file_path);
+  std::vector<std::string> lines = run_isolated(file_path, [&] { return read_all(file_path); });
+  FirstReading reading;
+  reading.schema = lines.at(0);
+  reading.faults.assign(lines.begin() + 1, lines.end());
+  return reading;
+}
+
+struct Known {
+  Identity identity{};
+  FirstReading reading;
+  std::optional<Error> error;
+};
+
+}  // namespace
+
+FirstReading first_reading(const std::string& file_path) {
+  static std::mutex mutex;
+  static std::map<std::string, Known> known;
+  const std::optional<Identity> identity = settled_identity(file_path);
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto found = known.find(file_path);
+  if (found != known.end() && identity == found->second.identity) {
+    if (found->second.error) throw Error(*found->second.error);
+    return found->second.reading;
+  }
+  Known now;
+  try {
+    now.reading = read_isolated(file_path);
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::kBadData) throw;
+    now.error = e;
+  }
+  if (identity && settled_identity(file_path) == identity) {
+    now.identity = *identity;
+    known[file_path] = now;
+  }
+  if (now.error) throw Error(*now.error);
+  return now.reading;
+}
+
+}  // namespace headway::io

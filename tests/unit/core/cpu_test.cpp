@@ -1,0 +1,17 @@
+#include "headway/core/cpu.hpp"
+
+#include "catch.hpp"
+
+using namespace headway;
+
+TEST_CASE("Each instruction set has those before it, and the best one is the last there is") {
+  CHECK(has_instruction_set(InstructionSet::kBaseline));
+  if (has_instruction_set(InstructionSet::kAvx512)) {
+    CHECK(has_instruction_set(InstructionSet::kAvx2));
+  }
+  const InstructionSet best = best_instruction_set();
+  CHECK(has_instruction_set(best));
+  for (const auto set : {InstructionSet::kAvx2, InstructionSet::kAvx512}) {
+    CHECK(has_instruction_set(set) == (set <= best));
+  }
+}

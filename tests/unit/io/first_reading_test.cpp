@@ -1,0 +1,99 @@
+// A foreign file is read in a forked copy of the process once, and again when it changes.
+#include "io/first_reading.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "catch.hpp"
+#include "dataset_builder.hpp"
+#include "headway/core/error.hpp"
+#include "headway/io/dataset_file.hpp"
+#include "headway/io/result_file.hpp"
+
+using namespace headway;           // NOLINT(google-build-using-namespace)
+using namespace headway::testing;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+int forks = 0;
+
+void count_forks() {
+  static const int kRegistered = pthread_atfork([] { ++forks; }, nullptr, nullptr);
+  REQUIRE(kRegistered == 0);
+  forks = 0;
+}
+
+void let_it_settle() { std::this_thread::sleep_for(std::chrono::milliseconds(2100)); }
+
+}  // namespace
+
+TEST_CASE("One copy of the process serves every question about a file") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.file("data.h5");
+  write_dataset_file(path);
+  let_it_settle();
+  count_forks();
+  CHECK(io::is_dataset_file(path));
+  CHECK_FALSE(io::is_result_file(path));
+  CHECK(io::validate_dataset(path).empty());
+  CHECK(io::read_dataset(path).train.size() == 7);
+  CHECK(forks == 1);
+  Surgery(path).set("train/labels", 3, std::nan(""));
+  CHECK(io::validate_dataset(path).size() == 1);
+  CHECK(forks == 2);
+  CHECK_THROWS_AS(io::read_dataset(path), Error);
+}
+
+TEST_CASE("Nothing is kept of a file that has just been written") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.file("data.h5");
+  write_dataset_file(path);
+  count_forks();
+  CHECK(io::first_reading(path).faults.empty());
+  CHECK(io::first_reading(path).schema == "headway-dataset");
+  CHECK(forks == 2);
+}
+
+TEST_CASE("What is wrong with a file is kept, too") {
+  count_forks();
+  const std::string damaged = std::string(HEADWAY_TEST_DATA) + "/damaged/heap_crash.h5";
+  for (int i = 0; i < 3; ++i) CHECK_THROWS_AS(io::first_reading(damaged), Error);
+  CHECK(forks == 1);
+  CHECK_FALSE(io::is_dataset_file(damaged));
+  CHECK(forks == 1);
+}
+
+TEST_CASE("A file that is no data set is read, too; foreign ones are only asked their schema") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.file("other.h5");
+  const auto write = [&](const std::string& schema) {
+    const io::Hdf5Lock lock;
+    io::Hdf5OutputFile out;
+    out.set("/", "schema_name", schema);
+    const VectorXd ones = VectorXd::Ones(100);
+    out.write("numbers", ones);
+    out.write_to(path, true);
+  };
+  for (const std::string schema : {"headway-result", "other"}) {
+    write(schema);
+    CHECK(io::first_reading(path).schema == schema);
+    std::vector<char> bytes = read_bytes(path);
+    const double one = 1.0;
+    const auto* digits = reinterpret_cast<const char*>(&one);
+    std::vector<char> run;
+    for (int i = 0; i < 8; ++i) run.insert(run.end(), digits, digits + sizeof one);
+    const auto at = std::search(bytes.begin(), bytes.end(), run.begin(), run.end());
+    REQUIRE(at != bytes.end());
+    at[7] ^= 1;  // the checksum of the array does not fit it any more
+    write_bytes(path, bytes);
+    if (schema == "other") {
+      CHECK(io::first_reading(path).schema == schema);
+    } else {
+      CHECK_THROWS_AS(io::first_reading(path), Error);
+    }
+  }
+}
