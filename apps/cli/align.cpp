@@ -1,24 +1,27 @@
 #include "headway/io/json.hpp"
 #include "headway/studies/verbs.hpp"
 #include "result_tables.hpp"
-#include "run.hpp"
+#include "theory_course.hpp"
+#include "verbs.hpp"
 
 namespace headway::cli {
 
-int run_align(const Options& options) {
-  const VerbSteps<studies::AlignResult> steps = {
-      "align",
-      {.reuse = true},
-      [](const Job& job, Observer& observer) {
-        return studies::align(job.study, job.dataset, observer, job.known ? &*job.known : nullptr);
-      },
-      &io::write_align_result,
-      &io::align_json,
-      &align_table,
-      [](const studies::AlignResult& result) {
-        return solve_outcome(result.solve, result.seconds);
-      }};
-  return run_verb(options, steps);
+Verb align_verb() {
+  return make_theory_verb<studies::AlignResult>(
+      {"align",
+       "overlap of the eigenvectors of the renormalised kernel with the labels",
+       {"align"}},
+      {.compute =
+           [](const Options&, TheoryJob& job, Observer& observer) {
+             return studies::align(job.study, job.dataset, observer, job.reused());
+           },
+       .write = &io::write_align_result,
+       .json = &io::align_json,
+       .table = &align_table,
+       .outcome =
+           [](const studies::AlignResult& result) {
+             return solve_outcome(result.solve, result.seconds);
+           }});
 }
 
 }  // namespace headway::cli

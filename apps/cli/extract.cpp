@@ -2,23 +2,25 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <nlohmann/json.hpp>
-
+#include "course.hpp"
 #include "headway/core/error.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "headway/io/provenance.hpp"
-#include "headway/io/study_file.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"
-#include "run.hpp"
+#include "json_text.hpp"
 #include "table.hpp"
+#include "verbs.hpp"
 
 namespace headway::cli {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+struct ExtractJob : Job {
+  io::TrainedNetwork network;
+  training::OneShotExamples examples;
+};
 
 std::string heads_line(const io::TrainedNetwork& network, const studies::ExtractResult& result) {
   return fmt::format("{}: {} weights after {} steps, heads [{}], {} paths, {} features",
@@ -66,14 +68,14 @@ std::string extract_json(const io::TrainedNetwork& network, const studies::Extra
     out["U_1"].push_back(std::vector<double>(row.begin(), row.end()));
   }
   out["output"] = output.empty() ? Json(nullptr) : Json(output);
-  return out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(out);
 }
 
 /// The images must be those that the network was trained on: others would put characters that it
 /// has seen into the test set. Other sets out of distribution are a matter of taste, so those of
 /// the training run are compared, and may be gone by now where others were asked for.
-void check_images(const Options& options, const io::TrainedNetwork& network,
-                  std::vector<std::string> overlays, Observer& observer) {
+void check_images(const Options& options, const io::TrainedNetwork& network, Observer& observer) {
+  std::vector<std::string> overlays = options.study_overlays();
   const auto other_sets = std::erase_if(overlays, [](const std::string& overlay) {
     return io::overlay_key(overlay) == "task.out_of_distribution";
   });
@@ -96,83 +98,103 @@ void check_images(const Options& options, const io::TrainedNetwork& network,
                           options.input));
 }
 
-void refuse_inputs_as_output(const Options& options, const studies::Study& study) {
-  std::error_code ignored;
-  if (std::filesystem::equivalent(options.input, options.output, ignored)) {
-    throw Error(ErrorKind::kCannotWrite,
-                fmt::format("{}: is the input; give another output", options.output));
+std::string plan(const Options& options, const ExtractJob& job) {
+  const studies::ExtractOptions& wanted = job.study.extract;
+  if (options.json) {
+    Json out;
+    out["dry_run"] = true;
+    out["verb"] = "extract";
+    out["study"] = job.network.study_name;
+    out["run"] = wanted.run;
+    out["label"] = job.network.label;
+    out["weights"] = wanted.weights;
+    out["step"] = job.network.step;
+    out["examples"] = {{"train", wanted.train_examples},
+                       {"test", wanted.test_examples},
+                       {"validation", wanted.validation_examples},
+                       {"out_of_distribution", wanted.out_of_distribution_examples}};
+    return json_text(out);
   }
-  refuse_input_as_output(options, {study, io::StudyOrigin::kResultFile});
-}
-
-std::string plan_text(const Options& options, const io::TrainedNetwork& network) {
-  const studies::ExtractOptions& wanted = network.study.extract;
   return fmt::format(
       "{}: run {} ({}), {} weights after {} steps\n{} train, {} test, {} validation "
       "examples, {} of each set out of distribution\noutput {}\n",
-      network.study_name, wanted.run, network.label, wanted.weights, network.step,
+      job.network.study_name, wanted.run, job.network.label, wanted.weights, job.network.step,
       wanted.train_examples, wanted.test_examples, wanted.validation_examples,
       wanted.out_of_distribution_examples, options.output.empty() ? "none" : options.output);
 }
 
+ExtractJob load(const Options& options) {
+  ExtractJob job;
+  job.network = io::read_trained_network(options.input, options.study_overlays());
+  job.study = job.network.study;
+  return job;  // its origin is not kResultFile: a data set never takes the network's place
+}
+
+std::string read_data(const Options& options, ExtractJob& job, Observer& observer) {
+  check_images(options, job.network, observer);
+  job.examples = io::read_one_shot_examples(job.study);
+  return job.network.data_hash;
+}
+
 /// studies::extract(), whose errors then name the file.
-studies::ExtractResult extract_named(const Options& options, const io::TrainedNetwork& network,
-                                     const training::OneShotExamples& examples,
-                                     Observer& observer) {
+studies::ExtractResult compute(const Options& options, ExtractJob& job,
+                               TerminalObserver& observer) {
+  const io::TrainedNetwork& network = job.network;
   try {
-    return studies::extract(network.study, network.parameters, examples, observer);
+    studies::ExtractResult result =
+        studies::extract(network.study, network.parameters, job.examples, observer);
+    result.dataset.note = fmt::format(
+        "heads of a trained linear-value network ({}, {} weights after {} steps); {}",
+        network.study_name, network.study.extract.weights, network.step, result.dataset.note);
+    return result;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kBadData) throw;
     throw Error(error.kind(), fmt::format("{}: {}", options.input, error.what()));
   }
 }
 
-std::vector<std::pair<std::string, std::string>> provenance(const Options& options,
-                                                            const io::TrainedNetwork& network) {
-  const io::BuildInfo build = io::build_info();
-  return {{"study", network.study_name},
-          {"study_toml", io::write_study(network.study)},
-          {"weights", network.study.extract.weights},
-          {"weights_sha256", network.weights_sha256},
-          {"trained_label", network.label},
-          {"trained_data_hash", network.data_hash},
-          {"command", io::shell_command(options.command)},
-          {"headway_version", build.version},
-          {"git_commit", build.git_commit},
-          {"written", io::utc_now()}};
+void write(const Options& options, const ExtractJob& job, const studies::ExtractResult& result) {
+  const io::TrainedNetwork& network = job.network;
+  io::write_extracted(options.output, result,
+                      {{"study", network.study_name},
+                       {"study_toml", job.provenance.study_toml},
+                       {"weights", network.study.extract.weights},
+                       {"weights_sha256", network.weights_sha256},
+                       {"trained_label", network.label},
+                       {"trained_data_hash", network.data_hash},
+                       {"command", job.provenance.command},
+                       {"headway_version", job.provenance.headway_version},
+                       {"git_commit", job.provenance.git_commit},
+                       {"written", io::utc_now()}},
+                      options.force);
+}
+
+std::string print(const Options& options, const ExtractJob& job,
+                  const studies::ExtractResult& result) {
+  return options.json ? extract_json(job.network, result, options.output)
+                      : extract_text(job.network, result);
+}
+
+std::string closing(const Options& options, const Outcome& /*outcome*/) {
+  if (options.output.empty()) return "";
+  return fmt::format("data set in {0}; headway solve {0} puts the theory on it", options.output);
 }
 
 }  // namespace
 
-int run_extract(const Options& options) {
-  TerminalObserver observer(options.quiet, options.verbose);
-  const std::vector<std::string> overlays = overlays_of(options);
-  const io::TrainedNetwork network = io::read_trained_network(options.input, overlays);
-  note_environment(network.study, observer);
-  if (!options.output.empty()) {
-    refuse_inputs_as_output(options, network.study);
-    io::check_output_path(options.output, options.force);
-  }
-  check_images(options, network, overlays, observer);
-  const training::OneShotExamples examples = io::read_one_shot_examples(network.study);
-  if (options.dry_run) {
-    write_output(plan_text(options, network));
-    return kExitOk;
-  }
-  studies::ExtractResult result = extract_named(options, network, examples, observer);
-  result.dataset.note = fmt::format(
-      "heads of a trained linear-value network ({}, {} weights after {} steps); {}",
-      network.study_name, network.study.extract.weights, network.step, result.dataset.note);
-  if (!options.output.empty()) {
-    io::write_extracted(options.output, result, provenance(options, network), options.force);
-  }
-  write_output(options.json ? extract_json(network, result, options.output)
-                            : extract_text(network, result));
-  if (!options.quiet && !options.output.empty()) {
-    write_message(fmt::format("headway: data set in {0}; headway solve {0} puts the theory on it",
-                              options.output));
-  }
-  return kExitOk;
+Verb extract_verb() {
+  return make_verb<ExtractJob, studies::ExtractResult>(
+      {"extract",
+       "the heads of a trained linear-value network as a data set of the theory",
+       {"extract"}},
+      {.load = &load,
+       .read_data = &read_data,
+       .plan = &plan,
+       .compute = &compute,
+       .outcome = [](const studies::ExtractResult&) { return Outcome{}; },
+       .write = &write,
+       .print = &print,
+       .closing = &closing});
 }
 
 }  // namespace headway::cli

@@ -7,7 +7,8 @@
 
 namespace headway::cli {
 
-/// The command line, parsed. Every verb takes the same options as far as they make sense for it.
+/// The command line, parsed. Every verb takes the same options as far as they make sense for it
+/// (Verb::takes); its own ones are in Verb::own.
 struct Options {
   std::string input;                  ///< study, data set or result
   std::vector<std::string> overlays;  ///< --set section.key=value, in order
@@ -21,31 +22,9 @@ struct Options {
   bool quiet = false;
   bool verbose = false;
   std::vector<std::string> command;  ///< the arguments as given, for provenance
+
+  /// --set, --seed and --threads as overlays of a study.
+  [[nodiscard]] std::vector<std::string> study_overlays() const;
 };
-
-/// One verb of the program.
-struct Verb {
-  const char* name;
-  const char* summary;
-  int (*run)(const Options&);         ///< the exit code; throws headway::Error
-  bool computes;                      ///< takes -o, --seed, --threads, --dry-run, --force
-  std::vector<std::string> sections;  ///< study sections that its --help explains
-};
-
-// One file per verb.
-int run_solve(const Options& options);
-int run_align(const Options& options);
-int run_prune(const Options& options);
-int run_sample(const Options& options);
-int run_train(const Options& options);
-int run_extract(const Options& options);
-int run_inspect(const Options& options);
-int run_validate(const Options& options);
-
-/// All verbs of this build, in the order of --help.
-const std::vector<Verb>& verbs();
-
-inline constexpr int kExitOk = 0;
-inline constexpr int kExitNotUsable = 2;  ///< finished, but a point is not converged or not finite
 
 }  // namespace headway::cli

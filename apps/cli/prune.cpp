@@ -1,24 +1,27 @@
 #include "headway/io/json.hpp"
 #include "headway/studies/verbs.hpp"
 #include "result_tables.hpp"
-#include "run.hpp"
+#include "theory_course.hpp"
+#include "verbs.hpp"
 
 namespace headway::cli {
 
-int run_prune(const Options& options) {
-  const VerbSteps<studies::PruneResult> steps = {
-      "prune",
-      {.reuse = true},
-      [](const Job& job, Observer& observer) {
-        return studies::prune(job.study, job.dataset, observer, job.known ? &*job.known : nullptr);
-      },
-      &io::write_prune_result,
-      &io::prune_json,
-      &prune_table,
-      [](const studies::PruneResult& result) {
-        return solve_outcome(result.solve, result.seconds);
-      }};
-  return run_verb(options, steps);
+Verb prune_verb() {
+  return make_theory_verb<studies::PruneResult>(
+      {"prune",
+       "head scores, accuracy without each head, cumulative pruning; also of a trained network",
+       {"prune"}},
+      {.compute =
+           [](const Options&, TheoryJob& job, Observer& observer) {
+             return studies::prune(job.study, job.dataset, observer, job.reused());
+           },
+       .write = &io::write_prune_result,
+       .json = &io::prune_json,
+       .table = &prune_table,
+       .outcome =
+           [](const studies::PruneResult& result) {
+             return solve_outcome(result.solve, result.seconds);
+           }});
 }
 
 }  // namespace headway::cli

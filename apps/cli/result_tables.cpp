@@ -19,7 +19,8 @@ namespace {
 using studies::SolvePoint;
 using studies::SolveResult;
 
-constexpr std::size_t kAfterAccuracy = 3;  // columns widths, T, accuracy
+constexpr const char* kMeasuredOn = "test";  // the set of every accuracy without another name
+constexpr std::size_t kAfterAccuracy = 3;    // columns widths, T, accuracy
 
 std::vector<double> in_vector(const VectorXd& values) {
   return {values.data(), values.data() + values.size()};
@@ -98,11 +99,14 @@ std::string heads_table(const studies::PrunePoint& point,
 
 std::string curves_text(const studies::PrunePoint& point) {
   std::string out;
-  const auto line = [&out](const char* name, const std::vector<double>& values) {
-    if (!values.empty()) out += fmt::format("  {:<12}{}\n", name, decimals_text(values));
+  const std::string greedy =
+      point.greedy_on == kMeasuredOn ? "greedy" : "greedy on " + point.greedy_on;
+  const std::size_t width = std::max<std::size_t>(12, greedy.size() + 1);
+  const auto line = [&](const std::string& name, const std::vector<double>& values) {
+    if (!values.empty()) out += fmt::format("  {:<{}}{}\n", name, width, decimals_text(values));
   };
   line("by score", point.by_score.accuracy);
-  line("greedy", point.greedy.accuracy);
+  line(greedy, point.greedy.accuracy);
   line("random mean", point.random_mean);
   line("random sd", point.random_sd);
   return out.empty() ? "" : "accuracy after removing 0, 1, 2, ... heads\n" + out;

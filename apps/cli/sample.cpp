@@ -1,24 +1,40 @@
 #include <fmt/format.h>
 
-#include <optional>
+#include <memory>
 
 #include "headway/io/json.hpp"
 #include "headway/io/sample_checkpoints.hpp"
 #include "headway/studies/lookup.hpp"
 #include "headway/studies/verbs.hpp"
 #include "result_tables.hpp"
-#include "run.hpp"
 #include "table.hpp"
+#include "theory_course.hpp"
+#include "verbs.hpp"
 
 namespace headway::cli {
 
 namespace {
 
+studies::SampleResult compute(const Options& options, TheoryJob& job, Observer& observer) {
+  studies::SampleHooks hooks;
+  if (!options.output.empty()) {
+    const auto checkpoints = std::make_shared<io::SampleCheckpoints>(
+        options.output, job.study, job.dataset.content_hash, options.force);
+    hooks = checkpoints->hooks();
+    job.remove_checkpoints = [checkpoints] { checkpoints->remove(); };
+    if (checkpoints->resumable() > 0 && !options.quiet) {
+      write_message(fmt::format("headway: resuming {} of the points from {}",
+                                checkpoints->resumable(), checkpoints->folder()));
+    }
+  }
+  return studies::sample(job.study, job.dataset, observer, hooks, job.reused());
+}
+
 /// A sampled point must have mixed chains. The theory beside it is a comparison: where it did not
 /// converge the table says so.
 Outcome sample_outcome(const studies::SampleResult& result) {
-  Outcome outcome{
-      result.points.size(), result.interrupted, result.seconds, result.solve.threads, {}};
+  Outcome outcome{fmt::format("{} points", result.points.size()), result.interrupted,
+                  result.seconds, result.solve.threads};
   for (const studies::SamplePoint& point : result.points) {
     const std::string fault = studies::sampling_fault(point);
     if (fault.empty()) continue;
@@ -30,32 +46,17 @@ Outcome sample_outcome(const studies::SampleResult& result) {
 
 }  // namespace
 
-int run_sample(const Options& options) {
-  std::optional<io::SampleCheckpoints> checkpoints;
-  const VerbSteps<studies::SampleResult> steps = {
-      "sample",
-      {.reuse = true, .samples = true},
-      [&](const Job& job, Observer& observer) {
-        studies::SampleHooks hooks;
-        if (!options.output.empty()) {
-          checkpoints.emplace(options.output, job.study, job.dataset.content_hash, options.force);
-          hooks = checkpoints->hooks();
-          if (checkpoints->resumable() > 0 && !options.quiet) {
-            write_message(fmt::format("headway: resuming {} of the points from {}",
-                                      checkpoints->resumable(), checkpoints->folder()));
-          }
-        }
-        return studies::sample(job.study, job.dataset, observer, hooks,
-                               job.known ? &*job.known : nullptr);
-      },
-      &io::write_sample_result,
-      &io::sample_json,
-      &sample_table,
-      &sample_outcome};
-  const int code = run_verb(options, steps);
-  const bool finished = code == kExitOk || code == kExitNotUsable;
-  if (checkpoints && finished) checkpoints->remove();
-  return code;
+Verb sample_verb() {
+  return make_theory_verb<studies::SampleResult>(
+      {"sample",
+       "posterior draws with error bars, exact at every width, beside the theory",
+       {"sample"}},
+      {.kind = studies::TheoryVerb::kSamples,
+       .compute = &compute,
+       .write = &io::write_sample_result,
+       .json = &io::sample_json,
+       .table = &sample_table,
+       .outcome = &sample_outcome});
 }
 
 }  // namespace headway::cli

@@ -1,22 +1,28 @@
 #include "headway/io/json.hpp"
 #include "headway/studies/verbs.hpp"
 #include "result_tables.hpp"
-#include "run.hpp"
+#include "theory_course.hpp"
+#include "verbs.hpp"
 
 namespace headway::cli {
 
-int run_solve(const Options& options) {
-  const VerbSteps<studies::SolveResult> steps = {
-      "solve",
-      {.reuse = false},
-      [](const Job& job, Observer& observer) {
-        return studies::solve(job.study, job.dataset, observer);
-      },
-      &io::write_solve_result,
-      &io::solve_json,
-      &solve_table,
-      [](const studies::SolveResult& result) { return solve_outcome(result, result.seconds); }};
-  return run_verb(options, steps);
+Verb solve_verb() {
+  return make_theory_verb<studies::SolveResult>(
+      {"solve",
+       "saddle point of the theory: order parameters, predictor, accuracy per sweep point",
+       {"", "task", "model", "solve"}},
+      {.reuses = false,
+       .compute =
+           [](const Options&, TheoryJob& job, Observer& observer) {
+             return studies::solve(job.study, job.dataset, observer);
+           },
+       .write = &io::write_solve_result,
+       .json = &io::solve_json,
+       .table = &solve_table,
+       .outcome =
+           [](const studies::SolveResult& result) {
+             return solve_outcome(result, result.seconds);
+           }});
 }
 
 }  // namespace headway::cli

@@ -42,6 +42,14 @@ std::string cell(double value, const char* format) {
   return std::isfinite(value) ? fmt::format(fmt::runtime(format), value) : "-";
 }
 
+std::string amount_text(double value, const char* unit) {
+  if (value >= 1e15) return fmt::format("{:.3g} P{}", value / 1e15, unit);
+  if (value >= 1e12) return fmt::format("{:.3g} T{}", value / 1e12, unit);
+  if (value >= 1e9) return fmt::format("{:.3g} G{}", value / 1e9, unit);
+  if (value >= 1e6) return fmt::format("{:.3g} M{}", value / 1e6, unit);
+  return fmt::format("{:.3g} k{}", value / 1e3, unit);
+}
+
 std::string numbers_text(const std::vector<int>& values) {
   std::string out;
   for (const int value : values) {

@@ -24,6 +24,9 @@ class Table {
 /// `value` through a fmt format such as "{:.4f}"; "-" when undefined.
 std::string cell(double value, const char* format);
 
+/// "1.25 Gflop"
+std::string amount_text(double value, const char* unit);
+
 /// "2, 2"
 std::string numbers_text(const std::vector<int>& values);
 

@@ -13,10 +13,11 @@ namespace headway::cli {
 /// the flop limit and remaining time; on standard error.
 class TrainProgress final : public Observer {
  public:
-  /// `peak_flops`: what this machine could do at most; 0 where that is not known.
-  TrainProgress(bool quiet, bool verbose) : quiet_(quiet), messages_(quiet, verbose) {}
+  /// `peak_flops`: what this machine could do at most; 0 where that is not known. `messages` gets
+  /// warnings and notes.
+  TrainProgress(bool quiet, double peak_flops, Observer& messages)
+      : quiet_(quiet), peak_flops_(peak_flops), messages_(messages) {}
 
-  void set_peak(double flops_per_second) { peak_flops_ = flops_per_second; }
   /// A run begins, or goes on from `run.state`.
   void begin(std::size_t index, std::size_t planned, const studies::TrainedRun& run,
              const studies::Study& study);
@@ -33,9 +34,9 @@ class TrainProgress final : public Observer {
   [[nodiscard]] std::string line() const;
 
   bool quiet_;
-  TerminalObserver messages_;
+  double peak_flops_;
+  Observer& messages_;
   ProgressClock clock_;
-  double peak_flops_ = 0.0;
   std::string title_;
   bool on_cpu_ = true;
   double flops_per_step_ = 0.0;

@@ -1,22 +1,23 @@
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "headway/core/error.hpp"
 #include "headway/io/dataset_file.hpp"
-#include "run.hpp"
+#include "json_text.hpp"
+#include "terminal.hpp"
+#include "verbs.hpp"
 
 namespace headway::cli {
 
-int run_validate(const Options& options) {
+namespace {
+
+int validate(const Options& options) {
   const std::vector<std::string> faults = io::validate_dataset(options.input);
   if (options.json) {
     nlohmann::ordered_json object;
     object["file"] = options.input;
     object["valid"] = faults.empty();
     object["faults"] = faults;
-    write_output(object.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
-                 "\n");
+    write_output(json_text(object));
   } else if (faults.empty()) {
     write_output(fmt::format("{}: valid\n", options.input));
   } else {
@@ -27,6 +28,16 @@ int run_validate(const Options& options) {
                               faults.size() == 1 ? "" : "s"));
   }
   return faults.empty() ? kExitOk : static_cast<int>(ErrorKind::kBadData);
+}
+
+}  // namespace
+
+Verb validate_verb() {
+  return {.name = "validate",
+          .summary = "check a data-set file and list every fault",
+          .sections = {},
+          .takes = Takes::kFile,
+          .run = &validate};
 }
 
 }  // namespace headway::cli

@@ -102,32 +102,34 @@ RemovalCurve removal_curve(const std::vector<int>& order,
   return curve;
 }
 
-RemovalCurve greedy_removal(const std::vector<int>& heads,
-                            const std::function<double(const std::vector<int>&)>& quality) {
+std::vector<int> greedy_order(
+    const std::vector<int>& heads,
+    const std::function<RemovalQuality(const std::vector<int>&)>& quality) {
+  const auto comparable = [](double q) {
+    return std::isnan(q) ? -std::numeric_limits<double>::infinity() : q;
+  };
   const std::vector<HeadAddress> addresses = all_heads(heads);
   std::vector<int> left = heads;
-  std::vector<int> removed;
-  RemovalCurve curve{{}, {quality({})}};
+  std::vector<int> removed;  // rising
+  std::vector<int> order;
   for (;;) {
     int best = -1;
-    double best_quality = -std::numeric_limits<double>::infinity();
+    std::pair<double, double> best_quality;
     for (int head = 0; head < static_cast<int>(addresses.size()); ++head) {
-      if (left[addresses[head].layer] == 1 ||
-          std::binary_search(removed.begin(), removed.end(), head))
-        continue;
+      const bool last = left[addresses[head].layer] == 1;
+      if (last || std::binary_search(removed.begin(), removed.end(), head)) continue;
       std::vector<int> trial = removed;
       trial.insert(std::lower_bound(trial.begin(), trial.end(), head), head);
-      const double q = quality(trial);
-      if (best < 0 || q > best_quality) {
-        best = head;
-        best_quality = std::isnan(q) ? -std::numeric_limits<double>::infinity() : q;
-      }
+      const RemovalQuality q = quality(trial);
+      const std::pair compared(comparable(q.first), comparable(q.second));
+      if (best >= 0 && compared <= best_quality) continue;
+      best = head;
+      best_quality = compared;
     }
-    if (best < 0) return curve;
+    if (best < 0) return order;
     --left[addresses[best].layer];
     removed.insert(std::lower_bound(removed.begin(), removed.end(), best), best);
-    curve.order.push_back(best);
-    curve.quality.push_back(quality(removed));
+    order.push_back(best);
   }
 }
 

@@ -154,35 +154,12 @@ HeadDrops head_drops(const PathOutputs& paths, const MatrixXd& labels, Rescaling
 std::vector<int> greedy_order(const PathOutputs& paths, const MatrixXd& labels,
                               Rescaling rescaling) {
   check_sizes(paths, labels);
-  const std::vector<HeadAddress> addresses = all_heads(paths.heads);
   const bool classes = labels_are_classes(labels);
-  std::vector<int> left = paths.heads;
-  std::vector<int> removed;
-  for (;;) {
-    int best = -1;
-    double best_accuracy = 0.0;
-    double best_error = 0.0;
-    for (int h = 0; h < static_cast<int>(addresses.size()); ++h) {
-      if (left[addresses[h].layer] == 1 ||
-          std::find(removed.begin(), removed.end(), h) != removed.end()) {
-        continue;
-      }
-      std::vector<int> trial = removed;
-      trial.push_back(h);
-      const MatrixXd outputs = outputs_without(paths, trial, rescaling);
-      const double accuracy = classes ? right_answers(outputs, labels).mean() : 0.0;
-      const double error = squared_errors(outputs, labels).mean();
-      const bool better =
-          accuracy > best_accuracy || (accuracy == best_accuracy && error < best_error);
-      if (best >= 0 && !better) continue;
-      best = h;
-      best_accuracy = accuracy;
-      best_error = error;
-    }
-    if (best < 0) return removed;
-    --left[addresses[best].layer];
-    removed.push_back(best);
-  }
+  return greedy_order(paths.heads, [&](const std::vector<int>& removed) -> RemovalQuality {
+    const MatrixXd outputs = outputs_without(paths, removed, rescaling);
+    return {classes ? right_answers(outputs, labels).mean() : 0.0,
+            -squared_errors(outputs, labels).mean()};
+  });
 }
 
 std::vector<double> gradient_sensitivity(const PathOutputs& paths, const MatrixXd& labels) {

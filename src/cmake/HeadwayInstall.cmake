@@ -7,7 +7,7 @@ install(TARGETS ${targets} EXPORT headwayTargets ARCHIVE DESTINATION ${CMAKE_INS
 install(EXPORT headwayTargets NAMESPACE headway:: DESTINATION ${package_dir})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/headway DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/data/studies ${PROJECT_SOURCE_DIR}/data/omniglot
-                  ${PROJECT_SOURCE_DIR}/data/texts DESTINATION ${CMAKE_INSTALL_DATADIR}/headway)
+                  ${PROJECT_SOURCE_DIR}/data/digits ${PROJECT_SOURCE_DIR}/data/texts DESTINATION ${CMAKE_INSTALL_DATADIR}/headway)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/src/cmake/headwayConfig.cmake.in headwayConfig.cmake
   INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(headwayConfigVersion.cmake COMPATIBILITY SameMinorVersion)

@@ -233,4 +233,27 @@ RowMatrixXd path_features(const ExampleSource& examples, const std::vector<int>&
   return features;
 }
 
+double path_feature_flops(const ExampleSource& examples, const std::vector<int>& heads,
+                          const std::vector<LayerHeads>& layers, Readout readout) {
+  const auto tokens = static_cast<double>(examples.tokens());
+  const auto features = static_cast<double>(examples.features());
+  double queries = readout == Readout::kMean ? tokens : 1.0;
+  double paths = 1.0;
+  double flops = 0.0;  // of one example
+  for (std::size_t l = heads.size(); l-- > 0;) {
+    double attention = 0.0;
+    if (!layers.empty() && !layers[l].weights.empty()) {
+      attention = 2.0 * queries * features * (features + tokens);
+    } else if (!layers.empty() && !layers[l].query.empty()) {
+      const auto width = static_cast<double>(layers[l].query.front().rows());
+      attention = 2.0 * width * (features * (queries + tokens) + queries * tokens);
+    }
+    flops += heads[l] * (attention + 2.0 * queries * tokens * paths);
+    paths *= heads[l];
+    queries = tokens;
+  }
+  flops += 2.0 * paths * tokens * features;
+  return flops * static_cast<double>(examples.size());
+}
+
 }  // namespace headway::model

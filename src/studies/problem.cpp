@@ -37,7 +37,7 @@ RowMatrixXd features_of(const tasks::Split& split, const Study& study,
                         const tasks::Dataset& dataset, Observer& observer) {
   if (dataset.form == AttentionForm::kPathFeatures) return split.path_features;
   model::PathFeatureOptions options;
-  options.readout = study.model.readout.value_or(dataset.readout.value_or(Readout::kLastToken));
+  options.readout = readout_of(study, dataset);
   options.attention = study.model.attention;
   options.threads = resolve_threads(study.threads);
   const bool supplied =
@@ -201,6 +201,19 @@ std::vector<SweepPoint> sweep_points(const Study& study, const tasks::Dataset& d
   return points;
 }
 
+Readout readout_of(const Study& study, const tasks::Dataset& dataset) {
+  return study.model.readout.value_or(dataset.readout.value_or(Readout::kLastToken));
+}
+
+theory::PathKernelOptions kernel_options(const Study& study) {
+  theory::PathKernelOptions options;
+  options.form = kernel_form(study.solve.kernels);
+  options.memory_limit_bytes = study.solve.memory_limit_gib * 1024.0 * 1024.0 * 1024.0;
+  options.smallest_temperature =
+      *std::min_element(study.model.temperatures.begin(), study.model.temperatures.end());
+  return options;
+}
+
 TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Observer& observer,
                            FeatureDirections directions) {
   numerics::use_single_threaded_blas();
@@ -229,17 +242,12 @@ TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Ob
     if (dataset.test) append(*dataset.test);
     for (const tasks::NamedSplit& set : dataset.sets) append(set.split);
   }
-  theory::PathKernelOptions options;
-  options.form = kernel_form(study.solve.kernels);
-  options.memory_limit_bytes = study.solve.memory_limit_gib * 1024.0 * 1024.0 * 1024.0;
-  options.smallest_temperature =
-      *std::min_element(study.model.temperatures.begin(), study.model.temperatures.end());
   MatrixXd train_features = scaled(dataset.train);
   problem.network = network_problem(dataset, problem, train_features, architecture.variance(0));
   if (directions == FeatureDirections::kUsed)
     theory::drop_empty_directions(train_features, problem.evaluation_features, paths);
-  problem.kernels =
-      theory::make_path_kernels(std::move(train_features), problem.train_labels, paths, options);
+  problem.kernels = theory::make_path_kernels(std::move(train_features), problem.train_labels,
+                                              paths, kernel_options(study));
   return problem;
 }
 

@@ -60,6 +60,12 @@ struct TheoryProblem {
 TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Observer& observer,
                            FeatureDirections directions = FeatureDirections::kUsed);
 
+/// How the kernels of this study are made.
+theory::PathKernelOptions kernel_options(const Study& study);
+
+/// The readout that path features are taken with.
+Readout readout_of(const Study& study, const tasks::Dataset& dataset);
+
 /// The architecture of one entry of model.widths.
 model::Architecture architecture_of(const Study& study, const tasks::Dataset& dataset,
                                     const std::vector<Index>& widths);

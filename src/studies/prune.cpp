@@ -21,42 +21,77 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// Examples that a pruned predictor is judged on.
+struct PruneSet {
+  std::string name;
+  MatrixXd features;
+  MatrixXd labels;
+};
+
 /// What the pruning of every point shares.
 struct PruneTask {
   const Study& study;
   const SolveResult& solve;
   const TheoryProblem& problem;
-  const MatrixXd& test_features;  // of the test set alone
-  const NetworkPruner* network;   // null where the data set has none
+  PruneSet measured;             // the test set
+  PruneSet chosen;               // of the greedy search: validation, or the test set without one
+  const NetworkPruner* network;  // null where the data set has none
 };
 
-/// Quality of the predictor without a set of heads; each set is computed once.
+PruneSet test_set(const TheoryProblem& problem) {
+  const MatrixXd& labels = problem.evaluation.test_labels;
+  return {"test", problem.evaluation_features.topRows(labels.rows()), labels};
+}
+
+/// What is chosen on the test set and measured there is optimistic.
+PruneSet validation_or_test_set(const TheoryProblem& problem) {
+  const Evaluation& evaluation = problem.evaluation;
+  Index row = evaluation.test_labels.rows();
+  for (std::size_t i = 0; i < evaluation.set_names.size(); ++i) {
+    const MatrixXd& labels = evaluation.set_labels[i];
+    if (evaluation.set_names[i] == tasks::kValidationSet) {
+      return {evaluation.set_names[i], problem.evaluation_features.middleRows(row, labels.rows()),
+              labels};
+    }
+    row += labels.rows();
+  }
+  return test_set(problem);
+}
+
+/// Statistics of the predictor without a set of heads; each set is computed once.
 class PrunedPredictor {
  public:
-  PrunedPredictor(const PruneTask& task, const SolvePoint& point) : task_(task), point_(point) {}
+  PrunedPredictor(const TheoryProblem& problem, const SolvePoint& point, const PruneSet& examples)
+      : problem_(problem), point_(point), examples_(examples) {}
 
   const theory::PredictorStatistics& without(const std::vector<int>& removed) {
     const auto found = known_.find(removed);
     if (found != known_.end()) return found->second;
-    const TheoryProblem& problem = task_.problem;
-    const MatrixXd u = analysis::remove_heads(point_.order_parameters.layers.front(), problem.heads,
-                                              problem.outputs, removed);
+    const MatrixXd u = analysis::remove_heads(point_.order_parameters.layers.front(),
+                                              problem_.heads, problem_.outputs, removed);
     const MatrixXd mean =
-        problem.kernels->predictive_mean(u, point_.temperature, task_.test_features);
-    return known_.emplace(removed, test_statistics(problem.evaluation, mean)).first->second;
-  }
-  /// Accuracy where labels are classes, else minus the mean squared error (for the greedy search
-  /// alone).
-  double quality(const std::vector<int>& removed) {
-    const theory::PredictorStatistics& s = without(removed);
-    return std::isnan(s.accuracy) ? -s.mean_squared_error : s.accuracy;
+        problem_.kernels->predictive_mean(u, point_.temperature, examples_.features);
+    return known_.emplace(removed, theory::predictor_statistics({mean, {}}, examples_.labels))
+        .first->second;
   }
 
  private:
-  const PruneTask& task_;
+  const TheoryProblem& problem_;
   const SolvePoint& point_;
+  const PruneSet& examples_;
   std::map<std::vector<int>, theory::PredictorStatistics> known_;
 };
+
+/// Heads in the order in which they are missed least: by accuracy, or by the squared error where
+/// labels are no classes.
+std::vector<int> greedy_search(const PruneTask& task, const SolvePoint& solved) {
+  PrunedPredictor chooser(task.problem, solved, task.chosen);
+  return analysis::greedy_order(
+      task.problem.heads, [&](const std::vector<int>& removed) -> analysis::RemovalQuality {
+        const theory::PredictorStatistics& s = chooser.without(removed);
+        return {std::isnan(s.accuracy) ? -s.mean_squared_error : s.accuracy};
+      });
+}
 
 std::vector<HeadReport> report_heads(const SolveResult& solve, const analysis::HeadScores& scores,
                                      PrunedPredictor& pruned) {
@@ -105,7 +140,7 @@ PrunePoint prune_point(const PruneTask& task, const SolvePoint& solved, Observer
   point.temperature = solved.temperature;
   const analysis::HeadScores scores = analysis::head_scores(
       solved.order_parameters.layers.front(), task.problem.heads, task.problem.outputs);
-  PrunedPredictor pruned(task, solved);
+  PrunedPredictor pruned(task.problem, solved, task.measured);
   point.accuracy = pruned.without({}).accuracy;
   point.heads = report_heads(task.solve, scores, pruned);
   if (task.study.prune.cumulative) {
@@ -123,9 +158,8 @@ PrunePoint prune_point(const PruneTask& task, const SolvePoint& solved, Observer
     }
     summarise_random(point);
     if (task.study.prune.greedy && !observer.interrupted()) {
-      const analysis::RemovalCurve greedy = analysis::greedy_removal(
-          heads, [&](const std::vector<int>& removed) { return pruned.quality(removed); });
-      point.greedy = accuracy_curve(analysis::removal_curve(greedy.order, accuracy));
+      point.greedy = accuracy_curve(analysis::removal_curve(greedy_search(task, solved), accuracy));
+      point.greedy_on = task.chosen.name;
     }
   }
   if (task.network != nullptr) {
@@ -149,9 +183,11 @@ PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& o
     network.emplace(*problem.network, study);
     result.network = network->prune(observer);
   }
-  const MatrixXd test_features =
-      problem.evaluation_features.topRows(problem.evaluation.test_labels.rows());
-  const PruneTask task = {study, result.solve, problem, test_features,
+  const PruneTask task = {study,
+                          result.solve,
+                          problem,
+                          test_set(problem),
+                          validation_or_test_set(problem),
                           network ? &*network : nullptr};
   std::vector<PrunePoint> points(result.solve.points.size());
   std::vector<char> finished(points.size(), 0);

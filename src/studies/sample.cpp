@@ -204,14 +204,7 @@ SampleResult sample(const Study& study, const tasks::Dataset& dataset, Observer&
                     const SampleHooks& hooks, const SolveResult* known) {
   const Clock::time_point began = Clock::now();
   check_sampling(study);
-  Study sampled = study;
-  // A singular U (narrow layers) has no feature-space form.
-  if (sampled.solve.kernels == "auto") {
-    for (const SweepPoint& point : sweep_points(study, dataset)) {
-      const model::Architecture a = architecture_of(study, dataset, point.widths);
-      if (has_singular_matrix(a)) sampled.solve.kernels = a.outputs == 1 ? "stored" : "streamed";
-    }
-  }
+  const Study sampled = sampled_study(study, dataset);
   TheoryProblem problem = make_problem(
       sampled, dataset, observer,
       sampled.sample.sampler == "exact" ? FeatureDirections::kUsed : FeatureDirections::kAll);

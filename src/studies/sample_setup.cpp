@@ -36,8 +36,8 @@ sampling::MetricKind metric_kind(const SampleOptions& sample, Index dimension,
   if (sample.metric == "unit") return MetricKind::kUnit;
   if (dimension <= kLargestDenseMetric) return MetricKind::kDense;
   const double information =
-      sampling::information_evaluations(sample.warmup) * kernels.hessian_flops();
-  const double warmup = sample.warmup * kGradientsPerTransition * kernels.evaluation_flops();
+      sampling::information_evaluations(sample.warmup) * kernels.cost().hessian_flops;
+  const double warmup = sample.warmup * kGradientsPerTransition * kernels.cost().evaluation_flops;
   return sample.sampler == "exact" && information <= warmup ? MetricKind::kInformation
                                                             : MetricKind::kDiagonal;
 }
@@ -51,6 +51,17 @@ bool has_singular_matrix(const model::Architecture& architecture) {
     }
   }
   return false;
+}
+
+Study sampled_study(const Study& study, const tasks::Dataset& dataset) {
+  Study sampled = study;
+  if (sampled.solve.kernels != "auto") return sampled;
+  for (const SweepPoint& point : sweep_points(study, dataset)) {
+    // A singular U has no feature-space form.
+    const model::Architecture a = architecture_of(study, dataset, point.widths);
+    if (has_singular_matrix(a)) sampled.solve.kernels = a.outputs == 1 ? "stored" : "streamed";
+  }
+  return sampled;
 }
 
 void check_sampling(const Study& study) {
@@ -73,12 +84,12 @@ std::shared_ptr<const theory::PathKernels> sampling_kernels(const Study& study,
                                                             const TheoryProblem& problem) {
   const theory::PathKernels& kernels = *problem.kernels;
   theory::PathKernelOptions options;
-  if (study.sample.sampler != "exact" || kernels.form() != theory::KernelForm::kStored ||
-      kernels.memory_bytes() <= options.compact_above_bytes) {
-    return problem.kernels;
-  }
   options.form = theory::KernelForm::kStored;
   options.energy_tolerance = kEnergyTolerance;
+  if (study.sample.sampler != "exact" || kernels.form() != theory::KernelForm::kStored ||
+      !theory::kernel_cost(kernels.sizes(), options).compact) {
+    return problem.kernels;
+  }
   return theory::make_path_kernels(kernels.features(), kernels.labels(), kernels.paths(), options);
 }
 

@@ -13,6 +13,9 @@ namespace headway::studies {
 /// Some N_l < C p_l.
 bool has_singular_matrix(const model::Architecture& architecture);
 
+/// The study that `sample` solves and samples: with kernels that every U of its widths has.
+Study sampled_study(const Study& study, const tasks::Dataset& dataset);
+
 /// Error{kBadStudy} for settings of [model] and [sample] that do not fit each other.
 void check_sampling(const Study& study);
 

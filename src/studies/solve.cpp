@@ -117,8 +117,8 @@ class PointSolver {
   /// The Hessian test, the evidence and the 1/N correction.
   void second_order(const theory::Action& action, const theory::SaddlePoint& saddle,
                     SolvePoint& point) const {
-    const double flops =
-        problem_.kernels->hessian_flops() + std::pow(static_cast<double>(action.unknowns()), 3);
+    const double flops = problem_.kernels->cost().hessian_flops +
+                         std::pow(static_cast<double>(action.unknowns()), 3);
     note_evidence(theory::saddle_evidence(action, saddle, {}), point);
     if (!wanted(study_.solve.hessian, flops, kHessianFlopLimit)) {
       point.corrected.reason = "skipped: the Hessian was not computed (solve.hessian)";
@@ -127,7 +127,7 @@ class PointSolver {
     const MatrixXd hessian = action.hessian(saddle.order_parameters, *saddle.evaluation.energy);
     point.smallest_hessian_eigenvalue = theory::smallest_hessian_eigenvalue(action, hessian);
     note_evidence(theory::saddle_evidence(action, saddle, hessian), point);
-    if (!wanted(study_.solve.corrections, problem_.kernels->third_derivative_flops(),
+    if (!wanted(study_.solve.corrections, problem_.kernels->cost().third_derivative_flops,
                 kCorrectionFlopLimit)) {
       point.corrected.reason = study_.solve.corrections == "off"
                                    ? "skipped: solve.corrections = \"off\""

@@ -13,6 +13,8 @@ StreamPurpose purpose_of(FuzzyLogicSplit split) {
   switch (split) {
     case FuzzyLogicSplit::kTrain:
       return StreamPurpose::kTrainExamples;
+    case FuzzyLogicSplit::kValidation:
+      return StreamPurpose::kValidationExamples;
     case FuzzyLogicSplit::kHeldOut:
       return StreamPurpose::kHeldOutExamples;
     case FuzzyLogicSplit::kUnknownTerms:

@@ -67,6 +67,7 @@ void FuzzyLogicOptions::validate() const {
 const std::vector<std::vector<int>>& FuzzyLogicTasks::of(FuzzyLogicSplit split) const {
   switch (split) {
     case FuzzyLogicSplit::kTrain:
+    case FuzzyLogicSplit::kValidation:
       return train;
     case FuzzyLogicSplit::kHeldOut:
       return held_out;

@@ -30,25 +30,10 @@ class FeatureSpaceKernels final : public PathKernels {
  public:
   FeatureSpaceKernels(MatrixXd features, MatrixXd labels, Index paths);
 
-  [[nodiscard]] KernelForm form() const override { return KernelForm::kFeatureSpace; }
   [[nodiscard]] std::unique_ptr<EnergyState> evaluate(const MatrixXd& u,
                                                       double temperature) const override;
   [[nodiscard]] MatrixXd predictive_mean(const MatrixXd& u, double temperature,
                                          const MatrixXd& test_features) const override;
-  [[nodiscard]] double evaluation_flops() const override {
-    const double d = static_cast<double>(features_.cols());
-    return d * d * d + 4.0 * d * d * static_cast<double>(paths()) +
-           4.0 * static_cast<double>(features_.size());
-  }
-  [[nodiscard]] double hessian_flops() const override {
-    const double d = static_cast<double>(features_.cols());
-    return std::pow(static_cast<double>(paths()) * d, 2) +
-           4.0 * d * d * static_cast<double>(paths());
-  }
-  [[nodiscard]] double memory_bytes() const override {
-    const double d = static_cast<double>(features_.cols());
-    return 8.0 * (static_cast<double>(features_.size()) + 8.0 * d * d);
-  }
   /// X^T y
   [[nodiscard]] const VectorXd& projection() const { return projection_; }
 
@@ -94,7 +79,7 @@ class FeatureSpaceState final : public EnergyState {
 };
 
 FeatureSpaceKernels::FeatureSpaceKernels(MatrixXd features, MatrixXd labels, Index paths)
-    : PathKernels(std::move(features), std::move(labels), paths) {
+    : PathKernels(std::move(features), std::move(labels), paths, KernelForm::kFeatureSpace) {
   gram_.resize(features_.cols(), features_.cols());
   numerics::rank_update_lower(1.0, features_, Transpose::kYes, 0.0, gram_);
   numerics::mirror_lower(gram_);

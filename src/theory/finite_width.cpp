@@ -53,7 +53,7 @@ VectorXd contract_third(const Action& action, const SaddlePoint& saddle, const M
   for (int l = 1; l <= action.architecture().layers() + 1; ++l) {
     total.push_back(MatrixXd::Zero(u.at(l).rows(), u.at(l).cols()));
   }
-  const bool large = action.kernels().third_derivative_flops() > kSinglePrecisionFlops;
+  const bool large = action.kernels().cost().third_derivative_flops > kSinglePrecisionFlops;
   total[0] = saddle.evaluation.energy->contract_third_derivative(
       sigma.topLeftCorner(first, first), large ? Precision::kSingle : Precision::kDouble);
   const numerics::SymmetricEigen eigen = numerics::symmetric_eigen(sigma, true);

@@ -1,13 +1,10 @@
 #include "headway/theory/path_kernels.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 
-#include "headway/core/error.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/numerics/symmetric.hpp"
 #include "path_kernel_forms.hpp"
@@ -17,22 +14,12 @@ namespace headway::theory {
 using numerics::multiply;
 using numerics::Transpose;
 
-std::string kernel_form_name(KernelForm form) {
-  switch (form) {
-    case KernelForm::kStored:
-      return "stored";
-    case KernelForm::kStreamed:
-      return "streamed";
-    case KernelForm::kFeatureSpace:
-      return "feature_space";
-    case KernelForm::kAuto:
-      break;
-  }
-  return "auto";
-}
-
-PathKernels::PathKernels(MatrixXd features, MatrixXd labels, Index paths)
-    : features_(std::move(features)), labels_(std::move(labels)), paths_(paths) {}
+PathKernels::PathKernels(MatrixXd features, MatrixXd labels, Index paths, KernelForm form,
+                         bool compact)
+    : features_(std::move(features)),
+      labels_(std::move(labels)),
+      paths_(paths),
+      cost_(kernel_cost(sizes(), form, compact)) {}
 
 MatrixXd PathKernels::scale_features(const RowMatrixXd& path_features, Index paths,
                                      double input_variance) {
@@ -43,13 +30,6 @@ MatrixXd PathKernels::scale_features(const RowMatrixXd& path_features, Index pat
 MatrixXd PathKernels::kernel(const MatrixXd& u) const {
   MatrixXd k = cross_kernel(features_, features_, u, outputs());
   return 0.5 * (k + k.transpose());
-}
-
-double PathKernels::third_derivative_flops() const {
-  const double p = static_cast<double>(order());
-  const double n0 = static_cast<double>(feature_count());
-  const double pc = static_cast<double>(examples() * outputs());
-  return 2.0 * std::pow(p, 4) * n0 * n0 + 2.0 * pc * std::pow(p * n0, 2) + 4.0 * pc * pc * p * n0;
 }
 
 MatrixXd cross_kernel(const MatrixXd& features_a, const MatrixXd& features_b, const MatrixXd& u,
@@ -184,43 +164,13 @@ PredictionFluctuation EnergyState::predictor_fluctuation(const MatrixXd& u,
 std::shared_ptr<const PathKernels> make_path_kernels(MatrixXd scaled_features, MatrixXd labels,
                                                      Index paths,
                                                      const PathKernelOptions& options) {
-  const double p = static_cast<double>(paths);
-  const double examples = static_cast<double>(scaled_features.rows());
-  const double columns = static_cast<double>(scaled_features.cols());
-  const Index outputs = labels.cols();
-  KernelForm form = options.form;
-  const bool feature_possible = outputs == 1 && options.smallest_temperature > 0.0;
-  double stored_bytes = 8.0 * p * (p + 1) / 2 * examples * (examples + 1) / 2;
-  const bool compact = options.energy_tolerance > 0.0 && stored_bytes > options.compact_above_bytes;
-  if (compact) stored_bytes *= 0.5;
-  if (form == KernelForm::kAuto) {
-    // Feature space: D^3 a step against P^3 and worse. Stored: memory-bound, two passes over the
-    // packed kernels, unless the features themselves are fewer flops.
-    const bool stored_fits = outputs == 1 && stored_bytes < 0.5 * options.memory_limit_bytes;
-    if (feature_possible && columns < 0.9 * examples) {
-      form = KernelForm::kFeatureSpace;
-    } else {
-      form = stored_fits ? KernelForm::kStored : KernelForm::kStreamed;
-    }
-  }
-  if (form == KernelForm::kFeatureSpace && !feature_possible) {
-    throw Error(
-        ErrorKind::kBadStudy,
-        fmt::format("solve.kernels = \"feature_space\" needs one output and model.temperature > 0 "
-                    "(here {} outputs, smallest temperature {})",
-                    outputs, options.smallest_temperature));
-  }
-  if (form == KernelForm::kStored && outputs != 1) {
-    throw Error(
-        ErrorKind::kBadStudy,
-        fmt::format(
-            "solve.kernels = \"stored\" needs one output, the data have {}; use \"streamed\"",
-            outputs));
-  }
-  switch (form) {
+  const Index feature_count = scaled_features.cols() / paths;
+  const KernelCost cost =
+      kernel_cost({scaled_features.rows(), paths, feature_count, labels.cols()}, options);
+  switch (cost.form) {
     case KernelForm::kStored:
       return make_stored_kernels(std::move(scaled_features), std::move(labels), paths,
-                                 compact ? options.energy_tolerance : 0.0);
+                                 cost.compact ? options.energy_tolerance : 0.0);
     case KernelForm::kFeatureSpace:
       return make_feature_space_kernels(std::move(scaled_features), std::move(labels), paths);
     case KernelForm::kStreamed:

@@ -22,8 +22,8 @@ constexpr double kQuasiNewtonIterations =
 Optimizer choose(const Action& action, const SaddlePointOptions& options) {
   if (options.optimizer != Optimizer::kAuto) return options.optimizer;
   if (action.unknowns() > kLargestDenseProblem) return Optimizer::kCeres;
-  const double evaluation = action.kernels().evaluation_flops();
-  const double hessian = action.kernels().hessian_flops();
+  const double evaluation = action.kernels().cost().evaluation_flops;
+  const double hessian = action.kernels().cost().hessian_flops;
   return hessian + evaluation < kQuasiNewtonIterations * evaluation || hessian < 5e10
              ? Optimizer::kNewton
              : Optimizer::kQuasiNewton;

@@ -19,8 +19,6 @@ using numerics::symmetric_index;
 using numerics::symmetric_size;
 using numerics::Transpose;
 
-constexpr double kProductMemoryLimit =
-    256.0 * 1024 * 1024;                     // bytes for all K^{-1} C_k of a Hessian
 constexpr double kErrorProbability = 1e-12;  // that one energy is further off than its bound
 constexpr std::uint64_t kRoundingSeed = 0;   // the kernels of a data set are the same in every run
 
@@ -32,29 +30,12 @@ class StoredKernels final : public ExampleSpaceKernels {
  public:
   StoredKernels(MatrixXd features, MatrixXd labels, Index paths, double energy_tolerance);
 
-  [[nodiscard]] KernelForm form() const override { return KernelForm::kStored; }
   [[nodiscard]] std::unique_ptr<EnergyState> evaluate(const MatrixXd& u,
                                                       double temperature) const override;
   [[nodiscard]] MatrixXd contract(const MatrixXd& m) const override;
   [[nodiscard]] MatrixXd renormalized_kernel(const MatrixXd& u) const override;
-  [[nodiscard]] double evaluation_flops() const override {
-    const double packed = static_cast<double>(symmetric_size(examples()) * pairs());
-    return (compact() ? 2.0 : 4.0) * packed + std::pow(static_cast<double>(examples()), 3);
-  }
-  [[nodiscard]] double hessian_flops() const override {
-    return uses_products() ? product_flops() : block_flops();
-  }
-  [[nodiscard]] double memory_bytes() const override {
-    return compact() ? fixed_.bytes() + exact_->memory_bytes()
-                     : 8.0 * static_cast<double>(packed_.size());
-  }
 
-  /// Hessian through all K^{-1} C_k rather than through blocks: cheaper for few paths.
-  [[nodiscard]] bool uses_products() const {
-    const double p2 = static_cast<double>(examples() * examples());
-    return !compact() && product_flops() < block_flops() &&
-           16.0 * p2 * static_cast<double>(pairs()) < kProductMemoryLimit;
-  }
+  [[nodiscard]] bool uses_products() const { return cost().hessian_by_products; }
   [[nodiscard]] Index pairs() const { return symmetric_size(paths()); }
   /// All C_k in svec coordinates as full matrices side by side, P x (P pairs).
   [[nodiscard]] MatrixXd unpack_pairs() const;
@@ -62,17 +43,7 @@ class StoredKernels final : public ExampleSpaceKernels {
   [[nodiscard]] const numerics::MatrixXf& pairs_in_single() const { return single_; }
 
  private:
-  [[nodiscard]] double product_flops() const {
-    return 2.0 * static_cast<double>(pairs()) * std::pow(static_cast<double>(examples()), 3);
-  }
-  [[nodiscard]] double block_flops() const {
-    const double p = static_cast<double>(paths());
-    const double n0 = static_cast<double>(feature_count());
-    const double n = static_cast<double>(examples());
-    const double side = std::min(n0, n);
-    return n * n * p * n0 + p * p * n0 * n * side + std::pow(p, 4) * side * side;
-  }
-  [[nodiscard]] bool compact() const { return energy_tolerance_ > 0.0; }
+  [[nodiscard]] bool compact() const { return cost().compact; }
   void fill();
   void unpack(const double* packed, MatrixXd& lower) const;
   [[nodiscard]] VectorXd coefficients(const MatrixXd& u) const;
@@ -108,7 +79,8 @@ class StoredState final : public ExampleSpaceState {
 
 StoredKernels::StoredKernels(MatrixXd features, MatrixXd labels, Index paths,
                              double energy_tolerance)
-    : ExampleSpaceKernels(std::move(features), std::move(labels), paths),
+    : ExampleSpaceKernels(std::move(features), std::move(labels), paths, KernelForm::kStored,
+                          energy_tolerance > 0.0),
       energy_tolerance_(energy_tolerance) {
   if (compact()) {
     fixed_ = numerics::FixedPointColumns(symmetric_size(examples()), pairs());

@@ -1,4 +1,3 @@
-#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -16,24 +15,11 @@ using numerics::Transpose;
 class StreamedKernels final : public ExampleSpaceKernels {
  public:
   StreamedKernels(MatrixXd features, MatrixXd labels, Index paths)
-      : ExampleSpaceKernels(std::move(features), std::move(labels), paths) {}
+      : ExampleSpaceKernels(std::move(features), std::move(labels), paths, KernelForm::kStreamed) {}
 
-  [[nodiscard]] KernelForm form() const override { return KernelForm::kStreamed; }
   [[nodiscard]] std::unique_ptr<EnergyState> evaluate(const MatrixXd& u,
                                                       double temperature) const override;
   [[nodiscard]] MatrixXd contract(const MatrixXd& m) const override;
-
-  [[nodiscard]] double evaluation_flops() const override {
-    const double pc = static_cast<double>(examples() * outputs());
-    const double mix = 4.0 * static_cast<double>(features_.size()) * static_cast<double>(paths());
-    const double per_product = outputs() == 1 ? 2.0 : 4.0;
-    return per_product * pc * pc * static_cast<double>(features_.cols()) + mix + pc * pc * pc;
-  }
-  [[nodiscard]] double hessian_flops() const override;
-  [[nodiscard]] double memory_bytes() const override {
-    return 8.0 * (3.0 * static_cast<double>(features_.size()) +
-                  3.0 * std::pow(static_cast<double>(examples() * outputs()), 2));
-  }
 };
 
 std::unique_ptr<EnergyState> StreamedKernels::evaluate(const MatrixXd& u,
@@ -98,14 +84,6 @@ MatrixXd StreamedKernels::contract(const MatrixXd& m) const {
     }
   }
   return 0.5 * (result + result.transpose());
-}
-
-double StreamedKernels::hessian_flops() const {
-  const double p = static_cast<double>(order());
-  const double n0 = static_cast<double>(feature_count());
-  const double pc = static_cast<double>(examples() * outputs());
-  const double side = std::min(n0, pc);
-  return pc * pc * p * n0 + p * p * n0 * pc * side + std::pow(p, 4) * side * side;
 }
 
 }  // namespace

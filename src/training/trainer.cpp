@@ -277,6 +277,7 @@ void Trainer::Implementation::finish(Course* course) {
   summary.steps = step_;
   summary.best_step = best_step_;
   summary.best_loss = best_loss_;
+  summary.best_split = options_.best_split;
   summary.training_seconds = course->seconds;
   summary.flops_per_second = flops_per_step_ * summary.steps_per_second;
 }

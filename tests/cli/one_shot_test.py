@@ -284,6 +284,8 @@ class Extracting(OneShotTest):
         plan = run("extract", self.result, "--dry-run", "-o", self.heads)
         self.check(plan, 0)
         self.assertIn("30 train", plan.stdout)
+        plan_object = json.loads(run("extract", self.result, "--dry-run", "--json").stdout)
+        self.assertEqual(plan_object["examples"]["train"], 30)
         self.assertFalse(os.path.exists(self.heads))
         table = run("extract", self.result).stdout
         for word in ("the trained network itself", "validation", "digits", "heads [2, 2]"):

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -39,8 +40,8 @@ def run(*arguments, **options):
                           stdin=subprocess.DEVNULL, check=False, **options)
 
 
-def write_path_features(path, rng_seed=1, **changes):
-    """A valid data set of path features (heads [2], no inputs); `changes` replace its arrays."""
+def write_path_features(path, rng_seed=1, heads=(2,), **changes):
+    """A valid data set of path features (no inputs); `changes` replace its arrays."""
     rng = np.random.default_rng(rng_seed)
     arrays = {
         "train/path_features": rng.normal(size=(12, 2, 5)),
@@ -57,7 +58,17 @@ def write_path_features(path, rng_seed=1, **changes):
                 continue
             data = file.create_dataset(name, data=values)
             if name.endswith("path_features"):
-                data.attrs["heads"] = [2]
+                data.attrs["heads"] = list(heads)
+
+
+def most_memory(*arguments):
+    """Bytes that the program held at most, as the kernel counted them. Of a process of its own: what a parent
+    holds when it starts a child counts for the child."""
+    script = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, "
+              "stderr=subprocess.DEVNULL); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
+    measured = subprocess.run([sys.executable, "-c", script, PROGRAM, *map(str, arguments)],
+                              capture_output=True, text=True, check=True, timeout=300)
+    return 1024 * int(measured.stdout)
 
 
 class ProgramTest(unittest.TestCase):

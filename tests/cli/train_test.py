@@ -74,6 +74,15 @@ class Plans(TrainTest):
                 self.assertGreater(plan["flops_per_step"], 1e8)
                 self.assertIn(plan["device"], ("cpu", "cuda"))
 
+    def test_json_is_one_object_on_one_line(self):
+        for more in ((), ("--set", "sweep.seed=[1,2]")):
+            process = run("train", self.tiny, "--dry-run", "--json", *more)
+            self.check(process, 0)
+            plan, = lines(process)
+            for name in ("parameters", "flops_per_step", "device", "variant"):
+                self.assertIn(name, plan)
+            self.assertEqual(len(plan["runs"]), 2 if more else 1)
+
     def test_every_shipped_study_of_training_has_a_plan(self):
         names = [path.name for path in sorted(pathlib.Path(STUDIES).glob("*.toml"))
                  if "[train]" in path.read_text(encoding="utf-8")]
@@ -229,6 +238,9 @@ class Output(TrainTest):
         held_out = [r for r in records if r["run"] == 2 and r["split"] == "held_out"]
         self.assertEqual([r["step"] for r in held_out], [20, 40, 60])
         row, = summary["table"]
+        chosen = [r for r in records if r["run"] == 2 and r["split"] == "validation"]
+        self.assertEqual(summary["runs"][1]["best_split"], "validation")
+        self.assertEqual(summary["runs"][1]["best_loss"], min(r["loss"] for r in chosen))
         both = [one["evaluations"]["held_out"]["r2"] for one in summary["runs"]]
         spread = row["splits"]["held_out"]["last"]
         self.assertAlmostEqual(spread["mean"], np.mean(both))

@@ -7,7 +7,7 @@ import unittest
 import h5py
 import numpy as np
 
-from support import STUDIES, ProgramTest, run, write_path_features
+from support import STUDIES, ProgramTest, most_memory, run, write_path_features
 
 
 def points(process):
@@ -16,7 +16,7 @@ def points(process):
 
 class ShippedStudies(ProgramTest):
     def test_each_parses_and_plans(self):
-        names = sorted(os.listdir(STUDIES))
+        names = sorted(name for name in os.listdir(STUDIES) if name.endswith(".toml"))
         self.assertGreaterEqual(len(names), 4)
         data = self.path("data.h5")
         write_path_features(data)
@@ -197,6 +197,97 @@ class FurtherSets(ProgramTest):
         pruned = json.loads(run("prune", output, "--json").stdout)
         self.assertEqual(pruned["points"][0]["sets"], json.loads(
             run("solve", output, "--json").stdout)["points"][0]["sets"])
+
+
+class Plans(ProgramTest):
+    """What --dry-run tells of a study, and what the run then does."""
+
+    def plan_and_run(self, examples, heads, features, *settings):
+        rng = np.random.default_rng(2)
+        paths = int(np.prod(heads))
+        data = self.path("large.h5")
+        write_path_features(data, heads=heads, **{
+            "train/path_features": rng.normal(size=(examples, paths, features)),
+            "train/labels": np.where(rng.normal(size=examples) > 0, 1.0, -1.0),
+            "test/path_features": rng.normal(size=(5, paths, features)),
+            "test/labels": np.ones(5)})
+        study = [data, "--threads", 1, "--set", "model.widths=[50]"]
+        for setting in ("model.temperature=0.5", "solve.max_iterations=2",
+                        "solve.corrections=off", *settings):
+            study += ["--set", setting]
+        plan = run("solve", *study, "--dry-run", "--json")
+        self.check(plan, 0)
+        solved = run("solve", *study, "--json")
+        self.assertIn(solved.returncode, (0, 2), solved.stderr)
+        held = most_memory("solve", *study) - most_memory("solve", self.study, "--threads", 1)
+        return json.loads(plan.stdout), points(solved)[0], held
+
+    def test_kernels_and_memory_are_those_of_the_run(self):
+        cases = (
+            (1300, [4, 4], 100, ["solve.memory_limit_gib=1", "solve.optimizer=quasi_newton",
+                                 "solve.hessian=off"], "streamed"),
+            (700, [2, 2], 300, ["solve.hessian=off"], "stored"),
+            (3000, [4, 2], 60, ["solve.optimizer=quasi_newton", "solve.hessian=off"],
+             "feature_space"))
+        for examples, heads, features, settings, kernels in cases:
+            with self.subTest(kernels=kernels):
+                plan, point, bytes_held = self.plan_and_run(examples, heads, features, *settings)
+                self.assertEqual((plan["kernels"], point["kernels"]), (kernels, kernels))
+                self.assertLess(bytes_held, 1.5 * plan["memory_bytes"])
+                self.assertGreater(bytes_held, 0.5 * plan["memory_bytes"])
+
+    def test_the_text_names_the_kernels(self):
+        text = run("solve", self.study, "--dry-run").stdout
+        for line in ("kernels           ", "one evaluation", "one Hessian", "memory"):
+            self.assertIn(line, text)
+        self.check(run("solve", self.study, "--dry-run", "--set", "solve.kernels=feature_space",
+                       "--set", "model.temperature=0"), 78, "feature_space")
+
+
+class GreedySearch(ProgramTest):
+    """The greedy order is searched on validation examples where there are any."""
+
+    def setUp(self):
+        super().setUp()
+        rng = np.random.default_rng(7)
+        self.data = self.path("data.h5")
+        # Head 1 knows the answers of the test set and of no other, head 2 those of validation.
+        labels = {name: np.where(rng.normal(size=n) > 0, 1.0, -1.0)
+                  for name, n in (("train", 40), ("test", 30), ("sets/validation", 30))}
+        signal = {"train": (1.0, 1.0, 0.3), "test": (1.0, -1.0, 0.3),
+                  "sets/validation": (-1.0, 1.0, 0.3)}
+        arrays = {}
+        for name, y in labels.items():
+            noise = 0.1 * rng.normal(size=(len(y), 3, 4))
+            noise[:, :, 0] += np.array(signal[name]) * y[:, None]
+            arrays[f"{name}/path_features"] = noise
+            arrays[f"{name}/labels"] = y
+        self.arrays = arrays
+
+    def pruned(self, **arrays):
+        write_path_features(self.data, heads=[3], **arrays)
+        output = self.path("pruned.h5")
+        process = run("prune", self.data, "--json", "--force", "-o", output, "--set",
+                      "model.widths=[50]", "--set", "model.temperature=0.1")
+        self.check(process, 0)
+        with h5py.File(output) as file:
+            kept = file["points/0/pruning/cumulative"].attrs["greedy_on"]
+        table = run("prune", self.data, "--set", "model.widths=[50]").stdout
+        return points(process)[0]["cumulative"], kept, table
+
+    def test_on_validation_and_measured_on_test(self):
+        curve, kept, table = self.pruned(**self.arrays)
+        self.assertEqual((curve["greedy_on"], kept), ("validation", "validation"))
+        self.assertIn("greedy on validation", table)
+        self.assertEqual(curve["greedy_order"][0], 0)  # missed least on validation, most on test
+        self.assertLess(curve["greedy"][1], curve["greedy"][0])
+
+    def test_on_the_test_set_without_validation(self):
+        arrays = {name: values for name, values in self.arrays.items() if "sets" not in name}
+        curve, kept, table = self.pruned(**arrays)
+        self.assertEqual((curve["greedy_on"], kept), ("test", "test"))
+        self.assertIn("  greedy  ", table)  # where its accuracy is measured
+        self.assertEqual(curve["greedy_order"][0], 1)
 
 
 class Inspect(ProgramTest):

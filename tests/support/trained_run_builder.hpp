@@ -42,6 +42,7 @@ inline studies::TrainedRun built_run() {
   run.summary.last_train_loss = 0.625;
   run.summary.best_step = 5;
   run.summary.best_loss = 0.8;
+  run.summary.best_split = "validation";
   run.summary.steps_per_second = 104.5;
   run.summary.flops_per_second = 1e11;
   run.summary.evaluations = {{"held_out", {64, 0.75, {{"r2", 0.375}}}},

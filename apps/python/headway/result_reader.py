@@ -234,7 +234,10 @@ class _Reader:
         found = {}
         for name, field in FIELDS[record].items():
             if field["kind"] == "attribute":
-                found[name] = number(group.attrs, name)
+                folder, _, leaf = name.rpartition("/")
+                owner = group.get(folder) if folder else group
+                if owner is not None and leaf in owner.attrs:
+                    found[name] = _plain(owner.attrs[leaf])
                 continue
             item = group.get(name)
             if item is None and "/" in name:

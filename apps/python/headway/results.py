@@ -107,6 +107,11 @@ class Pruning(Fields):
     random_sd = property(lambda self: self._curve("random_sd"))
 
     @property
+    def greedy_on(self) -> str:
+        """The set that the greedy order was searched on."""
+        return self.values.get("cumulative/greedy_on", "test")
+
+    @property
     def orders(self) -> dict[str, np.ndarray]:
         """The heads removed, by the name of the order: "score_order", ..."""
         return {name.removeprefix("cumulative/"): values for name, values in self.values.items()

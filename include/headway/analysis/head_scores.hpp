@@ -30,11 +30,17 @@ struct RemovalCurve {
   std::vector<double> quality;
 };
 
-/// Removes at each step the head whose loss hurts least (largest remaining quality; ties: the lower
-/// index; NaN is worst), never the last head of a layer. `quality` gets the removed heads in rising
-/// order.
-RemovalCurve greedy_removal(const std::vector<int>& heads,
-                            const std::function<double(const std::vector<int>&)>& quality);
+/// What a greedy search compares: larger is better, `second` decides ties of `first`, NaN is worst.
+struct RemovalQuality {
+  double first, second = 0.0;
+};
+
+/// Greedy search: removes at each step the head that is missed least (the best quality that
+/// remains; ties: the lower index), never the last head of a layer. `quality` gets the removed
+/// heads in rising order. Cost: O(heads^2) qualities.
+std::vector<int> greedy_order(
+    const std::vector<int>& heads,
+    const std::function<RemovalQuality(const std::vector<int>&)>& quality);
 
 /// `order` (heads over all layers, layer 1 first) without those whose turn comes when they are the
 /// last of their layer: a layer with no head left has no path.

@@ -66,10 +66,9 @@ struct HeadDrops {
 HeadDrops head_drops(const PathOutputs& paths, const MatrixXd& labels,
                      Rescaling rescaling = Rescaling::kLayer);
 
-/// Greedy search by accuracy, ties by the lower squared error (by the latter alone where labels are
-/// no classes): at each step removes the head that is missed least, never the last one of a layer.
-/// The order is that of `paths` and `labels`; measure it on other examples. Cost O(heads^2)
-/// outputs.
+/// The greedy order of analysis/head_scores.hpp by accuracy, ties by the lower squared error (by
+/// the latter alone where labels are no classes). It is that of `paths` and `labels`; measure it on
+/// other examples.
 std::vector<int> greedy_order(const PathOutputs& paths, const MatrixXd& labels,
                               Rescaling rescaling = Rescaling::kLayer);
 

@@ -19,13 +19,13 @@ std::string solve_json(const studies::Study& study, const studies::SolveResult& 
 /// Gaussian process.
 std::string align_json(const studies::Study& study, const studies::AlignResult& result);
 
-/// solve_json, and in each point heads and cumulative. Where the data set carries a trained
-/// network: "network" at the top (rescaled, measured_on, greedy_on, sensitivity_on; accuracy on all
-/// sets; U_1; heads with their drops; scores weight_norm, path_norm, sensitivity and own_score;
-/// greedy; random) and in each point (scores "score" and "score_weighted"). A score has a number
-/// for each head, its rank correlations with accuracy_drop and error_rise, and the curves rising
-/// (lowest first) and falling; a curve its order, accuracy and accuracy_error, and
-/// mean_squared_error.
+/// solve_json, and in each point heads and cumulative (whose greedy_on is the set that the greedy
+/// order was searched on). Where the data set carries a trained network: "network" at the top
+/// (rescaled, measured_on, greedy_on, sensitivity_on; accuracy on all sets; U_1; heads with their
+/// drops; scores weight_norm, path_norm, sensitivity and own_score; greedy; random) and in each
+/// point (scores "score" and "score_weighted"). A score has a number for each head, its rank
+/// correlations with accuracy_drop and error_rise, and the curves rising (lowest first) and
+/// falling; a curve its order, accuracy and accuracy_error, and mean_squared_error.
 std::string prune_json(const studies::Study& study, const studies::PruneResult& result);
 
 /// Posterior means with their errors and diagnostics at each sampled point, and the theory there

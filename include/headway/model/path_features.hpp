@@ -34,10 +34,16 @@ struct PathFeatureOptions {
 /// Errors: kBadData when heads and examples do not fit each other, a logit or a path feature is not
 /// finite, an example has no real token, or a supplied matrix attends to padding; kInterrupted when
 /// the observer asks to stop.
-/// Cost: 2 P S N_0 (S + N_0) flops a head of the layers below the readout's, for attention given by
-/// weights; 2 P S N_0 (S + 2 G) for query and key matrices; 2 P S^2 for each path of a layer.
+/// Cost: path_feature_flops().
 RowMatrixXd path_features(const ExampleSource& examples, const std::vector<int>& heads,
                           const std::vector<LayerHeads>& layers, const PathFeatureOptions& options,
                           Observer& observer);
+
+/// Flops of path_features() on unpadded examples: with R queries a layer (S, but in the last layer
+/// 1 unless the readout is the mean), each head takes 2 P R N_0 (N_0 + S) for attention given by
+/// weights, 2 P G N_0 (R + S) + 2 P R S G for query and key matrices, nothing where the examples
+/// supply it; each path of a layer takes 2 P R S, and the average of the inputs 2 P p S N_0.
+double path_feature_flops(const ExampleSource& examples, const std::vector<int>& heads,
+                          const std::vector<LayerHeads>& layers, Readout readout);
 
 }  // namespace headway::model

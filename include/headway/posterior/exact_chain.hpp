@@ -40,7 +40,7 @@ class ExactChain final : public sampling::Target, public PosteriorTarget {
   /// The prior's information is I, the data's the Fisher information of y ~ N(0, K(U_1) + T):
   ///   I + J^T (F / 2) J,   J = d svec(U_1) / dx,   F_kl = tr[(K + T)^{-1} C_k (K + T)^{-1} C_l].
   /// Not finite where K + T I is not positive definite. Cost: one exact Hessian of the energy
-  /// (PathKernels::hessian_flops).
+  /// (KernelCost::hessian_flops).
   [[nodiscard]] MatrixXd information(const Eigen::Ref<const VectorXd>& position) override;
   [[nodiscard]] bool provides_information() const override { return true; }
   PosteriorDraw observe(const Eigen::Ref<const VectorXd>& position, bool predictor) override;

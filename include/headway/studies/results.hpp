@@ -248,6 +248,7 @@ struct PrunePoint {
   double accuracy = kUndefined;
   std::vector<HeadReport> heads;
   PruningCurve by_score, greedy;
+  std::string greedy_on;  ///< "validation", else "test"
   std::vector<PruningCurve> random;
   std::vector<double> random_mean, random_sd;
   /// The data set's trained network in the order of this point's "score" and "score_weighted";
@@ -281,6 +282,9 @@ void fields(Visitor& visit, const PrunePoint& r) {
   visit("cumulative/random_sd", r.random_sd, "over the random orders",
         {.json = "cumulative/random/sd", .optional = true});
   fields(visit, r.greedy, "cumulative/greedy", "the same in the order of a greedy search");
+  if (shows(visit, !r.greedy_on.empty())) {
+    visit("cumulative/greedy_on", r.greedy_on, "set that the greedy order was searched on");
+  }
 }
 /// The group points/<i> of a result of `prune`, for writing alone.
 template <class Visitor>

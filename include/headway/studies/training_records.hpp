@@ -67,6 +67,7 @@ void fields(Visitor& visit, Record& r) {
   const double shown = r.best_step >= 0 ? r.best_loss : std::numeric_limits<double>::quiet_NaN();
   visit("best_loss", shown, "of the best weights on the split that selects",
         {.place = FieldPlace::kJson});
+  visit("best_split", r.best_split, "whose loss chose the best step", {.optional = true});
   visit("steps_per_second", r.steps_per_second, "of training alone");
   visit("flops_per_second", r.flops_per_second, "flops_per_step times steps per second",
         {.place = kFile});

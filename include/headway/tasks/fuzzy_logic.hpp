@@ -16,10 +16,10 @@ enum class FuzzyLogicInputs {
   kFixedQuery,    ///< the query is fixed, the context is drawn
 };
 
-/// train: tasks of known terms; held_out: the other tasks of known terms, whose terms were all seen
-/// in training but not together; unknown_terms: tasks of terms that no training or held-out task
-/// has.
-enum class FuzzyLogicSplit { kTrain, kHeldOut, kUnknownTerms };
+/// train: tasks of known terms; validation: fresh examples of the same tasks; held_out: the other
+/// tasks of known terms, whose terms were all seen in training but not together; unknown_terms:
+/// tasks of terms that no training or held-out task has.
+enum class FuzzyLogicSplit { kTrain, kValidation, kHeldOut, kUnknownTerms };
 
 /// Fuzzy logic in context [S25, figure 2] (experiments.md section 4). Defaults are the paper's.
 ///
@@ -43,7 +43,8 @@ struct FuzzyLogicOptions {
 
 /// The tasks of each split: increasing lists of K terms, in lexicographic order.
 struct FuzzyLogicTasks {
-  std::vector<std::vector<int>> train;          ///< C(known, K) - floor(held_out C(known, K))
+  std::vector<std::vector<int>> train;          ///< C(known, K) - floor(held_out C(known, K)), of
+                                                ///< validation too
   std::vector<std::vector<int>> held_out;       ///< floor(held_out C(known, K))
   std::vector<std::vector<int>> unknown_terms;  ///< C(2^V / 4, K)
   int redraws = 0;  ///< splits rejected before this one because they left a term uncovered
@@ -78,11 +79,11 @@ struct FuzzyLogicBatch {
 };
 
 /// Draws examples. Any example of any split can be had at any time and on any thread: example i
-/// comes from its own stream, (seed, kTrainExamples, kHeldOutExamples or kUnknownTermExamples, i),
-/// in the order task, then inputs token by token, one 32-bit word each. Inputs are k 2^-24 with
-/// k uniform on {0, ..., 2^24 - 1}: uniform on [0, 1), and 1 - x has no rounding. Fixed inputs are
-/// drawn once, token by token, from (seed, kTaskParameters, 0). Cost of an example: S V words, and
-/// S K V operations.
+/// comes from its own stream, (seed, kTrainExamples, kValidationExamples, kHeldOutExamples or
+/// kUnknownTermExamples, i), in the order task, then inputs token by token, one 32-bit word each.
+/// Inputs are k 2^-24 with k uniform on {0, ..., 2^24 - 1}: uniform on [0, 1), and 1 - x has no
+/// rounding. Fixed inputs are drawn once, token by token, from (seed, kTaskParameters, 0). Cost of
+/// an example: S V words, and S K V operations.
 class FuzzyLogicGenerator {
  public:
   explicit FuzzyLogicGenerator(const FuzzyLogicOptions& options);

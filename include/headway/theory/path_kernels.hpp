@@ -6,18 +6,9 @@
 #include <vector>
 
 #include "headway/core/types.hpp"
+#include "headway/theory/kernel_cost.hpp"
 
 namespace headway::theory {
-
-/// How the renormalised kernel K(U) = sum U[pi, pi'] C_{pi pi'} and its gradient are evaluated
-/// (theory.md section 3). All forms give the same numbers; they differ in cost and memory.
-enum class KernelForm {
-  kAuto,          ///< the cheapest that fits the memory limit
-  kStored,        ///< all C_{pi pi'} packed, p(p+1)/2 P(P+1)/2 numbers; one output only
-  kStreamed,      ///< K = (X (F kron I)) (X (F kron I))^T from the features, U = F F^T
-  kFeatureSpace,  ///< Woodbury form in p N_0 < P dimensions; needs T > 0, one output only
-};
-std::string kernel_form_name(KernelForm form);
 
 enum class Precision { kDouble, kSingle };
 
@@ -107,19 +98,18 @@ class PathKernels : public std::enable_shared_from_this<PathKernels> {
   /// X as P x (p N_0), path blocks of N_0 columns.
   [[nodiscard]] const MatrixXd& features() const { return features_; }
   [[nodiscard]] const MatrixXd& labels() const { return labels_; }
-  [[nodiscard]] virtual KernelForm form() const = 0;
+  [[nodiscard]] KernelSizes sizes() const {
+    return {examples(), paths(), feature_count(), outputs()};
+  }
+  /// What this form costs at these sizes, for choosing between solvers.
+  [[nodiscard]] const KernelCost& cost() const { return cost_; }
+  [[nodiscard]] KernelForm form() const { return cost_.form; }
 
   /// Energy, its gradient and the factorisation at U (C p x C p, symmetric positive definite;
   /// semidefinite too, but not in feature space) and T
   /// >= 0. Null when K(U) + T I is not positive definite to working precision.
   [[nodiscard]] virtual std::unique_ptr<EnergyState> evaluate(const MatrixXd& u,
                                                               double temperature) const = 0;
-  /// Flops of one evaluate() and of one exact Hessian, for choosing between solvers.
-  [[nodiscard]] virtual double evaluation_flops() const = 0;
-  [[nodiscard]] virtual double hessian_flops() const = 0;
-  [[nodiscard]] virtual double memory_bytes() const = 0;
-  /// Flops of one contract_third_derivative().
-  [[nodiscard]] double third_derivative_flops() const;
 
   /// Mean predictor on test features at a U that may be singular (pruned paths): P_test x C. Empty
   /// when K(U) + T I is singular. Cost: one kernel and one factorisation.
@@ -133,34 +123,18 @@ class PathKernels : public std::enable_shared_from_this<PathKernels> {
                                  double input_variance);
 
  protected:
-  PathKernels(MatrixXd features, MatrixXd labels, Index paths);
+  PathKernels(MatrixXd features, MatrixXd labels, Index paths, KernelForm form,
+              bool compact = false);
 
   MatrixXd features_;  // P x (p N_0)
   MatrixXd labels_;    // P x C
   Index paths_;
+  KernelCost cost_;
 };
 
-struct PathKernelOptions {
-  KernelForm form = KernelForm::kAuto;
-  double memory_limit_bytes = 2.0 * 1024 * 1024 * 1024;
-  double smallest_temperature = 0.0;  ///< of the sweep; the feature-space form needs it positive
-  /// Stored form: > 0 lets the packed kernels be held as 32-bit fixed point, in half the memory and
-  /// time, with the energy off by no more than this. It is the energy of the rounded kernels C +
-  /// dC, and its gradient belongs to it. To first order dE = <M, sum_k U_k dC_k> with M = (K +
-  /// T)^{-1} - alpha alpha^T, and the rounding is unbiased and independent from entry to entry
-  /// (numerics::FixedPointColumns), so that
-  ///   |dE| <= sqrt(ln(2 / delta) / 2) |M| sqrt(sum_k (U_k unit_k)^2)    (M packed, off-diagonals
-  /// doubled) but for a probability of at most delta = 1e-12 (Hoeffding). This bound is computed at
-  /// every evaluation, and one whose bound exceeds the tolerance is made again from the features in
-  /// double (KernelForm::kStreamed). 0: double, as everything but sampling wants.
-  double energy_tolerance = 0.0;
-  /// Kernels that take less as doubles stay so: they are in the cache.
-  double compact_above_bytes = 8.0 * 1024 * 1024;
-};
-
-/// Builds the path kernels from scaled features (PathKernels::scale_features). Errors: kBadStudy
-/// when the asked form is impossible. Cost: stored P^2 N_0 p(p+1) flops; feature space P (p N_0)^2;
-/// streamed none.
+/// Builds the path kernels from scaled features (PathKernels::scale_features) in the form that
+/// kernel_cost() chooses, at the cost that it tells. Error{kBadStudy} when the asked form is
+/// impossible.
 std::shared_ptr<const PathKernels> make_path_kernels(MatrixXd scaled_features, MatrixXd labels,
                                                      Index paths,
                                                      const PathKernelOptions& options = {});

@@ -109,6 +109,7 @@ struct TrainSummary {
   double last_train_loss = 0.0;
   Index best_step = -1;
   double best_loss = 0.0;
+  std::string best_split;                                       ///< whose loss chose the best step
   std::vector<std::pair<std::string, Evaluation>> evaluations;  ///< at the end, by split; empty
                                                                 ///< unless kFinished
   double training_seconds = 0.0;  ///< of this call, evaluations left out

@@ -62,6 +62,19 @@ TEST_CASE("removing heads zeroes the paths through them, for every output") {
   }
 }
 
+TEST_CASE("a greedy search breaks ties by its second quality, then by the lower index") {
+  const auto order = [](double first, double second) {
+    return analysis::greedy_order({3}, [=](const std::vector<int>& removed) {
+      const double seen = removed.front() == 2 ? 1.0 : 0.0;
+      return analysis::RemovalQuality{first * seen, second * seen};
+    });
+  };
+  REQUIRE(order(1.0, 0.0) == std::vector<int>{2, 0});
+  REQUIRE(order(0.0, 1.0) == std::vector<int>{2, 0});
+  REQUIRE(order(0.0, 0.0) == std::vector<int>{0, 1});
+  REQUIRE(order(0.0, std::nan("")) == std::vector<int>{0, 1});
+}
+
 TEST_CASE(
     "removal orders never empty a layer, and greedy removal finds the order that hurts least") {
   REQUIRE(analysis::keep_last_heads({0, 1, 2, 3, 4}, {2, 3}) == std::vector<int>{0, 2, 3});
@@ -72,8 +85,10 @@ TEST_CASE(
     for (int h : removed) q -= worth[h];
     return q;
   };
-  const analysis::RemovalCurve greedy = analysis::greedy_removal({2, 3}, quality);
-  REQUIRE(greedy.order == std::vector<int>{1, 3, 2});
-  REQUIRE(greedy.quality == std::vector<double>{15, 14, 12, 9});
-  REQUIRE(analysis::removal_curve({1, 3, 2}, quality).quality == greedy.quality);
+  const std::vector<int> greedy = analysis::greedy_order(
+      {2, 3}, [&](const std::vector<int>& removed) -> analysis::RemovalQuality {
+        return {quality(removed)};
+      });
+  REQUIRE(greedy == std::vector<int>{1, 3, 2});
+  REQUIRE(analysis::removal_curve(greedy, quality).quality == std::vector<double>{15, 14, 12, 9});
 }

@@ -73,6 +73,7 @@ void check_same(const TrainedRun& a, const TrainedRun& b) {
   CHECK(a.summary.last_train_loss == b.summary.last_train_loss);
   CHECK(a.summary.best_step == b.summary.best_step);
   CHECK(a.summary.best_loss == b.summary.best_loss);
+  CHECK(a.summary.best_split == b.summary.best_split);
   REQUIRE(a.summary.evaluations.size() == b.summary.evaluations.size());
   for (std::size_t i = 0; i < a.summary.evaluations.size(); ++i) {
     CHECK(a.summary.evaluations[i].first == b.summary.evaluations[i].first);

@@ -214,8 +214,8 @@ TEST_CASE("fixed-point kernels keep the energy within the tolerance, or are not 
   }
   options.energy_tolerance = 1e-3;
   options.compact_above_bytes = 1e9;  // small enough for the cache: doubles
-  REQUIRE(theory::make_path_kernels(c.features, c.labels, 6, options)->memory_bytes() ==
-          exact->memory_bytes());
+  REQUIRE(theory::make_path_kernels(c.features, c.labels, 6, options)->cost().kernel_bytes ==
+          exact->cost().kernel_bytes);
 }
 
 TEST_CASE("the gradient of fixed-point kernels is that of their own energy") {

@@ -40,6 +40,22 @@ TEST_CASE("Fuzzy logic scores the query and tells the variance of the sequence")
   CHECK_THROWS_AS(task->size("test"), headway::Error);
 }
 
+TEST_CASE("Fuzzy logic's best checkpoint is chosen on no split whose score is reported") {
+  const headway::tasks::FuzzyLogicOptions options;
+  const auto task = make_fuzzy_logic_task(options);
+  const std::vector<std::string> splits = {"train", "validation", "held_out", "unknown_terms"};
+  CHECK(task->splits() == splits);
+  CHECK(task->selection_split() == "validation");
+  // Fresh examples of the tasks that are trained on.
+  const headway::tasks::FuzzyLogicGenerator generator(options);
+  headway::tasks::FuzzyLogicExample trained, fresh;
+  generator.example(headway::tasks::FuzzyLogicSplit::kTrain, 0, trained);
+  generator.example(headway::tasks::FuzzyLogicSplit::kValidation, 0, fresh);
+  CHECK(trained.inputs != fresh.inputs);
+  CHECK(&generator.tasks().of(headway::tasks::FuzzyLogicSplit::kValidation) ==
+        &generator.tasks().train);
+}
+
 TEST_CASE("SRAVEN's inputs are one-hot panels, blank at the end, its classes the answers") {
   const auto task = make_sraven_task({});
   TaskBatch batch;

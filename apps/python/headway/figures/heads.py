@@ -133,7 +133,8 @@ def _curves(axes: Axes, pruning: Pruning) -> None:
                               linewidth=0, zorder=0)
     if pruning.greedy is not None:
         axes.plot(pruning.greedy, color=style.CORRECTED, marker="s", markersize=7,
-                  markerfacecolor="white", linewidth=3.2, label="greedy search")
+                  markerfacecolor="white", linewidth=3.2, label="greedy search" if pruning.greedy_on == "test"
+                  else f"greedy search on {pruning.greedy_on}")
     axes.plot(pruning.by_score, color=style.THEORY, marker="o", markersize=4,
               label="lowest score first")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))

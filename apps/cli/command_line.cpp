@@ -1,0 +1,151 @@
+#include "command_line.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <limits>
+#include <sstream>
+
+#include "headway/core/error.hpp"
+#include "headway/io/provenance.hpp"
+#include "headway/io/study_file.hpp"
+#include "headway/numerics/dense.hpp"
+#include "verbs.hpp"
+
+namespace headway::cli {
+
+namespace {
+
+constexpr const char* kExamples = R"(
+Examples:
+  headway solve hmm-four-paths                            a study that comes with Headway, by name
+  headway solve hmm-four-paths.toml -o four.h5            and keep everything in a result file
+  headway solve data.h5 --set model.widths=[10,100]       a data set in place of a study
+  headway solve s.toml --set model.temperature=0.1 --json one JSON object on standard output
+  headway sample hmm-four-paths.toml -o draws.h5          posterior draws; run again after Ctrl-C: resumes
+  headway align four.h5                                   reuse the order parameters of a result
+  headway train fuzzy-logic-small.toml -o small.h5        a grid of variants and seeds; resumes as well
+  headway train s.toml --export weights.npz               and the trained parameters for NumPy
+  headway train omniglot-one-shot.toml -o trained.h5      one-shot classification of drawings
+  headway extract trained.h5 -o heads.h5                  its heads as a data set for solve, prune, ...
+  headway inspect four.h5                                 what it holds, and how to remake it
+
+Exit codes: 0 ok; 2 finished but a point is not usable; 64 usage; 65 bad data; 66 file missing;
+69 part not built or not enough memory; 70 bug; 73 cannot write; 78 bad study; 130 interrupted.
+)";
+
+/// Verbs that later versions have; naming one deserves a better answer than "unknown".
+bool is_planned(const std::string& verb) { return verb == "latents"; }
+
+std::string version_text() {
+  const io::BuildInfo build = io::build_info();
+  return fmt::format("headway {}\ncommit {}\n{}, {}\n{}\n", build.version, build.git_commit,
+                     build.compiler, build.build_type, numerics::blas_description());
+}
+
+void add_study_options(CLI::App& command, Options& options) {
+  command
+      .add_option("--set", options.overlays,
+                  "section.key=value, as if that line of the study were edited: a TOML value, "
+                  "else a string (repeatable)")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command.add_option("--seed", options.seed, "root of every random stream (as --set seed=N)")
+      ->type_name("N")
+      ->check(
+          CLI::Range(std::uint64_t{0}, std::uint64_t{std::numeric_limits<std::int64_t>::max()}));
+  command.add_option("--threads", options.threads, "0 = all cores; never changes a result")
+      ->type_name("N")
+      ->check(CLI::Range(0, 4096));
+}
+
+void add_options(CLI::App& command, const Verb& verb, Options& options) {
+  const bool study = verb.takes != Takes::kFile;
+  command
+      .add_option("input", options.input,
+                  study ? "study (TOML), the name of one that comes with Headway, or a data-set or "
+                          "result file (HDF5) in place of one"
+                        : "data-set file (HDF5)")
+      ->required()
+      ->type_name("FILE");
+  command.add_flag("--json", options.json, "one JSON object on standard output and nothing else");
+  if (study) add_study_options(command, options);
+  CLI::Option* quiet =
+      command.add_flag("-q,--quiet", options.quiet, "no progress on standard error");
+  command
+      .add_flag("-v,--verbose", options.verbose,
+                "more on standard error: BLAS, threads, instruction sets, solver notes")
+      ->excludes(quiet);
+  if (verb.takes != Takes::kComputes) return;
+  command
+      .add_option("-o,--output", options.output,
+                  "result file (HDF5); without it nothing is written to disk")
+      ->type_name("FILE.h5");
+  for (const OwnOption& own : verb.own) {
+    command.add_option(own.name, options.*own.member, own.help)->type_name(own.value);
+  }
+  command.add_flag("--force", options.force, "overwrite an existing result file");
+  command.add_flag("--dry-run", options.dry_run,
+                   "check study and data, print sizes and costs, compute nothing");
+}
+
+/// The words after the options of `headway VERB --help`.
+std::string footer_of(const Verb& verb) {
+  if (verb.sections.empty()) return "";
+  return fmt::format("\nKeys of the study file (and of --set):\n{}", io::study_help(verb.sections));
+}
+
+[[noreturn]] void usage_error(const std::string& what) {
+  throw Error(ErrorKind::kUsage, what + "\nheadway --help explains the usage.");
+}
+
+std::string verb_list() {
+  std::string names;
+  for (const Verb& verb : verbs()) names += (names.empty() ? "" : ", ") + verb.name;
+  return names;
+}
+
+/// The first argument must be a verb or an option.
+void check_first(const std::string& first) {
+  if (first.empty()) usage_error(fmt::format("no verb given; allowed: {}", verb_list()));
+  if (first[0] == '-') return;
+  for (const Verb& verb : verbs()) {
+    if (first == verb.name) return;
+  }
+  if (is_planned(first)) {
+    throw Error(
+        ErrorKind::kUnavailable,
+        fmt::format("{}: this build does not have this verb; it has: {}", first, verb_list()));
+  }
+  usage_error(fmt::format("{}: no such verb; allowed: {}", first, verb_list()));
+}
+
+}  // namespace
+
+CommandLine parse_command_line(int argc, char** argv) {
+  check_first(argc > 1 ? argv[1] : "");
+  CommandLine line;
+  line.options.command.assign(argv, argv + argc);
+  CLI::App app("Headway: the statistical-mechanics theory of attention networks.", "headway");
+  app.footer(kExamples);
+  app.set_version_flag("--version", [] { return version_text(); });
+  app.require_subcommand(1);
+  for (const Verb& verb : verbs()) {
+    CLI::App* command = app.add_subcommand(verb.name, verb.summary);
+    add_options(*command, verb, line.options);
+    command->footer([&verb] { return footer_of(verb); });
+    command->callback([&line, &verb] { line.verb = &verb; });
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::ostringstream out;
+    std::ostringstream ignored;
+    if (app.exit(error, out, ignored) != 0) usage_error(error.what());
+    line.verb = nullptr;
+    line.text = out.str();
+  }
+  return line;
+}
+
+}  // namespace headway::cli

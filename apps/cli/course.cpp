@@ -1,0 +1,79 @@
+#include "course.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "headway/core/error.hpp"
+#include "headway/core/parallel.hpp"
+#include "headway/numerics/dense.hpp"
+
+namespace headway::cli {
+
+namespace {
+
+/// What the computation reads. A result may be replaced by its rerun.
+std::vector<std::string> inputs_of(const Options& options, const Job& job) {
+  std::vector<std::string> inputs;
+  if (job.origin != io::StudyOrigin::kResultFile) inputs.push_back(options.input);
+  if (!job.study.task.file.empty()) inputs.push_back(job.study.task.file);
+  const studies::OmniglotOptions& images = job.study.task.omniglot;
+  inputs.insert(inputs.end(), images.files.begin(), images.files.end());
+  for (const studies::OutOfDistributionSet& set : images.out_of_distribution) {
+    inputs.insert(inputs.end(), {set.images, set.labels});
+  }
+  return inputs;
+}
+
+}  // namespace
+
+std::vector<std::string> Options::study_overlays() const {
+  std::vector<std::string> all = overlays;
+  if (seed) all.push_back(fmt::format("seed={}", *seed));
+  if (threads) all.push_back(fmt::format("threads={}", *threads));
+  return all;
+}
+
+void check_output_early(const Options& options, const Job& job, bool may_continue) {
+  for (const std::string& input : inputs_of(options, job)) {
+    std::error_code ignored;
+    if (std::filesystem::equivalent(input, options.output, ignored)) {
+      throw Error(ErrorKind::kCannotWrite,
+                  fmt::format("{}: is the input {}; give another output", options.output, input));
+    }
+  }
+  const bool resumable = may_continue && io::is_result_file(options.output);
+  io::check_output_path(options.output, options.force || resumable);
+}
+
+bool is_partial_result_of(const Options& options, const Job& job) {
+  if (!io::is_result_file(options.output)) return false;
+  const io::ResultProvenance stored = io::read_result_provenance(options.output);
+  return stored.partial && stored.study_hash == job.provenance.study_hash &&
+         stored.data_hash == job.provenance.data_hash;
+}
+
+void note_environment(const studies::Study& study, Observer& observer) {
+  const io::BuildInfo build = io::build_info();
+  const char* policy = std::getenv("OMP_WAIT_POLICY");
+  observer.note(fmt::format("version {}, commit {}, {}, {}", build.version, build.git_commit,
+                            build.compiler, build.build_type));
+  observer.note(fmt::format("BLAS: {}, one thread a call", numerics::blas_description()));
+  observer.note(fmt::format("threads: {} (OMP_WAIT_POLICY={}); instruction sets: {}",
+                            resolve_threads(study.threads), policy != nullptr ? policy : "unset",
+                            io::instruction_sets()));
+}
+
+std::string closing_line(const Options& options, const Outcome& outcome) {
+  return fmt::format("{}, {:.3g} s{}{}", outcome.done, outcome.seconds,
+                     options.output.empty() ? "" : ", result in " + options.output,
+                     outcome.interrupted ? "; interrupted: the result is partial" : "");
+}
+
+int exit_code(const Outcome& outcome) {
+  if (outcome.interrupted) return static_cast<int>(ErrorKind::kInterrupted);
+  return outcome.faults.empty() ? kExitOk : kExitNotUsable;
+}
+
+}  // namespace headway::cli

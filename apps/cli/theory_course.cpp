@@ -1,0 +1,88 @@
+#include "theory_course.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+
+#include "headway/core/error.hpp"
+#include "headway/io/dataset_file.hpp"
+#include "headway/studies/verbs.hpp"
+#include "plan.hpp"
+#include "table.hpp"
+
+namespace headway::cli {
+
+namespace {
+
+double physical_memory() {
+  return static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+/// The order parameters in the result file given as input, when they are those of this study and
+/// these data.
+std::optional<studies::SolveResult> known_result(const Options& options, const TheoryJob& job,
+                                                 Observer& observer) {
+  io::ResultProvenance stored;
+  studies::SolveResult known = io::read_solve_result(options.input, &stored);
+  const studies::Study study = io::parse_study(stored.study_toml, options.input);
+  std::string reason;
+  if (stored.partial || known.interrupted) reason = "it is partial";
+  if (io::study_hash(study) != stored.study_hash) reason = "its study and study_hash disagree";
+  if (io::solve_hash(study) != io::solve_hash(job.study)) reason = "the study was changed";
+  if (stored.data_hash != job.dataset.content_hash) reason = "the data are not the same";
+  if (reason.empty()) {
+    observer.note(
+        fmt::format("{}: its order parameters are used, nothing is solved again", options.input));
+    return known;
+  }
+  observer.warning(fmt::format("{}: its order parameters are not used: {}", options.input, reason));
+  return std::nullopt;
+}
+
+bool is_finite(const studies::SolvePoint& point) {
+  bool finite = std::isfinite(point.action) && std::isfinite(point.summary.gradient_norm) &&
+                point.order_parameters.readout.allFinite() && point.predictor.mean.allFinite() &&
+                point.predictor.variance.allFinite();
+  for (const MatrixXd& layer : point.order_parameters.layers) finite = finite && layer.allFinite();
+  return finite;
+}
+
+}  // namespace
+
+std::string read_theory_data(const Options& options, TheoryJob& job, studies::TheoryVerb kind,
+                             bool reuses, Observer& observer) {
+  job.dataset = job.study.task.kind == "dataset" ? io::read_dataset(job.study.task.file)
+                                                 : studies::make_dataset(job.study);
+  job.plan = studies::plan_theory(job.study, job.dataset, kind);
+  studies::require_memory(job.plan, job.study, physical_memory());
+  if (reuses && job.origin == io::StudyOrigin::kResultFile) {
+    job.known = known_result(options, job, observer);
+  }
+  return job.dataset.content_hash;
+}
+
+std::string theory_plan(const Options& options, const TheoryJob& job, const std::string& verb) {
+  return options.json ? plan_json(job.plan, job.study, verb)
+                      : plan_text(job.plan, job.study, verb, options.output);
+}
+
+Outcome solve_outcome(const studies::SolveResult& result, double seconds) {
+  Outcome outcome{fmt::format("{} points", result.points.size()), result.interrupted, seconds,
+                  result.threads};
+  std::vector<std::string>& faults = outcome.faults;
+  for (const studies::SolvePoint& point : result.points) {
+    const std::string where =
+        fmt::format("widths {}, temperature {:g}", widths_text(point.widths), point.temperature);
+    if (!is_finite(point)) {
+      faults.push_back(fmt::format("{}: not finite: {}", where, point.summary.message));
+    } else if (!point.summary.converged) {
+      faults.push_back(fmt::format(
+          "{}: not converged (gradient norm {:.2g} after {} iterations): {}", where,
+          point.summary.gradient_norm, point.summary.iterations, point.summary.message));
+    }
+  }
+  return outcome;
+}
+
+}  // namespace headway::cli

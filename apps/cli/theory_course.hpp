@@ -1,0 +1,79 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "course.hpp"
+#include "headway/studies/plan.hpp"
+#include "headway/studies/results.hpp"
+#include "headway/tasks/dataset.hpp"
+
+namespace headway::cli {
+
+/// What a verb of the theory needs before it computes.
+struct TheoryJob : Job {
+  tasks::Dataset dataset;
+  std::optional<studies::SolveResult> known;  ///< of the result file given as input, if it fits
+  studies::TheoryPlan plan;
+
+  [[nodiscard]] const studies::SolveResult* reused() const { return known ? &*known : nullptr; }
+};
+
+/// What verbs of the theory do differently; the rest is theory_course().
+template <class Result>
+struct TheorySteps {
+  bool reuses = true;  ///< takes the order parameters of a result given as input
+  /// kSamples: makes draws, which need memory; an interrupted run goes on.
+  studies::TheoryVerb kind = studies::TheoryVerb::kSolves;
+  std::function<Result(const Options&, TheoryJob&, Observer&)> compute;
+  void (*write)(const std::string&, const studies::Study&, const Result&,
+                const io::ResultProvenance&, bool);
+  std::string (*json)(const studies::Study&, const Result&);
+  std::string (*table)(const studies::Study&, const Result&);
+  Outcome (*outcome)(const Result&);
+};
+
+/// The parts of the course that need no Result. read_theory_data: reads or makes the data set,
+/// checks that study, data and this machine's memory fit each other; with `reuses`, a result file
+/// given as input lends its order parameters when study and data are the same.
+std::string read_theory_data(const Options& options, TheoryJob& job, studies::TheoryVerb kind,
+                             bool reuses, Observer& observer);
+std::string theory_plan(const Options& options, const TheoryJob& job, const std::string& verb);
+
+/// The outcome of a verb whose points are those of its solve: each must be converged and finite.
+Outcome solve_outcome(const studies::SolveResult& result, double seconds);
+
+template <class Result>
+Course<TheoryJob, Result> theory_course(const std::string& verb, TheorySteps<Result> steps) {
+  Course<TheoryJob, Result> course;
+  course.load = &load_study<TheoryJob>;
+  course.read_data = [kind = steps.kind, reuses = steps.reuses](
+                         const Options& options, TheoryJob& job, Observer& observer) {
+    return read_theory_data(options, job, kind, reuses, observer);
+  };
+  if (steps.kind == studies::TheoryVerb::kSamples) course.goes_on = &is_partial_result_of;
+  course.plan = [verb](const Options& options, const TheoryJob& job) {
+    return theory_plan(options, job, verb);
+  };
+  course.compute = steps.compute;
+  course.outcome = steps.outcome;
+  course.write = [write = steps.write](const Options& options, const TheoryJob& job,
+                                       const Result& result) {
+    write(options.output, job.study, result, job.provenance, job.overwrite);
+  };
+  course.print = [json = steps.json, table = steps.table](
+                     const Options& options, const TheoryJob& job, const Result& result) {
+    return options.json ? json(job.study, result) + "\n" : table(job.study, result);
+  };
+  return course;
+}
+
+template <class Result>
+Verb make_theory_verb(Verb verb, TheorySteps<Result> steps) {
+  Course<TheoryJob, Result> course = theory_course(verb.name, std::move(steps));
+  return make_verb(std::move(verb), std::move(course));
+}
+
+}  // namespace headway::cli

@@ -1,0 +1,94 @@
+#include "train_plan.hpp"
+
+#include <fmt/format.h>
+
+#include "headway/io/study_file.hpp"
+#include "headway/training/backend.hpp"
+#include "json_text.hpp"
+#include "table.hpp"
+
+namespace headway::cli {
+
+std::string ceilings_text(const std::vector<studies::SplitCeiling>& ceilings) {
+  if (ceilings.empty()) return "";
+  std::string out = "best possible accuracy, for one who knows the rule sets:";
+  for (const auto& [split, best] : ceilings) {
+    out += fmt::format("{} {} {:.4f}+-{:.1g}", split == ceilings.front().split ? "" : ",", split,
+                       best.accuracy, best.accuracy_error);
+  }
+  const tasks::SravenCeiling& most = ceilings.back().best;
+  out += fmt::format(
+      "\n{:.1f} % of the instances have several answers; in {:.2f} % all features can "
+      "be explained wrongly at once\n",
+      100.0 * most.several_answers, 100.0 * most.every_feature_wrong);
+  return out;
+}
+
+std::string train_plan_text(const studies::Study& study, const TrainPlan& plan,
+                            const std::string& output) {
+  const std::vector<PlannedRun>& runs = plan.runs;
+  std::string out = fmt::format("{}: {}, {} run{}{}\n\n", study.name, study.task.kind, runs.size(),
+                                runs.size() == 1 ? "" : "s",
+                                output.empty() ? ", without a result file" : ", into " + output);
+  Table table({"run", "variant<", "seed", "tokens", "parameters", "flops/step", "attention",
+               "steps", "flops", "device"});
+  double total = 0.0;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const PlannedRun& run = runs[i];
+    const auto steps = static_cast<double>(run.study.train.run.steps);
+    total += steps * run.cost.flops_per_step;
+    table.add({std::to_string(i + 1), run.label, std::to_string(run.seed),
+               std::to_string(run.format.tokens), std::to_string(run.cost.parameters),
+               amount_text(run.cost.flops_per_step, "flop"),
+               fmt::format("{:.0f} %",
+                           100.0 * run.cost.attention_flops_per_step / run.cost.flops_per_step),
+               std::to_string(run.study.train.run.steps),
+               amount_text(steps * run.cost.flops_per_step, "flop"), run.cost.device});
+  }
+  out += table.text();
+  const std::string ceilings = ceilings_text(plan.ceilings);
+  if (!ceilings.empty()) out += "\n" + ceilings;
+  out += fmt::format("\nin all {}\nstudy hash {}\n", amount_text(total, "flop"),
+                     io::study_hash(study));
+  if (!training::training_available()) {
+    out += "this build has no LibTorch: it can plan but not train\n";
+  }
+  return out;
+}
+
+std::string train_plan_json(const studies::Study& study, const TrainPlan& plan) {
+  const auto add = [](nlohmann::ordered_json& out, const PlannedRun& run) {
+    out["variant"] = run.variant;
+    out["label"] = run.label;
+    out["seed"] = run.seed;
+    out["parameters"] = run.cost.parameters;
+    out["flops_per_step"] = run.cost.flops_per_step;
+    out["attention_flops_per_step"] = run.cost.attention_flops_per_step;
+    out["device"] = run.cost.device;
+    out["tokens"] = run.format.tokens;
+    out["batch"] = run.study.train.run.batch;
+    out["steps"] = run.study.train.run.steps;
+  };
+  nlohmann::ordered_json out;
+  out["dry_run"] = true;
+  out["verb"] = "train";
+  out["study"] = study.name;
+  out["study_hash"] = io::study_hash(study);
+  out["task"] = study.task.kind;
+  out["can_train"] = training::training_available();
+  add(out, plan.runs.front());
+  for (const auto& [split, best] : plan.ceilings) {
+    for (const auto& [name, value] : studies::ceiling_numbers(best)) {
+      out["ceilings"][split][name] = value;
+    }
+  }
+  out["runs"] = nlohmann::ordered_json::array();
+  for (const PlannedRun& run : plan.runs) {
+    nlohmann::ordered_json one;
+    add(one, run);
+    out["runs"].push_back(std::move(one));
+  }
+  return json_text(out, -1);
+}
+
+}  // namespace headway::cli

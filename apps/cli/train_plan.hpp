@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headway/studies/training.hpp"
+
+namespace headway::cli {
+
+/// One run of a plan, for --dry-run.
+struct PlannedRun {
+  std::string label, variant;
+  std::uint64_t seed = 0;
+  studies::TrainCost cost;
+  training::TaskFormat format;
+  studies::Study study;
+};
+
+struct TrainPlan {
+  std::vector<PlannedRun> runs;
+  std::vector<studies::SplitCeiling> ceilings;  ///< of the first run
+};
+
+std::string train_plan_text(const studies::Study& study, const TrainPlan& plan,
+                            const std::string& output);
+
+/// One object on one line, as every line of `train --json` is: the fields of the first run, and
+/// those of each under "runs".
+std::string train_plan_json(const studies::Study& study, const TrainPlan& plan);
+
+/// What the examples allow at best; "" where their tasks have one answer each.
+std::string ceilings_text(const std::vector<studies::SplitCeiling>& ceilings);
+
+}  // namespace headway::cli

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "options.hpp"
+
+namespace headway::cli {
+
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitNotUsable = 2;  ///< finished, but a point is not converged or not finite
+
+/// What a verb takes from the command line beside its file.
+enum class Takes {
+  kFile,      ///< --json, -q, -v
+  kStudy,     ///< and --set, --seed, --threads
+  kComputes,  ///< and -o, --force, --dry-run
+};
+
+/// An option that other verbs do not have.
+struct OwnOption {
+  const char* name;  ///< "--export"
+  const char* value;
+  const char* help;
+  std::string Options::*member;
+};
+
+/// One verb of the program. Those that compute are made by make_verb() (course.hpp) or
+/// make_theory_verb() (theory_course.hpp).
+struct Verb {
+  std::string name;
+  std::string summary;                ///< one line of --help
+  std::vector<std::string> sections;  ///< of the study file, that its --help explains
+  std::vector<OwnOption> own = {};
+  Takes takes = Takes::kComputes;
+  /// The exit code; throws headway::Error.
+  std::function<int(const Options&)> run = {};
+};
+
+}  // namespace headway::cli

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <vector>
+
+#include "verb.hpp"
+
+namespace headway::cli {
+
+// The table of verbs: one source file each, and one entry in the list below.
+Verb solve_verb();
+Verb align_verb();
+Verb prune_verb();
+Verb sample_verb();
+Verb train_verb();
+Verb extract_verb();
+Verb inspect_verb();
+Verb validate_verb();
+
+/// All verbs of this build, in the order of --help.
+inline const std::vector<Verb>& verbs() {
+  static const std::vector<Verb> all = {solve_verb(),   align_verb(),   prune_verb(),
+                                        sample_verb(),  train_verb(),   extract_verb(),
+                                        inspect_verb(), validate_verb()};
+  return all;
+}
+
+}  // namespace headway::cli

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <string>
+
+#include "headway/core/types.hpp"
+
+namespace headway::theory {
+
+/// How the renormalised kernel K(U) = sum U[pi, pi'] C_{pi pi'} and its gradient are evaluated
+/// (theory.md section 3). All forms give the same numbers; they differ in cost and memory.
+enum class KernelForm {
+  kAuto,          ///< the cheapest that fits the memory limit
+  kStored,        ///< all C_{pi pi'} packed, p(p+1)/2 P(P+1)/2 numbers; one output only
+  kStreamed,      ///< K = (X (F kron I)) (X (F kron I))^T from the features, U = F F^T
+  kFeatureSpace,  ///< Woodbury form in p N_0 < P dimensions; needs T > 0, one output only
+};
+std::string kernel_form_name(KernelForm form);
+
+struct PathKernelOptions {
+  KernelForm form = KernelForm::kAuto;
+  double memory_limit_bytes = 2.0 * 1024 * 1024 * 1024;
+  double smallest_temperature = 0.0;  ///< of the sweep; the feature-space form needs it positive
+  /// Stored form: > 0 lets the packed kernels be held as 32-bit fixed point, in half the memory and
+  /// time, with the energy off by no more than this. It is the energy of the rounded kernels C +
+  /// dC, and its gradient belongs to it. To first order dE = <M, sum_k U_k dC_k> with M = (K +
+  /// T)^{-1} - alpha alpha^T, and the rounding is unbiased and independent from entry to entry
+  /// (numerics::FixedPointColumns), so that
+  ///   |dE| <= sqrt(ln(2 / delta) / 2) |M| sqrt(sum_k (U_k unit_k)^2)    (M packed, off-diagonals
+  /// doubled) but for a probability of at most delta = 1e-12 (Hoeffding). This bound is computed at
+  /// every evaluation, and one whose bound exceeds the tolerance is made again from the features in
+  /// double (KernelForm::kStreamed). 0: double, as everything but sampling wants.
+  double energy_tolerance = 0.0;
+  /// Kernels that take less as doubles stay so: they are in the cache.
+  double compact_above_bytes = 8.0 * 1024 * 1024;
+};
+
+/// What path kernels are made from.
+struct KernelSizes {
+  Index examples = 0;       ///< P
+  Index paths = 1;          ///< p
+  Index feature_count = 0;  ///< N_0, or the directions of it that are left
+  Index outputs = 1;        ///< C
+};
+
+/// What one form of the kernels costs: flops, a multiply-add counted as two, and bytes beside those
+/// of the features themselves (8 P p N_0).
+struct KernelCost {
+  KernelForm form = KernelForm::kAuto;
+  bool compact = false;                 ///< stored, in fixed point
+  bool hessian_by_products = false;     ///< stored, Hessian through all K^{-1} C_k: few paths
+  double construction_flops = 0.0;      ///< once
+  double evaluation_flops = 0.0;        ///< PathKernels::evaluate() at one U
+  double hessian_flops = 0.0;           ///< EnergyState::hessian()
+  double third_derivative_flops = 0.0;  ///< EnergyState::contract_third_derivative()
+  double kernel_bytes = 0.0;            ///< held as long as the kernels are
+  double state_bytes = 0.0;             ///< held by each EnergyState
+  double work_bytes = 0.0;              ///< further, while evaluate() runs
+  double hessian_bytes = 0.0;           ///< further, while a Hessian is made
+};
+
+/// Cost of one form, which must not be kAuto.
+KernelCost kernel_cost(const KernelSizes& sizes, KernelForm form, bool compact = false);
+
+/// Cost of the form that make_path_kernels() takes for these sizes and options: it asks here too.
+/// Error{kBadStudy} when the asked form is impossible.
+KernelCost kernel_cost(const KernelSizes& sizes, const PathKernelOptions& options);
+
+}  // namespace headway::theory

@@ -1,0 +1,170 @@
+#include "headway/theory/kernel_cost.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "headway/core/error.hpp"
+
+namespace headway::theory {
+namespace {
+
+constexpr double kNumber = 8.0;  // bytes
+constexpr double kProductMemoryLimit =
+    256.0 * 1024 * 1024;  // bytes for all K^{-1} C_k of a Hessian
+
+double triangle(double n) { return 0.5 * n * (n + 1.0); }
+
+/// The sizes that the counts below are written in.
+struct Counts {
+  explicit Counts(const KernelSizes& sizes)
+      : n(static_cast<double>(sizes.examples)),
+        p(static_cast<double>(sizes.paths)),
+        n0(static_cast<double>(sizes.feature_count)),
+        c(static_cast<double>(sizes.outputs)) {}
+  double n, p, n0, c;
+
+  [[nodiscard]] double rows() const { return n * c; }      // of K
+  [[nodiscard]] double order() const { return p * c; }     // of U_1
+  [[nodiscard]] double columns() const { return p * n0; }  // of X
+  [[nodiscard]] double features() const { return n * columns(); }
+  [[nodiscard]] double packed() const { return triangle(n) * triangle(p); }
+  /// Hessian from inner products of blocks (theory/second_order_blocks.hpp).
+  [[nodiscard]] double block_flops() const {
+    const double side = std::min(n0, rows());
+    return rows() * rows() * order() * n0 + order() * order() * n0 * rows() * side +
+           std::pow(order(), 4) * side * side;
+  }
+  [[nodiscard]] double block_numbers() const {
+    const double side = std::min(n0, rows());
+    return side * side * order() * order();
+  }
+  /// alpha^T C_k (K + T)^{-1} C_l alpha for all k, l: its factor, it, and the Hessian.
+  [[nodiscard]] double information_numbers() const {
+    const double unknowns = triangle(order());
+    return rows() * unknowns + 2.0 * unknowns * unknowns;
+  }
+};
+
+void count_stored(const Counts& s, KernelCost& cost) {
+  const double product_flops = 2.0 * triangle(s.p) * std::pow(s.n, 3);
+  cost.hessian_by_products = !cost.compact && product_flops < s.block_flops() &&
+                             2.0 * kNumber * s.n * s.n * triangle(s.p) < kProductMemoryLimit;
+  cost.construction_flops = s.n * s.n * s.n0 * s.p * s.p;
+  // Memory-bound: two passes over the packed kernels.
+  cost.evaluation_flops = (cost.compact ? 2.0 : 4.0) * s.packed() + std::pow(s.n, 3);
+  cost.hessian_flops = cost.hessian_by_products ? product_flops : s.block_flops();
+  // In fixed point the features are held once more, for what it cannot do; with products the
+  // kernels are, in single precision.
+  const double square = kNumber * s.n * s.n;
+  cost.kernel_bytes =
+      cost.compact ? 0.5 * kNumber * s.packed() + kNumber * s.features() : kNumber * s.packed();
+  cost.state_bytes = square;
+  cost.work_bytes = 1.5 * square;
+  cost.hessian_bytes = kNumber * (s.features() + s.block_numbers() + s.information_numbers());
+  if (!cost.hessian_by_products) return;
+  cost.kernel_bytes += 0.5 * square * triangle(s.p);
+  cost.state_bytes += square;
+  cost.hessian_bytes = 2.0 * square * triangle(s.p) + kNumber * s.information_numbers();
+}
+
+void count_streamed(const Counts& s, KernelCost& cost) {
+  const bool one = s.c == 1.0;
+  const double square = kNumber * s.rows() * s.rows();
+  cost.evaluation_flops = (one ? 2.0 : 4.0) * s.rows() * s.rows() * s.columns() +
+                          4.0 * s.features() * s.p + std::pow(s.rows(), 3);
+  cost.hessian_flops = s.block_flops();
+  // One output: L^{-1} X gives the gradient and stays for the Hessian.
+  cost.state_bytes = square + (one ? kNumber * s.features() : 0.0);
+  cost.work_bytes = one ? 0.0 : square + kNumber * s.features();
+  cost.hessian_bytes = kNumber * (s.block_numbers() + s.information_numbers() +
+                                  (one ? 0.0 : s.rows() * s.order() * s.n0));
+}
+
+void count_feature_space(const Counts& s, KernelCost& cost) {
+  const double d = s.columns();
+  const double square = kNumber * d * d;
+  cost.construction_flops = s.n * d * d;
+  cost.evaluation_flops = d * d * d + 4.0 * d * d * s.p + 4.0 * s.features();
+  cost.hessian_flops = std::pow(s.p * d, 2) + 4.0 * d * d * s.p;
+  cost.kernel_bytes = square;
+  cost.state_bytes = 2.0 * square;
+  cost.work_bytes = 2.0 * square;
+  cost.hessian_bytes = 2.0 * square + kNumber * s.information_numbers();
+}
+
+KernelForm choose_form(const Counts& s, const PathKernelOptions& options, double stored_bytes) {
+  const bool feature_possible = s.c == 1.0 && options.smallest_temperature > 0.0;
+  if (options.form == KernelForm::kFeatureSpace && !feature_possible) {
+    throw Error(
+        ErrorKind::kBadStudy,
+        fmt::format("solve.kernels = \"feature_space\" needs one output and model.temperature > 0 "
+                    "(here {} outputs, smallest temperature {})",
+                    s.c, options.smallest_temperature));
+  }
+  if (options.form == KernelForm::kStored && s.c != 1.0) {
+    throw Error(
+        ErrorKind::kBadStudy,
+        fmt::format(
+            "solve.kernels = \"stored\" needs one output, the data have {}; use \"streamed\"",
+            s.c));
+  }
+  if (options.form != KernelForm::kAuto) return options.form;
+  // Feature space: D^3 a step against P^3 and worse. Stored: memory-bound, two passes over the
+  // packed kernels, unless the features themselves are fewer flops.
+  if (feature_possible && s.columns() < 0.9 * s.n) return KernelForm::kFeatureSpace;
+  const bool stored_fits = s.c == 1.0 && stored_bytes < 0.5 * options.memory_limit_bytes;
+  return stored_fits ? KernelForm::kStored : KernelForm::kStreamed;
+}
+
+}  // namespace
+
+std::string kernel_form_name(KernelForm form) {
+  switch (form) {
+    case KernelForm::kStored:
+      return "stored";
+    case KernelForm::kStreamed:
+      return "streamed";
+    case KernelForm::kFeatureSpace:
+      return "feature_space";
+    case KernelForm::kAuto:
+      break;
+  }
+  return "auto";
+}
+
+KernelCost kernel_cost(const KernelSizes& sizes, KernelForm form, bool compact) {
+  const Counts s(sizes);
+  KernelCost cost;
+  cost.form = form;
+  cost.compact = compact;
+  switch (form) {
+    case KernelForm::kStored:
+      count_stored(s, cost);
+      break;
+    case KernelForm::kStreamed:
+      count_streamed(s, cost);
+      break;
+    case KernelForm::kFeatureSpace:
+      count_feature_space(s, cost);
+      break;
+    case KernelForm::kAuto:
+      throw Error(ErrorKind::kInternal, "the cost of kernels whose form is not chosen");
+  }
+  cost.third_derivative_flops = 2.0 * std::pow(s.order(), 4) * s.n0 * s.n0 +
+                                2.0 * s.rows() * std::pow(s.order() * s.n0, 2) +
+                                4.0 * s.rows() * s.rows() * s.order() * s.n0;
+  return cost;
+}
+
+KernelCost kernel_cost(const KernelSizes& sizes, const PathKernelOptions& options) {
+  const Counts s(sizes);
+  double stored_bytes = kNumber * s.packed();
+  const bool compact = options.energy_tolerance > 0.0 && stored_bytes > options.compact_above_bytes;
+  if (compact) stored_bytes *= 0.5;
+  const KernelForm form = choose_form(s, options, stored_bytes);
+  return kernel_cost(sizes, form, compact && form == KernelForm::kStored);
+}
+
+}  // namespace headway::theory

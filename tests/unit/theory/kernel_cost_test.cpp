@@ -1,0 +1,111 @@
+#include "headway/theory/kernel_cost.hpp"
+
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+#include <malloc.h>
+#endif
+
+#include <cmath>
+
+#include "catch.hpp"
+#include "headway/core/error.hpp"
+#include "headway/theory/path_kernels.hpp"
+#include "theory_problems.hpp"
+
+using namespace headway;
+using theory::KernelCost;
+using theory::KernelForm;
+using theory::KernelSizes;
+
+namespace {
+
+constexpr double kGibibyte = 1024.0 * 1024.0 * 1024.0;
+
+KernelCost cost_of(Index examples, Index paths, Index features, double temperature) {
+  theory::PathKernelOptions options;
+  options.smallest_temperature = temperature;
+  return theory::kernel_cost({examples, paths, features, 1}, options);
+}
+
+}  // namespace
+
+TEST_CASE("kernels tell the cost that was told before they were made") {
+  theory::PathKernelOptions options;
+  options.smallest_temperature = 0.1;
+  for (const KernelForm form :
+       {KernelForm::kAuto, KernelForm::kStored, KernelForm::kStreamed, KernelForm::kFeatureSpace}) {
+    for (const double tolerance : {0.0, 1e-3}) {
+      options.form = form;
+      options.energy_tolerance = tolerance;
+      options.compact_above_bytes = 0.0;
+      const test::TheoryCase c = test::random_case({2, 2}, 1, 25, 7, 3);
+      const auto kernels = theory::make_path_kernels(c.features, c.labels, 4, options);
+      const KernelCost cost = theory::kernel_cost({25, 4, 7, 1}, options);
+      CAPTURE(theory::kernel_form_name(form), tolerance);
+      CHECK(kernels->form() == cost.form);
+      CHECK(kernels->cost().compact == cost.compact);
+      CHECK(kernels->cost().evaluation_flops == cost.evaluation_flops);
+      CHECK(kernels->cost().hessian_flops == cost.hessian_flops);
+      CHECK(kernels->cost().kernel_bytes == cost.kernel_bytes);
+    }
+  }
+}
+
+TEST_CASE("2,000 examples and 16 paths are never described by kernels that do not fit") {
+  const KernelCost many = cost_of(2000, 16, 400, 0.1);
+  CHECK(many.form == KernelForm::kStreamed);
+  CHECK(many.kernel_bytes + many.state_bytes + many.work_bytes < 0.25 * kGibibyte);
+  const KernelCost few = cost_of(2000, 16, 50, 0.1);
+  CHECK(few.form == KernelForm::kFeatureSpace);
+  CHECK(few.kernel_bytes + few.state_bytes + few.work_bytes < 0.1 * kGibibyte);
+}
+
+TEST_CASE("one evaluation of stored kernels reads each packed kernel twice") {
+  const double pairs = 4.0 * 5.0 / 2.0;
+  const double packed = pairs * 100.0 * 101.0 / 2.0;
+  CHECK(cost_of(100, 4, 231, 0.1).evaluation_flops == 4.0 * packed + 1e6);
+}
+
+TEST_CASE("costs need a form") {
+  CHECK_THROWS_AS(theory::kernel_cost(KernelSizes{10, 2, 3, 1}, KernelForm::kAuto), Error);
+}
+
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+namespace {
+
+/// Bytes that the program holds from malloc.
+double held() {
+  const struct mallinfo2 info = mallinfo2();
+  return static_cast<double>(info.uordblks) + static_cast<double>(info.hblkhd);
+}
+
+}  // namespace
+
+TEST_CASE("kernels and their states hold the bytes that were told") {
+  const auto c = GENERATE(0, 1) == 0
+                     ? test::random_case({3, 2}, 1, 300, 40, 4)
+                     : test::random_case({2}, 1, 80, 400, 4);  // few paths: Hessian by products
+  const Index paths = c.architecture.paths();
+  const MatrixXd u = MatrixXd::Identity(paths, paths);
+  theory::PathKernelOptions options;
+  options.smallest_temperature = 0.1;
+  const auto features = static_cast<double>(c.features.size() + c.labels.size()) * 8.0;
+  for (const KernelForm form :
+       {KernelForm::kStored, KernelForm::kStreamed, KernelForm::kFeatureSpace}) {
+    for (const double tolerance : {0.0, 1e-3}) {
+      options.form = form;
+      options.energy_tolerance = tolerance;
+      options.compact_above_bytes = 0.0;
+      const double before = held();
+      const auto kernels = theory::make_path_kernels(c.features, c.labels, paths, options);
+      const double with_kernels = held();
+      const auto state = kernels->evaluate(u, 0.1);
+      const double with_state = held();
+      const KernelCost& cost = kernels->cost();
+      const double tolerated = 0.03 * (features + cost.kernel_bytes + cost.state_bytes);
+      CAPTURE(theory::kernel_form_name(form), tolerance, paths);
+      CHECK(std::abs(with_kernels - before - features - cost.kernel_bytes) < tolerated);
+      CHECK(std::abs(with_state - with_kernels - cost.state_bytes) < tolerated);
+    }
+  }
+}
+#endif
