@@ -23,6 +23,11 @@ namespace headway::io {
 
 /// "<group>/<name>", without a slash at the root.
 std::string member_path(const std::string& group, const std::string& name);
+/// The object and the attribute of a field: "history/columns" of group g is the attribute columns
+/// of g/history.
+std::pair<std::string, std::string> attribute_of(const std::string& group, const std::string& name);
+/// "<path>/layer_<l>", `layer` counted from 0.
+std::string layer_path(const std::string& path, std::size_t layer);
 
 /// Writes the fields of a record into a group, which it makes.
 class RecordWriter {
