@@ -2,8 +2,8 @@
 
 #include <memory>
 
+#include "headway/io/checkpoints.hpp"
 #include "headway/io/json.hpp"
-#include "headway/io/sample_checkpoints.hpp"
 #include "headway/studies/lookup.hpp"
 #include "headway/studies/verbs.hpp"
 #include "result_tables.hpp"

@@ -4,9 +4,9 @@
 
 #include "course.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/io/checkpoints.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "headway/io/json.hpp"
-#include "headway/io/train_checkpoints.hpp"
 #include "headway/io/training_tasks.hpp"
 #include "headway/io/weights_file.hpp"
 #include "headway/training/backend.hpp"

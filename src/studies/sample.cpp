@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <memory>
-#include <span>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "headway/core/error.hpp"
 #include "headway/core/rng.hpp"
@@ -30,57 +30,45 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// What stands before the run and the record in a checkpoint.
-struct CheckpointHead {
-  std::uint64_t run_bytes = 0;
-  double seconds = 0.0;  // of the chains so far, all calls together
-};
-
-/// [head][run][record]
-std::vector<std::uint8_t> pack(const sampling::Checkpoint& checkpoint,
-                               const PosteriorRecorder& recorder, double seconds) {
-  const std::vector<std::uint8_t> run = sampling::checkpoint_to_bytes(checkpoint);
-  const std::vector<std::uint8_t> record = recorder.to_bytes();
-  const CheckpointHead head{run.size(), seconds};
-  std::vector<std::uint8_t> bytes(sizeof head + run.size() + record.size());
-  std::memcpy(bytes.data(), &head, sizeof head);
-  const auto end = std::copy(run.begin(), run.end(), bytes.begin() + sizeof head);
-  std::copy(record.begin(), record.end(), end);
-  return bytes;
-}
-
-sampling::Checkpoint unpack(const std::vector<std::uint8_t>& bytes, PosteriorRecorder& recorder,
-                            double& seconds) {
-  CheckpointHead head;
-  if (bytes.size() < sizeof head) throw Error(ErrorKind::kBadData, "checkpoint: truncated");
-  std::memcpy(&head, bytes.data(), sizeof head);
-  if (head.run_bytes > bytes.size() - sizeof head)
-    throw Error(ErrorKind::kBadData, "checkpoint: truncated");
-  const std::span<const std::uint8_t> all(bytes);
-  sampling::Checkpoint checkpoint =
-      sampling::checkpoint_from_bytes(all.subspan(sizeof head, head.run_bytes), "checkpoint");
-  recorder.from_bytes(all.subspan(sizeof head + head.run_bytes));
-  if (!(head.seconds >= 0.0)) throw Error(ErrorKind::kBadData, "checkpoint: damaged");
-  seconds = head.seconds;
-  return checkpoint;
-}
-
+/// Hands what the checkpoint of a point must hold to the caller's hook.
 class SavePoint final : public sampling::CheckpointSink {
  public:
-  SavePoint(const SampleHooks& hooks, std::size_t point, const PosteriorRecorder& recorder)
-      : hooks_(hooks), point_(point), recorder_(recorder) {}
+  /// `state` must outlive the sink; its seconds are those of the calls that this one resumes.
+  SavePoint(const SampleHooks& hooks, std::size_t point, SampleState& state)
+      : hooks_(hooks), point_(point), state_(state), earlier_seconds_(state.seconds) {}
   void save(const sampling::Checkpoint& checkpoint) override {
-    if (hooks_.save)
-      hooks_.save(point_, pack(checkpoint, recorder_, earlier_seconds + seconds_since(began_)));
+    if (!hooks_.save) return;
+    state_.run = checkpoint;
+    state_.seconds = earlier_seconds_ + seconds_since(began_);
+    hooks_.save(point_, state_);
   }
-  double earlier_seconds = 0.0;  ///< of the calls that this one resumes
+  [[nodiscard]] double earlier_seconds() const { return earlier_seconds_; }
 
  private:
   const SampleHooks& hooks_;
   std::size_t point_;
-  const PosteriorRecorder& recorder_;
+  SampleState& state_;
+  double earlier_seconds_;
   Clock::time_point began_ = Clock::now();
 };
+
+/// What an earlier call left of a point, moved out: its chains, and the rest in `state`.
+std::optional<sampling::Checkpoint> resume(const SampleHooks& hooks, std::size_t point,
+                                           SampleState& state) {
+  std::optional<SampleState> earlier = hooks.load ? hooks.load(point) : std::nullopt;
+  if (!earlier) return std::nullopt;
+  state = *std::move(earlier);
+  bool fits = state.records.size() == state.run.chains.size();
+  for (std::size_t c = 0; fits && c < state.records.size(); ++c) {
+    const auto kept = static_cast<Index>(state.run.chains[c].statistics.size());
+    fits = state.records[c].draws == kept;
+  }
+  if (!fits) {
+    throw Error(ErrorKind::kBadData,
+                "checkpoint: the records of the draws are not those of its chains");
+  }
+  return std::move(state.run);
+}
 
 /// Names the sweep point in the progress. Warnings reach the user once, with the point's others.
 class PointObserver final : public Observer {
@@ -119,22 +107,16 @@ class PointSampler {
     options.validate(target->dimension());
     const bool positions =
         (exact && study_.sample.evidence) || (!exact && study_.sample.keep_weights);
-    PosteriorRecorder recorder(options.chains, positions, study_.sample.draws,
+    SampleState state;
+    const std::optional<sampling::Checkpoint> resumed = resume(hooks_, index, state);
+    state.records.resize(static_cast<std::size_t>(options.chains));
+    PosteriorRecorder recorder(state.records, positions, study_.sample.draws,
                                study_.sample.predictor_draws, problem_.evaluation);
-    SavePoint sink(hooks_, index, recorder);
-    sampling::SamplingHooks run;
+    SavePoint sink(hooks_, index, state);
     PointObserver observer(observer_, index, points);
-    run.observer = &observer;
-    run.recorder = &recorder;
+    sampling::SamplingHooks run{.observer = &observer, .recorder = &recorder};
     if (hooks_.save) run.checkpoints = &sink;
-    sampling::Checkpoint resumed;
-    if (hooks_.load) {
-      const std::vector<std::uint8_t> bytes = hooks_.load(index);
-      if (!bytes.empty()) {
-        resumed = unpack(bytes, recorder, sink.earlier_seconds);
-        run.resume = &resumed;
-      }
-    }
+    if (resumed) run.resume = &*resumed;
     const sampling::SamplingResult result = sampling::sample(*target, options, run);
     sink.save(result.state);
     SamplePoint point;
@@ -143,12 +125,12 @@ class PointSampler {
     point.sampler = study_.sample.sampler;
     point.chains = options.chains;
     describe_run(result, point);
-    point.sampling_seconds = sink.earlier_seconds + result.summary.seconds;
-    summarize_record(recorder.chains(), matrix_sizes(architecture), problem_.evaluation, point);
+    point.sampling_seconds = sink.earlier_seconds() + result.summary.seconds;
+    summarize_record(state.records, matrix_sizes(architecture), problem_.evaluation, point);
     if (positions && !exact)
-      point.weights = recorded_positions(recorder.chains(), target->dimension(), point.draws);
+      point.weights = recorded_positions(state.records, target->dimension(), point.draws);
     if (exact && study_.sample.evidence && point.complete) {
-      estimate_evidence(dynamic_cast<posterior::ExactChain&>(*target), recorder, index, point);
+      estimate_evidence(dynamic_cast<posterior::ExactChain&>(*target), state.records, index, point);
     }
     judge_diagnostics(point);
     point.seconds = seconds_since(began);
@@ -159,9 +141,9 @@ class PointSampler {
   [[nodiscard]] std::unique_ptr<sampling::Target> make_target(
       const model::Architecture& architecture, const SweepPoint& sweep, bool exact) const {
     const std::string fingerprint =
-        fmt::format("data {} sampler {} widths {} temperature {:.17g} variances {}",
-                    dataset_.content_hash, study_.sample.sampler, fmt::join(sweep.widths, ","),
-                    sweep.temperature, fmt::join(architecture.variances, ","));
+        fmt::format("sampler {} widths {} temperature {:.17g} variances {} data {}",
+                    study_.sample.sampler, fmt::join(sweep.widths, ","), sweep.temperature,
+                    fmt::join(architecture.variances, ","), dataset_.content_hash);
     if (exact) {
       return std::make_unique<posterior::ExactChain>(
           architecture, sweep.temperature, problem_.kernels, evaluation_features_, fingerprint);
@@ -177,10 +159,9 @@ class PointSampler {
     return sizes;
   }
 
-  void estimate_evidence(posterior::ExactChain& target, const PosteriorRecorder& recorder,
+  void estimate_evidence(posterior::ExactChain& target, const std::vector<ChainRecord>& records,
                          std::size_t index, SamplePoint& point) const {
-    const MatrixXd positions =
-        recorded_positions(recorder.chains(), target.dimension(), point.draws);
+    const MatrixXd positions = recorded_positions(records, target.dimension(), point.draws);
     Rng rng(study_.seed, StreamPurpose::kPrior, index);
     const posterior::Evidence evidence = posterior::bridge_evidence(
         target, positions, point.chains, static_cast<double>(problem_.train_labels.size()), rng);

@@ -4,7 +4,7 @@
 
 #include "headway/sampling/sample.hpp"
 #include "headway/studies/sample_results.hpp"
-#include "posterior_recorder.hpp"
+#include "headway/studies/sample_state.hpp"
 #include "problem.hpp"
 
 /// Private to studies: what a sampled point says of its chains.

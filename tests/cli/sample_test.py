@@ -207,7 +207,7 @@ class Checkpoints(ProgramTest):
 
     @staticmethod
     def begun(point):
-        return lambda folder: os.path.exists(os.path.join(folder, f"point_{point}"))
+        return lambda folder: os.path.exists(os.path.join(folder, f"point_{point}.h5"))
 
     def test_interrupt_and_resume_give_the_bits_of_an_uninterrupted_run(self):
         for sampler in ("exact", "gibbs"):
@@ -247,21 +247,42 @@ class Checkpoints(ProgramTest):
         output = self.path("out.h5")
         arguments = self.arguments("exact")
         self.stop(output, arguments, self.begun(0), signal.SIGINT)
-        return output, arguments, os.path.join(output + ".checkpoint", "point_0")
+        return output, arguments, os.path.join(output + ".checkpoint", "point_0.h5")
 
     def test_a_checkpoint_of_another_run_is_refused(self):
         output, arguments, _ = self.interrupted()
         os.remove(output)
-        for change, word in ((["--seed", "77"], "seed 3, here 77"),
-                             (["--set", "model.temperature=0.2"], "study"),
-                             (["--set", "sample.draws=70"], "study"),
-                             (["--set", "task.seed=5"], "data")):
+        for change, word in ((["--seed", "77"], "seed = 3, here 77"),
+                             (["--set", "model.temperature=0.2"], ", here 0.2"),
+                             (["--set", "sample.draws=70"], "sample.draws = 3000, here 70"),
+                             (["--set", "task.seed=5"], "task.seed")):
             process = run("sample", self.study, *arguments, "-o", output, *change)
             self.check(process, 78, "point_0", "belongs to another run", word, "--force")
         afresh = run("sample", self.study, *QUICK, "--seed", "77", "-o", output, "--force")
         self.assertIn(afresh.returncode, (0, 2), afresh.stderr)
         self.assertNotIn("resuming", afresh.stderr)
         self.assertFalse(os.path.exists(output + ".checkpoint"))
+
+    def test_force_starts_afresh(self):
+        output, arguments, _ = self.interrupted()
+        process = run("sample", self.study, *arguments, "-o", output, "--force")
+        self.assertIn(process.returncode, (0, 2), process.stderr)
+        self.assertNotIn("resuming", process.stderr)
+
+    def test_inspect_tells_how_far_a_checkpoint_is(self):
+        _, _, checkpoint = self.interrupted()
+        described = run("inspect", checkpoint)
+        self.check(described, 0)
+        for word in ("Headway checkpoint", "4 chains", "exact"):
+            self.assertIn(word, described.stdout)
+
+    def test_checkpoints_of_an_earlier_version_are_refused(self):
+        output = self.path("out.h5")
+        os.mkdir(output + ".checkpoint")
+        with open(os.path.join(output + ".checkpoint", "point_0"), "wb") as file:
+            file.write(b"headway-sample-checkpoint 1\nwhatever")
+        self.check(run("sample", self.study, *QUICK, "-o", output), 78, "point_0",
+                   "belongs to another run", "earlier version", "--force")
 
     def test_a_damaged_checkpoint_is_refused(self):
         output, arguments, checkpoint = self.interrupted()

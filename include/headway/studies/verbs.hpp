@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
-#include <vector>
+#include <optional>
 
 #include "headway/core/observer.hpp"
 #include "headway/studies/sample_results.hpp"
+#include "headway/studies/sample_state.hpp"
 #include "headway/studies/study.hpp"
 #include "headway/tasks/dataset.hpp"
 
@@ -31,12 +31,12 @@ PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& o
 /// study and the data.
 void check_study_against_dataset(const Study& study, const tasks::Dataset& dataset);
 
-/// How a long sampling run is checkpointed, sweep point by sweep point, as opaque bytes. Either may
-/// be empty. Bytes of another study, data set or build layout are refused (kBadStudy or kBadData);
-/// a resumed run gives the same bits as one never stopped.
+/// How a long sampling run is checkpointed, sweep point by sweep point. Either may be empty. A
+/// state of another study or data set is refused (kBadStudy or kBadData).
 struct SampleHooks {
-  std::function<void(std::size_t point, const std::vector<std::uint8_t>& bytes)> save;
-  std::function<std::vector<std::uint8_t>(std::size_t point)> load;  ///< empty: start afresh
+  std::function<void(std::size_t point, const SampleState&)> save;
+  /// What an earlier call left of this point; nothing: start afresh.
+  std::function<std::optional<SampleState>(std::size_t point)> load;
 };
 
 /// `headway sample`: posterior draws at every sweep point by the exact chain (theory.md section 5)

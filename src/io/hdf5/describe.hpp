@@ -16,8 +16,10 @@ std::string describe_dataset(const Hdf5InputFile& file);
 /// What a result holds: provenance, sizes, a table of its points, how to remake it.
 std::string describe_result(const Hdf5InputFile& file);
 
-/// Runs and final table of a result of `train`; a checkpoint of one of its runs.
+/// Runs and final table of a result of `train`.
 std::string describe_train_runs(const Hdf5InputFile& file);
+
+/// How far a checkpoint is.
 std::string describe_checkpoint(const Hdf5InputFile& file);
 
 }  // namespace headway::io

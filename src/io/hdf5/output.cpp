@@ -282,9 +282,13 @@ void Hdf5OutputFile::seal() {
   set("/", kTextDigest, digest);
 }
 
+std::string_view Hdf5OutputFile::close() {
+  require(file_.close() && image_->bytes != nullptr, "the file in memory");
+  return image_->file();
+}
+
 void Hdf5OutputFile::write_to(const std::string& file_path, bool force) {
-  require(file_.close() && image_->bytes != nullptr, file_path);
-  write_whole_file(file_path, image_->file(), force);
+  write_whole_file(file_path, close(), force);
 }
 
 }  // namespace headway::io

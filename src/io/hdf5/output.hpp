@@ -52,6 +52,8 @@ class Hdf5OutputFile {
 
   /// Writes the root attribute text_sha256 over all texts so far (text_digest.hpp).
   void seal();
+  /// The bytes of the file, which live as long as this object; nothing can be added any more.
+  std::string_view close();
   /// Puts the file at `file_path`, whole or not at all. Ends the life of this object.
   void write_to(const std::string& file_path, bool force);
 

@@ -10,10 +10,6 @@
 namespace headway::io {
 namespace {
 
-[[noreturn]] void refuse(const std::string& name, const std::string& fault) {
-  throw Error(ErrorKind::kBadData, fmt::format("{}: {}", name, fault));
-}
-
 // libpng's simplified reader, which frees what it holds.
 struct PngReader {
   png_image image{};
@@ -24,6 +20,10 @@ struct PngReader {
 };
 
 }  // namespace
+
+void refuse(const std::string& name, const std::string& fault) {
+  throw Error(ErrorKind::kBadData, fmt::format("{}: {}", name, fault));
+}
 
 GreyImage decode_png(std::span<const std::uint8_t> bytes, const std::string& name) {
   PngReader reader;

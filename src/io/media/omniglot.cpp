@@ -41,10 +41,9 @@ bool has_png_suffix(const std::string& name) {
 // The parts of a path inside archive or folder; none when the file is no drawing.
 std::optional<DrawingName> parse_name(const std::string& source, const std::string& path) {
   if (path.ends_with("class_labels.txt")) {
-    throw Error(ErrorKind::kBadData,
-                fmt::format("{}: {}: these are Omniglot's one-shot runs, whose folders are no "
-                            "characters: give a background or evaluation set",
-                            source, printable(path)));
+    refuse(source, printable(path) +
+                       ": these are Omniglot's one-shot runs, whose folders are no "
+                       "characters: give a background or evaluation set");
   }
   if (!has_png_suffix(path)) return std::nullopt;
   std::vector<std::string> parts;
@@ -57,9 +56,8 @@ std::optional<DrawingName> parse_name(const std::string& source, const std::stri
     if (part.starts_with('.') || part == "__MACOSX") return std::nullopt;
   }
   if (parts.size() < 3 || !text_fault(path, /*lines=*/false).empty()) {
-    throw Error(ErrorKind::kBadData,
-                fmt::format("{}: {}: must be <alphabet>/<character>/<drawing>.png, in plain text",
-                            source, printable(path)));
+    refuse(source,
+           printable(path) + ": must be <alphabet>/<character>/<drawing>.png, in plain text");
   }
   DrawingName name;
   name.file = parts.back();
@@ -77,22 +75,19 @@ class Collection {
   void add(DrawingName name, std::span<const std::uint8_t> bytes) {
     unpacked_ += bytes.size();
     if (static_cast<Index>(drawings_.size()) >= kMostDrawings || unpacked_ > kMostUnpackedBytes) {
-      throw Error(ErrorKind::kBadData, fmt::format("{}: more than {} drawings or {} bytes of them",
-                                                   source_, kMostDrawings, kMostUnpackedBytes));
+      refuse(source_, fmt::format("more than {} drawings or {} bytes of them", kMostDrawings,
+                                  kMostUnpackedBytes));
     }
     if (!drawings_.empty() && name.folder != drawings_.front().name.folder) {
-      throw Error(
-          ErrorKind::kBadData,
-          fmt::format("{}: drawings lie below '{}' and below '{}': must all lie below one "
-                      "folder (give several folders one by one)",
-                      source_, printable(drawings_.front().name.folder), printable(name.folder)));
+      refuse(source_,
+             fmt::format("drawings lie below '{}' and below '{}': must all lie below one folder "
+                         "(give several folders one by one)",
+                         printable(drawings_.front().name.folder), printable(name.folder)));
     }
-    const std::string label = fmt::format("{}: {}/{}/{}", source_, printable(name.alphabet),
-                                          printable(name.character), printable(name.file));
+    const std::string label = source_ + ": " + path_of(name);
     const GreyImage image = decode_png(bytes, label);
     if (image.height != image.width) {
-      throw Error(ErrorKind::kBadData, fmt::format("{}: is {} x {} pixels: must be square", label,
-                                                   image.width, image.height));
+      refuse(label, fmt::format("is {} x {} pixels: must be square", image.width, image.height));
     }
     drawings_.push_back(
         {std::move(name), tasks::resize_grey(image.pixels, image.height, image.width, side_)});
@@ -100,9 +95,7 @@ class Collection {
 
   tasks::ImageSet finish() {
     if (drawings_.empty()) {
-      throw Error(ErrorKind::kBadData, fmt::format("{}: holds no drawing: must have files "
-                                                   "<alphabet>/<character>/<drawing>.png",
-                                                   source_));
+      refuse(source_, "holds no drawing: must have files <alphabet>/<character>/<drawing>.png");
     }
     std::sort(drawings_.begin(), drawings_.end(), [](const Drawing& a, const Drawing& b) {
       return std::tie(a.name.alphabet, a.name.character, a.name.file) <
@@ -118,7 +111,7 @@ class Collection {
       pixels.insert(pixels.end(), d.pixels.begin(), d.pixels.end());
       if (next != nullptr && next->alphabet == d.name.alphabet &&
           next->character == d.name.character) {
-        if (next->file == d.name.file) refuse_double(d.name);
+        if (next->file == d.name.file) refuse(source_, path_of(d.name) + " is there twice");
         continue;
       }
       tasks::add_class(set, d.name.alphabet, d.name.character, pixels);
@@ -128,10 +121,9 @@ class Collection {
   }
 
  private:
-  [[noreturn]] void refuse_double(const DrawingName& name) const {
-    throw Error(ErrorKind::kBadData,
-                fmt::format("{}: {}/{}/{} is there twice", source_, printable(name.alphabet),
-                            printable(name.character), printable(name.file)));
+  static std::string path_of(const DrawingName& name) {
+    return fmt::format("{}/{}/{}", printable(name.alphabet), printable(name.character),
+                       printable(name.file));
   }
 
   std::string source_;

@@ -2,9 +2,9 @@
 
 #include <cmath>
 
+#include "headway/studies/results.hpp"
 #include "io/dataset_file/names.hpp"
 #include "io/hdf5/describe.hpp"
-#include "io/result_file/trained_run.hpp"
 
 namespace headway::io {
 namespace {
@@ -66,22 +66,6 @@ std::string describe_train_runs(const Hdf5InputFile& file) {
                        cell(number(file, group, "flops_per_step"), 4),
                        cell(number(file, group, "train_loss"), 4), splits_text(file, group));
   }
-  return out;
-}
-
-std::string describe_checkpoint(const Hdf5InputFile& file) {
-  const studies::TrainedRun run = read_trained_run(file, "run");
-  std::string out = fmt::format("  run        {}\n", run_text(file, "run"));
-  out += fmt::format("  state      step {}, {} examples seen, {} parameters in {} arrays",
-                     run.state.step, run.state.examples, run.cost.parameters,
-                     run.state.parameters.size());
-  out += run.state.best_step < 0 ? "\n"
-                                 : fmt::format("; best at step {}, loss {:.6g}\n",
-                                               run.state.best_step, run.state.best_loss);
-  out += fmt::format("  made by    Headway {} (commit {}), {}\n",
-                     attribute(file, "/", "headway_version"), attribute(file, "/", "git_commit"),
-                     attribute(file, "/", "written"));
-  out += "\nThe command that wrote it goes on from it; delete it to start afresh.\n";
   return out;
 }
 

@@ -8,7 +8,6 @@
 #include "catch.hpp"
 #include "headway/core/error.hpp"
 #include "headway/io/json.hpp"
-#include "headway/io/sample_checkpoints.hpp"
 #include "headway/io/study_file.hpp"
 #include "io/hdf5/input.hpp"
 #include "result_builder.hpp"
@@ -170,32 +169,4 @@ TEST_CASE("study keys of [sample] survive a round trip, and only some change the
   other.sample.draws = 78;
   CHECK(io::sample_hash(other) != io::sample_hash(study));
   CHECK(io::solve_hash(other) == io::solve_hash(study));
-}
-
-TEST_CASE("checkpoints come back as they were, and only to their own run") {
-  const testing::ScratchDirectory folder;
-  const std::string result = folder.file("r.h5");
-  studies::Study study;
-  study.task.kind = "dataset";
-  const std::vector<std::uint8_t> bytes = {0, 1, 255, 7};
-  io::SampleCheckpoints(result, study, "data", false).hooks().save(3, bytes);
-  const io::SampleCheckpoints again(result, study, "data", false);
-  CHECK(again.resumable() == 1);
-  CHECK(again.hooks().load(3) == bytes);
-  CHECK(again.hooks().load(0).empty());
-  const auto refusal = [&](const studies::Study& s, const std::string& data) {
-    try {
-      const io::SampleCheckpoints refused(result, s, data, false);
-    } catch (const Error& error) {
-      return error.kind();
-    }
-    return ErrorKind::kInternal;
-  };
-  studies::Study seeded = study;
-  seeded.seed = 2;
-  CHECK(refusal(seeded, "data") == ErrorKind::kBadStudy);
-  CHECK(refusal(study, "other data") == ErrorKind::kBadStudy);
-  CHECK(io::SampleCheckpoints(result, seeded, "data", true).resumable() == 0);
-  again.remove();
-  CHECK_FALSE(fs::exists(again.folder()));
 }

@@ -6,12 +6,12 @@
 
 #include "catch.hpp"
 #include "headway/core/error.hpp"
+#include "headway/io/checkpoints.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "headway/io/json.hpp"
 #include "headway/io/provenance.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"
-#include "headway/io/train_checkpoints.hpp"
 #include "headway/io/weights_file.hpp"
 #include "scratch_directory.hpp"
 #include "trained_run_builder.hpp"

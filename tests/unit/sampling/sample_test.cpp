@@ -11,12 +11,14 @@
 
 #include "catch.hpp"
 #include "headway/core/error.hpp"
+#include "record_bytes.hpp"
 #include "sampling_targets.hpp"
 
 namespace headway::sampling {
 namespace {
 
 using Catch::Matchers::WithinRel;
+using testing::bytes_of;
 using testing::FunctionTarget;
 using testing::GibbsPairTarget;
 
@@ -73,10 +75,8 @@ class StopAfter : public Observer {
 
 class KeepCheckpoints : public CheckpointSink {
  public:
-  void save(const Checkpoint& checkpoint) override {
-    saved.push_back(checkpoint_to_bytes(checkpoint));
-  }
-  std::vector<std::vector<std::uint8_t>> saved;
+  void save(const Checkpoint& checkpoint) override { saved.push_back(checkpoint); }
+  std::vector<Checkpoint> saved;
 };
 
 template <typename Action>
@@ -101,9 +101,9 @@ TEST_CASE("the draws do not depend on the number of threads") {
   for (const Setup& setup : every_sampler()) {
     SamplerOptions options = setup.options;
     INFO(sampler_name(options.sampler));
-    const auto one = checkpoint_to_bytes(sample(*setup.target, options).state);
+    const auto one = bytes_of(sample(*setup.target, options).state);
     options.threads = 3;
-    const auto three = checkpoint_to_bytes(sample(*setup.target, options).state);
+    const auto three = bytes_of(sample(*setup.target, options).state);
     CHECK(one == three);
   }
 }
@@ -126,16 +126,14 @@ TEST_CASE("runs of one seed are independent, and none is that of another seed") 
 TEST_CASE("an interrupted run goes on to the same bits") {
   for (const Setup& setup : every_sampler()) {
     INFO(sampler_name(setup.options.sampler) << ", " << metric_name(setup.options.metric));
-    const auto whole = checkpoint_to_bytes(sample(*setup.target, setup.options).state);
+    const auto whole = bytes_of(sample(*setup.target, setup.options).state);
     // Every question up to 60, then further apart: inside trajectories, windows and every later
     // chain.
     for (int questions = 0; questions < 4000; questions += 1 + questions / 20) {
       StopAfter observer(questions);
       SamplingResult part = sample(*setup.target, setup.options, {.observer = &observer});
-      const auto bytes = checkpoint_to_bytes(part.state);
-      const Checkpoint loaded = checkpoint_from_bytes(bytes, "test");
-      const SamplingResult rest = sample(*setup.target, setup.options, {.resume = &loaded});
-      REQUIRE(checkpoint_to_bytes(rest.state) == whole);
+      const SamplingResult rest = sample(*setup.target, setup.options, {.resume = &part.state});
+      REQUIRE(bytes_of(rest.state) == whole);
       CHECK(rest.summary.complete);
       if (part.summary.complete) break;
       CHECK(part.summary.interrupted);
@@ -146,17 +144,16 @@ TEST_CASE("an interrupted run goes on to the same bits") {
 TEST_CASE("every checkpoint of a run resumes to the same bits") {
   for (const Setup& setup : every_sampler()) {
     INFO(sampler_name(setup.options.sampler));
-    const auto whole = checkpoint_to_bytes(sample(*setup.target, setup.options).state);
+    const auto whole = bytes_of(sample(*setup.target, setup.options).state);
     SamplerOptions options = setup.options;
     options.checkpoint_seconds = 1e-9;  // after every transition
     KeepCheckpoints sink;
     const SamplingResult with = sample(*setup.target, options, {.checkpoints = &sink});
-    CHECK(checkpoint_to_bytes(with.state) == whole);
+    CHECK(bytes_of(with.state) == whole);
     REQUIRE(sink.saved.size() >= 19);
     for (std::size_t i = 0; i < sink.saved.size(); i += 7) {
-      const Checkpoint loaded = checkpoint_from_bytes(sink.saved[i], "test");
-      const SamplingResult rest = sample(*setup.target, setup.options, {.resume = &loaded});
-      REQUIRE(checkpoint_to_bytes(rest.state) == whole);
+      const SamplingResult rest = sample(*setup.target, setup.options, {.resume = &sink.saved[i]});
+      REQUIRE(bytes_of(rest.state) == whole);
     }
   }
 }
@@ -167,7 +164,7 @@ TEST_CASE("a finished run can be extended") {
   const SamplingResult first = sample(target, options);
   options.draws = 35;
   const SamplingResult longer = sample(target, options, {.resume = &first.state});
-  CHECK(checkpoint_to_bytes(longer.state) == checkpoint_to_bytes(sample(target, options).state));
+  CHECK(bytes_of(longer.state) == bytes_of(sample(target, options).state));
   options.draws = 10;
   const std::string message =
       error_of([&] { sample(target, options, {.resume = &first.state}); }, ErrorKind::kBadStudy);

@@ -38,13 +38,14 @@ class CountingTarget final : public sampling::Target, public posterior::Posterio
 std::vector<int> asked_of(Index draws, Index predictor_draws, Index examples = 2) {
   studies::Evaluation evaluation;
   evaluation.test_labels = MatrixXd::Ones(examples, 1);
-  studies::PosteriorRecorder recorder(1, false, draws, predictor_draws, evaluation);
+  std::vector<studies::ChainRecord> records(1);
+  studies::PosteriorRecorder recorder(records, false, draws, predictor_draws, evaluation);
   CountingTarget target;
   for (Index d = 0; d < draws; ++d) {
     const VectorXd position = VectorXd::Constant(1, static_cast<double>(d));
     recorder.record({0, d, 0.0, false, position}, target);
   }
-  const studies::ChainRecord& chain = recorder.chains().front();
+  const studies::ChainRecord& chain = records.front();
   REQUIRE(chain.draws == draws);
   REQUIRE(chain.predictions == static_cast<Index>(target.asked.size()));
   double sum = 0.0;

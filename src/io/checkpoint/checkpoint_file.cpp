@@ -1,0 +1,111 @@
+#include "io/checkpoint/checkpoint_file.hpp"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "headway/core/error.hpp"
+#include "headway/core/sha256.hpp"
+#include "headway/io/provenance.hpp"
+#include "io/hdf5/isolated.hpp"
+#include "io/hdf5/record.hpp"
+#include "io/whole_file.hpp"
+
+namespace headway::io {
+namespace {
+
+constexpr const char* kSchema = "headway-checkpoint";
+constexpr std::int64_t kMajor = 2;
+constexpr std::int64_t kMinor = 0;
+constexpr std::size_t kHashDigits = 64;
+// Formats before 2.0: that of `sample` was none of HDF5, that of `train` had no digest at its end.
+constexpr std::string_view kOldSample = "headway-sample-checkpoint 1\n";
+
+[[noreturn]] void damaged(const std::string& file_path, const std::string& why) {
+  throw Error(ErrorKind::kBadData,
+              fmt::format("{}: the checkpoint is truncated or damaged ({}): delete it, or start "
+                          "afresh with --force",
+                          file_path, why));
+}
+
+bool has_digest(std::string_view bytes) {
+  if (bytes.size() < kHashDigits) return false;
+  const std::string_view content = bytes.substr(0, bytes.size() - kHashDigits);
+  return sha256_hex(content) == bytes.substr(content.size());
+}
+
+/// Major version of the schema, 0 when the file is no checkpoint.
+std::int64_t major_version(const Hdf5InputFile& file) {
+  if (file.text_attribute("/", "schema_name").value_or("") != kSchema) return 0;
+  const auto version = file.number_attribute("/", "schema_version");
+  return version && !version->empty() ? static_cast<std::int64_t>(version->front()) : 0;
+}
+
+/// Of bytes without the digest of this format.
+bool is_of_older_format(const std::string& file_path, std::string_view bytes) {
+  if (bytes.starts_with(kOldSample)) return true;
+  try {
+    run_isolated(file_path, [&] {
+      const std::int64_t major = major_version(Hdf5InputFile(file_path));
+      if (major < 1 || major >= kMajor) throw Error(ErrorKind::kBadData, "no older one");
+      return std::vector<std::string>{};
+    });
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+void refuse_checkpoint(const std::string& file_path, const std::string& differences) {
+  throw Error(ErrorKind::kBadStudy,
+              fmt::format("{}: the checkpoint belongs to another run ({}): repeat the command it "
+                          "comes from, choose another -o, or start afresh with --force",
+                          file_path, differences));
+}
+
+void write_checkpoint(const std::string& file_path, const CheckpointHeader& header,
+                      const std::function<void(Hdf5OutputFile&)>& write) {
+  std::string bytes;
+  {
+    const Hdf5Lock lock;
+    Hdf5OutputFile out;
+    out.set("/", "schema_name", std::string(kSchema));
+    out.set("/", "schema_version", std::vector<std::int64_t>{kMajor, kMinor});
+    out.set("/", "git_commit", build_info().git_commit);
+    out.set("/", "written", utc_now());
+    write_record("/", header, out);
+    write(out);
+    bytes = out.close();
+  }
+  bytes += sha256_hex(bytes);
+  write_whole_file(file_path, bytes, true);
+}
+
+void read_checkpoint(const std::string& file_path, const CheckpointReader& read) {
+  {
+    const std::string bytes = read_whole_file(file_path);
+    if (!has_digest(bytes)) {
+      if (is_of_older_format(file_path, bytes)) {
+        refuse_checkpoint(file_path, "its format is that of an earlier version of Headway");
+      }
+      damaged(file_path, "its bytes are not those that were written");
+    }
+  }
+  const Hdf5Lock lock;
+  const Hdf5InputFile file(file_path);
+  const std::int64_t major = major_version(file);
+  if (major == 0) damaged(file_path, "root attribute schema_name is not \"headway-checkpoint\"");
+  if (major != kMajor) {
+    refuse_checkpoint(file_path, fmt::format("format {}, here {}.{}", major, kMajor, kMinor));
+  }
+  try {
+    read(read_record<CheckpointHeader>(file, "/"), file);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kBadData) throw;
+    damaged(file_path, error.what());
+  }
+}
+
+}  // namespace headway::io

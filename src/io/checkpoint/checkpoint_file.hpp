@@ -1,0 +1,47 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "headway/core/record.hpp"
+#include "io/hdf5/input.hpp"
+#include "io/hdf5/output.hpp"
+
+/// One checkpoint on disk: an HDF5 file, and behind it the SHA-256 of its bytes in 64 hexadecimal
+/// digits, which HDF5 passes over. Root attributes: schema_name "headway-checkpoint",
+/// schema_version, git_commit, written and those of CheckpointHeader; the rest is the verb's own:
+///   point/   studies::SampleState (sample)
+///   run/     studies::TrainedRun with its state (train; trained_run.hpp)
+namespace headway::io {
+
+/// What a checkpoint belongs to.
+struct CheckpointHeader {
+  std::string verb, study_hash, study_toml, data_hash, version;
+  bool done = false;
+};
+
+template <class Visitor, RecordOf<CheckpointHeader> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("kind", r.verb, "the verb that wrote it");
+  visit("study_hash", r.study_hash, "of the keys that decide the numbers");
+  visit("study_toml", r.study_toml, "the resolved study");
+  visit("data_hash", r.data_hash, "content of the data");
+  visit("headway_version", r.version, "of the program that wrote it");
+  visit("done", r.done, "nothing is left to do");
+}
+
+/// Puts the file there, whole or not at all; `write` adds the content.
+void write_checkpoint(const std::string& file_path, const CheckpointHeader& header,
+                      const std::function<void(Hdf5OutputFile&)>& write);
+
+/// What reads the content of a sound checkpoint, once its header is known.
+using CheckpointReader = std::function<void(const CheckpointHeader&, const Hdf5InputFile&)>;
+
+/// Opens a checkpoint for `read`. One whose bytes are not those that were written is an
+/// Error{kBadData}, one of another format an Error{kBadStudy}; both say how to go on.
+void read_checkpoint(const std::string& file_path, const CheckpointReader& read);
+
+/// Error{kBadStudy}: a sound checkpoint that is not this run's, because of `differences`.
+[[noreturn]] void refuse_checkpoint(const std::string& file_path, const std::string& differences);
+
+}  // namespace headway::io

@@ -1,0 +1,227 @@
+#include "headway/io/checkpoints.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "headway/core/error.hpp"
+#include "headway/core/sha256.hpp"
+#include "headway/io/provenance.hpp"
+#include "headway/io/study_file.hpp"
+#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/study_differences.hpp"
+#include "io/hdf5/record.hpp"
+#include "io/result_file/trained_run.hpp"
+#include "io/study_file/text.hpp"
+
+namespace headway::io {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPoint = "point_";
+constexpr std::string_view kRun = "run_";
+constexpr std::string_view kTemporary = ".headway-";  // left by a call that was killed
+constexpr std::string_view kSuffix = ".h5";
+constexpr std::size_t kHashDigits = 16;  // in the name of a run's file
+constexpr std::size_t kMostDifferences = 4;
+
+bool is_checkpoint(std::string_view name) {
+  return name.starts_with(kPoint) || name.starts_with(kRun);
+}
+
+/// Names in the folder that `wanted` takes, sorted; none when there is no folder.
+std::vector<std::string> names_in(const std::string& folder, bool (*wanted)(std::string_view)) {
+  std::vector<std::string> names;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    std::string name = entry.path().filename().string();
+    if (wanted(name)) names.push_back(std::move(name));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// Why a checkpoint is not that of a part, nearest cause first; empty when it is.
+std::vector<std::string> mismatch(const CheckpointHeader& found, const std::string& verb,
+                                  const CheckpointPart& part) {
+  std::vector<std::string> out;
+  if (found.verb != verb) out.push_back(fmt::format("of {}, here of {}", found.verb, verb));
+  if (found.study_hash != part.study_hash) {
+    std::vector<std::string> keys = study_differences(found.study_toml, part.study_toml);
+    if (keys.empty() && out.empty()) keys.emplace_back("another study");
+    out.insert(out.end(), keys.begin(), keys.end());
+  }
+  if (found.data_hash != part.data_hash && out.empty()) out.emplace_back("the data");
+  if (found.version != build_info().version) {
+    out.push_back(fmt::format("version {}, here {}", found.version, build_info().version));
+  }
+  return out;
+}
+
+/// Of run and data, and of the number of threads where it is swept: no hash has that.
+std::string run_name(const studies::TrainRun& run, const std::string& study_hash,
+                     const std::string& data_hash) {
+  std::string identity = study_hash + "\n" + data_hash;
+  for (const studies::Setting& setting : run.settings) {
+    if (setting.key == "threads") identity += "\n" + setting.value;
+  }
+  return std::string(kRun) + sha256_hex(identity).substr(0, kHashDigits);
+}
+
+std::vector<CheckpointPart> parts_of(const studies::Study& study, const std::string& data_hash) {
+  const CheckpointPart whole{"", sample_hash(study), write_study(study), data_hash};
+  std::vector<CheckpointPart> parts(study.model.widths.size() * study.model.temperatures.size(),
+                                    whole);
+  for (std::size_t i = 0; i < parts.size(); ++i) parts[i].name = fmt::format("{}{}", kPoint, i);
+  return parts;
+}
+
+std::vector<CheckpointPart> parts_of(const std::vector<studies::TrainRun>& runs,
+                                     const std::vector<std::string>& data_hashes) {
+  std::vector<CheckpointPart> parts;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const std::string hash = train_hash(runs[i].study);
+    const std::string& data_hash = data_hashes.at(i);
+    parts.push_back(
+        {run_name(runs[i], hash, data_hash), hash, write_study(runs[i].study), data_hash});
+  }
+  return parts;
+}
+
+}  // namespace
+
+Checkpoints::Checkpoints(const std::string& result_path, std::string verb,
+                         std::vector<CheckpointPart> parts, bool force)
+    : folder_(result_path + ".checkpoint"), verb_(std::move(verb)), parts_(std::move(parts)) {
+  std::error_code ignored;
+  if (fs::exists(folder_, ignored) && !fs::is_directory(folder_, ignored)) {
+    throw Error(ErrorKind::kCannotWrite,
+                fmt::format("{}: is in the way of the folder of checkpoints", folder_));
+  }
+  if (force) {  // afresh: nothing of another run may stay behind
+    remove();
+    return;
+  }
+  for (const std::string& name : names_in(folder_, is_checkpoint)) look(name);
+}
+
+/// Counts the checkpoint of a part; refuses that of another run. One of these parts under a name
+/// that none has is left alone: nothing goes on from it.
+void Checkpoints::look(const std::string& name) {
+  const std::string file_path = (fs::path(folder_) / name).string();
+  CheckpointHeader found;
+  read_checkpoint(file_path, [&](const CheckpointHeader& header, const auto&) { found = header; });
+  std::vector<std::string> nearest;
+  std::pair<bool, std::size_t> best;  // of `nearest`: of another study, its length
+  bool known = false;
+  for (const CheckpointPart& part : parts_) {
+    std::vector<std::string> why = mismatch(found, verb_, part);
+    if (why.empty()) {
+      known = true;
+      if (part.name + std::string(kSuffix) == name) ++(found.done ? finished_ : resumable_);
+      continue;
+    }
+    const std::pair rank(part.study_hash != found.study_hash, why.size());
+    if (nearest.empty() || rank < best) {
+      nearest = std::move(why);
+      best = rank;
+    }
+  }
+  if (known) return;
+  if (nearest.size() > kMostDifferences) {
+    nearest.resize(kMostDifferences);
+    nearest.emplace_back("...");
+  }
+  refuse_checkpoint(file_path, detail::join(nearest, "; "));
+}
+
+std::string Checkpoints::path_of(const std::string& name) const {
+  return (fs::path(folder_) / (name + std::string(kSuffix))).string();
+}
+
+bool Checkpoints::load(std::size_t part,
+                       const std::function<void(const Hdf5InputFile&)>& read) const {
+  const CheckpointPart& wanted = parts_.at(part);
+  const std::string file_path = path_of(wanted.name);
+  std::error_code ignored;
+  if (!fs::exists(file_path, ignored)) return false;
+  bool fits = false;
+  read_checkpoint(file_path, [&](const CheckpointHeader& header, const Hdf5InputFile& file) {
+    fits = mismatch(header, verb_, wanted).empty();
+    if (fits) read(file);
+  });
+  return fits;
+}
+
+void Checkpoints::save(std::size_t part, bool done,
+                       const std::function<void(Hdf5OutputFile&)>& write) const {
+  std::error_code failure;
+  fs::create_directory(folder_, failure);
+  if (failure) {
+    throw Error(ErrorKind::kCannotWrite,
+                fmt::format("{}: cannot be made: {}", folder_, failure.message()));
+  }
+  const CheckpointPart& saved = parts_.at(part);
+  write_checkpoint(
+      path_of(saved.name),
+      {verb_, saved.study_hash, saved.study_toml, saved.data_hash, build_info().version, done},
+      write);
+}
+
+void Checkpoints::remove() const {
+  std::error_code ignored;
+  const auto ours = [](std::string_view name) {
+    return is_checkpoint(name) || name.starts_with(kTemporary);
+  };
+  for (const std::string& name : names_in(folder_, ours)) {
+    fs::remove(fs::path(folder_) / name, ignored);
+  }
+  fs::remove(folder_, ignored);  // stays when somebody put a file of their own there
+}
+
+SampleCheckpoints::SampleCheckpoints(const std::string& result_path, const studies::Study& study,
+                                     const std::string& data_hash, bool force)
+    : Checkpoints(result_path, "sample", parts_of(study, data_hash), force),
+      saves_(study.sample.checkpoint_seconds > 0.0) {}
+
+studies::SampleHooks SampleCheckpoints::hooks() const {
+  studies::SampleHooks hooks;
+  hooks.load = [*this](std::size_t point) {
+    std::optional<studies::SampleState> state;
+    load(point, [&](const Hdf5InputFile& file) {
+      state = read_record<studies::SampleState>(file, "point");
+    });
+    return state;
+  };
+  if (!saves_) return hooks;
+  hooks.save = [*this](std::size_t point, const studies::SampleState& state) {
+    // Never done: what is said of the draws is made of them again.
+    save(point, false, [&](Hdf5OutputFile& out) { write_record("point", state, out); });
+  };
+  return hooks;
+}
+
+TrainCheckpoints::TrainCheckpoints(const std::string& result_path,
+                                   const std::vector<studies::TrainRun>& runs,
+                                   const std::vector<std::string>& data_hashes, bool force)
+    : Checkpoints(result_path, "train", parts_of(runs, data_hashes), force) {}
+
+studies::TrainHooks TrainCheckpoints::hooks() const {
+  studies::TrainHooks hooks;
+  hooks.load = [*this](std::size_t run) {
+    std::optional<studies::TrainedRun> trained;
+    load(run, [&](const Hdf5InputFile& file) { trained = read_trained_run(file, "run"); });
+    return trained;
+  };
+  hooks.save = [*this](std::size_t run, const studies::TrainedRun& trained) {
+    save(run, trained.done(), [&](Hdf5OutputFile& out) {
+      write_trained_run("run", trained, KeptWeights::kWholeState, out);
+    });
+  };
+  return hooks;
+}
+
+}  // namespace headway::io

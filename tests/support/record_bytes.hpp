@@ -1,0 +1,46 @@
+// Every number of a record as bytes: two records are the same bit for bit, NaN included, when these
+// are.
+#pragma once
+
+#include <string>
+#include <type_traits>
+
+#include "headway/core/record.hpp"
+
+namespace headway::testing {
+
+class RecordBytes {
+ public:
+  template <class T>
+  void operator()(const std::string& /*name*/, const T& value, const char* /*meaning*/,
+                  const FieldForm& /*form*/ = {}) {
+    if constexpr (IsRecord<T>) {
+      fields(*this, value);
+    } else if constexpr (IsRecords<T>) {
+      add(value.size());
+      for (const auto& record : value) fields(*this, record);
+    } else if constexpr (std::is_arithmetic_v<T>) {
+      add(value);
+    } else {
+      if constexpr (requires { value.rows(); }) add(value.rows());
+      add(value.size());
+      for (auto i = 0 * value.size(); i < value.size(); ++i) add(value.data()[i]);
+    }
+  }
+  std::string bytes;
+
+ private:
+  template <class Number>
+  void add(Number number) {
+    bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
+  }
+};
+
+template <IsRecord Record>
+std::string bytes_of(const Record& record) {
+  RecordBytes visit;
+  fields(visit, record);
+  return visit.bytes;
+}
+
+}  // namespace headway::testing

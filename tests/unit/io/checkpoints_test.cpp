@@ -1,0 +1,215 @@
+// Checkpoints on disk: every number comes back, nothing damaged or foreign is taken.
+#include "headway/io/checkpoints.hpp"
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <string>
+
+#include "catch.hpp"
+#include "headway/core/error.hpp"
+#include "io/checkpoint/checkpoint_file.hpp"
+#include "record_bytes.hpp"
+#include "scratch_directory.hpp"
+
+using namespace headway;
+using io::SampleCheckpoints;
+using studies::SampleState;
+using studies::Study;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Every field different from its default and from its neighbours.
+sampling::ChainState full_chain() {
+  sampling::ChainState s;
+  s.chain = 3;
+  s.started = true;
+  s.iteration = 1234567890123;
+  Rng rng(0xfedcba9876543210, StreamPurpose::kTests);
+  rng.normal();
+  rng.next_u32();
+  s.rng = rng.state();
+  s.position = Eigen::Vector2d(0.1, -0.0);
+  s.gradient = Eigen::Vector2d(-1e-308, 1e300);
+  s.log_density = -std::numeric_limits<double>::infinity();
+  s.step_size = 0.3;
+  s.dual_averaging = {1.5, -2.5, 3.5, 77};
+  s.inverse_metric = Eigen::Matrix2d{{1.0, 0.25}, {0.75, 2.0}};
+  s.window.count = 9;
+  s.window.mean = Eigen::Vector2d(4.0, 5.0);
+  s.window.squares = Eigen::Matrix2d{{6.0, 7.0}, {8.0, 9.0}};
+  s.pending = {0.5, 0.6, 0.7, 0.8, 9, 10, true, false};
+  s.evaluations = 4242;
+  s.warmup_divergences = 17;
+  s.statistics = {{-1.0, std::nan(""), 0.25, 0.5, 3, 7, false, true},
+                  {-2.0, 3.0, 0.5, 0.5, 2, 3, true, false}};
+  s.draws = {1.0, 2.0, 3.0, std::numeric_limits<double>::denorm_min()};
+  return s;
+}
+
+SampleState full_state() {
+  SampleState state;
+  state.run.settings = "sampler = nuts\ndimension = 2\n";
+  state.run.chains = {full_chain(), sampling::ChainState{}};
+  studies::ChainRecord record;
+  record.draws = 2;
+  record.entries = {1.0, 0.5, -0.0};
+  record.positions = {7.0, 8.0};
+  record.predictions = 1;
+  record.accuracies = {std::nan("")};
+  record.mean_sum = MatrixXd{{1.0, 2.0}, {3.0, 4.0}, {5.0, 6.0}};
+  record.mean_square_sum = 2.0 * record.mean_sum;
+  record.variance_sum = 3.0 * record.mean_sum;
+  state.records = {record, studies::ChainRecord{}};
+  state.seconds = 12.5;
+  return state;
+}
+
+Study two_points() {
+  Study study;
+  study.task.kind = "dataset";
+  study.model.widths = {{5}};
+  study.model.temperatures = {0.1, 0.2};
+  return study;
+}
+
+template <typename Action>
+std::string refusal(const Action& action, ErrorKind kind) {
+  try {
+    action();
+  } catch (const Error& error) {
+    CHECK(error.kind() == kind);
+    CHECK(std::string(error.what()).find("--force") != std::string::npos);
+    return error.what();
+  }
+  return "(accepted)";
+}
+
+bool says(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string read_file(const std::string& file_path) {
+  std::ifstream file(file_path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void write_file(const std::string& file_path, const std::string& bytes) {
+  std::ofstream(file_path, std::ios::binary) << bytes;
+}
+
+}  // namespace
+
+TEST_CASE("the state of a sweep point comes back bit for bit") {
+  const testing::ScratchDirectory folder;
+  const SampleCheckpoints first(folder.file("r.h5"), two_points(), "data", false);
+  CHECK_FALSE(first.hooks().load(1));
+  first.hooks().save(1, SampleState{});
+  first.hooks().save(1, full_state());
+  CHECK_FALSE(first.hooks().load(0));
+  const SampleCheckpoints again(folder.file("r.h5"), two_points(), "data", false);
+  CHECK(again.resumable() == 1);
+  CHECK(again.finished() == 0);
+  const std::optional<SampleState> back = again.hooks().load(1);
+  REQUIRE(back);
+  CHECK(testing::bytes_of(*back) == testing::bytes_of(full_state()));
+  CHECK(std::signbit(back->run.chains[0].position[1]));
+  CHECK(back->run.chains[0].rng == full_chain().rng);
+  CHECK(back->run.chains[0].draw_matrix()(0, 1) == 3.0);
+  again.remove();
+  CHECK_FALSE(fs::exists(again.folder()));
+}
+
+TEST_CASE("sampling without checkpoint_seconds saves nothing, but goes on") {
+  const testing::ScratchDirectory folder;
+  SampleCheckpoints(folder.file("r.h5"), two_points(), "data", false).hooks().save(0, full_state());
+  Study silent = two_points();
+  silent.sample.checkpoint_seconds = 0.0;
+  const studies::SampleHooks hooks =
+      SampleCheckpoints(folder.file("r.h5"), silent, "data", false).hooks();
+  CHECK_FALSE(hooks.save);
+  CHECK(hooks.load(0));
+}
+
+TEST_CASE("a checkpoint of another study, data or verb is refused by name, or deleted by force") {
+  const testing::ScratchDirectory folder;
+  const std::string result = folder.file("r.h5");
+  SampleCheckpoints(result, two_points(), "data", false).hooks().save(0, full_state());
+  const auto refused = [&](const Study& study, const std::string& data) {
+    return refusal([&] { SampleCheckpoints(result, study, data, false); }, ErrorKind::kBadStudy);
+  };
+  Study other = two_points();
+  other.seed = 2;
+  CHECK(says(refused(other, "data"), "seed = 1, here 2"));
+  other.sample.draws = 7;
+  CHECK(says(refused(other, "data"), "seed = 1, here 2; sample.draws = 1000, here 7"));
+  CHECK(says(refused(two_points(), "other"), "the data"));
+  studies::TrainRun run;
+  run.study.task.kind = "sraven";
+  const auto as_training = [&] { io::TrainCheckpoints(result, {run}, {"data"}, false); };
+  CHECK(says(refusal(as_training, ErrorKind::kBadStudy), "of sample, here of train"));
+  write_file(result + ".checkpoint/mine.txt", "");
+  const SampleCheckpoints forced(result, other, "data", true);
+  CHECK(forced.resumable() == 0);
+  CHECK_FALSE(forced.hooks().load(0));
+  CHECK(fs::exists(forced.folder() + "/mine.txt"));
+}
+
+TEST_CASE("a point of this study under the name of another is left alone") {
+  const testing::ScratchDirectory folder;
+  const SampleCheckpoints first(folder.file("r.h5"), two_points(), "data", false);
+  first.hooks().save(0, full_state());
+  fs::rename(first.folder() + "/point_0.h5", first.folder() + "/point_7.h5");
+  CHECK(SampleCheckpoints(folder.file("r.h5"), two_points(), "data", false).resumable() == 0);
+}
+
+TEST_CASE("truncated, lengthened and damaged checkpoints are refused") {
+  const testing::ScratchDirectory folder;
+  const std::string result = folder.file("r.h5");
+  const SampleCheckpoints first(result, two_points(), "data", false);
+  first.hooks().save(0, full_state());
+  const std::string file_path = first.folder() + "/point_0.h5";
+  const std::string good = read_file(file_path);
+  const auto is_refused = [&](const std::string& bytes) {
+    write_file(file_path, bytes);
+    const auto open = [&] { SampleCheckpoints(result, two_points(), "data", false); };
+    return says(refusal(open, ErrorKind::kBadData), "point_0.h5: the checkpoint is truncated or");
+  };
+  for (const std::size_t length :
+       {std::size_t{0}, std::size_t{10}, good.size() / 2, good.size() - 64, good.size() - 1}) {
+    REQUIRE(is_refused(good.substr(0, length)));
+  }
+  REQUIRE(is_refused(good + "x"));
+  REQUIRE(is_refused(std::string(1000, 'x')));
+  for (std::size_t i = 0; i < good.size(); i += 1 + good.size() / 40) {
+    std::string bad = good;
+    bad[i] = static_cast<char>(bad[i] ^ 1);
+    REQUIRE(is_refused(bad));
+  }
+  write_file(file_path, good);
+  CHECK(SampleCheckpoints(result, two_points(), "data", false).resumable() == 1);
+}
+
+TEST_CASE("checkpoints of other formats are refused as those of another version") {
+  const testing::ScratchDirectory folder;
+  const std::string result = folder.file("r.h5");
+  fs::create_directory(result + ".checkpoint");
+  const auto refused = [&] {
+    const auto open = [&] { SampleCheckpoints(result, two_points(), "data", false); };
+    return refusal(open, ErrorKind::kBadStudy);
+  };
+  write_file(result + ".checkpoint/point_0", "headway-sample-checkpoint 1\n and the rest");
+  CHECK(says(refused(), "earlier version"));
+  fs::remove(result + ".checkpoint/point_0");
+  {  // as the first version wrote those of train
+    const io::Hdf5Lock lock;
+    io::Hdf5OutputFile out;
+    out.set("/", "schema_name", std::string("headway-checkpoint"));
+    out.set("/", "schema_version", std::vector<std::int64_t>{1, 0});
+    out.write_to(result + ".checkpoint/run_0123456789abcdef.h5", true);
+  }
+  CHECK(says(refused(), "earlier version"));
+}
