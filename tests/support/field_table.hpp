@@ -38,8 +38,12 @@ class FieldLister {
       const std::string place = form.layout == FieldLayout::kByName  ? "/<name>/"
                                 : form.layout == FieldLayout::kPlain ? "/<i>/"
                                                                      : "/";
+      const std::size_t first = listed_.size();
       nested(name.empty() ? "" : name + place, form.place == FieldPlace::kFile ? "" : json + "/",
              one);
+      for (std::size_t i = first; place == "/" && i < listed_.size(); ++i) {
+        listed_[i].kind = "array";  // a column
+      }
     } else {
       constexpr bool kScalar =
           std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, std::string>;
