@@ -187,8 +187,8 @@ class NewtonSolver {
   }
 
   void record(double log_step) {
-    summary_.history.push_back({evaluation_.value / action_.architecture().largest_width(),
-                                evaluation_.gradient_norm(action_.architecture()), log_step});
+    summary_.record(evaluation_.value / action_.architecture().largest_width(),
+                    evaluation_.gradient_norm(action_.architecture()), log_step);
   }
 
   bool finished() {
