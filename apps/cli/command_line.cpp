@@ -8,8 +8,8 @@
 
 #include "headway/core/error.hpp"
 #include "headway/io/provenance.hpp"
-#include "headway/io/study_file.hpp"
 #include "headway/numerics/dense.hpp"
+#include "headway/studies/sections.hpp"
 #include "verbs.hpp"
 
 namespace headway::cli {
@@ -92,7 +92,8 @@ void add_options(CLI::App& command, const Verb& verb, Options& options) {
 /// The words after the options of `headway VERB --help`.
 std::string footer_of(const Verb& verb) {
   if (verb.sections.empty()) return "";
-  return fmt::format("\nKeys of the study file (and of --set):\n{}", io::study_help(verb.sections));
+  return fmt::format("\nKeys of the study file (and of --set):\n{}",
+                     studies::study_help(verb.sections));
 }
 
 [[noreturn]] void usage_error(const std::string& what) {

@@ -7,6 +7,7 @@
 #include "headway/io/hdf5_file.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"
+#include "headway/studies/sweep.hpp"
 #include "json_text.hpp"
 #include "table.hpp"
 #include "verbs.hpp"
@@ -24,7 +25,7 @@ struct ExtractJob : Job {
 
 std::string heads_line(const io::TrainedNetwork& network, const studies::ExtractResult& result) {
   return fmt::format("{}: {} weights after {} steps, heads [{}], {} paths, {} features",
-                     network.study_name, network.study.extract.weights, network.step,
+                     network.study_name, word_of(network.study.extract.weights), network.step,
                      numbers_text(result.dataset.heads), result.order_parameter.rows(),
                      result.dataset.features);
 }
@@ -50,7 +51,7 @@ std::string extract_json(const io::TrainedNetwork& network, const studies::Extra
   out["study"] = network.study_name;
   out["run"] = network.study.extract.run;
   out["label"] = network.label;
-  out["weights"] = network.study.extract.weights;
+  out["weights"] = word_of(network.study.extract.weights);
   out["step"] = network.step;
   out["weights_sha256"] = network.weights_sha256;
   out["heads"] = result.dataset.heads;
@@ -82,7 +83,8 @@ void check_images(const Options& options, const io::TrainedNetwork& network, Obs
   const studies::TaskMaker make_task = io::training_task_maker();
   std::vector<std::string> hashes;
   try {
-    for (studies::TrainRun& run : io::train_runs(io::read_study(options.input, overlays).study)) {
+    for (studies::TrainRun& run :
+         studies::train_runs(io::read_study(options.input, overlays).study)) {
       hashes.push_back(make_task(run.study).content_hash);
     }
   } catch (const Error& error) {
@@ -107,7 +109,7 @@ std::string plan(const Options& options, const ExtractJob& job) {
     out["study"] = job.network.study_name;
     out["run"] = wanted.run;
     out["label"] = job.network.label;
-    out["weights"] = wanted.weights;
+    out["weights"] = word_of(wanted.weights);
     out["step"] = job.network.step;
     out["examples"] = {{"train", wanted.train_examples},
                        {"test", wanted.test_examples},
@@ -118,8 +120,8 @@ std::string plan(const Options& options, const ExtractJob& job) {
   return fmt::format(
       "{}: run {} ({}), {} weights after {} steps\n{} train, {} test, {} validation "
       "examples, {} of each set out of distribution\noutput {}\n",
-      job.network.study_name, wanted.run, job.network.label, wanted.weights, job.network.step,
-      wanted.train_examples, wanted.test_examples, wanted.validation_examples,
+      job.network.study_name, wanted.run, job.network.label, word_of(wanted.weights),
+      job.network.step, wanted.train_examples, wanted.test_examples, wanted.validation_examples,
       wanted.out_of_distribution_examples, options.output.empty() ? "none" : options.output);
 }
 
@@ -143,9 +145,10 @@ studies::ExtractResult compute(const Options& options, ExtractJob& job,
   try {
     studies::ExtractResult result =
         studies::extract(network.study, network.parameters, job.examples, observer);
-    result.dataset.note = fmt::format(
-        "heads of a trained linear-value network ({}, {} weights after {} steps); {}",
-        network.study_name, network.study.extract.weights, network.step, result.dataset.note);
+    result.dataset.note =
+        fmt::format("heads of a trained linear-value network ({}, {} weights after {} steps); {}",
+                    network.study_name, word_of(network.study.extract.weights), network.step,
+                    result.dataset.note);
     return result;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kBadData) throw;
@@ -158,7 +161,7 @@ void write(const Options& options, const ExtractJob& job, const studies::Extract
   io::write_extracted(options.output, result,
                       {{"study", network.study_name},
                        {"study_toml", job.provenance.study_toml},
-                       {"weights", network.study.extract.weights},
+                       {"weights", std::string(word_of(network.study.extract.weights))},
                        {"weights_sha256", network.weights_sha256},
                        {"trained_label", network.label},
                        {"trained_data_hash", network.data_hash},

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "headway/io/study_file.hpp"
+#include "headway/studies/study_hash.hpp"
 #include "json_text.hpp"
 #include "table.hpp"
 
@@ -41,9 +41,9 @@ std::string plan_text(const studies::TheoryPlan& plan, const studies::Study& stu
   if (verb == "sample") {
     line("draws", fmt::format("{} chains of {} after {} of warm-up, by {}; some {} in memory",
                               study.sample.chains, study.sample.draws, study.sample.warmup,
-                              study.sample.sampler, amount_text(plan.draw_bytes, "B")));
+                              word_of(study.sample.sampler), amount_text(plan.draw_bytes, "B")));
   }
-  line("study hash", io::study_hash(study));
+  line("study hash", studies::study_hash(study));
   return out;
 }
 
@@ -53,7 +53,7 @@ std::string plan_json(const studies::TheoryPlan& plan, const studies::Study& stu
   out["dry_run"] = true;
   out["verb"] = verb;
   out["study"] = study.name;
-  out["study_hash"] = io::study_hash(study);
+  out["study_hash"] = studies::study_hash(study);
   out["train_examples"] = plan.train_examples;
   out["test_examples"] = plan.test_examples;
   for (const auto& [name, examples] : plan.sets) out["set_examples"][name] = examples;

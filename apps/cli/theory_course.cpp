@@ -7,6 +7,7 @@
 
 #include "headway/core/error.hpp"
 #include "headway/io/dataset_file.hpp"
+#include "headway/studies/study_hash.hpp"
 #include "headway/studies/verbs.hpp"
 #include "plan.hpp"
 #include "table.hpp"
@@ -28,8 +29,9 @@ std::optional<studies::SolveResult> known_result(const Options& options, const T
   const studies::Study study = io::parse_study(stored.study_toml, options.input);
   std::string reason;
   if (stored.partial || known.interrupted) reason = "it is partial";
-  if (io::study_hash(study) != stored.study_hash) reason = "its study and study_hash disagree";
-  if (io::solve_hash(study) != io::solve_hash(job.study)) reason = "the study was changed";
+  if (studies::study_hash(study) != stored.study_hash) reason = "its study and study_hash disagree";
+  if (studies::solve_hash(study) != studies::solve_hash(job.study))
+    reason = "the study was changed";
   if (stored.data_hash != job.dataset.content_hash) reason = "the data are not the same";
   if (reason.empty()) {
     observer.note(
@@ -52,8 +54,9 @@ bool is_finite(const studies::SolvePoint& point) {
 
 std::string read_theory_data(const Options& options, TheoryJob& job, studies::TheoryVerb kind,
                              bool reuses, Observer& observer) {
-  job.dataset = job.study.task.kind == "dataset" ? io::read_dataset(job.study.task.file)
-                                                 : studies::make_dataset(job.study);
+  job.dataset = job.study.task.kind == studies::TaskKind::kDataset
+                    ? io::read_dataset(job.study.task.file)
+                    : studies::make_dataset(job.study);
   job.plan = studies::plan_theory(job.study, job.dataset, kind);
   studies::require_memory(job.plan, job.study, physical_memory());
   if (reuses && job.origin == io::StudyOrigin::kResultFile) {

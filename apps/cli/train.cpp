@@ -9,6 +9,7 @@
 #include "headway/io/json.hpp"
 #include "headway/io/training_tasks.hpp"
 #include "headway/io/weights_file.hpp"
+#include "headway/studies/sweep.hpp"
 #include "headway/training/backend.hpp"
 #include "train_plan.hpp"
 #include "train_progress.hpp"
@@ -44,7 +45,7 @@ void check_weights_paths(const Options& options, const TrainJob& job) {
 
 /// Makes every task once: faults of the last run show before the first one is trained.
 std::string read_data(const Options& /*options*/, TrainJob& job, Observer& /*observer*/) {
-  job.runs = io::train_runs(job.study);
+  job.runs = studies::train_runs(job.study);
   job.make_task = io::training_task_maker();
   for (const studies::TrainRun& run : job.runs) {
     const studies::TrainTask task = job.make_task(run.study);

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "headway/io/study_file.hpp"
+#include "headway/studies/study_hash.hpp"
 #include "headway/training/backend.hpp"
 #include "json_text.hpp"
 #include "table.hpp"
@@ -27,8 +27,8 @@ std::string ceilings_text(const std::vector<studies::SplitCeiling>& ceilings) {
 std::string train_plan_text(const studies::Study& study, const TrainPlan& plan,
                             const std::string& output) {
   const std::vector<PlannedRun>& runs = plan.runs;
-  std::string out = fmt::format("{}: {}, {} run{}{}\n\n", study.name, study.task.kind, runs.size(),
-                                runs.size() == 1 ? "" : "s",
+  std::string out = fmt::format("{}: {}, {} run{}{}\n\n", study.name, word_of(study.task.kind),
+                                runs.size(), runs.size() == 1 ? "" : "s",
                                 output.empty() ? ", without a result file" : ", into " + output);
   Table table({"run", "variant<", "seed", "tokens", "parameters", "flops/step", "attention",
                "steps", "flops", "device"});
@@ -49,7 +49,7 @@ std::string train_plan_text(const studies::Study& study, const TrainPlan& plan,
   const std::string ceilings = ceilings_text(plan.ceilings);
   if (!ceilings.empty()) out += "\n" + ceilings;
   out += fmt::format("\nin all {}\nstudy hash {}\n", amount_text(total, "flop"),
-                     io::study_hash(study));
+                     studies::study_hash(study));
   if (!training::training_available()) {
     out += "this build has no LibTorch: it can plan but not train\n";
   }
@@ -73,8 +73,8 @@ std::string train_plan_json(const studies::Study& study, const TrainPlan& plan) 
   out["dry_run"] = true;
   out["verb"] = "train";
   out["study"] = study.name;
-  out["study_hash"] = io::study_hash(study);
-  out["task"] = study.task.kind;
+  out["study_hash"] = studies::study_hash(study);
+  out["task"] = word_of(study.task.kind);
   out["can_train"] = training::training_available();
   add(out, plan.runs.front());
   for (const auto& [split, best] : plan.ceilings) {

@@ -38,8 +38,8 @@ const SplitSpread* find_split(const TrainGroup& group, const std::string& split)
 
 std::string header_text(const studies::Study& study, const studies::TrainResult& result) {
   return fmt::format("{}: {}, {} of {} runs, {} steps of {} examples\n\n", study.name,
-                     study.task.kind, result.runs.size(), result.planned, study.train.run.steps,
-                     study.train.run.batch);
+                     word_of(study.task.kind), result.runs.size(), result.planned,
+                     study.train.run.steps, study.train.run.batch);
 }
 
 /// Bits per byte, perplexity and what the model writes, for texts.

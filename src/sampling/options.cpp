@@ -2,74 +2,74 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <limits>
 #include <string>
 
 #include "adaptation.hpp"
 #include "headway/core/error.hpp"
+#include "headway/core/option_table.hpp"
+#include "headway/sampling/limits.hpp"
 
 namespace headway::sampling {
+
+Words<SamplerKind> words_of(SamplerKind) {
+  static constexpr Word<SamplerKind> kWords[] = {{"nuts", SamplerKind::kNuts},
+                                                 {"hmc", SamplerKind::kStaticHmc},
+                                                 {"mala", SamplerKind::kMala},
+                                                 {"langevin", SamplerKind::kLangevin},
+                                                 {"sweep", SamplerKind::kSweep}};
+  return kWords;
+}
+
+Words<MetricKind> words_of(MetricKind) {
+  static constexpr Word<MetricKind> kWords[] = {{"unit", MetricKind::kUnit},
+                                                {"diagonal", MetricKind::kDiagonal},
+                                                {"dense", MetricKind::kDense},
+                                                {"information", MetricKind::kInformation}};
+  return kWords;
+}
+
 namespace {
 
-constexpr int kMaxChains = 100000;
-constexpr int kMaxTransitions = 100000000;
-constexpr int kMaxTreeDepth = 24;
+constexpr int kMostThreads = 100'000;
+constexpr int kMostSteps = 100'000'000;
 
-[[noreturn]] void refuse(std::string_view field, const std::string& value,
-                         std::string_view allowed) {
-  throw Error(ErrorKind::kBadStudy,
-              fmt::format("sampler option {} = {}: allowed is {}", field, value, allowed));
-}
-
-void require_range(std::string_view field, int value, int low, int high) {
-  if (value < low || value > high) {
-    refuse(field, std::to_string(value), fmt::format("{} to {}", low, high));
-  }
-}
-
-// low < value < high, both ends left out; NaN fails.
-void require_between(std::string_view field, double value, double low, double high) {
-  if (!(value > low && value < high)) {
-    refuse(field, fmt::format("{}", value), fmt::format("above {} and below {}", low, high));
-  }
-}
-
-void validate_counts(const SamplerOptions& o) {
-  require_range("chains", o.chains, 1, kMaxChains);
-  require_range("warmup", o.warmup, 0, kMaxTransitions);
-  require_range("draws", o.draws, 1, kMaxTransitions);
-  require_range("thin", o.thin, 1, kMaxTransitions / o.draws);
-  require_range("threads", o.threads, 0, kMaxChains);
-  require_range("max_tree_depth", o.max_tree_depth, 1, kMaxTreeDepth);
-  require_range("max_leapfrog_steps", o.max_leapfrog_steps, 1, kMaxTransitions);
-  require_range("start_attempts", o.start_attempts, 1, kMaxTransitions);
-}
-
-void validate_reals(const SamplerOptions& o) {
-  const double infinity = std::numeric_limits<double>::infinity();
-  require_between("target_accept", resolved_target_accept(o), 0.0, 1.0);
-  require_between("step_size", o.step_size, 0.0, infinity);
-  require_between("divergence_threshold", o.divergence_threshold, 0.0, infinity);
-  require_between("integration_time", o.integration_time, 0.0, infinity);
-  require_between("initial_radius", o.initial_radius, 0.0, infinity);
-  if (!(o.step_size_jitter >= 0.0 && o.step_size_jitter < 1.0)) {
-    refuse("step_size_jitter", fmt::format("{}", o.step_size_jitter), "0 to below 1");
-  }
-  if (!(o.checkpoint_seconds >= 0.0 && std::isfinite(o.checkpoint_seconds))) {
-    refuse("checkpoint_seconds", fmt::format("{}", o.checkpoint_seconds), "0 (never) or more");
-  }
+const OptionTable<SamplerOptions>& table() {
+  using S = SamplerOptions;
+  constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+  const OptionType<double> positive = real(0.0, kUnbounded, Ends::kOpenBelow);
+  static const OptionTable<S> options = {{
+      option("sampler", &S::sampler, choice<SamplerKind>(), "which transition"),
+      option("metric", &S::metric, choice<MetricKind>(), "mass matrix"),
+      option("chains", &S::chains, integer<int>(1, kMostChains), "in parallel"),
+      option("warmup", &S::warmup, integer<int>(0, kMostDraws), "transitions thrown away"),
+      option("draws", &S::draws, integer<int>(1, kMostDraws), "kept of a chain"),
+      option("thin", &S::thin, integer<int>(1, kMostThinning), "transitions a draw"),
+      option("threads", &S::threads, integer<int>(0, kMostThreads), "0 = all cores"),
+      option("max_tree_depth", &S::max_tree_depth, integer<int>(1, kDeepestTree), "NUTS"),
+      option("max_leapfrog_steps", &S::max_leapfrog_steps, integer<int>(1, kMostSteps), "HMC"),
+      option("start_attempts", &S::start_attempts, integer<int>(1, kMostSteps), "of a chain"),
+      option("target_accept", &S::target_accept, optional(real(0.0, 1.0, Ends::kOpen)),
+             "mean acceptance"),
+      option("step_size", &S::step_size, positive, "first one"),
+      option("divergence_threshold", &S::divergence_threshold, positive, "error of the energy"),
+      option("integration_time", &S::integration_time, positive, "HMC: of a trajectory"),
+      option("initial_radius", &S::initial_radius, positive, "of starts"),
+      option("step_size_jitter", &S::step_size_jitter, real(0.0, 1.0, Ends::kOpenAbove), "HMC"),
+      option("checkpoint_seconds", &S::checkpoint_seconds, real(0.0, kUnbounded), "0 = never"),
+  }};
+  return options;
 }
 
 void validate_starts(const SamplerOptions& o, Index dimension) {
   if (o.starts.empty()) return;
   if (o.starts.size() != static_cast<std::size_t>(o.chains)) {
-    refuse("starts", fmt::format("{} positions", o.starts.size()),
+    refuse(fmt::format("{} positions", o.starts.size()), "sampler.starts",
            fmt::format("none, or one for each of the {} chains", o.chains));
   }
   for (std::size_t c = 0; c < o.starts.size(); ++c) {
     if (o.starts[c].size() != dimension || !o.starts[c].allFinite()) {
-      refuse(fmt::format("starts[{}]", c), fmt::format("{} numbers", o.starts[c].size()),
+      refuse(fmt::format("{} numbers", o.starts[c].size()), element("sampler.starts", c),
              fmt::format("{} finite numbers", dimension));
     }
   }
@@ -80,48 +80,15 @@ void validate_starts(const SamplerOptions& o, Index dimension) {
 void SamplerOptions::validate(Index dimension) const {
   if (dimension < 1) {
     throw Error(ErrorKind::kBadStudy,
-                fmt::format("target dimension = {}: allowed is 1 or more", dimension));
+                fmt::format("target dimension = {}: must be 1 or more", dimension));
   }
-  (void)sampler_name(sampler);  // throws for a value outside the enumeration
-  (void)metric_name(metric);
-  validate_counts(*this);
-  validate_reals(*this);
+  check_options(table(), *this, "sampler");
   validate_starts(*this, dimension);
 }
 
-std::string_view sampler_name(SamplerKind kind) {
-  switch (kind) {
-    case SamplerKind::kNuts:
-      return "nuts";
-    case SamplerKind::kStaticHmc:
-      return "hmc";
-    case SamplerKind::kMala:
-      return "mala";
-    case SamplerKind::kLangevin:
-      return "langevin";
-    case SamplerKind::kSweep:
-      return "sweep";
-  }
-  throw Error(
-      ErrorKind::kBadStudy,
-      fmt::format("sampler option sampler = {}: allowed is a SamplerKind", static_cast<int>(kind)));
-}
+std::string_view sampler_name(SamplerKind kind) { return word_of(kind); }
 
-std::string_view metric_name(MetricKind kind) {
-  switch (kind) {
-    case MetricKind::kUnit:
-      return "unit";
-    case MetricKind::kDiagonal:
-      return "diagonal";
-    case MetricKind::kDense:
-      return "dense";
-    case MetricKind::kInformation:
-      return "information";
-  }
-  throw Error(
-      ErrorKind::kBadStudy,
-      fmt::format("sampler option metric = {}: allowed is a MetricKind", static_cast<int>(kind)));
-}
+std::string_view metric_name(MetricKind kind) { return word_of(kind); }
 
 bool is_full_matrix(MetricKind kind) {
   return kind == MetricKind::kDense || kind == MetricKind::kInformation;

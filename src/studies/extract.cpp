@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/sha256.hpp"
 #include "headway/studies/training.hpp"
@@ -75,16 +76,17 @@ void add_sets(const ExtractOptions& wanted, const training::OneShotExamples& exa
 }  // namespace
 
 void check_extractable(const Study& study) {
-  if (study.task.kind != "omniglot") {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("task.kind = \"{}\": must be \"omniglot\": headway extract takes "
-                            "linear-value networks trained on it",
-                            study.task.kind));
+  if (study.task.kind != TaskKind::kOmniglot) {
+    throw OptionError(fmt::format("task.kind = \"{}\": must be \"omniglot\": headway extract takes "
+                                  "linear-value networks trained on it",
+                                  word_of(study.task.kind)),
+                      {"task.kind"});
   }
   if (study.train.model.network != training::NetworkKind::kLinearValue) {
-    throw Error(ErrorKind::kBadStudy,
-                "train.network = \"transformer\": must be \"linear_value\": the theory describes "
-                "attention paths without residuals and nonlinearities");
+    throw OptionError(
+        "train.network = \"transformer\": must be \"linear_value\": the theory describes "
+        "attention paths without residuals and nonlinearities",
+        {"train.network"});
   }
 }
 

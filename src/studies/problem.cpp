@@ -14,6 +14,7 @@
 #include "headway/model/path_features.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/numerics/dense.hpp"
+#include "headway/studies/task_kinds.hpp"
 #include "headway/studies/verbs.hpp"
 
 namespace headway::studies {
@@ -21,16 +22,6 @@ namespace {
 
 [[noreturn]] void bad_study(const std::string& message) {
   throw Error(ErrorKind::kBadStudy, message);
-}
-
-theory::KernelForm kernel_form(const std::string& name) {
-  if (name == "auto") return theory::KernelForm::kAuto;
-  if (name == "stored") return theory::KernelForm::kStored;
-  if (name == "streamed") return theory::KernelForm::kStreamed;
-  if (name == "feature_space") return theory::KernelForm::kFeatureSpace;
-  bad_study(fmt::format(
-      "solve.kernels = \"{}\": allowed are \"auto\", \"stored\", \"streamed\", \"feature_space\"",
-      name));
 }
 
 RowMatrixXd features_of(const tasks::Split& split, const Study& study,
@@ -122,18 +113,16 @@ std::optional<NetworkProblem> network_problem(const tasks::Dataset& dataset,
 }  // namespace
 
 tasks::Dataset make_dataset(const Study& study) {
-  if (study.task.kind == "hidden_markov_chain") {
-    return tasks::make_hidden_markov_chain(study.task.hidden_markov_chain,
-                                           study.task.seed.value_or(study.seed));
-  }
-  if (is_training_task(study.task.kind)) {
-    bad_study(fmt::format(
-        "task.kind = \"{}\": this task is trained on (headway train); solve, align, prune "
-        "and sample take \"hidden_markov_chain\" and \"dataset\"",
-        study.task.kind));
+  const TaskDescription& task = description_of(study.task.kind);
+  if (task.make_dataset != nullptr) return task.make_dataset(study);
+  if (task.side == Side::kTraining) {
+    bad_study(
+        fmt::format("task.kind = \"{}\": this task is trained on (headway train); solve, align, "
+                    "prune and sample take {}",
+                    word_of(task.kind), kinds_in_words(Side::kTheory)));
   }
   bad_study(fmt::format("task.kind = \"{}\": this task does not make examples by itself",
-                        study.task.kind));
+                        word_of(task.kind)));
 }
 
 void check_study_against_dataset(const Study& study, const tasks::Dataset& dataset) {
@@ -207,7 +196,7 @@ Readout readout_of(const Study& study, const tasks::Dataset& dataset) {
 
 theory::PathKernelOptions kernel_options(const Study& study) {
   theory::PathKernelOptions options;
-  options.form = kernel_form(study.solve.kernels);
+  options.form = study.solve.kernels;
   options.memory_limit_bytes = study.solve.memory_limit_gib * 1024.0 * 1024.0 * 1024.0;
   options.smallest_temperature =
       *std::min_element(study.model.temperatures.begin(), study.model.temperatures.end());

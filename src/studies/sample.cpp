@@ -100,7 +100,7 @@ class PointSampler {
   SamplePoint sample(const SweepPoint& sweep, std::size_t index, std::size_t points) const {
     const Clock::time_point began = Clock::now();
     const model::Architecture architecture = architecture_of(study_, dataset_, sweep.widths);
-    const bool exact = study_.sample.sampler == "exact";
+    const bool exact = study_.sample.sampler == Sampler::kExact;
     const std::unique_ptr<sampling::Target> target = make_target(architecture, sweep, exact);
     const sampling::SamplerOptions options =
         sampler_options(study_, architecture, target->dimension(), *problem_.kernels, index);
@@ -122,7 +122,7 @@ class PointSampler {
     SamplePoint point;
     point.widths = sweep.widths;
     point.temperature = sweep.temperature;
-    point.sampler = study_.sample.sampler;
+    point.sampler = word_of(study_.sample.sampler);
     point.chains = options.chains;
     describe_run(result, point);
     point.sampling_seconds = sink.earlier_seconds() + result.summary.seconds;
@@ -142,7 +142,7 @@ class PointSampler {
       const model::Architecture& architecture, const SweepPoint& sweep, bool exact) const {
     const std::string fingerprint =
         fmt::format("sampler {} widths {} temperature {:.17g} variances {} data {}",
-                    study_.sample.sampler, fmt::join(sweep.widths, ","), sweep.temperature,
+                    word_of(study_.sample.sampler), fmt::join(sweep.widths, ","), sweep.temperature,
                     fmt::join(architecture.variances, ","), dataset_.content_hash);
     if (exact) {
       return std::make_unique<posterior::ExactChain>(
@@ -186,9 +186,10 @@ SampleResult sample(const Study& study, const tasks::Dataset& dataset, Observer&
   const Clock::time_point began = Clock::now();
   check_sampling(study);
   const Study sampled = sampled_study(study, dataset);
-  TheoryProblem problem = make_problem(
-      sampled, dataset, observer,
-      sampled.sample.sampler == "exact" ? FeatureDirections::kUsed : FeatureDirections::kAll);
+  TheoryProblem problem =
+      make_problem(sampled, dataset, observer,
+                   sampled.sample.sampler == Sampler::kExact ? FeatureDirections::kUsed
+                                                             : FeatureDirections::kAll);
   SampleResult result;
   result.solve = solve_or_reuse(sampled, dataset, problem, observer, known);
   problem.kernels = sampling_kernels(sampled, problem);

@@ -15,31 +15,36 @@ constexpr Index kLargestDenseMetric = 60;  // unknowns up to which "auto" adapts
 constexpr double kGradientsPerTransition = 10.0;
 constexpr double kEnergyTolerance = 1e-3;  // half of it in the log density
 
-sampling::SamplerKind sampler_kind(const std::string& name) {
-  if (name == "exact" || name == "nuts") return sampling::SamplerKind::kNuts;
-  if (name == "gibbs") return sampling::SamplerKind::kSweep;
-  if (name == "hmc") return sampling::SamplerKind::kStaticHmc;
-  if (name == "mala") return sampling::SamplerKind::kMala;
-  if (name == "langevin") return sampling::SamplerKind::kLangevin;
-  throw Error(ErrorKind::kBadStudy,
-              fmt::format("sample.sampler = \"{}\": allowed are \"exact\", \"gibbs\", \"nuts\", "
-                          "\"hmc\", \"mala\", \"langevin\"",
-                          name));
+sampling::SamplerKind sampler_kind(Sampler sampler) {
+  switch (sampler) {
+    case Sampler::kExact:
+    case Sampler::kNuts:
+      return sampling::SamplerKind::kNuts;
+    case Sampler::kGibbs:
+      return sampling::SamplerKind::kSweep;
+    case Sampler::kHmc:
+      return sampling::SamplerKind::kStaticHmc;
+    case Sampler::kMala:
+      return sampling::SamplerKind::kMala;
+    case Sampler::kLangevin:
+      return sampling::SamplerKind::kLangevin;
+  }
+  throw Error(ErrorKind::kInternal, "sample.sampler: an unknown sampler");
 }
 
 sampling::MetricKind metric_kind(const SampleOptions& sample, Index dimension,
                                  const theory::PathKernels& kernels) {
   using sampling::MetricKind;
-  if (sample.metric == "dense") return MetricKind::kDense;
-  if (sample.metric == "information") return MetricKind::kInformation;
-  if (sample.metric == "diagonal") return MetricKind::kDiagonal;
-  if (sample.metric == "unit") return MetricKind::kUnit;
+  if (sample.metric == Metric::kDense) return MetricKind::kDense;
+  if (sample.metric == Metric::kInformation) return MetricKind::kInformation;
+  if (sample.metric == Metric::kDiagonal) return MetricKind::kDiagonal;
+  if (sample.metric == Metric::kUnit) return MetricKind::kUnit;
   if (dimension <= kLargestDenseMetric) return MetricKind::kDense;
   const double information =
       sampling::information_evaluations(sample.warmup) * kernels.cost().hessian_flops;
   const double warmup = sample.warmup * kGradientsPerTransition * kernels.cost().evaluation_flops;
-  return sample.sampler == "exact" && information <= warmup ? MetricKind::kInformation
-                                                            : MetricKind::kDiagonal;
+  return sample.sampler == Sampler::kExact && information <= warmup ? MetricKind::kInformation
+                                                                    : MetricKind::kDiagonal;
 }
 
 }  // namespace
@@ -55,11 +60,13 @@ bool has_singular_matrix(const model::Architecture& architecture) {
 
 Study sampled_study(const Study& study, const tasks::Dataset& dataset) {
   Study sampled = study;
-  if (sampled.solve.kernels != "auto") return sampled;
+  if (sampled.solve.kernels != theory::KernelForm::kAuto) return sampled;
   for (const SweepPoint& point : sweep_points(study, dataset)) {
     // A singular U has no feature-space form.
     const model::Architecture a = architecture_of(study, dataset, point.widths);
-    if (has_singular_matrix(a)) sampled.solve.kernels = a.outputs == 1 ? "stored" : "streamed";
+    if (has_singular_matrix(a))
+      sampled.solve.kernels =
+          a.outputs == 1 ? theory::KernelForm::kStored : theory::KernelForm::kStreamed;
   }
   return sampled;
 }
@@ -71,12 +78,13 @@ void check_sampling(const Study& study) {
                 fmt::format("model.temperature = {}: sampling needs a temperature > 0", t));
   }
   const SampleOptions& sample = study.sample;
-  if (sample.metric == "information" && sample.sampler != "exact" && sample.sampler != "gibbs") {
+  if (sample.metric == Metric::kInformation && sample.sampler != Sampler::kExact &&
+      sample.sampler != Sampler::kGibbs) {
     throw Error(ErrorKind::kBadStudy,
                 fmt::format("sample.metric = \"information\": allowed with sample.sampler = "
                             "\"exact\" alone; for \"{}\" it is \"auto\", \"unit\", \"diagonal\" or "
                             "\"dense\"",
-                            sample.sampler));
+                            word_of(sample.sampler)));
   }
 }
 
@@ -86,7 +94,7 @@ std::shared_ptr<const theory::PathKernels> sampling_kernels(const Study& study,
   theory::PathKernelOptions options;
   options.form = theory::KernelForm::kStored;
   options.energy_tolerance = kEnergyTolerance;
-  if (study.sample.sampler != "exact" || kernels.form() != theory::KernelForm::kStored ||
+  if (study.sample.sampler != Sampler::kExact || kernels.form() != theory::KernelForm::kStored ||
       !theory::kernel_cost(kernels.sizes(), options).compact) {
     return problem.kernels;
   }
@@ -114,7 +122,7 @@ sampling::SamplerOptions sampler_options(const Study& study,
   // three times slower; 0.65 costs up to twice the gradients at small ones (measured with 147
   // unknowns at N = 20 and 200). A singular U_l has tails too steep for such steps: a few
   // divergences.
-  if (sample.sampler == "exact" && sampling::is_full_matrix(options.metric)) {
+  if (sample.sampler == Sampler::kExact && sampling::is_full_matrix(options.metric)) {
     const bool smooth =
         options.metric == sampling::MetricKind::kInformation && !has_singular_matrix(architecture);
     options.target_accept = smooth ? kInformationTargetAccept : kExactTargetAccept;

@@ -32,19 +32,8 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-theory::SaddlePointOptions saddle_options(const SolveOptions& solve) {
-  theory::SaddlePointOptions options;
-  options.gradient_tolerance = solve.gradient_tolerance;
-  options.max_iterations = solve.max_iterations;
-  if (solve.optimizer == "newton") options.optimizer = theory::Optimizer::kNewton;
-  if (solve.optimizer == "quasi_newton") options.optimizer = theory::Optimizer::kQuasiNewton;
-  if (solve.optimizer == "ceres") options.optimizer = theory::Optimizer::kCeres;
-  if (solve.elimination == "closed_form") options.elimination = theory::Elimination::kClosedForm;
-  return options;
-}
-
-bool wanted(const std::string& choice, double flops, double limit) {
-  return choice == "on" || (choice == "auto" && flops <= limit);
+bool wanted(When when, double flops, double limit) {
+  return when == When::kOn || (when == When::kAuto && flops <= limit);
 }
 
 /// Largest relative difference of two sets of order parameters, each matrix against its own largest
@@ -66,7 +55,7 @@ class PointSolver {
         dataset_(dataset),
         problem_(problem),
         observer_(observer),
-        options_(saddle_options(study.solve)) {}
+        options_(study.solve.saddle_point) {}
 
   /// Solves one sweep point; `start` is the neighbour's solution or null. Returns the saddle for
   /// the next neighbour.
@@ -80,7 +69,7 @@ class PointSolver {
     Rng rng(study_.seed, StreamPurpose::kSolverStart, point_stream(index, 0));
     const theory::OrderParameters first =
         start != nullptr ? *start
-                         : (study_.solve.start == "random"
+                         : (study_.solve.start == Start::kRandom
                                 ? theory::perturb_order_parameters(gaussian, kStartSpread, rng)
                                 : gaussian);
     const theory::SaddlePoint saddle =
@@ -129,7 +118,7 @@ class PointSolver {
     note_evidence(theory::saddle_evidence(action, saddle, hessian), point);
     if (!wanted(study_.solve.corrections, problem_.kernels->cost().third_derivative_flops,
                 kCorrectionFlopLimit)) {
-      point.corrected.reason = study_.solve.corrections == "off"
+      point.corrected.reason = study_.solve.corrections == When::kOff
                                    ? "skipped: solve.corrections = \"off\""
                                    : "skipped: too costly for \"auto\" at this size "
                                      "(solve.corrections = \"on\" computes it)";

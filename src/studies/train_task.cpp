@@ -4,8 +4,10 @@
 #include <vector>
 
 #include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/sha256.hpp"
+#include "headway/studies/task_kinds.hpp"
 #include "headway/studies/training.hpp"
 #include "headway/training/backend.hpp"
 
@@ -13,7 +15,6 @@ namespace headway::studies {
 namespace {
 
 constexpr Index kHashedExamples = 16;  // of each split
-constexpr Index kCeilingInstances = 20'000;
 
 template <class T>
 void add(Sha256& hash, const std::vector<T>& values) {
@@ -22,17 +23,7 @@ void add(Sha256& hash, const std::vector<T>& values) {
   hash.update(values.data(), values.size() * sizeof(T));
 }
 
-tasks::SravenOptions sraven_options(const Study& study) {
-  tasks::SravenOptions options = study.task.sraven;
-  options.seed = task_seed(study);
-  return options;
-}
-
 }  // namespace
-
-bool is_training_task(std::string_view kind) {
-  return kind == "fuzzy_logic" || kind == "sraven" || kind == "text" || kind == "omniglot";
-}
 
 std::uint64_t task_seed(const Study& study) { return study.task.seed.value_or(study.seed); }
 
@@ -62,18 +53,8 @@ std::string combined_data_hash(std::vector<std::string> hashes) {
 }
 
 std::vector<SplitCeiling> split_ceilings(const Study& study) {
-  if (study.task.kind != "sraven") return {};
-  const tasks::SravenGenerator generator(sraven_options(study));
-  const int threads = resolve_threads(study.threads);
-  const auto of = [&](const char* split, tasks::SravenPrior prior) {
-    return SplitCeiling{split, tasks::sraven_ceiling(generator, prior, kCeilingInstances, threads)};
-  };
-  std::vector<SplitCeiling> out = {of("test", tasks::SravenPrior::kTrainRuleSets)};
-  if (!generator.rule_sets().held_out.empty()) {
-    out.push_back(of("held_out", tasks::SravenPrior::kHeldOutRuleSets));
-    out.push_back(of("all", tasks::SravenPrior::kAllRuleSets));
-  }
-  return out;
+  const TaskDescription& task = description_of(study.task.kind);
+  return task.ceilings != nullptr ? task.ceilings(study) : std::vector<SplitCeiling>();
 }
 
 std::vector<std::pair<std::string, double>> ceiling_numbers(const tasks::SravenCeiling& ceiling) {
@@ -88,20 +69,16 @@ std::vector<std::pair<std::string, double>> ceiling_numbers(const tasks::SravenC
 }
 
 TrainTask make_generated_task(const Study& study) {
-  TrainTask out;
-  if (study.task.kind == "fuzzy_logic") {
-    tasks::FuzzyLogicOptions options = study.task.fuzzy_logic;
-    options.seed = task_seed(study);
-    out.task = training::make_fuzzy_logic_task(options);
-  } else if (study.task.kind == "sraven") {
-    out.task = training::make_sraven_task(sraven_options(study));
-  } else {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("task.kind = \"{}\": headway train takes \"fuzzy_logic\", "
-                            "\"sraven\", \"text\" and \"omniglot\"; this kind is for solve, align, "
-                            "prune and sample",
-                            study.task.kind));
+  const TaskDescription& description = description_of(study.task.kind);
+  if (description.make_task == nullptr) {
+    throw OptionError(
+        fmt::format("task.kind = \"{}\": headway train takes {}; this kind is for solve, "
+                    "align, prune and sample",
+                    word_of(study.task.kind), kinds_in_words(Side::kTraining)),
+        {"task.kind"});
   }
+  TrainTask out;
+  out.task = description.make_task(study);
   out.content_hash = examples_hash(*out.task);
   return out;
 }
@@ -121,19 +98,21 @@ void check_train_run(const Study& study, const training::TrainingTask& task) {
     try {
       training::require_split(task, best);
     } catch (const Error& error) {
-      throw Error(ErrorKind::kBadStudy,
-                  fmt::format("train.best_split = \"{}\": {}", best, error.what()));
+      throw OptionError(fmt::format("train.best_split = \"{}\": {}", best, error.what()),
+                        {"train.best_split"});
     }
     if (best == "train") {
-      throw Error(ErrorKind::kBadStudy,
-                  "train.best_split = \"train\": must be a split that is evaluated, not the one "
-                  "that is trained on");
+      throw OptionError(
+          "train.best_split = \"train\": must be a split that is evaluated, not the one "
+          "that is trained on",
+          {"train.best_split"});
     }
   }
-  if (study.task.kind == "text" && !study.train.model.causal) {
-    throw Error(ErrorKind::kBadStudy,
-                "train.causal = false: must be true for task.kind = \"text\", where every token is "
-                "asked for the one after it");
+  if (study.task.kind == TaskKind::kText && !study.train.model.causal) {
+    throw OptionError(
+        "train.causal = false: must be true for task.kind = \"text\", where every token is "
+        "asked for the one after it",
+        {"train.causal", "task.kind"});
   }
 }
 
@@ -149,7 +128,7 @@ TrainCost train_cost(const Study& study, const training::TaskFormat& format) {
       training::training_available() || study.train.run.device == training::Device::kCuda;
   const training::Device device =
       asks ? training::resolve_device(study.train.run.device) : training::Device::kCpu;
-  cost.device = std::string(training::to_string(device));
+  cost.device = std::string(word_of(device));
   return cost;
 }
 

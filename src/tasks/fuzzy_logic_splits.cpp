@@ -3,15 +3,16 @@
 #include <cstdint>
 
 #include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
+#include "headway/core/option_table.hpp"
 #include "headway/tasks/fuzzy_logic.hpp"
-#include "tasks/option_checks.hpp"
 #include "tasks/set_splits.hpp"
 
 namespace headway::tasks {
 namespace {
 
-constexpr int kFewestVariables = 2;
 constexpr int kMostVariables = 10;
+constexpr int kMostUnknownTerms = 1 << (kMostVariables - 2);
 constexpr Index kLongestSequence = 1'000'000;
 constexpr double kMostTasks = 1e6;
 
@@ -24,44 +25,70 @@ int known_count(const FuzzyLogicOptions& options) {
 void require_coverable(const FuzzyLogicOptions& options, Index train) {
   const Index known = known_count(options);
   if (options.reject_uncovered && train * options.terms_per_task < known) {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("task.held_out = {}: leaves {} training tasks of {} terms, too few to "
-                            "have all {} known terms: hold out less, or set reject_uncovered = "
-                            "false",
-                            options.held_out, train, options.terms_per_task, known));
+    throw OptionError(
+        fmt::format("task.held_out = {}: leaves {} training tasks of {} terms, too few to "
+                    "have all {} known terms: hold out less, or set reject_uncovered = "
+                    "false",
+                    options.held_out, train, options.terms_per_task, known),
+        {"task.held_out", "task.terms_per_task", "task.variables"});
   }
 }
 
 }  // namespace
 
+Words<FuzzyLogicInputs> words_of(FuzzyLogicInputs) {
+  static constexpr Word<FuzzyLogicInputs> kWords[] = {
+      {"uniform", FuzzyLogicInputs::kUniform},
+      {"fixed_context", FuzzyLogicInputs::kFixedContext},
+      {"fixed_query", FuzzyLogicInputs::kFixedQuery}};
+  return kWords;
+}
+
+const OptionTable<FuzzyLogicOptions>& FuzzyLogicOptions::table() {
+  using F = FuzzyLogicOptions;
+  static const OptionTable<F> table = {{
+      option("variables", &F::variables, integer<int>(2, kMostVariables), "V; there are 2^V terms"),
+      option("terms_per_task", &F::terms_per_task, integer<int>(1, kMostUnknownTerms),
+             "K, at most the 2^V / 4 unknown terms"),
+      option("sequence_length", &F::sequence_length, integer<Index>(2, kLongestSequence),
+             "S, all tokens with the query"),
+      option("held_out", &F::held_out, real(0.0, 1.0),
+             "share of the tasks of known terms that training never sees"),
+      option("inputs", &F::inputs, choice<FuzzyLogicInputs>(),
+             "what is drawn anew for every example"),
+      option("reject_uncovered", &F::reject_uncovered, flag(),
+             "draw a split again that leaves a known term in no training task"),
+  }};
+  return table;
+}
+
 void FuzzyLogicOptions::validate() const {
-  detail::require_count("variables", variables, kFewestVariables, kMostVariables);
-  detail::require_count("terms_per_task", terms_per_task, 1, unknown_count(*this));
-  detail::require_count("sequence_length", sequence_length, 2, kLongestSequence);
-  detail::require_real("held_out", held_out, 0.0, 1.0);
+  check_options(table(), *this, "task");
+  if (terms_per_task > unknown_count(*this)) {
+    throw OptionError(
+        fmt::format("task.terms_per_task = {}: must be at most {}, the unknown terms of {} "
+                    "variables",
+                    terms_per_task, unknown_count(*this), variables),
+        {"task.terms_per_task", "task.variables"});
+  }
   const double tasks = detail::binomial(known_count(*this), terms_per_task);
   if (tasks > kMostTasks) {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("task.terms_per_task = {}: {:.0f} tasks of {} known terms, at most "
-                            "{:.0f} (fewer variables or terms)",
-                            terms_per_task, tasks, known_count(*this), kMostTasks));
+    throw OptionError(
+        fmt::format("task.terms_per_task = {}: {:.0f} tasks of {} known terms, at most "
+                    "{:.0f} (fewer variables or terms)",
+                    terms_per_task, tasks, known_count(*this), kMostTasks),
+        {"task.terms_per_task", "task.variables"});
   }
   const auto count = static_cast<Index>(tasks);
   const Index train = count - detail::held_out_count(held_out, count);
   if (train < 1 || train == count) {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("task.held_out = {}: leaves {} of {} tasks for training and {} held "
-                            "out: each must have at least one",
-                            held_out, train, count, count - train));
+    throw OptionError(
+        fmt::format("task.held_out = {}: leaves {} of {} tasks for training and {} held "
+                    "out: each must have at least one",
+                    held_out, train, count, count - train),
+        {"task.held_out", "task.terms_per_task", "task.variables"});
   }
   require_coverable(*this, train);
-  switch (inputs) {
-    case FuzzyLogicInputs::kUniform:
-    case FuzzyLogicInputs::kFixedContext:
-    case FuzzyLogicInputs::kFixedQuery:
-      return;
-  }
-  throw Error(ErrorKind::kInternal, "fuzzy_logic: unknown input distribution");
 }
 
 const std::vector<std::vector<int>>& FuzzyLogicTasks::of(FuzzyLogicSplit split) const {

@@ -10,52 +10,17 @@
 #include "headway/core/error.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/core/sha256.hpp"
-#include "tasks/option_checks.hpp"
 
 namespace headway::tasks {
 namespace {
 
-using detail::require_count;
-using detail::require_real;
-
-constexpr Index kLargestSplit = 100'000'000;
-constexpr Index kLargestSize = 10'000;  // tokens, and features: W would pass 3 GB a head
-constexpr double kLargestStrength = 1e6;
-constexpr double kLargestHeadsGib = 8.0;
 constexpr std::uint64_t kHeadStreamsPerLayer = std::uint64_t{1} << 20U;
 
-std::string_view kind_name(HeadKind kind) {
-  switch (kind) {
-    case HeadKind::kSameToken:
-      return "same token";
-    case HeadKind::kDifferentToken:
-      return "different token";
-    case HeadKind::kUniform:
-      return "uniform";
-    case HeadKind::kRandom:
-      return "random";
-  }
-  throw Error(ErrorKind::kInternal, "hidden_markov_chain: unknown head kind");
-}
-
-void validate_head(const HeadOptions& head, const std::string& field, Index tokens) {
-  static_cast<void>(kind_name(head.kind));
-  require_real(field + ".beta", head.beta, 0.0, kLargestStrength);
-  require_real(field + ".perturbation", head.perturbation, 0.0, kLargestStrength);
-  require_count(field + ".shift", head.shift, -tokens, tokens);
-}
-
-void require_memory(const HiddenMarkovChainOptions& options) {
-  std::size_t heads = 0;
-  for (const auto& layer : options.layers) heads += layer.size();
-  const auto size = static_cast<double>(options.features + options.tokens + 1);
-  const double gib = static_cast<double>(heads) * size * size * sizeof(double) / 0x1p30;
-  if (gib > kLargestHeadsGib) {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("task.layers: {} head matrices of {} x {} numbers take {:.1f} GiB: at "
-                            "most {} GiB (fewer heads, tokens or features)",
-                            heads, size, size, gib, kLargestHeadsGib));
-  }
+/// "same token": the name of a head that has none.
+std::string kind_name(HeadKind kind) {
+  std::string name(word_of(kind));
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return name;
 }
 
 // R of HeadKind::kRandom times `scale`, added to w (F features, then positions).
@@ -213,36 +178,6 @@ std::string canonical_text(const HiddenMarkovChainOptions& o, std::uint64_t seed
 
 }  // namespace
 
-void HiddenMarkovChainOptions::validate() const {
-  require_count("train_examples", train_examples, 1, kLargestSplit);
-  require_count("test_examples", test_examples, 0, kLargestSplit);
-  require_count("tokens", tokens, 1, kLargestSize);
-  require_count("features", features, 2, kLargestSize);
-  if (features % 2 != 0) {
-    throw Error(ErrorKind::kBadStudy, fmt::format("task.features = {}: must be even", features));
-  }
-  for (std::size_t c = 0; c < stay_probability.size(); ++c) {
-    require_real(fmt::format("stay_probability[{}]", c), stay_probability[c], 0.0, 1.0);
-  }
-  for (std::size_t part = 0; part < noise.size(); ++part) {
-    require_real(fmt::format("noise[{}]", part), noise[part], 0.0, kLargestStrength);
-  }
-  if (layers.empty()) {
-    throw Error(ErrorKind::kBadStudy,
-                "task.layers is empty: must have at least one layer of heads");
-  }
-  for (std::size_t l = 0; l < layers.size(); ++l) {
-    if (layers[l].empty()) {
-      throw Error(ErrorKind::kBadStudy,
-                  fmt::format("task.layers[{}].heads is empty: must have at least one head", l));
-    }
-    for (std::size_t h = 0; h < layers[l].size(); ++h) {
-      validate_head(layers[l][h], fmt::format("layers[{}].heads[{}]", l, h), tokens);
-    }
-  }
-  require_memory(*this);
-}
-
 Dataset make_hidden_markov_chain(const HiddenMarkovChainOptions& options, std::uint64_t seed) {
   options.validate();
   Dataset data;
@@ -256,7 +191,7 @@ Dataset make_hidden_markov_chain(const HiddenMarkovChainOptions& options, std::u
       const std::uint64_t stream = (l + 1) * kHeadStreamsPerLayer + (h + 1);
       layer.weights.push_back(
           head_matrix(head, options, Rng(seed, StreamPurpose::kTaskParameters, stream)));
-      layer.names.push_back(head.name.empty() ? std::string(kind_name(head.kind)) : head.name);
+      layer.names.push_back(head.name.empty() ? kind_name(head.kind) : head.name);
     }
     data.heads.push_back(static_cast<int>(options.layers[l].size()));
     data.layers.push_back(std::move(layer));

@@ -5,16 +5,17 @@
 #include <string_view>
 
 #include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
+#include "headway/core/option_table.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/numerics/statistics.hpp"
 #include "headway/tasks/one_shot_images.hpp"
-#include "tasks/option_checks.hpp"
 #include "tasks/set_splits.hpp"
 
 namespace headway::tasks {
 namespace {
 
-constexpr double kLargestScale = 1e6;
+constexpr double kLargestScale = 1e3;
 constexpr std::size_t kTupleClasses = 2;
 constexpr Index kTupleDrawings = 2;  // of the query's class
 constexpr int kTurns = 4;
@@ -64,28 +65,42 @@ void require_pair(std::string_view split, const std::vector<OneShotClass>& class
                 fmt::format("{}: has {} characters: must be at least {}, {} for each of {} splits",
                             images.name, images.classes.size(), needed, kTupleClasses, splits));
   }
-  throw Error(
-      ErrorKind::kBadStudy,
+  throw OptionError(
       fmt::format("task.validation = {}, task.test = {}: of the {} characters of {}, {} are "
                   "for {}: must be at least {} (other shares, or more images)",
                   options.validation, options.test, images.classes.size(), images.name,
-                  classes.size(), split, kTupleClasses));
+                  classes.size(), split, kTupleClasses),
+      {"task.validation", "task.test"});
 }
 
 }  // namespace
 
+const OptionTable<OneShotImagesOptions>& OneShotImagesOptions::table() {
+  using O = OneShotImagesOptions;
+  static const OptionTable<O> table = {{
+      option("validation", &O::validation, real(0.0, 1.0),
+             "share of the characters that choose the best checkpoint"),
+      option("test", &O::test, real(0.0, 1.0), "share of the characters set apart for tests"),
+      option("split_by_group", &O::split_by_group, flag(),
+             "whole alphabets are set apart, not characters"),
+      option("rotations", &O::rotations, flag(),
+             "characters turned by 90, 180 and 270 degrees are more classes"),
+      option("position_scale", &O::position_scale, real(0.0, kLargestScale),
+             "of the sinusoidal positions"),
+      option("label_scale", &O::label_scale, real(0.0, kLargestScale), "of the label embedding"),
+  }};
+  return table;
+}
+
 void OneShotImagesOptions::validate() const {
-  detail::require_real("validation", validation, 0.0, 1.0);
-  detail::require_real("test", test, 0.0, 1.0);
+  check_options(table(), *this, "task");
   if (validation + test >= 1.0) {
-    throw Error(
-        ErrorKind::kBadStudy,
+    throw OptionError(
         fmt::format("task.validation + task.test = {}: must be below 1, to leave characters "
                     "for training",
-                    validation + test));
+                    validation + test),
+        {"task.validation", "task.test"});
   }
-  detail::require_real("position_scale", position_scale, 0.0, kLargestScale);
-  detail::require_real("label_scale", label_scale, 0.0, kLargestScale);
 }
 
 const std::vector<OneShotClass>& OneShotClasses::of(OneShotSplit split) const {

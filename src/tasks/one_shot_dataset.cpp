@@ -3,14 +3,15 @@
 #include <utility>
 
 #include "headway/core/error.hpp"
+#include "headway/core/option_table.hpp"
 #include "headway/core/sha256.hpp"
 #include "headway/tasks/one_shot_images.hpp"
-#include "tasks/option_checks.hpp"
 
 namespace headway::tasks {
 namespace {
 
 constexpr Index kLargestSplit = 100'000'000;
+constexpr Index kLargestFirst = Index{1} << 50U;
 
 // Examples first, ..., first + count - 1 of one split, drawn anew on every read.
 class OneShotExamples final : public ExampleSource {
@@ -83,10 +84,14 @@ void add_to_hash(const MatrixXd& matrix, Sha256& hash) {
 }  // namespace
 
 void OneShotDatasetOptions::validate() const {
-  detail::require_count("train_examples", train_examples, 1, kLargestSplit);
-  detail::require_count("test_examples", test_examples, 0, kLargestSplit);
-  detail::require_count("first_train", first_train, 0, Index{1} << 50U);
-  detail::require_count("first_test", first_test, 0, Index{1} << 50U);
+  using O = OneShotDatasetOptions;  // of the library alone: no study has these keys
+  static const OptionTable<O> table = {{
+      option("train_examples", &O::train_examples, integer<Index>(1, kLargestSplit), "P"),
+      option("test_examples", &O::test_examples, integer<Index>(0, kLargestSplit), "0: no test"),
+      option("first_train", &O::first_train, integer<Index>(0, kLargestFirst), "index"),
+      option("first_test", &O::first_test, integer<Index>(0, kLargestFirst), "index"),
+  }};
+  check_options(table, *this, "OneShotDatasetOptions");
 }
 
 Split one_shot_split(const std::shared_ptr<const OneShotImagesGenerator>& generator,

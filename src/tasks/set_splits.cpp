@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/numerics/statistics.hpp"
 
@@ -85,11 +86,11 @@ SetSplit split_sets(const std::vector<std::vector<int>>& sets, int elements, dou
     std::sort(split.held_out.begin(), split.held_out.end());
     return split;
   }
-  throw Error(
-      ErrorKind::kBadStudy,
+  throw OptionError(
       fmt::format("task.held_out = {}: none of {} random splits of {} sets left every one of the "
                   "{} elements in training: hold out less, or set reject_uncovered = false",
-                  share, kMostAttempts, sets.size(), elements));
+                  share, kMostAttempts, sets.size(), elements),
+      {"task.held_out"});
 }
 
 }  // namespace headway::tasks::detail

@@ -8,8 +8,9 @@
 #include <utility>
 
 #include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
+#include "headway/core/option_table.hpp"
 #include "headway/numerics/statistics.hpp"
-#include "tasks/option_checks.hpp"
 #include "tasks/set_splits.hpp"
 
 namespace headway::tasks {
@@ -74,24 +75,40 @@ SravenGrid draw_grid(SravenRule rule, int values, Rng& rng) {
 
 }  // namespace
 
+const OptionTable<SravenOptions>& SravenOptions::table() {
+  using R = SravenOptions;
+  static const OptionTable<R> table = {{
+      option("features", &R::features, integer<int>(1, kMostFeatures), "K, each with its rule"),
+      option("values", &R::values, integer<int>(kFewestValues, kMostValues),
+             "F, symbols of a feature"),
+      option("held_out", &R::held_out, real(0.0, 1.0),
+             "share of the rule sets that training never sees"),
+      option("permuted", &R::permuted, flag(),
+             "each column of the grid shows the features in an order of its own"),
+      option("reject_uncovered", &R::reject_uncovered, flag(),
+             "draw a split again that leaves a rule in no training set"),
+  }};
+  return table;
+}
+
 void SravenOptions::validate() const {
-  detail::require_count("features", features, 1, kMostFeatures);
-  detail::require_count("values", values, kFewestValues, kMostValues);
-  detail::require_real("held_out", held_out, 0.0, 1.0);
+  check_options(table(), *this, "task");
   const auto sets = static_cast<Index>(detail::binomial(features + kSravenRules - 1, features));
   const Index train = sets - detail::held_out_count(held_out, sets);
   if (train < 1 || train == sets) {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("task.held_out = {}: leaves {} of {} rule sets for training and {} "
-                            "held out: each must have at least one",
-                            held_out, train, sets, sets - train));
+    throw OptionError(
+        fmt::format("task.held_out = {}: leaves {} of {} rule sets for training and {} "
+                    "held out: each must have at least one",
+                    held_out, train, sets, sets - train),
+        {"task.held_out", "task.features"});
   }
   const bool too_few = features == 1 || train * features < kSravenRules;
   if (reject_uncovered && too_few) {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("task.held_out = {}: {} training sets of {} rules cannot have all {} "
-                            "rules: hold out less, or set reject_uncovered = false",
-                            held_out, train, features, kSravenRules));
+    throw OptionError(
+        fmt::format("task.held_out = {}: {} training sets of {} rules cannot have all {} "
+                    "rules: hold out less, or set reject_uncovered = false",
+                    held_out, train, features, kSravenRules),
+        {"task.held_out", "task.features"});
   }
 }
 

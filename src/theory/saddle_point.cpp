@@ -1,11 +1,10 @@
 #include "headway/theory/saddle_point.hpp"
 
-#include <fmt/format.h>
-
 #include <cmath>
+#include <limits>
 #include <optional>
 
-#include "headway/core/error.hpp"
+#include "headway/core/option_table.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/numerics/symmetric.hpp"
@@ -14,6 +13,7 @@
 namespace headway::theory {
 namespace {
 
+constexpr int kMostIterations = 1'000'000;
 constexpr Index kLargestDenseProblem =
     6000;  // unknowns with a dense Hessian (288 MB); beyond, L-BFGS
 constexpr double kQuasiNewtonIterations =
@@ -31,19 +31,39 @@ Optimizer choose(const Action& action, const SaddlePointOptions& options) {
 
 }  // namespace
 
+Words<Optimizer> words_of(Optimizer) {
+  static constexpr Word<Optimizer> kWords[] = {{"auto", Optimizer::kAuto},
+                                               {"newton", Optimizer::kNewton},
+                                               {"quasi_newton", Optimizer::kQuasiNewton},
+                                               {"ceres", Optimizer::kCeres}};
+  return kWords;
+}
+
+Words<Elimination> words_of(Elimination) {
+  static constexpr Word<Elimination> kWords[] = {{"joint", Elimination::kJoint},
+                                                 {"closed_form", Elimination::kClosedForm}};
+  return kWords;
+}
+
+const OptionTable<SaddlePointOptions>& SaddlePointOptions::table() {
+  using S = SaddlePointOptions;
+  static const OptionTable<S> table = {{
+      option("gradient_tolerance", &S::gradient_tolerance, real(0.0, 1.0, Ends::kOpen),
+             "on the largest entry of dS/dU / max N"),
+      option("max_iterations", &S::max_iterations, integer<int>(1, kMostIterations), "per point"),
+      option("optimizer", &S::optimizer, choice<Optimizer>(),
+             "own structured Newton method, or BFGS through Ceres Solver"),
+      option("elimination", &S::elimination, choice<Elimination>(),
+             "how U_2, ..., U_L and U_a are treated"),
+  }};
+  return table;
+}
+
 void SaddlePointOptions::validate() const {
-  const auto fail = [](const std::string& message) { throw Error(ErrorKind::kBadStudy, message); };
-  if (!(gradient_tolerance > 0.0) || !(gradient_tolerance < 1.0)) {
-    fail(fmt::format("solve.gradient_tolerance = {}: must be in (0, 1)", gradient_tolerance));
-  }
-  if (max_iterations < 1)
-    fail(fmt::format("solve.max_iterations = {}: must be at least 1", max_iterations));
-  if (!(hessian_renewal_step >= 0.0)) {
-    fail(
-        fmt::format("solve.hessian_renewal_step = {}: must not be negative", hessian_renewal_step));
-  }
-  if (!(max_log_step > 0.0))
-    fail(fmt::format("solve.max_log_step = {}: must be positive", max_log_step));
+  constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+  check_options(table(), *this, "solve");
+  real(0.0, kUnbounded).check(hessian_renewal_step, "SaddlePointOptions::hessian_renewal_step");
+  real(0.0, kUnbounded, Ends::kOpenBelow).check(max_log_step, "SaddlePointOptions::max_log_step");
 }
 
 SaddlePoint solve_saddle_point(const Action& action, const OrderParameters& start,

@@ -4,28 +4,33 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <vector>
 
-#include "training/named_values.hpp"
+#include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
+#include "headway/core/option_table.hpp"
 
 namespace headway::training::detail {
 
 void validate_generation(const TransformerOptions& model, const TaskFormat& format,
                          std::span<const std::int32_t> prompt, const GenerateOptions& options) {
   if (format.vocabulary == 0 || format.outputs != format.vocabulary || !model.causal) {
-    throw Error(ErrorKind::kBadStudy,
-                "only a causal model of token ids (train.causal = true, task.kind = \"text\") can "
-                "continue a text");
+    throw OptionError(
+        "only a causal model of token ids (train.causal = true, task.kind = \"text\") can "
+        "continue a text",
+        {"train.causal", "task.kind"});
   }
-  require_whole("generate.prompt tokens", static_cast<long long>(prompt.size()), 1, 1LL << 40);
-  for (const std::int32_t id : prompt) {
-    require_whole("generate.prompt id", id, 0, format.vocabulary - 1);
-  }
-  require_whole("generate.tokens", options.tokens, 0, 1LL << 40);
-  require_whole("generate.top", options.top, 0, format.vocabulary);
-  require_real(options.temperature >= 0.0 && std::isfinite(options.temperature),
-               "generate.temperature", options.temperature, "a number from 0");
+  constexpr Index kMostTokens = Index{1} << 40U;
+  const auto length = static_cast<Index>(prompt.size());
+  integer<Index>(1, kMostTokens).check(length, "generate: tokens of the prompt");
+  const OptionType<int> id_type = integer<int>(0, format.vocabulary - 1);
+  for (const std::int32_t id : prompt) id_type.check(id, "generate: id of the prompt");
+  integer<Index>(0, kMostTokens).check(options.tokens, "generate.tokens");
+  integer<Index>(0, format.vocabulary).check(options.top, "generate.top");
+  real(0.0, std::numeric_limits<double>::infinity())
+      .check(options.temperature, "generate.temperature");
 }
 
 std::int32_t draw_token(std::span<const float> logits, const GenerateOptions& options, Rng& rng) {

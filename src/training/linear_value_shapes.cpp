@@ -1,25 +1,17 @@
 #include "training/linear_value_shapes.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
+#include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
 #include "training/head_paths.hpp"
-#include "training/named_values.hpp"
 
 namespace headway::training::detail {
 namespace {
 
-constexpr Index kLargestDim = Index{1} << 20;
 constexpr double kMostPaths = 4096;  // a row of path features each
-
-[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorKind::kBadStudy, what); }
-
-void require_default(bool is_default, std::string_view field) {
-  if (is_default) return;
-  refuse(
-      fmt::format("train.{}: must be absent with train.network = \"linear_value\", which has "
-                  "layers, model_dim, heads and query_dim",
-                  field));
-}
 
 Index paths_of(const TransformerOptions& n) {
   Index paths = 1;
@@ -30,40 +22,12 @@ Index paths_of(const TransformerOptions& n) {
 }  // namespace
 
 void validate_linear_value(const TransformerOptions& n) {
-  const TransformerOptions d;
-  require_default(n.attention == d.attention, "attention");
-  require_default(n.nonlinearity == d.nonlinearity, "nonlinearity");
-  require_default(n.encoder_layers == d.encoder_layers, "encoder_layers");
-  require_default(n.value_dim == d.value_dim, "value_dim");
-  require_default(n.mlp_dim == d.mlp_dim, "mlp_dim");
-  require_default(n.feed_forward == d.feed_forward, "feed_forward");
-  require_default(n.load_balancing == d.load_balancing, "load_balancing");
-  require_default(n.norm == d.norm, "norm");
-  require_default(n.positions == d.positions, "positions");
-  require_default(n.position_buckets == d.position_buckets, "position_buckets");
-  require_default(n.causal == d.causal, "causal");
-  require_default(n.attention_dropout == d.attention_dropout, "attention_dropout");
-  require_default(n.width_multiplier == d.width_multiplier, "width_multiplier");
-  require_whole("layers", n.layers, 1, 1000);
-  require_whole("model_dim", n.model_dim, 1, kLargestDim);
-  require_whole("heads", n.heads, 1, kLargestDim);
-  require_whole("query_dim", n.query_dim, 1, kLargestDim);
-  require_real(n.initial_query_scale > 0.0 && n.initial_query_scale <= 1e3, "initial_query_scale",
-               n.initial_query_scale, "above 0 and at most 1000");
-  require_real(n.query_rate >= 0.0 && n.query_rate <= 1e3, "query_rate", n.query_rate,
-               "from 0 to 1000");
-  if (n.query_dim % n.heads != 0) {
-    refuse(
-        fmt::format("train.query_dim = {}: must be a multiple of train.heads = {}, which share "
-                    "it",
-                    n.query_dim, n.heads));
-  }
-  if (std::pow(static_cast<double>(n.heads), static_cast<double>(n.layers)) > kMostPaths) {
-    refuse(
-        fmt::format("train.heads = {}: {} layers of them make more than {:.0f} paths, the most "
-                    "that a linear-value network is trained with",
-                    n.heads, n.layers, kMostPaths));
-  }
+  if (std::pow(static_cast<double>(n.heads), static_cast<double>(n.layers)) <= kMostPaths) return;
+  throw OptionError(
+      fmt::format("train.heads = {}: {} layers of them make more than {:.0f} paths, the "
+                  "most that a linear-value network is trained with",
+                  n.heads, n.layers, kMostPaths),
+      {"train.heads", "train.layers"});
 }
 
 std::vector<ParameterShape> linear_value_shapes(const TransformerOptions& n,
@@ -71,10 +35,11 @@ std::vector<ParameterShape> linear_value_shapes(const TransformerOptions& n,
   n.validate();
   format.validate();
   if (format.features == 0 || format.loss != LossKind::kSquaredError || format.scored != 1) {
-    refuse(
+    throw OptionError(
         "train.network = \"linear_value\": must be \"transformer\" for this task; a "
-        "linear-value network takes tokens of numbers and gives one answer an example, trained "
-        "by squared error (task.kind = \"omniglot\" or \"fuzzy_logic\")");
+        "linear-value network takes tokens of numbers and gives one answer an example, "
+        "trained by squared error (task.kind = \"omniglot\" or \"fuzzy_logic\")",
+        {"train.network"});
   }
   const Index dim = n.model_dim;
   std::vector<ParameterShape> shapes;

@@ -7,8 +7,8 @@
 
 namespace headway::training::detail {
 
-/// Error{kBadStudy} naming the field of [train], its value and what is allowed; also for a field
-/// that this kind of network does not have and that is not at its default.
+/// What TransformerOptions::validate() asks of this kind of network besides its table: Error
+/// {kBadStudy} for more paths than it is trained with.
 void validate_linear_value(const TransformerOptions& options);
 
 /// input.weight, layers.<l>.query.weight, key.weight, value.weight, readout.weight. First values

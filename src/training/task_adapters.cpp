@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
 
 namespace headway::training {
 namespace {
@@ -128,10 +129,11 @@ class OneShotTask final : public TrainingTask {
     const tasks::OneShotImagesGenerator& images = *examples_.images;
     const tasks::OneShotClasses& classes = images.classes();
     if (classes.validation.empty()) {
-      throw Error(ErrorKind::kBadStudy,
-                  fmt::format("task.validation = {:g}: must be above 0 for training, which chooses "
-                              "its best checkpoint on validation characters",
-                              images.options().validation));
+      throw OptionError(
+          fmt::format("task.validation = {:g}: must be above 0 for training, which chooses "
+                      "its best checkpoint on validation characters",
+                      images.options().validation),
+          {"task.validation"});
     }
     sources_ = {{&images, OneShotSplit::kTrain}, {&images, OneShotSplit::kValidation}};
     if (!classes.test.empty()) {
@@ -142,10 +144,11 @@ class OneShotTask final : public TrainingTask {
       const bool taken = other.name == "test" ||
                          std::find(splits_.begin(), splits_.end(), other.name) != splits_.end();
       if (taken) {
-        throw Error(ErrorKind::kBadStudy,
-                    fmt::format("task.out_of_distribution.name = \"{}\": must be a name that no "
-                                "other split has",
-                                other.name));
+        throw OptionError(
+            fmt::format("task.out_of_distribution.name = \"{}\": must be a name that no "
+                        "other split has",
+                        other.name),
+            {"task.out_of_distribution"});
       }
       splits_.push_back(other.name);
       sources_.push_back({other.examples.get(), OneShotSplit::kOutOfDistribution});

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
+#include "headway/core/option_table.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/training/task_adapters.hpp"
 
@@ -57,10 +59,11 @@ class TextTask final : public TrainingTask {
     const auto held_out = static_cast<Index>(text_->held_out.size());
     windows_ = (held_out - 1) / format_.tokens;
     if (windows_ < 1 || train < format_.tokens + 1) {
-      throw Error(ErrorKind::kBadStudy,
-                  fmt::format("task.sequence_length = {}: the text has {} tokens to train on and "
-                              "{} held out, and both parts must have at least one more than that",
-                              format_.tokens, train, held_out));
+      throw OptionError(
+          fmt::format("task.sequence_length = {}: the text has {} tokens to train on and "
+                      "{} held out, and both parts must have at least one more than that",
+                      format_.tokens, train, held_out),
+          {"task.sequence_length"});
     }
   }
   void check_ids(const std::vector<std::int32_t>& ids) const {
@@ -85,6 +88,18 @@ class TextTask final : public TrainingTask {
 };
 
 }  // namespace
+
+const OptionTable<TextOptions>& TextOptions::table() {
+  using T = TextOptions;
+  constexpr std::int64_t kLongestSequence = 1'000'000;
+  static const OptionTable<T> table = {{
+      option("sequence_length", &T::sequence_length, integer<Index>(2, kLongestSequence),
+             "S, tokens of an example"),
+      option("held_out", &T::held_out, real(0.0, 1.0, Ends::kOpen),
+             "the last share of the text's bytes, which training never sees"),
+  }};
+  return table;
+}
 
 std::unique_ptr<TrainingTask> make_text_task(std::shared_ptr<const tasks::TokenizedText> text,
                                              const TextOptions& options) {

@@ -1,77 +1,110 @@
 #include "headway/training/train_options.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
-#include "training/named_values.hpp"
+#include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
+#include "headway/core/option_table.hpp"
 
 namespace headway::training {
 namespace {
 
-using detail::NamedValues;
-using detail::require_real;
-using detail::require_whole;
+constexpr std::int64_t kMostSteps = 1'000'000'000;
+constexpr std::int64_t kLargestBatch = 1'000'000;
+constexpr int kMostThreads = 4096;
 
-constexpr NamedValues<LearningRateSchedule, 2> kSchedules = {{
-    {"cosine", LearningRateSchedule::kCosine},
-    {"constant", LearningRateSchedule::kConstant},
-}};
-constexpr NamedValues<Device, 3> kDevices = {{
-    {"auto", Device::kAuto},
-    {"cpu", Device::kCpu},
-    {"cuda", Device::kCuda},
-}};
-constexpr NamedValues<Precision, 2> kPrecisions = {{
-    {"fp32", Precision::kFloat32},
-    {"bf16", Precision::kBfloat16},
-}};
-
-void validate_optimiser(const TrainOptions& o) {
-  const auto positive = [](double x) { return x > 0.0 && std::isfinite(x); };
-  const auto share = [](double x) { return x >= 0.0 && x < 1.0; };
-  require_real(positive(o.learning_rate), "learning_rate", o.learning_rate, "a number above 0");
-  require_real(o.weight_decay >= 0.0 && std::isfinite(o.weight_decay), "weight_decay",
-               o.weight_decay, "a number from 0");
-  require_real(share(o.beta_1), "beta_1", o.beta_1, "a number from 0 to below 1");
-  require_real(share(o.beta_2), "beta_2", o.beta_2, "a number from 0 to below 1");
-  require_real(positive(o.epsilon), "epsilon", o.epsilon, "a number above 0");
-  require_real(o.final_fraction >= 0.0 && o.final_fraction <= 1.0, "final_fraction",
-               o.final_fraction, "a number from 0 to 1");
-  require_real(o.gradient_clip >= 0.0 && std::isfinite(o.gradient_clip), "gradient_clip",
-               o.gradient_clip, "a number from 0 (no clipping)");
+OptionTable<TrainOptions> optimiser_table() {
+  using R = TrainOptions;
+  const OptionType<Index> steps = integer<Index>(0, kMostSteps);
+  return {{
+      option("learning_rate", &R::learning_rate, real(0.0, 1e3, Ends::kOpenBelow), "of AdamW"),
+      option("weight_decay", &R::weight_decay, real(0.0, 1e3),
+             "of AdamW; skips parameters of one dimension"),
+      option("beta_1", &R::beta_1, real(0.0, 1.0, Ends::kOpenAbove), "of AdamW"),
+      option("beta_2", &R::beta_2, real(0.0, 1.0, Ends::kOpenAbove), "of AdamW"),
+      option("epsilon", &R::epsilon, real(0.0, 1.0, Ends::kOpenBelow), "of AdamW"),
+      option("schedule", &R::schedule, choice<LearningRateSchedule>(),
+             "of the learning rate after warm-up"),
+      option("warmup_steps", &R::warmup_steps, steps, "linear from 0"),
+      option("final_fraction", &R::final_fraction, real(0.0, 1.0),
+             "of the learning rate, where the cosine ends"),
+      option("gradient_clip", &R::gradient_clip, real(0.0, 1e9),
+             "largest 2-norm of the gradient; 0 = none"),
+  }};
 }
 
 }  // namespace
 
+Words<LearningRateSchedule> words_of(LearningRateSchedule) {
+  static constexpr Word<LearningRateSchedule> kWords[] = {
+      {"cosine", LearningRateSchedule::kCosine}, {"constant", LearningRateSchedule::kConstant}};
+  return kWords;
+}
+
+Words<Device> words_of(Device) {
+  static constexpr Word<Device> kWords[] = {
+      {"auto", Device::kAuto}, {"cpu", Device::kCpu}, {"cuda", Device::kCuda}};
+  return kWords;
+}
+
+Words<Precision> words_of(Precision) {
+  static constexpr Word<Precision> kWords[] = {{"fp32", Precision::kFloat32},
+                                               {"bf16", Precision::kBfloat16}};
+  return kWords;
+}
+
+const OptionTable<TrainOptions>& TrainOptions::table() {
+  using R = TrainOptions;
+  const OptionType<Index> every = integer<Index>(0, kMostSteps);
+  static const OptionTable<R> table = joined<R>({
+      {{option("steps", &R::steps, integer<Index>(1, kMostSteps), "updates"),
+        option("batch", &R::batch, integer<Index>(1, kLargestBatch), "examples of a step"),
+        option("accumulation", &R::accumulation, integer<Index>(1, kLargestBatch),
+               "pieces that a batch is cut into, to save memory; divides batch")}},
+      optimiser_table(),
+      {{option("log_every", &R::log_every, every,
+               "steps between records of the training loss; 0 = none"),
+        option("eval_every", &R::eval_every, every,
+               "steps between evaluations; 0 = at the end only"),
+        option("eval_examples", &R::eval_examples, integer<Index>(1, kMostSteps),
+               "of each split but train, the same every time"),
+        option("eval_batch", &R::eval_batch, integer<Index>(0, kLargestBatch),
+               "examples at a time in evaluations; 0 = as in training"),
+        option("checkpoint_every", &R::checkpoint_every, every,
+               "steps between checkpoints, where there is a result file; 0 = best and last only"),
+        option("best_split", &R::best_split, text(40, true),
+               "its loss says which checkpoint is the best; without it the task's own"),
+        option("device", &R::device, choice<Device>(), "auto: CUDA where LibTorch has it"),
+        option("precision", &R::precision, choice<Precision>(),
+               "bf16 on CUDA only; parameters stay fp32"),
+        option("eager", &R::eager, flag(),
+               "LibTorch's own operations in place of the fused kernels")}},
+  });
+  return table;
+}
+
 void TrainOptions::validate() const {
-  constexpr long long kMost = 1LL << 40;
-  require_whole("steps", steps, 1, kMost);
-  require_whole("batch", batch, 1, 1 << 24);
-  require_whole("accumulation", accumulation, 1, batch);
+  check_options(table(), *this, "train");
+  integer<int>(0, kMostThreads).check(threads, "threads");
   if (batch % accumulation != 0) {
-    throw Error(
-        ErrorKind::kBadStudy,
-        fmt::format("train.accumulation = {}: must divide train.batch = {}", accumulation, batch));
+    throw OptionError(
+        fmt::format("train.accumulation = {}: must divide train.batch = {}", accumulation, batch),
+        {"train.accumulation", "train.batch"});
   }
-  require_whole("warmup_steps", warmup_steps, 0, kMost);
   if (schedule == LearningRateSchedule::kCosine && steps > 1 && 2 * warmup_steps >= steps) {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("train.warmup_steps = {}: must be below half of train.steps = {}, as "
-                            "the cosine runs from the warm-up to as many steps before the end",
-                            warmup_steps, steps));
+    throw OptionError(
+        fmt::format("train.warmup_steps = {}: must be below half of train.steps = {}, as "
+                    "the cosine runs from the warm-up to as many steps before the end",
+                    warmup_steps, steps),
+        {"train.warmup_steps", "train.steps"});
   }
-  require_whole("log_every", log_every, 0, kMost);
-  require_whole("eval_every", eval_every, 0, kMost);
-  require_whole("eval_examples", eval_examples, 1, kMost);
-  require_whole("eval_batch", eval_batch, 0, 1 << 24);
-  require_whole("checkpoint_every", checkpoint_every, 0, kMost);
-  require_whole("threads", threads, 0, 4096);
-  validate_optimiser(*this);
   if (precision == Precision::kBfloat16 && device == Device::kCpu) {
-    throw Error(ErrorKind::kBadStudy,
-                "train.precision = \"bf16\": only on CUDA; on the CPU it "
-                "must be \"fp32\"");
+    throw OptionError("train.precision = \"bf16\": only on CUDA; on the CPU it must be \"fp32\"",
+                      {"train.precision", "train.device"});
   }
 }
 
@@ -88,20 +121,5 @@ double learning_rate_at(const TrainOptions& o, Index step) {
   const double cosine = 0.5 * (1.0 + std::cos(std::numbers::pi * done));
   return o.learning_rate * (o.final_fraction + (1.0 - o.final_fraction) * cosine);
 }
-
-LearningRateSchedule parse_schedule(std::string_view name) {
-  return detail::parse_named(kSchedules, "train.schedule", name);
-}
-Device parse_device(std::string_view name) {
-  return detail::parse_named(kDevices, "train.device", name);
-}
-Precision parse_precision(std::string_view name) {
-  return detail::parse_named(kPrecisions, "train.precision", name);
-}
-std::string_view to_string(LearningRateSchedule value) {
-  return detail::name_of(kSchedules, value);
-}
-std::string_view to_string(Device value) { return detail::name_of(kDevices, value); }
-std::string_view to_string(Precision value) { return detail::name_of(kPrecisions, value); }
 
 }  // namespace headway::training

@@ -1,86 +1,195 @@
 #include "headway/training/transformer_options.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
+#include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
+#include "headway/core/option_table.hpp"
+#include "headway/core/text.hpp"
 #include "training/linear_value_shapes.hpp"
-#include "training/named_values.hpp"
 
 namespace headway::training {
 namespace {
 
-using detail::NamedValues;
-using detail::require_whole;
+using M = TransformerOptions;
 
-constexpr Index kLargestDim = Index{1} << 20;
+constexpr std::int64_t kMostLayers = 1'000;
+constexpr std::int64_t kMostHeads = 10'000;
+constexpr std::int64_t kMostExperts = 4'096;
+constexpr std::int64_t kLargestDim = 1'000'000;
+constexpr std::int64_t kLargestMultiplier = 1'000;
+constexpr Index kLargestWideDim = Index{1} << 20;  // of the arrays of an attention layer
 
-constexpr NamedValues<NetworkKind, 2> kNetworks = {{
-    {"transformer", NetworkKind::kTransformer},
-    {"linear_value", NetworkKind::kLinearValue},
-}};
-constexpr NamedValues<FeedForward, 3> kFeedForwards = {{
-    {"gelu", FeedForward::kGelu},
-    {"swiglu", FeedForward::kSwiglu},
-    {"mixture", FeedForward::kMixture},
-}};
-constexpr NamedValues<Norm, 2> kNorms = {{
-    {"layer_norm", Norm::kLayerNorm},
-    {"rms_norm", Norm::kRmsNorm},
-}};
-constexpr NamedValues<Positions, 3> kPositions = {{
-    {"relative", Positions::kRelative},
-    {"rotary", Positions::kRotary},
-    {"none", Positions::kNone},
-}};
+OptionType<Index> dim() { return integer<Index>(1, kLargestDim); }
 
-void require_divisible(std::string_view field, Index dim, Index heads) {
+OptionTable<M> network_table() {
+  return {{
+      option("network", &M::network, choice<NetworkKind>(),
+             "linear_value: attention paths alone, as the theory has them; it has no key below "
+             "query_dim up to width_multiplier"),
+      option("layers", &M::layers, integer<Index>(1, kMostLayers), "L"),
+      option("model_dim", &M::model_dim, dim(), "D; linear_value: N, in every layer"),
+      option("heads", &M::heads, integer<Index>(1, kMostHeads), "H, in every layer"),
+      option("query_dim", &M::query_dim, dim(), "of queries and keys, all heads together"),
+  }};
+}
+
+OptionTable<M> linear_value_table() {
+  return {{
+      option("keys_start_as_queries", &M::keys_start_as_queries, flag(),
+             "linear_value: heads begin by comparing tokens"),
+      option("initial_query_scale", &M::initial_query_scale, real(0.0, 1e3, Ends::kOpenBelow),
+             "linear_value: spread of the first queries and keys, times sqrt(features)"),
+      option("query_rate", &M::query_rate, real(0.0, 1e3),
+             "linear_value: multiplies the learning rate of queries and keys"),
+  }};
+}
+
+OptionTable<M> block_table() {
+  return {{
+      option("attention", &M::attention, word(attention_variant_names()),
+             "the variant of every layer"),
+      option("nonlinearity", &M::nonlinearity, optional_word(nonlinearity_names()),
+             "in place of the variant's own, where its value network has one"),
+      option("encoder_layers", &M::encoder_layers, integer<Index>(0, kMostLayers),
+             "of an encoder of the tokens that are not scored, which the layers read by "
+             "cross-attention; 0 = one stream of all tokens"),
+      option("value_dim", &M::value_dim, dim(), "of values, all heads together"),
+      option("mlp_dim", &M::mlp_dim, dim(),
+             "hidden dims of the feed-forward network (of each expert)"),
+      option("feed_forward", &M::feed_forward, choice<FeedForward>(),
+             "the network between the attention layers"),
+  }};
+}
+
+OptionTable<M> mixture_table() {
+  OptionTable<M> table = {{
+      option("experts", &M::experts, integer<Index>(1, kMostExperts), "of a mixture"),
+      option("active_experts", &M::active_experts, integer<Index>(0, kMostExperts),
+             "that a token goes through; 0 = all"),
+      option("load_balancing", &M::load_balancing, real(0.0, 1e3),
+             "of a mixture: weight of the loss that keeps the experts equally busy"),
+  }};
+  for (Option<M>& o : table.options) {
+    o = counts_where("train.feed_forward", "mixture", std::move(o));
+  }
+  return table;
+}
+
+OptionTable<M> token_table() {
+  return {{
+      option("norm", &M::norm, choice<Norm>(), "before every block and at the end"),
+      option("positions", &M::positions, choice<Positions>(), "T5's relative buckets, or RoPE"),
+      counts_where("train.positions", "relative",
+                   option("position_buckets", &M::position_buckets, integer<Index>(0, kLargestDim),
+                          "of relative positions; 0 = one a token")),
+      option("causal", &M::causal, flag(), "tokens see no later ones; needed for text"),
+      option("attention_dropout", &M::attention_dropout, real(0.0, 0.99),
+             "one mask of query-key pairs for all examples and heads"),
+      option("width_multiplier", &M::width_multiplier, integer<Index>(1, kLargestMultiplier),
+             "multiplies heads and all dims"),
+  }};
+}
+
+void require_divisible(const std::string& field, Index dim, Index heads) {
   if (dim % heads == 0) return;
-  throw Error(ErrorKind::kBadStudy,
-              fmt::format("train.{} = {}: must be a multiple of train.heads = {}, which share it",
-                          field, dim, heads));
+  throw OptionError(fmt::format("{} = {}: must be a multiple of train.heads = {}, which share it",
+                                field, dim, heads),
+                    {field, "train.heads"});
+}
+
+void validate_widened(const M& m) {
+  const Index largest = std::max({m.model_dim, m.heads, m.query_dim, m.value_dim, m.mlp_dim});
+  if (m.width_multiplier <= kLargestWideDim / largest) return;
+  throw OptionError(
+      fmt::format("train.width_multiplier = {}: must be from 1 to {}, so that no dim passes "
+                  "{}",
+                  m.width_multiplier, kLargestWideDim / largest, kLargestWideDim),
+      {"train.width_multiplier", "train.model_dim", "train.heads", "train.query_dim",
+       "train.value_dim", "train.mlp_dim"});
+}
+
+void validate_transformer(const M& m) {
+  require_divisible("train.value_dim", m.value_dim, m.heads);
+  validate_widened(m);
+  if (m.positions == Positions::kRotary && (m.query_dim / m.heads) % 2 != 0) {
+    throw OptionError(
+        fmt::format("train.query_dim = {}: rotary positions turn pairs of dims, and the {} "
+                    "heads have {} each: must be even",
+                    m.query_dim, m.heads, m.query_dim / m.heads),
+        {"train.query_dim", "train.heads", "train.positions"});
+  }
+  if (m.feed_forward == FeedForward::kMixture && m.active_experts > m.experts) {
+    throw OptionError(fmt::format("train.active_experts = {}: must be at most train.experts = {}",
+                                  m.active_experts, m.experts),
+                      {"train.active_experts", "train.experts"});
+  }
+  static_cast<void>(m.attention_options());
 }
 
 }  // namespace
 
+Words<NetworkKind> words_of(NetworkKind) {
+  static constexpr Word<NetworkKind> kWords[] = {{"transformer", NetworkKind::kTransformer},
+                                                 {"linear_value", NetworkKind::kLinearValue}};
+  return kWords;
+}
+
+Words<FeedForward> words_of(FeedForward) {
+  static constexpr Word<FeedForward> kWords[] = {{"gelu", FeedForward::kGelu},
+                                                 {"swiglu", FeedForward::kSwiglu},
+                                                 {"mixture", FeedForward::kMixture}};
+  return kWords;
+}
+
+Words<Norm> words_of(Norm) {
+  static constexpr Word<Norm> kWords[] = {{"layer_norm", Norm::kLayerNorm},
+                                          {"rms_norm", Norm::kRmsNorm}};
+  return kWords;
+}
+
+Words<Positions> words_of(Positions) {
+  static constexpr Word<Positions> kWords[] = {{"relative", Positions::kRelative},
+                                               {"rotary", Positions::kRotary},
+                                               {"none", Positions::kNone}};
+  return kWords;
+}
+
+const OptionTable<TransformerOptions>& TransformerOptions::table() {
+  static const OptionTable<M> table = [] {
+    const auto is = [](NetworkKind kind) {
+      return [kind](const M& m) { return m.network == kind; };
+    };
+    const OptionTable<M> both = network_table(), linear = linear_value_table();
+    const std::string transformer =
+        fmt::format("train.network = \"transformer\", and a linear-value network has {}",
+                    join(names_of(joined<M>({both, linear}))));
+    return joined<M>(
+        {both,
+         only_where<M>(is(NetworkKind::kTransformer), transformer,
+                       joined<M>({block_table(), mixture_table(), token_table()})),
+         only_where<M>(is(NetworkKind::kLinearValue), "train.network = \"linear_value\"", linear)});
+  }();
+  return table;
+}
+
 void TransformerOptions::validate() const {
-  if (network == NetworkKind::kLinearValue) return detail::validate_linear_value(*this);
-  static_cast<void>(attention_options());
-  require_whole("layers", layers, 1, 1000);
-  require_whole("encoder_layers", encoder_layers, 0, 1000);
-  require_whole("model_dim", model_dim, 1, kLargestDim);
-  require_whole("heads", heads, 1, kLargestDim);
-  require_whole("query_dim", query_dim, 1, kLargestDim);
-  require_whole("value_dim", value_dim, 1, kLargestDim);
-  require_whole("mlp_dim", mlp_dim, 1, kLargestDim);
-  require_divisible("query_dim", query_dim, heads);
-  require_divisible("value_dim", value_dim, heads);
-  require_whole("width_multiplier", width_multiplier, 1, 1024);
-  const Index largest = std::max({model_dim, heads, query_dim, value_dim, mlp_dim});
-  require_whole("width_multiplier", width_multiplier, 1, kLargestDim / largest);
-  require_whole("position_buckets", position_buckets, 0, kLargestDim);
-  if (positions == Positions::kRotary && (query_dim / heads) % 2 != 0) {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("train.query_dim = {}: rotary positions turn pairs of dims, and the {} "
-                            "heads have {} each: must be even",
-                            query_dim, heads, query_dim / heads));
-  }
-  if (feed_forward == FeedForward::kMixture) {
-    require_whole("experts", experts, 1, 4096);
-    require_whole("active_experts", active_experts, 0, experts);
-  }
-  detail::require_real(load_balancing >= 0.0 && std::isfinite(load_balancing), "load_balancing",
-                       load_balancing, "a number from 0");
-  detail::require_real(attention_dropout >= 0.0 && attention_dropout < 1.0, "attention_dropout",
-                       attention_dropout, "a number from 0 to below 1");
+  check_options(table(), *this, "train");
+  require_divisible("train.query_dim", query_dim, heads);
+  if (network == NetworkKind::kTransformer) validate_transformer(*this);
+  if (network == NetworkKind::kLinearValue) detail::validate_linear_value(*this);
 }
 
 void TransformerOptions::require_context(const TaskFormat& format) const {
   if (encoder_layers == 0 || format.scored < format.tokens) return;
-  throw Error(
-      ErrorKind::kBadStudy,
+  throw OptionError(
       fmt::format("train.encoder_layers = {}: must be 0 for a task that scores every one of "
                   "its {} tokens: none is left as a context to encode",
-                  encoder_layers, format.tokens));
+                  encoder_layers, format.tokens),
+      {"train.encoder_layers"});
 }
 
 TransformerOptions TransformerOptions::widened() const {
@@ -99,29 +208,15 @@ AttentionOptions TransformerOptions::attention_options() const {
   if (nonlinearity.empty()) return result;
   const Nonlinearity wanted = parse_nonlinearity(nonlinearity);
   if (result.nonlinearity == Nonlinearity::kIdentity && wanted != Nonlinearity::kIdentity) {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("train.nonlinearity = \"{}\": the values of attention \"{}\" pass "
-                            "through none; leave it out, or take a variant that has one",
-                            nonlinearity, attention));
+    throw OptionError(
+        fmt::format("train.nonlinearity = \"{}\": the values of attention \"{}\" pass "
+                    "through none; leave it out, or take a variant that has one",
+                    nonlinearity, attention),
+        {"train.nonlinearity", "train.attention"});
   }
   result.nonlinearity = wanted;
   return result;
 }
-
-NetworkKind parse_network_kind(std::string_view name) {
-  return detail::parse_named(kNetworks, "train.network", name);
-}
-std::string_view to_string(NetworkKind value) { return detail::name_of(kNetworks, value); }
-FeedForward parse_feed_forward(std::string_view name) {
-  return detail::parse_named(kFeedForwards, "train.feed_forward", name);
-}
-Norm parse_norm(std::string_view name) { return detail::parse_named(kNorms, "train.norm", name); }
-Positions parse_positions(std::string_view name) {
-  return detail::parse_named(kPositions, "train.positions", name);
-}
-std::string_view to_string(FeedForward value) { return detail::name_of(kFeedForwards, value); }
-std::string_view to_string(Norm value) { return detail::name_of(kNorms, value); }
-std::string_view to_string(Positions value) { return detail::name_of(kPositions, value); }
 
 Index relative_position_bucket(Index distance, Index buckets) {
   const Index exact = buckets / 2;

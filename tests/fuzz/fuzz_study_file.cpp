@@ -9,6 +9,8 @@
 
 #include "headway/core/error.hpp"
 #include "headway/io/study_file.hpp"
+#include "headway/studies/study_hash.hpp"
+#include "headway/studies/sweep.hpp"
 
 namespace {
 
@@ -33,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         headway::io::parse_study(input.substr(0, end), "fuzz.toml", overlays, "/");
     const std::string text = headway::io::write_study(study);
     require(headway::io::write_study(headway::io::parse_study(text, "again", {}, "/")) == text);
-    require(headway::io::study_hash(study).size() == 64);
+    require(headway::studies::study_hash(study).size() == 64);
   } catch (const Error& error) {
     const std::string_view message = error.what();
     const bool from_overlay = error.kind() == ErrorKind::kUsage && !overlays.empty();

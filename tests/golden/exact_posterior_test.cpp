@@ -59,7 +59,7 @@ Expected read_expected(const std::string& path, const std::string& group) {
 studies::SamplePoint sample_golden(const std::string& path, const Expected& expected,
                                    const char* readout) {
   studies::Study study;
-  study.task.kind = "dataset";
+  study.task.kind = studies::TaskKind::kDataset;
   study.task.file = path;
   study.seed = 20;
   study.model.widths = {expected.widths};

@@ -27,7 +27,7 @@ std::vector<std::vector<double>> accuracies(const std::string& study_name) {
       io::read_study(std::string(HEADWAY_SOURCE_DIR) + "/data/studies/" + study_name + ".toml")
           .study;
   study.model.widths = {{10}, {100}, {1000}};
-  study.solve.hessian = study.solve.corrections = "off";
+  study.solve.hessian = study.solve.corrections = headway::studies::When::kOff;
   study.task.seed.reset();
   std::vector<std::vector<double>> result(4);
   Observer observer;

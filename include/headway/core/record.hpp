@@ -9,6 +9,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "headway/core/words.hpp"
+
 namespace headway {
 
 /// A record says once what it holds: beside the struct stands a function template that shows a
@@ -63,14 +65,6 @@ struct FieldForm {
   FieldLayout layout = FieldLayout::kPlain;
   bool optional = false;  ///< older files lack it: the member then keeps what it has
   std::int64_t least = std::numeric_limits<std::int64_t>::min();  ///< of whole numbers
-};
-
-/// The word of one value of an enumeration; `words_of(E)`, found by argument-dependent lookup,
-/// gives all of them: std::span<const EnumWord<E>>.
-template <class E>
-struct EnumWord {
-  std::string_view word;
-  E value;
 };
 
 namespace detail {
@@ -136,26 +130,6 @@ template <IsRecord Record>
 void set_record_key(Record& record, const std::string& key) {
   detail::KeyVisitor visit{{}, &key};
   fields(visit, record);
-}
-
-/// The word of `value`, "" when it has none.
-template <class E>
-std::string_view word_of(E value) {
-  for (const EnumWord<E>& known : words_of(E{})) {
-    if (known.value == value) return known.word;
-  }
-  return {};
-}
-
-/// Sets `value` to that of `word`; false when there is none.
-template <class E>
-bool read_word(std::string_view word, E& value) {
-  for (const EnumWord<E>& known : words_of(E{})) {
-    if (known.word != word) continue;
-    value = known.value;
-    return true;
-  }
-  return false;
 }
 
 }  // namespace headway

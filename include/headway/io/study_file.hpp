@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "headway/studies/study.hpp"
-#include "headway/studies/training.hpp"
 
 namespace headway::io {
 
@@ -43,29 +42,8 @@ std::string overlay_key(const std::string& overlay);
 /// set nor a result.
 LoadedStudy read_study(const std::string& file_path, const std::vector<std::string>& overlays = {});
 
-/// The fully resolved study as TOML text: parse_study(write_study(s)) gives s back, bit for bit.
+/// The fully resolved study as TOML text (studies::study_text()): parse_study(write_study(s)) gives
+/// s back, bit for bit.
 std::string write_study(const studies::Study& study);
-
-/// SHA-256 (hex) of the resolved study without what cannot change a result: the number of threads
-/// and where the data-set file lies (its contents have a hash of their own).
-std::string study_hash(const studies::Study& study);
-
-/// study_hash of the parts that the saddle points depend on: the same for studies that differ in
-/// their name or in [align], [prune] and [sample] only, which may therefore share a solve result.
-std::string solve_hash(const studies::Study& study);
-
-/// study_hash of the parts that the draws of `sample` depend on: how often checkpoints are taken is
-/// none of them.
-std::string sample_hash(const studies::Study& study);
-
-/// The runs that a training study asks for: one for each combination of its sweep (the last axis
-/// fastest), or the study alone. Errors as parse_study; kBadStudy for more than 1000 runs.
-std::vector<studies::TrainRun> train_runs(const studies::Study& study);
-
-/// study_hash of what one training run depends on: how often checkpoints are taken is no part.
-std::string train_hash(const studies::Study& study);
-
-/// Every key of the named sections with its range, default and meaning, for --help.
-std::string study_help(const std::vector<std::string>& sections);
 
 }  // namespace headway::io

@@ -26,9 +26,6 @@ class BpeTokenizer : public tasks::Tokenizer {
   [[nodiscard]] virtual std::string serialize() const = 0;
 };
 
-inline constexpr Index kSmallestBpeVocabulary = 512;  ///< 256 bytes, signs, and some to learn
-inline constexpr Index kLargestBpeVocabulary = 1'000'000;
-
 struct BpeOptions {
   Index vocabulary = 4096;  ///< at most; short texts give fewer
 };

@@ -3,17 +3,31 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "headway/core/examples.hpp"
+#include "headway/core/option_table_fwd.hpp"
+#include "headway/core/option_value.hpp"
+#include "headway/core/words.hpp"
 #include "headway/tasks/fuzzy_logic.hpp"
 #include "headway/tasks/hidden_markov_chain.hpp"
 #include "headway/tasks/one_shot_images.hpp"
 #include "headway/tasks/sraven.hpp"
+#include "headway/theory/path_kernels.hpp"
+#include "headway/theory/saddle_point.hpp"
 #include "headway/training/task_adapters.hpp"
 #include "headway/training/train_options.hpp"
 #include "headway/training/transformer_options.hpp"
+
+// Each struct has a table of its keys, ranges and words (core/option_table.hpp);
+// studies/sections.hpp joins them to the sections of a study file.
+namespace headway {
+Words<AttentionKind> words_of(AttentionKind);
+Words<Readout> words_of(Readout);
+namespace theory {
+Words<KernelForm> words_of(KernelForm);
+}  // namespace theory
+}  // namespace headway
 
 namespace headway::studies {
 
@@ -30,26 +44,37 @@ struct OmniglotOptions {
   std::vector<std::string> files;  ///< archives or folders, already resolved
   tasks::OneShotImagesOptions images;
   std::vector<OutOfDistributionSet> out_of_distribution;
+
+  static const OptionTable<OmniglotOptions>& table();
 };
+
+/// What makes the examples. studies/task_kinds.hpp describes each.
+enum class TaskKind { kHiddenMarkovChain, kDataset, kFuzzyLogic, kSraven, kText, kOmniglot };
+Words<TaskKind> words_of(TaskKind);
+
+/// What a token of a text is: a byte, or a piece (byte-pair encoding).
+enum class TextLevel { kBytes, kBpe };
+Words<TextLevel> words_of(TextLevel);
 
 /// [task]: what makes the examples. `kind` decides which of the other fields are used.
 struct TaskOptions {
-  /// For the theory: "hidden_markov_chain" | "dataset". For training: "fuzzy_logic" | "sraven" |
-  /// "text" | "omniglot". The seeds inside the options of a task are those of task_seed().
-  std::string kind = "hidden_markov_chain";
+  /// The seeds inside the options of a task are those of task_seed().
+  TaskKind kind = TaskKind::kHiddenMarkovChain;
   std::string file;  ///< dataset, text: path of the file, already resolved
   tasks::HiddenMarkovChainOptions hidden_markov_chain;
   tasks::FuzzyLogicOptions fuzzy_logic;
   tasks::SravenOptions sraven;
   training::TextOptions text;
   OmniglotOptions omniglot;
-  std::string level = "bytes";        ///< text: what a token is, "bytes" | "bpe"
-  Index vocabulary = 4096;            ///< text, bpe: tokens at most
-  std::optional<std::uint64_t> seed;  ///< fixes the data apart from Study::seed
+  TextLevel level = TextLevel::kBytes;  ///< text
+  Index vocabulary = 4096;              ///< text, bpe: tokens at most
+  std::optional<std::uint64_t> seed;    ///< fixes the data apart from Study::seed
+
+  static const OptionTable<TaskOptions>& table();  ///< of every kind
 };
 
 /// Is it a task of `headway train`? The other kinds are those of the theory.
-bool is_training_task(std::string_view kind);
+bool is_training_task(TaskKind kind);
 
 /// [model]: sweep points are widths (outer) x temperatures (inner).
 struct ModelOptions {
@@ -61,28 +86,37 @@ struct ModelOptions {
   std::vector<double> temperatures = {0.01};
   std::optional<Readout> readout;  ///< absent: the data set's own, else last_token
   AttentionKind attention = AttentionKind::kSoftmax;
+
+  static const OptionTable<ModelOptions>& table();
 };
+
+/// Where the first point of a sweep starts.
+enum class Start { kGaussianProcess, kRandom };
+Words<Start> words_of(Start);
+
+/// Whether something that may be costly is computed; kAuto: where it is cheap.
+enum class When { kAuto, kOn, kOff };
+Words<When> words_of(When);
 
 /// [solve]
 struct SolveOptions {
-  double gradient_tolerance = 1e-10;  ///< on the largest entry of dS/dU / max N
-  int max_iterations = 200;
-  std::string optimizer =
-      "auto";  ///< "auto" | "newton" | "quasi_newton" | "ceres" (theory/saddle_point.hpp)
-  std::string elimination = "joint";  ///< "joint" | "closed_form": how U_2..U_L and U_a are treated
-  std::string kernels = "auto";       ///< "auto" | "stored" | "streamed" | "feature_space"
-  std::string start =
-      "gaussian_process";  ///< "gaussian_process" | "random": the first point of a sweep chain
-  int extra_starts = 0;    ///< further random starts, to show that the minimum is the same
-  bool warm_start = true;  ///< start each point from its neighbour in the sweep
-  std::string hessian = "auto";      ///< "auto" | "on" | "off": the test for a minimum
-  std::string corrections = "auto";  ///< "auto" | "on" | "off": the 1/N-corrected means (eq. 40)
-  double memory_limit_gib = 2.0;     ///< what "auto" kernels may hold
+  theory::SaddlePointOptions saddle_point;
+  theory::KernelForm kernels = theory::KernelForm::kAuto;
+  Start start = Start::kGaussianProcess;  ///< of the first point of a sweep chain
+  int extra_starts = 0;            ///< further random starts, to show that the minimum is the same
+  bool warm_start = true;          ///< start each point from its neighbour in the sweep
+  When hessian = When::kAuto;      ///< the test for a minimum
+  When corrections = When::kAuto;  ///< the 1/N-corrected means (theory.md section 5)
+  double memory_limit_gib = 2.0;   ///< what KernelForm::kAuto may hold
+
+  static const OptionTable<SolveOptions>& table();
 };
 
 /// [align]
 struct AlignOptions {
   Index components = 0;  ///< eigenvectors reported; 0 = all
+
+  static const OptionTable<AlignOptions>& table();
 };
 
 /// [prune]
@@ -95,21 +129,28 @@ struct PruneOptions {
   bool normalise_sensitivity = true;  ///< each layer's gradient sensitivities divided by their norm
   int resamples = 1000;               ///< bootstrap of the rank correlations over examples
   int permutations = 20'000;          ///< random pairings for their p-values (10 heads or more)
+
+  static const OptionTable<PruneOptions>& table();
 };
+
+/// How the posterior is sampled: the chain of Wisharts (by NUTS), or all weights.
+enum class Sampler { kExact, kGibbs, kNuts, kHmc, kMala, kLangevin };
+Words<Sampler> words_of(Sampler);
+
+/// Mass matrix. kUnit: not adapted. kInformation: exact sampler only. kAuto: dense up to 60
+/// unknowns, above that information for the exact sampler where it costs little beside the warm-up,
+/// else diagonal.
+enum class Metric { kAuto, kUnit, kDiagonal, kDense, kInformation };
+Words<Metric> words_of(Metric);
 
 /// [sample]
 struct SampleOptions {
-  /// "exact" (chain of Wisharts by NUTS) | "gibbs" | "nuts" | "hmc" | "mala" | "langevin" (all
-  /// weights)
-  std::string sampler = "exact";
+  Sampler sampler = Sampler::kExact;
   int chains = 4;
   int draws = 1000;   ///< per chain, after warm-up
   int warmup = 1000;  ///< per chain, thrown away
   int thin = 1;       ///< keep every thin-th draw
-  /// Mass matrix: "auto" | "unit" (not adapted) | "diagonal" | "dense" | "information" (exact
-  /// sampler only). auto = dense up to 60 unknowns, above that information for the exact sampler
-  /// where it costs little beside the warm-up, else diagonal.
-  std::string metric = "auto";
+  Metric metric = Metric::kAuto;
   double target_accept =
       0.0;  ///< mean acceptance the step size is adapted to; 0 = the sampler's default
   int max_tree_depth = 10;  ///< NUTS
@@ -120,6 +161,8 @@ struct SampleOptions {
       false;  ///< weight-space samplers: keep the draws of all weights in the result
   double checkpoint_seconds =
       60.0;  ///< between checkpoints where a result file is written; 0 = none
+
+  static const OptionTable<SampleOptions>& table();
 };
 
 /// [train]
@@ -129,24 +172,33 @@ struct TrainOptions {
   bool keep_weights = true;    ///< the result holds the last and the best parameters
   Index sample_tokens = 256;   ///< text: tokens that the trained model writes; 0 = none
   double sample_temperature = 0.8;
+
+  static const OptionTable<TrainOptions>& table();
 };
+
+/// Which of the parameters that a training run keeps.
+enum class KeptWeights { kBest, kLast };
+Words<KeptWeights> words_of(KeptWeights);
 
 /// [extract]: from a trained network to a data set of the theory
 struct ExtractOptions {
-  Index run = 1;                 ///< of the runs of a sweep, counted from 1
-  std::string weights = "best";  ///< "best" | "last"
-  Index train_examples = 600;    ///< P of [T24]
+  Index run = 1;  ///< of the runs of a sweep, counted from 1
+  KeptWeights weights = KeptWeights::kBest;
+  Index train_examples = 600;  ///< P of [T24]
   Index test_examples = 1000;
   Index validation_examples = 1000;
   Index out_of_distribution_examples = 1000;  ///< of each set
+
+  static const OptionTable<ExtractOptions>& table();
 };
 
 /// One line of [sweep]: a key of the study ("train.attention", "seed") and the values that it
-/// takes, as TOML text; or a section ("train"), whose values are tables of keys. The runs are all
-/// combinations, the last axis fastest.
+/// takes; or a section ("train"), whose values are tables of keys. The runs are all combinations,
+/// the last axis fastest.
 struct SweepAxis {
   std::string key;
-  std::vector<std::string> values;
+  OptionValue::Array values;
+  Place place = {};
 };
 
 /// A study file, fully resolved (src/io/README.md, "Study file").
@@ -162,8 +214,10 @@ struct Study {
   SampleOptions sample;
   TrainOptions train;
   ExtractOptions extract;
-  std::vector<SweepAxis> sweep;  ///< of training runs; io::train_runs() gives the runs
+  std::vector<SweepAxis> sweep;  ///< of training runs; train_runs() gives the runs
   int threads = 0;               ///< 0 = all cores
+
+  static const OptionTable<Study>& table();  ///< the keys outside any section
 };
 
 }  // namespace headway::studies

@@ -23,8 +23,8 @@ std::vector<std::string> split_names(std::string_view text);
 
 namespace headway::training {
 
-inline std::span<const EnumWord<TrainOutcome>> words_of(TrainOutcome /*any*/) {
-  static constexpr std::array<EnumWord<TrainOutcome>, 4> kWords{
+inline Words<TrainOutcome> words_of(TrainOutcome /*any*/) {
+  static constexpr std::array<Word<TrainOutcome>, 4> kWords{
       {{"not run", TrainOutcome::kNotRun},
        {"finished", TrainOutcome::kFinished},
        {"interrupted", TrainOutcome::kInterrupted},

@@ -4,7 +4,9 @@
 #include <span>
 #include <vector>
 
+#include "headway/core/option_table_fwd.hpp"
 #include "headway/core/types.hpp"
+#include "headway/core/words.hpp"
 
 namespace headway::tasks {
 
@@ -15,6 +17,7 @@ enum class FuzzyLogicInputs {
   kFixedContext,  ///< the S - 1 context inputs are fixed, the query is drawn
   kFixedQuery,    ///< the query is fixed, the context is drawn
 };
+Words<FuzzyLogicInputs> words_of(FuzzyLogicInputs);
 
 /// train: tasks of known terms; validation: fresh examples of the same tasks; held_out: the other
 /// tasks of known terms, whose terms were all seen in training but not together; unknown_terms:
@@ -38,6 +41,7 @@ struct FuzzyLogicOptions {
   /// another (at V = 4, K = 2 this rejects 14.4 % of the splits with 20 of 66 training tasks).
   bool reject_uncovered = true;
 
+  static const OptionTable<FuzzyLogicOptions>& table();  ///< [task] kind = "fuzzy_logic"
   void validate() const;  ///< Error{kBadStudy} naming the field, its value and what is allowed
 };
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "headway/core/option_table_fwd.hpp"
+#include "headway/core/words.hpp"
 #include "headway/tasks/dataset.hpp"
 
 namespace headway::tasks {
@@ -21,6 +23,8 @@ enum class HeadKind {
   kUniform,         ///< features 0, all ones on positions: equal attention to every key
   kRandom,  ///< R: features randn / F, positions randn, the two cross blocks randn / sqrt(F)
 };
+
+Words<HeadKind> words_of(HeadKind);
 
 struct HeadOptions {
   HeadKind kind = HeadKind::kUniform;
@@ -57,6 +61,8 @@ struct HiddenMarkovChainOptions {
                                  1.0};           ///< along v_+ - v_-, along v_+ + v_-, out of plane
   std::vector<std::vector<HeadOptions>> layers;  ///< heads of layers 1..L
 
+  /// [task] kind = "hidden_markov_chain"
+  static const OptionTable<HiddenMarkovChainOptions>& table();
   void validate() const;  ///< Error{kBadStudy} naming the field, its value and what is allowed
 };
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "headway/core/option_table_fwd.hpp"
 #include "headway/core/types.hpp"
 #include "headway/tasks/dataset.hpp"
 #include "headway/tasks/image_set.hpp"
@@ -51,6 +52,7 @@ struct OneShotImagesOptions {
   double label_scale = 1.0;     ///< of e: 1 as in the reference
   std::uint64_t seed = 0;       ///< of the split, the label embedding and every example
 
+  static const OptionTable<OneShotImagesOptions>& table();  ///< [task] kind = "omniglot"
   void validate() const;  ///< Error{kBadStudy} naming the field, its value and what is allowed
 };
 

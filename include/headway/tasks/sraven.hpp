@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "headway/core/option_table_fwd.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/core/types.hpp"
 #include "headway/tasks/sraven_rules.hpp"
@@ -35,6 +36,7 @@ struct SravenOptions {
   bool reject_uncovered = true;
 
   [[nodiscard]] Index tokens() const { return Index{kSravenPanels} * features; }  ///< S = 9 K
+  static const OptionTable<SravenOptions>& table();  ///< [task] kind = "sraven"
   void validate() const;  ///< Error{kBadStudy} naming the field, its value and what is allowed
 };
 

@@ -10,6 +10,10 @@
 
 namespace headway::tasks {
 
+/// Tokens of byte-pair encoding: 256 bytes, signs, and some to learn, at least.
+inline constexpr Index kSmallestBpeVocabulary = 512;
+inline constexpr Index kLargestBpeVocabulary = 1'000'000;
+
 /// A text for language modelling, split by position: the beginning trains, the end is held out.
 class TextCorpus {
  public:

@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "headway/core/observer.hpp"
+#include "headway/core/option_table_fwd.hpp"
 #include "headway/core/record.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/core/words.hpp"
 #include "headway/theory/action.hpp"
 
 namespace headway::theory {
@@ -19,23 +21,28 @@ enum class Optimizer {
   kCeres,  ///< BFGS or L-BFGS of Ceres Solver in log-Cholesky coordinates, for comparison and for
            ///< very many paths
 };
+Words<Optimizer> words_of(Optimizer);
 
 /// How U_2..U_L and U_a are treated.
 enum class Elimination {
   kJoint,       ///< unknowns like U_1
   kClosedForm,  ///< replaced by their closed forms given U_1 (a Riccati equation) after every step
 };
+Words<Elimination> words_of(Elimination);
 
 struct SaddlePointOptions {
   Optimizer optimizer = Optimizer::kAuto;
   Elimination elimination = Elimination::kJoint;
   double gradient_tolerance = 1e-10;  ///< on Action::Evaluation::gradient_norm
-  int max_iterations = 200;   ///< Newton needs 4 to 10, quasi-Newton 10 to 40, Ceres hundreds
+  int max_iterations = 200;  ///< Newton needs 4 to 10, quasi-Newton 10 to 40, Ceres hundreds
+
+  // Of the library alone, no keys of a study:
   double max_log_step = 2.0;  ///< largest change of log U along any direction in one step
   /// Newton computes the exact Hessian anew after a step that changed log U by more than this;
   /// after smaller ones the last is kept up by secant updates.
   double hessian_renewal_step = 0.3;
 
+  static const OptionTable<SaddlePointOptions>& table();  ///< the first keys of [solve]
   /// Throws Error{kBadStudy} naming field, value and bound.
   void validate() const;
 };

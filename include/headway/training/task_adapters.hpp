@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headway/core/option_table_fwd.hpp"
 #include "headway/tasks/fuzzy_logic.hpp"
 #include "headway/tasks/one_shot_images.hpp"
 #include "headway/tasks/sraven.hpp"
@@ -46,6 +47,8 @@ struct TextOptions {
   Index sequence_length = 256;  ///< S
   double held_out = 0.1;        ///< the last share of the bytes (tasks::TextCorpus)
   std::uint64_t seed = 0;       ///< of the places that training reads
+
+  static const OptionTable<TextOptions>& table();  ///< [task] kind = "text"
 };
 
 /// A text as tokens. Every token is scored by the one after it. Train example i starts at a place

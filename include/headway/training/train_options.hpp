@@ -2,9 +2,10 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
+#include "headway/core/option_table_fwd.hpp"
 #include "headway/core/types.hpp"
+#include "headway/core/words.hpp"
 
 namespace headway::training {
 
@@ -15,9 +16,12 @@ enum class LearningRateSchedule {
   kCosine,
   kConstant,  ///< the same warm-up, then flat
 };
+Words<LearningRateSchedule> words_of(LearningRateSchedule);
 
 enum class Device { kAuto, kCpu, kCuda };  ///< kAuto: CUDA where LibTorch has it, else the CPU
+Words<Device> words_of(Device);
 enum class Precision { kFloat32, kBfloat16 };
+Words<Precision> words_of(Precision);
 
 /// One training run. The defaults are the fuzzy-logic runs of [S25].
 struct TrainOptions {
@@ -49,18 +53,11 @@ struct TrainOptions {
   /// and benchmarks. The other layers are then LibTorch's too.
   bool eager = false;
 
+  static const OptionTable<TrainOptions>& table();  ///< [train]: the run
   void validate() const;  ///< Error{kBadStudy} naming the field, its value and what is allowed
 };
 
 /// The rate of update `step` = 0, 1, ...
 double learning_rate_at(const TrainOptions& options, Index step);
-
-/// "cosine", "constant"; "auto", "cpu", "cuda"; "fp32", "bf16". Error{kBadStudy} for another name.
-LearningRateSchedule parse_schedule(std::string_view name);
-Device parse_device(std::string_view name);
-Precision parse_precision(std::string_view name);
-std::string_view to_string(LearningRateSchedule value);
-std::string_view to_string(Device value);
-std::string_view to_string(Precision value);
 
 }  // namespace headway::training

@@ -2,7 +2,9 @@
 
 #include <string>
 
+#include "headway/core/option_table_fwd.hpp"
 #include "headway/core/types.hpp"
+#include "headway/core/words.hpp"
 #include "headway/training/attention_variant.hpp"
 #include "headway/training/training_task.hpp"
 
@@ -14,11 +16,13 @@ enum class FeedForward {
   kSwiglu,   ///< W_2 (silu(W_g x) * W_1 x), no biases
   kMixture,  ///< sum over experts of gate_e(x) times a kGelu network of its own; see experts
 };
+Words<FeedForward> words_of(FeedForward);
 
 enum class Norm {
   kLayerNorm,  ///< (x - mean) / sqrt(variance + 1e-6) times a learned scale, plus a learned bias
   kRmsNorm,    ///< x / sqrt(mean of x^2 + 1e-6) times a learned scale
 };
+Words<Norm> words_of(Norm);
 
 /// How a token's place enters.
 enum class Positions {
@@ -28,6 +32,7 @@ enum class Positions {
   kRotary,  ///< RoPE: queries and keys are turned by their place; the dims of a head must be even
   kNone,
 };
+Words<Positions> words_of(Positions);
 
 /// Which kind of network is trained.
 enum class NetworkKind {
@@ -36,6 +41,7 @@ enum class NetworkKind {
   /// layer takes its attention from the input. See linear_value.hpp.
   kLinearValue,
 };
+Words<NetworkKind> words_of(NetworkKind);
 
 /// A transformer of pre-norm blocks, x += attention(norm x); x += feed_forward(norm x), then a last
 /// norm and a linear layer to the outputs (src/training/README.md, eq. 8). Queries, keys, values
@@ -88,7 +94,10 @@ struct TransformerOptions {
       1.0;                  ///< standard deviation of first queries and keys, times sqrt(F)
   double query_rate = 1.0;  ///< multiplies the learning rate of queries and keys
 
-  /// Error{kBadStudy} naming the field, its value and what is allowed.
+  /// [train]: the network. Says which options either kind of network alone has.
+  static const OptionTable<TransformerOptions>& table();
+  /// Error{kBadStudy} naming the field, its value and what is allowed; also for an option of the
+  /// other kind of network that is not at its default.
   void validate() const;
   /// The same model with the multiplier applied, and a multiplier of 1.
   [[nodiscard]] TransformerOptions widened() const;
@@ -100,18 +109,6 @@ struct TransformerOptions {
   /// Error{kBadStudy} where there is an encoder and the task has no context for it.
   void require_context(const TaskFormat& format) const;
 };
-
-/// Name and value of the enumerations as studies spell them: "gelu", "swiglu", "mixture";
-/// "layer_norm", "rms_norm"; "relative", "rotary", "none". Error{kBadStudy} for another name.
-/// "transformer", "linear_value".
-NetworkKind parse_network_kind(std::string_view name);
-std::string_view to_string(NetworkKind value);
-FeedForward parse_feed_forward(std::string_view name);
-Norm parse_norm(std::string_view name);
-Positions parse_positions(std::string_view name);
-std::string_view to_string(FeedForward value);
-std::string_view to_string(Norm value);
-std::string_view to_string(Positions value);
 
 /// T5's bucket of the distance query - key, one-sided, with `buckets` buckets and as largest
 /// distance: 0 for keys to the right; the distance itself below buckets / 2; above, logarithmic;

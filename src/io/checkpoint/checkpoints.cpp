@@ -8,13 +8,14 @@
 
 #include "headway/core/error.hpp"
 #include "headway/core/sha256.hpp"
+#include "headway/core/text.hpp"
 #include "headway/io/provenance.hpp"
 #include "headway/io/study_file.hpp"
+#include "headway/studies/study_hash.hpp"
 #include "io/checkpoint/checkpoint_file.hpp"
 #include "io/checkpoint/study_differences.hpp"
 #include "io/hdf5/record.hpp"
 #include "io/result_file/trained_run.hpp"
-#include "io/study_file/text.hpp"
 
 namespace headway::io {
 namespace {
@@ -72,7 +73,7 @@ std::string run_name(const studies::TrainRun& run, const std::string& study_hash
 }
 
 std::vector<CheckpointPart> parts_of(const studies::Study& study, const std::string& data_hash) {
-  const CheckpointPart whole{"", sample_hash(study), write_study(study), data_hash};
+  const CheckpointPart whole{"", studies::sample_hash(study), write_study(study), data_hash};
   std::vector<CheckpointPart> parts(study.model.widths.size() * study.model.temperatures.size(),
                                     whole);
   for (std::size_t i = 0; i < parts.size(); ++i) parts[i].name = fmt::format("{}{}", kPoint, i);
@@ -83,7 +84,7 @@ std::vector<CheckpointPart> parts_of(const std::vector<studies::TrainRun>& runs,
                                      const std::vector<std::string>& data_hashes) {
   std::vector<CheckpointPart> parts;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const std::string hash = train_hash(runs[i].study);
+    const std::string hash = studies::train_hash(runs[i].study);
     const std::string& data_hash = data_hashes.at(i);
     parts.push_back(
         {run_name(runs[i], hash, data_hash), hash, write_study(runs[i].study), data_hash});
@@ -135,7 +136,7 @@ void Checkpoints::look(const std::string& name) {
     nearest.resize(kMostDifferences);
     nearest.emplace_back("...");
   }
-  refuse_checkpoint(file_path, detail::join(nearest, "; "));
+  refuse_checkpoint(file_path, join(nearest, "; "));
 }
 
 std::string Checkpoints::path_of(const std::string& name) const {

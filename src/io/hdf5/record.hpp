@@ -207,8 +207,8 @@ class RecordReader {
     get(name, text, form);
     if (read_word(text, value)) return;
     std::string known;
-    for (const EnumWord<E>& one : words_of(E{}))
-      known.append(known.empty() ? "" : ", ").append(one.word);
+    for (const Word<E>& one : words_of(E{}))
+      known.append(known.empty() ? "" : ", ").append(one.text);
     refuse_word(name, text, known);
   }
 

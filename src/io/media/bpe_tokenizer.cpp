@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "headway/core/error.hpp"
+#include "headway/core/option_table.hpp"
 #include "headway/core/plugin.hpp"
 #include "headway/io/text_files.hpp"
 #include "io/media/bpe_library.hpp"
@@ -51,11 +52,8 @@ bool has_bpe_tokenizer() { return kBuilt; }
 
 std::unique_ptr<BpeTokenizer> train_bpe_tokenizer(std::string_view text, const std::string& name,
                                                   const BpeOptions& options) {
-  if (options.vocabulary < kSmallestBpeVocabulary || options.vocabulary > kLargestBpeVocabulary) {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("task.vocabulary = {}: must be a whole number from {} to {}",
-                            options.vocabulary, kSmallestBpeVocabulary, kLargestBpeVocabulary));
-  }
+  integer<Index>(tasks::kSmallestBpeVocabulary, tasks::kLargestBpeVocabulary)
+      .check(options.vocabulary, "task.vocabulary");
   return load_bpe_tokenizer(library().train(text, name, options.vocabulary), name);
 }
 

@@ -47,7 +47,7 @@ class TextTasks {
 
   /// The one place that knows the levels of text; their words are in the study's schema.
   void tokenize(const studies::TaskOptions& task) {
-    const bool bytes = task.level == "bytes";
+    const bool bytes = task.level == studies::TextLevel::kBytes;
     const TokenizerKey key(task.file, held_out_, bytes ? 0 : task.vocabulary);
     if (tokens_ && key == key_) return;
     if (bytes) {
@@ -144,8 +144,14 @@ studies::TaskMaker training_task_maker() {
   auto texts = std::make_shared<TextTasks>();
   auto images = std::make_shared<KeptImages>();
   return [texts, images](const studies::Study& study) {
-    if (study.task.kind == "omniglot") return one_shot_task(study, *images);
-    return study.task.kind == "text" ? texts->make(study) : studies::make_generated_task(study);
+    switch (study.task.kind) {  // those that read files
+      case studies::TaskKind::kText:
+        return texts->make(study);
+      case studies::TaskKind::kOmniglot:
+        return one_shot_task(study, *images);
+      default:
+        return studies::make_generated_task(study);
+    }
   };
 }
 

@@ -3,9 +3,9 @@
 #include <utility>
 #include <vector>
 
-#include "headway/io/study_file.hpp"
 #include "headway/studies/choice.hpp"
 #include "headway/studies/lookup.hpp"
+#include "headway/studies/study_hash.hpp"
 #include "io/result_file/json_writer.hpp"
 
 namespace headway::io {
@@ -36,7 +36,7 @@ using studies::Study;
 Json solve_object(const Study& study, const SolveResult& result, double seconds) {
   Json out;
   out["study"] = study.name;
-  out["study_hash"] = study_hash(study);
+  out["study_hash"] = studies::study_hash(study);
   JsonWriter write(out);
   fields(write, result);
   for (std::size_t i = 0; i < result.set_names.size(); ++i) {

@@ -1,5 +1,5 @@
 #include "headway/io/json.hpp"
-#include "headway/io/study_file.hpp"
+#include "headway/studies/study_hash.hpp"
 #include "io/result_file/json_writer.hpp"
 
 namespace headway::io {
@@ -65,7 +65,7 @@ std::string train_summary_json(const studies::Study& study, const studies::Train
   Json out;
   out["summary"] = true;
   out["study"] = study.name;
-  out["study_hash"] = study_hash(study);
+  out["study_hash"] = studies::study_hash(study);
   out["partial"] = result.interrupted;
   out["planned_runs"] = result.planned;
   out["runs"] = Json::array();

@@ -8,6 +8,7 @@
 
 #include "headway/io/study_file.hpp"
 #include "headway/numerics/dense.hpp"
+#include "headway/studies/study_hash.hpp"
 #include "io/build_info.hpp"
 
 namespace headway::io {
@@ -96,7 +97,7 @@ ResultProvenance make_provenance(const studies::Study& study, const std::string&
   const BuildInfo build = build_info();
   ResultProvenance provenance;
   provenance.study_toml = write_study(stored);
-  provenance.study_hash = study_hash(study);
+  provenance.study_hash = studies::study_hash(study);
   provenance.data_hash = data_hash;
   provenance.headway_version = build.version;
   provenance.git_commit = build.git_commit;

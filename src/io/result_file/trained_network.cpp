@@ -9,6 +9,7 @@
 #include "headway/io/hdf5_file.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"
+#include "headway/studies/sweep.hpp"
 #include "io/dataset_file/write.hpp"
 #include "io/result_file/trained_run.hpp"
 
@@ -79,7 +80,7 @@ std::string weights_hash(const std::vector<training::NamedTensor>& parameters) {
 void read_run(const std::string& file_path, const studies::TrainRun& run, TrainedNetwork& out) {
   const Hdf5InputFile file(file_path);
   const std::string group = group_of(file, run);
-  const bool best = out.study.extract.weights == "best";
+  const bool best = out.study.extract.weights == studies::KeptWeights::kBest;
   out.label = file.text_attribute(group, "label").value_or("");
   const auto step = file.number_attribute(group, best ? "best_step" : "steps");
   if (!step || step->size() != 1) {
@@ -103,7 +104,7 @@ TrainedNetwork read_trained_network(const std::string& file_path,
   TrainedNetwork out;
   const studies::Study study = read_study(file_path, overlays).study;
   out.study_name = study.name;
-  const std::vector<studies::TrainRun> runs = train_runs(study);
+  const std::vector<studies::TrainRun> runs = studies::train_runs(study);
   const auto wanted = static_cast<std::size_t>(study.extract.run);
   if (wanted > runs.size()) {
     throw Error(ErrorKind::kBadStudy, fmt::format("extract.run = {}: must be from 1 to {}, the "

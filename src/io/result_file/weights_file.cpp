@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "headway/core/error.hpp"
-#include "io/study_file/text.hpp"
+#include "headway/core/text.hpp"
 #include "io/whole_file.hpp"
 
 namespace headway::io {
@@ -136,7 +136,7 @@ void check_weights_path(const std::string& file_path) {
   if (file_path.ends_with(".npz") || file_path.ends_with(".safetensors")) return;
   throw Error(ErrorKind::kUsage,
               fmt::format("{}: the name of a file of weights must end in .npz or .safetensors",
-                          detail::printable(file_path)));
+                          printable(file_path)));
 }
 
 void write_weights(const std::string& file_path, const std::vector<NamedTensor>& tensors,

@@ -13,7 +13,7 @@ void write_train_result(const std::string& file_path, const studies::Study& stud
   Hdf5OutputFile out;
   write_result_header("train", study, provenance, out);
   out.set("/", "planned_runs", static_cast<std::int64_t>(result.planned));
-  out.set("/", "task", study.task.kind);
+  out.set("/", "task", std::string(word_of(study.task.kind)));
   out.make_group("runs");
   const KeptWeights kept =
       study.train.keep_weights ? KeptWeights::kLastAndBest : KeptWeights::kNone;

@@ -32,8 +32,8 @@
 #include <sstream>
 
 #include "headway/core/error.hpp"
-#include "io/study_file/text.hpp"
-#include "io/study_file/value.hpp"
+#include "headway/core/text.hpp"
+#include "io/study_file/toml.hpp"
 
 namespace headway::io::detail {
 
@@ -102,36 +102,38 @@ class KeyDepthCheck {
   int dots_ = 0;  // of the key at hand
 };
 
-Value convert(const toml::node& node, const std::shared_ptr<const std::string>& source);
+OptionValue convert(const toml::node& node, const std::shared_ptr<const std::string>& source);
 
-Value convert_table(const toml::table& table, const std::shared_ptr<const std::string>& source) {
-  Value::Table out;
+OptionValue convert_table(const toml::table& table,
+                          const std::shared_ptr<const std::string>& source) {
+  OptionValue::Table out;
   for (auto&& [key, node] : table) {
-    Value value = convert(node, source);
+    OptionValue value = convert(node, source);
     // The line of the key, where the value starts on a later one or has no place of its own.
     const int key_line = static_cast<int>(key.source().begin.line);
     if (key_line > 0) value.place.line = key_line;
     out.push_back({std::string(key.str()), std::move(value)});
   }
-  return Value{std::move(out), {}};
+  return OptionValue{std::move(out), {}};
 }
 
-Value convert_array(const toml::array& array, const std::shared_ptr<const std::string>& source) {
-  Value::Array out;
+OptionValue convert_array(const toml::array& array,
+                          const std::shared_ptr<const std::string>& source) {
+  OptionValue::Array out;
   out.reserve(array.size());
   for (const toml::node& node : array) out.push_back(convert(node, source));
-  return Value{std::move(out), {}};
+  return OptionValue{std::move(out), {}};
 }
 
 template <class T>
-Value date_time(const T& date) {
+OptionValue date_time(const T& date) {
   std::ostringstream text;
   text << date;
-  return Value{Value::DateTime{text.str()}, {}};
+  return OptionValue{OptionValue::DateTime{text.str()}, {}};
 }
 
-Value convert(const toml::node& node, const std::shared_ptr<const std::string>& source) {
-  Value out;
+OptionValue convert(const toml::node& node, const std::shared_ptr<const std::string>& source) {
+  OptionValue out;
   if (const auto* table = node.as_table()) {
     out = convert_table(*table, source);
   } else if (const auto* array = node.as_array()) {
@@ -157,7 +159,7 @@ Value convert(const toml::node& node, const std::shared_ptr<const std::string>& 
 
 }  // namespace
 
-Value parse_toml(std::string_view text, const std::string& source) {
+OptionValue parse_toml(std::string_view text, const std::string& source) {
   KeyDepthCheck(text, source).run();
   try {
     const toml::table table = toml::parse(text, source);

@@ -8,7 +8,7 @@
 
 using headway::InstructionSet;
 using headway::detail::fill_normal_pairs;
-using headway::detail::has_instruction_set;
+using headway::has_instruction_set;
 using headway::detail::normal_pair;
 using headway::detail::NormalStream;
 using headway::detail::philox;

@@ -70,7 +70,7 @@ SampleState full_state() {
 
 Study two_points() {
   Study study;
-  study.task.kind = "dataset";
+  study.task.kind = studies::TaskKind::kDataset;
   study.model.widths = {{5}};
   study.model.temperatures = {0.1, 0.2};
   return study;
@@ -148,7 +148,7 @@ TEST_CASE("a checkpoint of another study, data or verb is refused by name, or de
   CHECK(says(refused(other, "data"), "seed = 1, here 2; sample.draws = 1000, here 7"));
   CHECK(says(refused(two_points(), "other"), "the data"));
   studies::TrainRun run;
-  run.study.task.kind = "sraven";
+  run.study.task.kind = studies::TaskKind::kSraven;
   const auto as_training = [&] { io::TrainCheckpoints(result, {run}, {"data"}, false); };
   CHECK(says(refusal(as_training, ErrorKind::kBadStudy), "of sample, here of train"));
   write_file(result + ".checkpoint/mine.txt", "");

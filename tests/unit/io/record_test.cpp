@@ -17,8 +17,8 @@ using namespace headway;           // NOLINT(google-build-using-namespace)
 using namespace headway::testing;  // NOLINT(google-build-using-namespace)
 
 enum class Colour { kRed, kBlue };
-std::span<const EnumWord<Colour>> words_of(Colour /*any*/) {
-  static constexpr std::array<EnumWord<Colour>, 2> kWords{
+Words<Colour> words_of(Colour /*any*/) {
+  static constexpr std::array<Word<Colour>, 2> kWords{
       {{"red", Colour::kRed}, {"blue", Colour::kBlue}}};
   return kWords;
 }

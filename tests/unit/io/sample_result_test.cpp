@@ -9,6 +9,8 @@
 #include "headway/core/error.hpp"
 #include "headway/io/json.hpp"
 #include "headway/io/study_file.hpp"
+#include "headway/studies/study_hash.hpp"
+#include "headway/studies/sweep.hpp"
 #include "io/hdf5/input.hpp"
 #include "result_builder.hpp"
 #include "scratch_directory.hpp"
@@ -148,12 +150,12 @@ TEST_CASE("study keys of [sample] survive a round trip, and only some change the
   const studies::Study study = io::parse_study(text, "s.toml");
   const studies::Study again = io::parse_study(io::write_study(study), "again.toml");
   for (const studies::Study& s : {study, again}) {
-    CHECK(s.sample.sampler == "mala");
+    CHECK(s.sample.sampler == studies::Sampler::kMala);
     CHECK(s.sample.chains == 3);
     CHECK(s.sample.draws == 77);
     CHECK(s.sample.warmup == 0);
     CHECK(s.sample.thin == 2);
-    CHECK(s.sample.metric == "dense");
+    CHECK(s.sample.metric == studies::Metric::kDense);
     CHECK(s.sample.target_accept == 0.9);
     CHECK(s.sample.max_tree_depth == 7);
     CHECK(s.sample.predictor_draws == 5);
@@ -164,9 +166,9 @@ TEST_CASE("study keys of [sample] survive a round trip, and only some change the
   studies::Study other = study;
   other.sample.checkpoint_seconds = 9.0;
   other.name = "renamed";
-  CHECK(io::sample_hash(other) == io::sample_hash(study));
-  CHECK(io::solve_hash(other) == io::solve_hash(study));
+  CHECK(studies::sample_hash(other) == studies::sample_hash(study));
+  CHECK(studies::solve_hash(other) == studies::solve_hash(study));
   other.sample.draws = 78;
-  CHECK(io::sample_hash(other) != io::sample_hash(study));
-  CHECK(io::solve_hash(other) == io::solve_hash(study));
+  CHECK(studies::sample_hash(other) != studies::sample_hash(study));
+  CHECK(studies::solve_hash(other) == studies::solve_hash(study));
 }

@@ -2,21 +2,25 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "catch.hpp"
 #include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
+#include "headway/studies/sections.hpp"
+#include "headway/studies/study_hash.hpp"
 
 using headway::AttentionKind;
 using headway::Error;
 using headway::ErrorKind;
 using headway::Readout;
 using headway::io::parse_study;
-using headway::io::solve_hash;
-using headway::io::study_hash;
-using headway::io::study_help;
 using headway::io::write_study;
+using headway::studies::solve_hash;
 using headway::studies::Study;
+using headway::studies::study_hash;
+using headway::studies::study_help;
 using headway::tasks::HeadKind;
 
 namespace {
@@ -71,10 +75,19 @@ Study everything_changed() {
   s.model.temperatures = {0.0, 5e-324, 0.1};
   s.model.readout = Readout::kMean;
   s.model.attention = AttentionKind::kHardmax;
-  s.solve = {1e-7, 3, "ceres", "closed_form", "streamed", "random", 4, false, "on", "off", 0.25};
+  using namespace headway::studies;  // words of options
+  namespace theory = headway::theory;
+  s.solve.saddle_point = {theory::Optimizer::kCeres, theory::Elimination::kClosedForm, 1e-7, 3};
+  s.solve.kernels = theory::KernelForm::kStreamed;
+  s.solve.start = Start::kRandom;
+  s.solve.extra_starts = 4;
+  s.solve.warm_start = false;
+  s.solve.hessian = When::kOn;
+  s.solve.corrections = When::kOff;
+  s.solve.memory_limit_gib = 0.25;
   s.align.components = 5;
   s.prune = {0, false, false, false, false, 3, 5};
-  s.sample = {"gibbs", 3, 7, 11, 2, "dense", 0.75, 5, 6, false, true, 0.5};
+  s.sample = {Sampler::kGibbs, 3, 7, 11, 2, Metric::kDense, 0.75, 5, 6, false, true, 0.5};
   return s;
 }
 
@@ -130,10 +143,10 @@ void check_same(const Study& a, const Study& b) {
   CHECK(a.model.temperatures == b.model.temperatures);
   CHECK(a.model.readout == b.model.readout);
   CHECK(a.model.attention == b.model.attention);
-  CHECK(a.solve.gradient_tolerance == b.solve.gradient_tolerance);
-  CHECK(a.solve.max_iterations == b.solve.max_iterations);
-  CHECK(a.solve.optimizer == b.solve.optimizer);
-  CHECK(a.solve.elimination == b.solve.elimination);
+  CHECK(a.solve.saddle_point.gradient_tolerance == b.solve.saddle_point.gradient_tolerance);
+  CHECK(a.solve.saddle_point.max_iterations == b.solve.saddle_point.max_iterations);
+  CHECK(a.solve.saddle_point.optimizer == b.solve.saddle_point.optimizer);
+  CHECK(a.solve.saddle_point.elimination == b.solve.saddle_point.elimination);
   CHECK(a.solve.kernels == b.solve.kernels);
   CHECK(a.solve.start == b.solve.start);
   CHECK(a.solve.extra_starts == b.solve.extra_starts);
@@ -172,7 +185,8 @@ TEST_CASE("a study is read, and what it leaves out keeps its default") {
   CHECK(s.model.temperatures == std::vector<double>{0.01, 1.0});
   CHECK(s.model.variances == std::vector<double>{1.0});
   CHECK_FALSE(s.model.readout.has_value());
-  CHECK(s.solve.max_iterations == headway::studies::SolveOptions{}.max_iterations);
+  CHECK(s.solve.saddle_point.max_iterations ==
+        headway::theory::SaddlePointOptions{}.max_iterations);
 }
 
 TEST_CASE("a written study reads back to the same study, bit for bit") {
@@ -180,10 +194,10 @@ TEST_CASE("a written study reads back to the same study, bit for bit") {
     check_same(parse_study(write_study(s), "written.toml"), s);
   }
   Study dataset;
-  dataset.task.kind = "dataset";
+  dataset.task.kind = headway::studies::TaskKind::kDataset;
   dataset.task.file = "/somewhere/\"odd\" name.h5";
   const Study back = parse_study(write_study(dataset), "written.toml");
-  CHECK(back.task.kind == "dataset");
+  CHECK(back.task.kind == headway::studies::TaskKind::kDataset);
   CHECK(back.task.file == dataset.task.file);
 }
 
@@ -214,7 +228,7 @@ TEST_CASE("overlays take a TOML value, else a string, and act like an edited lin
   CHECK(small({"model.attention=hardmax"}).model.attention == AttentionKind::kHardmax);
   CHECK(small({"model . temperature=1"}).model.temperatures == std::vector<double>{1.0});
   CHECK(small({"seed=3", "seed=4"}).seed == 4);
-  CHECK(small({"solve={max_iterations=3}"}).solve.max_iterations == 3);
+  CHECK(small({"solve={max_iterations=3}"}).solve.saddle_point.max_iterations == 3);
   CHECK(small({R"(task.layers=[{heads=[{kind="uniform"}]},{heads=[{kind="random"}]}])"})
             .task.hidden_markov_chain.layers[0]
             .size() == 1);
@@ -386,6 +400,37 @@ TEST_CASE("hashes follow what a study computes") {
   CHECK(solve_hash(small({"solve.max_iterations=3"})) != solve_hash(s));
   CHECK(solve_hash(small({"model.widths=[10]"})) != solve_hash(s));
   CHECK(solve_hash(small({"seed=2"})) != solve_hash(s));
+}
+
+TEST_CASE("hashes stay what they were, as results and checkpoints are found by them") {
+  // Of version 0.1.0. A new key with a default changes them: then old results count as other ones,
+  // which is right where the key changes what they hold.
+  const std::vector<std::pair<std::string, std::string>> known = {
+      {"hmm-four-paths", "82a46ce5abca7a62a825d6797213dc100353897e0a1327e4c1571df092bfb08d"},
+      {"hmm-two-paths-hard", "a30e31614a705e619de9e2e17ceefa41be57ca8044b8631f86a47851dd15199f"},
+      {"fuzzy-logic-small", "ad1c0c6d5a4f7559ce175b20831a6f1c3ab12d736191420522d51236789a0d28"},
+      {"fuzzy-logic-reference", "02248ec3fb09748c081bb3171162c004f904c826c3b779648212293f7abdeec8"},
+      {"sraven-reference", "ce9861c621fe32cd391ceb8e4ed9ef6ce37728a20eaabe6cdfb13f02aa3e22aa"},
+      {"omniglot-one-shot", "019589476512ab3e8722d66bc7e6dcc6e6ce5fe881452adb21b93542ec3a8a11"}};
+  for (const auto& [name, hash] : known) {
+    INFO(name);
+    const std::string path = std::string(HEADWAY_SOURCE_DIR) + "/data/studies/" + name + ".toml";
+    CHECK(study_hash(headway::io::read_study(path).study) == hash);
+  }
+}
+
+TEST_CASE("an Error names the keys at fault, and what only the whole study tells has a place") {
+  try {
+    parse_study(kSmall + "heads = [2, 2]\n", "s.toml");
+    FAIL("accepted");
+  } catch (const headway::OptionError& error) {
+    CHECK(error.fields() == std::vector<std::string>{"model.heads"});
+    CHECK(std::string(error.what()) ==
+          "s.toml:12: model.heads = [2, 2]: must be absent, or [2, 1] as task.layers has it");
+  }
+  CHECK(fault("[task]\ntokens = 3\n[[task.layers]]\nheads = [\n {kind = \"uniform\"},\n {kind = "
+              "\"uniform\", shift = 4},\n]\n")
+            .starts_with("s.toml:6: task.layers[1].heads[2].shift = 4: must be from -3 to 3"));
 }
 
 TEST_CASE("the path of a data set is taken from the study's directory") {

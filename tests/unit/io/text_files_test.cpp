@@ -138,8 +138,8 @@ TEST_CASE("Tasks of byte-pair tokens learn them from the training part, once for
   for (char& c : other) c = static_cast<unsigned char>(c) >= 0x80 ? '?' : c;  // still UTF-8
   other.resize(tail.size(), '?');
   headway::studies::Study study;
-  study.task.kind = "text";
-  study.task.level = "bpe";
+  study.task.kind = headway::studies::TaskKind::kText;
+  study.task.level = headway::studies::TextLevel::kBpe;
   study.task.vocabulary = 520;
   study.task.text.sequence_length = 12;
   study.task.text.held_out =
@@ -163,7 +163,7 @@ TEST_CASE("Tasks of byte-pair tokens learn them from the training part, once for
   CHECK(maker(study).content_hash == one.content_hash);
   study.task.vocabulary = 560;
   CHECK(maker(study).content_hash != one.content_hash);
-  study.task.level = "bytes";
+  study.task.level = headway::studies::TextLevel::kBytes;
   const auto bytes = maker(study);
   CHECK(bytes.tokenizer.empty());
   CHECK(bytes.task->format().vocabulary == 256);

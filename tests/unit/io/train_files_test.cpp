@@ -13,6 +13,8 @@
 #include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"
 #include "headway/io/weights_file.hpp"
+#include "headway/studies/study_hash.hpp"
+#include "headway/studies/sweep.hpp"
 #include "scratch_directory.hpp"
 #include "trained_run_builder.hpp"
 
@@ -31,8 +33,8 @@ std::string bytes_of(const std::string& file_path) {
 }
 
 std::vector<TrainRun> runs_of(const std::vector<std::string>& overlays = {}) {
-  return io::train_runs(io::parse_study("[task]\nkind = \"fuzzy_logic\"\n[sweep]\nseed = [1, 2]\n",
-                                        "s.toml", overlays));
+  return studies::train_runs(io::parse_study(
+      "[task]\nkind = \"fuzzy_logic\"\n[sweep]\nseed = [1, 2]\n", "s.toml", overlays));
 }
 
 ErrorKind kind_of(const std::function<void()>& work, const std::string& word) {
@@ -153,7 +155,7 @@ TEST_CASE("runs on other data, or with swept threads, have checkpoints of their 
   const std::string out = folder.file("out.h5");
   const std::string study = "[task]\nkind = \"text\"\n[train]\ncausal = true\n[sweep]\n";
   const auto texts = [&](const std::string& sweep) {
-    return io::train_runs(io::parse_study(study + sweep, "s.toml"));
+    return studies::train_runs(io::parse_study(study + sweep, "s.toml"));
   };
   const std::vector<TrainRun> two = texts("\"task.file\" = [\"a.txt\", \"b.txt\"]\n");
   const TrainCheckpoints checkpoints(out, two, {"a", "b"}, false);
@@ -205,7 +207,7 @@ TEST_CASE("results of training hold their runs and their table") {
                            "headway train", "interrupted: only part"}) {
     CHECK_THAT(text, Catch::Matchers::ContainsSubstring(word));
   }
-  CHECK(io::read_study(out).study.task.kind == "fuzzy_logic");
+  CHECK(io::read_study(out).study.task.kind == studies::TaskKind::kFuzzyLogic);
 }
 
 TEST_CASE("lines of JSON") {

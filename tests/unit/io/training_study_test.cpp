@@ -4,13 +4,15 @@
 #include "catch.hpp"
 #include "headway/core/error.hpp"
 #include "headway/io/study_file.hpp"
+#include "headway/studies/study_hash.hpp"
+#include "headway/studies/sweep.hpp"
 
 using namespace headway;
 using io::parse_study;
-using io::train_hash;
-using io::train_runs;
 using io::write_study;
 using studies::Study;
+using studies::train_hash;
+using studies::train_runs;
 using studies::TrainRun;
 
 namespace {
@@ -163,6 +165,46 @@ TEST_CASE("hashes of runs") {
   CHECK(train_hash(small({"train.attention=hyla", "seed=2", "train.steps=501"})) != hash);
 }
 
+TEST_CASE("a sweep may go over kinds of network") {
+  const std::string text = R"(name = "networks"
+[task]
+kind = "fuzzy_logic"
+[train]
+layers = 1
+keys_start_as_queries = true
+[sweep]
+"train.network" = ["linear_value"]
+)";
+  const Study study = parse_study(text, "s.toml");
+  for (const Study& s : {study, parse_study(write_study(study), "again")}) {
+    const std::vector<TrainRun> runs = train_runs(s);
+    REQUIRE(runs.size() == 1);
+    CHECK(runs[0].study.train.model.network == training::NetworkKind::kLinearValue);
+    CHECK(runs[0].study.train.model.keys_start_as_queries);
+  }
+  const std::string both = kSmall + "\"train.network\" = [\"transformer\", \"linear_value\"]\n";
+  CHECK(has(fault(both), "s.toml:"));  // softmax and hyla are swept as well, of transformers alone
+  const Study plain = parse_study(both, "s.toml", {"train.attention=softmax"});
+  CHECK(train_runs(plain).size() == 6);
+  CHECK(train_runs(parse_study(write_study(plain), "again")).size() == 6);
+  CHECK(has(fault(both, {"train.attention=hyla"}),
+            "train.attention = \"hyla\": must be absent: it belongs to train.network"));
+}
+
+TEST_CASE("bounds of networks stand once, with a place") {
+  CHECK(has(fault(kSmall, {"train.layers=1001"}),
+            "--set train.layers=1001: train.layers = 1001: must be an integer from 1 to 1000"));
+  CHECK(has(fault(kSmall, {"train.experts=4097", "train.feed_forward=mixture"}),
+            "must be an integer from 1 to 4096"));
+  CHECK(
+      has(fault(kSmall, {"train.beta_2=1"}), "--set train.beta_2=1: train.beta_2 = 1: must be a "));
+  training::TransformerOptions model;
+  model.layers = 1001;
+  CHECK_THROWS_WITH(
+      model.validate(),
+      Catch::Matchers::ContainsSubstring("train.layers = 1001: must be an integer from 1 to 1000"));
+}
+
 TEST_CASE("faults of sweeps name their place") {
   CHECK(has(fault(kSmall + "\"train.lairs\" = [3]\n"), "s.toml:11: train.lairs: unknown key"));
   CHECK(has(fault(kSmall + "\"train.heads\" = [2, 3]\n"), "s.toml:11: train.query_dim = 16"));
@@ -271,8 +313,8 @@ TEST_CASE("swept paths are taken from where the study lies") {
     CHECK(paths(study) == expected);
     // What a result stores is read from elsewhere.
     CHECK(paths(parse_study(write_study(study), "again", {}, "/other")) == expected);
-    CHECK(io::study_hash(parse_study(text + sweep, "s.toml", {}, "/other")) ==
-          io::study_hash(study));
+    CHECK(studies::study_hash(parse_study(text + sweep, "s.toml", {}, "/other")) ==
+          studies::study_hash(study));
   }
   CHECK(paths(parse_study(text, "s.toml", {"sweep.task.file=[\"a.txt\",\"/b.txt\"]"}, "/data")) ==
         expected);

@@ -65,8 +65,8 @@ TEST_CASE("each bad option is named with its value") {
       {"initial_radius = 0", [](auto& o) { o.initial_radius = 0.0; }},
       {"checkpoint_seconds = -1", [](auto& o) { o.checkpoint_seconds = -1.0; }},
       {"starts = 1 positions", [](auto& o) { o.starts = {VectorXd::Zero(3)}; }},
-      {"starts[1]", [](auto& o) { o.starts.assign(4, VectorXd::Zero(3)), o.starts[1].resize(2); }},
-      {"starts[2]",
+      {"starts[2]", [](auto& o) { o.starts.assign(4, VectorXd::Zero(3)), o.starts[1].resize(2); }},
+      {"starts[3]",
        [nan](auto& o) { o.starts.assign(4, VectorXd::Zero(3)), o.starts[2].setConstant(nan); }},
       {"sampler = 99", [](auto& o) { o.sampler = static_cast<SamplerKind>(99); }},
       {"metric = 99", [](auto& o) { o.metric = static_cast<MetricKind>(99); }},
@@ -77,7 +77,7 @@ TEST_CASE("each bad option is named with its value") {
     const std::string message = bad_study([&] { options.validate(3); });
     INFO(message);
     CHECK(message.find(field) != std::string::npos);
-    CHECK(message.find("allowed is") != std::string::npos);
+    CHECK(message.find("must be") != std::string::npos);
   }
   CHECK(bad_study([] { SamplerOptions().validate(0); }).find("dimension = 0") != std::string::npos);
 }

@@ -31,8 +31,9 @@ studies::Study small_study() {
 }  // namespace
 
 TEST_CASE("a plan tells the kernels that a run then makes") {
-  for (const char* kernels : {"auto", "stored", "streamed", "feature_space"}) {
-    CAPTURE(kernels);
+  for (const auto kernels : {theory::KernelForm::kAuto, theory::KernelForm::kStored,
+                             theory::KernelForm::kStreamed, theory::KernelForm::kFeatureSpace}) {
+    CAPTURE(theory::kernel_form_name(kernels));
     studies::Study study = small_study();
     study.solve.kernels = kernels;
     const tasks::Dataset data = studies::make_dataset(study);
@@ -56,7 +57,7 @@ TEST_CASE("a plan tells the kernels that a run then makes") {
 TEST_CASE("impossible kernels are found by the plan") {
   studies::Study study = small_study();
   study.model.temperatures = {0.0};
-  study.solve.kernels = "feature_space";
+  study.solve.kernels = theory::KernelForm::kFeatureSpace;
   const tasks::Dataset data = studies::make_dataset(study);
   CHECK_THROWS_AS(studies::plan_theory(study, data, TheoryVerb::kSolves), Error);
 }

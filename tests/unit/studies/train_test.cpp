@@ -18,7 +18,7 @@ Study small_study() {
   Study study;
   study.seed = 5;
   study.threads = 1;
-  study.task.kind = "fuzzy_logic";
+  study.task.kind = studies::TaskKind::kFuzzyLogic;
   study.task.fuzzy_logic.sequence_length = 5;
   study.train.model.attention = "hyla";
   study.train.model.layers = 1;
@@ -88,13 +88,13 @@ TEST_CASE("the hash of a task changes with its examples") {
   CHECK(studies::make_generated_task(study).content_hash == hash);
   study.task.fuzzy_logic.held_out = 0.3;
   CHECK(studies::make_generated_task(study).content_hash != hash);
-  study.task.kind = "dataset";
+  study.task.kind = studies::TaskKind::kDataset;
   CHECK_THROWS_AS(studies::make_generated_task(study), Error);
 }
 
 TEST_CASE("sizes of a run are those that were published") {
   Study study;
-  study.task.kind = "fuzzy_logic";
+  study.task.kind = studies::TaskKind::kFuzzyLogic;
   study.task.fuzzy_logic.sequence_length = 16;
   study.train.run.device = training::Device::kCpu;
   const auto task = studies::make_generated_task(study);

@@ -255,14 +255,14 @@ TEST_CASE("Bad fuzzy-logic options name the field, its value and what is allowed
   std::vector<Case> cases = {
       {with_size(1, 1), "task.variables = 1", "from 2 to 10"},
       {with_size(11, 2), "task.variables = 11", "from 2 to 10"},
-      {with_size(4, 0), "task.terms_per_task = 0", "from 1 to 4"},
-      {with_size(4, 5), "task.terms_per_task = 5", "from 1 to 4"},
+      {with_size(4, 0), "task.terms_per_task = 0", "from 1 to 256"},
+      {with_size(4, 5), "task.terms_per_task = 5", "at most 4"},
       {with_size(6, 5), "task.terms_per_task = 5", "at most 1000000"},
       {with_size(4, 2, 0.0), "task.held_out = 0", "at least one"},
       {with_size(4, 2, 1.0), "task.held_out = 1", "at least one"},
-      {with_size(4, 2, -0.1), "task.held_out = -0.1", "from 0 to 1"},
+      {with_size(4, 2, -0.1), "task.held_out = -0.1", ">= 0 and <= 1"},
       {with_size(4, 2, std::numeric_limits<double>::quiet_NaN()), "task.held_out = nan",
-       "from 0 to 1"},
+       ">= 0 and <= 1"},
       {with_size(4, 2, 0.95), "task.held_out = 0.95", "reject_uncovered = false"},
   };
   cases.push_back({with_size(4, 2), "task.sequence_length = 1", "from 2 to"});

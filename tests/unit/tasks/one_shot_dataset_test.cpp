@@ -152,5 +152,5 @@ TEST_CASE("Heads that do not fit are errors that name layer and head") {
   fails(heads, "1 names");
   OneShotDatasetOptions none = sizes(0, 4);
   CHECK_THROWS_WITH(make_one_shot_dataset(generator, generator, random_heads({1}, 3), none),
-                    ContainsSubstring("task.train_examples = 0"));
+                    ContainsSubstring("OneShotDatasetOptions.train_examples = 0"));
 }

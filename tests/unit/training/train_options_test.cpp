@@ -50,7 +50,9 @@ TEST_CASE("Training options that make no sense are refused, by name") {
         o->device = Device::kCpu;
       },
       "bf16");
-  CHECK_THROWS_WITH(parse_device("cudda"), Catch::Matchers::ContainsSubstring("\"cuda\""));
-  CHECK(to_string(parse_precision("bf16")) == "bf16");
-  CHECK(to_string(parse_schedule("constant")) == "constant");
+  CHECK_THROWS_WITH(headway::parse_word<Device>("train.device", "cudda"),
+                    Catch::Matchers::ContainsSubstring("\"cuda\""));
+  CHECK(headway::word_of(headway::parse_word<Precision>("train.precision", "bf16")) == "bf16");
+  CHECK(headway::word_of(headway::parse_word<LearningRateSchedule>("train.schedule", "constant")) ==
+        "constant");
 }

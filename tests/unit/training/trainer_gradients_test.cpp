@@ -75,7 +75,7 @@ TEST_CASE("Fused and eager models agree for every attention variant", "[torch]")
 TEST_CASE("Fused and eager models with an encoder agree for every attention variant", "[torch]") {
   for (const std::string& name : attention_variant_names()) {
     for (const auto positions : {Positions::kRelative, Positions::kRotary, Positions::kNone}) {
-      INFO(name << ", " << to_string(positions));
+      INFO(name << ", " << headway::word_of(positions));
       TransformerOptions model = small_model();
       model.attention = name;
       model.encoder_layers = 1;
@@ -94,7 +94,8 @@ TEST_CASE("Fused and eager models agree for every other option", "[torch]") {
        {FeedForward::kGelu, FeedForward::kSwiglu, FeedForward::kMixture}) {
     for (const auto norm : {Norm::kLayerNorm, Norm::kRmsNorm}) {
       for (const auto positions : {Positions::kRelative, Positions::kRotary, Positions::kNone}) {
-        INFO(to_string(feed_forward) << ", " << to_string(norm) << ", " << to_string(positions));
+        INFO(headway::word_of(feed_forward)
+             << ", " << headway::word_of(norm) << ", " << headway::word_of(positions));
         TransformerOptions model = small_model();
         model.feed_forward = feed_forward;
         model.norm = norm;

@@ -180,9 +180,9 @@ TEST_CASE("Options that do not fit are refused, by name") {
   gelu.attention = "hyla";
   gelu.nonlinearity = "gelu";
   CHECK(gelu.attention_options().nonlinearity == Nonlinearity::kGelu);
-  CHECK_THROWS_AS(parse_feed_forward("relu"), headway::Error);
-  CHECK(to_string(parse_positions("rotary")) == "rotary");
-  CHECK(to_string(parse_norm("rms_norm")) == "rms_norm");
+  CHECK_THROWS_AS(headway::parse_word<FeedForward>("train.feed_forward", "relu"), headway::Error);
+  CHECK(headway::word_of(headway::parse_word<Positions>("train.positions", "rotary")) == "rotary");
+  CHECK(headway::word_of(headway::parse_word<Norm>("train.norm", "rms_norm")) == "rms_norm");
 }
 
 TEST_CASE("First values have the spreads of their kinds, and one stream each") {

@@ -1,13 +1,15 @@
-#include "io/study_file/text.hpp"
+#include "headway/core/text.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-namespace headway::io::detail {
+#include "headway/core/utf8.hpp"
 
-std::string toml_string(std::string_view text) {
+namespace headway {
+
+std::string quoted_text(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     switch (c) {
@@ -37,7 +39,7 @@ std::string toml_string(std::string_view text) {
   return out + '"';
 }
 
-std::string toml_number(double value) {
+std::string number_text(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
   std::string text = fmt::format("{}", value);
@@ -53,9 +55,16 @@ std::string clip(const std::string& text, std::size_t length) {
 }
 
 std::string printable(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t size = utf8_sequence(text, i);
+    const bool control = static_cast<unsigned char>(text[i]) < 0x20 || text[i] == 0x7f;
+    if (size == 0 || control) {
+      out += '?';
+    } else {
+      out += text.substr(i, size);
+    }
+    i += std::max<std::size_t>(size, 1);
   }
   return out;
 }
@@ -69,4 +78,4 @@ std::string join(const std::vector<std::string>& words, std::string_view separat
   return out;
 }
 
-}  // namespace headway::io::detail
+}  // namespace headway

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headway/core/error.hpp"
+
+namespace headway {
+
+/// Error{kBadStudy} about options: it carries their keys in a study ("train.heads"), the one that
+/// the message is about first, then those that it contradicts. Who has read the study puts the
+/// place of the first that it sets before the message.
+class OptionError : public Error {
+ public:
+  explicit OptionError(const std::string& message, std::vector<std::string> fields)
+      : Error(ErrorKind::kBadStudy, message), fields_(std::move(fields)) {}
+
+  [[nodiscard]] const std::vector<std::string>& fields() const { return fields_; }
+  /// Does the message begin with the place of the fault?
+  [[nodiscard]] bool has_place() const { return has_place_; }
+
+  /// The same error with "<place>: " before its message.
+  [[nodiscard]] OptionError at(const std::string& place) const {
+    OptionError placed(place + ": " + what(), fields_);
+    placed.has_place_ = true;
+    return placed;
+  }
+
+ private:
+  std::vector<std::string> fields_;
+  bool has_place_ = false;
+};
+
+}  // namespace headway

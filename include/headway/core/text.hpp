@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headway {
+
+/// `text` between quotes, with escapes: as TOML and JSON spell it.
+std::string quoted_text(std::string_view text);
+
+/// The fewest digits that read back to the same double, always with a point or an exponent.
+std::string number_text(double value);
+
+/// At most `length` bytes of `text`, never through a UTF-8 character, with "..." where cut.
+std::string clip(const std::string& text, std::size_t length);
+
+/// `text` with control characters, and bytes that are no UTF-8, replaced by "?": for messages,
+/// which stay on one line.
+std::string printable(std::string_view text);
+
+/// "a, b, c"
+std::string join(const std::vector<std::string>& words, std::string_view separator = ", ");
+
+}  // namespace headway

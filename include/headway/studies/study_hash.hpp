@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+
+#include "headway/studies/study.hpp"
+
+namespace headway::studies {
+
+/// SHA-256 (hex) of the resolved study without what cannot change a result: the number of threads
+/// and where the data-set file lies (its contents have a hash of their own).
+std::string study_hash(const Study& study);
+
+/// study_hash of the parts that the saddle points depend on: the same for studies that differ in
+/// their name or in [align], [prune] and [sample] only, which may therefore share a solve result.
+std::string solve_hash(const Study& study);
+
+/// study_hash of the parts that the draws of `sample` depend on: how often checkpoints are taken is
+/// none of them.
+std::string sample_hash(const Study& study);
+
+/// study_hash of what one training run depends on: how often checkpoints are taken is no part.
+std::string train_hash(const Study& study);
+
+}  // namespace headway::studies

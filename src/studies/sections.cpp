@@ -1,0 +1,123 @@
+#include "headway/studies/sections.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "headway/core/text.hpp"
+#include "headway/studies/sweep.hpp"
+
+namespace headway::studies {
+namespace {
+
+template <class Part, class Access>
+Section section(std::string name, std::string help, Access part, const OptionTable<Part>& table,
+                Side side) {
+  return {std::move(name), std::nullopt, std::move(help), options_of_part<Study>(part, table),
+          side};
+}
+
+std::vector<Section> make_sections() {
+  const auto task = [](auto& study) -> auto& { return study.task; };
+  std::vector<Section> all = {
+      {"", std::nullopt, "", Study::table(), Side::kBoth},
+      section("task", "what makes the examples", task, TaskOptions::table(), Side::kBoth)};
+  for (const TaskDescription& kind : task_kinds()) {
+    all.push_back(section("task", kind.help, task, kind.table, Side::kBoth));
+    all.back().task = kind.kind;
+  }
+  const auto add = [&all](Section section) { all.push_back(std::move(section)); };
+  add(section(
+      "model", "the network; one sweep point per width and temperature",
+      [](auto& study) -> auto& { return study.model; }, ModelOptions::table(), Side::kTheory));
+  add(section(
+      "solve", "the saddle point", [](auto& study) -> auto& { return study.solve; },
+      SolveOptions::table(), Side::kTheory));
+  add(section(
+      "align", "overlaps of kernel eigenvectors with the labels",
+      [](auto& study) -> auto& { return study.align; }, AlignOptions::table(), Side::kTheory));
+  add(section(
+      "prune", "head scores and pruning", [](auto& study) -> auto& { return study.prune; },
+      PruneOptions::table(), Side::kTheory));
+  add(section(
+      "sample", "draws from the posterior", [](auto& study) -> auto& { return study.sample; },
+      SampleOptions::table(), Side::kTheory));
+  add(section(
+      "train", "a network and how it is trained", [](auto& study) -> auto& { return study.train; },
+      TrainOptions::table(), Side::kTraining));
+  add(section(
+      "extract", "from a trained network to a data set of the theory",
+      [](auto& study) -> auto& { return study.extract; }, ExtractOptions::table(),
+      Side::kTraining));
+  return all;
+}
+
+}  // namespace
+
+const std::vector<Section>& study_sections() {
+  static const std::vector<Section> sections = make_sections();
+  return sections;
+}
+
+std::vector<std::string> section_names() {
+  std::vector<std::string> names;
+  for (const Section& section : study_sections()) {
+    const bool known = std::find(names.begin(), names.end(), section.name) != names.end();
+    if (!section.name.empty() && !known) names.push_back(section.name);
+  }
+  return names;
+}
+
+bool applies(const Section& section, TaskKind kind) {
+  if (section.side != Side::kBoth && section.side != description_of(kind).side) return false;
+  return !section.task || *section.task == kind;
+}
+
+const Option<Study>* find_option(const std::string& key, TaskKind kind) {
+  const std::size_t dot = key.find('.');
+  const std::string name = dot == std::string::npos ? "" : key.substr(0, dot);
+  const std::string rest = dot == std::string::npos ? key : key.substr(dot + 1);
+  for (const Section& section : study_sections()) {
+    if (section.name != name || !applies(section, kind)) continue;
+    for (const Option<Study>& o : section.table.options) {
+      if (o.name == rest) return &o;
+    }
+  }
+  return nullptr;
+}
+
+std::string study_text(const Study& study) {
+  std::string out;
+  std::string open_section;
+  for (const Section& section : study_sections()) {
+    if (!applies(section, study.task.kind)) continue;
+    if (section.name != open_section) out += fmt::format("\n[{}]\n", section.name);
+    open_section = section.name;
+    for (const Option<Study>& o : section.table.options) {
+      const std::string text = o.write(study);
+      if (!text.empty()) out += fmt::format("{} = {}\n", o.name, text);
+    }
+  }
+  return out + sweep_text(study.sweep);
+}
+
+std::string study_help(const std::vector<std::string>& sections) {
+  const Study defaults;
+  std::string out;
+  for (const Section& section : study_sections()) {
+    if (std::find(sections.begin(), sections.end(), section.name) == sections.end()) continue;
+    std::string title = section.name.empty() ? "Outside any table" : "[" + section.name + "]";
+    if (section.task) title += fmt::format(" kind = \"{}\"", word_of(*section.task));
+    out += fmt::format("{}{}{}\n", title, section.help.empty() ? "" : ": ", section.help);
+    for (const Option<Study>& o : section.table.options) {
+      const std::string fallback = o.write(defaults);
+      out += fmt::format("  {:<20} {}\n{:23}{}{}\n", o.name, o.help, "", o.allowed,
+                         fallback.empty() ? "" : fmt::format("; default {}", fallback));
+    }
+  }
+  if (std::find(sections.begin(), sections.end(), "sweep") != sections.end()) out += sweep_help();
+  return out;
+}
+
+}  // namespace headway::studies

@@ -1,0 +1,68 @@
+#include "headway/studies/study_hash.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "headway/core/sha256.hpp"
+#include "headway/studies/sections.hpp"
+#include "headway/studies/sweep.hpp"
+
+namespace headway::studies {
+namespace {
+
+/// Where files lie is no part of what a study computes; their contents have a hash of their own.
+void forget_files(Study& study) {
+  study.task.file.clear();
+  study.task.omniglot.files.clear();
+  for (OutOfDistributionSet& set : study.task.omniglot.out_of_distribution) {
+    set.images.clear();
+    set.labels.clear();
+  }
+  // Their order in the sweep is what is left of them: numbers, given key by key.
+  std::vector<SweepAxis*> axes;
+  for (SweepAxis& axis : study.sweep) axes.push_back(&axis);
+  std::sort(axes.begin(), axes.end(), [](auto* a, auto* b) { return a->key < b->key; });
+  std::size_t files = 0;
+  for (SweepAxis* axis : axes) {
+    change_paths(*axis, [&files](const std::string&) { return std::to_string(++files); });
+  }
+}
+
+}  // namespace
+
+std::string study_hash(const Study& study) {
+  Study hashed = study;
+  hashed.threads = 0;
+  forget_files(hashed);
+  return sha256_hex(study_text(hashed));
+}
+
+std::string solve_hash(const Study& study) {
+  Study hashed = study;
+  hashed.name = Study{}.name;
+  hashed.align = {};
+  hashed.prune = {};
+  hashed.sample = {};
+  return study_hash(hashed);
+}
+
+std::string sample_hash(const Study& study) {
+  Study hashed = study;
+  hashed.name = Study{}.name;
+  hashed.align = {};
+  hashed.prune = {};
+  hashed.sample.checkpoint_seconds = SampleOptions{}.checkpoint_seconds;
+  return study_hash(hashed);
+}
+
+std::string train_hash(const Study& study) {
+  Study hashed = study;
+  hashed.name = Study{}.name;
+  hashed.sweep.clear();
+  hashed.train.run.checkpoint_every = training::TrainOptions{}.checkpoint_every;
+  hashed.train.keep_weights = TrainOptions{}.keep_weights;
+  hashed.extract = {};
+  return study_hash(hashed);
+}
+
+}  // namespace headway::studies
