@@ -1,5 +1,5 @@
-// What most source files of every module read, compiled once (HeadwayTargets.cmake). Sources include
-// what they use as if this were not there: the tidy preset builds without it.
+// What most source files of every module read, compiled once (HeadwayTargets.cmake). Sources
+// include what they use as if this were not there: the tidy preset builds without it.
 #pragma once
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -66,7 +66,8 @@ std::string chosen_table(const SolveResult& result) {
   if (table.empty()) return "";
   const bool starred = std::any_of(choices.begin(), choices.end(), by_test);
   return "\ntemperature chosen for each network\n" + table.text() +
-         (starred ? "* the convention of [T24]: such an accuracy is optimistic\n" : "");
+         (starred ? "* the convention of Tiberi et al. (2024): such an accuracy is optimistic\n"
+                  : "");
 }
 
 std::string point_title(const std::vector<Index>& widths, double temperature) {

@@ -68,7 +68,8 @@ PathWeights empty_weights_below(const TokenBlock& block, const PathWeights& abov
   return below;
 }
 
-// w_(h, rest)[t] = sum_s w_rest[s] Omega^h[s, t]: `attention` is [key, query].
+// Eq. 7, one layer more: w_(h, rest)[t] = sum_s w_rest[s] Omega^h[s, t]: `attention` is [key,
+// query].
 void extend_paths(const ConstMatrixRef& attention, int head, Index b, const PathWeights& above,
                   PathWeights* below) {
   const auto i = static_cast<std::size_t>(b);
@@ -147,7 +148,7 @@ PathWeights descend_supplied(SourceReader& reader, const TokenBlock& block, int 
   return below;
 }
 
-// xi_pi = sum_t w_pi[t] x_t of every example, into its row of `out`.
+// xi_pi = sum_t w_pi[t] x_t (eq. 8) of every example, into its row of `out`.
 void average_inputs(const TokenBlock& block, const PathWeights& weights, RowMatrixXd* out) {
   const Index features = block.tokens.rows();
   for (Index b = 0; b < block.count; ++b) {

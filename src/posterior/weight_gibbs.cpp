@@ -109,7 +109,8 @@ MatrixXd WeightGibbs::gram(int l) const {
   return k;
 }
 
-// One output. With U_{l+1} = R R^T: scale^2 sum_h sum_k M_hk M_hk^T, M_hk = sum_g R[g, k] A_{hg}.
+// Eq. 49, one output. With U_{l+1} = R R^T: scale^2 sum_h sum_k M_hk M_hk^T, M_hk = sum_g R[g, k]
+// A_{hg}.
 void WeightGibbs::add_mixed_gram(int l, MatrixXd& k) const {
   const MatrixXd& effective = effective_[l + 1];
   const MatrixXd root = numerics::symmetric_square_root(effective * effective.transpose());

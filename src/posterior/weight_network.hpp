@@ -15,7 +15,7 @@ namespace headway::posterior {
 /// h_L, c)):
 ///   E_{L+1} = scale_{L+1} Z_a,   E_l[(h, .)] = scale_l E_{l+1} Z_l^h,   l = L..0,
 /// so that U_l = E_l E_l^T (l >= 1) and f_c = sum_pi X_pi E_0[(pi, c)]^T. E_l is 1 / sqrt(N_l)
-/// times that of theory.md sections 5 and 6.
+/// times that of eq. 11.
 class WeightNetwork {
  public:
   WeightNetwork(model::Architecture architecture, Index features);

@@ -54,7 +54,7 @@ std::optional<Entropy> evaluate_entropy(const model::Architecture& architecture,
   const double sa2 = architecture.variance(layers + 1);
   Entropy s;
   s.gradient.resize(layers + 1);
-  // N_a (tr U_a / s_a^2 - logdet U_a)
+  // eq. 20: N_a (tr U_a / s_a^2 - logdet U_a)
   s.value = na * (u.readout.trace() / sa2 - inv->log_determinant[layers]);
   s.gradient[layers] = -na * inv->inverse[layers];
   s.gradient[layers].diagonal().array() += na / sa2;
@@ -66,7 +66,7 @@ std::optional<Entropy> evaluate_entropy(const model::Architecture& architecture,
     const MatrixXd& upper = inv->inverse[l];             // U_{l+1}^{-1}
     s.value += n * (trace_of_product(upper, partial) / s2 - inv->log_determinant[l - 1] +
                     static_cast<double>(h) * inv->log_determinant[l]);
-    // dS/dU_l += N_l (I kron U_{l+1}^{-1} / s_l^2 - U_l^{-1})
+    // eq. 23: dS/dU_l += N_l (I kron U_{l+1}^{-1} / s_l^2 - U_l^{-1})
     s.gradient[l - 1] = n * (repeat_diagonal(upper, h) / s2 - inv->inverse[l - 1]);
     // dS/dU_{l+1} += N_l (-U_{l+1}^{-1} u_l U_{l+1}^{-1} / s_l^2 + H_l U_{l+1}^{-1})
     s.gradient[l] += n * (static_cast<double>(h) * upper - upper * partial * upper / s2);
@@ -152,7 +152,7 @@ int eliminate_upper_layers(const model::Architecture& architecture, OrderParamet
       const double n = architecture.width(l);
       const double n_below = architecture.width(l - 1);
       const Index h_below = architecture.heads[l - 2];
-      // N_l U A U + c U - N_{l-1} Q = 0; for the readout A = I / s_a^2 (theory.md section 4 and 5b)
+      // N_l U A U + c U - N_{l-1} Q = 0; for the readout A = I / s_a^2 (eq. 25)
       MatrixXd a;
       if (l == layers + 1) {
         a = MatrixXd::Identity(u.readout.rows(), u.readout.rows()) / architecture.variance(l);

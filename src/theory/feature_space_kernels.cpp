@@ -22,7 +22,7 @@ MatrixXd block_congruence(const MatrixXd& a, const MatrixXd& m) {
   return mix_paths(transposed, m);
 }
 
-/// Woodbury form for D = p N_0 < P: with U = R R^T and A = (R kron I)^T X^T X (R kron I),
+/// Woodbury form (eq. 30) for D = p N_0 < P: with U = R R^T and A = (R kron I)^T X^T X (R kron I),
 ///   logdet(K + T) = (P - D) log T + logdet(T + A),   v~ = R^T X^T alpha = (T + A)^{-1} R^T X^T y,
 ///   R^T X^T (K + T)^{-1} X R = I - T (T + A)^{-1}: no division by T, so small temperatures lose no
 ///   digits.

@@ -35,7 +35,7 @@ VectorXd entry_weights(const Action& action) {
   return weights;
 }
 
-/// dD/dU_l = (n_l + 1) U_l^{-1}, n_l the size of U_l.
+/// dD/dU_l = (n_l + 1) U_l^{-1} (D of eq. 35), n_l the size of U_l.
 std::vector<MatrixXd> log_jacobian_gradient(const OrderParameters& u) {
   std::vector<MatrixXd> gradient;
   for (int l = 1; l <= static_cast<int>(u.layers.size()) + 1; ++l) {
@@ -45,7 +45,8 @@ std::vector<MatrixXd> log_jacobian_gradient(const OrderParameters& u) {
   return gradient;
 }
 
-/// sum_kl S_jkl Sigma_kl: energy part from the kernels, entropy part along a square root of Sigma.
+/// sum_kl S_jkl Sigma_kl (eq. 40): energy part from the kernels, entropy part along a square root
+/// of Sigma.
 VectorXd contract_third(const Action& action, const SaddlePoint& saddle, const MatrixXd& sigma) {
   const OrderParameters& u = saddle.order_parameters;
   const Index first = symmetric_size(u.layers.front().rows());

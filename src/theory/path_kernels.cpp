@@ -133,8 +133,8 @@ MatrixXd mean_from_dual(const MatrixXd& test_features, const MatrixXd& dual, con
 PredictionFluctuation EnergyState::predictor_fluctuation(const MatrixXd& u,
                                                          const MatrixXd& directions,
                                                          const MatrixXd& test_features) const {
-  // f = X* (v U);  v' = -Z (v D),  v'' = -2 Z (v' D);  f' = X* (v D + v' U),  f'' = X* (2 v' D +
-  // v'' U).
+  // eq. 42: f = X* (v U);  v' = -Z (v D),  v'' = -2 Z (v' D);  f' = X* (v D + v' U),  f'' = X* (2
+  // v' D + v'' U).
   const MatrixXd& v = projected_dual_;
   const Index n0 = v.rows();
   const Index order = v.cols();

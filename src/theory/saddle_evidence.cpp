@@ -12,7 +12,7 @@ namespace {
 
 using numerics::SpdFactor;
 
-/// S_0: the entropy at the Gaussian-process point, its minimum.
+/// S_0 (eq. 46): the entropy at the Gaussian-process point, its minimum.
 double smallest_entropy(const model::Architecture& architecture) {
   double value = 0.0;
   for (int l = 1; l <= architecture.layers() + 1; ++l) {

@@ -43,7 +43,7 @@ std::unique_ptr<EnergyState> StreamedKernels::evaluate(const MatrixXd& u,
   if (!factor) return nullptr;
   auto state = std::make_unique<ExampleSpaceState>(*this, u, std::move(*factor));
   if (outputs() == 1) {
-    // tr(K^{-1} C_ab) = <L^{-1} X_a, L^{-1} X_b>: no inverse is formed.
+    // tr(K^{-1} C_ab) = <L^{-1} X_a, L^{-1} X_b> in eq. 22: no inverse is formed.
     MatrixXd w = features_;
     state->factor().half_solve(w);
     const Eigen::Map<const MatrixXd> by_path(w.data(), examples() * feature_count(), paths());

@@ -25,7 +25,7 @@ constexpr AttentionOptions options_of(Normalisation a, ValueNetwork b, Nonlinear
   return {a, b, c, false};
 }
 
-// experiments.md section 3, [S25] tables A1 and A3.
+// src/training/README.md, "Attention"; [S25] tables A1 and A3.
 const std::vector<Variant>& variants() {
   using enum Normalisation;
   using enum ValueNetwork;

@@ -45,10 +45,10 @@ struct HeadPathSaved {
   float* attention = nullptr;  ///< [B, L, H, S, S], [query, key]
 };
 
-/// xi_pi = r Omega_L^{h_L} ... Omega_1^{h_1} x with r = 1/S everywhere (theory.md section 3,
-/// readout mean), out [B, p, F], paths row-major with h_1 slowest. Omega_l^h = softmax over keys of
-/// the logits, all from x [B, S, F]. projections: every Q and K, [L, 2, H, G, F], or every M,
-/// [L, H, F, F].
+/// xi_pi = r Omega_L^{h_L} ... Omega_1^{h_1} x with r = 1/S everywhere (eqs. 7 and 8, readout
+/// mean), out [B, p, F], paths row-major with h_1 slowest. Omega_l^h = softmax over keys of the
+/// logits, all from x [B, S, F]. projections: every Q and K, [L, 2, H, G, F], or every M, [L, H, F,
+/// F].
 void head_paths_forward(const BlockContext& context, const HeadPathShape& shape,
                         const float* projections, const float* x, float* out,
                         const HeadPathSaved& saved);

@@ -14,7 +14,7 @@ import numpy as np
 
 PROGRAM, FOLDER = sys.argv[1], pathlib.Path(sys.argv[2])
 
-# theory.md section 5: 1/N-corrected U_1 diagonals of the hidden-Markov data, by width.
+# 1/N-corrected U_1 diagonals (eq. 40) of the hidden-Markov data, by width.
 CORRECTED = {10: [14.76, 0.535, 7.15, 0.345], 100: [2.932, 1.324, 2.590, 1.354]}
 # Smallest Hessian eigenvalues of S / max N there.
 HESSIAN = {10: 0.01458, 100: 0.05004, 1000: 0.09468}

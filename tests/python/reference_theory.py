@@ -1,6 +1,6 @@
 """An independent, slow and obvious numpy version of the theory, for tests only.
 
-Everything follows theory.md sections 3 to 5b literally: dense path-path kernels C_{pi pi'}, plain
+Everything follows src/theory/README.md literally: dense path-path kernels C_{pi pi'}, plain
 inverses, one formula a line. Shared code with the C++ library: none.
 """
 
@@ -113,7 +113,7 @@ def gradient(problem: Problem, u: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def gradient_norm(problem: Problem, u: list[np.ndarray]) -> float:
-    """The contract's gradient_norm: largest absolute entry of dS/dU over max N."""
+    """gradient_norm: largest absolute entry of dS/dU over max N."""
     return max(np.abs(matrix).max() for matrix in gradient(problem, u)) / max(problem.widths)
 
 
@@ -181,7 +181,7 @@ def saddle_point(problem: Problem, start: list[np.ndarray] | None = None,
 
 def corrected_means(problem: Problem, u: list[np.ndarray]
                     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """The 1/N-corrected means of section 5 and the deviations sqrt(Sigma_ii).
+    """The 1/N-corrected means (eq. 40) and the deviations sqrt(Sigma_ii).
 
     E[x]_i ~ x*_i - sum_j Sigma_ij (1/2 dD/dx_j + 1/4 sum_kl S_jkl Sigma_kl), Sigma = 2 (d2S/dx2)^-1,
     D = sum_l (C p_l + 1) logdet U_l + (C + 1) logdet U_a.
@@ -233,7 +233,7 @@ def alignment(matrix: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def head_scores(u1: np.ndarray, heads: tuple[int, ...], weighted: bool = False) -> np.ndarray:
-    """Section 7 for one output: sum of |U_1| over entries with the head on either path, largest = 1."""
+    """Head scores (eq. 53) for one output: sum of |U_1| over entries with the head on either path, largest = 1."""
     paths = list(np.ndindex(*heads))
     scores = []
     for layer, count in enumerate(heads):

@@ -18,7 +18,7 @@ import reference_theory as theory
 
 @dataclass(frozen=True)
 class Task:
-    """The hidden-Markov task (experiments.md section 1) with same-token, uniform and random heads."""
+    """The hidden-Markov task (src/tasks/README.md) with same-token, uniform and random heads."""
 
     train: int = 40
     test: int = 120

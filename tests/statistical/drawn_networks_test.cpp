@@ -1,4 +1,4 @@
-// Theory against networks drawn from the prior (theory.md sections 3 and 5): over all weights, at
+// Theory against networks drawn from the prior (eqs. 14 and 24): over all weights, at
 // any width, E[f(x) f(x')] is the Gaussian-process kernel and E[U_1] its order parameter. Each
 // entry must lie within z = 5.5 standard errors, estimated from the draws.
 #include <cmath>

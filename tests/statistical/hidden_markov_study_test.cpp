@@ -1,5 +1,6 @@
 // The paper's hidden-Markov study over eight seeds against the reference means and spreads of other
-// seeds (experiments.md section 1: an independent generator and solver). Prints mean and spread.
+// seeds (data/studies/README.md, "Hidden Markov chains": an independent generator and solver).
+// Prints mean and spread.
 #include <cmath>
 #include <cstdio>
 #include <string>

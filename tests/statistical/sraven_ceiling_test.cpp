@@ -1,6 +1,6 @@
-// Ambiguity and Bayes-optimal accuracy of SRAVEN against known values (experiments.md section 5:
-// 0.26 %, 25.2 %, 92.9 %) and against guesses that are counted. |z| < 5.5 for each
-// check; each kind of check also sees a broken variant.
+// Ambiguity and Bayes-optimal accuracy of SRAVEN against known values (src/tasks/README.md,
+// "Symbolic Raven matrices": 0.26 %, 25.2 %, 92.9 %) and against guesses that are counted. |z|
+// < 5.5 for each check; each kind of check also sees a broken variant.
 #include <cmath>
 #include <vector>
 

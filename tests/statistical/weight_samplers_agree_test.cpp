@@ -1,5 +1,5 @@
 // All samplers of one posterior agree: block Gibbs and NUTS on all weights, and NUTS on the exact
-// chain of theory.md section 5, which knows no weights. Only order parameters and predictors are
+// chain of eq. 34, which knows no weights. Only order parameters and predictors are
 // compared: of the weights themselves nothing else is identified.
 #include <cmath>
 

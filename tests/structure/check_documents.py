@@ -33,7 +33,6 @@ FILE_NAME = re.compile(r"(?<![\w./<*-])((?:[\w.-]+/)*[\w.-]+\.(?:cpp|hpp|py|md|i
 TREES = ("apps/", "data/", "include/", "notebooks/", "src/", "tests/")
 # Names that stand for files which users make, or for any file.
 EXAMPLES = {"x_test.cpp", "study.toml", "data/studies/NAME.toml", "numpy/lib/format.py", "src/cmake/build_info.cpp"}
-EXAMPLES |= {"theory.md", "contract.md", "experiments.md", "io/result_write_network.hpp", "study_file_schema.cpp"}  # to be replaced
 
 
 def markdown_of(root):

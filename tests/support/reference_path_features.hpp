@@ -1,4 +1,4 @@
-// Attention and path features written from the definitions of theory.md sections 2 and 3, one
+// Attention and path features written from the definitions (eqs. 5 to 8), one
 // example, one path and one entry at a time, apart from the library's implementation.
 #pragma once
 

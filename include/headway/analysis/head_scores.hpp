@@ -8,7 +8,7 @@
 
 namespace headway::analysis {
 
-/// Scores of all heads, layer 1 first (theory.md section 7).
+/// Scores of all heads, layer 1 first (eqs. 53 and 54).
 struct HeadScores {
   std::vector<double> score;     ///< sum of |U_1| over ordered pairs with the head on either path /
                                  ///< the largest such sum

@@ -4,7 +4,7 @@
 
 namespace headway::analysis {
 
-/// Overlap of a kernel's eigenvectors with the labels (theory.md section 7): |v_k . y| / |y| by
+/// Overlap of a kernel's eigenvectors with the labels (eq. 52): |v_k . y| / |y| by
 /// falling eigenvalue.
 struct KernelAlignment {
   VectorXd eigenvalues;

@@ -6,7 +6,7 @@
 
 namespace headway::analysis {
 
-/// What a network that is linear in its values gives along each of its paths (theory.md section 2):
+/// What a network that is linear in its values gives along each of its paths (eq. 12):
 ///   f_c(x) = sum_pi f_{pi, c}(x),   f_{pi, c}(x) = V_{pi, c} . V_0 xi_pi(x) / sqrt(N_1 p N_0).
 /// Every way of pruning its heads is a sum of these with other factors, so that nothing else of
 /// the network is needed (model::path_outputs makes them).
@@ -22,9 +22,9 @@ enum class Rescaling {
   kLayer,  ///< the layer's output times sqrt(H_l / heads left), as if it never had more ([T24])
 };
 
-/// Factor of each path (p numbers) when `removed` (heads counted over all layers, layer 1 first)
-/// are gone: 0 for paths through them, else the product of the layers' rescaling. Error{kBadStudy}
-/// when a layer has no head left, or a head is none of the network's.
+/// Factor of each path (p numbers, eq. 55) when `removed` (heads counted over all layers, layer 1
+/// first) are gone: 0 for paths through them, else the product of the layers' rescaling.
+/// Error{kBadStudy} when a layer has no head left, or a head is none of the network's.
 VectorXd path_factors(const std::vector<int>& heads, const std::vector<int>& removed,
                       Rescaling rescaling);
 
@@ -72,8 +72,9 @@ HeadDrops head_drops(const PathOutputs& paths, const MatrixXd& labels,
 std::vector<int> greedy_order(const PathOutputs& paths, const MatrixXd& labels,
                               Rescaling rescaling = Rescaling::kLayer);
 
-/// Sensitivity of the loss to each head (Michel, Levy and Neubig, "Are Sixteen Heads Really Better
-/// than One?", NeurIPS 2019, equation 2): with a mask variable m_h = 1 on the output of each head,
+/// Sensitivity of the loss to each head (eq. 56; Michel, Levy and Neubig, "Are Sixteen Heads Really
+/// Better than One?", NeurIPS 2019, equation 2): with a mask variable m_h = 1 on the output of each
+/// head,
 ///   I_h = E_x | dL(x) / dm_h |,   L(x) = mean over outputs of (f_c(x) - y_c)^2,
 /// exact here, as df_c / dm_h is the sum of the paths through h.
 std::vector<double> gradient_sensitivity(const PathOutputs& paths, const MatrixXd& labels);
@@ -83,10 +84,10 @@ std::vector<double> gradient_sensitivity(const PathOutputs& paths, const MatrixX
 std::vector<double> normalised_by_layer(const std::vector<double>& scores,
                                         const std::vector<int>& heads);
 
-/// Frobenius norm |V_l^h| of each head's value matrix, `values` as [layer][head].
+/// Frobenius norm |V_l^h| of each head's value matrix (eq. 58), `values` as [layer][head].
 std::vector<double> weight_norms(const std::vector<std::vector<MatrixXd>>& values);
 
-/// Norm of the products of weights along all paths through each head,
+/// Norm of the products of weights along all paths through each head (eq. 57),
 ///   sqrt(sum of |V_{pi, c}|^2 over paths pi through h and outputs c),
 /// up to the common factor 1 / sqrt(N_1): the diagonal of U_1 = V V^T / N_1 summed.
 std::vector<double> path_norms(const MatrixXd& u, const std::vector<int>& heads, Index outputs);

@@ -8,7 +8,8 @@
 
 namespace headway {
 
-/// Which of the four forms of the contract gives the attention (theory.md section 2).
+/// Which of the four forms of a data set (src/io/README.md, "Data-set file") gives the attention
+/// (eq. 5).
 enum class AttentionForm {
   kWeights,       ///< one N_0 x N_0 matrix a head: logits[query s, key t] = x_s^T W x_t
   kQueryKey,      ///< query and key matrices G x N_0: logits = (Q x_s) . (K x_t) / sqrt(G)
@@ -20,7 +21,7 @@ enum class AttentionForm {
 /// share equally.
 enum class AttentionKind { kSoftmax, kHardmax };
 
-/// Which query position(s) the readout takes (theory.md section 2): with a mask, last_token is the
+/// Which query position(s) the readout takes (eq. 3): with a mask, last_token is the
 /// last real one and mean runs over the real ones.
 enum class Readout { kLastToken, kFirstToken, kMean };
 

@@ -6,7 +6,7 @@
 
 namespace headway {
 
-/// One network of theory.md section 2 ([T24]): attention given, values linear.
+/// One network of eqs. 1 to 3 ([T24]): attention given, values linear.
 ///   z^0_s = V_0 x_s / sqrt(N_0)
 ///   z^l_s = 1 / sqrt(H_l N_l) sum_h V_l^h sum_t Omega_l^h[s, t] z^{l-1}_t
 ///   f(x)  = a . r(z^L) / sqrt(N_a)

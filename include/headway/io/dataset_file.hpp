@@ -16,7 +16,7 @@ bool is_dataset_file(const std::string& file_path);
 /// or integers. Train, and, where the file has them, test and the further sets of the group sets,
 /// in order of their names. Optional, too: network/input [N_1, N_0],
 /// network/values/layer_<l> [H_l, N_{l+1}, N_l] and network/readout [C, N_a], the weights V_0,
-/// V_l^h and a of theory.md section 2 that were trained with the heads; the root attribute readout
+/// V_l^h and a of eqs. 1 to 3 that were trained with the heads; the root attribute readout
 /// ("mean",
 /// ...) then says which readout they have.
 ///

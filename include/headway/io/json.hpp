@@ -9,7 +9,7 @@
 
 namespace headway::io {
 
-// One JSON object per result (contract "JSON of solve --json"), on several lines, without a final
+// One JSON object per result (src/io/README.md, "JSON"), on several lines, without a final
 // newline. Doubles are written with as many digits as read back to the same double; undefined or
 // not finite is null. U_a is a number for one output and a C x C matrix otherwise.
 

@@ -21,7 +21,7 @@ struct LoadedStudy {
   StudyOrigin origin = StudyOrigin::kStudyFile;
 };
 
-/// Parses a study (contract "Study file", schema 1) and applies `overlays`, each
+/// Parses a study (src/io/README.md, "Study file"; schema 1) and applies `overlays`, each
 /// `section.key=value` with a TOML value, else a string; an overlay acts as if the line of the file
 /// were edited. Keys left out keep the defaults of studies::Study; `schema` left out means 1.
 /// `source_name` names the text in messages. Relative paths of [task], in the text, its sweep and

@@ -27,7 +27,7 @@ struct TrainedNetwork {
 TrainedNetwork read_trained_network(const std::string& file_path,
                                     const std::vector<std::string>& overlays = {});
 
-/// Writes a data-set file (contract: schema "headway-dataset" 1.0) with its sets, in single
+/// Writes a data-set file (schema "headway-dataset" 1.0) with its sets, in single
 /// precision: inputs in blocks, heads as query and key matrices (or weights), names, readout and
 /// note.
 /// The other weights of the network are its group network, which headway prune prunes.

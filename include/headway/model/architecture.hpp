@@ -6,8 +6,7 @@
 
 namespace headway::model {
 
-/// Sizes and prior variances of a deep multi-head attention network (theory.md sections 1 and 2,
-/// [T24]).
+/// Sizes and prior variances of a deep multi-head attention network (eqs. 1 to 4, [T24]).
 struct Architecture {
   std::vector<int> heads;         ///< H_1, ..., H_L
   std::vector<Index> widths;      ///< N_1, ..., N_L, N_a  (L + 1 entries)

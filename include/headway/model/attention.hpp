@@ -19,7 +19,7 @@ inline constexpr double kHardmaxTie = 1e-12;
 /// Returns false, and leaves `logits` alone, when a logit is not finite.
 [[nodiscard]] bool attention_from_logits(AttentionKind kind, numerics::MatrixRef logits);
 
-/// Attention of every head of a layer on one example (theory.md section 2): one S x S matrix
+/// Attention of every head of a layer on one example (eqs. 5 and 6): one S x S matrix
 /// [query, key] a head, rows summing to one. `inputs` is S x N_0, one token a row; `mask` is empty
 /// or has S entries, 1 for a real token: padded keys get no attention and the rows of padded
 /// queries are zero. For whole data sets use path_features(), which holds no more than it needs.

@@ -17,7 +17,7 @@ struct PathFeatureOptions {
   Index block = 0;
 };
 
-/// Path features (theory.md section 3, [T24]):
+/// Path features (eqs. 7 and 8, [T24]):
 ///   w_pi[mu] = r(Omega_L^{h_L}) Omega_{L-1}^{h_{L-1}} ... Omega_1^{h_1}
 ///   xi_pi[mu] = sum_t w_pi[mu, t] x_t[mu]
 /// All p = H_1 ... H_L paths in one pass from the last layer to the first, batched over examples;

@@ -9,8 +9,8 @@
 
 namespace headway::posterior {
 
-/// The prior over order parameters as a chain of Wishart matrices (theory.md section 5), in
-/// unconstrained coordinates.
+/// The prior over order parameters as a chain of Wishart matrices (eqs. 32 and 33, eqs. 36 to 38),
+/// in unconstrained coordinates.
 ///
 ///   U_a ~ Wishart(N_a, s_a^2 I_C / N_a),   U_l | U_{l+1} ~ Wishart(N_l, s_l^2 (I_{H_l} kron
 ///   U_{l+1}) / N_l),  l = L..1,
@@ -23,8 +23,8 @@ namespace headway::posterior {
 /// Coordinates, one per entry of B_{L+1} (readout), B_L, ..., B_1, column by column: B_ij itself
 /// below the diagonal, and on it
 ///   B_ii = sqrt(k) exp(x / sqrt(2 k)),  k = N_l - i + 1,
-/// which is close to a standard normal for large k, so that all coordinates have unit scale under
-/// the prior.
+/// (eq. 38) which is close to a standard normal for large k, so that all coordinates have unit
+/// scale under the prior.
 class BartlettChain {
  public:
   explicit BartlettChain(model::Architecture architecture);

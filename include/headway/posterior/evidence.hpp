@@ -15,8 +15,8 @@ struct Evidence {
   std::string reason;  ///< why not
 };
 
-/// Bridge sampling (Meng and Wong 1996; error as in Fruehwirth-Schnatter 2004): the exact chain's
-/// posterior draws against a Gaussian fitted to their first half in the same coordinates,
+/// Bridge sampling (eq. 47; Meng and Wong 1996; error as in Fruehwirth-Schnatter 2004): the exact
+/// chain's posterior draws against a Gaussian fitted to their first half in the same coordinates,
 ///   p(y) = int prior(x) exp(-E(x)/2) (2 pi)^{-P C / 2} dx.
 /// `draws`: dimension x draws of one posterior sample, chains one after another, `chains` of equal
 /// length. `rng` draws from the proposal. Unreliable when the draws are too few for the dimension

@@ -11,7 +11,7 @@
 
 namespace headway::posterior {
 
-/// The exact finite-width posterior of theory.md section 5 as a target over Bartlett coordinates:
+/// The exact finite-width posterior (eq. 34) as a target over Bartlett coordinates:
 ///   log p(x | data) = log prior(x) - 1/2 [ logdet(K(U_1) + T) + y^T (K(U_1) + T)^{-1} y ] + const,
 ///   U_1 = F_1(x) F_1(x)^T,
 /// exact at every width, with sum_l C p_l (C p_l + 1) / 2 unknowns or fewer in place of all
@@ -37,7 +37,8 @@ class ExactChain final : public sampling::Target, public PosteriorTarget {
     return chain_.coordinate_names();
   }
   [[nodiscard]] std::string fingerprint() const override { return fingerprint_; }
-  /// The prior's information is I, the data's the Fisher information of y ~ N(0, K(U_1) + T):
+  /// The prior's information is I, the data's the Fisher information of y ~ N(0, K(U_1) + T) (eq.
+  /// 39):
   ///   I + J^T (F / 2) J,   J = d svec(U_1) / dx,   F_kl = tr[(K + T)^{-1} C_k (K + T)^{-1} C_l].
   /// Not finite where K + T I is not positive definite. Cost: one exact Hessian of the energy
   /// (KernelCost::hessian_flops).

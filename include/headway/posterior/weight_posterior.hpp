@@ -15,8 +15,8 @@ namespace headway::posterior {
 class WeightGibbs;
 class WeightNetwork;
 
-/// The posterior over all weights of the network of theory.md section 2, what section 6 checks the
-/// theory against:
+/// The posterior over all weights of the network (eqs. 1 to 4), which the theory is checked
+/// against:
 ///   V_0, V_l^h, a independent normals of variance s_0^2, s_l^2, s_a^2;   y | f ~ N(f, T).
 ///
 /// A position holds the weights over their prior deviations (unit normals a priori): Z_0 = V_0 /
@@ -46,13 +46,14 @@ class WeightPosterior final : public sampling::SweepTarget, public PosteriorTarg
   /// N_1 N_0 + sum_l H_l N_l N_{l+1} + C N_a.
   [[nodiscard]] Index dimension() const override;
 
-  /// -|z|^2 / 2 - |y - f|^2 / (2 T), and its gradient through the effective weights: nothing of
-  /// size P N. Cost: 6 C p_{l+1} flops for each weight of layer l, 4 P p N_0 C for the data.
+  /// -|z|^2 / 2 - |y - f|^2 / (2 T) (eq. 50), and its gradient through the effective weights:
+  /// nothing of size P N. Cost: 6 C p_{l+1} flops for each weight of layer l, 4 P p N_0 C for the
+  /// data.
   double log_density(const Eigen::Ref<const VectorXd>& position,
                      Eigen::Ref<VectorXd> gradient) override;
 
   /// One Gaussian block after another from its exact conditional: V_0, all heads of V_1, ..., of
-  /// V_L, then a (theory.md section 6). With f = Phi v for the block's weights v,
+  /// V_L, then a (eqs. 48 and 49). With f = Phi v for the block's weights v,
   ///   v = v' + Phi^T (Phi Phi^T + T I)^{-1} (y - Phi v' - eps),   v' ~ prior, eps ~ N(0, T I).
   /// Phi is never built: with A_{(h,g)} (P x N_l) the lower activation of the path's rest (h, g),
   ///   Phi Phi^T = (s_l^2 / N_l) sum_h sum_{g,g'} U_{l+1}[g,g'] A_{hg} A_{hg'}^T,
@@ -74,7 +75,7 @@ class WeightPosterior final : public sampling::SweepTarget, public PosteriorTarg
   /// with `predictor` f on the test features (variance 0: given its weights, a network is certain).
   PosteriorDraw observe(const Eigen::Ref<const VectorXd>& position, bool predictor) override;
 
-  /// The network at `position` in the scale of theory.md section 2, and back.
+  /// The network at `position` in the scale of eqs. 1 to 4, and back.
   [[nodiscard]] model::LinearValueNetwork network(const Eigen::Ref<const VectorXd>& position) const;
   [[nodiscard]] VectorXd position(const model::LinearValueNetwork& network) const;
 

@@ -30,7 +30,7 @@ void fields(Visitor& visit, Record& r) {
   visit("mean_squared_error", r.mean_squared_error, "of the mean, over examples and outputs");
 }
 
-/// What a Gaussian predictor says on the train and test examples (theory.md sections 3 and 7).
+/// What a Gaussian predictor says on the train and test examples (eqs. 16, 17 and 51).
 struct PredictorReport {
   MatrixXd mean, variance;
   double train_accuracy = kUndefined;
@@ -59,7 +59,7 @@ void fields(Visitor& visit, Record& r, const std::string& arrays = "") {
   visit("sets", r.sets, "the further sets of the data set", {.layout = FieldLayout::kByName});
 }
 
-/// The 1/N-corrected means of theory.md section 5.
+/// The 1/N-corrected means (eqs. 40 and 41).
 struct CorrectedPoint {
   bool defined = false;
   std::string reason;
@@ -180,7 +180,7 @@ void fields(Visitor& visit, Record& r) {
         {.place = kFile, .layout = FieldLayout::kStacked});
 }
 
-/// Kernel alignment at one sweep point (theory.md section 7): |v_k . y| / |y| by falling eigenvalue
+/// Kernel alignment at one sweep point (eq. 52): |v_k . y| / |y| by falling eigenvalue
 /// of K (without T).
 struct AlignPoint {
   std::vector<Index> widths;
@@ -222,7 +222,7 @@ void fields(Visitor& visit, Record& r) {
   visit("layer", r.layer, "counted from 1");
   visit("head", r.head, "of the layer, counted from 1");
   visit("name", r.name, "of the head");
-  visit("score", r.score, "of the head, from U_1");
+  visit("score", r.score, "of the head, eq. 53");
   visit("score_weighted", r.score_weighted,
         "with 1/(2 H_l) on entries that have the head on exactly one path");
   visit("accuracy_without", r.accuracy_without, "of the predictor without the head");

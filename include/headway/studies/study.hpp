@@ -65,7 +65,7 @@ struct ModelOptions {
 
 /// [solve]
 struct SolveOptions {
-  double gradient_tolerance = 1e-10;  ///< on the contract's gradient_norm
+  double gradient_tolerance = 1e-10;  ///< on the largest entry of dS/dU / max N
   int max_iterations = 200;
   std::string optimizer =
       "auto";  ///< "auto" | "newton" | "quasi_newton" | "ceres" (theory/saddle_point.hpp)
@@ -75,10 +75,9 @@ struct SolveOptions {
       "gaussian_process";  ///< "gaussian_process" | "random": the first point of a sweep chain
   int extra_starts = 0;    ///< further random starts, to show that the minimum is the same
   bool warm_start = true;  ///< start each point from its neighbour in the sweep
-  std::string hessian = "auto";  ///< "auto" | "on" | "off": the test for a minimum
-  std::string corrections =
-      "auto";  ///< "auto" | "on" | "off": the 1/N-corrected means (theory.md section 5)
-  double memory_limit_gib = 2.0;  ///< what "auto" kernels may hold
+  std::string hessian = "auto";      ///< "auto" | "on" | "off": the test for a minimum
+  std::string corrections = "auto";  ///< "auto" | "on" | "off": the 1/N-corrected means (eq. 40)
+  double memory_limit_gib = 2.0;     ///< what "auto" kernels may hold
 };
 
 /// [align]
@@ -150,7 +149,7 @@ struct SweepAxis {
   std::vector<std::string> values;
 };
 
-/// A study file, fully resolved (contract.md "Study file").
+/// A study file, fully resolved (src/io/README.md, "Study file").
 struct Study {
   int schema = 1;
   std::string name = "unnamed";

@@ -16,11 +16,11 @@ namespace headway::studies {
 /// io::read_dataset).
 tasks::Dataset make_dataset(const Study& study);
 
-/// `headway solve` (theory.md sections 3 to 5) on data in memory. Points not converged are values,
-/// not errors.
+/// `headway solve` (eq. 18 and what follows from it) on data in memory. Points not converged are
+/// values, not errors.
 SolveResult solve(const Study& study, const tasks::Dataset& dataset, Observer& observer);
 
-/// `headway align` and `headway prune` (theory.md section 7). `known` reuses the U of an earlier
+/// `headway align` and `headway prune` (eqs. 52 to 58). `known` reuses the U of an earlier
 /// solve of the same study and data (its points must match the study's sweep).
 AlignResult align(const Study& study, const tasks::Dataset& dataset, Observer& observer,
                   const SolveResult* known = nullptr);
@@ -39,10 +39,10 @@ struct SampleHooks {
   std::function<std::optional<SampleState>(std::size_t point)> load;
 };
 
-/// `headway sample`: posterior draws at every sweep point by the exact chain (theory.md section 5)
-/// or in weight space (section 6), with convergence diagnostics; the theory is solved at the same
-/// points beside them, or taken from `known` as `align` does. Interruption is a value: the last
-/// point then holds the draws so far.
+/// `headway sample`: posterior draws at every sweep point by the exact chain (eq. 34) or in weight
+/// space (eq. 50), with convergence diagnostics; the theory is solved at the same points beside
+/// them, or taken from `known` as `align` does. Interruption is a value: the last point then holds
+/// the draws so far.
 SampleResult sample(const Study& study, const tasks::Dataset& dataset, Observer& observer,
                     const SampleHooks& hooks = {}, const SolveResult* known = nullptr);
 

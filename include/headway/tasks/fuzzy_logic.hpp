@@ -8,7 +8,7 @@
 
 namespace headway::tasks {
 
-/// Where the inputs of an example come from (experiments.md section 4). The fixed parts are those
+/// Where the inputs of an example come from. The fixed parts are those
 /// of every example of every split; latent codes are compared under them.
 enum class FuzzyLogicInputs {
   kUniform,       ///< context and query are drawn anew for every example
@@ -21,7 +21,7 @@ enum class FuzzyLogicInputs {
 /// tasks of terms that no training or held-out task has.
 enum class FuzzyLogicSplit { kTrain, kValidation, kHeldOut, kUnknownTerms };
 
-/// Fuzzy logic in context [S25, figure 2] (experiments.md section 4). Defaults are the paper's.
+/// Fuzzy logic in context [S25, figure 2] (src/tasks/README.md, eq. 4). Defaults are the paper's.
 ///
 /// A term is a conjunction of all V variables, each as it is or negated. Terms are counted from 0
 /// in lexicographic order: variable v (from 0) of term t is as it is where bit V - 1 - v of t is
@@ -57,8 +57,9 @@ struct FuzzyLogicTasks {
 /// no split, or none of 10,000, leaves every known term in training. Cost: C(known, K) a redraw.
 FuzzyLogicTasks split_fuzzy_logic_tasks(const FuzzyLogicOptions& options);
 
-/// Zadeh's fuzzy logic: max over `terms` of min over variables v of (x_v or 1 - x_v), V = x.size().
-/// On x in {0, 1}^V this is the Boolean disjunction of conjunctions. Cost: K V.
+/// Zadeh's fuzzy logic (src/tasks/README.md, eq. 4): max over `terms` of min over variables v of
+/// (x_v or 1 - x_v), V = x.size(). On x in {0, 1}^V this is the Boolean disjunction of
+/// conjunctions. Cost: K V.
 float evaluate_fuzzy_logic(std::span<const int> terms, std::span<const float> x);
 
 /// One example.

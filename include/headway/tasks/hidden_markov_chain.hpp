@@ -9,8 +9,8 @@
 
 namespace headway::tasks {
 
-/// What a hand-made head of the hidden-Markov task attends to (experiments.md section 1, [T24]
-/// figure 2). With F token features, S positions, q = (v_+ - v_-) / |v_+|^2, and W acting as
+/// What a hand-made head of the hidden-Markov task attends to (src/tasks/README.md, eq. 2; [T24,
+/// figure 2]). With F token features, S positions, q = (v_+ - v_-) / |v_+|^2, and W acting as
 /// logits[query s, key t] = x_s^T W x_t:
 enum class HeadKind {
   /// Features: q q^T. Positions (query s, key t): 1 where t = s + shift and both are tokens; 1.5
@@ -35,7 +35,7 @@ struct HeadOptions {
   std::string name;  ///< empty: made from the kind, as "same token"
 };
 
-/// The hidden-Markov classification task of [T24] (experiments.md section 1). Defaults are the
+/// The hidden-Markov classification task of [T24] (src/tasks/README.md, eq. 1). Defaults are the
 /// paper's.
 ///
 /// Labels: +1 for the first half of a split (one more when its size is odd), then -1. A hidden

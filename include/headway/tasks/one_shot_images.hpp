@@ -25,7 +25,7 @@ inline constexpr double kOneShotLayerNormEpsilon = 1e-5;
 /// Classes of the splits are disjoint. kOutOfDistribution: all classes of another image set.
 enum class OneShotSplit { kTrain, kValidation, kTest, kOutOfDistribution };
 
-/// Two-way one-shot classification in context [T24, figure 3] (experiments.md section 2).
+/// Two-way one-shot classification in context [T24, figure 3] (src/tasks/README.md, eq. 3).
 ///
 /// An example shows one drawing each of two classes, labelled +1 and -1 in random order, and a
 /// query, another drawing of one of the two; its label is to be told. Each image, [32, 32] with x =

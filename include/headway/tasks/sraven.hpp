@@ -18,7 +18,8 @@ inline constexpr std::uint8_t kSravenBlank = 255;
 /// ones in distribution; held_out: the rule sets that training never sees.
 enum class SravenSplit { kTrain, kTest, kHeldOut };
 
-/// Symbolic Raven matrices [S25, figures 3-5] (experiments.md section 5). Defaults are the paper's.
+/// Symbolic Raven matrices [S25, figures 3-5] (src/tasks/README.md, "Symbolic Raven matrices").
+/// Defaults are the paper's.
 ///
 /// A rule set is a multiset of K of the 8 rules. Feature i of an instance obeys rule i of the
 /// sorted set: its three rows are independent draws among the rows that obey the rule, except that

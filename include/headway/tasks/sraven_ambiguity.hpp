@@ -19,7 +19,8 @@ enum class SravenExplanations {
 
 /// Whether the first eight panels of an instance leave its answer open. An explanation gives each
 /// position of the last column a position of either other column, one to one, and a rule that the
-/// feature so made obeys; it then answers every position (experiments.md section 5, both meanings).
+/// feature so made obeys; it then answers every position (src/tasks/README.md, "Symbolic Raven
+/// matrices").
 struct SravenAmbiguity {
   /// The meaning of [S25]: some explanation answers every position wrongly (0.26 % of instances
   /// under the published explanations, 0.20 % under the possible ones, K = 4, F = 8).

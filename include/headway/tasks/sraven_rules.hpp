@@ -10,7 +10,7 @@
 namespace headway::tasks {
 
 /// What the three symbols (a, b, c) of a row of one feature obey; symbols are 0, ..., F - 1 and all
-/// arithmetic is modulo F (experiments.md section 5). The numbers order rule sets.
+/// arithmetic is modulo F (src/tasks/README.md, eq. 5). The numbers order rule sets.
 enum class SravenRule : std::uint8_t {
   kConstant = 0,         ///< a = b = c
   kPlusOne = 1,          ///< b = a + 1, c = b + 1

@@ -9,8 +9,7 @@
 
 namespace headway::theory {
 
-/// The action S = energy(U_1) + entropy(U_1, ..., U_L, U_a) of theory.md section 4 ([T24]; 5b for
-/// several outputs):
+/// The action S = energy(U_1) + entropy(U_1, ..., U_L, U_a) (eq. 18, [T24]):
 ///   energy = logdet(K(U_1) + T I) + y^T (K(U_1) + T I)^{-1} y.
 /// Pure: value and gradient at any positive-definite U.
 class Action {
@@ -24,7 +23,7 @@ class Action {
     double entropy = 0.0;
     std::vector<MatrixXd> gradient;       ///< dS/dU_l, l = 1..L+1, as matrix derivatives
     std::unique_ptr<EnergyState> energy;  ///< factorisation at this U_1
-    /// The contract's gradient_norm: largest |entry| of dS/dU / max N.
+    /// gradient_norm: largest |entry| of dS/dU / max N.
     [[nodiscard]] double gradient_norm(const model::Architecture& architecture) const;
   };
 

@@ -7,8 +7,9 @@
 
 namespace headway::theory {
 
-/// Entropy part of the action (theory.md sections 4 and 5b, [T24]):
-///   N_a (tr U_a / s_a^2 - logdet U_a) + sum_{l <= L} N_l ( tr[U_{l+1}^{-1} u_l] / s_l^2 - logdet
+/// Entropy part of the action (eq. 20, [T24]):
+/// eq. 20: N_a (tr U_a / s_a^2 - logdet U_a) + sum_{l <= L} N_l ( tr[U_{l+1}^{-1} u_l] / s_l^2 -
+/// logdet
 ///   U_l + H_l logdet U_{l+1} ),
 /// with U_{L+1} = U_a and u_l the partial trace of U_l. It is jointly geodesically convex on the
 /// positive-definite cone.
@@ -27,12 +28,12 @@ std::optional<Entropy> evaluate_entropy(const model::Architecture& architecture,
 MatrixXd entropy_hessian(const model::Architecture& architecture, const OrderParameters& u);
 
 /// d^2/dt^2 of the entropy's gradient at U + t D, for l = 1..L+1: the contraction S_jkl D_k D_l
-/// that section 5's 1/N correction needs.
+/// that the 1/N correction (eq. 40) needs.
 std::vector<MatrixXd> entropy_gradient_second_derivative(const model::Architecture& architecture,
                                                          const OrderParameters& u,
                                                          const OrderParameters& direction);
 
-/// Closed forms of theory.md section 4 that eliminate U_a and U_2..U_L given U_1, by sweeps over
+/// Closed forms (eqs. 25 to 27) that eliminate U_a and U_2..U_L given U_1, by sweeps over
 /// the layers until the largest relative change is below `tolerance`: U_l solves N_l U A U + c U -
 /// N_{l-1} Q = 0 (a Riccati equation), c = N_{l-1} H_{l-1} - N_l. Starts from u's own upper layers
 /// and replaces them. Returns the number of sweeps.

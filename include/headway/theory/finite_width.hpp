@@ -7,7 +7,7 @@
 
 namespace headway::theory {
 
-/// Posterior means to first order beyond the saddle point, in 1/N (theory.md section 5):
+/// Posterior means to first order beyond the saddle point, in 1/N (eqs. 40 and 41):
 ///   E[x]_i = x*_i - sum_j Sigma_ij ( 1/2 dD/dx_j + 1/4 sum_kl S_jkl Sigma_kl ),   Sigma = 2
 ///   (d2S/dx2)^{-1}, D = sum_l (C p_l + 1) logdet U_l + (C + 1) logdet U_a,      error bars
 ///   sqrt(Sigma_ii).

@@ -6,8 +6,8 @@
 
 namespace headway::theory {
 
-/// How the renormalised kernel K(U) = sum U[pi, pi'] C_{pi pi'} and its gradient are evaluated
-/// (theory.md section 3). All forms give the same numbers; they differ in cost and memory.
+/// How the renormalised kernel K(U) = sum U[pi, pi'] C_{pi pi'} and its gradient are evaluated (eq.
+/// 15). All forms give the same numbers; they differ in cost and memory.
 enum class KernelForm {
   kAuto,          ///< the cheapest that fits the memory limit
   kStored,        ///< all C_{pi pi'} packed, p(p+1)/2 P(P+1)/2 numbers; one output only

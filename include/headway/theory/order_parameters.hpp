@@ -9,9 +9,9 @@
 
 namespace headway::theory {
 
-/// The order parameters of theory.md section 1: U_1, ..., U_L over head paths (size C p_l each,
-/// path-major with the output as the fastest index) and U_a (C x C). All symmetric positive
-/// definite at a saddle point.
+/// The order parameters (src/theory/README.md, "Notation"): U_1, ..., U_L over head paths (size C
+/// p_l each, path-major with the output as the fastest index) and U_a (C x C). All symmetric
+/// positive definite at a saddle point.
 struct OrderParameters {
   std::vector<MatrixXd> layers;  ///< U_1, ..., U_L
   MatrixXd readout;              ///< U_a
@@ -33,11 +33,11 @@ void fields(Visitor& visit, Record& r, const std::string& suffix) {
         {.json = "U" + suffix, .layout = FieldLayout::kLayers});
 }
 
-/// The Gaussian-process limit N -> infinity at fixed P (theory.md section 4): U_l = s_a^2 prod_{k
+/// The Gaussian-process limit N -> infinity at fixed P (eq. 24): U_l = s_a^2 prod_{k
 /// >= l} s_k^2 I.
 OrderParameters gaussian_process_order_parameters(const model::Architecture& architecture);
 
-/// u_l of theory.md section 4: the partial trace of U over its slowest index, which runs over
+/// u_l of eq. 21: the partial trace of U over its slowest index, which runs over
 /// `heads` values.
 MatrixXd partial_trace(const MatrixXd& u, Index heads);
 

@@ -12,7 +12,7 @@ namespace headway::theory {
 
 enum class Precision { kDouble, kSingle };
 
-/// The Gaussian predictor at one U on new examples (theory.md section 3): P_test x C each.
+/// The Gaussian predictor at one U on new examples (eqs. 16 and 17): P_test x C each.
 struct Prediction {
   MatrixXd mean;
   MatrixXd variance;  ///< of each output alone, noise T not included
@@ -48,8 +48,9 @@ class EnergyState {
   /// alpha^T C_k (K + T)^{-1} C_l alpha in svec coordinates ("average information", positive
   /// semidefinite).
   [[nodiscard]] virtual const MatrixXd& average_information() const = 0;
-  /// Hessian 2 alpha^T C_k K^{-1} C_l alpha - tr(K^{-1} C_k K^{-1} C_l) in svec coordinates. In
-  /// single precision the trace has about 5 digits (enough for Newton directions) at half the cost.
+  /// Hessian (eq. 28) 2 alpha^T C_k K^{-1} C_l alpha - tr(K^{-1} C_k K^{-1} C_l) in svec
+  /// coordinates. In single precision the trace has about 5 digits (enough for Newton directions)
+  /// at half the cost.
   [[nodiscard]] MatrixXd hessian(Precision precision = Precision::kDouble) const {
     return 2.0 * average_information() - fisher_information(precision);
   }
@@ -80,7 +81,7 @@ class EnergyState {
   std::shared_ptr<const PathKernels> owner_;
 };
 
-/// Path-path kernels of one training set (theory.md section 3): X_pi = s_0 xi_pi / sqrt(N_0 p),
+/// Path-path kernels of one training set (eqs. 9 and 10): X_pi = s_0 xi_pi / sqrt(N_0 p),
 /// C_{pi pi'} = X_pi X_pi'^T. Immutable; may be shared by threads. Made by make_path_kernels alone:
 /// its states keep it alive.
 class PathKernels : public std::enable_shared_from_this<PathKernels> {
@@ -150,11 +151,12 @@ std::shared_ptr<const PathKernels> make_path_kernels(MatrixXd scaled_features, M
 /// Returns r. Cost: p N_0^2 flops for each example and 9 N_0^3.
 Index drop_empty_directions(MatrixXd& train_features, MatrixXd& other_features, Index paths);
 
-/// f = X* (v U) for projected duals v (N_0 x C p): P_test x C. Cost 2 P_test p N_0 C flops.
+/// f = X* (v U) (eq. 16) for projected duals v (N_0 x C p): P_test x C. Cost 2 P_test p N_0 C
+/// flops.
 MatrixXd mean_from_dual(const MatrixXd& test_features, const MatrixXd& dual, const MatrixXd& u);
 
-/// K = sum U[(pi,c),(pi',c')] X_pi Y_pi'^T between two sets of examples (rows output-major): cross
-/// kernels and references.
+/// K = sum U[(pi,c),(pi',c')] X_pi Y_pi'^T between two sets of examples (eq. 14; rows
+/// output-major): cross kernels and references.
 MatrixXd cross_kernel(const MatrixXd& features_a, const MatrixXd& features_b, const MatrixXd& u,
                       Index outputs);
 

@@ -7,7 +7,7 @@
 
 namespace headway::theory {
 
-/// What a mean and a variance say about labels (theory.md section 7). NaN where undefined: accuracy
+/// What a mean and a variance say about labels (eq. 51). NaN where undefined: accuracy
 /// needs labels +-1 (one output) or one-hot (several).
 struct PredictorStatistics {
   double accuracy = std::numeric_limits<double>::quiet_NaN();  ///< sign of the mean (exactly 0 is

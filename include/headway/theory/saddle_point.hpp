@@ -93,15 +93,14 @@ struct SaddlePoint {
   SaddlePointSummary summary;
 };
 
-/// Minimises the action over positive-definite (U_1, ..., U_L, U_a) from `start` (theory.md section
-/// 4).
+/// Minimises the action over positive-definite (U_1, ..., U_L, U_a) from `start` (eq. 18).
 ///
-/// Newton's method in the geodesic (affine-invariant) coordinates U = F exp(D) F^T, in which the
-/// entropy and logdet K are convex; where the Hessian is not positive definite its eigenvalues in
-/// those coordinates are replaced by their absolute values; Armijo backtracking. Quasi-Newton
-/// replaces the energy's Hessian by the average information (PSD, cost of one evaluation) plus a
-/// symmetric rank-one correction learnt from gradients.
-/// Not converging is a value. Errors: kBadStudy when the action is not finite at the start.
+/// Newton's method in the geodesic (affine-invariant) coordinates U = F exp(D) F^T (eq. 29), in
+/// which the entropy and logdet K are convex; where the Hessian is not positive definite its
+/// eigenvalues in those coordinates are replaced by their absolute values; Armijo backtracking.
+/// Quasi-Newton replaces the energy's Hessian by the average information (PSD, cost of one
+/// evaluation) plus a symmetric rank-one correction learnt from gradients. Not converging is a
+/// value. Errors: kBadStudy when the action is not finite at the start.
 SaddlePoint solve_saddle_point(const Action& action, const OrderParameters& start,
                                const SaddlePointOptions& options, Observer& observer);
 

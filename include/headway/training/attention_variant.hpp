@@ -44,7 +44,8 @@ constexpr bool normalises_over_heads(Normalisation normalisation) {
 enum class ValueNetwork {
   /// o[q, h] = sum_k a[h, q, k] phi(v[k, h]); phi is the identity in the usual attention.
   kPlain,
-  /// Hypernetwork attention ([S25] equation 6): the latent code (a[1, q, k], ..., a[H, q, k]) of a
+  /// Hypernetwork attention ([S25] equation 6; src/training/README.md, eq. 6): the latent code
+  /// (a[1, q, k], ..., a[H, q, k]) of a
   /// pair generates both layers of a value network,
   ///   u[q, k] = sum_h a[h, q, k] v[k, h],    o[q, h] = sum_k a[h, q, k] phi(u[q, k]).
   kHyla,
@@ -107,8 +108,8 @@ struct AttentionShape {
   [[nodiscard]] Index visible_pairs(bool causal) const;
 };
 
-/// The variants of experiments.md section 3 by name: softmax, linear, linear_rms_head, hyla,
-/// hyla_linear_value, hyla_no_rms_head, hyla_linear_value_no_rms_head, softmax_hyla,
+/// The variants (src/training/README.md, "Attention") by name: softmax, linear, linear_rms_head,
+/// hyla, hyla_linear_value, hyla_no_rms_head, hyla_linear_value_no_rms_head, softmax_hyla,
 /// linear_rms_head_nonlinear_value, hyla_deep. The nonlinearity of the last hyla ones is relu; it
 /// may be replaced where the table does not say linear.
 const std::vector<std::string>& attention_variant_names();

@@ -11,7 +11,7 @@
 namespace headway::training {
 
 /// A trained linear-value network (TransformerOptions::network), the one that the theory describes
-/// (theory.md section 2, [T24]):
+/// (eqs. 1 to 3, [T24]):
 ///   logits of head h in layer l   (Q_l^h x_s) . (K_l^h x_t) / sqrt(G)     from the input x, always
 ///   f(x) = sum_pi w_pi . xi_pi(x),   w_pi = V_pi V_0 / sqrt(N_1 p N_0)    (readout: mean)
 /// with V_pi the effective weights of model::effective_weights(). Nothing stands between the

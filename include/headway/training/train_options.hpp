@@ -9,7 +9,8 @@
 namespace headway::training {
 
 enum class LearningRateSchedule {
-  /// Linear from 0 in `warmup_steps`, then half a cosine to final_fraction of the rate, reached at
+  /// Linear from 0 in `warmup_steps` (src/training/README.md, eq. 13), then half a cosine to
+  /// final_fraction of the rate, reached at
   /// step (steps - warmup_steps), then flat [S25].
   kCosine,
   kConstant,  ///< the same warm-up, then flat
@@ -18,7 +19,7 @@ enum class LearningRateSchedule {
 enum class Device { kAuto, kCpu, kCuda };  ///< kAuto: CUDA where LibTorch has it, else the CPU
 enum class Precision { kFloat32, kBfloat16 };
 
-/// One training run. The defaults are the fuzzy-logic runs of [S25] (experiments.md section 3).
+/// One training run. The defaults are the fuzzy-logic runs of [S25].
 struct TrainOptions {
   Index steps = 50000;
   Index batch = 128;  ///< examples of a step

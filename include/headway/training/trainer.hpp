@@ -134,7 +134,8 @@ struct GenerateOptions {
 /// Trains one network on one task. Parameters are drawn at construction. AdamW decays every
 /// parameter but those of one dimension: norms, and the biases of embedding, attention output,
 /// feed-forward networks and logits; the biases of queries, keys and values, [H, d], and the
-/// position tables are decayed as in the reference. With update t = 1, 2, ... and gradient g,
+/// position tables are decayed as in the reference. With update t = 1, 2, ... and gradient g
+/// (src/training/README.md, eq. 12),
 ///   m = beta_1 m + (1 - beta_1) g,  v = beta_2 v + (1 - beta_2) g^2,
 ///   p -= rate (m / (1 - beta_1^t) / (sqrt(v / (1 - beta_2^t)) + epsilon) + decay p).
 /// One thread at a time may call a trainer.

@@ -32,16 +32,16 @@ enum class Positions {
 /// Which kind of network is trained.
 enum class NetworkKind {
   kTransformer,  ///< pre-norm blocks with residuals, as below
-  /// Attention paths alone (theory.md section 2): no residual, no norm, no nonlinearity; every
+  /// Attention paths alone (eqs. 1 to 3): no residual, no norm, no nonlinearity; every
   /// layer takes its attention from the input. See linear_value.hpp.
   kLinearValue,
 };
 
 /// A transformer of pre-norm blocks, x += attention(norm x); x += feed_forward(norm x), then a last
-/// norm and a linear layer to the outputs (experiments.md section 3). Queries, keys, values and the
-/// attention's output have biases. Dims of queries and values are totals over heads. The defaults
-/// are the fuzzy-logic model of [S25]. A linear-value network has layers, model_dim (N, the same
-/// everywhere), heads and query_dim; the other fields then keep their defaults.
+/// norm and a linear layer to the outputs (src/training/README.md, eq. 8). Queries, keys, values
+/// and the attention's output have biases. Dims of queries and values are totals over heads. The
+/// defaults are the fuzzy-logic model of [S25]. A linear-value network has layers, model_dim (N,
+/// the same everywhere), heads and query_dim; the other fields then keep their defaults.
 struct TransformerOptions {
   NetworkKind network = NetworkKind::kTransformer;
   std::string attention = "softmax";  ///< a name of attention_variant_names()

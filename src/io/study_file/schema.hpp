@@ -47,7 +47,7 @@ std::vector<StudyKey> keys_of(Access part, std::vector<Key<Owner>> keys) {
 }
 
 /// Every section and key of a study file, declared once: reading, writing, suggestions and help all
-/// come from here. A new key is one line in study_file_schema.cpp.
+/// come from here. A new key is one line in schema.cpp.
 const std::vector<Section>& study_sections();
 
 /// The names of the sections, each once, without "".

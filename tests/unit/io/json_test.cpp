@@ -60,7 +60,7 @@ Study study() {
 
 }  // namespace
 
-TEST_CASE("solve JSON has the fields of the contract") {
+TEST_CASE("solve JSON has the documented fields") {
   const Json j = Json::parse(headway::io::solve_json(study(), result()));
   CHECK(j["study"] == "s \"x\"");
   CHECK(j["seconds"] == 1.5);

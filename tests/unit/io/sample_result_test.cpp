@@ -118,7 +118,7 @@ TEST_CASE("the theory of a sample result is read as a solve result") {
   CHECK(solve.interrupted);
 }
 
-TEST_CASE("JSON has the fields of the contract and null for what is undefined") {
+TEST_CASE("JSON has the documented fields and null for what is undefined") {
   const auto object = nlohmann::json::parse(io::sample_json({}, built_samples(1)));
   REQUIRE(object["partial"] == true);
   const auto& point = object["points"][0];

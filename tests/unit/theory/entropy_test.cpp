@@ -91,7 +91,7 @@ TEST_CASE("closed-form elimination is where the entropy's gradient in U_2..U_a v
   }
 }
 
-TEST_CASE("one layer, one output: U_a is the positive root of the quadratic of section 4") {
+TEST_CASE("one layer, one output: U_a is the positive root of its quadratic") {
   const test::TheoryCase c = random_case({3}, 1, 4, 3, 5);
   Rng rng(4, StreamPurpose::kTests);
   theory::OrderParameters u = test::random_order_parameters(c.architecture, rng);

@@ -221,7 +221,7 @@ TEST_CASE("T = 0 with an invertible kernel converges as far as rounding allows")
 TEST_CASE(
     "the corrected mean is closer to the exact one than the saddle point by an order in 1/N") {
   // Against a slow reference: the one-dimensional posterior of L = 1, p = 1 by quadrature over
-  // (U_1, U_a) of section 5's density.
+  // (U_1, U_a) of the density of eq. 35.
   test::TheoryCase c = random_case({1}, 1, 8, 10, 91);
   const double temperature = 0.02;
   const MatrixXd one = MatrixXd::Identity(1, 1);

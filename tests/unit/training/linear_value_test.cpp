@@ -47,7 +47,7 @@ TrainOptions constant_run() {
   return options;
 }
 
-/// f(x) of one example as theory.md section 2 writes it.
+/// f(x) of one example as eqs. 1 to 3 write it.
 double reference_output(const TrainedLinearValue& trained, const RowMatrixXd& x) {
   std::vector<std::vector<MatrixXd>> attention;
   for (const LayerHeads& layer : trained.heads) {
@@ -198,7 +198,8 @@ TEST_CASE("The fused block, LibTorch and the theory's network agree", "[torch]")
   }
 }
 
-TEST_CASE("Training a linear-value network: any threads, any stop, the same bits, a falling loss", "[torch]") {
+TEST_CASE("Training a linear-value network: any threads, any stop, the same bits, a falling loss",
+          "[torch]") {
   const auto task = fuzzy_task();
   const TransformerOptions model = linear_model(2, 3);
   TrainOptions options = constant_run();
@@ -228,7 +229,8 @@ TEST_CASE("Training a linear-value network: any threads, any stop, the same bits
   CHECK_THAT(sum, Catch::Matchers::WithinAbs(1.0, 1e-5));
 }
 
-TEST_CASE("Path outputs add up to the network, and U_1 is that of its effective weights", "[torch]") {
+TEST_CASE("Path outputs add up to the network, and U_1 is that of its effective weights",
+          "[torch]") {
   const auto task = fuzzy_task();
   Trainer trainer(linear_model(2, 3), constant_run(), *task);
   const TrainedLinearValue trained = linear_value_network(trainer.state().parameters);

@@ -76,7 +76,8 @@ TEST_CASE("Without LibTorch a trainer says that the part is not built", "[withou
   CHECK_FALSE(cuda_available());
 }
 
-TEST_CASE("A run that stops and goes on makes the same bits as one that does not, on any threads", "[torch]") {
+TEST_CASE("A run that stops and goes on makes the same bits as one that does not, on any threads",
+          "[torch]") {
   const Index encoder_layers = GENERATE(0, 1);
   const PatternTask task(6, 2);
   TransformerOptions model = small_model();
@@ -163,7 +164,8 @@ TEST_CASE("Pieces of a batch add up to its gradient", "[torch]") {
   CHECK(std::abs(a.gradient_norm - b.gradient_norm) < 1e-5 * a.gradient_norm);
 }
 
-TEST_CASE("The update is AdamW's: clipped, and decaying what has more than one dimension", "[torch]") {
+TEST_CASE("The update is AdamW's: clipped, and decaying what has more than one dimension",
+          "[torch]") {
   const PatternTask task(5, 2);
   TransformerOptions model = small_model();
   model.attention = "hyla_deep";
@@ -203,7 +205,8 @@ TEST_CASE("The update is AdamW's: clipped, and decaying what has more than one d
   CHECK(std::abs(std::sqrt(clipped) - 0.05) < 1e-6);
 }
 
-TEST_CASE("The balancing loss moves the router away from the expert that all tokens choose", "[torch]") {
+TEST_CASE("The balancing loss moves the router away from the expert that all tokens choose",
+          "[torch]") {
   const PatternTask task(5, 2);
   TransformerOptions model = small_model();
   model.layers = 1;
@@ -246,7 +249,8 @@ TEST_CASE("The balancing loss moves the router away from the expert that all tok
   }
 }
 
-TEST_CASE("A loss that is not finite ends the run with a message and the last good state", "[torch]") {
+TEST_CASE("A loss that is not finite ends the run with a message and the last good state",
+          "[torch]") {
   const PatternTask task(5, 2);
   TrainOptions options = small_run();
   options.schedule = LearningRateSchedule::kConstant;
@@ -402,7 +406,8 @@ TEST_CASE("Renaming heads changes nothing", "[torch]") {
   }
 }
 
-TEST_CASE("Latent codes are the weights: of softmax they sum to one, of RMSHead their squares do", "[torch]") {
+TEST_CASE("Latent codes are the weights: of softmax they sum to one, of RMSHead their squares do",
+          "[torch]") {
   const PatternTask task(4, 1);
   std::vector<TokenPair> pairs;
   for (Index k = 0; k < 4; ++k) pairs.push_back({3, k});
@@ -428,7 +433,8 @@ TEST_CASE("Latent codes are the weights: of softmax they sum to one, of RMSHead 
                     ContainsSubstring("token 4"));
 }
 
-TEST_CASE("With an encoder, latent codes are those of encoder, self- and cross-attention", "[torch]") {
+TEST_CASE("With an encoder, latent codes are those of encoder, self- and cross-attention",
+          "[torch]") {
   const Index tokens = 5, scored = 2, context = 3;
   const PatternTask task(tokens, scored);
   TransformerOptions model = small_model();
