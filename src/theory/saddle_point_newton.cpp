@@ -47,8 +47,8 @@ MatrixXd frame_matrix(const OrderParameters& u) {
   return frame;
 }
 
-/// The second derivative of U = F exp(D) F^T contributes tr(G D U^{-1} D) (eq. 29) to the Hessian
-/// in D.
+/// The second derivative of U = F exp(D) F^T contributes tr(G D U^{-1} D) (eq. 29) (eq. 29) (eq.
+/// 29) to the Hessian in D.
 void add_geodesic_term(const OrderParameters& u, const std::vector<MatrixXd>& gradient,
                        MatrixXd& hessian) {
   Index offset = 0;

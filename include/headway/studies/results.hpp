@@ -222,7 +222,7 @@ void fields(Visitor& visit, Record& r) {
   visit("layer", r.layer, "counted from 1");
   visit("head", r.head, "of the layer, counted from 1");
   visit("name", r.name, "of the head");
-  visit("score", r.score, "of the head, from U_1");
+  visit("score", r.score, "of the head, eq. 53");
   visit("score_weighted", r.score_weighted,
         "with 1/(2 H_l) on entries that have the head on exactly one path");
   visit("accuracy_without", r.accuracy_without, "of the predictor without the head");

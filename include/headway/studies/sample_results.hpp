@@ -34,7 +34,7 @@ void fields(Visitor& visit, Record& r, const std::string& name, const std::strin
         {.place = kFile, .layout = layout});
 }
 
-/// One sweep point of `sample` (theory.md sections 5 and 6).
+/// One sweep point of `sample` (eqs. 34 and 50).
 struct SamplePoint {
   std::vector<Index> widths;
   double temperature = 0.0;

@@ -106,7 +106,7 @@ struct SolveOptions {
   int extra_starts = 0;            ///< further random starts, to show that the minimum is the same
   bool warm_start = true;          ///< start each point from its neighbour in the sweep
   When hessian = When::kAuto;      ///< the test for a minimum
-  When corrections = When::kAuto;  ///< the 1/N-corrected means (theory.md section 5)
+  When corrections = When::kAuto;  ///< the 1/N-corrected means (eq. 40)
   double memory_limit_gib = 2.0;   ///< what KernelForm::kAuto may hold
 
   static const OptionTable<SolveOptions>& table();

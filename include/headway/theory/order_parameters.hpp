@@ -33,7 +33,7 @@ void fields(Visitor& visit, Record& r, const std::string& suffix) {
         {.json = "U" + suffix, .layout = FieldLayout::kLayers});
 }
 
-/// The Gaussian-process limit N -> infinity at fixed P (theory.md section 4): U_l = s_a^2 prod_{k
+/// The Gaussian-process limit N -> infinity at fixed P (eq. 24): U_l = s_a^2 prod_{k
 /// >= l} s_k^2 I.
 OrderParameters gaussian_process_order_parameters(const model::Architecture& architecture);
 

@@ -104,9 +104,12 @@ std::string dump(const Json& object) {
 Json theory_object(const SolvePoint& point, double gaussian_process_accuracy) {
   Json out = JsonWriter::object_of(point);
   out["gp_accuracy"] = json_value(gaussian_process_accuracy);
-  for (Json* part : {&out, &out["corrected"]}) {
-    if (part->contains("U") && !(*part)["U"].empty()) (*part)["U_1"] = (*part)["U"][0];
-  }
+  const auto add_first_layer = [](Json& part) {
+    const Json layers = part.value("U", Json::array());
+    if (!layers.empty()) part["U_1"] = layers[0];
+  };
+  add_first_layer(out["corrected"]);
+  add_first_layer(out);
   return out;
 }
 

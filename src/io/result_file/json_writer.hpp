@@ -90,7 +90,8 @@ class JsonWriter {
       for (const T& record : records) at(key)[record_key(record)] = object_of(record);
     } else if (layout == FieldLayout::kLists) {
       for (const T& record : records) {
-        for (auto& [name, value] : object_of(record).items()) at(key)[name].push_back(value);
+        const Json one = object_of(record);
+        for (const auto& [name, value] : one.items()) at(key)[name].push_back(value);
       }
     } else {
       Json& list = at(key) = Json::array();
