@@ -152,6 +152,71 @@ std::vector<SplitCeiling> sraven_ceilings(const Study& study) {
   return out;
 }
 
+std::vector<TaskDescription> theory_kinds() {
+  return {{TaskKind::kDataset,
+           Side::kTheory,
+           "a data-set file",
+           dataset_table(),
+           {"file"},
+           validate_dataset,
+           nullptr,
+           nullptr,
+           nullptr},
+          {TaskKind::kHiddenMarkovChain,
+           Side::kTheory,
+           "two classes of hidden Markov chains",
+           hidden_markov_chain_table(),
+           {},
+           [](const T& task) { task.hidden_markov_chain.validate(); },
+           [](const Study& study) {
+             return tasks::make_hidden_markov_chain(study.task.hidden_markov_chain,
+                                                    task_seed(study));
+           },
+           nullptr,
+           nullptr}};
+}
+
+std::vector<TaskDescription> training_kinds() {
+  return {{TaskKind::kFuzzyLogic,
+           Side::kTraining,
+           "fuzzy logic in context: a disjunction of unknown conjunctions",
+           fuzzy_logic_table(),
+           {},
+           [](const T& task) { task.fuzzy_logic.validate(); },
+           nullptr,
+           [](const Study& study) {
+             return training::make_fuzzy_logic_task(fuzzy_logic_options(study));
+           },
+           nullptr},
+          {TaskKind::kSraven,
+           Side::kTraining,
+           "symbolic Raven matrices; S = 9 features",
+           sraven_table(),
+           {},
+           [](const T& task) { task.sraven.validate(); },
+           nullptr,
+           [](const Study& study) { return training::make_sraven_task(sraven_options(study)); },
+           sraven_ceilings},
+          {TaskKind::kText,
+           Side::kTraining,
+           "the next token of a text",
+           text_table(),
+           {"file"},
+           validate_text,
+           nullptr,
+           nullptr,
+           nullptr},
+          {TaskKind::kOmniglot,
+           Side::kTraining,
+           "two-way one-shot classification of drawings, in context; S = 48",
+           omniglot_table(),
+           {"files", "out_of_distribution.images", "out_of_distribution.labels"},
+           validate_omniglot,
+           nullptr,
+           nullptr,
+           nullptr}};
+}
+
 }  // namespace
 
 const OptionTable<OmniglotOptions>& OmniglotOptions::table() {
@@ -184,66 +249,11 @@ Words<TaskKind> words_of(TaskKind) {
 }
 
 const std::vector<TaskDescription>& task_kinds() {
-  static const std::vector<TaskDescription> kinds = {
-      {TaskKind::kDataset,
-       Side::kTheory,
-       "a data-set file",
-       dataset_table(),
-       {"file"},
-       validate_dataset,
-       nullptr,
-       nullptr,
-       nullptr},
-      {TaskKind::kHiddenMarkovChain,
-       Side::kTheory,
-       "two classes of hidden Markov chains",
-       hidden_markov_chain_table(),
-       {},
-       [](const T& task) { task.hidden_markov_chain.validate(); },
-       [](const Study& study) {
-         return tasks::make_hidden_markov_chain(study.task.hidden_markov_chain, task_seed(study));
-       },
-       nullptr,
-       nullptr},
-      {TaskKind::kFuzzyLogic,
-       Side::kTraining,
-       "fuzzy logic in context: a disjunction of unknown conjunctions",
-       fuzzy_logic_table(),
-       {},
-       [](const T& task) { task.fuzzy_logic.validate(); },
-       nullptr,
-       [](const Study& study) {
-         return training::make_fuzzy_logic_task(fuzzy_logic_options(study));
-       },
-       nullptr},
-      {TaskKind::kSraven,
-       Side::kTraining,
-       "symbolic Raven matrices; S = 9 features",
-       sraven_table(),
-       {},
-       [](const T& task) { task.sraven.validate(); },
-       nullptr,
-       [](const Study& study) { return training::make_sraven_task(sraven_options(study)); },
-       sraven_ceilings},
-      {TaskKind::kText,
-       Side::kTraining,
-       "the next token of a text",
-       text_table(),
-       {"file"},
-       validate_text,
-       nullptr,
-       nullptr,
-       nullptr},
-      {TaskKind::kOmniglot,
-       Side::kTraining,
-       "two-way one-shot classification of drawings, in context; S = 48",
-       omniglot_table(),
-       {"files", "out_of_distribution.images", "out_of_distribution.labels"},
-       validate_omniglot,
-       nullptr,
-       nullptr,
-       nullptr},
-  };
+  static const std::vector<TaskDescription> kinds = [] {
+    std::vector<TaskDescription> all = theory_kinds();
+    for (TaskDescription& kind : training_kinds()) all.push_back(std::move(kind));
+    return all;
+  }();
   return kinds;
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "headway/core/error.hpp"
 #include "headway/core/option_error.hpp"
@@ -164,9 +166,10 @@ const OptionTable<TransformerOptions>& TransformerOptions::table() {
       return [kind](const M& m) { return m.network == kind; };
     };
     const OptionTable<M> both = network_table(), linear = linear_value_table();
-    const std::string transformer =
-        fmt::format("train.network = \"transformer\", and a linear-value network has {}",
-                    join(names_of(joined<M>({both, linear}))));
+    std::vector<std::string> names = names_of(joined<M>({both, linear}));
+    names.erase(names.begin());  // train.network itself
+    const std::string transformer = fmt::format(
+        "train.network = \"transformer\", and a linear-value network has {}", join(names));
     return joined<M>(
         {both,
          only_where<M>(is(NetworkKind::kTransformer), transformer,
