@@ -48,7 +48,7 @@ MatrixXd frame_matrix(const OrderParameters& u) {
 }
 
 /// The second derivative of U = F exp(D) F^T contributes tr(G D U^{-1} D) (eq. 29) (eq. 29) (eq.
-/// 29) to the Hessian in D.
+/// 29) (eq. 29) to the Hessian in D.
 void add_geodesic_term(const OrderParameters& u, const std::vector<MatrixXd>& gradient,
                        MatrixXd& hessian) {
   Index offset = 0;
