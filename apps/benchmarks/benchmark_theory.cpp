@@ -176,7 +176,7 @@ void sweep() {
   studies::SolveResult result;
   const double seconds = median_seconds(1, [&] { result = studies::solve(study, data, observer); });
   const auto converged = std::count_if(result.points.begin(), result.points.end(),
-                                       [](const auto& p) { return p.converged; });
+                                       [](const auto& p) { return p.summary.converged; });
   fmt::print("  {:.1f} s, {} of {} points converged, with the Hessian test ({} corrected means)\n",
              seconds, converged, result.points.size(),
              std::count_if(result.points.begin(), result.points.end(),

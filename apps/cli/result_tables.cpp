@@ -34,9 +34,9 @@ std::string corrected_table(const SolveResult& result) {
     if (!point.corrected.defined) continue;
     table.add(sets.row({widths_text(point.widths), cell(point.temperature, "{:g}"),
                         cell(point.corrected.predictor.accuracy, "{:.4f}"),
-                        readout_text(point.corrected.readout_order_parameter),
-                        deviations_text(point.corrected.order_parameters.front(),
-                                        point.corrected.order_parameter_deviations.front())},
+                        readout_text(point.corrected.mean.readout),
+                        deviations_text(point.corrected.mean.layers.front(),
+                                        point.corrected.deviation.layers.front())},
                        kAfterAccuracy, point.corrected.predictor));
   }
   return table.empty() ? "" : "\n1/N-corrected means\n" + table.text();
@@ -122,15 +122,16 @@ std::string solve_table(const studies::Study& study, const SolveResult& result) 
                           kAfterAccuracy + 1));
   bool marked = false;
   for (const SolvePoint& point : result.points) {
-    marked = marked || !point.converged;
+    marked = marked || !point.summary.converged;
     table.add(sets.row(
         {widths_text(point.widths), cell(point.temperature, "{:g}"),
          cell(point.predictor.accuracy, "{:.4f}"),
          cell(studies::gaussian_process_accuracy(result, point.temperature), "{:.4f}"),
-         cell(point.action, "{:.6f}"), readout_text(point.readout_order_parameter),
-         first_layer_text(point.order_parameters), std::to_string(point.iterations),
-         cell(point.gradient_norm, "{:.1e}"), cell(point.smallest_hessian_eigenvalue, "{:.3g}"),
-         cell(point.seconds, "{:.2g}"), point.converged ? "" : "*"},
+         cell(point.action, "{:.6f}"), readout_text(point.order_parameters.readout),
+         first_layer_text(point.order_parameters), std::to_string(point.summary.iterations),
+         cell(point.summary.gradient_norm, "{:.1e}"),
+         cell(point.smallest_hessian_eigenvalue, "{:.3g}"), cell(point.seconds, "{:.2g}"),
+         point.summary.converged ? "" : "*"},
         kAfterAccuracy + 1, point.predictor));
   }
   std::string out = study_header(study, result) + table.text();

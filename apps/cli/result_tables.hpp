@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "headway/studies/results.hpp"
+#include "headway/studies/sample_results.hpp"
 #include "headway/studies/study.hpp"
 
 namespace headway::cli {

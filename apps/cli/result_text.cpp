@@ -71,8 +71,8 @@ std::string readout_text(const MatrixXd& readout) {
   return readout.size() == 1 ? cell(readout(0, 0), "{:.4f}") : diagonal_text(readout, 3);
 }
 
-std::string first_layer_text(const std::vector<MatrixXd>& layers) {
-  return layers.empty() ? "-" : diagonal_text(layers.front());
+std::string first_layer_text(const theory::OrderParameters& u) {
+  return u.layers.empty() ? "-" : diagonal_text(u.layers.front());
 }
 
 std::string deviations_text(const MatrixXd& mean, const MatrixXd& deviation) {

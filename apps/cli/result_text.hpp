@@ -36,7 +36,7 @@ class SetColumns {
 std::string readout_text(const MatrixXd& readout);
 
 /// The diagonal of U_1.
-std::string first_layer_text(const std::vector<MatrixXd>& layers);
+std::string first_layer_text(const theory::OrderParameters& u);
 
 /// The diagonal with the deviation of each entry: "14.76+-8.8".
 std::string deviations_text(const MatrixXd& mean, const MatrixXd& deviation);

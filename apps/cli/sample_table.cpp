@@ -64,12 +64,12 @@ std::string order_parameters_table(const studies::SampleResult& result) {
                                point.order_parameters.front().mcse)});
     const SolvePoint* theory = studies::theory_at(result.solve, point.widths, point.temperature);
     if (theory == nullptr) continue;
-    table.add({"", "", theory->converged ? "saddle point" : "saddle point, not converged",
-               readout_text(theory->readout_order_parameter),
+    table.add({"", "", theory->summary.converged ? "saddle point" : "saddle point, not converged",
+               readout_text(theory->order_parameters.readout),
                first_layer_text(theory->order_parameters)});
     if (!theory->corrected.defined) continue;
-    table.add({"", "", "1/N-corrected", readout_text(theory->corrected.readout_order_parameter),
-               first_layer_text(theory->corrected.order_parameters)});
+    table.add({"", "", "1/N-corrected", readout_text(theory->corrected.mean.readout),
+               first_layer_text(theory->corrected.mean)});
   }
   return table.text();
 }

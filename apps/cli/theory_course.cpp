@@ -43,10 +43,10 @@ std::optional<studies::SolveResult> known_result(const Options& options, const T
 }
 
 bool is_finite(const studies::SolvePoint& point) {
-  bool finite = std::isfinite(point.action) && std::isfinite(point.gradient_norm) &&
-                point.readout_order_parameter.allFinite() && point.predictor.mean.allFinite() &&
+  bool finite = std::isfinite(point.action) && std::isfinite(point.summary.gradient_norm) &&
+                point.order_parameters.readout.allFinite() && point.predictor.mean.allFinite() &&
                 point.predictor.variance.allFinite();
-  for (const MatrixXd& layer : point.order_parameters) finite = finite && layer.allFinite();
+  for (const MatrixXd& layer : point.order_parameters.layers) finite = finite && layer.allFinite();
   return finite;
 }
 
@@ -78,11 +78,11 @@ Outcome solve_outcome(const studies::SolveResult& result, double seconds) {
     const std::string where =
         fmt::format("widths {}, temperature {:g}", widths_text(point.widths), point.temperature);
     if (!is_finite(point)) {
-      faults.push_back(fmt::format("{}: not finite: {}", where, point.message));
-    } else if (!point.converged) {
-      faults.push_back(
-          fmt::format("{}: not converged (gradient norm {:.2g} after {} iterations): {}", where,
-                      point.gradient_norm, point.iterations, point.message));
+      faults.push_back(fmt::format("{}: not finite: {}", where, point.summary.message));
+    } else if (!point.summary.converged) {
+      faults.push_back(fmt::format(
+          "{}: not converged (gradient norm {:.2g} after {} iterations): {}", where,
+          point.summary.gradient_norm, point.summary.iterations, point.summary.message));
     }
   }
   return outcome;

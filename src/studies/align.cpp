@@ -43,7 +43,7 @@ AlignResult align(const Study& study, const tasks::Dataset& dataset, Observer& o
                  const Clock::time_point start = Clock::now();
                  const SolvePoint& solved = result.solve.points[static_cast<std::size_t>(i)];
                  const analysis::KernelAlignment renormalized =
-                     alignment_at(problem, solved.order_parameters.front());
+                     alignment_at(problem, solved.order_parameters.layers.front());
                  AlignPoint& point = result.points[static_cast<std::size_t>(i)];
                  point.widths = solved.widths;
                  point.temperature = solved.temperature;

@@ -86,7 +86,7 @@ std::vector<TemperatureChoice> choose_temperatures(const SolveResult& result) {
     std::vector<Candidate> candidates;
     for (std::size_t i = 0; i < result.points.size(); ++i) {
       const SolvePoint& point = result.points[i];
-      if (point.widths != network || !point.converged) continue;
+      if (point.widths != network || !point.summary.converged) continue;
       const bool laplace = point.evidence_method == "laplace";
       candidates.push_back({i, point.temperature, &point.predictor,
                             laplace ? point.log_evidence : kUndefined,

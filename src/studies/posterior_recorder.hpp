@@ -4,6 +4,7 @@
 
 #include "headway/posterior/posterior_target.hpp"
 #include "headway/sampling/target.hpp"
+#include "headway/studies/sample_results.hpp"
 #include "headway/studies/sample_state.hpp"
 #include "problem.hpp"
 

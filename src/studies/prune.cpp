@@ -67,8 +67,8 @@ class PrunedPredictor {
   const theory::PredictorStatistics& without(const std::vector<int>& removed) {
     const auto found = known_.find(removed);
     if (found != known_.end()) return found->second;
-    const MatrixXd u = analysis::remove_heads(point_.order_parameters.front(), problem_.heads,
-                                              problem_.outputs, removed);
+    const MatrixXd u = analysis::remove_heads(point_.order_parameters.layers.front(),
+                                              problem_.heads, problem_.outputs, removed);
     const MatrixXd mean =
         problem_.kernels->predictive_mean(u, point_.temperature, examples_.features);
     return known_.emplace(removed, theory::predictor_statistics({mean, {}}, examples_.labels))
@@ -139,7 +139,7 @@ PrunePoint prune_point(const PruneTask& task, const SolvePoint& solved, Observer
   point.widths = solved.widths;
   point.temperature = solved.temperature;
   const analysis::HeadScores scores = analysis::head_scores(
-      solved.order_parameters.front(), task.problem.heads, task.problem.outputs);
+      solved.order_parameters.layers.front(), task.problem.heads, task.problem.outputs);
   PrunedPredictor pruned(task.problem, solved, task.measured);
   point.accuracy = pruned.without({}).accuracy;
   point.heads = report_heads(task.solve, scores, pruned);
@@ -220,7 +220,7 @@ SolveResult solve_or_reuse(const Study& study, const tasks::Dataset& dataset,
   for (std::size_t i = 0; same && i < sweep.size(); ++i) {
     same = known->points[i].widths == sweep[i].widths &&
            known->points[i].temperature == sweep[i].temperature &&
-           known->points[i].order_parameters.size() == problem.heads.size();
+           known->points[i].order_parameters.layers.size() == problem.heads.size();
   }
   if (same) {
     observer.note("order parameters reused from the given result");

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "headway/sampling/sample.hpp"
-#include "headway/studies/results.hpp"
+#include "headway/studies/sample_results.hpp"
 #include "headway/studies/sample_state.hpp"
 #include "problem.hpp"
 

@@ -84,28 +84,17 @@ class PointSolver {
  private:
   void describe(const theory::Action& action, const theory::SaddlePoint& saddle,
                 const SweepPoint& sweep, SolvePoint& point) const {
-    const theory::SaddlePointSummary& summary = saddle.summary;
     point.widths = sweep.widths;
     point.temperature = sweep.temperature;
-    point.converged = summary.converged;
-    point.message = summary.message;
-    point.optimizer = summary.optimizer;
-    point.iterations = summary.iterations;
-    point.gradient_norm = summary.gradient_norm;
-    point.gradient_rounding = summary.gradient_rounding;
+    point.summary = saddle.summary;
     point.action = saddle.evaluation.value / action.architecture().largest_width();
     point.energy = saddle.evaluation.energy->energy();
     point.entropy = saddle.evaluation.entropy;
-    point.order_parameters = saddle.order_parameters.layers;
-    point.readout_order_parameter = saddle.order_parameters.readout;
+    point.order_parameters = saddle.order_parameters;
     point.kernels = theory::kernel_form_name(problem_.kernels->form());
     point.predictor = report_predictor(
         problem_, {mean_on_train(*saddle.evaluation.energy, saddle.order_parameters), {}},
         saddle.evaluation.energy->predict(problem_.evaluation_features));
-    for (std::size_t i = 0; i < summary.history.size(); ++i) {
-      const theory::SaddlePointSummary::Iteration& it = summary.history[i];
-      point.history.push_back({static_cast<int>(i), it.action, it.gradient_norm, it.log_step});
-    }
   }
 
   [[nodiscard]] MatrixXd mean_on_train(const theory::EnergyState& energy,
@@ -135,7 +124,7 @@ class PointSolver {
                                      "(solve.corrections = \"on\" computes it)";
       return;
     }
-    if (!point.converged) {
+    if (!point.summary.converged) {
       point.corrected.reason = "the saddle point did not converge";
       return;
     }
@@ -144,18 +133,15 @@ class PointSolver {
     CorrectedPoint& corrected = point.corrected;
     corrected.defined = correction.defined;
     corrected.reason = correction.reason;
-    if (correction.mean.layers.empty()) return;
-    corrected.order_parameters = correction.mean.layers;
-    corrected.readout_order_parameter = correction.mean.readout;
-    corrected.order_parameter_deviations = correction.deviation.layers;
-    corrected.readout_deviation = correction.deviation.readout;
+    corrected.mean = std::move(correction.mean);
+    corrected.deviation = std::move(correction.deviation);
     if (correction.defined) {
       corrected.predictor = report_predictor(problem_, {}, correction.prediction);
     }
   }
 
   static void note_evidence(const theory::SaddleEvidence& evidence, SolvePoint& point) {
-    if (!point.converged || std::isnan(evidence.leading_order)) return;
+    if (!point.summary.converged || std::isnan(evidence.leading_order)) return;
     const bool laplace = !std::isnan(evidence.laplace);
     point.log_evidence_leading_order = evidence.leading_order;
     point.log_evidence = laplace ? evidence.laplace : evidence.leading_order;
@@ -295,9 +281,9 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
       SolvePoint point;
       theory::OrderParameters u =
           solver.solve(sweep[i], i, neighbour ? &*neighbour : nullptr, point);
-      if (observer.interrupted() && !point.converged) return;
+      if (observer.interrupted() && !point.summary.converged) return;
       neighbour.reset();
-      if (point.converged) neighbour = std::move(u);
+      if (point.summary.converged) neighbour = std::move(u);
       const std::lock_guard<std::mutex> lock(guard);
       points[i] = std::move(point);
       observer.progress("solve", static_cast<double>(++done), static_cast<double>(sweep.size()));

@@ -166,30 +166,33 @@ std::string training_fault(const TrainedRun& run) {
   return "";
 }
 
-std::string_view to_string(training::TrainOutcome outcome) {
-  switch (outcome) {
-    case training::TrainOutcome::kFinished:
-      return "finished";
-    case training::TrainOutcome::kInterrupted:
-      return "interrupted";
-    case training::TrainOutcome::kDiverged:
-      return "diverged";
-    case training::TrainOutcome::kNotRun:
-      break;
-  }
-  return "not run";
+std::string joined_names(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text.append(text.empty() ? "" : ",").append(name);
+  return text;
 }
 
-training::TrainOutcome parse_outcome(std::string_view name) {
-  using training::TrainOutcome;
-  for (const TrainOutcome outcome : {TrainOutcome::kNotRun, TrainOutcome::kFinished,
-                                     TrainOutcome::kInterrupted, TrainOutcome::kDiverged}) {
-    if (to_string(outcome) == name) return outcome;
+std::vector<std::string> split_names(std::string_view text) {
+  std::vector<std::string> names;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(','), text.size());
+    names.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
-  throw Error(ErrorKind::kBadData,
-              fmt::format("outcome is \"{}\"; allowed: \"not run\", \"finished\", \"interrupted\", "
-                          "\"diverged\"",
-                          name));
+  return names;
+}
+
+std::vector<std::string> setting_words(const std::vector<Setting>& settings) {
+  std::vector<std::string> words;
+  for (const Setting& setting : settings) words.insert(words.end(), {setting.key, setting.value});
+  return words;
+}
+
+std::vector<Setting> settings_of(const std::vector<std::string>& words) {
+  std::vector<Setting> settings;
+  for (std::size_t i = 0; i + 1 < words.size(); i += 2)
+    settings.push_back({words[i], words[i + 1]});
+  return settings;
 }
 
 }  // namespace headway::studies

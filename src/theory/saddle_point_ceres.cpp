@@ -104,7 +104,7 @@ class StopWhenAsked final : public ceres::IterationCallback {
   StopWhenAsked(Observer& observer, SaddlePointSummary& summary)
       : observer_(observer), summary_(summary) {}
   ceres::CallbackReturnType operator()(const ceres::IterationSummary& s) override {
-    summary_.history.push_back({s.cost, s.gradient_max_norm, s.step_norm});
+    summary_.record(s.cost, s.gradient_max_norm, s.step_norm);
     return observer_.interrupted() ? ceres::SOLVER_ABORT : ceres::SOLVER_CONTINUE;
   }
 

@@ -47,8 +47,8 @@ MatrixXd frame_matrix(const OrderParameters& u) {
   return frame;
 }
 
-/// The second derivative of U = F exp(D) F^T contributes tr(G D U^{-1} D) (eq. 29) to the Hessian
-/// in D.
+/// The second derivative of U = F exp(D) F^T contributes tr(G D U^{-1} D) (eq. 29) (eq. 29) (eq.
+/// 29) (eq. 29) to the Hessian in D.
 void add_geodesic_term(const OrderParameters& u, const std::vector<MatrixXd>& gradient,
                        MatrixXd& hessian) {
   Index offset = 0;
@@ -187,8 +187,8 @@ class NewtonSolver {
   }
 
   void record(double log_step) {
-    summary_.history.push_back({evaluation_.value / action_.architecture().largest_width(),
-                                evaluation_.gradient_norm(action_.architecture()), log_step});
+    summary_.record(evaluation_.value / action_.architecture().largest_width(),
+                    evaluation_.gradient_norm(action_.architecture()), log_step);
   }
 
   bool finished() {

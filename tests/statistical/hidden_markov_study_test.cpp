@@ -36,7 +36,7 @@ std::vector<std::vector<double>> accuracies(const std::string& study_name) {
     const studies::SolveResult r = studies::solve(study, studies::make_dataset(study), observer);
     result[0].push_back(r.gaussian_process[0].predictor.accuracy);
     for (std::size_t i = 0; i < 3; ++i) {
-      REQUIRE(r.points[i].converged);
+      REQUIRE(r.points[i].summary.converged);
       result[i + 1].push_back(r.points[i].predictor.accuracy);
     }
   }

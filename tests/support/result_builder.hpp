@@ -39,22 +39,30 @@ inline studies::PredictorReport built_report(Numbers& numbers, Index test, Index
   return report;
 }
 
+/// Of two layers of two and three heads, C outputs.
+inline theory::OrderParameters built_order_parameters(Numbers& numbers, Index c) {
+  return {{numbers.matrix(6 * c, 6 * c), numbers.matrix(3 * c, 3 * c)}, numbers.matrix(c, c)};
+}
+
 inline studies::SolvePoint built_point(Numbers& numbers, const studies::SolveResult& result,
                                        double temperature) {
   const Index c = result.outputs, test = result.test_examples;
   studies::SolvePoint point;
   point.widths = {11, 12, 13};
   point.temperature = temperature;
-  point.converged = true;
-  point.message = "gradient below tolerance \xE2\x89\xA4";
-  point.iterations = 9;
-  point.gradient_norm = numbers.next();
-  point.gradient_rounding = numbers.next();
+  theory::SaddlePointSummary& summary = point.summary;
+  summary.converged = true;
+  summary.message = "gradient below tolerance \xE2\x89\xA4";
+  summary.optimizer = "newton";
+  summary.iterations = 9;
+  summary.evaluations = 11;
+  summary.hessians = 3;
+  summary.gradient_norm = numbers.next();
+  summary.gradient_rounding = numbers.next();
   point.action = numbers.next();
   point.energy = numbers.next();
   point.entropy = numbers.next();
-  point.order_parameters = {numbers.matrix(6 * c, 6 * c), numbers.matrix(3 * c, 3 * c)};
-  point.readout_order_parameter = numbers.matrix(c, c);
+  point.order_parameters = built_order_parameters(numbers, c);
   point.predictor = built_report(numbers, test, c);
   point.smallest_hessian_eigenvalue = studies::kUndefined;
   point.log_evidence = -12.25 - temperature;
@@ -63,14 +71,11 @@ inline studies::SolvePoint built_point(Numbers& numbers, const studies::SolveRes
   point.kernels = "stored";
   point.start_spread = numbers.next();
   point.corrected.defined = true;
-  point.corrected.order_parameters = {numbers.matrix(6 * c, 6 * c), numbers.matrix(3 * c, 3 * c)};
-  point.corrected.order_parameter_deviations = {numbers.matrix(6 * c, 6 * c),
-                                                numbers.matrix(3 * c, 3 * c)};
-  point.corrected.readout_order_parameter = numbers.matrix(c, c);
-  point.corrected.readout_deviation = numbers.matrix(c, c);
+  point.corrected.mean = built_order_parameters(numbers, c);
+  point.corrected.deviation = built_order_parameters(numbers, c);
   point.corrected.predictor = built_report(numbers, test, c);
-  point.history = {{0, numbers.next(), numbers.next(), 0.0},
-                   {1, numbers.next(), numbers.next(), numbers.next()}};
+  summary.history = {{0, numbers.next(), numbers.next(), 0.0},
+                     {1, numbers.next(), numbers.next(), numbers.next()}};
   point.seconds = numbers.next();
   return point;
 }
@@ -95,7 +100,7 @@ inline studies::SolveResult built_result(Index outputs, Index test_examples = 4)
   }
   result.points[1].corrected = {};
   result.points[1].corrected.reason = "U_1 is not positive";
-  result.points[1].converged = false;
+  result.points[1].summary.converged = false;
   result.seconds = 12.25;
   result.threads = 3;
   return result;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 from typing import Any
@@ -67,3 +68,32 @@ def check_schema(file: h5py.File, schema_name: str) -> None:
     faults = schema_faults(file, schema_name)
     if faults:
         raise BadDataError([f"{file.filename}: {fault}" for fault in faults])
+
+
+def check_texts(file: h5py.File) -> None:
+    """BadDataError unless the texts are those that the program sealed (src/io/README.md).
+
+    HDF5 has checksums for everything else. A file that was never sealed passes.
+    """
+    sealed = file.attrs.get("text_sha256")
+    if sealed is None:
+        return
+    texts = {}
+
+    def gather(name: str, item: h5py.Group | h5py.Dataset) -> None:
+        for key in item.attrs:
+            if h5py.check_string_dtype(item.attrs.get_id(key).dtype) is not None:
+                texts[f"{name}@{key}"] = [text(item.attrs[key])]
+        if isinstance(item, h5py.Dataset) and h5py.check_string_dtype(item.dtype) is not None:
+            texts[name] = [*map(text, np.atleast_1d(item[()])), ""]
+
+    gather("", file)
+    file.visititems(gather)
+    del texts["@text_sha256"]
+    digest = hashlib.sha256()
+    for place in sorted(texts, key=str.encode):
+        content = "\0".join(texts[place])
+        digest.update(f"{place}\0{content}\0".encode())
+    if digest.hexdigest() != text(sealed):
+        raise BadDataError("attribute text_sha256: the texts of the file are not those that were "
+                           "written: damaged, or changed by hand")

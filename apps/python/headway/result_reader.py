@@ -14,13 +14,12 @@ import numpy as np
 from headway import hdf5
 from headway.errors import BadDataError
 from headway.network_results import read_network, read_scores
-from headway.results import (Alignment, Corrected, GaussianProcessPoint, Point, Predictor, Pruning,
-                             Result, Samples, SetMeasures, TemperatureChoice, number)
+from headway.results import (FIELDS, Alignment, Corrected, GaussianProcessPoint, Point, Predictor,
+                             Pruning, Result, Samples, SetMeasures, TemperatureChoice, number)
 from headway.training_results import TrainingResult, read_runs
 
 KINDS = ("solve", "align", "prune", "sample", "train")
-PROVENANCE = ("study", "study_toml", "study_hash", "data_hash", "headway_version", "git_commit",
-              "compiler", "blas", "command", "seed", "threads", "started", "seconds")
+PROVENANCE = ("study", *FIELDS["provenance"])
 
 
 def read_result(path: str | os.PathLike) -> Result | TrainingResult:
@@ -32,6 +31,7 @@ def read_result(path: str | os.PathLike) -> Result | TrainingResult:
     with hdf5.open_file(path) as file:
         hdf5.check_schema(file, "headway-result")
         try:
+            hdf5.check_texts(file)
             if hdf5.text(file.attrs.get("kind", "")) == "train":
                 return _training_result(file, Path(path))
             return _Reader(file).result(Path(path))
@@ -229,35 +229,39 @@ class _Reader:
             raise BadDataError(f"{group.name}/{name}: has {array.ndim} dimensions, not {ndim}")
         return array
 
+    def _fields(self, group: h5py.Group, record: str) -> dict[str, Any]:
+        """What the list of a record names; only what lies in folders may be missing."""
+        found = {}
+        for name, field in FIELDS[record].items():
+            if field["kind"] == "attribute":
+                folder, _, leaf = name.rpartition("/")
+                owner = group.get(folder) if folder else group
+                if owner is not None and leaf in owner.attrs:
+                    found[name] = _plain(owner.attrs[leaf])
+                continue
+            item = group.get(name)
+            if item is None and "/" in name:
+                continue
+            if isinstance(item, h5py.Dataset) and h5py.check_string_dtype(item.dtype) is not None:
+                found[name] = hdf5.texts(item)
+                continue
+            array = self._array(group, name) if "/" in name else self._required(group, name)
+            found[name] = array.astype(int) if item.dtype.kind in "iu" else array
+        return found
+
     def _alignment(self, group: h5py.Group | None) -> Alignment | None:
-        if group is None:
-            return None
-        return Alignment(**{name: self._required(group, name)
-                            for name in Alignment.__dataclass_fields__})
+        return None if group is None else Alignment(self._fields(group, "alignment"))
 
     def _pruning(self, group: h5py.Group | None) -> Pruning | None:
         if group is None:
             return None
-        numbers = {name: self._required(group, name)
-                   for name in ("score", "score_weighted", "accuracy_without",
-                                "mean_squared_error_without")}
-        whole = {name: self._required(group, name).astype(int) for name in ("layer", "head")}
-        lengths = {name: len(array) for name, array in (numbers | whole).items()}
+        found = self._fields(group, "pruning")
+        lengths = {name: len(values) for name, values in found.items()
+                   if "/" not in name and np.ndim(values) > 0}
         if set(lengths.values()) != {sum(self.heads)}:
             raise BadDataError(f"{group.name}: expected one entry for each of the "
                                f"{sum(self.heads)} heads, found {lengths}")
-        curves = group.get("cumulative", {})
-        orders = {name: self._array(curves, name).astype(int)
-                  for name in ("score_order", "greedy_order", "random_order") if name in curves}
-        names = hdf5.texts(group["name"]) if "name" in group else [
-            f"head {head}" for head in whole["head"]]
-        return Pruning(
-            accuracy=number(group.attrs, "accuracy"), name=names, **numbers, **whole,
-            **{key: (self._array(curves, name) if curves else None)
-               for key, name in (("by_score", "score"), ("greedy", "greedy"), ("random", "random"),
-                                 ("random_mean", "random_mean"), ("random_sd", "random_sd"))},
-            greedy_on=hdf5.text(curves.attrs.get("greedy_on", "test")) if curves else "test",
-            orders=orders)
+        return Pruning(found)
 
     def _samples(self, group: h5py.Group) -> Samples | None:
         if "U_a_mean" not in group:

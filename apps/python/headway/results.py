@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -26,8 +27,15 @@ class SetMeasures:
     mean_squared_error: float
 
 
+#: What every field of a result file means, by record; written from the program's own lists.
+FIELDS = json.loads(Path(__file__).with_name("fields.json").read_text(encoding="utf-8"))
+_NUMBERS = frozenset(name for record in FIELDS.values() for name, field in record.items()
+                     if field["kind"] == "attribute")
+
+
 class Measures:
-    """What a predictor scores on the test set, read from `attributes`; NaN where the file has none.
+    """What a predictor scores on the test set, and all other numbers of the file, read from
+    `attributes`: `accuracy`, `log_evidence`, ... under the names of `FIELDS`; NaN where it has none.
 
     `sets` has the same for each further set of the data set, by name.
     """
@@ -35,13 +43,13 @@ class Measures:
     attributes: Mapping[str, Any]
     sets: Mapping[str, SetMeasures]
 
-    @property
-    def accuracy(self) -> float:
-        return number(self.attributes, "accuracy")
+    def __getattr__(self, name: str) -> Any:
+        if name not in _NUMBERS and name != "gp_accuracy":
+            raise AttributeError(f"{type(self).__name__} has no field {name!r}")
+        return self.attributes.get(name, math.nan)
 
-    @property
-    def test_mean_squared_error(self) -> float:
-        return number(self.attributes, "test_mean_squared_error")
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.attributes})
 
 
 @dataclass(frozen=True)
@@ -68,36 +76,46 @@ class Corrected(Measures):
 
 
 @dataclass(frozen=True)
-class Alignment:
+class Fields:
+    """A group of the file: its arrays and numbers under its own names, which `FIELDS` explains."""
+
+    values: Mapping[str, Any]
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "values" or name not in self.values:
+            raise AttributeError(f"{type(self).__name__} has no field {name!r}")
+        return self.values[name]
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.values})
+
+
+class Alignment(Fields):
     """Overlaps |v_k . y| / |y| by falling eigenvalue, and the running sums of their squares."""
 
-    overlaps: np.ndarray
-    gaussian_process_overlaps: np.ndarray
-    cumulative: np.ndarray
-    gaussian_process_cumulative: np.ndarray
-    eigenvalues: np.ndarray
-    gaussian_process_eigenvalues: np.ndarray
 
-
-@dataclass(frozen=True)
-class Pruning:
+class Pruning(Fields):
     """Head scores, accuracy without each head, and cumulative pruning (None where not computed)."""
 
-    accuracy: float
-    layer: np.ndarray
-    head: np.ndarray
-    name: list[str]
-    score: np.ndarray
-    score_weighted: np.ndarray
-    accuracy_without: np.ndarray
-    mean_squared_error_without: np.ndarray
-    by_score: np.ndarray | None = None
-    greedy: np.ndarray | None = None
-    greedy_on: str = "test"  # the set that its order was searched on
-    random: np.ndarray | None = None
-    random_mean: np.ndarray | None = None
-    random_sd: np.ndarray | None = None
-    orders: Mapping[str, np.ndarray] = field(default_factory=dict)
+    def _curve(self, name: str) -> np.ndarray | None:
+        return self.values.get(f"cumulative/{name}")
+
+    by_score = property(lambda self: self._curve("score"))
+    greedy = property(lambda self: self._curve("greedy"))
+    random = property(lambda self: self._curve("random"))
+    random_mean = property(lambda self: self._curve("random_mean"))
+    random_sd = property(lambda self: self._curve("random_sd"))
+
+    @property
+    def greedy_on(self) -> str:
+        """The set that the greedy order was searched on."""
+        return self.values.get("cumulative/greedy_on", "test")
+
+    @property
+    def orders(self) -> dict[str, np.ndarray]:
+        """The heads removed, by the name of the order: "score_order", ..."""
+        return {name.removeprefix("cumulative/"): values for name, values in self.values.items()
+                if name.endswith("_order")}
 
 
 @dataclass(frozen=True)
@@ -140,27 +158,10 @@ class Point(Measures):
     sets: Mapping[str, SetMeasures] = field(default_factory=dict)
 
     @property
-    def gp_accuracy(self) -> float:
-        return number(self.attributes, "gp_accuracy")
-
-    @property
-    def train_accuracy(self) -> float:
-        return number(self.attributes, "train_accuracy")
-
-    @property
     def action(self) -> float:
         """S / max(N_1..N_L, N_a)."""
-        value = number(self.attributes, "action_over_max_width")
-        return value if not math.isnan(value) else number(self.attributes, "action")
-
-    @property
-    def log_evidence(self) -> float:
-        """log p(y) in nats: by the saddle point, or exact with an error for samples."""
-        return number(self.attributes, "log_evidence")
-
-    @property
-    def gradient_norm(self) -> float:
-        return number(self.attributes, "gradient_norm")
+        old = self.attributes.get("action_over_max_width", math.nan)
+        return float(self.attributes.get("action", old))
 
     @property
     def converged(self) -> bool:
@@ -193,10 +194,6 @@ class GaussianProcessPoint(Measures):
     attributes: Mapping[str, Any]
     predictor: Predictor
     sets: Mapping[str, SetMeasures] = field(default_factory=dict)
-
-    @property
-    def log_evidence(self) -> float:
-        return number(self.attributes, "log_evidence")
 
 
 @dataclass(frozen=True)

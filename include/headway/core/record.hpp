@@ -41,7 +41,8 @@ enum class FieldPlace : std::uint8_t { kEverywhere, kFile, kJson };
 
 /// How a member lies in an HDF5 file, and in JSON where that has a choice. kPlain: numbers, words
 /// and texts are attributes of the record's group, arrays are data sets, records groups, vectors of
-/// records groups <name>/0, <name>/1, ... (JSON: a list).
+/// records groups <name>/0, <name>/1, ... (JSON: a list), lists of lists of numbers rows of one
+/// array that short ones end with NaN or -1.
 enum class FieldLayout : std::uint8_t {
   kPlain,
   kAttribute,  ///< a list of numbers as one attribute; of texts as one text, a line each

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string>
 
-#include "headway/studies/results.hpp"
+#include "headway/studies/sample_results.hpp"
 #include "headway/studies/study.hpp"
 #include "headway/studies/training.hpp"
 

@@ -3,7 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "headway/studies/results.hpp"
+#include "headway/core/record.hpp"
+#include "headway/studies/sample_results.hpp"
 #include "headway/studies/study.hpp"
 #include "headway/studies/training.hpp"
 
@@ -11,20 +12,30 @@ namespace headway::io {
 
 /// How to remake a result: what ran, on what, and when.
 struct ResultProvenance {
-  std::string study_toml;  ///< the fully resolved study as TOML text; running it remakes the result
-  std::string study_hash;  ///< SHA-256 (hex) of what the study computes
-  std::string data_hash;   ///< SHA-256 (hex) of the data (Dataset::content_hash)
-  std::string headway_version;  ///< for example "0.1.0"
-  std::string git_commit;
-  std::string compiler;
-  std::string blas;
-  std::string command;  ///< the command line
-  std::string started;  ///< ISO 8601, UTC
+  std::string study_toml, study_hash, data_hash;
+  std::string headway_version, git_commit, compiler, blas;
+  std::string command, started;
   std::uint64_t seed = 1;
   int threads = 1;
   double seconds = 0.0;
-  bool partial = false;  ///< interrupted: only the points that were finished are there
+  bool partial = false;
 };
+template <class Visitor, RecordOf<ResultProvenance> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("study_toml", r.study_toml, "the fully resolved study; running it remakes the result");
+  visit("study_hash", r.study_hash, "SHA-256 (hex) of what the study computes");
+  visit("data_hash", r.data_hash, "SHA-256 (hex) of the data");
+  visit("headway_version", r.headway_version, "such as 0.1.0");
+  visit("git_commit", r.git_commit, "of the program");
+  visit("compiler", r.compiler, "of the program");
+  visit("blas", r.blas, "library of the program");
+  visit("command", r.command, "the command line");
+  visit("started", r.started, "ISO 8601, UTC");
+  visit("seed", r.seed, "root of every random stream", {.optional = true});
+  visit("threads", r.threads, "that were used", {.least = 0});
+  visit("seconds", r.seconds, "of the whole computation");
+  visit("partial", r.partial, "interrupted: only the points that were finished are there");
+}
 
 /// True when the file is HDF5 and its root says schema_name = "headway-result". Never throws.
 bool is_result_file(const std::string& file_path);
@@ -41,7 +52,7 @@ void write_align_result(const std::string& file_path, const studies::Study& stud
                         const studies::AlignResult& result, const ResultProvenance& provenance,
                         bool force);
 /// The solve result it used, with points/<i>/pruning; where the data set carries a trained network,
-/// the group network and points/<i>/network/scores (result_file/write_network.hpp lists them).
+/// the group network and points/<i>/network/scores.
 void write_prune_result(const std::string& file_path, const studies::Study& study,
                         const studies::PruneResult& result, const ResultProvenance& provenance,
                         bool force);

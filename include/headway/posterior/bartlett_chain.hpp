@@ -23,8 +23,8 @@ namespace headway::posterior {
 /// Coordinates, one per entry of B_{L+1} (readout), B_L, ..., B_1, column by column: B_ij itself
 /// below the diagonal, and on it
 ///   B_ii = sqrt(k) exp(x / sqrt(2 k)),  k = N_l - i + 1,
-/// (eq. 38) which is close to a standard normal for large k, so that all coordinates have unit
-/// scale under the prior.
+/// (eq. 38) (eq. 38) (eq. 38) (eq. 38) which is close to a standard normal for large k, so that all
+/// coordinates have unit scale under the prior.
 class BartlettChain {
  public:
   explicit BartlettChain(model::Architecture architecture);

@@ -10,12 +10,23 @@ namespace headway::studies {
 
 /// The temperature that one rule takes for one network out of those that a study sweeps.
 struct TemperatureChoice {
-  std::string model;          ///< "theory" | "gaussian_process"
-  std::vector<Index> widths;  ///< N_1, ..., N_L, N_a; empty for the Gaussian process
-  std::string by;             ///< "validation" | "evidence" | "test"
-  std::size_t point = 0;      ///< in SolveResult::points or ::gaussian_process
+  std::string model;
+  std::vector<Index> widths;
+  std::string by;
+  std::size_t point = 0;
   double temperature = 0.0;
 };
+template <class Visitor, RecordOf<TemperatureChoice> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("model", r.model, "\"theory\" or \"gaussian_process\"");
+  if (shows(visit, !r.widths.empty())) {
+    visit("widths", r.widths, "N_1, ..., N_L, N_a of the theory",
+          {.layout = FieldLayout::kAttribute});
+  }
+  visit("by", r.by, "\"validation\", \"evidence\" or \"test\"");
+  visit("temperature", r.temperature, "that it takes");
+  visit("point", r.point, "its number in points or gaussian_process");
+}
 
 /// For every entry of model.widths, and for the Gaussian process, the temperature
 ///   - of the highest accuracy on the set "validation" (tasks::kValidationSet), where there is one,

@@ -2,11 +2,54 @@
 
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "headway/analysis/network_pruning.hpp"
 #include "headway/analysis/rank_correlation.hpp"
+#include "headway/core/record.hpp"
 #include "headway/core/types.hpp"
+
+// As in results.hpp, the fields of every record stand below it; those of the records of `analysis`
+// that a result holds are here too.
+namespace headway::analysis {
+
+/// A mean over examples, and its standard error under the name with "_error".
+template <class Visitor, RecordOf<Estimate> Record>
+void fields(Visitor& visit, Record& r, const std::string& name, const char* meaning) {
+  visit(name, r.mean, meaning);
+  visit(name + "_error", r.error, "its standard error");
+}
+
+/// Estimates of all heads as two lists.
+template <class Visitor>
+void fields(Visitor& visit, const std::vector<Estimate>& estimates, const std::string& name,
+            const char* meaning) {
+  std::vector<double> means, errors;
+  for (const Estimate& estimate : estimates) {
+    means.push_back(estimate.mean);
+    errors.push_back(estimate.error);
+  }
+  visit(name, means, meaning, {.place = FieldPlace::kFile});
+  visit(name + "_error", errors, "their standard errors", {.place = FieldPlace::kFile});
+}
+
+template <class Visitor, RecordOf<Quality> Record>
+void fields(Visitor& visit, Record& r) {
+  fields(visit, r.accuracy, "accuracy", "of the network; NaN where labels are no classes");
+  fields(visit, r.squared_error, "mean_squared_error", "of the network");
+}
+
+/// The curve `name`; nothing where there is none.
+template <class Visitor, RecordOf<QualityCurve> Record>
+void fields(Visitor& visit, Record& r, const std::string& name) {
+  if (!shows(visit, !r.quality.empty())) return;
+  visit(name + "/order", r.order, "heads in the order of their removal, counted from 0");
+  visit(name, r.quality, "of the network after removing the first 0, 1, 2, ... of them",
+        {.layout = FieldLayout::kLists});
+}
+
+}  // namespace headway::analysis
 
 namespace headway::studies {
 
@@ -14,18 +57,29 @@ namespace headway::studies {
 struct RankCorrelation {
   double spearman = std::numeric_limits<double>::quiet_NaN();
   double kendall = std::numeric_limits<double>::quiet_NaN();
-  double p_value = std::numeric_limits<double>::quiet_NaN();  ///< two-sided, of Spearman's rho
+  double p_value = std::numeric_limits<double>::quiet_NaN();
   analysis::Bootstrap bootstrap{};  ///< over the examples; says nothing of other training runs
 };
+template <class Visitor, RecordOf<RankCorrelation> Record>
+void fields(Visitor& visit, Record& r, const std::string& name) {
+  const auto show = [&](const char* part, auto& value, const char* meaning) {
+    visit(name + "_" + part, value, meaning, {.json = name + "/" + part});
+  };
+  show("spearman", r.spearman, "Spearman's rho with the score");
+  show("kendall", r.kendall, "Kendall's tau with the score");
+  show("p_value", r.p_value, "two-sided, of Spearman's rho");
+  show("sd", r.bootstrap.sd, "of rho over redrawn examples");
+  show("lower", r.bootstrap.lower, "2.5 % quantile, likewise");
+  show("upper", r.bootstrap.upper, "97.5 % quantile, likewise");
+}
 
 /// One score of all heads, and the trained network pruned in its order. A head whose turn comes
 /// when it is the last of its layer stays, so that the curves end with one head in each layer.
 struct NetworkScore {
   std::string name;
-  std::vector<double> score;  ///< of every head, layer 1 first
+  std::vector<double> score;
   RankCorrelation accuracy_drop, error_rise;
-  analysis::QualityCurve rising;   ///< lowest score first
-  analysis::QualityCurve falling;  ///< highest score first
+  analysis::QualityCurve rising, falling;
 };
 
 /// How a trained network answers one set of examples, all heads in place.
@@ -38,12 +92,12 @@ struct NetworkSet {
 /// A trained network pruned head by head: what does not depend on the theory's width and
 /// temperature.
 struct NetworkPruning {
-  bool rescaled = true;     ///< layers times sqrt(H_l / heads left)
-  std::string measured_on;  ///< set of the drops and curves: "test", or "train" where there is none
-  std::string greedy_on;    ///< set that the greedy order was searched on
-  std::string sensitivity_on;  ///< set of the gradient sensitivity
+  bool rescaled = true;
+  std::string measured_on;
+  std::string greedy_on;
+  std::string sensitivity_on;
   std::vector<NetworkSet> sets;
-  MatrixXd order_parameter;                       ///< U_1 = V V^T / N_1 of its weights
+  MatrixXd order_parameter;
   std::vector<analysis::Estimate> accuracy_drop;  ///< of each head removed alone; paired errors
   std::vector<analysis::Estimate> error_rise;     ///< of the mean squared error, likewise
   /// "weight_norm" |V_l^h|, "path_norm", "sensitivity" (each layer's divided by its norm),
@@ -51,8 +105,53 @@ struct NetworkPruning {
   std::vector<NetworkScore> baselines;
   analysis::QualityCurve greedy;
   std::vector<analysis::QualityCurve> random;
-  /// Over the random orders, after each removal; the standard error is sd / sqrt(orders).
   std::vector<double> random_mean, random_sd, random_error;
 };
+
+template <class Visitor, RecordOf<NetworkScore> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("name", r.name, "of the score", {.layout = FieldLayout::kKey});
+  visit("score", r.score, "of every head, layer 1 first");
+  fields(visit, r.accuracy_drop, "accuracy_drop");
+  fields(visit, r.error_rise, "error_rise");
+  fields(visit, r.rising, "rising");    // lowest score first
+  fields(visit, r.falling, "falling");  // highest score first
+}
+
+template <class Visitor, RecordOf<NetworkSet> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("name", r.name, "of the set");
+  visit("examples", r.examples, "of the set");
+  fields(visit, r.quality);
+}
+
+/// For writing alone.
+template <class Visitor>
+void fields(Visitor& visit, const NetworkPruning& r) {
+  constexpr FieldForm kOptional = {.optional = true};
+  visit("rescaled", r.rescaled, "layers times sqrt(H_l / heads left)");
+  visit("measured_on", r.measured_on, "set of the drops and curves");
+  visit("greedy_on", r.greedy_on, "set that the greedy order was searched on");
+  visit("sensitivity_on", r.sensitivity_on, "set of the gradient sensitivity");
+  visit("sets", r.sets, "how the whole network answers", {.layout = FieldLayout::kColumns});
+  visit("U_1", r.order_parameter, "U_1 = V V^T / N_1 of its weights");
+  fields(visit, r.accuracy_drop, "accuracy_drop", "of each head removed alone");
+  fields(visit, r.error_rise, "error_rise", "of the mean squared error, likewise");
+  visit("scores", r.baselines, "scores of the heads by name", {.layout = FieldLayout::kByName});
+  fields(visit, r.greedy, "greedy");
+  std::vector<std::vector<double>> accuracy;
+  std::vector<std::vector<int>> order;
+  for (const analysis::QualityCurve& curve : r.random) {
+    order.push_back(curve.order);
+    accuracy.emplace_back();
+    for (const analysis::Quality& q : curve.quality) accuracy.back().push_back(q.accuracy.mean);
+  }
+  constexpr FieldForm kRows = {.place = FieldPlace::kFile, .optional = true};
+  visit("random/accuracy", accuracy, "in every random order, [orders, removals + 1]", kRows);
+  visit("random/order", order, "heads in the order of their removal, [orders, removals]", kRows);
+  visit("random/mean", r.random_mean, "accuracy over the random orders", kOptional);
+  visit("random/sd", r.random_sd, "over the random orders", kOptional);
+  visit("random/error", r.random_error, "sd / sqrt(orders)", kOptional);
+}
 
 }  // namespace headway::studies

@@ -5,9 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "headway/core/record.hpp"
 #include "headway/core/types.hpp"
 #include "headway/studies/network_results.hpp"
+#include "headway/theory/order_parameters.hpp"
+#include "headway/theory/saddle_point.hpp"
 
+// Every record has its list of fields (core/record.hpp) below it: the names under which result
+// files and JSON have its members, and what they mean.
 namespace headway::studies {
 
 inline constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();  ///< null in JSON
@@ -16,77 +21,121 @@ inline constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();  
 struct SetReport {
   std::string name;
   double accuracy = kUndefined;
-  double mean_squared_error = kUndefined;  ///< of the mean, over examples and outputs
+  double mean_squared_error = kUndefined;
 };
+template <class Visitor, RecordOf<SetReport> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("name", r.name, "of the set", {.layout = FieldLayout::kKey});
+  visit("accuracy", r.accuracy, "share of the examples whose sign is right");
+  visit("mean_squared_error", r.mean_squared_error, "of the mean, over examples and outputs");
+}
 
 /// What a Gaussian predictor says on the train and test examples (eqs. 16, 17 and 51).
 struct PredictorReport {
-  MatrixXd mean;      ///< test mean, P_test x C (0 x C without a test set)
-  MatrixXd variance;  ///< test variance of each output
+  MatrixXd mean, variance;
   double train_accuracy = kUndefined;
-  double accuracy = kUndefined;                ///< test
-  double mean_squared_error = kUndefined;      ///< test, mean over examples and outputs
-  double right_sign_probability = kUndefined;  ///< mean over the test set of Phi(y mean / sd)
-  double squared_bias = kUndefined;            ///< mean of (mean - y)^2
-  double predictor_variance = kUndefined;      ///< mean variance
-  std::vector<SetReport> sets;                 ///< the further sets, in the data set's order
+  double accuracy = kUndefined;
+  double mean_squared_error = kUndefined;
+  double right_sign_probability = kUndefined;
+  double squared_bias = kUndefined;
+  double predictor_variance = kUndefined;
+  std::vector<SetReport> sets;  ///< in the data set's order
 };
+/// `arrays`: what the names of mean and variance begin with.
+template <class Visitor, RecordOf<PredictorReport> Record>
+void fields(Visitor& visit, Record& r, const std::string& arrays = "") {
+  constexpr FieldForm kOld = {.optional = true};
+  visit("train_accuracy", r.train_accuracy, "on the training set", kOld);
+  visit("accuracy", r.accuracy, "on the test set", kOld);
+  visit("test_mean_squared_error", r.mean_squared_error,
+        "on the test set, mean over examples and outputs", kOld);
+  visit("right_sign_probability", r.right_sign_probability,
+        "mean over the test set of Phi(y mean / sd)", kOld);
+  visit("squared_bias", r.squared_bias, "mean over the test set of (mean - y)^2", kOld);
+  visit("predictor_variance", r.predictor_variance, "mean over the test set", kOld);
+  constexpr FieldForm kArray = {.place = FieldPlace::kFile, .layout = FieldLayout::kOutputs};
+  visit(arrays + "mean", r.mean, "of f on the test set, [P_test] or [P_test, C]", kArray);
+  visit(arrays + "variance", r.variance, "of f on the test set, for each output", kArray);
+  visit("sets", r.sets, "the further sets of the data set", {.layout = FieldLayout::kByName});
+}
 
 /// The 1/N-corrected means (eqs. 40 and 41).
 struct CorrectedPoint {
   bool defined = false;
-  std::string reason;                      ///< why not, when undefined or skipped
-  std::vector<MatrixXd> order_parameters;  ///< U_1, ..., U_L
-  std::vector<MatrixXd>
-      order_parameter_deviations;    ///< sqrt(Sigma_ii), posterior standard deviations
-  MatrixXd readout_order_parameter;  ///< U_a, C x C
-  MatrixXd readout_deviation;
+  std::string reason;
+  theory::OrderParameters mean;
+  theory::OrderParameters deviation;
   PredictorReport predictor;
 };
-
-struct IterationRecord {
-  int iteration = 0;
-  double action = 0.0;  ///< S / max N
-  double gradient_norm = 0.0;
-  double step_norm = 0.0;  ///< of the step that led here, in affine-invariant units
-};
+template <class Visitor, RecordOf<CorrectedPoint> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("defined", r.defined, "whether the correction exists; nothing else is there without it");
+  visit("reason", r.reason, "why not, when undefined or skipped");
+  if (!shows(visit, r.defined)) return;
+  fields(visit, r.mean, "");
+  fields(visit, r.deviation, "_sd");  // sqrt(Sigma_ii), posterior standard deviations
+  fields(visit, r.predictor, "predictor/");
+}
 
 /// One sweep point of `solve`.
 struct SolvePoint {
-  std::vector<Index> widths;  ///< N_1, ..., N_L, N_a
+  std::vector<Index> widths;
   double temperature = 0.0;
   std::string method = "saddle_point";
-  bool converged = false;
-  std::string message;    ///< what ended the iteration, in words
-  std::string optimizer;  ///< what ran: "newton" | "quasi_newton" | "ceres"
-  int iterations = 0;
-  double gradient_norm = kUndefined;
-  double gradient_rounding = kUndefined;  ///< what double precision allows for gradient_norm here
-  double action = kUndefined;
-  double energy = kUndefined;
-  double entropy = kUndefined;
-  std::vector<MatrixXd> order_parameters;  ///< U_1, ..., U_L
-  MatrixXd readout_order_parameter;        ///< U_a, C x C
+  theory::SaddlePointSummary summary;
+  double action = kUndefined, energy = kUndefined, entropy = kUndefined;
+  theory::OrderParameters order_parameters;
   PredictorReport predictor;
   double smallest_hessian_eigenvalue = kUndefined;
-  /// log p(y) in nats by theory::saddle_evidence: Laplace's method about the saddle point where the
-  /// Hessian was computed and is positive, else its leading order. Undefined unless converged.
   double log_evidence = kUndefined;
   double log_evidence_leading_order = kUndefined;
-  std::string evidence_method;       ///< "laplace" | "leading_order" | "" when undefined
-  std::string kernels;               ///< "stored" | "streamed" | "feature_space"
-  double start_spread = kUndefined;  ///< largest relative difference in U over the extra starts
+  std::string evidence_method;
+  std::string kernels;
+  double start_spread = kUndefined;
   CorrectedPoint corrected;
-  std::vector<IterationRecord> history;
   double seconds = 0.0;
 };
+template <class Visitor, RecordOf<SolvePoint> Record>
+void fields(Visitor& visit, Record& r) {
+  constexpr FieldForm kOld = {.optional = true};
+  visit("widths", r.widths, "N_1, ..., N_L, N_a", {.layout = FieldLayout::kAttribute, .least = 1});
+  visit("temperature", r.temperature, "T");
+  visit("method", r.method, "\"saddle_point\"");
+  fields(visit, r.summary);
+  visit("action", r.action, "S / max(N_1, ..., N_L, N_a)", {.old_name = "action_over_max_width"});
+  visit("energy", r.energy, "term of the action S", kOld);
+  visit("entropy", r.entropy, "term of the action S", kOld);
+  fields(visit, r.order_parameters, "");
+  fields(visit, r.predictor, "predictor/");
+  visit("smallest_hessian_eigenvalue", r.smallest_hessian_eigenvalue,
+        "of S / max N in the independent entries of all U jointly", kOld);
+  visit("log_evidence", r.log_evidence,
+        "log p(y) in nats: by Laplace's method about the saddle point where the Hessian was "
+        "computed and is positive, else its leading order; undefined unless converged",
+        kOld);
+  visit("log_evidence_leading_order", r.log_evidence_leading_order, "its leading order in 1/N",
+        kOld);
+  visit("evidence_method", r.evidence_method, "\"laplace\", \"leading_order\", or \"\"", kOld);
+  visit("kernels", r.kernels, "\"stored\", \"streamed\" or \"feature_space\"");
+  visit("start_spread", r.start_spread, "largest relative difference in U over the extra starts",
+        kOld);
+  visit("corrected", r.corrected, "the 1/N-corrected means", kOld);
+  visit("seconds", r.seconds, "of the point");
+}
 
 /// The infinite-width limit at one temperature.
 struct GaussianProcessPoint {
   double temperature = 0.0;
   PredictorReport predictor;
-  double log_evidence = kUndefined;  ///< log p(y) of the Gaussian process, nats
+  double log_evidence = kUndefined;
 };
+template <class Visitor, RecordOf<GaussianProcessPoint> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("temperature", r.temperature, "T");
+  fields(visit, r.predictor, "");
+  visit("log_evidence", r.log_evidence, "log p(y) of the Gaussian process, nats",
+        {.optional = true});
+}
 
 struct SolveResult {
   std::vector<int> heads;
@@ -94,18 +143,42 @@ struct SolveResult {
   Index outputs = 1;
   Index train_examples = 0, test_examples = 0, features = 0;
   MatrixXd train_labels, test_labels;
-  std::vector<std::string> set_names;  ///< of the data set's further sets
+  std::vector<std::string> set_names;
   std::vector<Index> set_examples;
-  std::vector<std::vector<std::string>>
-      head_names;                      ///< per layer; generated where the data set has none
-  std::vector<MatrixXd> path_kernels;  ///< same-path kernels C_{pi pi} (only up to 16 paths and P
-                                       ///< <= 1000), for figures
+  std::vector<std::vector<std::string>> head_names;
+  std::vector<MatrixXd> path_kernels;
   std::vector<SolvePoint> points;
   std::vector<GaussianProcessPoint> gaussian_process;
   bool interrupted = false;
   double seconds = 0.0;
   int threads = 1;
 };
+/// Without the points and the limits, which lie elsewhere in a result of `sample`.
+template <class Visitor, RecordOf<SolveResult> Record>
+void fields(Visitor& visit, Record& r) {
+  constexpr FieldPlace kFile = FieldPlace::kFile;
+  visit("heads", r.heads, "H_1, ..., H_L",
+        {.json = "heads_per_layer", .layout = FieldLayout::kAttribute, .least = 1});
+  visit("variances", r.variances, "s_0^2, s_1^2, ..., s_L^2, s_a^2",
+        {.layout = FieldLayout::kAttribute, .optional = true});
+  visit("outputs", r.outputs, "C", {.least = 1});
+  visit("train_examples", r.train_examples, "P", {.least = 0});
+  visit("test_examples", r.test_examples, "P_test", {.least = 0});
+  visit("features", r.features, "N_0", {.least = 0});
+  visit("sets", r.set_names, "names of the data set's further sets",
+        {.place = kFile, .optional = true});
+  visit("sets/examples", r.set_examples, "of each further set",
+        {.place = kFile, .layout = FieldLayout::kAttribute, .optional = true, .least = 1});
+  visit("names", r.head_names, "of the heads; made up where the data set has none",
+        {.place = kFile, .layout = FieldLayout::kLayers});
+  visit("labels/train", r.train_labels, "y, [P] or [P, C]",
+        {.place = kFile, .layout = FieldLayout::kOutputs});
+  visit("labels/test", r.test_labels, "y of the test set",
+        {.place = kFile, .layout = FieldLayout::kOutputs});
+  visit("path_kernels", r.path_kernels,
+        "same-path kernels C_{pi pi}, [p, P, P], for figures; up to 16 paths and P <= 1000",
+        {.place = kFile, .layout = FieldLayout::kStacked});
+}
 
 /// Kernel alignment at one sweep point (eq. 52): |v_k . y| / |y| by falling eigenvalue
 /// of K (without T).
@@ -113,10 +186,22 @@ struct AlignPoint {
   std::vector<Index> widths;
   double temperature = 0.0;
   VectorXd overlaps, gaussian_process_overlaps;
-  VectorXd cumulative, gaussian_process_cumulative;  ///< running sums of squared overlaps
+  VectorXd cumulative, gaussian_process_cumulative;
   VectorXd eigenvalues, gaussian_process_eigenvalues;
   double seconds = 0.0;
 };
+template <class Visitor, RecordOf<AlignPoint> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("seconds", r.seconds, "of the alignment", {.place = FieldPlace::kFile});
+  visit("overlaps", r.overlaps, "|v_k . y| / |y| by falling eigenvalue of K (without T)");
+  visit("gaussian_process_overlaps", r.gaussian_process_overlaps, "of the Gaussian process");
+  visit("cumulative", r.cumulative, "running sums of the squared overlaps",
+        {.json = "cumulative_overlaps"});
+  visit("gaussian_process_cumulative", r.gaussian_process_cumulative, "of the Gaussian process",
+        {.json = "gaussian_process_cumulative_overlaps"});
+  visit("eigenvalues", r.eigenvalues, "of K, falling");
+  visit("gaussian_process_eigenvalues", r.gaussian_process_eigenvalues, "of the Gaussian process");
+}
 
 struct AlignResult {
   SolveResult solve;  ///< the order parameters used
@@ -125,20 +210,37 @@ struct AlignResult {
 };
 
 struct HeadReport {
-  int layer = 1, head = 1;  ///< counted from 1
+  int layer = 1, head = 1;
   std::string name;
-  double score = kUndefined;  ///< eq. 53
-  double score_weighted =
-      kUndefined;  ///< with 1/(2 H_l) on entries that have the head on exactly one path
+  double score = kUndefined;
+  double score_weighted = kUndefined;
   double accuracy_without = kUndefined;
   double mean_squared_error_without = kUndefined;
 };
+template <class Visitor, RecordOf<HeadReport> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("layer", r.layer, "counted from 1");
+  visit("head", r.head, "of the layer, counted from 1");
+  visit("name", r.name, "of the head");
+  visit("score", r.score, "of the head, eq. 53");
+  visit("score_weighted", r.score_weighted,
+        "with 1/(2 H_l) on entries that have the head on exactly one path");
+  visit("accuracy_without", r.accuracy_without, "of the predictor without the head");
+  visit("mean_squared_error_without", r.mean_squared_error_without,
+        "of the predictor without the head");
+}
 
 /// Accuracy after removing 0, 1, 2, ... heads in some order.
 struct PruningCurve {
   std::vector<int> order;  ///< heads removed, as indices into PrunePoint::heads
   std::vector<double> accuracy;
 };
+template <class Visitor, RecordOf<PruningCurve> Record>
+void fields(Visitor& visit, Record& r, const std::string& name, const char* meaning) {
+  visit(name, r.accuracy, meaning, {.optional = true});
+  visit(name + "_order", r.order, "the heads removed, counted from 0 over all layers",
+        {.optional = true});
+}
 
 struct PrunePoint {
   std::vector<Index> widths;
@@ -146,7 +248,7 @@ struct PrunePoint {
   double accuracy = kUndefined;
   std::vector<HeadReport> heads;
   PruningCurve by_score, greedy;
-  std::string greedy_on;  ///< set that the greedy order was searched on: "validation", else "test"
+  std::string greedy_on;  ///< "validation", else "test"
   std::vector<PruningCurve> random;
   std::vector<double> random_mean, random_sd;
   /// The data set's trained network in the order of this point's "score" and "score_weighted";
@@ -154,61 +256,47 @@ struct PrunePoint {
   std::vector<NetworkScore> network;
   double seconds = 0.0;
 };
+/// All but `network`, which has a group of its own. For writing alone.
+template <class Visitor>
+void fields(Visitor& visit, const PrunePoint& r) {
+  constexpr FieldPlace kFile = FieldPlace::kFile;
+  visit("accuracy", r.accuracy, "with all heads", {.place = kFile});
+  visit("seconds", r.seconds, "of the pruning", {.place = kFile});
+  visit("", r.heads, "one entry a head, layer 1 first",
+        {.json = "heads", .layout = FieldLayout::kColumns});
+  fields(visit, r.by_score, "cumulative/score",
+         "accuracy after removing 0, 1, 2, ... heads, lowest score first");
+  std::vector<std::vector<double>> accuracy;
+  std::vector<std::vector<int>> order;
+  for (const PruningCurve& curve : r.random) {
+    accuracy.push_back(curve.accuracy);
+    order.push_back(curve.order);
+  }
+  visit("cumulative/random", accuracy,
+        "the same in random orders, a row each; short rows end in NaN",
+        {.place = kFile, .optional = true});
+  visit("cumulative/random_order", order, "the heads removed; short rows end in -1",
+        {.place = kFile, .optional = true});
+  visit("cumulative/random_mean", r.random_mean, "over the random orders",
+        {.json = "cumulative/random/mean", .optional = true});
+  visit("cumulative/random_sd", r.random_sd, "over the random orders",
+        {.json = "cumulative/random/sd", .optional = true});
+  fields(visit, r.greedy, "cumulative/greedy", "the same in the order of a greedy search");
+  if (shows(visit, !r.greedy_on.empty())) {
+    visit("cumulative/greedy_on", r.greedy_on, "set that the greedy order was searched on");
+  }
+}
+/// The group points/<i> of a result of `prune`, for writing alone.
+template <class Visitor>
+void network_fields(Visitor& visit, const PrunePoint& r) {
+  visit("network/scores", r.network, "the theory's scores against the trained network, by name",
+        {.json = "network", .layout = FieldLayout::kByName});
+}
 
 struct PruneResult {
   SolveResult solve;
   std::vector<PrunePoint> points;
   std::optional<NetworkPruning> network;  ///< where the data set carries a trained network
-  double seconds = 0.0;
-};
-
-inline constexpr double kGoodRhat = 1.01;    ///< above: a warning
-inline constexpr double kUsableRhat = 1.05;  ///< above: the result is not usable
-
-/// Posterior of one matrix, entry by entry.
-struct SampledMatrix {
-  MatrixXd mean, sd;  ///< of the posterior
-  MatrixXd mcse;      ///< Monte Carlo standard error of the mean
-  MatrixXd rhat, ess_bulk, ess_tail;
-  Tensor draws;  ///< [chain, draw, n, n]
-};
-
-/// One sweep point of `sample` (eqs. 34 and 50).
-struct SamplePoint {
-  std::vector<Index> widths;
-  double temperature = 0.0;
-  std::string sampler;
-  int chains = 0;
-  Index draws = 0;                              ///< per chain, after warm-up
-  std::vector<SampledMatrix> order_parameters;  ///< U_1, ..., U_L
-  SampledMatrix readout_order_parameter;        ///< U_a
-  PredictorReport
-      predictor;  ///< posterior mean and variance (law of total variance) of f on the test set
-  MatrixXd predictor_mcse;  ///< Monte Carlo standard error of predictor.mean, from how far the
-                            ///< chains' own means differ; not finite with one chain
-  double accuracy_mcse = kUndefined;  ///< of predictor.accuracy, likewise
-  double accuracy_mean = kUndefined,
-         accuracy_sd = kUndefined;  ///< over draws, of each draw's own mean predictor
-  double rhat_max = kUndefined, ess_bulk_min = kUndefined,
-         ess_tail_min = kUndefined;  ///< over entries of all U
-  double ebfmi_min = kUndefined;
-  Index divergences = 0;
-  double mean_acceptance = kUndefined, step_size = kUndefined;
-  double log_evidence = kUndefined, log_evidence_error = kUndefined;
-  std::string evidence_reason;  ///< why there is no evidence
-  bool biased = false;          ///< unadjusted Langevin
-  bool complete = false;        ///< all draws were made
-  MatrixXd energies;            ///< log density of each draw, draws x chains
-  std::vector<std::string> warnings;
-  MatrixXd weights;               ///< dimension x (draws chains) where asked for
-  double sampling_seconds = 0.0;  ///< of the chains alone, warm-up included
-  double seconds = 0.0;
-};
-
-struct SampleResult {
-  SolveResult solve;  ///< the theory at the same points, for comparison
-  std::vector<SamplePoint> points;
-  bool interrupted = false;
   double seconds = 0.0;
 };
 

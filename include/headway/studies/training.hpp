@@ -7,12 +7,14 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "headway/core/observer.hpp"
 #include "headway/studies/results.hpp"
 #include "headway/studies/study.hpp"
+#include "headway/studies/training_records.hpp"
 #include "headway/tasks/sraven_bayes.hpp"
 #include "headway/training/trainer.hpp"
 
@@ -67,8 +69,16 @@ struct TrainCost {
   Index parameters = 0;
   double flops_per_step = 0.0;
   double attention_flops_per_step = 0.0;
-  std::string device;  ///< "cpu" | "cuda"
+  std::string device;
 };
+template <class Visitor, RecordOf<TrainCost> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("device", r.device, "\"cpu\" or \"cuda\"");
+  visit("parameters", r.parameters, "numbers that are trained");
+  visit("flops_per_step", r.flops_per_step, "of an update");
+  visit("attention_flops_per_step", r.attention_flops_per_step, "of attention alone",
+        {.place = FieldPlace::kFile});
+}
 /// Error{kUnavailable} for train.device = "cuda" where there is none.
 TrainCost train_cost(const Study& study, const training::TaskFormat& format);
 
@@ -85,6 +95,14 @@ std::vector<SplitCeiling> split_ceilings(const Study& study);
 
 /// Its numbers by the names of SravenCeiling's fields, for files and tables.
 std::vector<std::pair<std::string, double>> ceiling_numbers(const tasks::SravenCeiling& ceiling);
+
+/// For writing alone.
+template <class Visitor>
+void fields(Visitor& visit, const SplitCeiling& r) {
+  visit("split", r.split, "its name", {.layout = FieldLayout::kKey});
+  visit("instances", r.best.instances, "that the ceiling was averaged over");
+  for (const auto& [name, value] : ceiling_numbers(r.best)) visit(name, value, "at best");
+}
 
 /// One run, finished or not: what a checkpoint keeps and a result shows.
 struct TrainedRun {
@@ -105,18 +123,64 @@ struct TrainedRun {
   [[nodiscard]] bool done() const;
 };
 
+/// Mean over the steps of the last record of the training loss; that of the last step where nothing
+/// was recorded.
+double final_train_loss(const TrainedRun& run);
+
+/// Settings as a list of key, value, key, value, ..., and back.
+std::vector<std::string> setting_words(const std::vector<Setting>& settings);
+std::vector<Setting> settings_of(const std::vector<std::string>& words);
+
+/// All but records, weights and state. Ceilings are written only.
+template <class Visitor, RecordOf<TrainedRun> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("label", r.label, "the settings but for seeds, in short");
+  visit("variant", r.variant, "train.attention, with \" + mixture\", \" + encoder\"");
+  visit("seed", r.seed, "of the run");
+  std::vector<std::string> words = setting_words(r.settings);
+  visit("settings", words, "what the sweep sets: key, value, key, value, ...",
+        {.place = FieldPlace::kFile});
+  if constexpr (!std::is_const_v<Record>) r.settings = settings_of(words);
+  fields(visit, r.summary);
+  fields(visit, r.cost);
+  const double loss = final_train_loss(r);
+  visit("train_loss", loss, "mean over the steps of its last record");
+  if constexpr (std::is_const_v<Record>) {
+    visit("ceiling", r.ceilings, "what any solver can reach at best, by split",
+          {.json = "ceilings", .layout = FieldLayout::kByName});
+  }
+  visit("training_seconds", r.training_seconds, "of every call, evaluations left out");
+  visit("sample", r.sample, "text: what the trained model writes");
+}
+
 /// Over the runs that differ in their seeds alone.
 struct Spread {
   Index count = 0;  ///< runs whose value is finite
   double mean = kUndefined;
   double standard_error = kUndefined;  ///< undefined for one run
 };
+template <class Visitor, RecordOf<Spread> Record>
+void fields(Visitor& visit, Record& r, const std::string& name, const char* meaning) {
+  visit(name, r.mean, meaning, {.json = name + "/mean"});
+  visit(name + "_standard_error", r.standard_error, "undefined for one run",
+        {.json = name + "/standard_error"});
+  visit(name + "_count", r.count, "runs whose value is finite", {.json = name + "/count"});
+}
 
 struct SplitSpread {
   std::string split, metric;
-  Spread last;  ///< with the parameters at the end
-  Spread best;  ///< at the step that the selection split chose
+  Spread last, best;
 };
+template <class Visitor, RecordOf<SplitSpread> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("split", r.split, "its name", {.layout = FieldLayout::kKey});
+  visit("metric", r.metric, "that stands for the split; \"\": the loss",
+        {.place = FieldPlace::kFile});
+  const std::string shown = r.metric.empty() ? "loss" : r.metric;
+  visit("metric", shown, "that stands for the split", {.place = FieldPlace::kJson});
+  fields(visit, r.last, "last", "with the weights at the end, mean over seeds");
+  fields(visit, r.best, "best", "at the step that the selection split chose, mean over seeds");
+}
 
 /// One row of the final table.
 struct TrainGroup {
@@ -129,6 +193,18 @@ struct TrainGroup {
   Spread train_loss;
   std::vector<SplitSpread> splits;
 };
+template <class Visitor, RecordOf<TrainGroup> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("label", r.label, "of the runs");
+  visit("runs", r.runs, "their numbers",
+        {.place = FieldPlace::kFile, .layout = FieldLayout::kAttribute});
+  visit("seeds", r.seeds, "of the runs", {.place = FieldPlace::kJson});
+  visit("diverged", r.diverged, "of the runs; they are in no mean");
+  visit("parameters", r.parameters, "of a run");
+  visit("flops_per_step", r.flops_per_step, "of a run");
+  fields(visit, r.train_loss, "train_loss", "mean over seeds");
+  visit("splits", r.splits, "by name", {.layout = FieldLayout::kByName});
+}
 
 struct TrainResult {
   std::vector<TrainedRun> runs;  ///< those that were begun
@@ -157,10 +233,6 @@ TrainResult train(std::span<const TrainRun> runs, const TaskMaker& make_task, Ob
 /// The final table: groups in the order of their first runs.
 std::vector<TrainGroup> group_runs(const TrainResult& result);
 
-/// Mean over the steps of the last record of the training loss; that of the last step where nothing
-/// was recorded.
-double final_train_loss(const TrainedRun& run);
-
 /// The metric that stands for a split: r2, bits_per_byte or accuracy, the first that is there; ""
 /// when there is none (the loss stands for itself).
 std::string main_metric(const training::Evaluation& evaluation);
@@ -174,8 +246,5 @@ std::string run_label(const std::vector<Setting>& settings, const Study& study);
 
 /// What keeps a run from being usable, in words; empty when all is well.
 std::string training_fault(const TrainedRun& run);
-
-std::string_view to_string(training::TrainOutcome outcome);
-training::TrainOutcome parse_outcome(std::string_view name);  ///< Error{kBadData}
 
 }  // namespace headway::studies

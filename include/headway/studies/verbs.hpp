@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "headway/core/observer.hpp"
-#include "headway/studies/results.hpp"
+#include "headway/studies/sample_results.hpp"
 #include "headway/studies/sample_state.hpp"
 #include "headway/studies/study.hpp"
 #include "headway/tasks/dataset.hpp"

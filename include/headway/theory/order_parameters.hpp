@@ -1,7 +1,9 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
+#include "headway/core/record.hpp"
 #include "headway/core/types.hpp"
 #include "headway/model/architecture.hpp"
 
@@ -22,6 +24,14 @@ struct OrderParameters {
     return layer <= static_cast<int>(layers.size()) ? layers[layer - 1] : readout;
   }
 };
+
+/// `suffix` ends the names: "_sd" for standard deviations.
+template <class Visitor, RecordOf<OrderParameters> Record>
+void fields(Visitor& visit, Record& r, const std::string& suffix) {
+  visit("U_a" + suffix, r.readout, "U_a, a scalar or [C, C]", {.layout = FieldLayout::kReadout});
+  visit("order_parameters" + suffix, r.layers, "U_1, ..., U_L, each [C p_l, C p_l]",
+        {.json = "U" + suffix, .layout = FieldLayout::kLayers});
+}
 
 /// The Gaussian-process limit N -> infinity at fixed P (eq. 24): U_l = s_a^2 prod_{k
 /// >= l} s_k^2 I.

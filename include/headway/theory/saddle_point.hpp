@@ -1,10 +1,12 @@
 #pragma once
 
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "headway/core/observer.hpp"
 #include "headway/core/option_table_fwd.hpp"
+#include "headway/core/record.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/core/words.hpp"
 #include "headway/theory/action.hpp"
@@ -49,20 +51,48 @@ struct SaddlePointOptions {
 struct SaddlePointSummary {
   bool converged = false;
   std::string message = "solve_saddle_point was not called";
-  std::string optimizer;  ///< what ran: "newton", "quasi_newton" or "ceres"
+  std::string optimizer;
   int iterations = 0;
-  int evaluations = 0;  ///< of the action and its gradient
-  int hessians = 0;     ///< exact ones
-  double gradient_norm = 0.0;
-  double gradient_rounding =
-      0.0;  ///< estimated rounding error of gradient_norm: what double precision allows
+  int evaluations = 0;
+  int hessians = 0;
+  double gradient_norm = std::numeric_limits<double>::quiet_NaN();
+  double gradient_rounding = std::numeric_limits<double>::quiet_NaN();
   struct Iteration {
-    double action = 0.0;  ///< S / max N
+    int iteration = 0;
+    double action = 0.0;
     double gradient_norm = 0.0;
     double log_step = 0.0;
   };
   std::vector<Iteration> history;
+
+  /// Appends to the history.
+  void record(double action, double norm, double log_step) {
+    history.push_back({static_cast<int>(history.size()), action, norm, log_step});
+  }
 };
+template <class Visitor, RecordOf<SaddlePointSummary::Iteration> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("iteration", r.iteration, "counted from 0, the start");
+  visit("action", r.action, "S / max N");
+  visit("gradient_norm", r.gradient_norm, "as in the point");
+  visit("step_norm", r.log_step, "of the step that led here, in affine-invariant units");
+}
+template <class Visitor, RecordOf<SaddlePointSummary> Record>
+void fields(Visitor& visit, Record& r) {
+  constexpr FieldForm kOld = {.optional = true};
+  visit("converged", r.converged, "whether the stopping test was met");
+  visit("message", r.message, "what ended the iteration, in words");
+  visit("optimizer", r.optimizer, "what ran: \"newton\", \"quasi_newton\" or \"ceres\"", kOld);
+  visit("iterations", r.iterations, "steps taken", {.least = 0});
+  visit("evaluations", r.evaluations, "of the action and its gradient", kOld);
+  visit("hessians", r.hessians, "exact ones", kOld);
+  visit("gradient_norm", r.gradient_norm,
+        "largest entry of dS/dU / max N as a matrix derivative; what the stopping test looks at");
+  visit("gradient_rounding", r.gradient_rounding,
+        "estimated rounding error of gradient_norm: what double precision allows", kOld);
+  visit("history", r.history, "of the iteration",
+        {.place = FieldPlace::kFile, .layout = FieldLayout::kTable, .optional = true});
+}
 
 struct SaddlePoint {
   OrderParameters order_parameters;

@@ -41,7 +41,7 @@ std::string run_text(const studies::TrainedRun& run) {
   std::string out = fmt::format(
       "  run        {}, seed {}: {} after {} steps, train loss {:.4g}\n"
       "  state      step {}, {} examples seen, {} parameters in {} arrays",
-      printable(run.label), run.seed, studies::to_string(run.summary.outcome), run.summary.steps,
+      printable(run.label), run.seed, word_of(run.summary.outcome), run.summary.steps,
       studies::final_train_loss(run), state.step, state.examples, run.cost.parameters,
       state.parameters.size());
   if (state.best_step >= 0) {

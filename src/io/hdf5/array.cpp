@@ -104,6 +104,7 @@ void set_storage(hid_t dataset, ArrayInfo& info) {
     char name[64] = "";
     const H5Z_filter_t id = H5Pget_filter2(creation.get(), static_cast<unsigned>(i), &flags,
                                            &values, nullptr, sizeof name, name, nullptr);
+    info.fletcher32 = info.fletcher32 || id == H5Z_FILTER_FLETCHER32;
     if (id < 0 || H5Zfilter_avail(id) <= 0) {
       info.unavailable_filter = fmt::format("{} (number {})", name[0] == '\0' ? "?" : name, id);
     }

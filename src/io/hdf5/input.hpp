@@ -32,6 +32,7 @@ struct ArrayInfo {
   std::uint64_t stored_bytes = 0;
   std::vector<Index> chunk;        ///< empty unless chunked
   bool outside = false;            ///< virtual, or raw data in other files
+  bool fletcher32 = false;         ///< has HDF5's checksum
   std::string unavailable_filter;  ///< a compression that this HDF5 lacks, else empty
 
   [[nodiscard]] bool is_number() const {

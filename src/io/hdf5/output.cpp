@@ -260,7 +260,7 @@ void Hdf5OutputFile::set_unsigned(const std::string& object, const std::string& 
 
 void Hdf5OutputFile::set(const std::string& object, const std::string& name,
                          const std::string& value) {
-  texts_[text_place(object, name)] = value;
+  texts_[text_place(object, name)] = value.c_str();  // HDF5 too ends it at a NUL
   const char* text = value.c_str();
   write_attribute(object, name, -1, {text_type_.get(), text_type_.get(), &text});
 }

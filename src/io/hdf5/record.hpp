@@ -1,19 +1,19 @@
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
-#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "headway/core/record.hpp"
 #include "headway/core/types.hpp"
 #include "io/hdf5/input.hpp"
 #include "io/hdf5/output.hpp"
+#include "io/hdf5/record_columns.hpp"
 
 // Records (headway/core/record.hpp) in HDF5 groups. Members may be numbers of every kind, bool,
 // enumerations with words, texts, std::array and std::vector of numbers, vectors of texts, Eigen
@@ -23,70 +23,11 @@ namespace headway::io {
 
 /// "<group>/<name>", without a slash at the root.
 std::string member_path(const std::string& group, const std::string& name);
-
-/// One array of what a column of records holds.
-using Column = std::variant<std::vector<double>, std::vector<std::int64_t>,
-                            std::vector<std::uint64_t>, std::vector<std::string>>;
-
-namespace detail {
-
-template <class T>
-inline constexpr bool kIsNumbers = false;  ///< a contiguous list of numbers
-template <class T>
-requires(std::is_arithmetic_v<T> &&
-         !std::is_same_v<T, bool>) inline constexpr bool kIsNumbers<std::vector<T>> = true;
-template <class T, std::size_t n>
-requires(std::is_arithmetic_v<T> &&
-         !std::is_same_v<T, bool>) inline constexpr bool kIsNumbers<std::array<T, n>> = true;
-
-template <class T>
-inline constexpr bool kIsOptional = false;
-template <class T>
-inline constexpr bool kIsOptional<std::optional<T>> = true;
-
-/// How a number is kept: double, or an integer of 64 bits with its sign.
-template <class T>
-using Stored = std::conditional_t<
-    std::is_floating_point_v<T>, double,
-    std::conditional_t<std::is_same_v<T, std::uint64_t>, std::uint64_t, std::int64_t>>;
-
-}  // namespace detail
-
-/// Gathers the fields of records of one kind, column by column, each with as many entries as there
-/// are records.
-class ColumnWriter {
- public:
-  template <class T>
-  void operator()(const std::string& name, const T& value, const char* /*meaning*/,
-                  const FieldForm& form = {}) {
-    if (form.place == FieldPlace::kJson) return;
-    if constexpr (std::is_arithmetic_v<T>) {
-      add(name, static_cast<detail::Stored<T>>(value));
-    } else if constexpr (std::is_enum_v<T>) {
-      add(name, std::string(word_of(value)));
-    } else if constexpr (std::is_same_v<T, std::string>) {
-      add(name, value);
-    } else {
-      refuse(name);
-    }
-  }
-  [[nodiscard]] const std::vector<std::pair<std::string, Column>>& columns() const {
-    return columns_;
-  }
-
- private:
-  /// Error{kInternal}: a column holds numbers, words or texts. (Said at run time: the layout, which
-  /// asks for columns, is no part of a type.)
-  [[noreturn]] static void refuse(const std::string& name);
-  template <class T>
-  void add(const std::string& name, T value) {
-    std::size_t i = 0;
-    while (i < columns_.size() && columns_[i].first != name) ++i;
-    if (i == columns_.size()) columns_.emplace_back(name, std::vector<T>{});
-    std::get<std::vector<T>>(columns_[i].second).push_back(std::move(value));
-  }
-  std::vector<std::pair<std::string, Column>> columns_;
-};
+/// The object and the attribute of a field: "history/columns" of group g is the attribute columns
+/// of g/history.
+std::pair<std::string, std::string> attribute_of(const std::string& group, const std::string& name);
+/// "<path>/layer_<l>", `layer` counted from 0.
+std::string layer_path(const std::string& path, std::size_t layer);
 
 /// Writes the fields of a record into a group, which it makes.
 class RecordWriter {
@@ -158,6 +99,23 @@ class RecordWriter {
     }
   }
 
+  /// Rows of one array, short ones padded with NaN or -1.
+  template <class Number>
+  void put(const std::string& name, const std::vector<std::vector<Number>>& rows,
+           const FieldForm& form) {
+    if (form.optional && rows.empty()) return;
+    std::size_t longest = 0;
+    for (const std::vector<Number>& row : rows) longest = std::max(longest, row.size());
+    using Kept = detail::Stored<Number>;
+    std::vector<Kept> all(rows.size() * longest, std::is_integral_v<Kept>
+                                                     ? static_cast<Kept>(-1)
+                                                     : std::numeric_limits<Kept>::quiet_NaN());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      std::copy(rows[i].begin(), rows[i].end(), all.data() + i * longest);
+    }
+    out_.write(member_path(group_, name),
+               {static_cast<Index>(rows.size()), static_cast<Index>(longest)}, all.data());
+  }
   void put(const std::string& name, double value);
   void put(const std::string& name, std::int64_t value);
   void put(const std::string& name, std::uint64_t value);
@@ -304,26 +262,31 @@ class ColumnReader {
   void operator()(const std::string& name, T& value, const char* meaning,
                   const FieldForm& form = {}) {
     if (form.place == FieldPlace::kJson) return;
-    if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, std::string>) {
-      using Kept = std::conditional_t<std::is_arithmetic_v<T>, detail::Stored<T>, std::string>;
-      if (row_ == kLoading) return load<Kept>(name, meaning, form);
-      const Kept& kept = std::get<std::vector<Kept>>(columns_.at(name))[row_];
-      if constexpr (std::is_enum_v<T>) {
-        if (!read_word(kept, value)) refuse(name, kept);
-      } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-        if (!std::in_range<T>(kept)) refuse(name, std::to_string(kept));
-        value = static_cast<T>(kept);
-      } else {
-        value = static_cast<T>(kept);
-      }
+    if constexpr (detail::kIsCell<T>) {
+      cell(name, value, meaning, form);
     } else {
-      refuse(name, "more than a number or text");  // never written
+      detail::refuse_column(name);
     }
   }
 
  private:
   static constexpr std::size_t kLoading = static_cast<std::size_t>(-1);
   static constexpr double kLargestWhole = 0x1p53;
+
+  template <class T>
+  void cell(const std::string& name, T& value, const char* meaning, const FieldForm& form) {
+    using Kept = std::conditional_t<std::is_arithmetic_v<T>, detail::Stored<T>, std::string>;
+    if (row_ == kLoading) return load<Kept>(name, meaning, form);
+    const Kept& kept = std::get<std::vector<Kept>>(columns_.at(name))[row_];
+    if constexpr (std::is_enum_v<T>) {
+      if (!read_word(kept, value)) refuse(name, kept);
+    } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      if (!std::in_range<T>(kept)) refuse(name, std::to_string(kept));
+      value = static_cast<T>(kept);
+    } else {
+      value = static_cast<T>(kept);
+    }
+  }
 
   template <class Kept>
   void load(const std::string& name, const char* meaning, const FieldForm& form) {

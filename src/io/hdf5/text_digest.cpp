@@ -44,7 +44,7 @@ std::string joined_texts(const std::vector<std::string>& texts) {
 std::string text_digest(const std::map<std::string, std::string>& texts) {
   Sha256 hash;
   for (const auto& [place, text] : texts) {
-    hash.update(joined_texts({place, text}));
+    hash.update(fmt::format("{}{}{}{}", place, '\0', text, '\0'));
   }
   return hash.hex_digest();
 }

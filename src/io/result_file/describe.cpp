@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "headway/studies/results.hpp"
+#include "headway/studies/sample_results.hpp"
 #include "io/dataset_file/names.hpp"
 
 namespace headway::io {

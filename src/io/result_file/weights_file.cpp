@@ -1,11 +1,13 @@
 #include "headway/io/weights_file.hpp"
 
 #include <fmt/format.h>
+#include <zip.h>
 
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -20,7 +22,6 @@ using training::NamedTensor;
 
 static_assert(std::endian::native == std::endian::little, "numbers are written as they are");
 
-constexpr std::uint64_t kLargestZip = 0xffffffffU;
 constexpr std::size_t kNpyAlignment = 64;
 constexpr std::size_t kSafetensorsAlignment = 8;
 
@@ -35,26 +36,8 @@ void append_floats(std::string& out, const std::vector<float>& values) {
   out.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
 }
 
-// --- .npz: numpy/lib/format.py (NEP 1) in a ZIP archive (APPNOTE.TXT 6.3)
+// --- .npz: numpy/lib/format.py (NEP 1) in a ZIP archive
 // ------------------------------------------------------------------------------------------------
-
-/// CRC-32 of ISO 3309, as ZIP has it.
-std::uint32_t crc32(std::string_view bytes) {
-  static const std::array<std::uint32_t, 256> table = [] {
-    std::array<std::uint32_t, 256> out{};
-    for (std::uint32_t i = 0; i < out.size(); ++i) {
-      std::uint32_t c = i;
-      for (int bit = 0; bit < 8; ++bit) c = (c & 1U) != 0 ? 0xedb88320U ^ (c >> 1U) : c >> 1U;
-      out.at(i) = c;
-    }
-    return out;
-  }();
-  std::uint32_t c = 0xffffffffU;
-  for (const char byte : bytes) {
-    c = table[(c ^ static_cast<unsigned char>(byte)) & 0xffU] ^ (c >> 8U);
-  }
-  return c ^ 0xffffffffU;
-}
 
 std::string npy_bytes(const NamedTensor& tensor) {
   std::string shape;
@@ -73,68 +56,54 @@ std::string npy_bytes(const NamedTensor& tensor) {
   return out;
 }
 
-struct ZipEntry {
-  std::string name;
-  std::uint32_t crc = 0, size = 0, offset = 0;
-};
+[[noreturn]] void zip_failed(const std::string& file_path, zip_error_t* error) {
+  throw Error(ErrorKind::kCannotWrite, fmt::format("{}: the archive cannot be made: {}", file_path,
+                                                   zip_error_strerror(error)));
+}
 
-/// What the local and the central header have in common, from "version needed" on.
-void append_zip_fields(std::string& out, const ZipEntry& entry) {
-  constexpr std::uint16_t kVersion = 20, kUtf8 = 0x0800, kStored = 0, kMidnight = 0;
-  constexpr std::uint16_t kFirstOf1980 = 0x0021;
-  append_number(out, kVersion);
-  append_number(out, kUtf8);
-  append_number(out, kStored);
-  append_number(out, kMidnight);  // no clock: the same weights give the same file
-  append_number(out, kFirstOf1980);
-  append_number(out, entry.crc);
-  append_number(out, entry.size);
-  append_number(out, entry.size);
-  append_number(out, static_cast<std::uint16_t>(entry.name.size()));
-  append_number(out, std::uint16_t{0});  // no extra fields
+using ZipSource = std::unique_ptr<zip_source_t, decltype(&zip_source_free)>;
+
+/// What an archive that was written into `source` holds.
+std::string bytes_of(const std::string& file_path, zip_source_t* source) {
+  zip_stat_t status;
+  std::string out;
+  if (zip_source_stat(source, &status) == 0 && zip_source_open(source) == 0) {
+    out.resize(status.size);
+    const zip_int64_t read = zip_source_read(source, out.data(), out.size());
+    zip_source_close(source);
+    if (read == static_cast<zip_int64_t>(out.size())) return out;
+  }
+  zip_failed(file_path, zip_source_error(source));
 }
 
 std::string npz_bytes(const std::string& file_path, const std::vector<NamedTensor>& tensors) {
-  std::string out;
-  std::vector<ZipEntry> entries;
-  for (const NamedTensor& tensor : tensors) {
-    const std::string content = npy_bytes(tensor);
-    if (out.size() + content.size() + (std::uint64_t{1} << 20U) > kLargestZip) {
-      throw Error(ErrorKind::kCannotWrite,
-                  fmt::format("{}: the weights do not fit into an .npz of 4 GiB; write "
-                              ".safetensors",
-                              file_path));
-    }
-    ZipEntry entry{tensor.name + ".npy", crc32(content), static_cast<std::uint32_t>(content.size()),
-                   static_cast<std::uint32_t>(out.size())};
-    append_number(out, std::uint32_t{0x04034b50});
-    append_zip_fields(out, entry);
-    out += entry.name;
-    out += content;
-    entries.push_back(std::move(entry));
+  std::vector<std::string> contents;  // libzip reads them when the archive is closed
+  for (const NamedTensor& tensor : tensors) contents.push_back(npy_bytes(tensor));
+  zip_error_t error;
+  zip_error_init(&error);
+  const ZipSource target(zip_source_buffer_create(nullptr, 0, 0, &error), &zip_source_free);
+  if (!target) zip_failed(file_path, &error);
+  zip_source_keep(target.get());
+  zip_t* archive = zip_open_from_source(target.get(), ZIP_TRUNCATE, &error);
+  if (archive == nullptr) zip_failed(file_path, &error);
+  constexpr zip_uint16_t kMidnight = 0, kFirstOf1980 = 0x21;
+  bool fine = true;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    zip_source_t* source = zip_source_buffer(archive, contents[i].data(), contents[i].size(), 0);
+    const zip_int64_t entry =
+        zip_file_add(archive, (tensors[i].name + ".npy").c_str(), source, ZIP_FL_ENC_UTF_8);
+    if (entry < 0) zip_source_free(source);
+    const auto index = static_cast<zip_uint64_t>(entry);
+    // No clock: the same weights give the same file.
+    fine = fine && entry >= 0 && zip_set_file_compression(archive, index, ZIP_CM_STORE, 0) == 0 &&
+           zip_file_set_dostime(archive, index, kMidnight, kFirstOf1980, 0) == 0;
   }
-  const auto directory = static_cast<std::uint32_t>(out.size());
-  for (const ZipEntry& entry : entries) {
-    append_number(out, std::uint32_t{0x02014b50});
-    append_number(out, std::uint16_t{20});  // made by
-    append_zip_fields(out, entry);
-    append_number(out, std::uint16_t{0});  // no comment, disk 0, no attributes
-    append_number(out, std::uint16_t{0});
-    append_number(out, std::uint16_t{0});
-    append_number(out, std::uint32_t{0});
-    append_number(out, entry.offset);
-    out += entry.name;
+  if (!fine || zip_close(archive) != 0) {
+    error = *zip_get_error(archive);
+    zip_discard(archive);
+    zip_failed(file_path, &error);
   }
-  const auto count = static_cast<std::uint16_t>(entries.size());
-  const auto size = static_cast<std::uint32_t>(out.size()) - directory;
-  append_number(out, std::uint32_t{0x06054b50});
-  append_number(out, std::uint32_t{0});  // this disk, first disk
-  append_number(out, count);
-  append_number(out, count);
-  append_number(out, size);
-  append_number(out, directory);
-  append_number(out, std::uint16_t{0});
-  return out;
+  return bytes_of(file_path, target.get());
 }
 
 // --- .safetensors: u64 length of the header, the header, the numbers

@@ -6,9 +6,9 @@
 
 #include "catch.hpp"
 
+using headway::has_instruction_set;
 using headway::InstructionSet;
 using headway::detail::fill_normal_pairs;
-using headway::has_instruction_set;
 using headway::detail::normal_pair;
 using headway::detail::NormalStream;
 using headway::detail::philox;

@@ -24,13 +24,12 @@ SolvePoint point(double temperature) {
   SolvePoint p;
   p.widths = {10, 20};
   p.temperature = temperature;
-  p.converged = true;
-  p.message = "gradient below tolerance";
-  p.iterations = 12;
-  p.gradient_norm = 1e-12;
+  p.summary.converged = true;
+  p.summary.message = "gradient below tolerance";
+  p.summary.iterations = 12;
+  p.summary.gradient_norm = 1e-12;
   p.action = 0.1 + 0.2;  // needs all 17 digits
-  p.order_parameters = {MatrixXd{{1.0, 0.25}, {0.25, 3.0}}};
-  p.readout_order_parameter = MatrixXd{{1.0 / 3.0}};
+  p.order_parameters = {{MatrixXd{{1.0, 0.25}, {0.25, 3.0}}}, MatrixXd{{1.0 / 3.0}}};
   p.predictor.train_accuracy = 1.0;
   p.predictor.accuracy = 0.911;
   p.seconds = 0.5;
@@ -131,7 +130,7 @@ TEST_CASE("evidence and chosen temperatures") {
 TEST_CASE("doubles keep every bit, and what is undefined or not finite is null") {
   SolveResult r = result();
   r.points[0].energy = std::numeric_limits<double>::infinity();
-  r.points[0].order_parameters[0](0, 1) = std::nan("");
+  r.points[0].order_parameters.layers[0](0, 1) = std::nan("");
   const Json j = Json::parse(headway::io::solve_json(study(), r));
   const Json& p = j["points"][0];
   CHECK(p["action"].get<double>() == 0.1 + 0.2);
@@ -145,7 +144,8 @@ TEST_CASE("doubles keep every bit, and what is undefined or not finite is null")
 
 TEST_CASE("U_a is a number for one output and a matrix for several") {
   SolveResult r = result();
-  r.points[0].readout_order_parameter = MatrixXd{{1.0, 0.5, 0.0}, {0.5, 2.0, 0.0}, {0.0, 0.0, 3.0}};
+  r.points[0].order_parameters.readout =
+      MatrixXd{{1.0, 0.5, 0.0}, {0.5, 2.0, 0.0}, {0.0, 0.0, 3.0}};
   const Json j = Json::parse(headway::io::solve_json(study(), r));
   CHECK(j["points"][0]["U_a"] == Json::parse("[[1.0,0.5,0.0],[0.5,2.0,0.0],[0.0,0.0,3.0]]"));
   CHECK(j["points"][1]["U_a"].is_number());
@@ -155,10 +155,8 @@ TEST_CASE("corrected means stand inside their point") {
   SolveResult r = result();
   auto& c = r.points[1].corrected;
   c.defined = true;
-  c.order_parameters = {MatrixXd{{2.0, 0.0}, {0.0, 4.0}}};
-  c.order_parameter_deviations = {MatrixXd{{0.5, 0.1}, {0.1, 0.7}}};
-  c.readout_order_parameter = MatrixXd{{1.25}};
-  c.readout_deviation = MatrixXd{{0.125}};
+  c.mean = {{MatrixXd{{2.0, 0.0}, {0.0, 4.0}}}, MatrixXd{{1.25}}};
+  c.deviation = {{MatrixXd{{0.5, 0.1}, {0.1, 0.7}}}, MatrixXd{{0.125}}};
   c.predictor.accuracy = 0.9;
   const Json j = Json::parse(headway::io::solve_json(study(), r));
   const Json& without = j["points"][0]["corrected"];
@@ -227,6 +225,6 @@ TEST_CASE("prune adds heads and cumulative curves") {
 
 TEST_CASE("text that is not UTF-8 does not break the JSON") {
   SolveResult r = result();
-  r.points[0].message = "\xff\xfe";
+  r.points[0].summary.message = "\xff\xfe";
   CHECK_NOTHROW(Json::parse(headway::io::solve_json(study(), r)));
 }

@@ -58,13 +58,34 @@ void check_same(const std::vector<MatrixXd>& a, const std::vector<MatrixXd>& b) 
   for (std::size_t i = 0; i < a.size(); ++i) CHECK(same(a[i], b[i]));
 }
 
+void check_same(const theory::OrderParameters& a, const theory::OrderParameters& b) {
+  check_same(a.layers, b.layers);
+  CHECK(same(a.readout, b.readout));
+}
+
+void check_same(const theory::SaddlePointSummary& a, const theory::SaddlePointSummary& b) {
+  CHECK(a.converged == b.converged);
+  CHECK(a.message == b.message);
+  CHECK(a.optimizer == b.optimizer);
+  CHECK(a.iterations == b.iterations);
+  CHECK(a.evaluations == b.evaluations);
+  CHECK(a.hessians == b.hessians);
+  CHECK(same(a.gradient_norm, b.gradient_norm));
+  CHECK(same(a.gradient_rounding, b.gradient_rounding));
+  REQUIRE(a.history.size() == b.history.size());
+  for (std::size_t i = 0; i < a.history.size(); ++i) {
+    CHECK(a.history[i].iteration == b.history[i].iteration);
+    CHECK(a.history[i].action == b.history[i].action);
+    CHECK(a.history[i].gradient_norm == b.history[i].gradient_norm);
+    CHECK(a.history[i].log_step == b.history[i].log_step);
+  }
+}
+
 void check_same(const studies::CorrectedPoint& a, const studies::CorrectedPoint& b) {
   CHECK(a.defined == b.defined);
   CHECK(a.reason == b.reason);
-  check_same(a.order_parameters, b.order_parameters);
-  check_same(a.order_parameter_deviations, b.order_parameter_deviations);
-  CHECK(same(a.readout_order_parameter, b.readout_order_parameter));
-  CHECK(same(a.readout_deviation, b.readout_deviation));
+  check_same(a.mean, b.mean);
+  check_same(a.deviation, b.deviation);
   if (a.defined) check_same(a.predictor, b.predictor);
 }
 
@@ -72,11 +93,7 @@ void check_same(const studies::SolvePoint& a, const studies::SolvePoint& b) {
   CHECK(a.widths == b.widths);
   CHECK(a.temperature == b.temperature);
   CHECK(a.method == b.method);
-  CHECK(a.converged == b.converged);
-  CHECK(a.message == b.message);
-  CHECK(a.iterations == b.iterations);
-  CHECK(same(a.gradient_norm, b.gradient_norm));
-  CHECK(same(a.gradient_rounding, b.gradient_rounding));
+  check_same(a.summary, b.summary);
   CHECK(same(a.action, b.action));
   CHECK(same(a.energy, b.energy));
   CHECK(same(a.entropy, b.entropy));
@@ -88,16 +105,8 @@ void check_same(const studies::SolvePoint& a, const studies::SolvePoint& b) {
   CHECK(same(a.start_spread, b.start_spread));
   CHECK(same(a.seconds, b.seconds));
   check_same(a.order_parameters, b.order_parameters);
-  CHECK(same(a.readout_order_parameter, b.readout_order_parameter));
   check_same(a.predictor, b.predictor);
   check_same(a.corrected, b.corrected);
-  REQUIRE(a.history.size() == b.history.size());
-  for (std::size_t i = 0; i < a.history.size(); ++i) {
-    CHECK(a.history[i].iteration == b.history[i].iteration);
-    CHECK(a.history[i].action == b.history[i].action);
-    CHECK(a.history[i].gradient_norm == b.history[i].gradient_norm);
-    CHECK(a.history[i].step_norm == b.history[i].step_norm);
-  }
 }
 
 void check_same(const SolveResult& a, const SolveResult& b) {

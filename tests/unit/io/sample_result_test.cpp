@@ -103,7 +103,7 @@ TEST_CASE("every number of a sample result is in the file") {
     CHECK(weights.values[static_cast<std::size_t>((1 * kDraws + 2) * 7 + 3)] ==
           point.weights(3, 1 * kDraws + 2));
     const Tensor theory = file.read_array(group + "/theory/order_parameters/layer_1");
-    CHECK(theory.values[1] == result.solve.points[1].order_parameters[0](0, 1));
+    CHECK(theory.values[1] == result.solve.points[1].order_parameters.layers[0](0, 1));
   }
 }
 
@@ -113,9 +113,10 @@ TEST_CASE("the theory of a sample result is read as a solve result") {
   io::write_sample_result(folder.file("r.h5"), {}, result, testing::built_provenance(), false);
   const studies::SolveResult solve = io::read_solve_result(folder.file("r.h5"));
   REQUIRE(solve.points.size() == 2);
-  CHECK(solve.points[0].order_parameters[0] == result.solve.points[0].order_parameters[0]);
-  CHECK(solve.points[0].corrected.readout_deviation ==
-        result.solve.points[0].corrected.readout_deviation);
+  CHECK(solve.points[0].order_parameters.layers[0] ==
+        result.solve.points[0].order_parameters.layers[0]);
+  CHECK(solve.points[0].corrected.deviation.readout ==
+        result.solve.points[0].corrected.deviation.readout);
   CHECK(solve.interrupted);
 }
 

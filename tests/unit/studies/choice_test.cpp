@@ -27,7 +27,7 @@ studies::SolvePoint point(Index width, double temperature, PredictorReport predi
   studies::SolvePoint p;
   p.widths = {width, width};
   p.temperature = temperature;
-  p.converged = true;
+  p.summary.converged = true;
   p.predictor = std::move(predictor);
   const bool has_laplace = !std::isnan(laplace);
   p.log_evidence = has_laplace ? laplace : leading;
@@ -92,9 +92,9 @@ TEST_CASE("evidences are compared as like with like") {
 
 TEST_CASE("points that did not converge are not chosen") {
   SolveResult result = built();
-  result.points[0].converged = false;
+  result.points[0].summary.converged = false;
   CHECK(temperatures(result).at("10 validation") == 1);
-  for (std::size_t i = 1; i < 3; ++i) result.points[i].converged = false;
+  for (std::size_t i = 1; i < 3; ++i) result.points[i].summary.converged = false;
   CHECK(temperatures(result).count("10 evidence") == 0);
 }
 

@@ -149,7 +149,7 @@ TEST_CASE("The fused block, LibTorch and the theory's network agree", "[torch]")
     INFO(layers << " layers of " << heads << " heads of " << dim << " query dims");
     TransformerOptions model = linear_model(layers, heads);
     model.query_dim = dim * heads;
-    const training::detail::HeadPathShape shape = {
+    const headway::training::detail::HeadPathShape shape = {
         11, task->format().tokens, task->format().features, layers, heads, dim};
     CHECK(shape.merging_pays() == (dim == 5));
     TrainOptions options = constant_run();

@@ -255,16 +255,20 @@ TEST_CASE("A loss that is not finite ends the run with a message and the last go
   TrainOptions options = small_run();
   options.schedule = LearningRateSchedule::kConstant;
   options.warmup_steps = 0;
-  options.learning_rate = 1e38;
+  options.learning_rate = 1000.0;
+  options.weight_decay = 100.0;  // each step multiplies the weights by -1e5
+  options.steps = 40;
   Trainer trainer(small_model(), options, task);
   headway::Observer quiet;
   Log log;
   const TrainSummary summary = trainer.run(quiet, log);
   CHECK(summary.outcome == TrainOutcome::kDiverged);
-  CHECK_THAT(summary.message, ContainsSubstring("step 1: the loss is"));
-  CHECK_THAT(summary.message, ContainsSubstring("learning rate 1e+38"));
-  CHECK(trainer.steps_done() == 1);
-  CHECK(log.states[CheckpointKind::kLast].front().step == 1);
+  const Index good = trainer.steps_done();
+  CHECK(good >= 1);
+  CHECK(good < 40);
+  CHECK_THAT(summary.message, ContainsSubstring("step " + std::to_string(good) + ": the loss is"));
+  CHECK_THAT(summary.message, ContainsSubstring("learning rate 1e+03"));
+  CHECK(log.states[CheckpointKind::kLast].back().step == good);
 }
 
 TEST_CASE("At first SRAVEN's loss is that of a guess among eight symbols", "[torch]") {

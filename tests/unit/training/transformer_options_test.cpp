@@ -207,6 +207,9 @@ TEST_CASE("First values have the spreads of their kinds, and one stream each") {
       case detail::FirstValues::kOne:
         CHECK(deviation == 1.0);
         break;
+      case detail::FirstValues::kAsBefore:
+        FAIL("no transformer has such parameters");
+        break;
       case detail::FirstValues::kLecun:
         CHECK(largest <= 2.0 / 0.87962566 * shapes[i].spread);
         [[fallthrough]];

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <array>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "headway/core/record.hpp"
+#include "headway/training/trainer.hpp"
+
+// The fields of the records of `training` that results and checkpoints hold.
+namespace headway::studies {
+
+/// Names joined by commas, and what they were joined from: lists in files.
+std::string joined_names(const std::vector<std::string>& names);
+std::vector<std::string> split_names(std::string_view text);
+
+}  // namespace headway::studies
+
+namespace headway::training {
+
+inline Words<TrainOutcome> words_of(TrainOutcome /*any*/) {
+  static constexpr std::array<Word<TrainOutcome>, 4> kWords{
+      {{"not run", TrainOutcome::kNotRun},
+       {"finished", TrainOutcome::kFinished},
+       {"interrupted", TrainOutcome::kInterrupted},
+       {"diverged", TrainOutcome::kDiverged}}};
+  return kWords;
+}
+
+template <class Visitor, RecordOf<Evaluation> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("examples", r.examples, "that were evaluated");
+  visit("loss", r.loss, "mean over them");
+  std::vector<std::string> names;
+  for (const Metric& metric : r.metrics) names.push_back(metric.name);
+  std::string text = studies::joined_names(names);
+  visit("metrics", text, "names of the metrics, each an attribute too",
+        {.place = FieldPlace::kFile});
+  if constexpr (!std::is_const_v<Record>) {
+    r.metrics.clear();
+    for (const std::string& name : studies::split_names(text)) r.metrics.push_back({name, 0.0});
+  }
+  for (auto& metric : r.metrics) visit(metric.name, metric.value, "of the split");
+}
+
+/// An evaluation by the name of its split.
+template <class Visitor, RecordOf<std::pair<std::string, Evaluation>> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("split", r.first, "its name", {.layout = FieldLayout::kKey});
+  fields(visit, r.second);
+}
+template <class Visitor, RecordOf<TrainSummary> Record>
+void fields(Visitor& visit, Record& r) {
+  constexpr FieldPlace kFile = FieldPlace::kFile;
+  visit("outcome", r.outcome, "\"finished\", \"interrupted\", \"diverged\" or \"not run\"");
+  visit("message", r.message, "what ended the run, in words");
+  visit("steps", r.steps, "updates in the weights, those of earlier calls included");
+  visit("last_train_loss", r.last_train_loss, "of the last step", {.place = kFile});
+  visit("best_step", r.best_step, "of the best weights; -1: nothing was evaluated");
+  visit("best_loss", r.best_loss, "of the best weights on the split that selects",
+        {.place = kFile});
+  const double shown = r.best_step >= 0 ? r.best_loss : std::numeric_limits<double>::quiet_NaN();
+  visit("best_loss", shown, "of the best weights on the split that selects",
+        {.place = FieldPlace::kJson});
+  visit("best_split", r.best_split, "whose loss chose the best step", {.optional = true});
+  visit("steps_per_second", r.steps_per_second, "of training alone");
+  visit("flops_per_second", r.flops_per_second, "flops_per_step times steps per second",
+        {.place = kFile});
+  std::vector<std::string> names;
+  for (const auto& [split, evaluation] : r.evaluations) names.push_back(split);
+  std::string splits = studies::joined_names(names);
+  visit("splits", splits, "names of the evaluated splits, in their order", {.place = kFile});
+  visit("final", r.evaluations, "at the end, by split; nothing unless finished",
+        {.json = "evaluations", .layout = FieldLayout::kByName});
+}
+/// The columns of a curve; a reader names the metrics first.
+template <class Visitor, RecordOf<TrainRecord> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("step", r.step, "updates made");
+  visit("loss", r.loss, "train: mean over the steps since the last record");
+  visit("learning_rate", r.learning_rate, "train only");
+  visit("gradient_norm", r.gradient_norm, "train only: of the last step, before clipping");
+  visit("steps_per_second", r.steps_per_second, "of training alone");
+  for (auto& metric : r.metrics) visit(metric.name, metric.value, "of the split");
+}
+/// All but the arrays.
+template <class Visitor, RecordOf<TrainState> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("step", r.step, "updates made");
+  visit("examples", r.examples, "training examples seen");
+  visit("seed", r.seed, "of every random stream");
+  visit("best_step", r.best_step, "-1: nothing was evaluated so far");
+  visit("best_loss", r.best_loss, "on the split that selects");
+  visit("loss_since_record", r.loss_since_record, "summed over the steps since the last record");
+  visit("steps_since_record", r.steps_since_record, "number of them");
+}
+
+}  // namespace headway::training

@@ -1,0 +1,105 @@
+// src/io/README.md and apps/python/headway/fields.json say of every field what the lists say.
+// HEADWAY_WRITE_FIELDS=1 build/release/bin/unit_fields_test writes both anew.
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "catch.hpp"
+#include "field_table.hpp"
+#include "headway/io/result_file.hpp"
+#include "headway/studies/choice.hpp"
+#include "headway/studies/training.hpp"
+
+using namespace headway;           // NOLINT(google-build-using-namespace)
+using namespace headway::testing;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+struct Section {
+  std::string key;    ///< in fields.json
+  std::string title;  ///< in the README
+  std::vector<ListedField> fields;
+};
+
+std::vector<Section> sections() {
+  studies::SamplePoint sample;
+  sample.order_parameters.resize(1);
+  std::vector<ListedField> provenance = list_fields(io::ResultProvenance{});
+  for (ListedField& field : provenance) field.json.clear();
+  return {{"provenance", "The root", provenance},
+          {"result", "The root, but for train", list_fields(studies::SolveResult{})},
+          {"point", "`points/<i>` of solve, align and prune; `points/<i>/theory` of sample",
+           list_fields(studies::SolvePoint{})},
+          {"limit", "`gaussian_process/<j>`", list_fields(studies::GaussianProcessPoint{})},
+          {"choice", "`chosen/<k>`", list_fields(studies::TemperatureChoice{})},
+          {"alignment", "`points/<i>/alignment`", list_fields(studies::AlignPoint{})},
+          {"pruning", "`points/<i>/pruning`", list_fields(studies::PrunePoint{})},
+          {"network_score", "`network/scores/<name>` and `points/<i>/network/scores/<name>`",
+           list_fields(studies::NetworkScore{})},
+          {"network", "`network`", list_fields(studies::NetworkPruning{})},
+          {"sample", "`points/<i>` of sample, layer 1 for each layer", list_fields(sample)},
+          {"run",
+           "`runs/<i>` of train, which also has `curves/<split>`, `weights/<name>` and "
+           "`best_weights/<name>`",
+           list_fields(studies::TrainedRun{})},
+          {"group", "`groups/<g>` of train", list_fields(studies::TrainGroup{})}};
+}
+
+std::string markdown() {
+  std::string out;
+  for (const Section& section : sections()) {
+    out += "\n" + section.title + ":\n\n| in the file | in JSON | meaning |\n|---|---|---|\n";
+    for (const ListedField& f : section.fields) {
+      const std::string file =
+          f.name.empty() ? "" : "`" + f.name + "`" + (f.kind == "array" ? " (array)" : "");
+      const std::string json = f.json.empty()     ? ""
+                               : f.json == f.name ? "the same"
+                                                  : "`" + f.json + "`";
+      out += "| " + file + " | " + json + " | " + f.meaning + " |\n";
+    }
+  }
+  return out + "\n";
+}
+
+std::string json() {
+  nlohmann::ordered_json out;
+  for (const Section& section : sections()) {
+    for (const ListedField& f : section.fields) {
+      if (!f.name.empty()) out[section.key][f.name] = {{"kind", f.kind}, {"meaning", f.meaning}};
+    }
+  }
+  return out.dump(1) + "\n";
+}
+
+std::string read(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+/// The README with `table` between its two marks.
+std::string with_table(const std::string& readme, const std::string& table) {
+  const std::string begin = "<!-- fields:begin -->\n", end = "<!-- fields:end -->";
+  const std::size_t from = readme.find(begin), to = readme.find(end);
+  REQUIRE(from != std::string::npos);
+  REQUIRE(to != std::string::npos);
+  return readme.substr(0, from + begin.size()) + table + readme.substr(to);
+}
+
+void check(const std::string& path, const std::string& wanted) {
+  if (std::getenv("HEADWAY_WRITE_FIELDS") != nullptr) std::ofstream(path) << wanted;
+  INFO(path << " is not what the lists say: HEADWAY_WRITE_FIELDS=1 with this test writes it anew");
+  CHECK((read(path) == wanted));
+}
+
+}  // namespace
+
+TEST_CASE("The table of fields in src/io/README.md is that of the lists") {
+  const std::string path = std::string(HEADWAY_SOURCE_DIR) + "/src/io/README.md";
+  check(path, with_table(read(path), markdown()));
+}
+
+TEST_CASE("The fields that Python documents are those of the lists") {
+  check(std::string(HEADWAY_SOURCE_DIR) + "/apps/python/headway/fields.json", json());
+}
