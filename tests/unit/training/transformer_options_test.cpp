@@ -213,7 +213,6 @@ TEST_CASE("First values have the spreads of their kinds, and one stream each") {
       case detail::FirstValues::kLecun:
         CHECK(largest <= 2.0 / 0.87962566 * shapes[i].spread);
         [[fallthrough]];
-      case detail::FirstValues::kAsBefore:  // of linear-value networks alone
       case detail::FirstValues::kNormal:
         CHECK_THAT(deviation, WithinRel(shapes[i].spread, 5.0 / std::sqrt(2.0 * count)));
         break;
