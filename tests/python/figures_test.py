@@ -357,7 +357,7 @@ class CommandLine(FigureTest):
         self.assertEqual(self.run_main("check", data)[:2], (0, f"{data}: no fault found\n"))
         with h5py.File(data, "r+") as file:
             file["train/inputs"][1, 2, 3] = np.nan
-        self.assert_fails(65, "train/inputs: is nan at [1, 2, 3]", "check", data)
+        self.assert_fails(65, "train/inputs[1, 2, 3]: nan", "check", data)
 
     def test_process_returns_the_exit_code_and_survives_a_closed_pipe(self):
         command = [sys.executable, "-m", "headway"]
