@@ -36,14 +36,14 @@ long allocations_of(Transition& transition, PhasePoint& point, int moves) {
 
 }  // namespace
 
-TEST_CASE("the counter counts") {
+TEST_CASE("the counter counts", "[not_sanitized]") {
   const long before = allocations.load();
   const VectorXd vector = VectorXd::Ones(14);
   CHECK(allocations.load() > before);
   CHECK(vector.sum() == 14.0);
 }
 
-TEST_CASE("transitions do not allocate") {
+TEST_CASE("transitions do not allocate", "[not_sanitized]") {
   testing::GaussianTarget target = testing::correlated_gaussian(14);
   for (const MetricKind kind : {MetricKind::kUnit, MetricKind::kDiagonal, MetricKind::kDense}) {
     INFO(metric_name(kind));
