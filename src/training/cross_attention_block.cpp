@@ -45,12 +45,6 @@ void add(const BlockContext& context, Index rows, Index dim, const float* x, flo
   });
 }
 
-AttentionInputs<float> attention_inputs(const AttentionBlockArrays<const float>& p,
-                                        const AttentionBlockGiven& given,
-                                        const AttentionBlockSaved& saved) {
-  return {saved.query, saved.key, saved.value, p.scores, given.mask, given.dropout, p.mixing};
-}
-
 // The memory with what came back to its keys and values, and where its gradient goes.
 struct Memory {
   const float *x, *stats, *d_key, *d_value;

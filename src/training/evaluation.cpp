@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "headway/core/error.hpp"
+#include "headway/numerics/statistics.hpp"
 
 namespace headway::training {
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // -log softmax(logits)[target]
 double cross_entropy(std::span<const float> logits, std::size_t target) {
@@ -27,7 +25,7 @@ double Evaluation::metric(std::string_view name) const {
   for (const Metric& metric : metrics) {
     if (metric.name == name) return metric.value;
   }
-  return kNaN;
+  return numerics::kUndefined;
 }
 
 Evaluator::Evaluator(const TaskFormat& format) : format_(format) { format.validate(); }
@@ -91,7 +89,9 @@ Evaluation Evaluator::result() const {
   result.examples = examples_;
   const auto examples = static_cast<double>(examples_);
   const double tokens = examples * static_cast<double>(format_.scored);
-  const auto share = [](double part, double whole) { return whole > 0.0 ? part / whole : kNaN; };
+  const auto share = [](double part, double whole) {
+    return whole > 0.0 ? part / whole : numerics::kUndefined;
+  };
   if (format_.loss == LossKind::kSquaredError) {
     result.loss = share(loss_, tokens * static_cast<double>(format_.outputs));
     if (r2_examples_ > 0) result.metrics.push_back({"r2", r2_ / static_cast<double>(r2_examples_)});

@@ -26,7 +26,7 @@ constexpr std::string_view kPoint = "point_";
 constexpr std::string_view kRun = "run_";
 constexpr std::string_view kTemporary = ".headway-";  // left by a call that was killed
 constexpr std::string_view kSuffix = ".h5";
-constexpr std::size_t kHashDigits = 16;  // in the name of a run's file
+constexpr std::size_t kNameDigits = 16;  // in the name of a run's file
 constexpr std::size_t kMostDifferences = 4;
 
 bool is_checkpoint(std::string_view name) {
@@ -69,7 +69,7 @@ std::string run_name(const studies::TrainRun& run, const std::string& study_hash
   for (const studies::Setting& setting : run.settings) {
     if (setting.key == "threads") identity += "\n" + setting.value;
   }
-  return std::string(kRun) + sha256_hex(identity).substr(0, kHashDigits);
+  return std::string(kRun) + sha256_hex(identity).substr(0, kNameDigits);
 }
 
 std::vector<CheckpointPart> parts_of(const studies::Study& study, const std::string& data_hash) {
