@@ -75,6 +75,7 @@ class Trainer::Implementation {
   std::vector<float> outputs(std::string_view split, Index first, Index count);
   std::vector<float> latent_codes(std::string_view split, Index first, Index count,
                                   std::span<const TokenPair> pairs);
+  std::vector<NamedTensor> gradients(std::string_view split, Index first, Index count);
   std::vector<std::int32_t> generate(std::span<const std::int32_t> prompt,
                                      const GenerateOptions& options);
   [[nodiscard]] TrainState state() const;
@@ -306,6 +307,15 @@ std::vector<float> Trainer::Implementation::latent_codes(std::string_view split,
   return engine_->latent_codes(batch, pairs);
 }
 
+std::vector<NamedTensor> Trainer::Implementation::gradients(std::string_view split, Index first,
+                                                            Index count) {
+  TaskBatch batch;
+  task_->batch(split, first, count, batch);
+  engine_->clear_gradients();
+  engine_->add_gradients(batch, {}, 1.0);
+  return read(EngineArray::kGradients);
+}
+
 std::vector<std::int32_t> Trainer::Implementation::generate(std::span<const std::int32_t> prompt,
                                                             const GenerateOptions& options) {
   detail::validate_generation(model_, format_, prompt, options);
@@ -386,6 +396,9 @@ std::vector<float> Trainer::outputs(std::string_view split, Index first, Index c
 std::vector<float> Trainer::latent_codes(std::string_view split, Index first, Index count,
                                          std::span<const TokenPair> pairs) {
   return implementation_->latent_codes(split, first, count, pairs);
+}
+std::vector<NamedTensor> Trainer::gradients(std::string_view split, Index first, Index count) {
+  return implementation_->gradients(split, first, count);
 }
 std::vector<std::int32_t> Trainer::generate(std::span<const std::int32_t> prompt,
                                             const GenerateOptions& options) {
