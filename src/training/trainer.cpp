@@ -81,7 +81,7 @@ class Trainer::Implementation {
   [[nodiscard]] TrainState state() const;
   void set_state(const TrainState& state);
   void set_parameters(const std::vector<NamedTensor>& parameters) {
-    write(EngineArray::kParameters, parameters);
+    write(EngineArray::kParameters, detail::in_order(shapes_, parameters));
   }
 
  private:

@@ -183,7 +183,8 @@ class Trainer {
   /// Continues from a state. Error{kBadData} when it is of another model (names and shapes) or
   /// seed, or holds numbers that are not finite.
   void set_state(const TrainState& state);
-  /// Replaces the parameters alone, for evaluation (best_parameters of a state, say).
+  /// Replaces the parameters alone, given in any order, for evaluation (best_parameters of a state,
+  /// say). Errors as set_state().
   void set_parameters(const std::vector<NamedTensor>& parameters);
 
  private:
