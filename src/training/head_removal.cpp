@@ -29,8 +29,7 @@ void for_numbers_of_head(const TransformerOptions& widened, const NamedTensor& t
   if (!tensor.name.starts_with(prefix)) return;
   const std::string name = tensor.name.substr(prefix.size());
   const bool linear_value = widened.network == NetworkKind::kLinearValue;
-  const bool generated =
-      !linear_value && is_generated(widened.attention_options().value_network);
+  const bool generated = !linear_value && is_generated(widened.attention_options().value_network);
   const auto heads = static_cast<std::size_t>(widened.heads);
   if (name == "output.weight") {  // [D, H dv]: columns
     const std::size_t width = static_cast<std::size_t>(tensor.shape.back());
@@ -146,9 +145,9 @@ std::vector<double> head_weight_norms(const TransformerOptions& options,
     const NamedTensor& value = tensor_named(parameters, layer_prefix(at.layer) + "value.weight");
     const Index rows = value.shape.at(1);
     const Index columns = value.shape.at(2);
-    const MatrixXd v = Eigen::Map<const RowMatrixXf>(
-                           value.values.data() + at.head * rows * columns, rows, columns)
-                           .cast<double>();
+    const MatrixXd v =
+        Eigen::Map<const RowMatrixXf>(value.values.data() + at.head * rows * columns, rows, columns)
+            .cast<double>();
     if (n.network == NetworkKind::kLinearValue) {
       norms.push_back(v.norm());
       continue;
@@ -205,7 +204,8 @@ std::vector<NamedTensor> with_mean_heads(const TransformerOptions& options,
   const std::vector<model::HeadAddress> all = addresses_of(options);
   std::vector<NamedTensor> out = without_heads(options, parameters, removed);
   for (const int head : removed) {
-    const std::string name = layer_prefix(all[static_cast<std::size_t>(head)].layer) + "output.bias";
+    const std::string name =
+        layer_prefix(all[static_cast<std::size_t>(head)].layer) + "output.bias";
     const VectorXd& mean = means.at(static_cast<std::size_t>(head));
     for (NamedTensor& tensor : out) {
       if (tensor.name != name) continue;
