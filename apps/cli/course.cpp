@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "headway/core/cpu.hpp"
 #include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/numerics/dense.hpp"
@@ -62,7 +63,7 @@ void note_environment(const studies::Study& study, Observer& observer) {
   observer.note(fmt::format("BLAS: {}, one thread a call", numerics::blas_description()));
   observer.note(fmt::format("threads: {} (OMP_WAIT_POLICY={}); instruction sets: {}",
                             resolve_threads(study.threads), policy != nullptr ? policy : "unset",
-                            io::instruction_sets()));
+                            instruction_sets()));
 }
 
 std::string closing_line(const Options& options, const Outcome& outcome) {

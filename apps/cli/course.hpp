@@ -8,6 +8,7 @@
 #include "headway/core/observer.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "headway/io/provenance.hpp"
+#include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"
 #include "headway/studies/study.hpp"
 #include "terminal.hpp"
@@ -84,6 +85,12 @@ JobType load_study(const Options& options) {
   job.study = std::move(loaded.study);
   job.origin = loaded.origin;
   return job;
+}
+
+/// The result file, for Course::write.
+template <class JobType, class Result>
+void write_result_file(const Options& options, const JobType& job, const Result& result) {
+  io::write_result(options.output, job.study, result, job.provenance, job.overwrite);
 }
 
 /// Everything up to the computation: all faults of study, data and output show here.

@@ -10,23 +10,16 @@ namespace headway::io {
 
 /// What this build of Headway is.
 struct BuildInfo {
-  std::string version;  ///< "0.1.0"
-  std::string
-      git_commit;  ///< hexadecimal, " with changes" appended where the tree had any; or "unknown"
+  std::string version;     ///< "0.1.0"
+  std::string git_commit;  ///< hexadecimal, then " with changes" where there were any; "unknown"
   std::string compiler;    ///< "GCC 12.2.0"
   std::string build_type;  ///< "Release"
 };
 
 BuildInfo build_info();
 
-/// The vector instruction sets of this processor that matter here, best first: "avx512f avx2 fma".
-std::string instruction_sets();
-
 /// Now, as "2025-01-31T12:34:56Z".
 std::string utc_now();
-
-/// A command line that a POSIX shell reads back as the same arguments.
-std::string shell_command(const std::vector<std::string>& arguments);
 
 /// Everything of a result's provenance that is known before the computation: the study and its
 /// hash, the hash of the data, version, commit, compiler, BLAS, command, start (now), seed.

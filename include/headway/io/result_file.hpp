@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -9,6 +10,9 @@
 #include "headway/studies/training.hpp"
 
 namespace headway::io {
+
+inline constexpr const char* kResultSchema = "headway-result";
+inline constexpr std::int64_t kResultSchemaMajor = 1, kResultSchemaMinor = 0;
 
 /// How to remake a result: what ran, on what, and when.
 struct ResultProvenance {
@@ -40,33 +44,38 @@ void fields(Visitor& visit, Record& r) {
 /// True when the file is HDF5 and its root says schema_name = "headway-result". Never throws.
 bool is_result_file(const std::string& file_path);
 
-/// Writes a result file (schema "headway-result" 1.0). It appears whole or not at all: written
-/// under a temporary name in the same directory, synced, then renamed. NaN stands for undefined;
-/// strings are UTF-8. Errors: kCannotWrite when the file exists and `force` is false, the directory
-/// is missing or not writable, or the disk is full; nothing is left behind then.
-void write_solve_result(const std::string& file_path, const studies::Study& study,
-                        const studies::SolveResult& result, const ResultProvenance& provenance,
-                        bool force);
-/// The solve result it used, with points/<i>/alignment.
-void write_align_result(const std::string& file_path, const studies::Study& study,
-                        const studies::AlignResult& result, const ResultProvenance& provenance,
-                        bool force);
-/// The solve result it used, with points/<i>/pruning; where the data set carries a trained network,
-/// the group network and points/<i>/network/scores.
-void write_prune_result(const std::string& file_path, const studies::Study& study,
-                        const studies::PruneResult& result, const ResultProvenance& provenance,
-                        bool force);
+/// What becomes of the result of a verb, a record that studies/result_fields.hpp has the fields of.
+/// Instantiated for those of all verbs in src/io/result_file/results.cpp.
+template <class Result>
+struct ResultOutput {
+  static void write(const std::string& file_path, const studies::Study& study, const Result& result,
+                    const ResultProvenance& provenance, bool force);
+  static std::string json(const studies::Study& study, const Result& result);
+};
 
-/// The samples in points/<i>, with the theory at the same point in points/<i>/theory. Draws are
-/// [chain, draw, n, n], as ArviZ wants them.
-void write_sample_result(const std::string& file_path, const studies::Study& study,
-                         const studies::SampleResult& result, const ResultProvenance& provenance,
-                         bool force);
+/// Writes a result file (schema "headway-result" 1.0; src/io/README.md has its fields). It appears
+/// whole or not at all: written under a temporary name in the same directory, synced, then renamed.
+/// NaN stands for undefined; strings are UTF-8. Errors: kCannotWrite when the file exists and
+/// `force` is false, the directory is missing or not writable, or the disk is full; nothing is left
+/// behind then.
+template <class Result>
+void write_result(const std::string& file_path, const studies::Study& study, const Result& result,
+                  const ResultProvenance& provenance, bool force) {
+  ResultOutput<Result>::write(file_path, study, result, provenance, force);
+}
 
-/// Runs in runs/<i> with their curves and weights, the final table in groups/<g>.
-void write_train_result(const std::string& file_path, const studies::Study& study,
-                        const studies::TrainResult& result, const ResultProvenance& provenance,
-                        bool force);
+/// One JSON object without a final newline, on several lines, that of `train` on one. Doubles are
+/// written with as many digits as read back to the same double; undefined or not finite is null.
+/// U_a is a number for one output and a C x C matrix otherwise.
+template <class Result>
+std::string result_json(const studies::Study& study, const Result& result) {
+  return ResultOutput<Result>::json(study, result);
+}
+
+/// One line of `train --json`: {"run": 1, "variant": .., "seed": .., "step": .., "split": ..,
+/// "loss": .., metrics.., "steps_per_second": ..}. Runs are counted from 1.
+std::string train_record_json(std::size_t run, const studies::TrainedRun& trained,
+                              const training::TrainRecord& record);
 
 /// Reads the solve part of a result file of any kind, and its provenance where wanted (study_toml
 /// reruns it). Errors: kMissingFile; kBadData when the file is not a Headway result, is of a newer

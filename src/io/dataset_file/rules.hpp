@@ -58,6 +58,9 @@ struct DatasetRules {
 
 const DatasetRules& dataset_rules();
 
+/// Text of apps/python/headway/dataset_members.json (a source that CMake generates).
+extern const char* const kDatasetMemberTable;
+
 /// "N_<l+1>" in layer 2 of 3: "N_3"; above the last layer stands the readout's: "N_a".
 std::string symbol_in(const std::string& symbol, int layer, int layers);
 

@@ -20,9 +20,6 @@ inline constexpr std::uint64_t kMostUnpackedBytes = std::uint64_t{1} << 30U;
 inline constexpr Index kLargestImageSide = 1024;
 inline constexpr Index kMostDrawings = 500'000;
 
-/// Error{kBadData}: "<name>: <fault>".
-[[noreturn]] void refuse(const std::string& name, const std::string& fault);
-
 /// Grey pixels [height, width].
 struct GreyImage {
   Index height = 0;

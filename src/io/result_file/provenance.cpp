@@ -4,15 +4,14 @@
 
 #include <array>
 #include <ctime>
-#include <string_view>
 
+#include "headway/core/text.hpp"
 #include "headway/io/study_file.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/studies/study_hash.hpp"
 #include "io/build_info.hpp"
 
 namespace headway::io {
-
 namespace {
 
 std::string compiler_name() {
@@ -25,51 +24,10 @@ std::string compiler_name() {
 #endif
 }
 
-bool is_plain(char c) {
-  constexpr std::string_view kPlain = "-_./=,:+@%";
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         kPlain.find(c) != std::string_view::npos;
-}
-
-std::string shell_word(const std::string& text) {
-  bool plain = !text.empty();
-  for (const char c : text) plain = plain && is_plain(c);
-  if (plain) return text;
-  std::string out = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      out += "'\\''";
-    } else {
-      out += c;
-    }
-  }
-  return out + "'";
-}
-
 }  // namespace
 
 BuildInfo build_info() {
   return {detail::kHeadwayVersion, detail::kGitCommit, compiler_name(), detail::kBuildType};
-}
-
-std::string instruction_sets() {
-#if defined(__x86_64__)
-  std::string out;
-  const auto add = [&out](bool has, std::string_view name) {
-    if (!has) return;
-    if (!out.empty()) out += ' ';
-    out += name;
-  };
-  add(__builtin_cpu_supports("avx512f") != 0, "avx512f");
-  add(__builtin_cpu_supports("avx2") != 0, "avx2");
-  add(__builtin_cpu_supports("fma") != 0, "fma");
-  add(__builtin_cpu_supports("sse4.2") != 0, "sse4.2");
-  return out.empty() ? "sse2" : out;
-#elif defined(__aarch64__)
-  return "neon";
-#else
-  return "unknown";
-#endif
 }
 
 std::string utc_now() {
@@ -79,15 +37,6 @@ std::string utc_now() {
   std::array<char, 32> text{};
   std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
   return text.data();
-}
-
-std::string shell_command(const std::vector<std::string>& arguments) {
-  std::string out;
-  for (const std::string& argument : arguments) {
-    if (!out.empty()) out += ' ';
-    out += shell_word(argument);
-  }
-  return out;
 }
 
 ResultProvenance make_provenance(const studies::Study& study, const std::string& data_hash,

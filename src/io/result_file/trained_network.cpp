@@ -1,16 +1,15 @@
 #include "headway/io/trained_network.hpp"
 
-#include <fmt/format.h>
-
 #include <utility>
 
-#include "headway/core/error.hpp"
 #include "headway/core/sha256.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"
 #include "headway/studies/sweep.hpp"
 #include "io/dataset_file/write.hpp"
+#include "io/fail.hpp"
+#include "io/hdf5/record.hpp"
 #include "io/result_file/trained_run.hpp"
 
 namespace headway::io {
@@ -24,47 +23,35 @@ void check_overlays(const std::vector<std::string>& overlays) {
         key == "task.out_of_distribution") {
       continue;
     }
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("--set {}: must be a key of [extract], threads, task.files or "
-                            "task.out_of_distribution: the others are those that the network was "
-                            "trained with",
-                            overlay));
+    fail(ErrorKind::kBadStudy,
+         "--set {}: must be a key of [extract], threads, task.files or task.out_of_distribution: "
+         "the others are those that the network was trained with",
+         overlay);
   }
-}
-
-[[noreturn]] void bad(const std::string& file_path, const std::string& what) {
-  throw Error(ErrorKind::kBadData, fmt::format("{}: {}", file_path, what));
 }
 
 /// The run whose sweep sets what `wanted` says; runs that were never begun have no group.
 std::string group_of(const Hdf5InputFile& file, const studies::TrainRun& wanted) {
-  const std::size_t count = file.kind("runs") == NodeKind::kGroup ? file.members("runs").size() : 0;
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < file.members("runs").size(); ++i) {
     const std::string group = fmt::format("runs/{}", i);
     if (file.kind(group) != NodeKind::kGroup) continue;
     if (trained_run_settings(file, group) == wanted.settings) return group;
   }
-  throw Error(ErrorKind::kBadData, "this run was not begun before the result was written");
+  bad_data("this run was not begun before the result was written");
 }
 
 /// Weights in `group`/weights or /best_weights.
 std::vector<training::NamedTensor> read_weights(const Hdf5InputFile& file, const std::string& group,
                                                 bool best) {
-  const std::string at = fmt::format("{}/{}", group, best ? "best_weights" : "weights");
-  if (file.kind(at) != NodeKind::kGroup || file.members(at).empty()) {
-    throw Error(ErrorKind::kBadData,
-                fmt::format("{} is missing: {}", at,
-                            best && file.kind(group + "/weights") == NodeKind::kGroup
-                                ? "the run was never evaluated; --set extract.weights=last takes "
-                                  "the weights at its end"
-                                : "the result holds no weights (train.keep_weights = false)"));
-  }
+  const std::string name = best ? "best_weights" : "weights";
   std::vector<training::NamedTensor> out;
-  for (const std::string& name : file.members(at)) {
-    const Tensor values = file.read_array(fmt::format("{}/{}", at, name));
-    out.push_back({name, values.shape, {values.values.begin(), values.values.end()}});
-  }
-  return out;
+  RecordReader(file, group)(name, out, "float32 arrays", {.optional = true});
+  if (!out.empty()) return out;
+  bad_data("{}/{} is missing: {}", group, name,
+           best && file.kind(group + "/weights") == NodeKind::kGroup
+               ? "the run was never evaluated; --set extract.weights=last takes the weights at its "
+                 "end"
+               : "the result holds no weights (train.keep_weights = false)");
 }
 
 std::string weights_hash(const std::vector<training::NamedTensor>& parameters) {
@@ -83,9 +70,7 @@ void read_run(const std::string& file_path, const studies::TrainRun& run, Traine
   const bool best = out.study.extract.weights == studies::KeptWeights::kBest;
   out.label = file.text_attribute(group, "label").value_or("");
   const auto step = file.number_attribute(group, best ? "best_step" : "steps");
-  if (!step || step->size() != 1) {
-    throw Error(ErrorKind::kBadData, fmt::format("{}: its step is missing", group));
-  }
+  if (!step || step->size() != 1) bad_data("{}: its step is missing", group);
   out.step = static_cast<Index>(step->front());
   out.parameters = read_weights(file, group, best);
 }
@@ -98,7 +83,7 @@ TrainedNetwork read_trained_network(const std::string& file_path,
   if (!is_result_file(file_path)) {
     // The words of read_study for a file that is missing or no HDF5 file at all.
     static_cast<void>(read_study(file_path));
-    bad(file_path, "is no result file; allowed: the result of headway train");
+    bad_data("{}: is no result file; allowed: the result of headway train", file_path);
   }
   const ResultProvenance provenance = read_result_provenance(file_path);
   TrainedNetwork out;
@@ -107,9 +92,8 @@ TrainedNetwork read_trained_network(const std::string& file_path,
   const std::vector<studies::TrainRun> runs = studies::train_runs(study);
   const auto wanted = static_cast<std::size_t>(study.extract.run);
   if (wanted > runs.size()) {
-    throw Error(ErrorKind::kBadStudy, fmt::format("extract.run = {}: must be from 1 to {}, the "
-                                                  "runs of {}",
-                                                  wanted, runs.size(), file_path));
+    fail(ErrorKind::kBadStudy, "extract.run = {}: must be from 1 to {}, the runs of {}", wanted,
+         runs.size(), file_path);
   }
   const studies::TrainRun& run = runs[wanted - 1];
   out.study = run.study;
@@ -120,7 +104,7 @@ TrainedNetwork read_trained_network(const std::string& file_path,
     read_run(file_path, run, out);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kBadData) throw;
-    bad(file_path, error.what());
+    bad_data("{}: {}", file_path, error.what());
   }
   out.weights_sha256 = weights_hash(out.parameters);
   return out;

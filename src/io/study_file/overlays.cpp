@@ -1,16 +1,13 @@
 #include "io/study_file/overlays.hpp"
 
-#include <fmt/format.h>
-
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include "headway/core/error.hpp"
 #include "headway/core/option_error.hpp"
-#include "headway/core/text.hpp"
 #include "headway/io/study_file.hpp"
 #include "headway/studies/sweep.hpp"
+#include "io/fail.hpp"
 #include "io/study_file/toml.hpp"
 
 namespace headway::io {
@@ -46,9 +43,8 @@ std::vector<std::string> overlay_parts(const std::string& overlay) {
     parts = {parts.front(), join({parts.begin() + 1, parts.end()}, ".")};
   }
   if (!parts.empty()) return parts;
-  throw Error(ErrorKind::kUsage, fmt::format("--set {}: must be section.key=value, for example "
-                                             "model.temperature=0.1",
-                                             quoted_text(clip(overlay, kLongestShown))));
+  fail(ErrorKind::kUsage, "--set {}: must be section.key=value, for example model.temperature=0.1",
+       quoted_text(clip(overlay, kLongestShown)));
 }
 
 /// The right-hand side of an overlay: a TOML value, else a string.

@@ -8,7 +8,6 @@
 #include "headway/core/error.hpp"
 #include "headway/io/checkpoints.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "headway/io/json.hpp"
 #include "headway/io/provenance.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"
@@ -196,11 +195,11 @@ TEST_CASE("results of training hold their runs and their table") {
   const studies::Study study = runs_of()[0].study;
   io::ResultProvenance provenance = io::make_provenance(study, "data", {"headway", "train"});
   provenance.partial = true;
-  io::write_train_result(out, study, result, provenance, false);
+  io::write_result(out, study, result, provenance, false);
   CHECK(io::is_result_file(out));
   CHECK(io::read_result_provenance(out).partial);
-  CHECK(kind_of([&] { io::write_train_result(out, study, result, provenance, false); },
-                "--force") == ErrorKind::kCannotWrite);
+  CHECK(kind_of([&] { io::write_result(out, study, result, provenance, false); }, "--force") ==
+        ErrorKind::kCannotWrite);
   CHECK(kind_of([&] { io::read_solve_result(out); }, "is \"train\"") == ErrorKind::kBadData);
   const std::string text = io::describe_hdf5_file(out);
   for (const char* word : {"1 of 3 runs", "hyla, seed 18446744073709551615: interrupted after 9",
@@ -217,7 +216,7 @@ TEST_CASE("lines of JSON") {
         R"("split":"held_out","loss":0.8,"r2":0.25,"r2_pooled":0.35,"steps_per_second":101.5})");
   studies::TrainResult result;
   result.runs = {run};
-  const std::string summary = io::train_summary_json(runs_of()[0].study, result);
+  const std::string summary = io::result_json(runs_of()[0].study, result);
   CHECK(summary.find('\n') == std::string::npos);
   CHECK_THAT(summary,
              Catch::Matchers::ContainsSubstring(R"("settings":{"train.attention":"hyla")"));
