@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "headway/core/record.hpp"
-#include "headway/studies/sample_results.hpp"
+#include "headway/studies/provenance.hpp"
+#include "headway/studies/results.hpp"
 #include "headway/studies/study.hpp"
 #include "headway/studies/training.hpp"
 
@@ -13,33 +13,6 @@ namespace headway::io {
 
 inline constexpr const char* kResultSchema = "headway-result";
 inline constexpr std::int64_t kResultSchemaMajor = 1, kResultSchemaMinor = 0;
-
-/// How to remake a result: what ran, on what, and when.
-struct ResultProvenance {
-  std::string study_toml, study_hash, data_hash;
-  std::string headway_version, git_commit, compiler, blas;
-  std::string command, started;
-  std::uint64_t seed = 1;
-  int threads = 1;
-  double seconds = 0.0;
-  bool partial = false;
-};
-template <class Visitor, RecordOf<ResultProvenance> Record>
-void fields(Visitor& visit, Record& r) {
-  visit("study_toml", r.study_toml, "the fully resolved study; running it remakes the result");
-  visit("study_hash", r.study_hash, "SHA-256 (hex) of what the study computes");
-  visit("data_hash", r.data_hash, "SHA-256 (hex) of the data");
-  visit("headway_version", r.headway_version, "such as 0.1.0");
-  visit("git_commit", r.git_commit, "of the program");
-  visit("compiler", r.compiler, "of the program");
-  visit("blas", r.blas, "library of the program");
-  visit("command", r.command, "the command line");
-  visit("started", r.started, "ISO 8601, UTC");
-  visit("seed", r.seed, "root of every random stream", {.optional = true});
-  visit("threads", r.threads, "that were used", {.least = 0});
-  visit("seconds", r.seconds, "of the whole computation");
-  visit("partial", r.partial, "interrupted: only the points that were finished are there");
-}
 
 /// True when the file is HDF5 and its root says schema_name = "headway-result". Never throws.
 bool is_result_file(const std::string& file_path);
@@ -49,7 +22,7 @@ bool is_result_file(const std::string& file_path);
 template <class Result>
 struct ResultOutput {
   static void write(const std::string& file_path, const studies::Study& study, const Result& result,
-                    const ResultProvenance& provenance, bool force);
+                    const studies::ResultProvenance& provenance, bool force);
   static std::string json(const studies::Study& study, const Result& result);
 };
 
@@ -60,7 +33,7 @@ struct ResultOutput {
 /// behind then.
 template <class Result>
 void write_result(const std::string& file_path, const studies::Study& study, const Result& result,
-                  const ResultProvenance& provenance, bool force) {
+                  const studies::ResultProvenance& provenance, bool force) {
   ResultOutput<Result>::write(file_path, study, result, provenance, force);
 }
 
@@ -82,9 +55,9 @@ std::string train_record_json(std::size_t run, const studies::TrainedRun& traine
 /// major version, is of a kind that holds no solve result, or is damaged; each message names the
 /// data set or attribute.
 studies::SolveResult read_solve_result(const std::string& file_path,
-                                       ResultProvenance* provenance = nullptr);
+                                       studies::ResultProvenance* provenance = nullptr);
 
 /// The provenance alone, of a result file of any kind and also a partial one.
-ResultProvenance read_result_provenance(const std::string& file_path);
+studies::ResultProvenance read_result_provenance(const std::string& file_path);
 
 }  // namespace headway::io

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "headway/core/sha256.hpp"
-#include "headway/io/provenance.hpp"
+#include "headway/studies/provenance.hpp"
 #include "io/fail.hpp"
 #include "io/hdf5/isolated.hpp"
 #include "io/hdf5/record.hpp"
@@ -71,8 +71,8 @@ void write_checkpoint(const std::string& file_path, const CheckpointHeader& head
     Hdf5OutputFile out;
     out.set("/", "schema_name", kSchema);
     out.set("/", "schema_version", std::vector<std::int64_t>{kMajor, kMinor});
-    out.set("/", "git_commit", build_info().git_commit);
-    out.set("/", "written", utc_now());
+    out.set("/", "git_commit", studies::build_info().git_commit);
+    out.set("/", "written", studies::utc_now());
     write_record("/", header, out);
     write(out);
     bytes = out.close();

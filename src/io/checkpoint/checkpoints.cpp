@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "headway/core/sha256.hpp"
-#include "headway/io/provenance.hpp"
 #include "headway/io/study_file.hpp"
+#include "headway/studies/provenance.hpp"
 #include "headway/studies/result_fields.hpp"
 #include "headway/studies/study_hash.hpp"
 #include "io/checkpoint/checkpoint_file.hpp"
@@ -53,8 +53,8 @@ std::vector<std::string> mismatch(const CheckpointHeader& found, const std::stri
     out.insert(out.end(), keys.begin(), keys.end());
   }
   if (found.data_hash != part.data_hash && out.empty()) out.emplace_back("the data");
-  if (found.version != build_info().version) {
-    out.push_back(fmt::format("version {}, here {}", found.version, build_info().version));
+  if (found.version != studies::build_info().version) {
+    out.push_back(fmt::format("version {}, here {}", found.version, studies::build_info().version));
   }
   return out;
 }
@@ -159,10 +159,10 @@ void Checkpoints::save(std::size_t part, bool done,
   fs::create_directory(folder_, failure);
   if (failure) fail(ErrorKind::kCannotWrite, "{}: cannot be made: {}", folder_, failure.message());
   const CheckpointPart& saved = parts_.at(part);
-  write_checkpoint(
-      path_of(saved.name),
-      {verb_, saved.study_hash, saved.study_toml, saved.data_hash, build_info().version, done},
-      write);
+  write_checkpoint(path_of(saved.name),
+                   {verb_, saved.study_hash, saved.study_toml, saved.data_hash,
+                    studies::build_info().version, done},
+                   write);
 }
 
 void Checkpoints::remove() const {

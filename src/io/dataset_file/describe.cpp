@@ -1,5 +1,6 @@
 #include "io/hdf5/describe.hpp"
 
+#include "headway/studies/study.hpp"
 #include "io/dataset_file/layout.hpp"
 
 namespace headway::io {
@@ -40,10 +41,7 @@ std::string describe_dataset(const Hdf5InputFile& file) {
   if (layout.network) {
     out += "  network    the values, input and readout trained with these heads\n";
   }
-  if (layout.readout) {
-    out +=
-        fmt::format("  readout    {}\n", rules.readouts[static_cast<std::size_t>(*layout.readout)]);
-  }
+  if (layout.readout) out += fmt::format("  readout    {}\n", word_of(*layout.readout));
   if (!layout.note.empty()) out += fmt::format("  note       {}\n", layout.note);
   for (const std::string& fault : faults.messages()) out += fmt::format("  fault      {}\n", fault);
   out += fmt::format(

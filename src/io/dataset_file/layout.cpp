@@ -8,6 +8,7 @@
 
 #include "headway/core/nearest_word.hpp"
 #include "headway/model/path_index.hpp"
+#include "headway/studies/study.hpp"
 #include "headway/tasks/dataset.hpp"
 #include "io/dataset_file/arrays.hpp"
 
@@ -322,15 +323,14 @@ void LayoutChecker::check_network() {
 void LayoutChecker::check_readout() {
   const auto name = file_.text_attribute("/", "readout");
   if (!name && !layout_.network) return;
-  const std::vector<std::string>& known = rules_.readouts;
-  const auto at = name ? std::find(known.begin(), known.end(), *name) : known.end();
-  if (at != known.end()) {
-    layout_.readout = static_cast<Readout>(at - known.begin());
+  Readout readout{};
+  if (name && read_word(*name, readout)) {
+    layout_.readout = readout;
     return;
   }
   faults_.add("/", "root attribute readout {}; allowed: \"{}\"",
               name ? fmt::format("= \"{}\"", shown(*name)) : "is missing beside network",
-              join(known, "\", \""));
+              join(all_words<Readout>(), "\", \""));
 }
 
 }  // namespace

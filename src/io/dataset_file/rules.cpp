@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "headway/studies/study.hpp"
 #include "io/fail.hpp"
 
 namespace headway::io {
@@ -48,7 +49,9 @@ DatasetRules read_rules() {
   DatasetRules rules;
   rules.schema_name = table.at("schema_name");
   rules.schema_version = table.at("schema_version").get<std::vector<double>>();
-  rules.readouts = table.at("readouts").get<std::vector<std::string>>();
+  if (table.at("readouts").get<std::vector<std::string>>() != all_words<Readout>()) {
+    fail(ErrorKind::kInternal, "dataset_members.json: readouts");  // Python has them from there
+  }
   rules.row_sum_tolerance = table.at("row_sum_tolerance").at("otherwise");
   rules.row_sum_tolerance_float32 = table.at("row_sum_tolerance").at("float32");
   std::vector<std::string> forms;

@@ -47,7 +47,6 @@ struct DatasetForm {
 struct DatasetRules {
   std::string schema_name;
   std::vector<double> schema_version;
-  std::vector<std::string> readouts;  ///< in the order of Readout
   double row_sum_tolerance = 0.0, row_sum_tolerance_float32 = 0.0;
   std::vector<DatasetForm> forms;  ///< in the order of AttentionForm
   std::vector<DatasetMember> members;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "headway/studies/study.hpp"
 #include "io/dataset_file/members.hpp"
 #include "io/dataset_file/rules.hpp"
 #include "io/fail.hpp"
@@ -79,9 +80,7 @@ void write_dataset(const tasks::Dataset& dataset, Hdf5OutputFile& out) {
   out.set("/", "schema_version",
           std::vector<std::int64_t>(rules.schema_version.begin(), rules.schema_version.end()));
   if (!dataset.note.empty()) out.set("/", "note", dataset.note);
-  if (dataset.readout) {
-    out.set("/", "readout", rules.readouts[static_cast<std::size_t>(*dataset.readout)]);
-  }
+  if (dataset.readout) out.set("/", "readout", std::string(word_of(*dataset.readout)));
   const ArrayWriter write{out};
   if (dataset.network) visit_network(write, *dataset.network);
   write_split("train", dataset.train, out);

@@ -5,7 +5,6 @@
 #include "headway/io/result_file.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/studies/result_fields.hpp"
-#include "headway/tasks/dataset.hpp"
 #include "io/fail.hpp"
 #include "io/first_reading.hpp"
 #include "io/hdf5/record.hpp"
@@ -28,40 +27,6 @@ void check_schema(const Hdf5InputFile& file) {
            version->front() > kResultSchemaMajor ? ", the file is newer" : "");
 }
 
-void require_count(const std::string& where, std::size_t found, std::size_t wanted) {
-  if (found != wanted) bad_data("{}: has {} entries; allowed: {}", where, found, wanted);
-}
-
-/// What the fields of the root say of each other.
-void check_root(SolveResult& result) {
-  double paths = 1.0;  // what overflows an Index is refused
-  for (const int h : result.heads) paths *= h;
-  if (result.heads.empty() || paths > 1e6) bad_data("root attribute heads: more than 10^6 paths");
-  result.head_names.resize(result.heads.size());
-  for (std::size_t l = 0; l < result.heads.size(); ++l) {
-    const std::size_t count = result.head_names[l].size();
-    if (count > 0) {
-      require_count(fmt::format("names/layer_{}", l + 1), count,
-                    static_cast<std::size_t>(result.heads[l]));
-    }
-  }
-  for (const std::string& name : result.set_names) {
-    const std::string fault = tasks::set_name_fault(name);
-    if (!fault.empty()) bad_data("sets: holds \"{}\", {}", shown(name), fault);
-  }
-  require_count("sets, attribute examples", result.set_examples.size(), result.set_names.size());
-  const auto require_shape = [&](const char* where, const MatrixXd& labels, Index rows) {
-    if (labels.rows() == 0 || (labels.rows() == rows && labels.cols() == result.outputs)) return;
-    bad_data("{}: has shape [{}, {}]; allowed: [{}, {}]", where, labels.rows(), labels.cols(), rows,
-             result.outputs);
-  };
-  require_shape("labels/train", result.train_labels, result.train_examples);
-  require_shape("labels/test", result.test_labels, result.test_examples);
-  for (const MatrixXd& kernel : result.path_kernels) {
-    if (kernel.rows() != kernel.cols()) bad_data("path_kernels: allowed: shape [p, P, P]");
-  }
-}
-
 RecordShapes shapes_of(const SolveResult& result) {
   RecordShapes shapes{result.test_examples, result.outputs, {}, result.set_names};
   for (std::size_t l = 0; l < result.heads.size(); ++l) {
@@ -70,8 +35,8 @@ RecordShapes shapes_of(const SolveResult& result) {
   return shapes;
 }
 
-ResultProvenance read_provenance(const Hdf5InputFile& file) {
-  return read_record<ResultProvenance>(file, "");
+studies::ResultProvenance read_provenance(const Hdf5InputFile& file) {
+  return read_record<studies::ResultProvenance>(file, "");
 }
 
 template <class... Results>
@@ -86,7 +51,9 @@ SolveResult read_solved(const Hdf5InputFile& file) {
     bad_data("root attribute kind: is \"{}\"; allowed here: {}", kind, join(known));
   }
   auto result = read_record<SolveResult>(file, "");
-  check_root(result);
+  const std::string fault = studies::solve_fault(result);
+  if (!fault.empty()) bad_data("{}", fault);
+  result.head_names.resize(result.heads.size());
   const RecordShapes shapes = shapes_of(result);
   RecordReader root(file, "", shapes);
   root("gaussian_process", result.gaussian_process, "the limit", {.optional = true});
@@ -103,7 +70,7 @@ SolveResult read_solved(const Hdf5InputFile& file) {
                result.heads.size() + 1);
     }
   }
-  const ResultProvenance from = read_provenance(file);
+  const studies::ResultProvenance from = read_provenance(file);
   result.interrupted = from.partial;
   result.seconds = from.seconds;
   result.threads = from.threads;
@@ -135,7 +102,7 @@ bool is_result_file(const std::string& file_path) {
   return schema_name(file_path) == kResultSchema;
 }
 
-SolveResult read_solve_result(const std::string& file_path, ResultProvenance* provenance) {
+SolveResult read_solve_result(const std::string& file_path, studies::ResultProvenance* provenance) {
   auto [result, from] = read_result(file_path, [](const Hdf5InputFile& file) {
     SolveResult solved = read_solved(file);
     return std::pair(std::move(solved), read_provenance(file));
@@ -144,7 +111,7 @@ SolveResult read_solve_result(const std::string& file_path, ResultProvenance* pr
   return result;
 }
 
-ResultProvenance read_result_provenance(const std::string& file_path) {
+studies::ResultProvenance read_result_provenance(const std::string& file_path) {
   return read_result(file_path, [](const Hdf5InputFile& file) { return read_provenance(file); });
 }
 

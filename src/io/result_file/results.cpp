@@ -39,7 +39,7 @@ std::string dump(const Json& object, bool one_line) {
 
 template <class Result>
 void ResultOutput<Result>::write(const std::string& file_path, const Study& study,
-                                 const Result& result, const ResultProvenance& provenance,
+                                 const Result& result, const studies::ResultProvenance& provenance,
                                  bool force) {
   check_output_path(file_path, force);
   const Hdf5Lock lock;

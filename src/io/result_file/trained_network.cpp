@@ -85,7 +85,7 @@ TrainedNetwork read_trained_network(const std::string& file_path,
     static_cast<void>(read_study(file_path));
     bad_data("{}: is no result file; allowed: the result of headway train", file_path);
   }
-  const ResultProvenance provenance = read_result_provenance(file_path);
+  const studies::ResultProvenance provenance = read_result_provenance(file_path);
   TrainedNetwork out;
   const studies::Study study = read_study(file_path, overlays).study;
   out.study_name = study.name;

@@ -50,7 +50,7 @@ Place place_of(const OptionValue& root, const std::vector<std::string>& fields) 
 }
 
 Study checked_study(const OptionValue& root, const std::vector<std::string>& set_by_hand) {
-  for (const std::string& key : set_by_hand) detail::refuse_table_axes_that_set(root, key);
+  for (const std::string& key : set_by_hand) studies::refuse_table_axes_that_set(root, key);
   Study study;
   studies::read_sections(root, study);
   studies::refuse_idle_keys(root, study, studies::train_runs(study));
@@ -91,7 +91,7 @@ LoadedStudy read_study(const std::string& file_path, const std::vector<std::stri
             StudyOrigin::kDatasetFile};
   }
   if (is_result_file(file_path)) {
-    const ResultProvenance provenance = read_result_provenance(file_path);
+    const studies::ResultProvenance provenance = read_result_provenance(file_path);
     return {parse_study(provenance.study_toml, file_path + ":study_toml", overlays, directory),
             StudyOrigin::kResultFile};
   }

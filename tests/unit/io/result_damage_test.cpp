@@ -22,7 +22,7 @@ studies::Study named_study() {
 
 /// Reads a result and writes what was read.
 void copy_result(const std::string& from, const std::string& to) {
-  io::ResultProvenance provenance;
+  studies::ResultProvenance provenance;
   const studies::SolveResult result = io::read_solve_result(from, &provenance);
   io::write_result(to, named_study(), result, provenance, true);
 }

@@ -170,11 +170,11 @@ TEST_CASE("A solve result is read back number by number") {
       SolveResult result = built_result(outputs, test);
       if (test > 0) add_sets(result);
       write(path, result, true);
-      io::ResultProvenance from;
+      studies::ResultProvenance from;
       const SolveResult again = io::read_solve_result(path, &from);
       check_same(again, result);
       CHECK(again.interrupted);
-      const io::ResultProvenance wrote = built_provenance();
+      const studies::ResultProvenance wrote = built_provenance();
       CHECK(from.study_toml == wrote.study_toml);
       CHECK(from.seed == wrote.seed);
       CHECK(from.command == wrote.command);

@@ -8,10 +8,10 @@
 #include "headway/core/error.hpp"
 #include "headway/io/checkpoints.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "headway/io/provenance.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"
 #include "headway/io/weights_file.hpp"
+#include "headway/studies/provenance.hpp"
 #include "headway/studies/study_hash.hpp"
 #include "headway/studies/sweep.hpp"
 #include "scratch_directory.hpp"
@@ -193,7 +193,8 @@ TEST_CASE("results of training hold their runs and their table") {
   result.planned = 3;
   result.runs = {built_run()};
   const studies::Study study = runs_of()[0].study;
-  io::ResultProvenance provenance = io::make_provenance(study, "data", {"headway", "train"});
+  studies::ResultProvenance provenance =
+      studies::make_provenance(study, "data", {"headway", "train"});
   provenance.partial = true;
   io::write_result(out, study, result, provenance, false);
   CHECK(io::is_result_file(out));

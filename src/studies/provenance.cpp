@@ -1,17 +1,17 @@
-#include "headway/io/provenance.hpp"
+#include "headway/studies/provenance.hpp"
 
 #include <fmt/format.h>
 
 #include <array>
 #include <ctime>
 
+#include "build_info.hpp"
 #include "headway/core/text.hpp"
-#include "headway/io/study_file.hpp"
 #include "headway/numerics/dense.hpp"
+#include "headway/studies/sections.hpp"
 #include "headway/studies/study_hash.hpp"
-#include "io/build_info.hpp"
 
-namespace headway::io {
+namespace headway::studies {
 namespace {
 
 std::string compiler_name() {
@@ -39,14 +39,14 @@ std::string utc_now() {
   return text.data();
 }
 
-ResultProvenance make_provenance(const studies::Study& study, const std::string& data_hash,
+ResultProvenance make_provenance(const Study& study, const std::string& data_hash,
                                  const std::vector<std::string>& arguments) {
-  studies::Study stored = study;
+  Study stored = study;
   stored.threads = 0;  // a property of the run, which the result says apart from the study
   const BuildInfo build = build_info();
   ResultProvenance provenance;
-  provenance.study_toml = write_study(stored);
-  provenance.study_hash = studies::study_hash(study);
+  provenance.study_toml = study_text(stored);
+  provenance.study_hash = study_hash(study);
   provenance.data_hash = data_hash;
   provenance.headway_version = build.version;
   provenance.git_commit = build.git_commit;
@@ -58,4 +58,4 @@ ResultProvenance make_provenance(const studies::Study& study, const std::string&
   return provenance;
 }
 
-}  // namespace headway::io
+}  // namespace headway::studies
