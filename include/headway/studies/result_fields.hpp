@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <tuple>
@@ -141,8 +142,11 @@ void solve_fields(Visitor& visit, const SolveResult& r, const std::vector<Added>
   visit("partial", r.interrupted, "only the points that were finished are there",
         {.place = FieldPlace::kJson});
   std::vector<PointView<Added>> points;
-  for (std::size_t i = 0; i < r.points.size(); ++i) {
-    points.push_back({{&r, &r.points[i]}, i < added.size() ? &added[i] : nullptr});
+  for (const SolvePoint& point : r.points) {
+    const auto at = std::find_if(added.begin(), added.end(), [&point](const Added& one) {
+      return one.widths == point.widths && one.temperature == point.temperature;
+    });
+    points.push_back({{&r, &point}, at == added.end() ? nullptr : &*at});
   }
   visit("points", points, "the sweep");
   visit("chosen", choose_temperatures(r), "the temperature that each rule takes",

@@ -9,6 +9,7 @@
 #include "field_table.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/studies/choice.hpp"
+#include "headway/studies/sample_results.hpp"
 #include "headway/studies/training.hpp"
 
 using namespace headway;           // NOLINT(google-build-using-namespace)

@@ -9,6 +9,7 @@
 #include "headway/core/error.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"
+#include "headway/studies/sample_results.hpp"
 #include "headway/studies/study_hash.hpp"
 #include "headway/studies/sweep.hpp"
 #include "io/hdf5/input.hpp"

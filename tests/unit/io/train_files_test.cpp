@@ -258,7 +258,7 @@ TEST_CASE("trained networks of a result, run by run") {
   result.runs[0].settings = runs[2].settings;
   result.runs[0].summary.outcome = training::TrainOutcome::kFinished;
   result.runs[1].settings = runs[0].settings;
-  io::write_train_result(out, study, result, io::make_provenance(study, "data", {}), false);
+  io::write_result(out, study, result, studies::make_provenance(study, "data", {}), false);
 
   const studies::Study read = io::read_trained_study(out, {"threads=1"}, {"threads"});
   Observer observer;
@@ -285,13 +285,13 @@ TEST_CASE("trained networks of a result, run by run") {
   studies::Study without = study;
   without.train.keep_weights = false;
   const std::string bare = folder.file("bare.h5");
-  io::write_train_result(bare, without, result, io::make_provenance(without, "data", {}), false);
+  io::write_result(bare, without, result, studies::make_provenance(without, "data", {}), false);
   CHECK(
       kind_of(
           [&] { io::read_trained_networks(bare, without, studies::KeptWeights::kLast, observer); },
           "train.keep_weights = false") == ErrorKind::kBadData);
   result.runs = {built_run()};
-  io::write_train_result(bare, study, result, io::make_provenance(study, "data", {}), true);
+  io::write_result(bare, study, result, studies::make_provenance(study, "data", {}), true);
   CHECK(kind_of(
             [&] { io::read_trained_networks(bare, study, studies::KeptWeights::kLast, observer); },
             "no run of it was trained to its end") == ErrorKind::kBadData);
