@@ -21,7 +21,7 @@ constexpr double kQuasiNewtonIterations =
 
 Optimizer choose(const Action& action, const SaddlePointOptions& options) {
   if (options.optimizer != Optimizer::kAuto) return options.optimizer;
-  if (action.unknowns() > kLargestDenseProblem) return Optimizer::kCeres;
+  if (action.unknowns() > kLargestDenseProblem) return Optimizer::kNewtonCg;
   const double evaluation = action.kernels().cost().evaluation_flops;
   const double hessian = action.kernels().cost().hessian_flops;
   return hessian + evaluation < kQuasiNewtonIterations * evaluation || hessian < 5e10
@@ -35,6 +35,7 @@ Words<Optimizer> words_of(Optimizer) {
   static constexpr Word<Optimizer> kWords[] = {{"auto", Optimizer::kAuto},
                                                {"newton", Optimizer::kNewton},
                                                {"quasi_newton", Optimizer::kQuasiNewton},
+                                               {"newton_cg", Optimizer::kNewtonCg},
                                                {"ceres", Optimizer::kCeres}};
   return kWords;
 }
@@ -71,6 +72,8 @@ SaddlePoint solve_saddle_point(const Action& action, const OrderParameters& star
   options.validate();
   check_order_parameters(start, action.architecture());
   const Optimizer optimizer = choose(action, options);
+  if (optimizer == Optimizer::kNewtonCg)
+    return solve_by_newton_cg(action, start, options, observer);
   if (optimizer == Optimizer::kCeres) return solve_by_ceres(action, start, options, observer);
   return solve_by_newton(action, start, options, optimizer == Optimizer::kNewton, observer);
 }

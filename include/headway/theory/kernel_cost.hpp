@@ -19,6 +19,7 @@ std::string kernel_form_name(KernelForm form);
 struct PathKernelOptions {
   KernelForm form = KernelForm::kAuto;
   double memory_limit_bytes = 2.0 * 1024 * 1024 * 1024;
+  int threads = 1;                    ///< that share one evaluation
   double smallest_temperature = 0.0;  ///< of the sweep; the feature-space form needs it positive
   /// Stored form: > 0 lets the packed kernels be held as 32-bit fixed point, in half the memory and
   /// time, with the energy off by no more than this. It is the energy of the rounded kernels C +

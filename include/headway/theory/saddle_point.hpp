@@ -15,11 +15,11 @@ namespace headway::theory {
 
 /// How the action is minimised.
 enum class Optimizer {
-  kAuto,         ///< Newton with the exact Hessian where that is cheaper, else quasi-Newton
+  kAuto,         ///< whichever of Newton, quasi-Newton and Newton-CG costs least
   kNewton,       ///< exact Hessian at every step
   kQuasiNewton,  ///< average information plus symmetric rank-one corrections
-  kCeres,  ///< BFGS or L-BFGS of Ceres Solver in log-Cholesky coordinates, for comparison and for
-           ///< very many paths
+  kNewtonCg,     ///< Newton directions by conjugate gradients, no Hessian: for many paths
+  kCeres,        ///< BFGS or L-BFGS of Ceres Solver in log-Cholesky coordinates, for comparison
 };
 Words<Optimizer> words_of(Optimizer);
 
@@ -55,6 +55,7 @@ struct SaddlePointSummary {
   int iterations = 0;
   int evaluations = 0;
   int hessians = 0;
+  int products = 0;
   double gradient_norm = std::numeric_limits<double>::quiet_NaN();
   double gradient_rounding = std::numeric_limits<double>::quiet_NaN();
   struct Iteration {
@@ -82,10 +83,12 @@ void fields(Visitor& visit, Record& r) {
   constexpr FieldForm kOld = {.optional = true};
   visit("converged", r.converged, "whether the stopping test was met");
   visit("message", r.message, "what ended the iteration, in words");
-  visit("optimizer", r.optimizer, "what ran: \"newton\", \"quasi_newton\" or \"ceres\"", kOld);
+  visit("optimizer", r.optimizer,
+        "what ran: \"newton\", \"quasi_newton\", \"newton_cg\" or \"ceres\"", kOld);
   visit("iterations", r.iterations, "steps taken", {.least = 0});
   visit("evaluations", r.evaluations, "of the action and its gradient", kOld);
   visit("hessians", r.hessians, "exact ones", kOld);
+  visit("products", r.products, "of the Hessian with a direction", kOld);
   visit("gradient_norm", r.gradient_norm,
         "largest entry of dS/dU / max N as a matrix derivative; what the stopping test looks at");
   visit("gradient_rounding", r.gradient_rounding,
