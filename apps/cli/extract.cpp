@@ -19,18 +19,20 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct ExtractJob : Job {
-  io::TrainedNetwork network;
+  studies::TrainedNetwork network;
   training::OneShotExamples examples;
 };
 
-std::string heads_line(const io::TrainedNetwork& network, const studies::ExtractResult& result) {
+std::string heads_line(const studies::TrainedNetwork& network,
+                       const studies::ExtractResult& result) {
   return fmt::format("{}: {} weights after {} steps, heads [{}], {} paths, {} features",
                      network.study_name, word_of(network.study.extract.weights), network.step,
                      numbers_text(result.dataset.heads), result.order_parameter.rows(),
                      result.dataset.features);
 }
 
-std::string extract_text(const io::TrainedNetwork& network, const studies::ExtractResult& result) {
+std::string extract_text(const studies::TrainedNetwork& network,
+                         const studies::ExtractResult& result) {
   Table table({"split<", "examples", "accuracy", "squared error"});
   for (const studies::ExtractedSplit& split : result.splits) {
     table.add({split.name, std::to_string(split.paths.labels.size()),
@@ -45,8 +47,8 @@ std::string extract_text(const io::TrainedNetwork& network, const studies::Extra
       diagonal_text(result.order_parameter / scale, 16));
 }
 
-std::string extract_json(const io::TrainedNetwork& network, const studies::ExtractResult& result,
-                         const std::string& output) {
+std::string extract_json(const studies::TrainedNetwork& network,
+                         const studies::ExtractResult& result, const std::string& output) {
   Json out;
   out["study"] = network.study_name;
   out["run"] = network.study.extract.run;
@@ -75,7 +77,8 @@ std::string extract_json(const io::TrainedNetwork& network, const studies::Extra
 /// The images must be those that the network was trained on: others would put characters that it
 /// has seen into the test set. Other sets out of distribution are a matter of taste, so those of
 /// the training run are compared, and may be gone by now where others were asked for.
-void check_images(const Options& options, const io::TrainedNetwork& network, Observer& observer) {
+void check_images(const Options& options, const studies::TrainedNetwork& network,
+                  Observer& observer) {
   std::vector<std::string> overlays = options.study_overlays();
   const auto other_sets = std::erase_if(overlays, [](const std::string& overlay) {
     return io::overlay_key(overlay) == "task.out_of_distribution";
@@ -141,7 +144,7 @@ std::string read_data(const Options& options, ExtractJob& job, Observer& observe
 /// studies::extract(), whose errors then name the file.
 studies::ExtractResult compute(const Options& options, ExtractJob& job,
                                TerminalObserver& observer) {
-  const io::TrainedNetwork& network = job.network;
+  const studies::TrainedNetwork& network = job.network;
   try {
     studies::ExtractResult result =
         studies::extract(network.study, network.parameters, job.examples, observer);
@@ -157,7 +160,7 @@ studies::ExtractResult compute(const Options& options, ExtractJob& job,
 }
 
 void write(const Options& options, const ExtractJob& job, const studies::ExtractResult& result) {
-  const io::TrainedNetwork& network = job.network;
+  const studies::TrainedNetwork& network = job.network;
   io::write_extracted(options.output, result,
                       {{"study", network.study_name},
                        {"study_toml", job.provenance.study_toml},

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <unordered_map>
 
 #include "headway/core/error.hpp"
 
@@ -26,10 +29,24 @@ std::vector<NamedTensor> split_tensors(const std::vector<ParameterShape>& shapes
   return tensors;
 }
 
+std::vector<NamedTensor> in_order(const std::vector<ParameterShape>& shapes,
+                                  const std::vector<NamedTensor>& tensors) {
+  std::unordered_map<std::string_view, std::size_t> places;
+  for (std::size_t i = 0; i < shapes.size(); ++i) places.emplace(shapes[i].name, i);
+  const auto place = [&](const NamedTensor& tensor) {
+    const auto found = places.find(tensor.name);
+    return found == places.end() ? shapes.size() : found->second;
+  };
+  std::vector<NamedTensor> ordered = tensors;
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [&](const NamedTensor& a, const NamedTensor& b) { return place(a) < place(b); });
+  return ordered;
+}
+
 std::vector<float> join_tensors(const std::vector<ParameterShape>& shapes,
                                 const std::vector<NamedTensor>& tensors) {
   if (tensors.size() != shapes.size()) {
-    throw Error(ErrorKind::kBadData, fmt::format("checkpoint: {} tensors, and this model has {}",
+    throw Error(ErrorKind::kBadData, fmt::format("weights: {} tensors, and this model has {}",
                                                  tensors.size(), shapes.size()));
   }
   std::vector<float> flat;
@@ -38,17 +55,16 @@ std::vector<float> join_tensors(const std::vector<ParameterShape>& shapes,
     const NamedTensor& tensor = tensors[i];
     if (tensor.name != shape.name || tensor.shape != shape.shape ||
         static_cast<Index>(tensor.values.size()) != shape.count()) {
-      throw Error(
-          ErrorKind::kBadData,
-          fmt::format("checkpoint: tensor {} [{}] of {} numbers, and this model has {} [{}] "
-                      "there",
-                      tensor.name, fmt::join(tensor.shape, ", "), tensor.values.size(), shape.name,
-                      fmt::join(shape.shape, ", ")));
+      throw Error(ErrorKind::kBadData,
+                  fmt::format("weights: tensor {} [{}] of {} numbers, and this model has {} [{}] "
+                              "there",
+                              tensor.name, fmt::join(tensor.shape, ", "), tensor.values.size(),
+                              shape.name, fmt::join(shape.shape, ", ")));
     }
     for (const float x : tensor.values) {
       if (std::isfinite(x)) continue;
       throw Error(ErrorKind::kBadData,
-                  fmt::format("checkpoint: tensor {} holds {}: must be finite", tensor.name, x));
+                  fmt::format("weights: tensor {} holds {}: must be finite", tensor.name, x));
     }
     flat.insert(flat.end(), tensor.values.begin(), tensor.values.end());
   }

@@ -5,27 +5,31 @@
 
 #include "headway/studies/extract.hpp"
 #include "headway/studies/study.hpp"
+#include "headway/studies/trained.hpp"
 
 namespace headway::io {
 
-/// A run of a train result, with the weights that `headway extract` takes from it.
-struct TrainedNetwork {
-  studies::Study study;        ///< of the run alone, changed by the overlays
-  std::string study_name;      ///< of the result
-  std::string label;           ///< of the run
-  Index step = 0;              ///< updates that the weights have seen
-  std::string weights_sha256;  ///< of the parameters
-  std::vector<training::NamedTensor> parameters;
-  std::string data_hash;  ///< of the run's data where all runs share it; else ""
-};
+/// The study of a train result. `overlays` as for read_study, only of the keys in `allowed` (a name
+/// that ends in a dot: all of that section): nothing that the networks were trained with. Errors:
+/// kMissingFile; kBadData when the file is no train result; kBadStudy for an overlay of another
+/// key.
+studies::Study read_trained_study(const std::string& file_path,
+                                  const std::vector<std::string>& overlays,
+                                  const std::vector<std::string>& allowed);
 
-/// Reads run study.extract.run of a train result, its last or best weights. `overlays` as for
-/// read_study; they may change [extract], threads, and where the files of the task lie, nothing
-/// that the run was trained with. Errors: kMissingFile; kBadData when the file is no train result,
-/// holds no weights or is damaged; kBadStudy for an overlay of another key, a run that is not
-/// there, and as studies::check_extractable().
-TrainedNetwork read_trained_network(const std::string& file_path,
-                                    const std::vector<std::string>& overlays = {});
+/// The last or the best weights of every run of a train result that was trained to its end, in the
+/// order of the runs; what is left out is a warning. `study` is that of read_trained_study(). Error
+/// {kBadData} when the file holds no weights, no such run, or is damaged.
+std::vector<studies::TrainedNetwork> read_trained_networks(const std::string& file_path,
+                                                           const studies::Study& study,
+                                                           studies::KeptWeights weights,
+                                                           Observer& observer);
+
+/// Run study.extract.run of a train result for `headway extract`, its last or best weights.
+/// Overlays may change [extract], threads, and where the files of the task lie. Errors as above;
+/// kBadStudy for a run that is not there, and as studies::check_extractable().
+studies::TrainedNetwork read_trained_network(const std::string& file_path,
+                                             const std::vector<std::string>& overlays = {});
 
 /// Writes a data-set file (schema "headway-dataset" 1.0) with its sets, in single
 /// precision: inputs in blocks, heads as query and key matrices (or weights), names, readout and

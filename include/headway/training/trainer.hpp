@@ -171,6 +171,9 @@ class Trainer {
   /// context are the encoder's, queries of scored tokens the decoder's.
   std::vector<float> latent_codes(std::string_view split, Index first, Index count,
                                   std::span<const TokenPair> pairs);
+  /// Gradient of the mean loss of examples first, ... of a split, without dropout, in the order of
+  /// the parameters. With TransformerOptions::load_balancing that loss is part of it.
+  std::vector<NamedTensor> gradients(std::string_view split, Index first, Index count);
   /// New token ids after `prompt` (at least one id), each from the last S ids at most. Only for
   /// causal models of ids; Error{kBadStudy} otherwise.
   std::vector<std::int32_t> generate(std::span<const std::int32_t> prompt,
@@ -180,7 +183,8 @@ class Trainer {
   /// Continues from a state. Error{kBadData} when it is of another model (names and shapes) or
   /// seed, or holds numbers that are not finite.
   void set_state(const TrainState& state);
-  /// Replaces the parameters alone, for evaluation (best_parameters of a state, say).
+  /// Replaces the parameters alone, given in any order, for evaluation (best_parameters of a state,
+  /// say). Errors as set_state().
   void set_parameters(const std::vector<NamedTensor>& parameters);
 
  private:

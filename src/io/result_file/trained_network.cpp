@@ -1,7 +1,9 @@
 #include "headway/io/trained_network.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "headway/core/error.hpp"
@@ -17,18 +19,24 @@ namespace headway::io {
 namespace {
 
 /// What an overlay may change: the weights stay those of the study that trained them.
-void check_overlays(const std::vector<std::string>& overlays) {
+void check_overlays(const std::vector<std::string>& overlays,
+                    const std::vector<std::string>& allowed) {
   for (const std::string& overlay : overlays) {
     const std::string key = overlay_key(overlay);
-    if (key.starts_with("extract.") || key == "threads" || key == "name" || key == "task.files" ||
-        key == "task.out_of_distribution") {
-      continue;
+    const bool fits = std::any_of(allowed.begin(), allowed.end(), [&](const std::string& name) {
+      return key == name || (name.ends_with('.') && key.starts_with(name));
+    });
+    if (fits) continue;
+    std::vector<std::string> words;
+    for (const std::string& name : allowed) {
+      words.push_back(name.ends_with('.')
+                          ? fmt::format("a key of [{}]", name.substr(0, name.size() - 1))
+                          : name);
     }
     throw Error(ErrorKind::kBadStudy,
-                fmt::format("--set {}: must be a key of [extract], threads, task.files or "
-                            "task.out_of_distribution: the others are those that the network was "
+                fmt::format("--set {}: must be {}: the others are those that the network was "
                             "trained with",
-                            overlay));
+                            overlay, fmt::join(words, ", ")));
   }
 }
 
@@ -36,7 +44,7 @@ void check_overlays(const std::vector<std::string>& overlays) {
   throw Error(ErrorKind::kBadData, fmt::format("{}: {}", file_path, what));
 }
 
-/// The run whose sweep sets what `wanted` says; runs that were never begun have no group.
+/// The run whose sweep sets what `wanted` says; "" for one that was never begun.
 std::string group_of(const Hdf5InputFile& file, const studies::TrainRun& wanted) {
   const std::size_t count = file.kind("runs") == NodeKind::kGroup ? file.members("runs").size() : 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -44,7 +52,7 @@ std::string group_of(const Hdf5InputFile& file, const studies::TrainRun& wanted)
     if (file.kind(group) != NodeKind::kGroup) continue;
     if (trained_run_settings(file, group) == wanted.settings) return group;
   }
-  throw Error(ErrorKind::kBadData, "this run was not begun before the result was written");
+  return "";
 }
 
 /// Weights in `group`/weights or /best_weights.
@@ -55,8 +63,8 @@ std::vector<training::NamedTensor> read_weights(const Hdf5InputFile& file, const
     throw Error(ErrorKind::kBadData,
                 fmt::format("{} is missing: {}", at,
                             best && file.kind(group + "/weights") == NodeKind::kGroup
-                                ? "the run was never evaluated; --set extract.weights=last takes "
-                                  "the weights at its end"
+                                ? "the run was never evaluated; weights = \"last\" takes those at "
+                                  "its end"
                                 : "the result holds no weights (train.keep_weights = false)"));
   }
   std::vector<training::NamedTensor> out;
@@ -76,34 +84,101 @@ std::string weights_hash(const std::vector<training::NamedTensor>& parameters) {
   return hash.hex_digest();
 }
 
-/// Fills label, step and weights from the file of a result.
-void read_run(const std::string& file_path, const studies::TrainRun& run, TrainedNetwork& out) {
-  const Hdf5InputFile file(file_path);
-  const std::string group = group_of(file, run);
-  const bool best = out.study.extract.weights == studies::KeptWeights::kBest;
-  out.label = file.text_attribute(group, "label").value_or("");
+/// Its learned tokenizer; "" where it has none.
+std::string read_tokenizer(const Hdf5InputFile& file, const std::string& group) {
+  if (file.kind(group + "/tokenizer") != NodeKind::kDataset) return "";
+  const Tensor bytes = file.read_array(group + "/tokenizer");
+  std::string out;
+  for (const double byte : bytes.values)
+    out.push_back(static_cast<char>(static_cast<unsigned char>(byte)));
+  return out;
+}
+
+studies::TrainedNetwork read_run(const Hdf5InputFile& file, const std::string& group,
+                                 const studies::TrainRun& run, studies::KeptWeights weights) {
+  studies::TrainedNetwork out;
+  out.study = run.study;
+  out.study_name = run.study.name;
+  out.label = studies::run_label(run.settings, run.study);
+  out.variant = studies::run_variant(run.study);
+  const bool best = weights == studies::KeptWeights::kBest;
   const auto step = file.number_attribute(group, best ? "best_step" : "steps");
   if (!step || step->size() != 1) {
     throw Error(ErrorKind::kBadData, fmt::format("{}: its step is missing", group));
   }
   out.step = static_cast<Index>(step->front());
   out.parameters = read_weights(file, group, best);
+  out.weights_sha256 = weights_hash(out.parameters);
+  out.tokenizer = read_tokenizer(file, group);
+  return out;
+}
+
+/// Calls `read` with the open file; its Errors{kBadData} then name it.
+template <class Read>
+auto read_file(const std::string& file_path, Read read) {
+  try {
+    const Hdf5Lock lock;
+    const Hdf5InputFile file(file_path);
+    return read(file);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kBadData) throw;
+    bad(file_path, error.what());
+  }
 }
 
 }  // namespace
 
-TrainedNetwork read_trained_network(const std::string& file_path,
-                                    const std::vector<std::string>& overlays) {
-  check_overlays(overlays);
+studies::Study read_trained_study(const std::string& file_path,
+                                  const std::vector<std::string>& overlays,
+                                  const std::vector<std::string>& allowed) {
+  check_overlays(overlays, allowed);
   if (!is_result_file(file_path)) {
     // The words of read_study for a file that is missing or no HDF5 file at all.
     static_cast<void>(read_study(file_path));
     bad(file_path, "is no result file; allowed: the result of headway train");
   }
-  const ResultProvenance provenance = read_result_provenance(file_path);
-  TrainedNetwork out;
-  const studies::Study study = read_study(file_path, overlays).study;
-  out.study_name = study.name;
+  studies::Study study = read_study(file_path, overlays).study;
+  if (!studies::is_training_task(study.task.kind)) {
+    bad(file_path,
+        fmt::format("is a result of the theory (task.kind = \"{}\"); allowed: the result "
+                    "of headway train",
+                    word_of(study.task.kind)));
+  }
+  return study;
+}
+
+std::vector<studies::TrainedNetwork> read_trained_networks(const std::string& file_path,
+                                                           const studies::Study& study,
+                                                           studies::KeptWeights weights,
+                                                           Observer& observer) {
+  const std::string data_hash = read_result_provenance(file_path).data_hash;
+  const std::vector<studies::TrainRun> runs = studies::train_runs(study);
+  return read_file(file_path, [&](const Hdf5InputFile& file) {
+    std::vector<studies::TrainedNetwork> out;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const std::string group = group_of(file, runs[i]);
+      const std::string outcome =
+          group.empty() ? "not begun" : file.text_attribute(group, "outcome").value_or("");
+      if (outcome != word_of(training::TrainOutcome::kFinished)) {
+        observer.warning(fmt::format("run {} ({}, seed {}) is left out: {}", i + 1,
+                                     studies::run_label(runs[i].settings, runs[i].study),
+                                     runs[i].study.seed, outcome));
+        continue;
+      }
+      out.push_back(read_run(file, group, runs[i], weights));
+      out.back().run = static_cast<Index>(i) + 1;
+      out.back().data_hash = data_hash;
+    }
+    if (out.empty()) throw Error(ErrorKind::kBadData, "no run of it was trained to its end");
+    return out;
+  });
+}
+
+studies::TrainedNetwork read_trained_network(const std::string& file_path,
+                                             const std::vector<std::string>& overlays) {
+  const studies::Study study =
+      read_trained_study(file_path, overlays,
+                         {"extract.", "threads", "name", "task.files", "task.out_of_distribution"});
   const std::vector<studies::TrainRun> runs = studies::train_runs(study);
   const auto wanted = static_cast<std::size_t>(study.extract.run);
   if (wanted > runs.size()) {
@@ -112,17 +187,16 @@ TrainedNetwork read_trained_network(const std::string& file_path,
                                                   wanted, runs.size(), file_path));
   }
   const studies::TrainRun& run = runs[wanted - 1];
-  out.study = run.study;
-  studies::check_extractable(out.study);
-  out.data_hash = provenance.data_hash;
-  try {
-    const Hdf5Lock lock;
-    read_run(file_path, run, out);
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kBadData) throw;
-    bad(file_path, error.what());
-  }
-  out.weights_sha256 = weights_hash(out.parameters);
+  studies::check_extractable(run.study);
+  studies::TrainedNetwork out = read_file(file_path, [&](const Hdf5InputFile& file) {
+    const std::string group = group_of(file, run);
+    if (group.empty()) {
+      throw Error(ErrorKind::kBadData, "this run was not begun before the result was written");
+    }
+    return read_run(file, group, run, study.extract.weights);
+  });
+  out.run = static_cast<Index>(wanted);
+  out.data_hash = read_result_provenance(file_path).data_hash;
   return out;
 }
 

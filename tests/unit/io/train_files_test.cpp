@@ -1,5 +1,6 @@
 #include <hdf5.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -12,6 +13,7 @@
 #include "headway/io/provenance.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"
+#include "headway/io/trained_network.hpp"
 #include "headway/io/weights_file.hpp"
 #include "headway/studies/study_hash.hpp"
 #include "headway/studies/sweep.hpp"
@@ -243,4 +245,54 @@ TEST_CASE("weights as NumPy arrays and safetensors") {
   CHECK(kind_of([&] { io::write_weights(npz, tensors, {}, false); }, "--force") ==
         ErrorKind::kCannotWrite);
   CHECK(kind_of([&] { io::check_weights_path("w.pt"); }, ".npz") == ErrorKind::kUsage);
+}
+
+TEST_CASE("trained networks of a result, run by run") {
+  const testing::ScratchDirectory folder;
+  const std::string out = folder.file("out.h5");
+  const studies::Study study =
+      io::parse_study("[task]\nkind = \"fuzzy_logic\"\n[sweep]\nseed = [1, 2, 3]\n", "s.toml");
+  const std::vector<TrainRun> runs = studies::train_runs(study);
+  studies::TrainResult result;
+  result.runs = {built_run(), built_run()};  // of seed 3, and of seed 1, which was interrupted
+  result.runs[0].settings = runs[2].settings;
+  result.runs[0].summary.outcome = training::TrainOutcome::kFinished;
+  result.runs[1].settings = runs[0].settings;
+  io::write_train_result(out, study, result, io::make_provenance(study, "data", {}), false);
+
+  const studies::Study read = io::read_trained_study(out, {"threads=1"}, {"threads"});
+  Observer observer;
+  const auto networks = io::read_trained_networks(out, read, studies::KeptWeights::kBest, observer);
+  REQUIRE(networks.size() == 1);
+  CHECK(networks[0].run == 3);
+  CHECK(networks[0].study.seed == 3);
+  CHECK(networks[0].step == 5);
+  CHECK(networks[0].data_hash == "data");
+  REQUIRE(networks[0].parameters.size() == 4);
+  for (const training::NamedTensor& tensor : testing::built_tensors(300.0F)) {
+    const auto& all = networks[0].parameters;
+    CHECK(std::find(all.begin(), all.end(), tensor) != all.end());
+  }
+  const auto last = io::read_trained_networks(out, read, studies::KeptWeights::kLast, observer);
+  CHECK(last[0].step == 9);
+  CHECK(last[0].weights_sha256 != networks[0].weights_sha256);
+
+  CHECK(kind_of(
+            [&] {
+              io::read_trained_study(out, {"train.heads=2"}, {"threads", "latents."});
+            },
+            "must be threads, a key of [latents]") == ErrorKind::kBadStudy);
+  studies::Study without = study;
+  without.train.keep_weights = false;
+  const std::string bare = folder.file("bare.h5");
+  io::write_train_result(bare, without, result, io::make_provenance(without, "data", {}), false);
+  CHECK(
+      kind_of(
+          [&] { io::read_trained_networks(bare, without, studies::KeptWeights::kLast, observer); },
+          "train.keep_weights = false") == ErrorKind::kBadData);
+  result.runs = {built_run()};
+  io::write_train_result(bare, study, result, io::make_provenance(study, "data", {}), true);
+  CHECK(kind_of(
+            [&] { io::read_trained_networks(bare, study, studies::KeptWeights::kLast, observer); },
+            "no run of it was trained to its end") == ErrorKind::kBadData);
 }

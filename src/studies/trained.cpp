@@ -1,0 +1,152 @@
+#include "headway/studies/trained.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
+#include "headway/studies/sections.hpp"
+#include "headway/studies/task_kinds.hpp"
+#include "headway/training/backend.hpp"
+
+namespace headway::studies {
+namespace {
+
+/// A sweep gives every run another task: which one is meant?
+void refuse_swept_task(const Study& study) {
+  for (const SweepAxis& axis : study.sweep) {
+    if (axis.key != "task" && !axis.key.starts_with("task.")) continue;
+    throw OptionError(fmt::format("sweep.{}: must be absent in a study that other data are taken "
+                                  "from: set the key to one of its values",
+                                  axis.key),
+                      {"sweep." + axis.key});
+  }
+}
+
+/// What a token is, and what is asked of it.
+std::string format_words(const training::TaskFormat& format) {
+  const std::string tokens = format.vocabulary > 0 ? fmt::format("{} token ids", format.vocabulary)
+                                                   : fmt::format("{} numbers", format.features);
+  return fmt::format("tokens of {} and {} {}", tokens, format.outputs,
+                     format.loss == training::LossKind::kCrossEntropy ? "classes" : "outputs");
+}
+
+const training::NamedTensor* tensor_ending(const std::vector<training::NamedTensor>& tensors,
+                                           std::string_view end) {
+  for (const training::NamedTensor& tensor : tensors) {
+    if (tensor.name.ends_with(end)) return &tensor;
+  }
+  return nullptr;
+}
+
+/// What the first and the last layer of the weights say of the task: {features or vocabulary,
+/// outputs}; zeros where there are no such layers (linear-value networks check their own shapes).
+std::pair<Index, Index> sizes_of(const TrainedNetwork& network) {
+  const auto* embedding = tensor_ending(network.parameters, "embedding.weight");
+  const auto* logits = tensor_ending(network.parameters, "logits.weight");
+  if (embedding == nullptr || logits == nullptr || embedding->shape.size() != 2) return {0, 0};
+  const bool ids = tensor_ending(network.parameters, "embedding.bias") == nullptr;
+  return {embedding->shape[ids ? 0 : 1], logits->shape.front()};
+}
+
+void require_format(const TrainedNetwork& network, const TrainTask& task) {
+  const training::TaskFormat& format = task.task->format();
+  const auto [inputs, outputs] = sizes_of(network);
+  const Index wanted = std::max(format.features, format.vocabulary);
+  if (inputs != 0 && (inputs != wanted || outputs != format.outputs)) {
+    throw OptionError(
+        fmt::format("[task]: gives {}: must be those that the network was trained with, {} and {}",
+                    format_words(format), inputs, outputs),
+        {"task"});
+  }
+  if (task.tokenizer != network.tokenizer) {
+    throw OptionError(
+        "task.file: learns another tokenizer than the network's: must be the text that it was "
+        "trained on, or the network one of bytes",
+        {"task.file"});
+  }
+}
+
+/// Buckets of the relative positions as they were trained.
+void keep_buckets(const TrainedNetwork& network, training::TransformerOptions& model) {
+  if (model.network != training::NetworkKind::kTransformer) return;
+  if (model.positions != training::Positions::kRelative || model.position_buckets > 0) return;
+  const auto* positions = tensor_ending(network.parameters, ".positions");
+  if (positions != nullptr) model.position_buckets = positions->shape.front();
+}
+
+training::TrainOptions evaluation_options(const Study& study) {
+  training::TrainOptions run = resolved_run(study);
+  run.best_split.clear();  // may be one that this task does not have
+  if (training::training_available() &&
+      training::resolve_device(run.device) != training::Device::kCuda) {
+    run.precision = training::Precision::kFloat32;
+  }
+  return run;
+}
+
+template <class Set>
+double share_in(const std::vector<Set>& wanted, const std::vector<Set>& known) {
+  if (wanted.empty()) return 0.0;
+  const auto seen = std::count_if(wanted.begin(), wanted.end(), [&](const Set& set) {
+    return std::find(known.begin(), known.end(), set) != known.end();
+  });
+  return static_cast<double>(seen) / static_cast<double>(wanted.size());
+}
+
+}  // namespace
+
+Study changed_study(const TrainedNetwork& network, const TaskChange& change) {
+  Study study = network.study;
+  study.task.seed = task_seed(study);
+  if (change.study) {
+    refuse_swept_task(*change.study);
+    const auto seed = study.task.seed;
+    study.task = change.study->task;
+    if (!study.task.seed) study.task.seed = seed;
+  }
+  OptionValue root{OptionValue::Table{}, change.keys.place};
+  root.get<OptionValue::Table>()->push_back({"task", change.keys});
+  read_sections(root, study);
+  if (study.task.kind != network.study.task.kind) {
+    throw OptionError(
+        fmt::format("task.kind = \"{}\": must be \"{}\", which {} was trained on",
+                    word_of(study.task.kind), word_of(network.study.task.kind), network.study_name),
+        {"task.kind"});
+  }
+  check_study(study);
+  return study;
+}
+
+ReadyNetwork ready_network(const TrainedNetwork& network, const Study& study,
+                           const TaskMaker& make_task) {
+  ReadyNetwork ready;
+  ready.task = make_task(study);
+  require_format(network, ready.task);
+  training::TransformerOptions model = network.study.train.model;
+  keep_buckets(network, model);
+  ready.trainer =
+      std::make_unique<training::Trainer>(model, evaluation_options(study), *ready.task.task);
+  ready.trainer->set_parameters(network.parameters);
+  return ready;
+}
+
+double held_out_seen_in_training(const TrainedNetwork& network, const Study& study) {
+  Study own = network.study;
+  own.task.fuzzy_logic.seed = own.task.sraven.seed = task_seed(own);
+  Study other = study;
+  other.task.fuzzy_logic.seed = other.task.sraven.seed = task_seed(other);
+  if (own.task.kind == TaskKind::kFuzzyLogic) {
+    return share_in(tasks::split_fuzzy_logic_tasks(other.task.fuzzy_logic).held_out,
+                    tasks::split_fuzzy_logic_tasks(own.task.fuzzy_logic).train);
+  }
+  if (own.task.kind == TaskKind::kSraven) {
+    return share_in(tasks::split_sraven_rule_sets(other.task.sraven).held_out,
+                    tasks::split_sraven_rule_sets(own.task.sraven).train);
+  }
+  return 0.0;
+}
+
+}  // namespace headway::studies

@@ -1,0 +1,165 @@
+#include "headway/studies/trained.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "catch.hpp"
+#include "headway/core/error.hpp"
+#include "headway/training/backend.hpp"
+
+using namespace headway;
+using studies::Study;
+using studies::TaskChange;
+using studies::TrainedNetwork;
+
+namespace {
+
+Study small_study() {
+  Study study;
+  study.seed = 5;
+  study.threads = 1;
+  study.task.kind = studies::TaskKind::kFuzzyLogic;
+  study.task.fuzzy_logic.sequence_length = 12;
+  study.task.fuzzy_logic.held_out = 0.5;
+  study.train.model.attention = "hyla";
+  study.train.model.layers = 2;
+  study.train.model.model_dim = 8;
+  study.train.model.heads = 2;
+  study.train.model.query_dim = 4;
+  study.train.model.value_dim = 4;
+  study.train.model.mlp_dim = 8;
+  study.train.run.steps = 20;
+  study.train.run.batch = 4;
+  study.train.run.warmup_steps = 3;
+  study.train.run.eval_every = 10;
+  study.train.run.eval_examples = 16;
+  study.train.run.device = training::Device::kCpu;
+  return study;
+}
+
+TrainedNetwork trained(const Study& study) {
+  const std::vector<studies::TrainRun> runs = {{{}, study}};
+  Observer observer;
+  const auto result = studies::train(runs, &studies::make_generated_task, observer);
+  TrainedNetwork out;
+  out.study = study;
+  out.study_name = "small";
+  out.parameters = result.runs.front().state.parameters;
+  return out;
+}
+
+/// A table of keys of [task].
+TaskChange keys(std::vector<OptionEntry> entries) {
+  TaskChange change;
+  change.keys.data = std::move(entries);
+  return change;
+}
+
+std::string message_of(const std::function<void()>& work, ErrorKind kind) {
+  try {
+    work();
+  } catch (const Error& error) {
+    CHECK(error.kind() == kind);
+    return error.what();
+  }
+  FAIL("no error");
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("the task of a trained network keeps its split unless a seed is given") {
+  TrainedNetwork network;
+  network.study = small_study();
+  const Study own = studies::changed_study(network, {});
+  CHECK(own.task.seed == 5);
+  CHECK(studies::examples_hash(*studies::make_generated_task(own).task) ==
+        studies::examples_hash(*studies::make_generated_task(network.study).task));
+
+  TaskChange other;
+  other.study = small_study();
+  other.study->seed = 77;  // of other weights: no part of the data here
+  other.study->task.fuzzy_logic.sequence_length = 9;
+  const Study shorter = studies::changed_study(network, other);
+  CHECK(shorter.task.seed == 5);
+  CHECK(shorter.task.fuzzy_logic.sequence_length == 9);
+  CHECK(studies::held_out_seen_in_training(network, shorter) == 0.0);
+
+  other.study->task.seed = 6;
+  const Study elsewhere = studies::changed_study(network, other);
+  CHECK(elsewhere.task.seed == 6);
+  const double seen = studies::held_out_seen_in_training(network, elsewhere);
+  CHECK(seen > 0.2);  // half of the pairs were trained on, in one split as in the other
+  CHECK(seen < 0.8);
+
+  other.keys.data = OptionValue::Table{{"sequence_length", {std::int64_t{7}, {}}}};
+  CHECK(studies::changed_study(network, other).task.fuzzy_logic.sequence_length == 7);
+}
+
+TEST_CASE("tasks that are no task for the network are refused") {
+  TrainedNetwork network;
+  network.study = small_study();
+  network.study_name = "small";
+  const auto refused = [&](const TaskChange& change) {
+    return message_of([&] { studies::changed_study(network, change); }, ErrorKind::kBadStudy);
+  };
+  using Catch::Matchers::ContainsSubstring;
+  CHECK_THAT(refused(keys({{"kind", {std::string("sraven"), {}}}})),
+             ContainsSubstring("must be \"fuzzy_logic\", which small was trained on"));
+  CHECK_THAT(refused(keys({{"sequence_lenth", {std::int64_t{3}, {}}}})),
+             ContainsSubstring("did you mean \"sequence_length\""));
+  CHECK_THAT(refused(keys({{"held_out", {7.0, {}}}})), ContainsSubstring("task.held_out = 7"));
+  TaskChange swept;
+  swept.study = small_study();
+  swept.study->sweep = {{"task.held_out", {{0.3, {}}, {0.5, {}}}, {}}};
+  CHECK_THAT(refused(swept), ContainsSubstring("sweep.task.held_out"));
+}
+
+TEST_CASE("a trained network is itself again, whatever the order of its weights", "[torch]") {
+  const Study study = small_study();
+  TrainedNetwork network = trained(study);
+  const auto task = studies::make_generated_task(study);
+  training::Trainer direct(study.train.model, studies::resolved_run(study), *task.task);
+  direct.set_parameters(network.parameters);
+  const training::Evaluation wanted = direct.evaluate("held_out");
+
+  std::reverse(network.parameters.begin(), network.parameters.end());
+  const Study own = studies::changed_study(network, {});
+  auto ready = studies::ready_network(network, own, &studies::make_generated_task);
+  const training::Evaluation found = ready.trainer->evaluate("held_out");
+  CHECK(found.loss == wanted.loss);
+  CHECK(found.metrics == wanted.metrics);
+  const std::vector<training::TokenPair> pairs = {{11, 11}};
+  CHECK(ready.trainer->latent_codes("held_out", 0, 3, pairs) ==
+        direct.latent_codes("held_out", 0, 3, pairs));
+}
+
+TEST_CASE("a network goes to sequences of other lengths with the buckets it has", "[torch]") {
+  TrainedNetwork network = trained(small_study());
+  for (const std::int64_t length : {6, 12, 30}) {
+    const Study study = studies::changed_study(network, keys({{"sequence_length", {length, {}}}}));
+    auto ready = studies::ready_network(network, study, &studies::make_generated_task);
+    CHECK(ready.trainer->model_options().position_buckets == 12);
+    CHECK(std::isfinite(ready.trainer->evaluate("held_out").loss));
+  }
+}
+
+TEST_CASE("weights that are not the network's, and tokens it cannot read", "[torch]") {
+  using Catch::Matchers::ContainsSubstring;
+  TrainedNetwork network = trained(small_study());
+  const auto make = [&](const Study& study) {
+    return [&network, study] {
+      studies::ready_network(network, study, &studies::make_generated_task);
+    };
+  };
+  const Study wider = studies::changed_study(network, keys({{"variables", {std::int64_t{3}, {}}}}));
+  CHECK_THAT(message_of(make(wider), ErrorKind::kBadStudy),
+             ContainsSubstring("tokens of 4 numbers") && ContainsSubstring("5 and 1"));
+  const Study own = studies::changed_study(network, {});
+  network.study.train.model.mlp_dim = 16;
+  CHECK_THAT(message_of(make(own), ErrorKind::kBadData), ContainsSubstring("up.weight"));
+  network.study.train.model.mlp_dim = 8;
+  network.parameters.pop_back();
+  CHECK_THAT(message_of(make(own), ErrorKind::kBadData), ContainsSubstring("tensors"));
+}
