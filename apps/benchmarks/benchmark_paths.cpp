@@ -2,7 +2,8 @@
 // Gaussian-process start, against one plain numpy evaluation of value and gradient in the same run.
 // Usage, from the repository root: benchmark_paths [case ...] [threads=2] [optimizer=auto]
 // [tolerance=1e-8] with cases two (P = 400, N_0 = 96, 144 paths), embedding (P = 500, N_0 = 384,
-// 144 paths) and three (P = 300, N_0 = 64, 1,728 paths); two by default.
+// 144 paths) and three (P = 300, N_0 = 64, 1,728 paths), and around the change of method four, six
+// and cube (16, 36 and 64 paths); two by default.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -31,9 +32,9 @@ struct Case {
 };
 
 std::vector<Case> cases() {
-  return {{"two", 400, 96, {12, 12}, 100},
-          {"embedding", 500, 384, {12, 12}, 100},
-          {"three", 300, 64, {12, 12, 12}, 100}};
+  return {{"four", 300, 192, {4, 4}, 100},        {"six", 300, 96, {6, 6}, 100},
+          {"cube", 100, 64, {4, 4, 4}, 100},      {"two", 400, 96, {12, 12}, 100},
+          {"embedding", 500, 384, {12, 12}, 100}, {"three", 300, 64, {12, 12, 12}, 100}};
 }
 
 /// Seconds of one numpy evaluation, by plain_evaluation.py on the same number of threads.
@@ -100,9 +101,8 @@ void run(const Case& c, const Settings& settings) {
     theory::PathKernelOptions options;
     options.smallest_temperature = 0.1;
     options.threads = settings.threads;
-    const auto kernels =
-        theory::make_path_kernels(theory::PathKernels::scale_features(features, paths, 1.0),
-                                  labels, paths, options);
+    const auto kernels = theory::make_path_kernels(
+        theory::PathKernels::scale_features(features, paths, 1.0), labels, paths, options);
     s = theory::solve_saddle_point(theory::Action(architecture, 0.1, kernels),
                                    theory::gaussian_process_order_parameters(architecture),
                                    settings.solver, observer);

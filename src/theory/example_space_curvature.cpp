@@ -130,8 +130,7 @@ class WhitenedCurvature final : public EnergyCurvature {
 
 std::unique_ptr<const EnergyCurvature> ExampleSpaceState::curvature(const MatrixXd& frame,
                                                                     Precision precision) const {
-  // Stored kernels: two passes over the packed ones are cheaper than the features.
-  if (kernels_.outputs() != 1 || kernels_.form() != KernelForm::kStreamed)
+  if (!kernels_.cost().whitened_products)
     return std::make_unique<ExampleSpaceCurvature>(*this, frame);
   if (precision == Precision::kDouble)
     return std::make_unique<WhitenedCurvature<double>>(*this, frame);

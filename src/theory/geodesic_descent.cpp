@@ -80,8 +80,13 @@ Action::Evaluation GeodesicDescent::evaluate(const OrderParameters& u) {
 }
 
 void GeodesicDescent::record(double log_step) {
-  summary_.record(evaluation_.value / action_.architecture().largest_width(),
-                  evaluation_.gradient_norm(action_.architecture()), log_step);
+  const double norm = evaluation_.gradient_norm(action_.architecture());
+  summary_.record(evaluation_.value / action_.architecture().largest_width(), norm, log_step);
+  const double first = summary_.history.front().gradient_norm;
+  if (!(first > options_.gradient_tolerance)) return;
+  smallest_norm_ = std::clamp(norm, options_.gradient_tolerance, smallest_norm_);
+  observer_.progress("saddle point, decades of the gradient", std::log10(first / smallest_norm_),
+                     std::log10(first / options_.gradient_tolerance));
 }
 
 bool GeodesicDescent::finished() {

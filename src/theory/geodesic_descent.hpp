@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -70,6 +71,7 @@ class GeodesicDescent {
   OrderParameters u_;
   Action::Evaluation evaluation_;
   SaddlePointSummary summary_;
+  double smallest_norm_ = std::numeric_limits<double>::infinity();
 };
 
 /// Estimated rounding error of the gradient norm: eps * condition(K + T) * (largest energy-gradient

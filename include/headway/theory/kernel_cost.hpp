@@ -52,10 +52,13 @@ struct KernelCost {
   double construction_flops = 0.0;      ///< once
   double evaluation_flops = 0.0;        ///< PathKernels::evaluate() at one U
   double hessian_flops = 0.0;           ///< EnergyState::hessian()
+  double product_flops = 0.0;           ///< EnergyCurvature::apply(), in double or single precision
+  bool whitened_products = false;       ///< from features L^{-1} X; Precision::kSingle halves them
   double third_derivative_flops = 0.0;  ///< EnergyState::contract_third_derivative()
   double kernel_bytes = 0.0;            ///< held as long as the kernels are
   double state_bytes = 0.0;             ///< held by each EnergyState
   double work_bytes = 0.0;              ///< further, while evaluate() runs
+  double product_bytes = 0.0;           ///< further, while products with directions are made
   double hessian_bytes = 0.0;           ///< further, while a Hessian is made
 };
 

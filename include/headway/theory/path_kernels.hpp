@@ -63,7 +63,7 @@ class EnergyState {
   [[nodiscard]] const MatrixXd& projected_dual() const { return projected_dual_; }
 
   /// Hessian-vector products in the coordinates of `frame`. Single precision has about 5 digits
-  /// and half the cost (one output, streamed; the other forms ignore it): enough to steer.
+  /// and half the cost (KernelCost::whitened_products; else ignored): enough to steer.
   [[nodiscard]] virtual std::unique_ptr<const EnergyCurvature> curvature(
       const MatrixXd& frame, Precision precision) const = 0;
   /// alpha^T C_k (K + T)^{-1} C_l alpha in svec coordinates ("average information", positive

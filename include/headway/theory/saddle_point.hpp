@@ -30,6 +30,13 @@ enum class Elimination {
 };
 Words<Elimination> words_of(Elimination);
 
+/// Unknowns up to which a dense Hessian is made (288 MB).
+inline constexpr Index kLargestDenseProblem = 6000;
+
+/// Flops of one product that only steers: of the action's Hessian with a direction, in single
+/// precision where the kernels have it (counted as half).
+double steering_flops(const Action& action);
+
 struct SaddlePointOptions {
   Optimizer optimizer = Optimizer::kAuto;
   Elimination elimination = Elimination::kJoint;
