@@ -14,6 +14,8 @@ constexpr double kNumber = 8.0;  // bytes
 constexpr double kProductMemoryLimit =
     256.0 * 1024 * 1024;  // bytes for all K^{-1} C_k of a Hessian
 
+constexpr double kMemoryBound = 10.0;  // how much slower a flop is that waits for memory
+
 double triangle(double n) { return 0.5 * n * (n + 1.0); }
 
 /// The sizes that the counts below are written in.
@@ -40,6 +42,8 @@ struct Counts {
     const double side = std::min(n0, rows());
     return side * side * order() * order();
   }
+  /// A product with a direction through L^{-1} X, one output.
+  [[nodiscard]] double whitened_flops() const { return 3.0 * features() * (n + p); }
   /// alpha^T C_k (K + T)^{-1} C_l alpha for all k, l: its factor, it, and the Hessian.
   [[nodiscard]] double information_numbers() const {
     const double unknowns = triangle(order());
@@ -55,6 +59,10 @@ void count_stored(const Counts& s, KernelCost& cost) {
   // Memory-bound: two passes over the packed kernels.
   cost.evaluation_flops = (cost.compact ? 2.0 : 4.0) * s.packed() + std::pow(s.n, 3);
   cost.hessian_flops = cost.hessian_by_products ? product_flops : s.block_flops();
+  // Passes over the packed kernels wait for memory, products of the features do not.
+  cost.product_flops = 4.0 * s.packed() + 4.0 * std::pow(s.n, 3);
+  cost.whitened_products = s.whitened_flops() < kMemoryBound * cost.product_flops;
+  if (cost.whitened_products) cost.product_flops = s.whitened_flops();
   // In fixed point the features are held once more, for what it cannot do; with products the
   // kernels are, in single precision.
   const double square = kNumber * s.n * s.n;
@@ -62,6 +70,7 @@ void count_stored(const Counts& s, KernelCost& cost) {
       cost.compact ? 0.5 * kNumber * s.packed() + kNumber * s.features() : kNumber * s.packed();
   cost.state_bytes = square;
   cost.work_bytes = 1.5 * square;
+  cost.product_bytes = 4.0 * square + (cost.whitened_products ? 2.5 * kNumber * s.features() : 0.0);
   cost.hessian_bytes = kNumber * (s.features() + s.block_numbers() + s.information_numbers());
   if (!cost.hessian_by_products) return;
   cost.kernel_bytes += 0.5 * square * triangle(s.p);
@@ -75,9 +84,16 @@ void count_streamed(const Counts& s, KernelCost& cost) {
   cost.evaluation_flops = (one ? 2.0 : 4.0) * s.rows() * s.rows() * s.columns() +
                           4.0 * s.features() * s.p + std::pow(s.rows(), 3);
   cost.hessian_flops = s.block_flops();
+  const double d = s.columns();
+  cost.whitened_products = one;
+  cost.product_flops = one ? s.whitened_flops()
+                           : 4.0 * s.rows() * s.rows() * d + 4.0 * std::pow(s.rows(), 3) +
+                                 4.0 * s.features() * s.p * s.c * s.c;
   // One output: L^{-1} X gives the gradient and stays for the Hessian.
   cost.state_bytes = square + (one ? kNumber * s.features() : 0.0);
   cost.work_bytes = one ? 0.0 : square + kNumber * s.features();
+  // Whitened features, their mixture and their product with M, in single precision.
+  cost.product_bytes = one ? 1.5 * kNumber * s.features() : 4.0 * square + kNumber * s.features();
   cost.hessian_bytes = kNumber * (s.block_numbers() + s.information_numbers() +
                                   (one ? 0.0 : s.rows() * s.order() * s.n0));
 }
@@ -88,9 +104,11 @@ void count_feature_space(const Counts& s, KernelCost& cost) {
   cost.construction_flops = s.n * d * d;
   cost.evaluation_flops = d * d * d + 4.0 * d * d * s.p + 4.0 * s.features();
   cost.hessian_flops = std::pow(s.p * d, 2) + 4.0 * d * d * s.p;
+  cost.product_flops = 4.0 * d * d * s.p;
   cost.kernel_bytes = square;
   cost.state_bytes = 2.0 * square;
   cost.work_bytes = 2.0 * square;
+  cost.product_bytes = 3.0 * square;
   cost.hessian_bytes = 2.0 * square + kNumber * s.information_numbers();
 }
 

@@ -53,4 +53,19 @@ SaddleEvidence saddle_evidence(const Action& action, const SaddlePoint& saddle,
   return evidence;
 }
 
+SaddleEvidence saddle_evidence(const Action& action, const SaddlePoint& saddle,
+                               const ActionCurvature& at, const HessianProbes& probes) {
+  SaddleEvidence evidence = saddle_evidence(action, saddle, {});
+  if (!probes.positive || probes.interrupted || probes.log_determinants.size() < 2) return evidence;
+  double volume_term = probes.log_determinant();
+  for (int l = 1; l <= action.architecture().layers() + 1; ++l) {
+    const double unknowns =
+        static_cast<double>(numerics::symmetric_size(saddle.order_parameters.at(l).rows()));
+    volume_term += unknowns * std::log(at.scale(l) / action.architecture().width(l));
+  }
+  evidence.laplace = evidence.leading_order - 0.5 * volume_term;
+  evidence.laplace_error = 0.5 * probes.log_determinant_error();
+  return evidence;
+}
+
 }  // namespace headway::theory

@@ -33,6 +33,7 @@ enum class StreamPurpose : std::uint32_t {
   kResampledExamples = 19,          ///< bootstrap over examples, one stream per correlation
   kRankPermutations = 20,           ///< permutation tests, one stream per correlation
   kRounding = 21,                   ///< unbiased rounding of stored numbers, one stream per column
+  kHessianProbes = 22,              ///< random probes of a Hessian, one stream per probe
 };
 
 /// Index of stream `i` < 2^20 of sweep point `point` (both from 0), where every point has several

@@ -15,11 +15,11 @@ namespace headway::theory {
 
 /// How the action is minimised.
 enum class Optimizer {
-  kAuto,         ///< Newton with the exact Hessian where that is cheaper, else quasi-Newton
+  kAuto,         ///< whichever of Newton, quasi-Newton and Newton-CG costs least
   kNewton,       ///< exact Hessian at every step
   kQuasiNewton,  ///< average information plus symmetric rank-one corrections
-  kCeres,  ///< BFGS or L-BFGS of Ceres Solver in log-Cholesky coordinates, for comparison and for
-           ///< very many paths
+  kNewtonCg,     ///< Newton directions by conjugate gradients, no Hessian: for many paths
+  kCeres,        ///< BFGS or L-BFGS of Ceres Solver in log-Cholesky coordinates, for comparison
 };
 Words<Optimizer> words_of(Optimizer);
 
@@ -29,6 +29,13 @@ enum class Elimination {
   kClosedForm,  ///< replaced by their closed forms given U_1 (a Riccati equation) after every step
 };
 Words<Elimination> words_of(Elimination);
+
+/// Unknowns up to which a dense Hessian is made (288 MB).
+inline constexpr Index kLargestDenseProblem = 6000;
+
+/// Flops of one product that only steers: of the action's Hessian with a direction, in single
+/// precision where the kernels have it (counted as half).
+double steering_flops(const Action& action);
 
 struct SaddlePointOptions {
   Optimizer optimizer = Optimizer::kAuto;
@@ -55,6 +62,7 @@ struct SaddlePointSummary {
   int iterations = 0;
   int evaluations = 0;
   int hessians = 0;
+  int products = 0;
   double gradient_norm = std::numeric_limits<double>::quiet_NaN();
   double gradient_rounding = std::numeric_limits<double>::quiet_NaN();
   struct Iteration {
@@ -82,10 +90,12 @@ void fields(Visitor& visit, Record& r) {
   constexpr FieldForm kOld = {.optional = true};
   visit("converged", r.converged, "whether the stopping test was met");
   visit("message", r.message, "what ended the iteration, in words");
-  visit("optimizer", r.optimizer, "what ran: \"newton\", \"quasi_newton\" or \"ceres\"", kOld);
+  visit("optimizer", r.optimizer,
+        "what ran: \"newton\", \"quasi_newton\", \"newton_cg\" or \"ceres\"", kOld);
   visit("iterations", r.iterations, "steps taken", {.least = 0});
   visit("evaluations", r.evaluations, "of the action and its gradient", kOld);
   visit("hessians", r.hessians, "exact ones", kOld);
+  visit("products", r.products, "of the Hessian with a direction", kOld);
   visit("gradient_norm", r.gradient_norm,
         "largest entry of dS/dU / max N as a matrix derivative; what the stopping test looks at");
   visit("gradient_rounding", r.gradient_rounding,

@@ -90,6 +90,21 @@ TEST_CASE(
       REQUIRE(relative_error(
                   state->contract_third_derivative(dv * dv.transpose(), theory::Precision::kSingle),
                   state->contract_third_derivative(dv * dv.transpose())) < 1e-4);
+      Rng frame_rng(11, StreamPurpose::kTests);
+      const MatrixXd frame = test::random_matrix(u.rows(), u.rows(), frame_rng);
+      const MatrixXd e = frame.inverse() * d * frame.inverse().transpose();
+      const MatrixXd framed_slope = frame.transpose() * slope * frame;
+      const MatrixXd framed_curvature = frame.transpose() * curvature * frame;
+      const auto products = state->curvature(frame, theory::Precision::kDouble);
+      REQUIRE(relative_error(products->apply(e), framed_slope) < 1e-6);
+      REQUIRE(relative_error(products->apply_twice(e), framed_curvature) < 5e-5);
+      REQUIRE(relative_error(products->apply(e),
+                             frame.transpose() *
+                                 numerics::vector_to_symmetric(hessian * dv, u.rows()) * frame) <
+              1e-10);
+      const auto single = state->curvature(frame, theory::Precision::kSingle);
+      REQUIRE(relative_error(single->apply(e), products->apply(e)) < 1e-4);
+      REQUIRE(relative_error(single->apply_twice(e), products->apply_twice(e)) < 1e-4);
       // the average information is positive semidefinite
       const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(state->average_information());
       REQUIRE(eigen.eigenvalues().minCoeff() > -1e-10 * eigen.eigenvalues().maxCoeff());
