@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "training/block_rows.hpp"
 #include "training/row_pieces.hpp"
 
 namespace headway::training::detail {

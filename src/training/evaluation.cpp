@@ -31,7 +31,7 @@ ExampleScore squared_error_score(const TaskFormat& format, const TaskBatch& batc
   }
   score.loss /= static_cast<double>(count);
   const bool varies = !batch.target_variances.empty() && batch.target_variances[b] > 0.0F;
-  score.r2 = varies ? 1.0 - score.loss / batch.target_variances[b] : kNaN;
+  score.r2 = varies ? 1.0 - score.loss / batch.target_variances[b] : numerics::kUndefined;
   return score;
 }
 
@@ -48,7 +48,7 @@ ExampleScore cross_entropy_score(const TaskFormat& format, const TaskBatch& batc
     if (static_cast<std::size_t>(best) == target) ++score.right;
   }
   score.loss /= static_cast<double>(scored);
-  score.r2 = kNaN;
+  score.r2 = numerics::kUndefined;
   return score;
 }
 
@@ -86,7 +86,7 @@ double example_metric_value(const TaskFormat& format, const TaskBatch& batch,
                             const ExampleScore& score) {
   const std::string metric = example_metric(format, batch);
   if (metric == "r2") return score.r2;
-  if (metric.empty()) return kNaN;
+  if (metric.empty()) return numerics::kUndefined;
   if (all_or_nothing(format)) return score.right == format.scored ? 1.0 : 0.0;
   const Index targets =
       format.scored * (format.loss == LossKind::kSquaredError ? format.outputs : 1);
