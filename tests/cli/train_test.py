@@ -326,7 +326,7 @@ class Output(TrainTest):
                       "train.batch=4", "--set", "train.model_dim=16", "--set", "train.mlp_dim=16")
         self.check(process, 0)
         evaluations = lines(process)[-1]["runs"][0]["evaluations"]
-        self.assertEqual(set(evaluations), {"test", "held_out"})
+        self.assertEqual(set(evaluations), {"validation", "test", "held_out"})
         self.assertIn("accuracy_per_feature", evaluations["test"])
         ceilings = lines(process)[-1]["runs"][0]["ceilings"]  # of the data, whatever the network
         self.assertEqual(list(ceilings), ["test", "held_out", "all"])

@@ -13,8 +13,9 @@ import numpy as np
 
 from headway import hdf5
 from headway.errors import BadDataError
+from headway.fields import FIELDS, attributes, below, plain
 from headway.network_results import read_network, read_scores
-from headway.results import (FIELDS, Alignment, Corrected, GaussianProcessPoint, Point, Predictor,
+from headway.results import (Alignment, Corrected, GaussianProcessPoint, Point, Predictor,
                              Pruning, Result, Samples, SetMeasures, TemperatureChoice, number)
 from headway.training_results import TrainingResult, read_runs
 
@@ -42,7 +43,7 @@ def read_result(path: str | os.PathLike) -> Result | TrainingResult:
 
 
 def _provenance(file: h5py.File) -> dict[str, Any]:
-    return {name: _plain(file.attrs[name]) for name in PROVENANCE if name in file.attrs}
+    return {name: plain(file.attrs[name]) for name in PROVENANCE if name in file.attrs}
 
 
 def _training_result(file: h5py.File, path: Path) -> TrainingResult:
@@ -172,7 +173,7 @@ class _Reader:
 
     def _gaussian_process(self, group: h5py.Group) -> GaussianProcessPoint:
         return GaussianProcessPoint(float(self._attribute(group, "temperature")),
-                                    _attributes(group), self._predictor(group, ""),
+                                    attributes(group), self._predictor(group, ""),
                                     self._sets(group))
 
     def _order_parameters(self, group: h5py.Group, folder: str, suffix: str = "") -> tuple:
@@ -196,7 +197,7 @@ class _Reader:
                 "columns", "iteration,action,gradient_norm,step_norm")).split(","))
         return Point(
             widths=widths, temperature=float(self._attribute(group, "temperature")),
-            attributes=_attributes(group),
+            attributes=attributes(group),
             readout_order_parameter=self._array(group, "U_a"),
             order_parameters=self._order_parameters(group, "order_parameters"),
             predictor=self._predictor(group, "predictor"),
@@ -214,7 +215,7 @@ class _Reader:
             return None
         return Corrected(
             defined=bool(group.attrs.get("defined", 0)),
-            reason=hdf5.text(group.attrs.get("reason", "")), attributes=_attributes(group),
+            reason=hdf5.text(group.attrs.get("reason", "")), attributes=attributes(group),
             readout_order_parameter=self._array(group, "U_a"),
             readout_deviation=self._array(group, "U_a_sd"),
             order_parameters=self._order_parameters(group, "order_parameters"),
@@ -237,7 +238,7 @@ class _Reader:
                 folder, _, leaf = name.rpartition("/")
                 owner = group.get(folder) if folder else group
                 if owner is not None and leaf in owner.attrs:
-                    found[name] = _plain(owner.attrs[leaf])
+                    found[name] = plain(owner.attrs[leaf])
                 continue
             item = group.get(name)
             if item is None and "/" in name:
@@ -275,31 +276,14 @@ class _Reader:
                     raise BadDataError(f"{group.name}/draws/layer_{layer}: has shape "
                                        f"{_shape(array.shape)}, not [chain, draw, {size}, {size}]")
                 draws[layer] = array
+        statistics = {}  # mean, mcse, sd, ...
+        for name in below("sample", "U_a_", "array"):
+            statistics[f"readout_{name}"] = self._array(group, f"U_a_{name}")
+            statistics[name] = self._order_parameters(group, folder, f"_{name}")
         return Samples(
-            readout_mean=self._array(group, "U_a_mean"),
-            readout_mcse=self._array(group, "U_a_mcse"),
-            readout_sd=self._array(group, "U_a_sd"),
-            predictor_mcse=self._array(group, "predictor/mcse"),
-            mean=self._order_parameters(group, folder, "_mean"),
-            mcse=self._order_parameters(group, folder, "_mcse"),
-            sd=self._order_parameters(group, folder, "_sd"),
+            **statistics, predictor_mcse=self._array(group, "predictor/mcse"),
             readout_draws=self._array(group, "draws/U_a"), draws=draws,
             log_density=None if "energies" not in group else self._array(group, "energies").T)
-
-
-def _attributes(group: h5py.Group) -> dict[str, Any]:
-    return {name: _plain(value) for name, value in group.attrs.items()}
-
-
-def _plain(value: Any) -> Any:
-    """An attribute as Python str, number or numpy array."""
-    if isinstance(value, (bytes, str)):
-        return hdf5.text(value)
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.ndarray) and value.size == 1:
-        return _plain(value.reshape(-1)[0])
-    return value
 
 
 def _shape(shape: tuple) -> str:

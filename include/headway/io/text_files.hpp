@@ -9,9 +9,10 @@
 
 namespace headway::io {
 
-/// Reads a UTF-8 text file of at most 4 GiB; the last `held_out` of its bytes are held out. Errors:
-/// kMissingFile when missing or unreadable, and those of tasks::TextCorpus.
-tasks::TextCorpus read_text_corpus(const std::string& file_path, double held_out = 0.1);
+/// Reads a UTF-8 text file of at most 4 GiB. Errors: kMissingFile when missing or unreadable, and
+/// those of tasks::TextCorpus.
+tasks::TextCorpus read_text_corpus(const std::string& file_path,
+                                   const tasks::TextShares& shares = {});
 
 /// Whether this build has byte-pair encoding (it was built where SentencePiece is installed).
 bool has_bpe_tokenizer();

@@ -47,8 +47,8 @@ const BpeLibrary& library() {
 
 }  // namespace
 
-tasks::TextCorpus read_text_corpus(const std::string& file_path, double held_out) {
-  return {file_path, read_whole_file(file_path, kLargestText), held_out};
+tasks::TextCorpus read_text_corpus(const std::string& file_path, const tasks::TextShares& shares) {
+  return {file_path, read_whole_file(file_path, kLargestText), shares};
 }
 
 bool has_bpe_tokenizer() { return kBuilt; }

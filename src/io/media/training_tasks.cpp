@@ -15,14 +15,14 @@
 namespace headway::io {
 namespace {
 
-/// What learning starts from: file, held-out share and vocabulary.
-using TokenizerKey = std::tuple<std::string, double, Index>;
+/// What learning starts from: file, how many of its bytes train, vocabulary.
+using TokenizerKey = std::tuple<std::string, std::size_t, Index>;
 
 /// The texts of a grid: what one run has read and learned, the next need not.
 class TextTasks {
  public:
   studies::TrainTask make(const studies::Study& study) {
-    read(study.task.file, study.task.text.held_out);
+    read(study.task.file, study.task.text.shares());
     tokenize(study.task);
     training::TextOptions options = study.task.text;
     options.seed = studies::task_seed(study);
@@ -37,18 +37,18 @@ class TextTasks {
   }
 
  private:
-  void read(const std::string& file_path, double held_out) {
-    if (corpus_ && corpus_->name() == file_path && held_out_ == held_out) return;
+  void read(const std::string& file_path, const tasks::TextShares& shares) {
+    if (corpus_ && corpus_->name() == file_path && shares_ == shares) return;
     tokens_.reset();
-    corpus_.emplace(read_text_corpus(file_path, held_out));
+    corpus_.emplace(read_text_corpus(file_path, shares));
     hash_ = sha256_hex(corpus_->text());
-    held_out_ = held_out;
+    shares_ = shares;
   }
 
   /// The one place that knows the levels of text; their words are in the study's schema.
   void tokenize(const studies::TaskOptions& task) {
     const bool bytes = task.level == studies::TextLevel::kBytes;
-    const TokenizerKey key(task.file, held_out_, bytes ? 0 : task.vocabulary);
+    const TokenizerKey key(task.file, corpus_->train().size(), bytes ? 0 : task.vocabulary);
     if (tokens_ && key == key_) return;
     if (bytes) {
       tokenizer_ = std::make_shared<tasks::ByteTokenizer>();
@@ -74,7 +74,7 @@ class TextTasks {
 
   std::optional<tasks::TextCorpus> corpus_;
   std::string hash_;
-  double held_out_ = 0.0;
+  tasks::TextShares shares_;
   std::map<TokenizerKey, std::shared_ptr<const BpeTokenizer>> learned_;
   TokenizerKey key_;  // of what follows
   std::shared_ptr<const tasks::Tokenizer> tokenizer_;

@@ -47,9 +47,9 @@ TEST_CASE("A text file is read and split") {
   const ScratchDirectory scratch;
   const std::string text = grammar_text(50);
   headway::testing::store_bytes(scratch.file("a.txt"), {text.begin(), text.end()});
-  const auto corpus = headway::io::read_text_corpus(scratch.file("a.txt"), 0.25);
+  const auto corpus = headway::io::read_text_corpus(scratch.file("a.txt"), {0.25, 0.25});
   CHECK(corpus.text() == text);
-  CHECK(corpus.train().size() == text.size() * 3 / 4);
+  CHECK(corpus.train().size() == text.size() / 2);
   check_error(ErrorKind::kMissingFile, {"b.txt"},
               [&] { headway::io::read_text_corpus(scratch.file("b.txt")); });
 }
@@ -60,7 +60,7 @@ TEST_CASE("Byte-pair encoding learns, shortens and gives every text back") {
                 [] { train_bpe_tokenizer("text", "text"); });
     return;
   }
-  const headway::tasks::TextCorpus corpus("grammar", grammar_text(400), 0.2);
+  const headway::tasks::TextCorpus corpus("grammar", grammar_text(400), {0.2, 0.1});
   const auto bpe = train_bpe_tokenizer(corpus.train(), corpus.name(), {600});
   CHECK(bpe->vocabulary() > 256);
   CHECK(bpe->vocabulary() <= 600);
@@ -73,6 +73,7 @@ TEST_CASE("Byte-pair encoding learns, shortens and gives every text back") {
   }
   CHECK(bytes == static_cast<double>(corpus.held_out().size()));
   CHECK(bpe->decode(tokens.train) == corpus.train());
+  CHECK(bpe->decode(tokens.validation) == corpus.validation());
   CHECK(bpe->decode(tokens.held_out) == corpus.held_out());
   for (const std::int32_t t : tokens.train) REQUIRE((0 <= t && t < bpe->vocabulary()));
 
@@ -132,7 +133,8 @@ TEST_CASE("Tasks of byte-pair tokens learn them from the training part, once for
     headway::testing::store_bytes(scratch.file(name), {text.begin(), text.end()});
     return scratch.file(name);
   };
-  const std::string train = grammar_text(300), tail = grammar_text(60, 7);
+  const std::string train = grammar_text(300), middle = grammar_text(40, 3);
+  const std::string tail = grammar_text(60, 7);
   std::string other = tail;
   std::reverse(other.begin(), other.end());
   for (char& c : other) c = static_cast<unsigned char>(c) >= 0x80 ? '?' : c;  // still UTF-8
@@ -142,9 +144,10 @@ TEST_CASE("Tasks of byte-pair tokens learn them from the training part, once for
   study.task.level = headway::studies::TextLevel::kBpe;
   study.task.vocabulary = 520;
   study.task.text.sequence_length = 12;
-  study.task.text.held_out =
-      (static_cast<double>(tail.size()) - 0.5) / static_cast<double>((train + tail).size());
-  study.task.file = store("one.txt", train + tail);
+  const auto bytes_in_all = static_cast<double>((train + middle + tail).size());
+  study.task.text.held_out = (static_cast<double>(tail.size()) - 0.5) / bytes_in_all;
+  study.task.text.validation = static_cast<double>(middle.size()) / bytes_in_all;
+  study.task.file = store("one.txt", train + middle + tail);
   const auto maker = headway::io::training_task_maker();
   const auto one = maker(study);
   CHECK(one.task->format().vocabulary == 520);
@@ -153,11 +156,11 @@ TEST_CASE("Tasks of byte-pair tokens learn them from the training part, once for
   one.task->batch("held_out", 0, 1, batch);
   CHECK(tail.starts_with(one.decode(batch.ids)));
 
-  study.task.file = store("two.txt", train + other);
+  study.task.file = store("two.txt", train + middle + other);
   const auto two = maker(study);
   CHECK(two.tokenizer == one.tokenizer);
   CHECK(two.content_hash != one.content_hash);
-  study.task.file = store("three.txt", grammar_text(300, 9) + tail);
+  study.task.file = store("three.txt", grammar_text(300, 9) + middle + tail);
   CHECK(maker(study).tokenizer != one.tokenizer);
   study.task.file = scratch.file("one.txt");
   CHECK(maker(study).content_hash == one.content_hash);

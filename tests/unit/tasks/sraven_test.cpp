@@ -27,7 +27,7 @@ SravenOptions with_size(int features, int values, double held_out = 0.25) {
 }
 
 std::vector<SravenSplit> all_splits() {
-  return {SravenSplit::kTrain, SravenSplit::kTest, SravenSplit::kHeldOut};
+  return {SravenSplit::kTrain, SravenSplit::kValidation, SravenSplit::kTest, SravenSplit::kHeldOut};
 }
 
 SravenInstance instance_of(const SravenGenerator& generator, SravenSplit split, Index index) {
