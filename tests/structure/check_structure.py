@@ -41,7 +41,7 @@ THIRD_PARTY = [
     (r"toml\+\+/.*", ("src/io/",)),
     (r"nlohmann/.*", ("src/io/", "apps/cli/", "tests/")),
     (r"png(conf)?\.h|zip(conf)?\.h|z(lib|conf)\.h", ("src/io/", "tests/")),
-    (r"sentencepiece_\w+\.h", ("src/io/media/bpe/",)),
+    (r"sentencepiece_\w+\.h", ("src/tasks/bpe/",)),
     (r"CLI/.*", ("apps/cli/",)),
     (r"torch/.*|ATen/.*|c10/.*", ("src/training/",)),
     (r"ceres/.*", ("src/theory/", "tests/unit/theory/", "apps/benchmarks/")),

@@ -10,10 +10,13 @@
 #include "headway/core/utf8.hpp"
 #include "headway/io/image_files.hpp"
 #include "headway/io/text_files.hpp"
-#include "io/media/bpe_library.hpp"
+#include "io/whole_file.hpp"
+#include "tasks/bpe_library.hpp"
 
 namespace headway::io {
 namespace {
+
+constexpr std::uint64_t kLargestText = std::uint64_t{4} << 30U;
 
 /// What learning starts from: file, how many of its bytes train, vocabulary.
 using TokenizerKey = std::tuple<std::string, std::size_t, Index>;
@@ -63,11 +66,11 @@ class TextTasks {
   }
 
   /// From the training part alone.
-  std::shared_ptr<const BpeTokenizer> learned(const TokenizerKey& key) {
-    std::shared_ptr<const BpeTokenizer>& known = learned_[key];
+  std::shared_ptr<const tasks::BpeTokenizer> learned(const TokenizerKey& key) {
+    std::shared_ptr<const tasks::BpeTokenizer>& known = learned_[key];
     if (!known) {
-      detail::require_encodable(corpus_->text(), corpus_->name());  // held-out part and all
-      known = train_bpe_tokenizer(corpus_->train(), corpus_->name(), {std::get<2>(key)});
+      tasks::detail::require_encodable(corpus_->text(), corpus_->name());  // held-out part and all
+      known = tasks::train_bpe_tokenizer(corpus_->train(), corpus_->name(), {std::get<2>(key)});
     }
     return known;
   }
@@ -75,7 +78,7 @@ class TextTasks {
   std::optional<tasks::TextCorpus> corpus_;
   std::string hash_;
   tasks::TextShares shares_;
-  std::map<TokenizerKey, std::shared_ptr<const BpeTokenizer>> learned_;
+  std::map<TokenizerKey, std::shared_ptr<const tasks::BpeTokenizer>> learned_;
   TokenizerKey key_;  // of what follows
   std::shared_ptr<const tasks::Tokenizer> tokenizer_;
   std::string model_;
@@ -134,6 +137,10 @@ studies::TrainTask one_shot_task(const studies::Study& study, KeptImages& kept) 
 }
 
 }  // namespace
+
+tasks::TextCorpus read_text_corpus(const std::string& file_path, const tasks::TextShares& shares) {
+  return {file_path, read_whole_file(file_path, kLargestText), shares};
+}
 
 training::OneShotExamples read_one_shot_examples(const studies::Study& study) {
   KeptImages none;

@@ -2,9 +2,9 @@
 
 #include <cmath>
 
+#include "core/fail.hpp"
 #include "headway/studies/sample_results.hpp"
 #include "headway/studies/training.hpp"
-#include "io/fail.hpp"
 
 namespace headway::io {
 namespace {

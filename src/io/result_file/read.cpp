@@ -2,10 +2,10 @@
 #include <span>
 #include <tuple>
 
+#include "core/fail.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/studies/result_fields.hpp"
-#include "io/fail.hpp"
 #include "io/first_reading.hpp"
 #include "io/hdf5/record.hpp"
 

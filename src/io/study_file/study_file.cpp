@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "core/fail.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/io/dataset_file.hpp"
 #include "headway/io/hdf5_file.hpp"
@@ -9,7 +10,6 @@
 #include "headway/studies/idle_keys.hpp"
 #include "headway/studies/sections.hpp"
 #include "headway/studies/sweep.hpp"
-#include "io/fail.hpp"
 #include "io/study_file/overlays.hpp"
 #include "io/study_file/toml.hpp"
 #include "io/whole_file.hpp"
