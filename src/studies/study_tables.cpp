@@ -27,7 +27,8 @@ Words<theory::KernelForm> theory::words_of(KernelForm) {
   static constexpr Word<KernelForm> kWords[] = {{"auto", KernelForm::kAuto},
                                                 {"stored", KernelForm::kStored},
                                                 {"streamed", KernelForm::kStreamed},
-                                                {"feature_space", KernelForm::kFeatureSpace}};
+                                                {"feature_space", KernelForm::kFeatureSpace},
+                                                {"gram", KernelForm::kGram}};
   return kWords;
 }
 
