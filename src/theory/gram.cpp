@@ -14,10 +14,10 @@
 namespace headway::theory {
 namespace {
 
-constexpr double kAsymmetry = 1e-9;  // of the largest entry: sums of other programs, float32
-constexpr double kRounding = 1e-7;   // of the largest eigenvalue that a zero may come out as
+constexpr double kAsymmetry = 1e-6;  // of the largest entry: sums in single precision
+constexpr double kRounding = 1e-6;   // of the largest diagonal entry: what a zero eigenvalue may come out as
 
-/// The most negative that a zero eigenvalue of a sum over examples comes out as, relative.
+/// But for rounding.
 bool is_positive_semidefinite(const MatrixXd& gram) {
   MatrixXd lifted = gram;
   lifted.diagonal().array() += kRounding * gram.diagonal().maxCoeff();
