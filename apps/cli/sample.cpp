@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include "headway/io/checkpoints.hpp"
-#include "headway/io/json.hpp"
 #include "headway/studies/lookup.hpp"
 #include "headway/studies/verbs.hpp"
 #include "result_tables.hpp"
@@ -42,8 +41,6 @@ Verb sample_verb() {
       {.goes_on = true,
        .kind = studies::TheoryVerb::kSamples,
        .compute = &compute,
-       .write = &io::write_sample_result,
-       .json = &io::sample_json,
        .table = &sample_table,
        .outcome = &sample_outcome});
 }

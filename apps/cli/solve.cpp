@@ -1,5 +1,4 @@
 #include "headway/io/checkpoints.hpp"
-#include "headway/io/json.hpp"
 #include "headway/studies/verbs.hpp"
 #include "result_tables.hpp"
 #include "theory_course.hpp"
@@ -19,8 +18,6 @@ Verb solve_verb() {
              return studies::solve(job.study, job.dataset, observer,
                                    checkpoint_hooks<io::SolveCheckpoints>(options, job));
            },
-       .write = &io::write_solve_result,
-       .json = &io::solve_json,
        .table = &solve_table,
        .outcome =
            [](const studies::SolveResult& result) {

@@ -123,7 +123,7 @@ KernelForm choose_form(const Counts& s, const PathKernelOptions& options, double
     throw Error(ErrorKind::kBadStudy,
                 fmt::format("solve.kernels = \"{}\" needs model.temperature > 0 (here the smallest "
                             "is {})",
-                            kernel_form_name(options.form), options.smallest_temperature));
+                            word_of(options.form), options.smallest_temperature));
   }
   if (options.form == KernelForm::kStored && s.c != 1.0) {
     throw Error(
@@ -142,20 +142,13 @@ KernelForm choose_form(const Counts& s, const PathKernelOptions& options, double
 
 }  // namespace
 
-std::string kernel_form_name(KernelForm form) {
-  switch (form) {
-    case KernelForm::kStored:
-      return "stored";
-    case KernelForm::kStreamed:
-      return "streamed";
-    case KernelForm::kFeatureSpace:
-      return "feature_space";
-    case KernelForm::kGram:
-      return "gram";
-    case KernelForm::kAuto:
-      break;
-  }
-  return "auto";
+Words<KernelForm> words_of(KernelForm) {
+  static constexpr Word<KernelForm> kWords[] = {{"auto", KernelForm::kAuto},
+                                                {"stored", KernelForm::kStored},
+                                                {"streamed", KernelForm::kStreamed},
+                                                {"feature_space", KernelForm::kFeatureSpace},
+                                                {"gram", KernelForm::kGram}};
+  return kWords;
 }
 
 KernelCost kernel_cost(const KernelSizes& sizes, KernelForm form, bool compact) {

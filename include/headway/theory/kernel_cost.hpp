@@ -1,8 +1,7 @@
 #pragma once
 
-#include <string>
-
 #include "headway/core/types.hpp"
+#include "headway/core/words.hpp"
 
 namespace headway::theory {
 
@@ -15,7 +14,7 @@ enum class KernelForm {
   kFeatureSpace,  ///< Woodbury form in p N_0 < P dimensions; needs T > 0
   kGram,          ///< the same from Gram matrices alone: holds neither features nor labels
 };
-std::string kernel_form_name(KernelForm form);
+Words<KernelForm> words_of(KernelForm);
 
 struct PathKernelOptions {
   KernelForm form = KernelForm::kAuto;
