@@ -24,8 +24,9 @@ std::string run_name(const TrainRun& run, const std::string& study_hash,
 
 }  // namespace
 
-std::vector<ComputationPart> sample_parts(const Study& study, const std::string& data_hash) {
-  const ComputationPart whole{"", sample_hash(study), study_text(study), data_hash};
+std::vector<ComputationPart> point_parts(const Study& study, const std::string& study_hash,
+                                         const std::string& data_hash) {
+  const ComputationPart whole{"", study_hash, study_text(study), data_hash};
   std::vector<ComputationPart> parts(study.model.widths.size() * study.model.temperatures.size(),
                                      whole);
   for (std::size_t i = 0; i < parts.size(); ++i) parts[i].name = fmt::format("{}{}", kPoint, i);

@@ -60,11 +60,12 @@ class OneOfMany final : public Observer {
 class PointSolver {
  public:
   PointSolver(const Study& study, const tasks::Dataset& dataset, const TheoryProblem& problem,
-              Observer& observer)
+              Observer& observer, const SolveHooks& hooks)
       : study_(study),
         dataset_(dataset),
         problem_(problem),
         observer_(observer),
+        hooks_(hooks),
         options_(study.solve.saddle_point) {}
 
   /// Solves one sweep point; `start` is the neighbour's solution or null. Returns the saddle for
@@ -83,7 +84,7 @@ class PointSolver {
                                 ? theory::perturb_order_parameters(gaussian, kStartSpread, rng)
                                 : gaussian);
     const theory::SaddlePoint saddle =
-        theory::solve_saddle_point(action, first, options_, observer_);
+        theory::solve_saddle_point(action, first, options_, observer_, hooks_of(index));
     describe(action, saddle, sweep, point);
     second_order(action, saddle, point);
     try_other_starts(action, gaussian, saddle, index, point);
@@ -92,6 +93,17 @@ class PointSolver {
   }
 
  private:
+  /// What is kept of the solution of a point; of other starts nothing is.
+  [[nodiscard]] theory::SaddlePointHooks hooks_of(std::size_t index) const {
+    theory::SaddlePointHooks hooks;
+    hooks.seconds = study_.solve.checkpoint_seconds;
+    if (hooks_.load) hooks.from = hooks_.load(index);
+    if (hooks_.save) {
+      hooks.save = [this, index](const theory::SaddlePointState& s) { hooks_.save(index, s); };
+    }
+    return hooks;
+  }
+
   void describe(const theory::Action& action, const theory::SaddlePoint& saddle,
                 const SweepPoint& sweep, SolvePoint& point) const {
     point.widths = sweep.widths;
@@ -225,6 +237,7 @@ class PointSolver {
   const tasks::Dataset& dataset_;
   const TheoryProblem& problem_;
   Observer& observer_;
+  const SolveHooks& hooks_;
   theory::SaddlePointOptions options_;
 };
 
@@ -305,7 +318,8 @@ std::vector<MatrixXd> same_path_kernels(const TheoryProblem& problem) {
 }  // namespace
 
 SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
-                          const TheoryProblem& problem, Observer& observer) {
+                          const TheoryProblem& problem, Observer& observer,
+                          const SolveHooks& hooks) {
   const Clock::time_point began = Clock::now();
   SolveResult result;
   result.heads = problem.heads;
@@ -330,7 +344,8 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
   std::vector<std::optional<SolvePoint>> points(sweep.size());
   OneOfMany one_of_many(observer);
   const PointSolver solver(study, dataset, problem,
-                           chains.size() > 1 ? static_cast<Observer&>(one_of_many) : observer);
+                           chains.size() > 1 ? static_cast<Observer&>(one_of_many) : observer,
+                           hooks);
   std::mutex guard;
   std::size_t done = 0;
   parallel_for(static_cast<Index>(chains.size()), result.threads, [&](Index c) {
@@ -356,10 +371,11 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
   return result;
 }
 
-SolveResult solve(const Study& study, const tasks::Dataset& dataset, Observer& observer) {
+SolveResult solve(const Study& study, const tasks::Dataset& dataset, Observer& observer,
+                  const SolveHooks& hooks) {
   const Clock::time_point began = Clock::now();
   const TheoryProblem problem = make_problem(study, dataset, observer);
-  SolveResult result = solve_problem(study, dataset, problem, observer);
+  SolveResult result = solve_problem(study, dataset, problem, observer, hooks);
   result.seconds = seconds_since(began);
   return result;
 }

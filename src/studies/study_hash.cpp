@@ -43,6 +43,7 @@ std::string solve_hash(const Study& study) {
   hashed.align = {};
   hashed.prune = {};
   hashed.sample = {};
+  hashed.solve.checkpoint_seconds = SolveOptions{}.checkpoint_seconds;
   return study_hash(hashed);
 }
 
@@ -51,6 +52,7 @@ std::string sample_hash(const Study& study) {
   hashed.name = Study{}.name;
   hashed.align = {};
   hashed.prune = {};
+  hashed.solve.checkpoint_seconds = SolveOptions{}.checkpoint_seconds;
   hashed.sample.checkpoint_seconds = SampleOptions{}.checkpoint_seconds;
   return study_hash(hashed);
 }

@@ -158,7 +158,9 @@ const OptionTable<SolveOptions>& SolveOptions::table() {
          option("hessian", &S::hessian, choice<When>(), "the test for a minimum"),
          option("corrections", &S::corrections, choice<When>(), "the 1/N-corrected means"),
          option("memory_limit_gib", &S::memory_limit_gib, real(0.0, 1e6, Ends::kOpenBelow),
-                "what kernels = \"auto\" may hold")}}});
+                "what kernels = \"auto\" may hold"),
+         option("checkpoint_seconds", &S::checkpoint_seconds, real(0.0, kLargestReal),
+                "between checkpoints of a long point, where there is a result file; 0 = none")}}});
   return table;
 }
 

@@ -66,9 +66,24 @@ SaddlePoint GeodesicDescent::run(const OrderParameters& start, const char* name)
   }
   summary_.optimizer = name;
   record(0.0);
+  return descend();
+}
+
+SaddlePoint GeodesicDescent::run_on(const OrderParameters& here, SaddlePointSummary summary) {
+  u_ = here;
+  summary_ = std::move(summary);
+  evaluation_ = action_.evaluate(u_);  // counted when the step was tried
+  if (!evaluation_.energy)
+    throw Error(ErrorKind::kBadData, "the state to go on from is not that of this action");
+  return descend();
+}
+
+SaddlePoint GeodesicDescent::descend() {
   while (!finished()) {
     if (!step()) break;
+    rest(false);
   }
+  if (observer_.interrupted() && !summary_.converged) rest(true);
   summary_.gradient_norm = evaluation_.gradient_norm(action_.architecture());
   summary_.gradient_rounding = estimate_gradient_rounding(action_, evaluation_);
   return {std::move(u_), std::move(evaluation_), std::move(summary_)};

@@ -43,6 +43,8 @@ class GeodesicDescent {
 
   /// Error{kBadStudy} when the action is not finite at the start.
   SaddlePoint run(const OrderParameters& start, const char* name);
+  /// Goes on with the steps that `summary` tells of, which led to `here`.
+  SaddlePoint run_on(const OrderParameters& here, SaddlePointSummary summary);
 
  protected:
   /// The step from here; nothing when the observer interrupted its making.
@@ -50,6 +52,9 @@ class GeodesicDescent {
   /// Called before a step is taken.
   virtual void before_accepting(const OrderParameters& /*next*/,
                                 const Action::Evaluation& /*evaluation*/) {}
+
+  /// Called after every step, and when the observer interrupted.
+  virtual void rest(bool /*interrupted*/) {}
 
   [[nodiscard]] const Action& action() const { return action_; }
   [[nodiscard]] const SaddlePointOptions& options() const { return options_; }
@@ -60,6 +65,7 @@ class GeodesicDescent {
 
  private:
   Action::Evaluation evaluate(const OrderParameters& u);
+  SaddlePoint descend();
   void record(double log_step);
   bool finished();
   void judge_stall();

@@ -98,14 +98,18 @@ void count_streamed(const Counts& s, KernelCost& cost) {
                                   (one ? 0.0 : s.rows() * s.order() * s.n0));
 }
 
-void count_feature_space(const Counts& s, KernelCost& cost) {
+/// In D = p N_0 dimensions for each output; `features` says whether they are held beside.
+void count_feature_space(const Counts& s, bool features, KernelCost& cost) {
   const double d = s.columns();
-  const double square = kNumber * d * d;
+  const double lifted = d * s.c;
+  const double square = kNumber * lifted * lifted;
   cost.construction_flops = s.n * d * d;
-  cost.evaluation_flops = d * d * d + 4.0 * d * d * s.p + 4.0 * s.features();
-  cost.hessian_flops = std::pow(s.p * d, 2) + 4.0 * d * d * s.p;
-  cost.product_flops = 4.0 * d * d * s.p;
-  cost.kernel_bytes = square;
+  // The congruence is made output by output.
+  cost.evaluation_flops = lifted * lifted * lifted + 4.0 * lifted * lifted * s.p * s.c +
+                          (features ? 4.0 * s.features() : 0.0);
+  cost.hessian_flops = std::pow(s.order() * lifted, 2) + 4.0 * lifted * lifted * s.order();
+  cost.product_flops = 4.0 * lifted * lifted * s.order();
+  cost.kernel_bytes = kNumber * d * d;
   cost.state_bytes = 2.0 * square;
   cost.work_bytes = 2.0 * square;
   cost.product_bytes = 3.0 * square;
@@ -113,13 +117,13 @@ void count_feature_space(const Counts& s, KernelCost& cost) {
 }
 
 KernelForm choose_form(const Counts& s, const PathKernelOptions& options, double stored_bytes) {
-  const bool feature_possible = s.c == 1.0 && options.smallest_temperature > 0.0;
-  if (options.form == KernelForm::kFeatureSpace && !feature_possible) {
-    throw Error(
-        ErrorKind::kBadStudy,
-        fmt::format("solve.kernels = \"feature_space\" needs one output and model.temperature > 0 "
-                    "(here {} outputs, smallest temperature {})",
-                    s.c, options.smallest_temperature));
+  const bool feature_possible = options.smallest_temperature > 0.0;
+  if ((options.form == KernelForm::kFeatureSpace || options.form == KernelForm::kGram) &&
+      !feature_possible) {
+    throw Error(ErrorKind::kBadStudy,
+                fmt::format("solve.kernels = \"{}\" needs model.temperature > 0 (here the smallest "
+                            "is {})",
+                            word_of(options.form), options.smallest_temperature));
   }
   if (options.form == KernelForm::kStored && s.c != 1.0) {
     throw Error(
@@ -142,7 +146,8 @@ Words<KernelForm> words_of(KernelForm) {
   static constexpr Word<KernelForm> kWords[] = {{"auto", KernelForm::kAuto},
                                                 {"stored", KernelForm::kStored},
                                                 {"streamed", KernelForm::kStreamed},
-                                                {"feature_space", KernelForm::kFeatureSpace}};
+                                                {"feature_space", KernelForm::kFeatureSpace},
+                                                {"gram", KernelForm::kGram}};
   return kWords;
 }
 
@@ -159,7 +164,10 @@ KernelCost kernel_cost(const KernelSizes& sizes, KernelForm form, bool compact) 
       count_streamed(s, cost);
       break;
     case KernelForm::kFeatureSpace:
-      count_feature_space(s, cost);
+      count_feature_space(s, true, cost);
+      break;
+    case KernelForm::kGram:
+      count_feature_space(s, false, cost);
       break;
     case KernelForm::kAuto:
       throw Error(ErrorKind::kInternal, "the cost of kernels whose form is not chosen");

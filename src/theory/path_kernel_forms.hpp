@@ -2,10 +2,11 @@
 
 #include <memory>
 
+#include "headway/core/gram.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/theory/path_kernels.hpp"
 
-/// Private to theory: the three ways to evaluate the energy, and the path mixing they share.
+/// Private to theory: the ways to evaluate the energy, and the path mixing they share.
 namespace headway::theory {
 
 /// `energy_tolerance` > 0: in fixed point (PathKernelOptions).
@@ -16,6 +17,12 @@ std::shared_ptr<const PathKernels> make_streamed_kernels(MatrixXd features, Matr
                                                          Index paths, int threads);
 std::shared_ptr<const PathKernels> make_feature_space_kernels(MatrixXd features, MatrixXd labels,
                                                               Index paths, int threads);
+
+std::shared_ptr<const PathKernels> make_gram_kernels(GramMatrices data, Index paths, int threads);
+
+/// Of the feature-space forms, from Z = X~^T (K + T)^{-1} X~ and v = X~^T alpha (N_0 x C p) in the
+/// frame's coordinates, X~ = X (F kron I).
+std::unique_ptr<const EnergyCurvature> make_feature_space_curvature(MatrixXd z, MatrixXd v);
 
 /// U[(., c), (., d)]: p x p.
 MatrixXd output_block(const MatrixXd& u, Index outputs, Index c, Index d);

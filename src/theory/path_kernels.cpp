@@ -5,9 +5,11 @@
 #include <limits>
 #include <utility>
 
+#include "headway/core/error.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/numerics/symmetric.hpp"
 #include "headway/numerics/tiles.hpp"
+#include "headway/theory/gram.hpp"
 #include "path_kernel_forms.hpp"
 
 namespace headway::theory {
@@ -19,9 +21,12 @@ PathKernels::PathKernels(MatrixXd features, MatrixXd labels, Index paths, int th
                          KernelForm form, bool compact)
     : features_(std::move(features)),
       labels_(std::move(labels)),
-      paths_(paths),
+      sizes_{features_.rows(), paths, features_.cols() / paths, labels_.cols()},
       threads_(threads),
-      cost_(kernel_cost(sizes(), form, compact)) {}
+      cost_(kernel_cost(sizes_, form, compact)) {}
+
+PathKernels::PathKernels(const KernelSizes& sizes, int threads, KernelForm form)
+    : sizes_(sizes), threads_(threads), cost_(kernel_cost(sizes_, form)) {}
 
 MatrixXd PathKernels::scale_features(const RowMatrixXd& path_features, Index paths,
                                      double input_variance) {
@@ -30,6 +35,12 @@ MatrixXd PathKernels::scale_features(const RowMatrixXd& path_features, Index pat
 }
 
 MatrixXd PathKernels::kernel(const MatrixXd& u) const {
+  if (features_.size() == 0) {
+    throw Error(
+        ErrorKind::kBadStudy,
+        "the data are Gram matrices, from which there is no kernel between examples: use the "
+        "data set that they were made of");
+  }
   MatrixXd k = cross_kernel(features_, features_, u, outputs());
   return 0.5 * (k + k.transpose());
 }
@@ -189,6 +200,8 @@ std::shared_ptr<const PathKernels> make_path_kernels(MatrixXd scaled_features, M
     case KernelForm::kFeatureSpace:
       return make_feature_space_kernels(std::move(scaled_features), std::move(labels), paths,
                                         options.threads);
+    case KernelForm::kGram:
+      return make_gram_kernels(gram_matrices(scaled_features, labels), paths, options.threads);
     case KernelForm::kStreamed:
     case KernelForm::kAuto:  // resolved above
       break;

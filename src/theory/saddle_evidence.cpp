@@ -42,7 +42,8 @@ SaddleEvidence saddle_evidence(const Action& action, const SaddlePoint& saddle,
   SaddleEvidence evidence;
   if (!std::isfinite(saddle.evaluation.value)) return evidence;
   const model::Architecture& architecture = action.architecture();
-  const double count = static_cast<double>(action.kernels().labels().size());
+  const double count =
+      static_cast<double>(action.kernels().examples() * action.kernels().outputs());
   evidence.leading_order = -0.5 * (count * std::log(2.0 * std::numbers::pi) +
                                    saddle.evaluation.value - smallest_entropy(architecture));
   if (svec_hessian.size() == 0) return evidence;

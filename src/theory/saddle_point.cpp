@@ -96,12 +96,13 @@ void SaddlePointOptions::validate() const {
 }
 
 SaddlePoint solve_saddle_point(const Action& action, const OrderParameters& start,
-                               const SaddlePointOptions& options, Observer& observer) {
+                               const SaddlePointOptions& options, Observer& observer,
+                               const SaddlePointHooks& hooks) {
   options.validate();
   check_order_parameters(start, action.architecture());
   const Optimizer optimizer = choose(action, options);
   if (optimizer == Optimizer::kNewtonCg)
-    return solve_by_newton_cg(action, start, options, observer);
+    return solve_by_newton_cg(action, start, options, observer, hooks);
   if (optimizer == Optimizer::kCeres) return solve_by_ceres(action, start, options, observer);
   return solve_by_newton(action, start, options, optimizer == Optimizer::kNewton, observer);
 }

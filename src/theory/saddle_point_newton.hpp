@@ -10,7 +10,8 @@ SaddlePoint solve_by_newton(const Action& action, const OrderParameters& start,
                             Observer& observer);
 /// Truncated Newton: directions by conjugate gradients on Hessian-vector products.
 SaddlePoint solve_by_newton_cg(const Action& action, const OrderParameters& start,
-                               const SaddlePointOptions& options, Observer& observer);
+                               const SaddlePointOptions& options, Observer& observer,
+                               const SaddlePointHooks& hooks);
 SaddlePoint solve_by_ceres(const Action& action, const OrderParameters& start,
                            const SaddlePointOptions& options, Observer& observer);
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <deque>
 #include <utility>
@@ -17,8 +18,7 @@ constexpr double kLoosestForcing = 0.3;              // |residual| / |gradient| 
 constexpr double kTightestForcing = 1e-3;            // what single precision is sure to reach
 
 /// What the products of earlier directions say about the inverse Hessian: L-BFGS updates of the
-/// entropy's preconditioner by pairs (s, H s) [MN00]. Conjugate pairs make it
-/// exact on their span.
+/// entropy's preconditioner by pairs (s, H s) [MN00]. Conjugate pairs make it exact on their span.
 class RecycledPreconditioner {
  public:
   /// `unknowns`: entries of all U.
@@ -27,7 +27,7 @@ class RecycledPreconditioner {
                        static_cast<std::size_t>(kPairBytes / (4.0 * sizeof(double) * unknowns)))) {}
   /// The next system is solved with the pairs of the last ones.
   void adopt() {
-    for (Pair& pair : fresh_) pairs_.push_back(std::move(pair));
+    for (HessianPair& pair : fresh_) pairs_.push_back(std::move(pair));
     fresh_.clear();
     while (pairs_.size() > most_) pairs_.pop_front();
   }
@@ -38,26 +38,23 @@ class RecycledPreconditioner {
   [[nodiscard]] Tangent apply(const ActionCurvature& curvature, Tangent r) const {
     std::vector<double> weights(pairs_.size());
     for (std::size_t i = pairs_.size(); i-- > 0;) {
-      weights[i] = pairs_[i].inverse_curvature * inner_product(pairs_[i].s, r);
-      add_scaled(r, -weights[i], pairs_[i].hs);
+      weights[i] = pairs_[i].inverse_curvature * inner_product(pairs_[i].direction, r);
+      add_scaled(r, -weights[i], pairs_[i].image);
     }
     Tangent z = curvature.precondition(std::move(r));
     for (std::size_t i = 0; i < pairs_.size(); ++i) {
-      const double part = pairs_[i].inverse_curvature * inner_product(pairs_[i].hs, z);
-      add_scaled(z, weights[i] - part, pairs_[i].s);
+      const double part = pairs_[i].inverse_curvature * inner_product(pairs_[i].image, z);
+      add_scaled(z, weights[i] - part, pairs_[i].direction);
     }
     return z;
   }
+  [[nodiscard]] std::vector<HessianPair> pairs() const { return {pairs_.begin(), pairs_.end()}; }
+  void restore(const std::vector<HessianPair>& pairs) { pairs_.assign(pairs.begin(), pairs.end()); }
 
  private:
-  struct Pair {
-    Tangent s;
-    Tangent hs;
-    double inverse_curvature;
-  };
   std::size_t most_;
-  std::deque<Pair> pairs_;
-  std::deque<Pair> fresh_;
+  std::deque<HessianPair> pairs_;
+  std::deque<HessianPair> fresh_;  // of the system that is being solved
 };
 
 /// Directions by conjugate gradients on Hessian-vector products, preconditioned by the entropy,
@@ -65,9 +62,13 @@ class RecycledPreconditioner {
 /// Nash 2000).
 class NewtonCgSolver final : public GeodesicDescent {
  public:
-  NewtonCgSolver(const Action& action, const SaddlePointOptions& options, Observer& observer)
+  NewtonCgSolver(const Action& action, const SaddlePointOptions& options, Observer& observer,
+                 const SaddlePointHooks& hooks)
       : GeodesicDescent(action, options, observer),
-        preconditioner_(2.0 * static_cast<double>(action.unknowns())) {}
+        hooks_(hooks),
+        preconditioner_(2.0 * static_cast<double>(action.unknowns())) {
+    if (hooks_.from) preconditioner_.restore(hooks_.from->pairs);
+  }
 
  private:
   std::optional<GeodesicStep> next_step() override {
@@ -75,7 +76,6 @@ class NewtonCgSolver final : public GeodesicDescent {
     const ActionCurvature curvature(action(), here(), evaluation(), Precision::kSingle);
     Tangent downhill = curvature.gradient();
     for (MatrixXd& m : downhill) m = -m;
-    preconditioner_.adopt();
     const LinearSystem system = {
         .apply = [&](const Tangent& e) { return curvature.geodesic_hessian(e); },
         .precondition = [&](const Tangent& e) { return preconditioner_.apply(curvature, e); },
@@ -87,21 +87,38 @@ class NewtonCgSolver final : public GeodesicDescent {
     LinearSolution solution =
         conjugate_gradients(system, downhill, std::clamp(reach, kTightestForcing, kLoosestForcing),
                             kMostProducts, observer());
-    summary().products += solution.products;
     if (solution.end == LinearEnd::kInterrupted) return std::nullopt;
+    summary().products += solution.products;
+    preconditioner_.adopt();
     OrderParameters along = curvature.to_direction(solution.x);
     return GeodesicStep(curvature.frames(), solution.x, std::move(along),
                         action().kernels().threads());
   }
 
+  /// A step is the unit: what an interrupted one had done is done again.
+  void rest(bool interrupted) override {
+    const Clock::time_point now = Clock::now();
+    if (!hooks_.save) return;
+    if (!interrupted && std::chrono::duration<double>(now - saved_).count() < hooks_.seconds)
+      return;
+    saved_ = now;
+    hooks_.save({here(), summary(), preconditioner_.pairs()});
+  }
+
+  using Clock = std::chrono::steady_clock;
+  const SaddlePointHooks& hooks_;
   RecycledPreconditioner preconditioner_;
+  Clock::time_point saved_ = Clock::now();
 };
 
 }  // namespace
 
 SaddlePoint solve_by_newton_cg(const Action& action, const OrderParameters& start,
-                               const SaddlePointOptions& options, Observer& observer) {
-  return NewtonCgSolver(action, options, observer).run(start, "newton_cg");
+                               const SaddlePointOptions& options, Observer& observer,
+                               const SaddlePointHooks& hooks) {
+  NewtonCgSolver solver(action, options, observer, hooks);
+  if (hooks.from) return solver.run_on(hooks.from->order_parameters, hooks.from->summary);
+  return solver.run(start, "newton_cg");
 }
 
 }  // namespace headway::theory

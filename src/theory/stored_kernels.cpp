@@ -85,7 +85,7 @@ StoredKernels::StoredKernels(MatrixXd features, MatrixXd labels, Index paths, in
       energy_tolerance_(energy_tolerance) {
   if (compact()) {
     fixed_ = numerics::FixedPointColumns(symmetric_size(examples()), pairs());
-    exact_ = make_streamed_kernels(features_, labels_, paths_, threads);
+    exact_ = make_streamed_kernels(features_, labels_, paths, threads);
   } else {
     packed_.resize(symmetric_size(examples()), pairs());
   }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,9 @@ class Checkpoints {
 
   /// Calls `read` with the checkpoint of a part; false when there is none.
   bool load(std::size_t part, const std::function<void(const Hdf5InputFile&)>& read) const;
+  /// The record "point" of a part's checkpoint; nothing when there is none.
+  template <class Record>
+  [[nodiscard]] std::optional<Record> load_record(std::size_t part) const;
   /// Replaces the checkpoint of a part by what `write` writes. `done`: nothing is left to do.
   /// Error{kCannotWrite} when the disk is full.
   void save(std::size_t part, bool done, const std::function<void(Hdf5OutputFile&)>& write) const;
@@ -50,6 +54,18 @@ class Checkpoints {
   std::string verb_;
   std::vector<studies::ComputationPart> parts_;
   std::size_t resumable_ = 0, finished_ = 0;
+};
+
+/// The checkpoints of `solve`: one for each sweep point that takes long.
+class SolveCheckpoints final : public Checkpoints {
+ public:
+  SolveCheckpoints(const std::string& result_path, const studies::Study& study,
+                   const std::string& data_hash, bool force);
+  /// What studies::solve calls; save is absent when solve.checkpoint_seconds is 0.
+  [[nodiscard]] studies::SolveHooks hooks() const;
+
+ private:
+  bool saves_;
 };
 
 /// The checkpoints of `sample`: one for each sweep point.

@@ -16,8 +16,9 @@ struct ComputationPart {
   std::string data_hash;
 };
 
-/// The sweep points of `sample`, in their order.
-std::vector<ComputationPart> sample_parts(const Study& study, const std::string& data_hash);
+/// The sweep points of `solve` or `sample`, in their order; `study_hash` is that of the verb.
+std::vector<ComputationPart> point_parts(const Study& study, const std::string& study_hash,
+                                         const std::string& data_hash);
 
 /// The runs of `train`, named after the hashes of study and data, so that a grid may grow, and
 /// after the number of threads where it is swept, which no hash has: times are what such a sweep is

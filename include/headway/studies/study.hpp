@@ -105,6 +105,7 @@ struct SolveOptions {
   When hessian = When::kAuto;      ///< the test for a minimum
   When corrections = When::kAuto;  ///< the 1/N-corrected means (eq. 40)
   double memory_limit_gib = 2.0;   ///< what KernelForm::kAuto may hold
+  double checkpoint_seconds = 60.0;  ///< between checkpoints of a long point; 0 = none
 
   static const OptionTable<SolveOptions>& table();
 };

@@ -11,7 +11,8 @@ enum class KernelForm {
   kAuto,          ///< the cheapest that fits the memory limit
   kStored,        ///< all C_{pi pi'} packed, p(p+1)/2 P(P+1)/2 numbers; one output only
   kStreamed,      ///< K = (X (F kron I)) (X (F kron I))^T from the features, U = F F^T
-  kFeatureSpace,  ///< Woodbury form in p N_0 < P dimensions; needs T > 0, one output only
+  kFeatureSpace,  ///< Woodbury form in p N_0 < P dimensions; needs T > 0
+  kGram,          ///< the same from Gram matrices alone: holds neither features nor labels
 };
 Words<KernelForm> words_of(KernelForm);
 

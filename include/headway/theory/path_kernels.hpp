@@ -111,27 +111,25 @@ class PathKernels : public std::enable_shared_from_this<PathKernels> {
   PathKernels& operator=(const PathKernels&) = delete;
   virtual ~PathKernels() = default;
 
-  [[nodiscard]] Index examples() const { return features_.rows(); }
-  [[nodiscard]] Index paths() const { return paths_; }
-  [[nodiscard]] Index feature_count() const { return features_.cols() / paths_; }
-  [[nodiscard]] Index outputs() const { return labels_.cols(); }
+  [[nodiscard]] Index examples() const { return sizes_.examples; }
+  [[nodiscard]] Index paths() const { return sizes_.paths; }
+  [[nodiscard]] Index feature_count() const { return sizes_.feature_count; }
+  [[nodiscard]] Index outputs() const { return sizes_.outputs; }
   /// Size C p of U_1.
-  [[nodiscard]] Index order() const { return paths_ * outputs(); }
-  /// X as P x (p N_0), path blocks of N_0 columns.
+  [[nodiscard]] Index order() const { return paths() * outputs(); }
+  /// X as P x (p N_0), path blocks of N_0 columns. Empty, as labels(), for KernelForm::kGram.
   [[nodiscard]] const MatrixXd& features() const { return features_; }
   [[nodiscard]] const MatrixXd& labels() const { return labels_; }
-  [[nodiscard]] KernelSizes sizes() const {
-    return {examples(), paths(), feature_count(), outputs()};
-  }
+  [[nodiscard]] const KernelSizes& sizes() const { return sizes_; }
   /// What this form costs at these sizes, for choosing between solvers.
   [[nodiscard]] const KernelCost& cost() const { return cost_; }
   [[nodiscard]] KernelForm form() const { return cost_.form; }
   /// Threads that share the products of one evaluation; the numbers do not depend on them.
   [[nodiscard]] int threads() const { return threads_; }
 
-  /// Energy, its gradient and the factorisation at U (C p x C p, symmetric positive definite;
-  /// semidefinite too, but not in feature space) and T
-  /// >= 0. Null when K(U) + T I is not positive definite to working precision.
+  /// Energy, its gradient and the factorisation at U (C p x C p, symmetric positive semidefinite)
+  /// and T >= 0 (in feature space and from Gram matrices T > 0). Null when K(U) + T I is not
+  /// positive definite to working precision.
   [[nodiscard]] virtual std::unique_ptr<EnergyState> evaluate(const MatrixXd& u,
                                                               double temperature) const = 0;
 
@@ -139,7 +137,8 @@ class PathKernels : public std::enable_shared_from_this<PathKernels> {
   /// when K(U) + T I is singular. Cost: one kernel and one factorisation.
   [[nodiscard]] virtual MatrixXd predictive_mean(const MatrixXd& u, double temperature,
                                                  const MatrixXd& test_features) const = 0;
-  /// K(U_1) without T: (P C) x (P C), rows output-major (c P + mu).
+  /// K(U_1) without T: (P C) x (P C), rows output-major (c P + mu). Error{kBadStudy} without
+  /// features.
   [[nodiscard]] MatrixXd kernel(const MatrixXd& u) const;
 
   /// Scales unscaled path features (P x p N_0) by s_0 / sqrt(N_0 p) into the layout of features().
@@ -149,10 +148,12 @@ class PathKernels : public std::enable_shared_from_this<PathKernels> {
  protected:
   PathKernels(MatrixXd features, MatrixXd labels, Index paths, int threads, KernelForm form,
               bool compact = false);
+  /// Without features and labels.
+  PathKernels(const KernelSizes& sizes, int threads, KernelForm form);
 
   MatrixXd features_;  // P x (p N_0)
   MatrixXd labels_;    // P x C
-  Index paths_;
+  KernelSizes sizes_;
   int threads_;
   KernelCost cost_;
 };

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -110,6 +112,41 @@ struct SaddlePoint {
   SaddlePointSummary summary;
 };
 
+/// A direction and its product with the Hessian, in geodesic coordinates, and 1 / <s, H s>.
+struct HessianPair {
+  std::vector<MatrixXd> direction;
+  std::vector<MatrixXd> image;
+  double inverse_curvature = 0.0;
+};
+template <class Visitor, RecordOf<HessianPair> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("direction", r.direction, "E_1, ..., E_{L+1}", {.layout = FieldLayout::kLayers});
+  visit("image", r.image, "its product with the Hessian", {.layout = FieldLayout::kLayers});
+  visit("inverse_curvature", r.inverse_curvature, "1 / <direction, image>");
+}
+
+/// Where Newton-CG stands between two steps: a solution that goes on from here has the same bits as
+/// one that never stopped.
+struct SaddlePointState {
+  OrderParameters order_parameters;
+  SaddlePointSummary summary;
+  std::vector<HessianPair> pairs;  ///< that the preconditioner keeps
+};
+template <class Visitor, RecordOf<SaddlePointState> Record>
+void fields(Visitor& visit, Record& r) {
+  fields(visit, r.order_parameters, "");
+  fields(visit, r.summary);
+  visit("pairs", r.pairs, "of the preconditioner");
+}
+
+/// How a long solution is kept. Newton-CG alone calls: the others are short.
+struct SaddlePointHooks {
+  /// Called after a step when the last call is `seconds` ago, and when the observer interrupts.
+  std::function<void(const SaddlePointState&)> save;
+  double seconds = 60.0;
+  std::optional<SaddlePointState> from;  ///< goes on there in place of the start
+};
+
 /// Minimises the action over positive-definite (U_1, ..., U_L, U_a) from `start` (eq. 18).
 ///
 /// Newton's method in the geodesic (affine-invariant) coordinates U = F exp(D) F^T (eq. 29), in
@@ -119,7 +156,8 @@ struct SaddlePoint {
 /// evaluation) plus a symmetric rank-one correction learnt from gradients. Not converging is a
 /// value. Errors: kBadStudy when the action is not finite at the start.
 SaddlePoint solve_saddle_point(const Action& action, const OrderParameters& start,
-                               const SaddlePointOptions& options, Observer& observer);
+                               const SaddlePointOptions& options, Observer& observer,
+                               const SaddlePointHooks& hooks = {});
 
 /// A random start: each U_l = F exp(D) F^T about the Gaussian-process one with D symmetric Gaussian
 /// of scale `spread`.

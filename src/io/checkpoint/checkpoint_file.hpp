@@ -11,7 +11,7 @@
 /// One checkpoint on disk: an HDF5 file, and behind it the SHA-256 of its bytes in 64 hexadecimal
 /// digits, which HDF5 passes over. Root attributes: schema_name "headway-checkpoint",
 /// schema_version, git_commit, written and those of CheckpointHeader; the rest is the verb's own:
-///   point/   studies::SampleState (sample)
+///   point/   theory::SaddlePointState (solve), studies::SampleState (sample)
 ///   run/     studies::TrainedRun with its state (train; studies::TrainedRunView)
 namespace headway::io {
 

@@ -107,6 +107,13 @@ bool Checkpoints::load(std::size_t part,
   return fits;
 }
 
+template <class Record>
+std::optional<Record> Checkpoints::load_record(std::size_t part) const {
+  std::optional<Record> record;
+  load(part, [&](const Hdf5InputFile& file) { record = read_record<Record>(file, "point"); });
+  return record;
+}
+
 void Checkpoints::save(std::size_t part, bool done,
                        const std::function<void(Hdf5OutputFile&)>& write) const {
   std::error_code failure;
@@ -127,20 +134,32 @@ void Checkpoints::remove() const {
   fs::remove(folder_, ignored);  // stays when somebody put a file of their own there
 }
 
+SolveCheckpoints::SolveCheckpoints(const std::string& result_path, const studies::Study& study,
+                                   const std::string& data_hash, bool force)
+    : Checkpoints(result_path, "solve",
+                  studies::point_parts(study, studies::solve_hash(study), data_hash), force),
+      saves_(study.solve.checkpoint_seconds > 0.0) {}
+
+studies::SolveHooks SolveCheckpoints::hooks() const {
+  studies::SolveHooks hooks;
+  hooks.load = [*this](std::size_t point) { return load_record<theory::SaddlePointState>(point); };
+  if (!saves_) return hooks;
+  hooks.save = [*this](std::size_t point, const theory::SaddlePointState& state) {
+    // A solved point is soon solved again from its last step.
+    save(point, false, [&](Hdf5OutputFile& out) { write_record("point", state, out); });
+  };
+  return hooks;
+}
+
 SampleCheckpoints::SampleCheckpoints(const std::string& result_path, const studies::Study& study,
                                      const std::string& data_hash, bool force)
-    : Checkpoints(result_path, "sample", studies::sample_parts(study, data_hash), force),
+    : Checkpoints(result_path, "sample",
+                  studies::point_parts(study, studies::sample_hash(study), data_hash), force),
       saves_(study.sample.checkpoint_seconds > 0.0) {}
 
 studies::SampleHooks SampleCheckpoints::hooks() const {
   studies::SampleHooks hooks;
-  hooks.load = [*this](std::size_t point) {
-    std::optional<studies::SampleState> state;
-    load(point, [&](const Hdf5InputFile& file) {
-      state = read_record<studies::SampleState>(file, "point");
-    });
-    return state;
-  };
+  hooks.load = [*this](std::size_t point) { return load_record<studies::SampleState>(point); };
   if (!saves_) return hooks;
   hooks.save = [*this](std::size_t point, const studies::SampleState& state) {
     // Never done: what is said of the draws is made of them again.

@@ -66,10 +66,9 @@ TEST_CASE("products with the Hessian are those of the dense one, for every form 
            {{1}, 1}, {{3}, 1}, {{2, 2}, 1}, {{2, 1, 3}, 1}, {{2, 2}, 2}}) {
     const test::TheoryCase c = random_case(heads, outputs, 30, 4, 11);
     std::vector<theory::KernelForm> forms = {theory::KernelForm::kStreamed};
-    if (outputs == 1) {
-      forms.push_back(theory::KernelForm::kStored);
-      forms.push_back(theory::KernelForm::kFeatureSpace);
-    }
+    if (outputs == 1) forms.push_back(theory::KernelForm::kStored);
+    forms.push_back(theory::KernelForm::kFeatureSpace);
+    forms.push_back(theory::KernelForm::kGram);
     for (const theory::KernelForm form : forms) {
       const Point p = point_of(c, form);
       const theory::ActionCurvature curvature(p.action, p.u, p.evaluation,

@@ -289,3 +289,52 @@ TEST_CASE(
   REQUIRE(corrected_error[0] < 0.05 * saddle_error[0]);
   REQUIRE(corrected_error[1] < 0.05 * saddle_error[1]);
 }
+
+namespace {
+
+class StopAfter final : public Observer {
+ public:
+  explicit StopAfter(int questions) : left_(questions) {}
+  [[nodiscard]] bool interrupted() const override { return left_-- <= 0; }
+
+ private:
+  mutable int left_;
+};
+
+}  // namespace
+
+TEST_CASE("Newton-CG goes on from any stop to the bits of a solution that never stopped") {
+  const test::TheoryCase c = random_case({3, 3}, 1, 25, 6, 111);
+  const theory::Action action(c.architecture, 0.05, kernels_of(c, KernelForm::kStreamed));
+  const theory::OrderParameters start = theory::gaussian_process_order_parameters(c.architecture);
+  const theory::SaddlePointOptions options = with(Optimizer::kNewtonCg);
+  Observer observer;
+  const theory::SaddlePoint whole = theory::solve_saddle_point(action, start, options, observer);
+  REQUIRE(whole.summary.converged);
+  REQUIRE(whole.summary.iterations > 3);
+  for (const int questions : {0, 1, 5, 17, 40}) {
+    theory::SaddlePointHooks hooks;
+    hooks.seconds = 1e9;  // at the stop alone
+    int saves = 0;
+    hooks.save = [&](const theory::SaddlePointState& state) {
+      ++saves;
+      hooks.from = state;
+    };
+    StopAfter stop(questions);
+    theory::SaddlePointHooks first = hooks;
+    first.save = hooks.save;
+    const theory::SaddlePoint part =
+        theory::solve_saddle_point(action, start, options, stop, first);
+    CAPTURE(questions, part.summary.message);
+    REQUIRE(saves == 1);
+    CHECK(part.summary.message == "interrupted");
+    hooks.save = {};
+    const theory::SaddlePoint rest =
+        theory::solve_saddle_point(action, start, options, observer, hooks);
+    for (int l = 1; l <= 3; ++l) CHECK(rest.order_parameters.at(l) == whole.order_parameters.at(l));
+    CHECK(rest.summary.message == whole.summary.message);
+    CHECK(rest.summary.products == whole.summary.products);
+    CHECK(rest.summary.evaluations == whole.summary.evaluations);
+    CHECK(rest.summary.history.size() == whole.summary.history.size());
+  }
+}
