@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <string>
 
+#include "headway/studies/evaluate.hpp"
+#include "headway/studies/latents.hpp"
 #include "headway/studies/sample_results.hpp"
 #include "headway/studies/study.hpp"
 #include "headway/studies/training.hpp"
@@ -39,5 +41,14 @@ std::string train_record_json(std::size_t run, const studies::TrainedRun& traine
 
 /// The last line of `train --json`: {"summary": true, "study": .., "runs": [..], "table": [..]}.
 std::string train_summary_json(const studies::Study& study, const studies::TrainResult& result);
+
+/// {"study": .., "runs": [{"variant": .., "seed": .., "task": .., "layers": [{"layer": 1, "codes":
+/// .., "heads": .., "decoders": [..], "similarity": {..}}], "all_layers": {..}}], "table": [..],
+/// "seconds": ..}.
+std::string latents_json(const studies::Study& study, const studies::LatentsResult& result);
+
+/// {"study": .., "evaluated_on": "[task] ...", "runs": [{"variant": .., "seed": .., "evaluations":
+/// {split: {"loss": .., metrics..}}}], "table": [{"label": .., "metrics": [..]}], "seconds": ..}.
+std::string evaluate_json(const studies::Study& study, const studies::EvaluateResult& result);
 
 }  // namespace headway::io

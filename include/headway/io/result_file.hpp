@@ -4,6 +4,8 @@
 #include <string>
 
 #include "headway/core/record.hpp"
+#include "headway/studies/evaluate.hpp"
+#include "headway/studies/latents.hpp"
 #include "headway/studies/sample_results.hpp"
 #include "headway/studies/study.hpp"
 #include "headway/studies/training.hpp"
@@ -67,6 +69,21 @@ void write_sample_result(const std::string& file_path, const studies::Study& stu
 void write_train_result(const std::string& file_path, const studies::Study& study,
                         const studies::TrainResult& result, const ResultProvenance& provenance,
                         bool force);
+
+/// Networks in runs/<i>: the codes of each layer in layers/<j>/codes with what they are of in
+/// labels/, what each decoder read, mean codes; the final table in groups/<g>.
+void write_latents_result(const std::string& file_path, const studies::Study& study,
+                          const studies::LatentsResult& result, const ResultProvenance& provenance,
+                          bool force);
+
+/// Networks in runs/<i> with their evaluations by split, the final table in groups/<g>; the root's
+/// attribute evaluated_on is the [task] of the first network, as text.
+void write_evaluate_result(const std::string& file_path, const studies::Study& study,
+                           const studies::EvaluateResult& result,
+                           const ResultProvenance& provenance, bool force);
+
+/// The verb that made a result file. Errors as read_result_provenance().
+std::string read_result_kind(const std::string& file_path);
 
 /// Reads the solve part of a result file of any kind, and its provenance where wanted (study_toml
 /// reruns it). Errors: kMissingFile; kBadData when the file is not a Headway result, is of a newer
