@@ -18,8 +18,9 @@ The names and symbols are those of the program: U_l order parameters, N_l widths
 
 from headway.arviz_export import posterior_draws, to_arviz
 from headway.datasets import check_dataset, write_dataset
-from headway.errors import (BadDataError, CannotWriteError, HeadwayError, UnreadableFileError,
-                            UsageError)
+from headway.errors import (BadDataError, CannotWriteError, HeadwayError, MissingPackageError,
+                            UnreadableFileError, UsageError)
+from headway.latent_results import EvaluateResult, LatentRun, LatentsResult
 from headway.networks import from_attentions, from_hugging_face, from_torch
 from headway.result_reader import read_result
 from headway.results import Result
@@ -27,7 +28,8 @@ from headway.training_results import TrainedRun, TrainingResult
 from headway.version import __version__
 
 __all__ = [
-    "BadDataError", "CannotWriteError", "HeadwayError", "Result", "TrainedRun", "TrainingResult", "UnreadableFileError",
-    "UsageError", "__version__", "check_dataset", "from_attentions", "from_hugging_face", "from_torch", "posterior_draws",
+    "BadDataError", "CannotWriteError", "EvaluateResult", "HeadwayError", "LatentRun", "LatentsResult",
+    "MissingPackageError", "Result", "TrainedRun", "TrainingResult", "UnreadableFileError", "UsageError",
+    "__version__", "check_dataset", "from_attentions", "from_hugging_face", "from_torch", "posterior_draws",
     "read_result", "to_arviz", "write_dataset",
 ]

@@ -19,6 +19,10 @@ std::string describe_result(const Hdf5InputFile& file);
 /// Runs and final table of a result of `train`.
 std::string describe_train_runs(const Hdf5InputFile& file);
 
+/// What was decoded from networks (`latents`), or how they did (`evaluate`): the table over seeds.
+std::string describe_latents(const Hdf5InputFile& file);
+std::string describe_evaluations(const Hdf5InputFile& file);
+
 /// How far a checkpoint is.
 std::string describe_checkpoint(const Hdf5InputFile& file);
 

@@ -103,8 +103,8 @@ std::string describe_result(const Hdf5InputFile& file) {
   const std::string kind = text(file, "kind");
   std::string out = fmt::format("  study      {} ({}){}\n", text(file, "study"), kind,
                                 partial ? ", interrupted: only part of it is here" : "");
-  const bool trained = kind == "train";
-  if (!trained) out += sizes_text(file);
+  const bool networks = kind == "train" || kind == "latents" || kind == "evaluate";
+  if (!networks) out += sizes_text(file);
   out += fmt::format("  made by    Headway {} (commit {}, {}, {})\n", text(file, "headway_version"),
                      text(file, "git_commit"), text(file, "compiler"), text(file, "blas"));
   out += fmt::format("  started    {}, {} s on {} threads, seed {}\n", text(file, "started"),
@@ -113,11 +113,18 @@ std::string describe_result(const Hdf5InputFile& file) {
   out += fmt::format("  command    {}\n", text(file, "command"));
   out += fmt::format("  study hash {}\n  data hash  {}\n\n", text(file, "study_hash"),
                      text(file, "data_hash"));
-  out += trained ? describe_train_runs(file) : table(file, kind == "sample");
+  out += kind == "train"      ? describe_train_runs(file)
+         : kind == "latents"  ? describe_latents(file)
+         : kind == "evaluate" ? describe_evaluations(file)
+                              : table(file, kind == "sample");
+  if (kind == "evaluate") {
+    return out +
+           "\nTo remake it, run the command above: the networks are in the file that it names\n";
+  }
   out += fmt::format(
-      "\nTo remake it (the file holds its study, fully resolved):\n"
+      "\nTo remake it (the file holds its study, fully resolved{}):\n"
       "  headway {} {} -o NEW.h5\n",
-      kind, file.file_path());
+      kind == "latents" ? "; the networks are trained again" : "", kind, file.file_path());
   return out;
 }
 
