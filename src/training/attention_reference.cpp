@@ -315,6 +315,22 @@ void attention_forward(const AttentionShape& shape, const AttentionOptions& opti
 }
 
 template <typename Scalar>
+void attention_weights(const AttentionShape& shape, const AttentionOptions& options,
+                       const AttentionInputs<Scalar>& inputs, Scalar* out) {
+  for (Index b = 0; b < shape.batch; ++b) {
+    const Example<Scalar> x{shape, options, inputs, b};
+    for (Index q = 0; q < shape.queries; ++q) {
+      Vector<Scalar> unused(shape.heads);
+      const Weights<Scalar> a = weights(x, q, &unused);
+      for (Index h = 0; h < shape.heads; ++h) {
+        std::copy(a[h].begin(), a[h].end(),
+                  out + ((b * shape.heads + h) * shape.queries + q) * shape.keys);
+      }
+    }
+  }
+}
+
+template <typename Scalar>
 void attention_backward(const AttentionShape& shape, const AttentionOptions& options,
                         const AttentionInputs<Scalar>& inputs, const Scalar* d_output,
                         const AttentionGradients<Scalar>& gradients) {
@@ -339,6 +355,10 @@ template void attention_forward(const AttentionShape&, const AttentionOptions&,
                                 const AttentionInputs<float>&, const AttentionOutputs<float>&);
 template void attention_forward(const AttentionShape&, const AttentionOptions&,
                                 const AttentionInputs<double>&, const AttentionOutputs<double>&);
+template void attention_weights(const AttentionShape&, const AttentionOptions&,
+                                const AttentionInputs<float>&, float*);
+template void attention_weights(const AttentionShape&, const AttentionOptions&,
+                                const AttentionInputs<double>&, double*);
 template void attention_backward(const AttentionShape&, const AttentionOptions&,
                                  const AttentionInputs<float>&, const float*,
                                  const AttentionGradients<float>&);

@@ -11,6 +11,11 @@ void attention_forward(const AttentionShape& shape, const AttentionOptions& opti
                        const AttentionInputs<Scalar>& inputs,
                        const AttentionOutputs<Scalar>& outputs);
 
+/// The weights a of all pairs before dropout (eqs. 2 to 4), [B, H, Sq, Sk]; masked pairs are 0.
+template <typename Scalar>
+void attention_weights(const AttentionShape& shape, const AttentionOptions& options,
+                       const AttentionInputs<Scalar>& inputs, Scalar* out);
+
 /// Derived by hand, step by step in the reverse order of the forward pass; needs none of its
 /// outputs.
 template <typename Scalar>

@@ -13,6 +13,7 @@
 #include "headway/core/option_table.hpp"
 
 namespace headway::training::detail {
+namespace {
 
 void validate_generation(const TransformerOptions& model, const TaskFormat& format,
                          std::span<const std::int32_t> prompt, const GenerateOptions& options) {
@@ -31,6 +32,26 @@ void validate_generation(const TransformerOptions& model, const TaskFormat& form
   integer<Index>(0, format.vocabulary).check(options.top, "generate.top");
   real(0.0, std::numeric_limits<double>::infinity())
       .check(options.temperature, "generate.temperature");
+}
+
+}  // namespace
+
+std::vector<std::int32_t> generate_text(TransformerEngine& engine, const TransformerOptions& model,
+                                        const TaskFormat& format,
+                                        std::span<const std::int32_t> prompt,
+                                        const GenerateOptions& options) {
+  validate_generation(model, format, prompt, options);
+  std::vector<std::int32_t> text(prompt.begin(), prompt.end());
+  for (Index i = 0; i < options.tokens; ++i) {
+    const auto seen = std::min(text.size(), static_cast<std::size_t>(format.tokens));
+    TaskBatch batch;
+    batch.examples = 1;
+    batch.ids.assign(text.end() - static_cast<std::ptrdiff_t>(seen), text.end());
+    Rng rng(options.seed, StreamPurpose::kGeneratedText, static_cast<std::uint64_t>(i));
+    text.push_back(draw_token(engine.outputs(batch, 1), options, rng));
+  }
+  text.erase(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(prompt.size()));
+  return text;
 }
 
 std::int32_t draw_token(std::span<const float> logits, const GenerateOptions& options, Rng& rng) {

@@ -75,8 +75,11 @@ class Trainer::Implementation {
   std::vector<float> outputs(std::string_view split, Index first, Index count);
   std::vector<float> latent_codes(std::string_view split, Index first, Index count,
                                   std::span<const TokenPair> pairs);
-  std::vector<std::int32_t> generate(std::span<const std::int32_t> prompt,
-                                     const GenerateOptions& options);
+  std::vector<NamedTensor> gradients(std::string_view split, Index first, Index count);
+  [[nodiscard]] std::vector<std::int32_t> generate(std::span<const std::int32_t> prompt,
+                                                   const GenerateOptions& options) {
+    return detail::generate_text(*engine_, model_, format_, prompt, options);
+  }
   [[nodiscard]] TrainState state() const;
   void set_state(const TrainState& state);
   void set_parameters(const std::vector<NamedTensor>& parameters) {
@@ -306,20 +309,13 @@ std::vector<float> Trainer::Implementation::latent_codes(std::string_view split,
   return engine_->latent_codes(batch, pairs);
 }
 
-std::vector<std::int32_t> Trainer::Implementation::generate(std::span<const std::int32_t> prompt,
-                                                            const GenerateOptions& options) {
-  detail::validate_generation(model_, format_, prompt, options);
-  std::vector<std::int32_t> text(prompt.begin(), prompt.end());
-  for (Index i = 0; i < options.tokens; ++i) {
-    const auto seen = std::min(text.size(), static_cast<std::size_t>(format_.tokens));
-    TaskBatch batch;
-    batch.examples = 1;
-    batch.ids.assign(text.end() - static_cast<std::ptrdiff_t>(seen), text.end());
-    Rng rng(options.seed, StreamPurpose::kGeneratedText, static_cast<std::uint64_t>(i));
-    text.push_back(detail::draw_token(engine_->outputs(batch, 1), options, rng));
-  }
-  text.erase(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(prompt.size()));
-  return text;
+std::vector<NamedTensor> Trainer::Implementation::gradients(std::string_view split, Index first,
+                                                            Index count) {
+  TaskBatch batch;
+  task_->batch(split, first, count, batch);
+  engine_->clear_gradients();
+  engine_->add_gradients(batch, {}, 1.0);
+  return read(EngineArray::kGradients);
 }
 
 TrainState Trainer::Implementation::state() const {
@@ -386,6 +382,9 @@ std::vector<float> Trainer::outputs(std::string_view split, Index first, Index c
 std::vector<float> Trainer::latent_codes(std::string_view split, Index first, Index count,
                                          std::span<const TokenPair> pairs) {
   return implementation_->latent_codes(split, first, count, pairs);
+}
+std::vector<NamedTensor> Trainer::gradients(std::string_view split, Index first, Index count) {
+  return implementation_->gradients(split, first, count);
 }
 std::vector<std::int32_t> Trainer::generate(std::span<const std::int32_t> prompt,
                                             const GenerateOptions& options) {

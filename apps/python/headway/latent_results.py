@@ -12,13 +12,14 @@ import h5py
 import numpy as np
 
 from headway import hdf5
+from headway.display import Brief, Shown
 from headway.errors import BadDataError
 
 SPLITS = ("train", "held_out")
 
 
-@dataclass(frozen=True)
-class Decoder:
+@dataclass(frozen=True, repr=False)
+class Decoder(Brief):
     """What one decoder read off the codes of one layer; scores by their names in the file."""
 
     name: str
@@ -36,8 +37,8 @@ class Decoder:
         return self.scores["standard_error"]
 
 
-@dataclass(frozen=True)
-class Similarity:
+@dataclass(frozen=True, repr=False)
+class Similarity(Brief):
     """Mean codes of terms or rules on held-out tasks, [labels, heads], and their cosines."""
 
     labels: tuple[str, ...]
@@ -48,8 +49,8 @@ class Similarity:
     different_label: float
 
 
-@dataclass(frozen=True)
-class LatentLayer:
+@dataclass(frozen=True, repr=False)
+class LatentLayer(Brief):
     """One layer, or (layer 0) all together, which keeps no codes of its own."""
 
     layer: int
@@ -67,8 +68,8 @@ class LatentLayer:
         return next((one for one in self.decoders if one.name == name), None)
 
 
-@dataclass(frozen=True)
-class CodeLabels:
+@dataclass(frozen=True, repr=False)
+class CodeLabels(Brief):
     """What the codes of one split are of, in their order."""
 
     task: np.ndarray
@@ -78,8 +79,8 @@ class CodeLabels:
     feature: np.ndarray | None = None
 
 
-@dataclass(frozen=True)
-class LatentRun:
+@dataclass(frozen=True, repr=False)
+class LatentRun(Brief):
     """One network."""
 
     label: str
@@ -96,8 +97,8 @@ class LatentRun:
         return (*self.layers, self.all_layers)
 
 
-@dataclass(frozen=True)
-class LatentsResult:
+@dataclass(frozen=True, repr=False)
+class LatentsResult(Shown):
     """A result file of kind "latents"."""
 
     file: Path
@@ -110,6 +111,12 @@ class LatentsResult:
     train_labels: None = None  # figures' head lines ask every result for them
 
     @property
+    def summary(self) -> str:
+        """What it is, in one line."""
+        return (f"{self.study}, {self.task}, codes of {len(self.runs)} "
+                f"network{'' if len(self.runs) == 1 else 's'} ({', '.join(self.labels)})")
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """Labels of the runs, each once, in their order."""
         return tuple(dict.fromkeys(run.label for run in self.runs))
@@ -119,8 +126,8 @@ class LatentsResult:
         return tuple(run for run in self.runs if run.label == label)
 
 
-@dataclass(frozen=True)
-class EvaluatedRun:
+@dataclass(frozen=True, repr=False)
+class EvaluatedRun(Brief):
     """One network: loss, metrics and number of examples of every split."""
 
     label: str
@@ -129,8 +136,8 @@ class EvaluatedRun:
     evaluations: Mapping[str, Mapping[str, float]]
 
 
-@dataclass(frozen=True)
-class EvaluateResult:
+@dataclass(frozen=True, repr=False)
+class EvaluateResult(Shown):
     """A result file of kind "evaluate"."""
 
     file: Path
@@ -142,6 +149,13 @@ class EvaluateResult:
     partial: bool = False
     kind: str = "evaluate"
     train_labels: None = None
+
+    @property
+    def summary(self) -> str:
+        """What it is, in one line."""
+        return (f"{self.study}, {self.task}, {len(self.runs)} "
+                f"network{'' if len(self.runs) == 1 else 's'} ({', '.join(self.labels)}) on "
+                f"{', '.join(self.splits)}")
 
     @property
     def labels(self) -> tuple[str, ...]:

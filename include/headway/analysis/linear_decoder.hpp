@@ -29,7 +29,7 @@ struct LinearDecoder {
   [[nodiscard]] std::vector<int> classes(const MatrixXd& codes) const;
 };
 
-/// Ridge regression (src/training/README.md, eq. 17), in closed form, with the intercept left free:
+/// Ridge regression (src/training/README.md, eq. 23), in closed form, with the intercept left free:
 ///   minimise  1/(2n) sum_i |y_i - W^T z_i - b|^2 + penalty/2 |W|^2.
 /// codes [n, H], targets [n, O], n >= 1; penalty > 0, or 0 where the codes have full rank
 /// (Error{kInternal} otherwise). Cost: n H^2 + H^3.
@@ -39,7 +39,7 @@ LinearDecoder fit_ridge(const MatrixXd& codes, const MatrixXd& targets, double p
 /// that is there weighs the same. 0 for the others.
 VectorXd balanced_class_weights(const std::vector<int>& classes, int count);
 
-/// The objective of logistic regression with C classes (src/training/README.md, eq. 16), for Ceres
+/// The objective of logistic regression with C classes (src/training/README.md, eq. 22), for Ceres
 /// and for tests:
 ///   f(W, b) = 1/n sum_i w_{c_i} ( log sum_c exp(s_ic) - s_{i c_i} ) + penalty/2 |W|^2,
 ///   s_i = W^T z_i + b.

@@ -25,6 +25,24 @@ struct Evaluation {
   [[nodiscard]] double metric(std::string_view name) const;
 };
 
+/// How one example of a batch is answered.
+struct ExampleScore {
+  double loss = 0.0;  ///< mean over its scored tokens and outputs
+  Index right = 0;    ///< scored targets whose sign, or class, the output has
+  double r2 = 0.0;    ///< 1 - loss / variance of its sequence's targets; NaN without one
+};
+
+/// Of every example; outputs: [B, scored, O] of the batch. Error{kInternal} for another size.
+std::vector<ExampleScore> example_scores(const TaskFormat& format, const TaskBatch& batch,
+                                         std::span<const float> outputs);
+
+/// The metric of single examples, larger is better: "r2" where batches carry variances, "accuracy"
+/// of signs or classes (as Evaluator has it), "" where there is none.
+std::string example_metric(const TaskFormat& format, const TaskBatch& batch);
+/// Its value; NaN where it is undefined.
+double example_metric_value(const TaskFormat& format, const TaskBatch& batch,
+                            const ExampleScore& score);
+
 /// Adds up batches of outputs. Sums are in double and in the order of the calls.
 ///   squared error   r2: mean over examples of 1 - (mean squared error of the example) / (variance
 ///                   of its sequence's targets), where batches carry those variances; an example of
@@ -48,8 +66,7 @@ class Evaluator {
   [[nodiscard]] Evaluation result() const;
 
  private:
-  void add_squared_errors(const TaskBatch& batch, std::span<const float> outputs);
-  void add_cross_entropies(const TaskBatch& batch, std::span<const float> outputs);
+  void add_deviations(const TaskBatch& batch);
 
   TaskFormat format_;
   Index examples_ = 0;

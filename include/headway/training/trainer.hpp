@@ -171,6 +171,9 @@ class Trainer {
   /// context are the encoder's, queries of scored tokens the decoder's.
   std::vector<float> latent_codes(std::string_view split, Index first, Index count,
                                   std::span<const TokenPair> pairs);
+  /// Gradient of the mean loss of examples first, ... of a split, without dropout, in the order of
+  /// the parameters. With TransformerOptions::load_balancing that loss is part of it.
+  std::vector<NamedTensor> gradients(std::string_view split, Index first, Index count);
   /// New token ids after `prompt` (at least one id), each from the last S ids at most. Only for
   /// causal models of ids; Error{kBadStudy} otherwise.
   std::vector<std::int32_t> generate(std::span<const std::int32_t> prompt,

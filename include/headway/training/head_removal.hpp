@@ -1,0 +1,53 @@
+#pragma once
+
+#include <vector>
+
+#include "headway/core/observer.hpp"
+#include "headway/core/types.hpp"
+#include "headway/training/trainer.hpp"
+
+namespace headway::training {
+
+/// H of every layer. Error{kBadStudy} for a network with an encoder, whose layers have two kinds of
+/// attention.
+std::vector<int> head_counts(const TransformerOptions& options);
+
+/// Parameters of a network without some of its heads (counted over all layers, layer 1 first): the
+/// weights a[h] of a removed head are 0 after normalisation, so that the other heads' weights stay
+/// what they are (src/training/README.md, eq. 20). Heads of the output's projection, and where the
+/// value network is generated also what the head gives to it, become 0; of a linear-value network
+/// V_l^h. `rescale`: what is left of a layer times sqrt(H / heads left), for linear-value networks
+/// alone. Error{kBadStudy} for a head that is none of the network's.
+std::vector<NamedTensor> without_heads(const TransformerOptions& options,
+                                       const std::vector<NamedTensor>& parameters,
+                                       const std::vector<int>& removed, bool rescale = false);
+
+/// Derivatives with respect to masks m_h = 1 that multiply the weights a[h] of each head after
+/// normalisation (eq. 21): sum of p dL/dp over the parameters p that without_heads() sets to 0.
+/// `gradients`: dL/dp in the order of `parameters`. Exact.
+std::vector<double> mask_derivatives(const TransformerOptions& options,
+                                     const std::vector<NamedTensor>& parameters,
+                                     const std::vector<NamedTensor>& gradients);
+
+/// Frobenius norm of each head's product of output and value matrices (W_o^h W_v^h; V_l^h of a
+/// linear-value network), biases left out.
+std::vector<double> head_weight_norms(const TransformerOptions& options,
+                                      const std::vector<NamedTensor>& parameters);
+
+/// What each head adds to the residual stream, mean over examples and over the tokens that the
+/// layer's output is read at (the scored ones in the last layer): its attention's output with the
+/// head less that without it, all else equal; [D] each. Error{kBadStudy} for a linear-value
+/// network, kInterrupted. Cost: heads times that of the definitions, in parallel over examples.
+std::vector<VectorXd> mean_head_outputs(const TransformerOptions& options, const TaskFormat& format,
+                                        const std::vector<NamedTensor>& parameters,
+                                        const TaskBatch& examples, int threads,
+                                        const Observer& observer);
+
+/// without_heads(), and the mean of what each removed head adds goes into the bias of its layer's
+/// output: the layer then gives what it gave on average.
+std::vector<NamedTensor> with_mean_heads(const TransformerOptions& options,
+                                         const std::vector<NamedTensor>& parameters,
+                                         const std::vector<int>& removed,
+                                         const std::vector<VectorXd>& means);
+
+}  // namespace headway::training

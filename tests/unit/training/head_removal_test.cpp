@@ -1,0 +1,248 @@
+#include "headway/training/head_removal.hpp"
+
+#include <cmath>
+
+#include "catch.hpp"
+#include "headway/core/error.hpp"
+#include "training/attention_reference.hpp"
+#include "training/transformer_parameters.hpp"
+#include "training/transformer_reference.hpp"
+#include "training_tasks.hpp"
+
+using namespace headway::training;  // NOLINT: a test
+using namespace headway::testing;   // NOLINT
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::WithinAbs;
+using headway::Index;
+using headway::RowMatrixXd;
+using headway::VectorXd;
+
+namespace {
+
+constexpr Index kHeads = 3;
+
+std::vector<NamedTensor> shaken_parameters(const TransformerOptions& model,
+                                           const TaskFormat& format) {
+  std::vector<NamedTensor> parameters =
+      detail::initial_parameters(detail::parameter_shapes(model, format), 3);
+  shake(&parameters);
+  return parameters;
+}
+
+// The attention of a block with a[removed] = 0, from the weights and values of its trace alone.
+RowMatrixXd attention_without(const reference::Transformer& model,
+                              const reference::AttentionParameters& p,
+                              const reference::BlockTrace& block, Index removed) {
+  const Index tokens = block.entered.rows();
+  const Index dv = model.options.value_dim / kHeads;
+  const AttentionOptions options = model.options.attention_options();
+  const auto a = [&](Index h, Index q, Index k) {
+    return h == removed ? 0.0
+                        : block.weights[static_cast<std::size_t>((h * tokens + q) * tokens + k)];
+  };
+  const auto phi = [&](const VectorXd& u) {
+    return VectorXd(
+        u.unaryExpr([&](double x) { return reference::nonlinearity(options.nonlinearity, x); }));
+  };
+  RowMatrixXd out = RowMatrixXd::Zero(tokens, kHeads * dv);
+  for (Index q = 0; q < tokens; ++q) {
+    for (Index k = 0; k < tokens; ++k) {
+      const auto value = [&](Index h) {
+        return VectorXd(block.values.row(k).segment(h * dv, dv).transpose());
+      };
+      VectorXd u = VectorXd::Zero(dv);
+      for (Index h = 0; h < kHeads; ++h) u += a(h, q, k) * value(h);
+      if (has_mixing(options.value_network)) {
+        const VectorXd z = phi(u);
+        u.setZero();
+        for (Index h = 0; h < kHeads; ++h) {
+          u += a(h, q, k) *
+               (Eigen::Map<const RowMatrixXd>(p.mixing.data() + h * dv * dv, dv, dv) * z);
+        }
+      }
+      for (Index h = 0; h < kHeads; ++h) {
+        const VectorXd read = phi(is_generated(options.value_network) ? u : value(h));
+        out.row(q).segment(h * dv, dv) += a(h, q, k) * read.transpose();
+      }
+    }
+  }
+  RowMatrixXd between = block.entered + out * p.output.transpose();
+  between.rowwise() += p.output_bias.transpose();
+  return between;
+}
+
+double loss_of(const TransformerOptions& model, const PatternTask& task,
+               const std::vector<NamedTensor>& parameters, Index example) {
+  TaskBatch batch;
+  task.batch("train", example, 1, batch);
+  const auto reference = reference::make_transformer(model, task.format(), parameters);
+  const reference::Trace trace = reference::trace_example(reference, batch, 0);
+  const Index scored = task.format().scored;
+  double loss = 0.0;
+  for (Index i = 0; i < scored; ++i) {
+    const VectorXd logits = trace.outputs.row(task.format().tokens - scored + i);
+    loss +=
+        std::log(logits.array().exp().sum()) - logits[batch.classes[static_cast<std::size_t>(i)]];
+  }
+  return loss / static_cast<double>(scored);
+}
+
+// The parameters with those of a head times `mask`.
+std::vector<NamedTensor> masked(const TransformerOptions& model,
+                                const std::vector<NamedTensor>& parameters, int head, double mask) {
+  std::vector<NamedTensor> out = parameters;
+  const std::vector<NamedTensor> without = without_heads(model, parameters, {head});
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    for (std::size_t j = 0; j < out[i].values.size(); ++j) {
+      const double x = parameters[i].values[j];
+      const double rest = without[i].values[j];
+      out[i].values[j] = static_cast<float>(rest + mask * (x - rest));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("Parameters without a head are the attention with its weights 0, in every variant") {
+  const PatternTask task(5, 2);
+  TaskBatch batch;
+  task.batch("train", 0, 1, batch);
+  for (const std::string& name : attention_variant_names()) {
+    INFO(name);
+    TransformerOptions model = small_model();
+    model.attention = name;
+    const auto parameters = shaken_parameters(model, task.format());
+    const auto whole = reference::make_transformer(model, task.format(), parameters);
+    const auto trace = reference::trace_example(whole, batch, 0);
+    for (int h = 0; h < 2 * kHeads; ++h) {
+      const auto layer = static_cast<std::size_t>(h / kHeads);
+      const auto pruned =
+          reference::make_transformer(model, task.format(), without_heads(model, parameters, {h}));
+      const RowMatrixXd got = reference::attention_between(whole, pruned.blocks[layer].attention,
+                                                           batch, 0, trace.blocks[layer].entered);
+      const RowMatrixXd wanted =
+          attention_without(whole, whole.blocks[layer].attention, trace.blocks[layer], h % kHeads);
+      CHECK((got - wanted).norm() < 1e-10 * wanted.norm());
+      CHECK((got - trace.blocks[layer].between).norm() > 1e-3);
+    }
+  }
+}
+
+TEST_CASE("Derivatives with respect to head masks are those of finite differences", "[torch]") {
+  const PatternTask task(5, 2);
+  for (const std::string name :
+       {"softmax", "linear_rms_head_nonlinear_value", "hyla", "hyla_deep"}) {
+    INFO(name);
+    TransformerOptions model = small_model();
+    model.attention = name;
+    model.nonlinearity =
+        attention_variant(name).nonlinearity == Nonlinearity::kIdentity ? "" : "tanh";
+    Trainer trainer(model, small_run(), task);
+    const auto parameters = shaken_parameters(model, task.format());
+    trainer.set_parameters(parameters);
+    for (Index example = 0; example < 3; ++example) {
+      const std::vector<double> got =
+          mask_derivatives(model, parameters, trainer.gradients("train", example, 1));
+      for (int h = 0; h < 2 * kHeads; ++h) {
+        constexpr double kStep = 4e-3;
+        const auto change = [&](double step) {
+          return loss_of(model, task, masked(model, parameters, h, 1.0 + step), example) -
+                 loss_of(model, task, masked(model, parameters, h, 1.0 - step), example);
+        };
+        const double wanted = (8.0 * change(kStep) - change(2.0 * kStep)) / (12.0 * kStep);
+        CHECK_THAT(got[static_cast<std::size_t>(h)],
+                   WithinAbs(wanted, 1e-3 * (0.1 + std::abs(wanted))));
+      }
+    }
+  }
+}
+
+TEST_CASE("Mean mode keeps what the layer gives on average") {
+  const PatternTask task(5, 2);
+  TransformerOptions model = small_model();
+  model.attention = "hyla";
+  const auto parameters = shaken_parameters(model, task.format());
+  TaskBatch batch;
+  task.batch("train", 0, 6, batch);
+  const headway::Observer observer;
+  const auto means = mean_head_outputs(model, task.format(), parameters, batch, 2, observer);
+  REQUIRE(means.size() == 6);
+  for (const int head : {1, 4}) {
+    const std::size_t layer = static_cast<std::size_t>(head) / 3;
+    const Index read = layer == 1 ? 2 : 5;
+    const auto whole = reference::make_transformer(model, task.format(), parameters);
+    const auto pruned = reference::make_transformer(
+        model, task.format(), with_mean_heads(model, parameters, {head}, means));
+    VectorXd difference = VectorXd::Zero(12);
+    double size = 0.0;
+    for (Index i = 0; i < 6; ++i) {
+      const auto trace = reference::trace_example(whole, batch, i);
+      const RowMatrixXd between = reference::attention_between(
+          whole, pruned.blocks[layer].attention, batch, i, trace.blocks[layer].entered);
+      const RowMatrixXd lost = (between - trace.blocks[layer].between).bottomRows(read);
+      difference += lost.colwise().mean().transpose();
+      size += lost.norm();
+    }
+    CHECK(difference.norm() < 1e-5 * size);  // parameters are in single precision
+    CHECK(size > 1e-2);
+  }
+}
+
+TEST_CASE("Heads in another order have their norms in that order") {
+  const PatternTask task(5, 2);
+  for (const std::string name : {"softmax", "hyla"}) {
+    TransformerOptions model = small_model();
+    model.attention = name;
+    auto parameters = shaken_parameters(model, task.format());
+    const std::vector<double> before = head_weight_norms(model, parameters);
+    for (NamedTensor& tensor : parameters) {  // swaps heads 1 and 3 of layer 2
+      if (tensor.name == "layers.2.value.weight") {
+        std::swap_ranges(tensor.values.begin(), tensor.values.begin() + 36,
+                         tensor.values.begin() + 72);
+      }
+      if (tensor.name != "layers.2.output.weight") continue;
+      for (std::size_t row = 0; row < 12; ++row) {
+        std::swap_ranges(tensor.values.begin() + row * 9, tensor.values.begin() + row * 9 + 3,
+                         tensor.values.begin() + row * 9 + 6);
+      }
+    }
+    const std::vector<double> after = head_weight_norms(model, parameters);
+    const std::vector<double> wanted = {before[0], before[1], before[2],
+                                        before[5], before[4], before[3]};
+    CHECK(after == wanted);
+  }
+}
+
+TEST_CASE("A linear-value network loses V of a head, and its layer may be rescaled") {
+  TransformerOptions model;
+  model.network = NetworkKind::kLinearValue;
+  model.layers = 2;
+  model.model_dim = 2;
+  model.heads = 2;
+  const NamedTensor value{"layers.1.value.weight", {2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8}};
+  const NamedTensor query{"layers.1.query.weight", {2, 1, 2}, {1, 2, 3, 4}};
+  const auto pruned = without_heads(model, {value, query}, {1}, true);
+  const float r = std::sqrt(2.0F);
+  CHECK(pruned[0].values == std::vector<float>{r, 2 * r, 3 * r, 4 * r, 0, 0, 0, 0});
+  CHECK(pruned[1].values == query.values);
+  CHECK(without_heads(model, {value}, {3})[0].values == value.values);
+}
+
+TEST_CASE("Heads that are not there and encoders are refused") {
+  const PatternTask task(5, 2);
+  TransformerOptions model = small_model();
+  const auto parameters = shaken_parameters(model, task.format());
+  const auto message = [&](const TransformerOptions& options, int head) {
+    try {
+      static_cast<void>(without_heads(options, parameters, {head}));
+    } catch (const headway::Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  CHECK_THAT(message(model, 6), ContainsSubstring("removed head 6: must be from 0 to 5"));
+  CHECK_THAT(message(model, -1), ContainsSubstring("removed head -1"));
+  model.encoder_layers = 2;
+  CHECK_THAT(message(model, 0), ContainsSubstring("train.encoder_layers = 2: must be 0"));
+}

@@ -1,0 +1,218 @@
+// The transformer by its definition against the engine, and its frozen contributions against both.
+#include "training/transformer_reference.hpp"
+
+#include <cmath>
+
+#include "catch.hpp"
+#include "headway/core/error.hpp"
+#include "headway/training/contributions.hpp"
+#include "headway/training/task_adapters.hpp"
+#include "training/transformer_parameters.hpp"
+#include "training_tasks.hpp"
+
+using namespace headway::training;  // NOLINT: a test
+using namespace headway::testing;   // NOLINT
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::WithinAbs;
+using headway::Index;
+using headway::MatrixXd;
+using headway::VectorXd;
+
+namespace {
+
+// Parameters whose biases are not 0, so that their use is seen.
+std::vector<NamedTensor> shaken_parameters(const TransformerOptions& model,
+                                           const TaskFormat& format) {
+  std::vector<NamedTensor> parameters =
+      detail::initial_parameters(detail::parameter_shapes(model, format), 3);
+  shake(&parameters);
+  return parameters;
+}
+
+TaskBatch examples_of(const TrainingTask& task, Index count) {
+  TaskBatch batch;
+  task.batch("train", 0, count, batch);
+  return batch;
+}
+
+// Outputs of the scored tokens, and what one token's contributions sum up to.
+void check_reference_against_engine(const TransformerOptions& model, const TrainingTask& task) {
+  TrainOptions options = small_run();
+  Trainer trainer(model, options, task);
+  const std::vector<NamedTensor> parameters = shaken_parameters(model, task.format());
+  trainer.set_parameters(parameters);
+  const Index count = 4;
+  const std::vector<float> engine = trainer.outputs("train", 0, count);
+  const TaskBatch batch = examples_of(task, count);
+  const auto reference = reference::make_transformer(model, task.format(), parameters);
+  const TaskFormat& format = task.format();
+  std::size_t at = 0;
+  for (Index b = 0; b < count; ++b) {
+    const reference::Trace trace = reference::trace_example(reference, batch, b);
+    for (Index t = format.tokens - format.scored; t < format.tokens; ++t) {
+      for (Index o = 0; o < format.outputs; ++o, ++at) {
+        CHECK(std::abs(engine[at] - trace.outputs(t, o)) <
+              1e-5 * (1.0 + std::abs(trace.outputs(t, o))));
+      }
+    }
+  }
+}
+
+// Contributions of every choice of kept layers sum up to what the last linear layer reads.
+void check_contributions(const TransformerOptions& model, const TrainingTask& task) {
+  const std::vector<NamedTensor> parameters = shaken_parameters(model, task.format());
+  const TaskBatch batch = examples_of(task, 3);
+  const TaskFormat& format = task.format();
+  for (const std::vector<Index>& kept : {std::vector<Index>{1}, {2}, {1, 2}}) {
+    for (const auto parts : {GeneratedParts::kHeads, GeneratedParts::kPairs}) {
+      INFO(kept.size() << " kept, first " << kept.front() << ", " << headway::word_of(parts));
+      const FrozenNetwork network(model, format, parameters, kept, parts);
+      const auto reference = reference::make_transformer(model, format, parameters);
+      for (Index b = 0; b < batch.examples; ++b) {
+        const Index token = format.tokens - 1 - b % format.scored;
+        const auto got = network.contributions(batch, b, token);
+        REQUIRE(got.parts.rows() == network.levels().paths());
+        const VectorXd sum = got.parts.colwise().sum();
+        CHECK((sum - got.embedding).norm() < 1e-10 * (1.0 + got.embedding.norm()));
+        const VectorXd readout = reference.logits * sum + reference.logits_bias;
+        CHECK((readout - got.outputs).norm() < 1e-10 * (1.0 + got.outputs.norm()));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("The engine computes what the definition says, for every attention variant", "[torch]") {
+  const PatternTask task(7, 3);
+  for (const std::string& name : attention_variant_names()) {
+    INFO(name);
+    TransformerOptions model = small_model();
+    model.attention = name;
+    model.causal = name == "linear";
+    check_reference_against_engine(model, task);
+  }
+}
+
+TEST_CASE("The engine computes what the definition says, for every other option", "[torch]") {
+  for (const auto feed_forward :
+       {FeedForward::kGelu, FeedForward::kSwiglu, FeedForward::kMixture}) {
+    for (const auto norm : {Norm::kLayerNorm, Norm::kRmsNorm}) {
+      for (const auto positions : {Positions::kRelative, Positions::kRotary, Positions::kNone}) {
+        INFO(headway::word_of(feed_forward)
+             << ", " << headway::word_of(norm) << ", " << headway::word_of(positions));
+        TransformerOptions model = small_model();
+        model.feed_forward = feed_forward;
+        model.norm = norm;
+        model.positions = positions;
+        model.experts = 3;
+        model.active_experts = norm == Norm::kRmsNorm ? 0 : 2;
+        check_reference_against_engine(model, PatternTask(6, 2, true));
+        check_reference_against_engine(model, *make_byte_text_task(pangram(40), text_options(5)));
+      }
+    }
+  }
+}
+
+TEST_CASE("Contributions sum up to the network's readout, for every attention variant") {
+  const PatternTask task(5, 2);
+  for (const std::string& name : attention_variant_names()) {
+    INFO(name);
+    TransformerOptions model = small_model();
+    model.heads = 3;
+    model.attention = name;
+    check_contributions(model, task);
+    if (attention_variant(name).nonlinearity == Nonlinearity::kIdentity) continue;
+    model.nonlinearity = "gelu";
+    check_contributions(model, PatternTask(5, 2, true));
+  }
+}
+
+TEST_CASE("Contributions sum up to the network's readout, for every other option") {
+  for (const auto feed_forward :
+       {FeedForward::kGelu, FeedForward::kSwiglu, FeedForward::kMixture}) {
+    for (const auto norm : {Norm::kLayerNorm, Norm::kRmsNorm}) {
+      INFO(headway::word_of(feed_forward) << ", " << headway::word_of(norm));
+      TransformerOptions model = small_model();
+      model.attention = "softmax_hyla";
+      model.feed_forward = feed_forward;
+      model.norm = norm;
+      model.experts = 3;
+      check_contributions(model, PatternTask(5, 2));
+    }
+  }
+}
+
+TEST_CASE("The contribution of a head is the network's embedding less that without the head") {
+  // Frozen norm and feed-forward network: in the last layer, whose output no other layer reads, the
+  // stream before the feed-forward network loses exactly the head's part.
+  TransformerOptions model = small_model();
+  model.attention = "softmax";
+  const PatternTask task(5, 2);
+  std::vector<NamedTensor> parameters = shaken_parameters(model, task.format());
+  const TaskBatch batch = examples_of(task, 1);
+  const auto whole = reference::make_transformer(model, task.format(), parameters);
+  const FrozenNetwork network(model, task.format(), parameters, {2}, GeneratedParts::kHeads);
+  for (NamedTensor& tensor : parameters) {  // head 2's slice of the output projection
+    if (tensor.name != "layers.2.output.weight") continue;
+    for (Index row = 0; row < 12; ++row) {
+      for (Index i = 3; i < 6; ++i) tensor.values[static_cast<std::size_t>(row * 9 + i)] = 0.0F;
+    }
+  }
+  const auto without = reference::make_transformer(model, task.format(), parameters);
+  const auto trace = reference::trace_example(whole, batch, 0);
+  const auto pruned = reference::trace_example(without, batch, 0);
+  VectorXd lost = trace.blocks[1].between.row(4) - pruned.blocks[1].between.row(4);
+  lost.array() -= lost.mean();
+  lost = trace.norm.factors[4] * lost.cwiseProduct(whole.norm.scale);
+  const auto got = network.contributions(batch, 0, 4);
+  REQUIRE(lost.norm() > 1e-3);
+  CHECK((got.parts.row(2).transpose() - lost).norm() < 1e-10 * lost.norm());
+}
+
+TEST_CASE("Parts have names, levels and the heads that they are") {
+  TransformerOptions model = small_model();
+  model.attention = "hyla";
+  const PatternTask task(5, 2);
+  const auto parameters = shaken_parameters(model, task.format());
+  const FrozenNetwork pairs(model, task.format(), parameters, {2}, GeneratedParts::kPairs);
+  CHECK(pairs.levels().sizes == std::vector<int>{4, 5});
+  CHECK(pairs.levels().names[0] == std::vector<std::string>{"L2 direct", "L2H1 generates",
+                                                            "L2H2 generates", "L2H3 generates"});
+  CHECK(pairs.levels().names[1][4] == "L2 feed-forward");
+  CHECK(pairs.levels().heads[1] == std::vector<int>{-1, 3, 4, 5, -1});
+  const FrozenNetwork whole(model, task.format(), parameters, {1, 2}, GeneratedParts::kHeads);
+  CHECK(whole.levels().sizes == std::vector<int>{5, 5});
+  // The pairs of a head that reads are its whole part.
+  const FrozenNetwork last(model, task.format(), parameters, {2}, GeneratedParts::kHeads);
+  const TaskBatch batch = examples_of(task, 1);
+  const auto split = pairs.contributions(batch, 0, 4).parts;
+  const auto parts = last.contributions(batch, 0, 4).parts;
+  for (Index reader = 0; reader < 5; ++reader) {
+    VectorXd sum = VectorXd::Zero(12);
+    for (Index h = 0; h < 4; ++h) sum += split.row(h * 5 + reader).transpose();
+    CHECK((sum - parts.row(reader).transpose()).norm() < 1e-12 * (1.0 + sum.norm()));
+  }
+}
+
+TEST_CASE("Networks that cannot be frozen are refused") {
+  const PatternTask task(5, 2);
+  TransformerOptions model = small_model();
+  const auto parameters = shaken_parameters(model, task.format());
+  const auto message = [&](const TransformerOptions& options, std::vector<Index> kept) {
+    try {
+      FrozenNetwork(options, task.format(), parameters, std::move(kept), GeneratedParts::kHeads);
+    } catch (const headway::Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  CHECK_THAT(message(model, {3}), ContainsSubstring("extract.layers: 3: must be layers from 1"));
+  CHECK_THAT(message(model, {2, 1}), ContainsSubstring("not rising at 1"));
+  CHECK_THAT(message(model, {}), ContainsSubstring("empty"));
+  model.encoder_layers = 1;
+  CHECK_THAT(message(model, {1}), ContainsSubstring("train.encoder_layers = 1: must be 0"));
+  model.encoder_layers = 0;
+  model.mlp_dim = 11;
+  CHECK_THAT(message(model, {1}), ContainsSubstring("layers.1.up.weight"));
+}
