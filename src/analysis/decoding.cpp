@@ -15,6 +15,8 @@
 namespace headway::analysis {
 namespace {
 
+constexpr double kRounding = 1e-5;  // of codes in single precision
+
 /// One decoder a question, or one for all targets.
 using Decoders = std::vector<LinearDecoder>;
 
@@ -243,7 +245,13 @@ CodeSimilarity code_similarity(const MatrixXd& train,
     centre += out.mean.row(r).transpose();
     labels += 1.0;
   }
-  out.centred = cosines(out.mean.rowwise() - centre.transpose() / labels);
+  centre /= labels;
+  MatrixXd about = out.mean.rowwise() - centre.transpose();
+  for (Index r = 0; r < count;
+       ++r) {  // what is left of equal codes is rounding: it has no direction
+    if (about.row(r).norm() <= kRounding * centre.norm()) about.row(r).setZero();
+  }
+  out.centred = cosines(about);
   const MatrixXd between = mean_codes(train, train_labels, true) *
                            mean_codes(held_out, held_out_labels, true).transpose();
   std::vector<double> same, different;

@@ -20,8 +20,8 @@ The names and symbols are those of the program: U_l order parameters, N_l widths
 import importlib
 
 from headway.datasets import check_dataset, write_dataset
-from headway.errors import (BadDataError, CannotWriteError, HeadwayError, MissingPackageError,
-                            UnreadableFileError, UsageError)
+from headway.errors import (BadDataError, CannotWriteError, HeadwayError, UnreadableFileError,
+                            UsageError)
 from headway.latent_results import EvaluateResult, LatentRun, LatentsResult
 from headway.networks import from_attentions, from_hugging_face, from_torch
 from headway.result_reader import read_result
@@ -32,7 +32,7 @@ from headway.xarray_export import posterior_draws, to_arviz, to_datatree, to_inf
 
 __all__ = [
     "BadDataError", "CannotWriteError", "EvaluateResult", "HeadwayError", "LatentRun", "LatentsResult",
-    "MissingPackageError", "Result", "TrainedRun", "TrainingResult", "UnreadableFileError", "UsageError",
+    "Result", "TrainedRun", "TrainingResult", "UnreadableFileError", "UsageError",
     "__version__", "check_dataset", "figures", "from_attentions", "from_hugging_face", "from_torch",
     "posterior_draws", "read_result", "to_arviz", "to_datatree", "to_inference_data", "write_dataset",
 ]

@@ -36,12 +36,6 @@ class UnreadableFileError(HeadwayError, OSError):
     exit_code = 66
 
 
-class MissingPackageError(HeadwayError, ImportError):
-    """A Python package that is wanted and not installed (69)."""
-
-    exit_code = 69
-
-
 class CannotWriteError(HeadwayError, OSError):
     """An output that exists already, or cannot be written (73)."""
 

@@ -73,9 +73,10 @@ Decoding decode(const DecodingData& train, const DecodingData& held_out,
 
 /// Mean codes of labels, and how alike they are.
 struct CodeSimilarity {
-  MatrixXd mean;     ///< [labels, H]: mean code of the examples that have the label
-  MatrixXd cosine;   ///< between mean codes; NaN for a label that does not occur
-  MatrixXd centred;  ///< the same with the mean over labels taken from each
+  MatrixXd mean;    ///< [labels, H]: mean code of the examples that have the label
+  MatrixXd cosine;  ///< between mean codes; NaN for a label that does not occur
+  /// The same with the mean over labels taken from each; NaN where less than rounding is left.
+  MatrixXd centred;
   /// Mean cosine between a code of `train` and one of `held_out`, so never of the same task: of
   /// examples that have the same label, and of two labels that differ; means over labels.
   double same = std::numeric_limits<double>::quiet_NaN();

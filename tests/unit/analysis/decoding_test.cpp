@@ -228,6 +228,10 @@ TEST_CASE("cosines of mean codes by hand") {
   CHECK(s.cosine(0, 1) == 0.0);
   CHECK(std::isnan(s.cosine(2, 0)));                    // a label that does not occur
   CHECK_THAT(s.centred(0, 1), WithinRel(-1.0, 1e-15));  // of two labels about their middle
+  const MatrixXd equal = MatrixXd::Constant(3, 2, 0.3);
+  const auto same = analysis::code_similarity(equal, {{0}, {0}, {1}}, equal, {{0}, {0}, {1}}, 2);
+  CHECK_THAT(same.cosine(0, 1), WithinRel(1.0, 1e-15));
+  CHECK(std::isnan(same.centred(0, 1)));
   const double diagonal = 1.0 / std::sqrt(2.0);
   CHECK_THAT(s.same, WithinRel(0.5 * (1.0 + diagonal), 1e-15));
   CHECK_THAT(s.different, WithinRel(0.5 * (0.0 + diagonal), 1e-15));

@@ -79,8 +79,8 @@ def draw_all(results: Result | Sequence[Result], options: PlotOptions | None = N
     where a figure can.
 
     Those that need a package that is not installed are left out, unless asked for: left_out().
-    Errors: UsageError for an unknown name or choice, BadDataError where there is nothing to draw,
-    MissingPackageError for a package that a figure asked for needs.
+    Errors: UsageError for an unknown name or choice and for a package that a figure asked for needs,
+    BadDataError where there is nothing to draw.
     """
     options = options or PlotOptions()
     results = list(results) if isinstance(results, Sequence) else [results]

@@ -10,7 +10,7 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from headway.errors import MissingPackageError
+from headway.errors import UsageError
 from headway.figures import style
 from headway.figures.selection import PlotOptions
 from headway.latent_results import LatentLayer, LatentRun, LatentsResult
@@ -21,7 +21,8 @@ TITLES = {"term": "terms of unseen pairs", "bits": "latent bits of unseen pairs"
           "rule": "rules of unseen rule sets", "answer": "the answer"}
 MOST_POINTS = 1500  # that a t-SNE is made of: its cost grows faster than their number
 PERPLEXITY = 30.0
-LOWEST_R2 = -0.2  # an R^2 of less is as bad, and would hide the rest
+CONSTANT = 1e-6  # of the largest weight: codes that vary by less are single-precision noise
+LOWEST_R2 = -0.3  # an R^2 of less is as bad, and would hide the rest
 
 
 # --- decoding ------------------------------------------------------------------------------------
@@ -85,7 +86,7 @@ def _decoding_panel(axes: Axes, result: LatentsResult, decoder: str) -> None:
         for place, value in zip(x, chance):
             axes.plot([place - 0.5 * width, place + 0.5 * width], [value, value], color=style.MUTED,
                       linestyle=(0, (2, 1)), linewidth=1.0)
-    axes.set_xticks(range(len(layers)), [layer.name.removeprefix("layer ") for layer in layers])
+    axes.set_xticks(range(len(layers)), [layer.name.removeprefix("layer ").removesuffix(" layers") for layer in layers])
     axes.set_xlabel("layer")
     axes.set_ylim(max(LOWEST_R2, lowest - 0.03), 1.03)
     style.light_grid(axes)
@@ -103,8 +104,9 @@ def _legend(axes: Axes, source: Axes) -> None:
 # --- similarity ----------------------------------------------------------------------------------
 
 def draw_similarity(results: Sequence[LatentsResult], options: PlotOptions) -> Figure:
-    """Cosines between the mean codes of terms or rules on held-out tasks: a row for each variant (of
-    its first seed), a column for each layer and one for all."""
+    """Cosines between the mean codes of terms or rules on held-out tasks, about their common mean: a row
+    for each variant (of its first seed), a column for each layer and one for all. Empty where the codes
+    are all the same."""
     del options
     result = results[0]
     runs = [result.runs_of(label)[0] for label in result.labels]
@@ -124,7 +126,7 @@ def draw_similarity(results: Sequence[LatentsResult], options: PlotOptions) -> F
                 axes.set_visible(False)
                 continue
             layer = run.every_layer[column]
-            image = axes.imshow(layer.similarity.cosine, cmap=style.DIVERGING, vmin=-1, vmax=1)
+            image = axes.imshow(layer.similarity.centred_cosine, cmap=style.DIVERGING, vmin=-1, vmax=1)
             axes.set_title(f"{layer.name}: same {layer.similarity.same_label:.2f}, "
                            f"other {layer.similarity.different_label:.2f}", fontsize=7.5)
             if row == len(runs) - 1:
@@ -134,8 +136,9 @@ def draw_similarity(results: Sequence[LatentsResult], options: PlotOptions) -> F
                 axes.set_ylabel(run.label)
     figure.colorbar(image, cax=bar)
     style.head_line(figure, replace(result, provenance={}), None, f"seed {runs[0].seed}",
-                    "cosine of mean codes, held-out tasks, not centred", "same, other: codes of "
-                    "training against held-out tasks")
+                    "colours: cosine of mean codes on held-out tasks, about their mean",
+                    "same, other label: mean cosine of a code of a training task and one of a held-out "
+                    "task")
     return figure
 
 
@@ -152,7 +155,7 @@ class Colouring:
 
 def draw_tsne(results: Sequence[LatentsResult], options: PlotOptions) -> Figure:
     """t-SNE of the codes of held-out tasks, a row for each variant (of its first seed) and layer that
-    it shows, coloured by what is known of them. MissingPackageError without scikit-learn."""
+    it shows, coloured by what is known of them. UsageError without scikit-learn."""
     del options
     result = results[0]
     embed = _embedding()
@@ -180,16 +183,18 @@ def _first_and_last(layers: Sequence[LatentLayer]) -> list[LatentLayer]:
 
 
 def _embedding():
-    """[n, H] to [n, 2], always the same."""
+    """[n, H] to [n, 2], always the same; None where all codes are."""
     try:
         from sklearn.manifold import TSNE
     except ImportError:
-        raise MissingPackageError(
+        raise UsageError(
             "latent_tsne needs scikit-learn, which is not installed: python3 -m pip install "
             "scikit-learn (or apt install python3-sklearn); the other figures need none") from None
 
-    def embed(codes: np.ndarray) -> np.ndarray:
+    def embed(codes: np.ndarray) -> np.ndarray | None:
         spread = codes.std(axis=0)
+        if np.all(spread <= CONSTANT * np.abs(codes).max()):
+            return None
         scaled = (codes - codes.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
         perplexity = min(PERPLEXITY, max(1.0, (len(codes) - 1) / 3.0))
         return TSNE(n_components=2, perplexity=perplexity, init="pca",
@@ -219,10 +224,14 @@ def _palette(colouring: Colouring) -> np.ndarray:
     return colormaps["tab20"](np.asarray(colouring.values, dtype=int) % 20)
 
 
-def _scatter(axes: Axes, points: np.ndarray, colouring: Colouring) -> None:
+def _scatter(axes: Axes, points: np.ndarray | None, colouring: Colouring) -> None:
     style.no_frame(axes)
     axes.set_xticks([])
     axes.set_yticks([])
+    if points is None:
+        axes.text(0.5, 0.5, "all codes are the same", color=style.MUTED, ha="center", va="center",
+                  transform=axes.transAxes)
+        return
     axes.scatter(points[:, 0], points[:, 1], s=5.0, c=_palette(colouring), linewidths=0)
 
 
