@@ -4,7 +4,6 @@
 
 #include "course.hpp"
 #include "headway/core/error.hpp"
-#include "headway/io/json.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"
@@ -106,14 +105,10 @@ Verb evaluate_verb() {
              return studies::evaluate(job.networks, job.change, job.make_task, observer);
            },
        .outcome = &outcome_of,
-       .write =
-           [](const Options& options, const EvaluateJob& job, const EvaluateResult& result) {
-             io::write_evaluate_result(options.output, job.study, result, job.provenance,
-                                       job.overwrite);
-           },
+       .write = &write_result_file<EvaluateJob, EvaluateResult>,
        .print =
            [](const Options& options, const EvaluateJob& job, const EvaluateResult& result) {
-             return options.json ? io::evaluate_json(job.study, result) + "\n"
+             return options.json ? io::result_json(job.study, result) + "\n"
                                  : evaluate_table(job.study, result);
            }});
 }

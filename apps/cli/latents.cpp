@@ -7,7 +7,6 @@
 
 #include "headway/core/error.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "headway/io/json.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"
@@ -131,16 +130,11 @@ Verb latents_verb() {
        .plan = &plan,
        .compute = &compute,
        .outcome = &outcome_of,
-       .write =
-           [](const Options& options, const LatentsJob& job, const LatentsResult& result) {
-             io::write_latents_result(options.output, job.study, result, job.provenance,
-                                      job.overwrite);
-           },
-       .print =
-           [](const Options& options, const LatentsJob& job, const LatentsResult& result) {
-             return options.json ? io::latents_json(job.study, result) + "\n"
-                                 : latents_table(job.study, result);
-           }});
+       .write = &write_result_file<LatentsJob, LatentsResult>,
+       .print = [](const Options& options, const LatentsJob& job, const LatentsResult& result) {
+         return options.json ? io::result_json(job.study, result) + "\n"
+                             : latents_table(job.study, result);
+       }});
 }
 
 }  // namespace headway::cli

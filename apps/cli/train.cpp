@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include "headway/io/hdf5_file.hpp"
-#include "headway/io/json.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/weights_file.hpp"
 #include "train_course.hpp"
@@ -91,17 +90,13 @@ Verb train_verb() {
        .plan = &plan,
        .compute = &compute,
        .outcome = &train_outcome,
-       .write =
-           [](const Options& options, const TrainJob& job, const studies::TrainResult& result) {
-             io::write_train_result(options.output, job.study, result, job.provenance,
-                                    job.overwrite);
-           },
+       .write = &write_result_file<TrainJob, studies::TrainResult>,
        .write_exports = &export_weights,
-       .print =
-           [](const Options& options, const TrainJob& job, const studies::TrainResult& result) {
-             return options.json ? io::train_summary_json(job.study, result) + "\n"
-                                 : train_table(job.study, result);
-           }});
+       .print = [](const Options& options, const TrainJob& job,
+                   const studies::TrainResult& result) {
+         return options.json ? io::result_json(job.study, result) + "\n"
+                             : train_table(job.study, result);
+       }});
 }
 
 }  // namespace headway::cli

@@ -51,7 +51,7 @@ std::string read_training_data(const Options& /*options*/, TrainJob& job, Observ
 bool training_goes_on(const Options& options, const TrainJob& job) {
   if (is_partial_result_of(options, job)) return true;
   if (!io::is_result_file(options.output)) return false;
-  const io::ResultProvenance stored = io::read_result_provenance(options.output);
+  const studies::ResultProvenance stored = io::read_result_provenance(options.output);
   if (!stored.partial) return false;
   const studies::Study study = io::parse_study(stored.study_toml, options.output);
   if (!studies::is_training_task(study.task.kind)) return false;

@@ -58,6 +58,7 @@ void fields(Visitor& visit, Record& r) {
 }
 
 struct EvaluateResult {
+  static constexpr const char* kVerb = "evaluate";
   std::string task;  ///< [task] that the first network was put on, as a study has it
   std::vector<EvaluatedRun> runs;
   std::size_t planned = 0;

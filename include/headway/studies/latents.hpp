@@ -150,6 +150,7 @@ void fields(Visitor& visit, Record& r) {
 }
 
 struct LatentsResult {
+  static constexpr const char* kVerb = "latents";
   std::vector<LatentRun> runs;
   std::size_t planned = 0;
   bool interrupted = false;
