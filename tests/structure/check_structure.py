@@ -44,7 +44,7 @@ THIRD_PARTY = [
     (r"sentencepiece_\w+\.h", ("src/tasks/bpe/",)),
     (r"CLI/.*", ("apps/cli/",)),
     (r"torch/.*|ATen/.*|c10/.*", ("src/training/",)),
-    (r"ceres/.*", ("src/theory/", "tests/unit/theory/", "apps/benchmarks/")),
+    (r"ceres/.*", ("src/theory/", "src/analysis/", "tests/unit/theory/", "apps/benchmarks/")),
     (r"benchmark/.*", ("apps/benchmarks/",)),
     (r"catch2/.*", ("tests/support/",)),
     (r"cblas\.h|lapacke?\.h", ("src/numerics/",)),

@@ -108,6 +108,10 @@ def _plot(options: argparse.Namespace) -> int:
         file_path = folder / f"{name}.{options.format}"
         style.save(figure, file_path)
         print(file_path)
+    if options.only is None:
+        for name, package in figures.left_out(results).items():
+            print(f"headway: {name} is left out: it needs the package {package}, which is not "
+                  "installed", file=sys.stderr)
     return EXIT_OK
 
 

@@ -14,17 +14,21 @@ import numpy as np
 from headway import hdf5
 from headway.errors import BadDataError
 from headway.fields import FIELDS, attributes, below, plain
+from headway.latent_results import (EvaluateResult, LatentsResult, read_evaluated_runs,
+                                    read_latent_runs)
 from headway.network_results import read_network, read_scores
 from headway.results import (Alignment, Corrected, GaussianProcessPoint, Point, Predictor,
                              Pruning, Result, Samples, SetMeasures, TemperatureChoice, number)
 from headway.training_results import TrainingResult, read_runs
 
-KINDS = ("solve", "align", "prune", "sample", "train")
+KINDS = ("solve", "align", "prune", "sample", "train", "latents", "evaluate")
 PROVENANCE = ("study", *FIELDS["provenance"])
 
 
-def read_result(path: str | os.PathLike) -> Result | TrainingResult:
-    """Reads a result file of the program `headway`; one of kind "train" as a TrainingResult.
+def read_result(path: str | os.PathLike
+                ) -> Result | TrainingResult | LatentsResult | EvaluateResult:
+    """Reads a result file of the program `headway`; one of kind "train" as a TrainingResult, of
+    "latents" as a LatentsResult, of "evaluate" as an EvaluateResult.
 
     Errors: UnreadableFileError (missing, no permission), BadDataError (not HDF5, another schema, a
     newer major version, a missing or malformed part; the message names file and part).
@@ -33,8 +37,9 @@ def read_result(path: str | os.PathLike) -> Result | TrainingResult:
         hdf5.check_schema(file, "headway-result")
         try:
             hdf5.check_texts(file)
-            if hdf5.text(file.attrs.get("kind", "")) == "train":
-                return _training_result(file, Path(path))
+            make = _OF_NETWORKS.get(hdf5.text(file.attrs.get("kind", "")))
+            if make is not None:
+                return make(file, Path(path))
             return _Reader(file).result(Path(path))
         except BadDataError as error:
             raise BadDataError([f"{path}: {fault}" for fault in error.faults]) from None
@@ -46,11 +51,20 @@ def _provenance(file: h5py.File) -> dict[str, Any]:
     return {name: plain(file.attrs[name]) for name in PROVENANCE if name in file.attrs}
 
 
-def _training_result(file: h5py.File, path: Path) -> TrainingResult:
-    return TrainingResult(
-        file=path, study=hdf5.text(file.attrs.get("study", path.stem)),
-        task=hdf5.text(file.attrs.get("task", "")), runs=read_runs(file),
-        provenance=_provenance(file), partial=bool(file.attrs.get("partial", 0)))
+def _common(file: h5py.File, path: Path) -> dict[str, Any]:
+    """What every result of networks has."""
+    return {"file": path, "study": hdf5.text(file.attrs.get("study", path.stem)),
+            "task": hdf5.text(file.attrs.get("task", "")), "provenance": _provenance(file),
+            "partial": bool(file.attrs.get("partial", 0))}
+
+
+_OF_NETWORKS = {
+    "train": lambda file, path: TrainingResult(runs=read_runs(file), **_common(file, path)),
+    "latents": lambda file, path: LatentsResult(runs=read_latent_runs(file),
+                                                **_common(file, path)),
+    "evaluate": lambda file, path: EvaluateResult(
+        runs=read_evaluated_runs(file), evaluated_on=hdf5.text(file.attrs.get("evaluated_on", "")),
+        **_common(file, path))}
 
 
 class _Reader:

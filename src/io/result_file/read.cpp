@@ -111,6 +111,12 @@ SolveResult read_solve_result(const std::string& file_path, studies::ResultProve
   return result;
 }
 
+std::string read_result_kind(const std::string& file_path) {
+  return read_result(file_path, [](const Hdf5InputFile& file) {
+    return file.text_attribute("/", "kind").value_or("");
+  });
+}
+
 studies::ResultProvenance read_result_provenance(const std::string& file_path) {
   return read_result(file_path, [](const Hdf5InputFile& file) { return read_provenance(file); });
 }

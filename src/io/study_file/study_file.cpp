@@ -80,6 +80,15 @@ Study parse_study(std::string_view text, const std::string& source_name,
   }
 }
 
+OptionValue task_overlays(const std::vector<std::string>& overlays) {
+  OptionValue root{OptionValue::Table{}, {}};
+  for (const std::string& overlay : overlays) detail::apply_overlay(root, overlay);
+  studies::change_paths(
+      root, [](const std::string& file) { return fs::absolute(file).lexically_normal().string(); });
+  const OptionValue* task = find(*root.get<OptionValue::Table>(), "task");
+  return task != nullptr ? *task : root;
+}
+
 LoadedStudy read_study(const std::string& file_path, const std::vector<std::string>& overlays) {
   const std::string directory = fs::absolute(file_path).parent_path().string();
   if (!is_hdf5(file_path)) {

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
 from headway.errors import BadDataError, UsageError
-from headway.figures import (accuracy, alignment, convergence, heads, learning, limits, network,
-                             network_curves, order_parameters, path_kernels, samples, style)
+from headway.figures import (accuracy, alignment, convergence, heads, latents, learning, limits,
+                             network, network_curves, order_parameters, path_kernels, samples,
+                             style)
 from headway.figures.selection import PlotOptions
+from headway.latent_results import EvaluateResult, LatentsResult
 from headway.results import Result
 from headway.training_results import TrainingResult
 
-__all__ = ["FIGURES", "FigureKind", "PlotOptions", "draw_all", "rendered"]
+__all__ = ["FIGURES", "FigureKind", "PlotOptions", "draw_all", "left_out", "rendered"]
 
 rendered = style.rendered
 
@@ -25,12 +28,17 @@ class FigureKind:
 
     available: Callable[[Sequence[Result]], bool]
     draw: Callable[[Sequence[Result], PlotOptions], Figure]
-    of_training: bool = False  # shows results of `headway train`; the others are of the theory
+    made_from: type = Result  # the results that it shows
     needs: str = ""  # what a result of the right verb may still lack
+    package: str = ""  # a Python package that not everyone has, as it is imported
 
 
 def _first(available: Callable[[Result], bool]) -> Callable[[Sequence[Result]], bool]:
     return lambda results: available(results[0])
+
+
+def _always(results: Sequence) -> bool:
+    return True
 
 
 FIGURES: dict[str, FigureKind] = {
@@ -56,7 +64,12 @@ FIGURES: dict[str, FigureKind] = {
                          samples.draw_traces),
     "where_the_theory_ends": FigureKind(lambda results: any(map(limits.available, results)),
                                         limits.draw, needs="samples at three widths or more"),
-    "learning_curves": FigureKind(learning.available, learning.draw, of_training=True),
+    "learning_curves": FigureKind(learning.available, learning.draw, made_from=TrainingResult),
+    "latent_decoding": FigureKind(_always, latents.draw_decoding, made_from=LatentsResult),
+    "latent_similarity": FigureKind(_always, latents.draw_similarity, made_from=LatentsResult),
+    "latent_tsne": FigureKind(_always, latents.draw_tsne, made_from=LatentsResult,
+                              package="sklearn"),
+    "evaluation": FigureKind(_always, latents.draw_evaluation, made_from=EvaluateResult),
 }
 
 
@@ -65,30 +78,46 @@ def draw_all(results: Result | Sequence[Result], options: PlotOptions | None = N
     """The figures of one result or of several, by name. The first is the one drawn; others are overlaid
     where a figure can.
 
-    Errors: UsageError for an unknown name or choice, BadDataError where there is nothing to draw.
+    Those that need a package that is not installed are left out, unless asked for: left_out().
+    Errors: UsageError for an unknown name or choice and for a package that a figure asked for needs,
+    BadDataError where there is nothing to draw.
     """
     options = options or PlotOptions()
-    results = [results] if isinstance(results, (Result, TrainingResult)) else list(results)
+    results = list(results) if isinstance(results, Sequence) else [results]
     unknown = [name for name in only or () if name not in FIGURES]
     if unknown:
         raise UsageError(f"--only: is {unknown[0]}; known: {', '.join(FIGURES)}")
-    trained = isinstance(results[0], TrainingResult)
-    other = next((result for result in results if isinstance(result, TrainingResult) != trained),
-                 None)
+    made_from = type(results[0])
+    other = next((result for result in results if type(result) is not made_from), None)
     if other is not None:
-        raise BadDataError(f"{other.file}: a result of training and one of the theory cannot share "
-                           "a figure")
-    if not (results[0].runs if trained else results[0].points):
-        raise BadDataError(f"{results[0].file}: holds no {'runs' if trained else 'points'}, so "
-                           "there is nothing to draw")
+        raise BadDataError(f"{other.file}: a result of {_maker(other)} and one of "
+                           f"{_maker(results[0])} cannot share a figure")
+    parts = "points" if made_from is Result else "runs"
+    if not getattr(results[0], parts):
+        raise BadDataError(f"{results[0].file}: holds no {parts}, so there is nothing to draw")
     kinds = {name: kind for name, kind in FIGURES.items()
-             if kind.of_training == trained and kind.available(results)}
+             if kind.made_from is made_from and kind.available(results)}
     missing = [name for name in only or () if name not in kinds]
     if missing:
         needs = FIGURES[missing[0]].needs
         raise BadDataError(f"{results[0].file}: has not the data for {missing[0]}"
                            f"{', which needs ' + needs if needs else ''} "
                            f"(a result of `headway {results[0].kind}`)")
-    names = only or list(kinds)
+    names = only or [name for name, kind in kinds.items() if _installed(kind)]
     with style.applied():
         return {name: FIGURES[name].draw(results, options) for name in names}
+
+
+def left_out(results: Sequence[Result]) -> dict[str, str]:
+    """Figures of the first result that draw_all() leaves out, with the package that each needs."""
+    return {name: kind.package for name, kind in FIGURES.items()
+            if kind.made_from is type(results[0]) and not _installed(kind)}
+
+
+def _installed(kind: FigureKind) -> bool:
+    return not kind.package or importlib.util.find_spec(kind.package) is not None
+
+
+def _maker(result: Result) -> str:
+    return {"Result": "the theory", "TrainingResult": "training"}.get(
+        type(result).__name__, f"headway {result.kind}")
