@@ -41,7 +41,7 @@ def read_result(path: str | os.PathLike) -> Result | TrainingResult:
             raise BadDataError(f"{path}: damaged: {str(error).splitlines()[0]}") from None
 
 
-def _provenance(file: h5py.File) -> dict[str, Any]:
+def provenance_of(file: h5py.File) -> dict[str, Any]:
     return {name: _plain(file.attrs[name]) for name in PROVENANCE if name in file.attrs}
 
 
@@ -49,7 +49,7 @@ def _training_result(file: h5py.File, path: Path) -> TrainingResult:
     return TrainingResult(
         file=path, study=hdf5.text(file.attrs.get("study", path.stem)),
         task=hdf5.text(file.attrs.get("task", "")), runs=read_runs(file),
-        provenance=_provenance(file), partial=bool(file.attrs.get("partial", 0)))
+        provenance=provenance_of(file), partial=bool(file.attrs.get("partial", 0)))
 
 
 class _Reader:
@@ -80,7 +80,7 @@ class _Reader:
             variances=tuple(np.atleast_1d(file.attrs.get("variances", [])).astype(float)),
             outputs=self.outputs, points=points,
             gaussian_process=limits,
-            provenance=_provenance(file),
+            provenance=provenance_of(file),
             partial=bool(file.attrs.get("partial", 0)),
             train_labels=self._array(file, "labels/train"),
             test_labels=self._array(file, "labels/test"),
