@@ -9,6 +9,7 @@
 #include "field_table.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/studies/choice.hpp"
+#include "headway/studies/sample_results.hpp"
 #include "headway/studies/training.hpp"
 
 using namespace headway;           // NOLINT(google-build-using-namespace)
@@ -25,7 +26,7 @@ struct Section {
 std::vector<Section> sections() {
   studies::SamplePoint sample;
   sample.order_parameters.resize(1);
-  std::vector<ListedField> provenance = list_fields(io::ResultProvenance{});
+  std::vector<ListedField> provenance = list_fields(studies::ResultProvenance{});
   for (ListedField& field : provenance) field.json.clear();
   return {{"provenance", "The root", provenance},
           {"result", "The root, but for train", list_fields(studies::SolveResult{})},
