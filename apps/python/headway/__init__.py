@@ -12,6 +12,7 @@
     headway.from_hugging_face("mine.h5", model, encoded, labels)   # the heads of a trained network
 
     python -m headway plot results/hmm-four-paths.h5      # the figures
+    python -m headway report results/hmm-four-paths.h5    # one page with everything, for a browser
     python -m headway table results/hmm-four-paths.h5     # the numbers
 
 The names and symbols are those of the program: U_l order parameters, N_l widths, T temperature.
@@ -35,11 +36,15 @@ __all__ = [
     "Result", "TrainedRun", "TrainingResult", "UnreadableFileError", "UsageError",
     "__version__", "check_dataset", "figures", "from_attentions", "from_hugging_face", "from_torch",
     "posterior_draws", "read_result", "to_arviz", "to_datatree", "to_inference_data", "write_dataset",
+    "write_report",
 ]
 
 
 def __getattr__(name: str):
-    """`headway.figures` is imported when it is first asked for: it takes matplotlib with it."""
+    """`headway.figures` and `write_report` are imported when they are first asked for: they take
+    matplotlib with them."""
     if name == "figures":
         return importlib.import_module("headway.figures")
+    if name == "write_report":
+        return importlib.import_module("headway.report").write_report
     raise AttributeError(f"module 'headway' has no attribute {name!r}")

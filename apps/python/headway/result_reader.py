@@ -47,14 +47,14 @@ def read_result(path: str | os.PathLike
             raise BadDataError(f"{path}: damaged: {str(error).splitlines()[0]}") from None
 
 
-def _provenance(file: h5py.File) -> dict[str, Any]:
+def provenance_of(file: h5py.File) -> dict[str, Any]:
     return {name: plain(file.attrs[name]) for name in PROVENANCE if name in file.attrs}
 
 
 def _common(file: h5py.File, path: Path) -> dict[str, Any]:
     """What every result of networks has."""
     return {"file": path, "study": hdf5.text(file.attrs.get("study", path.stem)),
-            "task": hdf5.text(file.attrs.get("task", "")), "provenance": _provenance(file),
+            "task": hdf5.text(file.attrs.get("task", "")), "provenance": provenance_of(file),
             "partial": bool(file.attrs.get("partial", 0))}
 
 
@@ -95,7 +95,7 @@ class _Reader:
             variances=tuple(np.atleast_1d(file.attrs.get("variances", [])).astype(float)),
             outputs=self.outputs, points=points,
             gaussian_process=limits,
-            provenance=_provenance(file),
+            provenance=provenance_of(file),
             partial=bool(file.attrs.get("partial", 0)),
             train_labels=self._array(file, "labels/train"),
             test_labels=self._array(file, "labels/test"),

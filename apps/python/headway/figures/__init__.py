@@ -28,7 +28,9 @@ class FigureKind:
 
     available: Callable[[Sequence[Result]], bool]
     draw: Callable[[Sequence[Result], PlotOptions], Figure]
+    shows: str  # in a few words, for captions
     made_from: type = Result  # the results that it shows
+    together: bool = False  # further results add to it
     needs: str = ""  # what a result of the right verb may still lack
     package: str = ""  # a Python package that not everyone has, as it is imported
 
@@ -41,42 +43,82 @@ def _always(results: Sequence) -> bool:
     return True
 
 
+def _any(available: Callable[[Result], bool]) -> Callable[[Sequence[Result]], bool]:
+    return lambda results: any(map(available, results))
+
+
 FIGURES: dict[str, FigureKind] = {
-    "accuracy_against_width": FigureKind(_first(accuracy.available), accuracy.draw),
-    "order_parameters": FigureKind(_first(order_parameters.available), order_parameters.draw),
-    "kernel_alignment": FigureKind(_first(alignment.available), alignment.draw),
-    "path_kernels": FigureKind(_first(path_kernels.available), path_kernels.draw),
-    "head_scores": FigureKind(_first(heads.available), heads.draw),
-    "pruning": FigureKind(_first(heads.curves_available), heads.draw_curves,
-                          needs="labels that are classes"),
-    "accuracy_on_sets": FigureKind(network.sets_available, network.draw_sets),
-    "network_heads": FigureKind(network.available, network.draw_heads),
-    "network_order_parameters": FigureKind(network.available, network.draw_order_parameters),
-    "network_pruning": FigureKind(network_curves.available, network_curves.draw),
+    "accuracy_against_width": FigureKind(
+        _first(accuracy.available), accuracy.draw, together=True,
+        shows="accuracy, or squared error, against the width, with the Gaussian process as a dashed line"),
+    "order_parameters": FigureKind(
+        _first(order_parameters.available), order_parameters.draw,
+        shows="the matrix U_1 over paths at the narrowest, the middle and the widest point"),
+    "kernel_alignment": FigureKind(
+        _first(alignment.available), alignment.draw,
+        shows="overlap of the kernel's first components with the labels, and how their squares add up"),
+    "path_kernels": FigureKind(
+        _first(path_kernels.available), path_kernels.draw,
+        shows="the same-path kernels of the training examples, sorted by label"),
+    "head_scores": FigureKind(
+        _first(heads.available), heads.draw,
+        shows="the score of each head, what is lost without it, and one against the other"),
+    "pruning": FigureKind(
+        _first(heads.curves_available), heads.draw_curves, needs="labels that are classes",
+        shows="accuracy against the number of heads removed, in three orders"),
+    "accuracy_on_sets": FigureKind(
+        network.sets_available, network.draw_sets, together=True,
+        shows="accuracy against the width on the test set and on every further set"),
+    "network_heads": FigureKind(
+        network.available, network.draw_heads,
+        shows="the theory's head scores beside what the trained network loses without each head"),
+    "network_order_parameters": FigureKind(
+        network.available, network.draw_order_parameters, together=True,
+        shows="U_1 of the theory, of posterior samples and of the trained network"),
+    "network_pruning": FigureKind(
+        network_curves.available, network_curves.draw,
+        shows="what the trained network keeps as heads are removed, in every order"),
     "network_pruning_over_seeds": FigureKind(
-        network_curves.seeds_available, network_curves.draw_seeds,
-        needs="several results of headway prune, each on another trained network"),
-    "readout_and_action": FigureKind(_first(order_parameters.scalars_available),
-                                     order_parameters.draw_scalars),
-    "convergence": FigureKind(_first(convergence.available), convergence.draw),
-    "theory_against_samples": FigureKind(samples.comparison_available, samples.draw_comparison),
-    "traces": FigureKind(lambda results: any(map(samples.traces_available, results)),
-                         samples.draw_traces),
-    "where_the_theory_ends": FigureKind(lambda results: any(map(limits.available, results)),
-                                        limits.draw, needs="samples at three widths or more"),
-    "learning_curves": FigureKind(learning.available, learning.draw, made_from=TrainingResult),
-    "latent_decoding": FigureKind(_always, latents.draw_decoding, made_from=LatentsResult),
-    "latent_similarity": FigureKind(_always, latents.draw_similarity, made_from=LatentsResult),
-    "latent_tsne": FigureKind(_always, latents.draw_tsne, made_from=LatentsResult,
-                              package="sklearn"),
-    "evaluation": FigureKind(_always, latents.draw_evaluation, made_from=EvaluateResult),
+        network_curves.seeds_available, network_curves.draw_seeds, together=True,
+        needs="several results of headway prune, each on another trained network",
+        shows="pruning and rank correlations, mean and standard error over trained networks"),
+    "readout_and_action": FigureKind(
+        _first(order_parameters.scalars_available), order_parameters.draw_scalars,
+        shows="the readout's order parameter U_a and the action against the width"),
+    "convergence": FigureKind(
+        _first(convergence.available), convergence.draw,
+        shows="gradient and action against the iterations of the solver"),
+    "theory_against_samples": FigureKind(
+        samples.comparison_available, samples.draw_comparison, together=True,
+        shows="every entry of U_1: posterior samples against the theory"),
+    "traces": FigureKind(
+        _any(samples.traces_available), samples.draw_traces,
+        shows="draws of every chain, and the histogram of their ranks among all draws"),
+    "where_the_theory_ends": FigureKind(
+        _any(limits.available), limits.draw, needs="samples at three widths or more",
+        shows="distance of the saddle point and of its 1/N correction from samples, against the width"),
+    "learning_curves": FigureKind(
+        learning.available, learning.draw, made_from=TrainingResult, together=True,
+        shows="the score on every split against steps, mean and standard error over seeds"),
+    "latent_decoding": FigureKind(
+        _always, latents.draw_decoding, made_from=LatentsResult,
+        shows="how well each layer's latent codes tell terms or rules on tasks never seen, by variant"),
+    "latent_similarity": FigureKind(
+        _always, latents.draw_similarity, made_from=LatentsResult,
+        shows="cosine similarity of the mean latent codes"),
+    "latent_tsne": FigureKind(
+        _always, latents.draw_tsne, made_from=LatentsResult, package="sklearn",
+        shows="t-SNE of the latent codes, coloured by what they are of"),
+    "evaluation": FigureKind(
+        _always, latents.draw_evaluation, made_from=EvaluateResult,
+        shows="the score on every split, mean and standard error over seeds"),
 }
 
 
 def draw_all(results: Result | Sequence[Result], options: PlotOptions | None = None,
-             only: Sequence[str] | None = None) -> dict[str, Figure]:
+             only: Sequence[str] | None = None, together: bool = False) -> dict[str, Figure]:
     """The figures of one result or of several, by name. The first is the one drawn; others are overlaid
-    where a figure can.
+    where a figure can; `together` leaves out the figures where none can.
 
     Those that need a package that is not installed are left out, unless asked for: left_out().
     Errors: UsageError for an unknown name or choice and for a package that a figure asked for needs,
@@ -96,7 +138,8 @@ def draw_all(results: Result | Sequence[Result], options: PlotOptions | None = N
     if not getattr(results[0], parts):
         raise BadDataError(f"{results[0].file}: holds no {parts}, so there is nothing to draw")
     kinds = {name: kind for name, kind in FIGURES.items()
-             if kind.made_from is made_from and kind.available(results)}
+             if kind.made_from is made_from and (kind.together or not together)
+             and kind.available(results)}
     missing = [name for name in only or () if name not in kinds]
     if missing:
         needs = FIGURES[missing[0]].needs
