@@ -15,7 +15,7 @@
 namespace headway::analysis {
 namespace {
 
-constexpr double kRounding = 1e-5;  // of codes in single precision
+constexpr double kSingleRounding = 1e-5;  // of codes in single precision
 
 /// One decoder a question, or one for all targets.
 using Decoders = std::vector<LinearDecoder>;
@@ -249,7 +249,7 @@ CodeSimilarity code_similarity(const MatrixXd& train,
   MatrixXd about = out.mean.rowwise() - centre.transpose();
   for (Index r = 0; r < count;
        ++r) {  // what is left of equal codes is rounding: it has no direction
-    if (about.row(r).norm() <= kRounding * centre.norm()) about.row(r).setZero();
+    if (about.row(r).norm() <= kSingleRounding * centre.norm()) about.row(r).setZero();
   }
   out.centred = cosines(about);
   const MatrixXd between = mean_codes(train, train_labels, true) *

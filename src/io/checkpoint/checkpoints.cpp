@@ -7,6 +7,7 @@
 #include "core/fail.hpp"
 #include "headway/studies/provenance.hpp"
 #include "headway/studies/result_fields.hpp"
+#include "headway/studies/study_hash.hpp"
 #include "io/checkpoint/checkpoint_file.hpp"
 #include "io/hdf5/record.hpp"
 #include "io/result_file/trained_run.hpp"
