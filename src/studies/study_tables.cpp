@@ -51,6 +51,14 @@ OptionType<std::vector<std::vector<Index>>> widths_type() {
   return type;
 }
 
+/// Left out where it has its default: the key is younger than results that are found by their hash.
+OptionType<double> unless(double by_default, OptionType<double> type) {
+  type.write = [by_default, write = type.write](const double& held) {
+    return held == by_default ? std::string() : write(held);
+  };
+  return type;
+}
+
 /// A table of keys of [task]; which ones there are, the task says (check_study()).
 OptionType<OptionValue> task_keys() {
   const std::string allowed = "a table of keys of [task]";
@@ -179,8 +187,10 @@ const OptionTable<SolveOptions>& SolveOptions::table() {
          option("corrections", &S::corrections, choice<When>(), "the 1/N-corrected means"),
          option("memory_limit_gib", &S::memory_limit_gib, real(0.0, 1e6, Ends::kOpenBelow),
                 "what kernels = \"auto\" may hold"),
-         option("checkpoint_seconds", &S::checkpoint_seconds, real(0.0, kLargestReal),
-                "between checkpoints of a long point, where there is a result file; 0 = none")}}});
+         option("checkpoint_seconds", &S::checkpoint_seconds,
+                unless(SolveOptions{}.checkpoint_seconds, real(0.0, kLargestReal)),
+                "between checkpoints of a long point, where there is a result file; 60 unless "
+                "given, 0 = none")}}});
   return table;
 }
 

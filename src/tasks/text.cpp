@@ -24,7 +24,7 @@ TextCorpus::TextCorpus(std::string name, std::string text, const TextShares& sha
                                                   shares.validation, shares.held_out));
   }
   const auto bytes = static_cast<double>(text_.size());
-  const double train_end = std::floor((1.0 - shares.held_out - shares.validation) * bytes);
+  const double train_end = std::floor((1.0 - (shares.held_out + shares.validation)) * bytes);
   const double held_out_begin = std::floor((1.0 - shares.held_out) * bytes);
   for (std::size_t at = 0; at < text_.size();) {
     const std::size_t size = utf8_sequence(text_, at);

@@ -297,8 +297,8 @@ class Output(TrainTest):
 
     def test_byte_pair_tokens(self):
         one, two = self.path("one.h5"), self.path("two.h5")
-        process = run("train", self.text, "--set", "task.level=bpe", "--set",
-                      "task.vocabulary=512", "--set", "train.steps=5", "-o", one)
+        process = run("train", self.text, "--set", "task.level=bpe", "--set", "task.vocabulary=512",
+                      "--set", "task.validation=0.15", "--set", "train.steps=5", "-o", one)
         if process.returncode == 69:
             self.check(process, 69, "libsentencepiece-dev")
             self.skipTest("this build has no SentencePiece")

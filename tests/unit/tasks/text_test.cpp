@@ -41,7 +41,7 @@ TEST_CASE("A text that is no UTF-8 is refused with line and byte") {
   fails("cut short \xC3", {0.5}, ErrorKind::kBadData, "byte 10");
   fails("", {0.5}, ErrorKind::kBadData, "0 bytes");
   fails("ab", {0.9}, ErrorKind::kBadData, "2 bytes, of which 0 for training");
-  fails("abcd", {0.25, 0.1}, ErrorKind::kBadData, "2 for training, 1 for validation");
+  fails("0123456789", {0.25, 0.01}, ErrorKind::kBadData, "7 for training, 0 for validation");
   fails("ab", {0.0}, ErrorKind::kBadStudy, "task.held_out = 0");
   fails("ab", {std::nan("")}, ErrorKind::kBadStudy, "task.held_out = nan");
   fails("ab", {0.5, 0.0}, ErrorKind::kBadStudy, "task.validation = 0");
