@@ -37,7 +37,16 @@ std::string hash_without(const Study& study, const std::vector<std::string>& lef
 
 }  // namespace
 
-std::string study_hash(const Study& study) { return hash_without(study, {}); }
+std::string study_hash(const Study& study) {
+  // Sections that are younger than stored results count where they differ from their defaults.
+  Study defaults;
+  defaults.task.kind = study.task.kind;
+  std::vector<std::string> left_out;
+  for (const char* name : {"evaluate", "latents"}) {
+    if (section_text(study, name) == section_text(defaults, name)) left_out.emplace_back(name);
+  }
+  return hash_without(study, left_out);
+}
 
 std::string solve_hash(const Study& study) {
   Study hashed = study;
