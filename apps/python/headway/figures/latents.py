@@ -154,24 +154,30 @@ class Colouring:
 
 
 def draw_tsne(results: Sequence[LatentsResult], options: PlotOptions) -> Figure:
-    """t-SNE of the codes of held-out tasks, a row for each variant (of its first seed) and layer that
-    it shows, coloured by what is known of them. UsageError without scikit-learn."""
+    """t-SNE of the codes of held-out tasks, a row for each variant (of its first seed) and its first and
+    last layer, but for codes that are all the same; coloured by what is known of them. UsageError
+    without scikit-learn."""
     del options
     result = results[0]
     embed = _embedding()
     shown = [(run, layer) for label in result.labels for run in result.runs_of(label)[:1]
              for layer in _first_and_last(run.layers)]
+    shown = [(run, layer) for run, layer in shown if _vary(layer.codes["held_out"])] or shown[:1]
     colourings = _colourings(shown[0][0], shown[0][1])
     legends = 1.5
     figure = style.new_figure(2.6 * len(colourings) + legends, 2.4 * len(shown) + 0.3)
     panels = figure.subplots(len(shown), len(colourings) + 1, squeeze=False, gridspec_kw={
         "width_ratios": [2.6] * len(colourings) + [legends]})
     for row, (run, layer) in zip(panels, shown):
-        points = embed(layer.codes["held_out"][:MOST_POINTS])
+        codes = layer.codes["held_out"][:MOST_POINTS]
+        points = embed(codes) if _vary(codes) else None
         for axes, colouring in zip(row, _colourings(run, layer)):
             _scatter(axes, points, colouring)
             axes.set_title(f"{run.label}, {layer.name}: {colouring.title}")
-        _key(row[-1], colourings)
+        style.no_frame(row[-1])
+        row[-1].set_xticks([])
+        row[-1].set_yticks([])
+    _key(panels[0, -1], colourings)
     style.head_line(figure, replace(result, provenance={}), None, f"seed {shown[0][0].seed}",
                     f"t-SNE of {min(MOST_POINTS, len(shown[0][1].codes['held_out']))} codes of "
                     "held-out tasks")
@@ -182,8 +188,12 @@ def _first_and_last(layers: Sequence[LatentLayer]) -> list[LatentLayer]:
     return [layers[0], layers[-1]] if len(layers) > 1 else list(layers)
 
 
+def _vary(codes: np.ndarray) -> bool:
+    return bool(np.any(codes.std(axis=0) > CONSTANT * np.abs(codes).max()))
+
+
 def _embedding():
-    """[n, H] to [n, 2], always the same; None where all codes are."""
+    """[n, H] to [n, 2], always the same."""
     try:
         from sklearn.manifold import TSNE
     except ImportError:
@@ -191,10 +201,8 @@ def _embedding():
             "latent_tsne needs scikit-learn, which is not installed: python3 -m pip install "
             "scikit-learn (or apt install python3-sklearn); the other figures need none") from None
 
-    def embed(codes: np.ndarray) -> np.ndarray | None:
+    def embed(codes: np.ndarray) -> np.ndarray:
         spread = codes.std(axis=0)
-        if np.all(spread <= CONSTANT * np.abs(codes).max()):
-            return None
         scaled = (codes - codes.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
         perplexity = min(PERPLEXITY, max(1.0, (len(codes) - 1) / 3.0))
         return TSNE(n_components=2, perplexity=perplexity, init="pca",
@@ -237,9 +245,6 @@ def _scatter(axes: Axes, points: np.ndarray | None, colouring: Colouring) -> Non
 
 def _key(axes: Axes, colourings: Sequence[Colouring]) -> None:
     """The names of the first colouring that has some."""
-    style.no_frame(axes)
-    axes.set_xticks([])
-    axes.set_yticks([])
     named = next((one for one in colourings if one.names is not None), None)
     if named is None:
         return
