@@ -1,5 +1,7 @@
 #include "io/hdf5/handle.hpp"
 
+#include <pthread.h>
+
 #include <mutex>
 #include <utility>
 
@@ -12,6 +14,15 @@ namespace {
 // of the process.
 std::mutex hdf5_mutex;
 thread_local int lock_depth = 0;
+
+void enter() {
+  if (lock_depth++ == 0) hdf5_mutex.lock();
+}
+void leave() {
+  if (--lock_depth == 0) hdf5_mutex.unlock();
+}
+// The process is not copied while another thread is inside HDF5.
+[[maybe_unused]] const int kRegistered = ::pthread_atfork(enter, leave, leave);
 
 herr_t keep_innermost(unsigned /*n*/, const H5E_error2_t* error, void* out) {
   try {
@@ -27,13 +38,11 @@ herr_t keep_innermost(unsigned /*n*/, const H5E_error2_t* error, void* out) {
 }  // namespace
 
 Hdf5Lock::Hdf5Lock() {
-  if (lock_depth++ == 0) hdf5_mutex.lock();
+  enter();
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }
 
-Hdf5Lock::~Hdf5Lock() {
-  if (--lock_depth == 0) hdf5_mutex.unlock();
-}
+Hdf5Lock::~Hdf5Lock() { leave(); }
 
 std::string hdf5_error_text() {
   std::string text;

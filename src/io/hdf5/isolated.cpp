@@ -1,159 +1,41 @@
 #include "io/hdf5/isolated.hpp"
 
-#include <fcntl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <array>
-#include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include "core/fail.hpp"
+#include "core/isolated.hpp"
 #include "io/hdf5/handle.hpp"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define HEADWAY_IO_ADDRESS_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HEADWAY_IO_ADDRESS_SANITIZER 1
-#endif
-#endif
-
 namespace headway::io {
-namespace {
-
-[[maybe_unused]] constexpr rlim_t kExtraAddressSpace = rlim_t{16} << 30;
-
-/// The error's kind or 0, then the strings, each ended by a zero byte.
-std::string run_to_message(const std::function<std::vector<std::string>()>& work) {
-  int kind = 0;
-  std::vector<std::string> lines;
-  try {
-    lines = work();
-  } catch (const Error& e) {
-    kind = static_cast<int>(e.kind());
-    lines = {e.what()};
-  } catch (const std::bad_alloc&) {
-    kind = static_cast<int>(ErrorKind::kBadData);
-    lines = {"asks for more memory than is there: damaged"};
-  } catch (const std::exception& e) {
-    kind = static_cast<int>(ErrorKind::kInternal);
-    lines = {e.what()};
-  }
-  std::string message = std::to_string(kind) + '\0';
-  for (std::string& line : lines) {
-    std::replace(line.begin(), line.end(), '\0', '?');
-    message += line + '\0';
-  }
-  return message;
-}
-
-void lower_limit(int resource, rlim_t value) {
-  struct rlimit limit {};
-  if (getrlimit(static_cast<__rlimit_resource_t>(resource), &limit) != 0) return;
-  limit.rlim_cur = std::min({value, limit.rlim_cur, limit.rlim_max});
-  setrlimit(static_cast<__rlimit_resource_t>(resource), &limit);
-}
-
-/// What the address space of this process takes already, in bytes.
-rlim_t address_space() {
-  rlim_t pages = 0;
-  std::ifstream("/proc/self/statm") >> pages;
-  return pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
-}
-
-void restrict_child(const std::string& file_path, int seconds) {
-  for (const int s :
-       {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGXCPU, SIGINT, SIGTERM, SIGPIPE}) {
-    std::signal(s, SIG_DFL);
-  }
-  std::error_code failure;
-  const std::uintmax_t bytes = std::filesystem::file_size(file_path, failure);
-  lower_limit(RLIMIT_CPU, static_cast<rlim_t>(seconds) + (failure ? 0 : bytes >> 20));
-  lower_limit(RLIMIT_CORE, 0);
-#ifndef HEADWAY_IO_ADDRESS_SANITIZER
-  lower_limit(RLIMIT_AS, address_space() + kExtraAddressSpace);
-  const int null = ::open("/dev/null", O_WRONLY | O_CLOEXEC);  // the C library's last words
-  if (null >= 0) ::dup2(null, STDERR_FILENO);
-#endif
-}
-
-[[noreturn]] void run_child(int pipe_end, const std::function<std::vector<std::string>()>& work) {
-  const std::string message = run_to_message(work);
-  std::FILE* out = ::fdopen(pipe_end, "w");
-  const bool sent = out != nullptr &&
-                    std::fwrite(message.data(), 1, message.size(), out) == message.size() &&
-                    std::fflush(out) == 0;
-  ::_exit(sent ? 0 : 1);
-}
-
-std::string read_until_end(int pipe_end) {
-  std::string message;
-  std::array<char, 65536> buffer{};
-  for (;;) {
-    const ssize_t n = ::read(pipe_end, buffer.data(), buffer.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return message;
-    message.append(buffer.data(), static_cast<std::size_t>(n));
-  }
-}
-
-[[noreturn]] void throw_for_signal(const std::string& file_path, int signal) {
-  if (signal == SIGINT || signal == SIGTERM) {
-    fail(ErrorKind::kInterrupted, "{}: interrupted while the file was checked", file_path);
-  }
-  if (signal == SIGXCPU) bad_data("{}: reading it does not end: damaged", file_path);
-  bad_data("{}: the HDF5 library failed on it ({}): damaged", file_path, strsignal(signal));
-}
-
-std::vector<std::string> decode(const std::string& file_path, const std::string& message) {
-  if (message.empty() || message.back() != '\0') {
-    bad_data("{}: the check of the file ended without an answer", file_path);
-  }
-  std::vector<std::string> lines;
-  for (std::size_t begin = 0; begin < message.size(); begin += lines.back().size() + 1) {
-    lines.emplace_back(message.c_str() + begin);
-  }
-  const int kind = std::stoi(lines.front());
-  lines.erase(lines.begin());
-  if (kind == 0) return lines;
-  throw Error(static_cast<ErrorKind>(kind), lines.empty() ? file_path : lines.front());
-}
-
-}  // namespace
 
 std::vector<std::string> run_isolated(const std::string& file_path,
                                       const std::function<std::vector<std::string>()>& work,
                                       int seconds) {
-  std::array<int, 2> ends{-1, -1};
-  pid_t child = -1;
-  {
-    const Hdf5Lock lock;  // nobody is inside HDF5 while we fork
-    if (::pipe2(ends.data(), O_CLOEXEC) == 0) child = ::fork();
-    if (child == 0) {
-      restrict_child(file_path, seconds);
-      run_child(ends[1], work);
-    }
-    if (child < 0) {
-      ::close(ends[0]);
-      ::close(ends[1]);
+  std::error_code failure;
+  const std::uintmax_t bytes = std::filesystem::file_size(file_path, failure);
+  const auto guarded = [&] {
+    const Hdf5Lock lock;
+    try {
       return work();
+    } catch (const std::bad_alloc&) {
+      bad_data("asks for more memory than is there: damaged");
     }
+  };
+  const IsolatedOutcome outcome =
+      run_in_copy(guarded, seconds + static_cast<int>(failure ? 0 : bytes >> 20));
+  if (outcome.signal == SIGINT || outcome.signal == SIGTERM) {
+    fail(ErrorKind::kInterrupted, "{}: interrupted while the file was checked", file_path);
   }
-  ::close(ends[1]);
-  const std::string message = read_until_end(ends[0]);
-  ::close(ends[0]);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  if (outcome.signal == SIGXCPU) bad_data("{}: reading it does not end: damaged", file_path);
+  if (outcome.signal != 0) {
+    bad_data("{}: the HDF5 library failed on it ({}): damaged", file_path,
+             ::strsignal(outcome.signal));
   }
-  if (WIFSIGNALED(status)) throw_for_signal(file_path, WTERMSIG(status));
-  return decode(file_path, message);
+  if (!outcome.answered) bad_data("{}: the check of the file ended without an answer", file_path);
+  if (outcome.error) throw Error(*outcome.error);
+  return outcome.lines;
 }
 
 }  // namespace headway::io

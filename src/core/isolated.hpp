@@ -1,0 +1,26 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headway/core/error.hpp"
+
+namespace headway {
+
+/// What became of work in a forked copy of this process.
+struct IsolatedOutcome {
+  std::vector<std::string> lines;  ///< that it returned
+  std::optional<Error> error;      ///< that it threw; kInternal for another exception
+  int signal = 0;                  ///< that ended it; SIGXCPU: it took too long
+  bool answered = false;           ///< it returned or threw
+};
+
+/// Runs `work` in a forked copy of this process, where a crash, `seconds` of processor time and 16
+/// GiB of memory beyond what this process has are the end of the copy alone. The copy has this
+/// thread alone and the default answer to every signal; `work` must not start threads. Where no
+/// process can be forked, it runs here, and its exceptions are thrown.
+IsolatedOutcome run_in_copy(const std::function<std::vector<std::string>()>& work, int seconds);
+
+}  // namespace headway
