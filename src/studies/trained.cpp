@@ -7,6 +7,8 @@
 
 #include "headway/core/error.hpp"
 #include "headway/core/option_error.hpp"
+#include "headway/core/sha256.hpp"
+#include "headway/core/text.hpp"
 #include "headway/studies/sections.hpp"
 #include "headway/studies/task_kinds.hpp"
 #include "headway/training/backend.hpp"
@@ -120,6 +122,29 @@ std::vector<TrainedNetwork> trained_networks(const std::vector<TrainRun>& runs,
     network.tokenizer = run.tokenizer;
   }
   return out;
+}
+
+std::string weights_hash(const std::vector<training::NamedTensor>& parameters) {
+  Sha256 hash;
+  for (const training::NamedTensor& tensor : parameters) {
+    hash.update(tensor.name);
+    hash.update(tensor.values.data(), tensor.values.size() * sizeof(float));
+  }
+  return hash.hex_digest();
+}
+
+void check_change_of_trained(const std::string& overlay, const std::string& key,
+                             const std::vector<std::string>& allowed) {
+  std::vector<std::string> words;
+  for (const std::string& name : allowed) {
+    const bool section = name.ends_with('.');
+    if (key == name || (section && key.starts_with(name))) return;
+    words.push_back(section ? fmt::format("a key of [{}]", name.substr(0, name.size() - 1)) : name);
+  }
+  throw Error(
+      ErrorKind::kBadStudy,
+      fmt::format("--set {}: must be {}: the others are those that the network was trained with",
+                  overlay, join(words)));
 }
 
 void require_same_tokens(const TrainedNetwork& network, const TrainTask& task) {

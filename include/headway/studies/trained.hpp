@@ -44,6 +44,14 @@ Study changed_study(const TrainedNetwork& network, const TaskChange& change);
 std::vector<TrainedNetwork> trained_networks(const std::vector<TrainRun>& runs,
                                              const TrainResult& result, KeptWeights weights);
 
+/// SHA-256 (hex) of names and values, in their order.
+std::string weights_hash(const std::vector<training::NamedTensor>& parameters);
+
+/// Error{kBadStudy} unless the key of an overlay is among `allowed` (a name that ends in a dot: all
+/// keys of that section): the weights stay those of the study that trained them.
+void check_change_of_trained(const std::string& overlay, const std::string& key,
+                             const std::vector<std::string>& allowed);
+
 /// Error{kBadStudy} unless the task's tokens and outputs are those that the network reads and
 /// writes.
 void require_same_tokens(const TrainedNetwork& network, const TrainTask& task);
