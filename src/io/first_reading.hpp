@@ -1,7 +1,11 @@
 #pragma once
 
+#include <new>
 #include <string>
 #include <vector>
+
+#include "core/fail.hpp"
+#include "io/hdf5/input.hpp"
 
 namespace headway::io {
 
@@ -19,6 +23,23 @@ struct FirstReading {
 /// Errors: kMissingFile when missing or unreadable; kBadData when it is not HDF5, or damaged so
 /// that it cannot be read; kInterrupted. Cost: one pass over the file.
 FirstReading first_reading(const std::string& file_path);
+
+/// Calls `read` with an HDF5 file that survived its first reading, and with that, under an
+/// Hdf5Lock; what it returns. Errors then name the file; as first_reading(), and kBadData where
+/// memory ends.
+template <class Read>
+auto read_hdf5(const std::string& file_path, Read read) {
+  const FirstReading first = first_reading(file_path);
+  const Hdf5Lock lock;
+  const Hdf5InputFile file(file_path);
+  try {
+    return read(file, first);
+  } catch (const Error& e) {
+    fail(e.kind(), "{}: {}", file_path, e.what());
+  } catch (const std::bad_alloc&) {
+    bad_data("{}: does not fit into memory", file_path);
+  }
+}
 
 /// FirstReading::schema, "" also when the file cannot be read. Throws nothing but kInterrupted.
 std::string schema_name(const std::string& file_path);

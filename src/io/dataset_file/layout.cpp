@@ -94,32 +94,26 @@ class LayoutChecker {
   }
 
   void find_splits() {
-    for (const char* name : {"train", "test"}) {
-      const NodeKind kind = file_.kind(name);
+    const auto take = [&](const std::string& split, bool needed) {
+      const NodeKind kind = file_.kind(split);
       if (kind == NodeKind::kGroup) {
-        layout_.splits.emplace_back(name);
-      } else if (kind != NodeKind::kAbsent || name == std::string_view("train")) {
-        faults_.add(name, kNoSplit);
+        layout_.splits.push_back(split);
+      } else if (kind != NodeKind::kAbsent || needed) {
+        faults_.add(split, kNoSplit);
       }
-    }
-    find_sets();
-  }
-
-  void find_sets() {
+    };
+    take("train", true);
+    take("test", false);
     const NodeKind kind = file_.kind("sets");
-    if (kind == NodeKind::kAbsent) return;
-    if (kind != NodeKind::kGroup) {
+    if (kind != NodeKind::kAbsent && kind != NodeKind::kGroup) {
       faults_.add("sets", ": is no group; allowed: a group with one group for each further set");
-      return;
     }
     for (const std::string& name : file_.members("sets")) {
       const std::string fault = tasks::set_name_fault(name);
       if (!fault.empty()) {
         faults_.add("sets/" + shown(name), ": is {}", fault);
-      } else if (file_.kind("sets/" + name) != NodeKind::kGroup) {
-        faults_.add("sets/" + name, kNoSplit);
       } else {
-        layout_.splits.push_back("sets/" + name);
+        take("sets/" + name, true);
       }
     }
   }
@@ -188,15 +182,9 @@ class LayoutChecker {
   }
 
   [[nodiscard]] bool needed(const DatasetMember& member) const {
-    switch (member.needed) {
-      case Needed::kAlways:
-        return known_form_ || member.forms.empty();
-      case Needed::kInItsGroup:
-        return file_.kind(member.path.substr(0, member.path.find('/'))) == NodeKind::kGroup;
-      case Needed::kNever:
-        return false;
-    }
-    return false;
+    if (member.needed == Needed::kAlways) return known_form_ || member.forms.empty();
+    return member.needed == Needed::kInItsGroup &&
+           file_.kind(member.path.substr(0, member.path.find('/'))) == NodeKind::kGroup;
   }
 
   void check_layers(const DatasetMember& member, const std::string& split) {

@@ -1,3 +1,4 @@
+#include <strings.h>
 #include <zip.h>
 
 #include <filesystem>
@@ -20,11 +21,6 @@ struct DrawingName {
   std::string alphabet, character, file;
 };
 
-bool has_png_suffix(std::string name) {
-  for (char& c : name) c = c < 'A' || c > 'Z' ? c : static_cast<char>(c - 'A' + 'a');
-  return name.size() > 4 && name.ends_with(".png");
-}
-
 // The parts of a path inside archive or folder; none when the file is no drawing.
 std::optional<DrawingName> parse_name(const std::string& source, const std::string& path) {
   if (path.ends_with("class_labels.txt")) {
@@ -33,7 +29,9 @@ std::optional<DrawingName> parse_name(const std::string& source, const std::stri
         "background or evaluation set",
         source, shown(path));
   }
-  if (!has_png_suffix(path)) return std::nullopt;
+  if (path.size() <= 4 || ::strcasecmp(path.c_str() + path.size() - 4, ".png") != 0) {
+    return std::nullopt;
+  }
   const std::vector<std::string> parts = split(path, '/');
   for (const std::string& part : parts) {
     if (part.starts_with('.') || part == "__MACOSX") return std::nullopt;
@@ -111,76 +109,65 @@ class Collection {
   std::uint64_t unpacked_ = 0;
 };
 
-// A zip archive open for reading.
-class ZipArchive {
- public:
-  // Errors: kMissingFile, and kBadData when the directory of the archive is damaged or missing.
-  explicit ZipArchive(const std::string& path) : path_(path), archive_(nullptr, &zip_discard) {
-    require_readable_file(path);
-    int code = 0;
-    archive_.reset(zip_open(path.c_str(), ZIP_RDONLY | ZIP_CHECKCONS, &code));
-    if (archive_) return;
-    zip_error_t error;
-    zip_error_init_with_code(&error, code);
-    const std::string message = zip_error_strerror(&error);
-    zip_error_fini(&error);
-    if (code == ZIP_ER_READ) {
-      fail(ErrorKind::kMissingFile, "{}: cannot be read: {}", path, message);
-    }
-    bad_data("{}: is no sound zip archive (cut short?): {}", path, message);
-  }
+using Archive = std::unique_ptr<zip_t, void (*)(zip_t*)>;
 
-  [[nodiscard]] Index entries() const { return zip_get_num_entries(archive_.get(), 0); }
-  [[nodiscard]] std::string name(Index entry) const {
-    const char* name =
-        zip_get_name(archive_.get(), static_cast<zip_uint64_t>(entry), ZIP_FL_ENC_GUESS);
-    if (name == nullptr) bad_data("{}: entry {} has no readable name", path_, entry);
-    return name;
+// Errors: kMissingFile, and kBadData when the directory of the archive is damaged or missing.
+Archive open_archive(const std::string& path) {
+  require_readable_file(path);
+  int code = 0;
+  Archive archive(zip_open(path.c_str(), ZIP_RDONLY | ZIP_CHECKCONS, &code), &zip_discard);
+  if (archive) return archive;
+  zip_error_t error;
+  zip_error_init_with_code(&error, code);
+  const std::string message = zip_error_strerror(&error);
+  zip_error_fini(&error);
+  if (code == ZIP_ER_READ) {
+    fail(ErrorKind::kMissingFile, "{}: cannot be read: {}", path, message);
   }
+  bad_data("{}: is no sound zip archive (cut short?): {}", path, message);
+}
 
-  // The unpacked bytes, their checksum checked. Error{kBadData} when the entry is damaged,
-  // encrypted, or larger than `limit`.
-  [[nodiscard]] std::vector<std::uint8_t> read(Index entry, std::uint64_t limit) const {
-    const auto index = static_cast<zip_uint64_t>(entry);
-    const std::string label = fmt::format("{}: {}", path_, shown(name(entry)));
-    zip_stat_t status;
-    zip_stat_init(&status);
-    if (zip_stat_index(archive_.get(), index, 0, &status) != 0 ||
-        (status.valid & ZIP_STAT_SIZE) == 0) {
-      bad_data("{}: its size is unknown", label);
-    }
-    if (status.size > limit) {
-      bad_data("{}: has {} bytes when unpacked: must be at most {}", label, status.size, limit);
-    }
-    const std::unique_ptr<zip_file_t, int (*)(zip_file_t*)> file(
-        zip_fopen_index(archive_.get(), index, 0), &zip_fclose);
-    if (!file) bad_data("{}: cannot be unpacked: {}", label, zip_strerror(archive_.get()));
-    // A byte more than is there: reading past the end makes libzip compare the checksum.
-    std::vector<std::uint8_t> bytes(status.size + 1);
-    std::size_t done = 0;
-    while (done < bytes.size()) {
-      const zip_int64_t count = zip_fread(file.get(), bytes.data() + done, bytes.size() - done);
-      if (count < 0) {
-        bad_data("{}: is damaged: {}", label, zip_error_strerror(zip_file_get_error(file.get())));
-      }
-      if (count == 0) break;
-      done += static_cast<std::size_t>(count);
-    }
-    bytes.pop_back();
-    if (done == bytes.size()) return bytes;
-    bad_data("{}: does not unpack to the {} bytes that it claims", label, bytes.size());
+// The unpacked bytes of an entry, their checksum checked. Error{kBadData} when it is damaged,
+// encrypted or too large.
+std::vector<std::uint8_t> unpack(zip_t* archive, zip_uint64_t entry, const std::string& label) {
+  zip_stat_t status;
+  zip_stat_init(&status);
+  if (zip_stat_index(archive, entry, 0, &status) != 0 || (status.valid & ZIP_STAT_SIZE) == 0) {
+    bad_data("{}: its size is unknown", label);
   }
-
- private:
-  std::string path_;
-  std::unique_ptr<zip_t, void (*)(zip_t*)> archive_;
-};
+  if (status.size > kLargestImageFile) {
+    bad_data("{}: has {} bytes when unpacked: must be at most {}", label, status.size,
+             kLargestImageFile);
+  }
+  const std::unique_ptr<zip_file_t, int (*)(zip_file_t*)> file(zip_fopen_index(archive, entry, 0),
+                                                               &zip_fclose);
+  if (!file) bad_data("{}: cannot be unpacked: {}", label, zip_strerror(archive));
+  // A byte more than is there: reading past the end makes libzip compare the checksum.
+  std::vector<std::uint8_t> bytes(status.size + 1);
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const zip_int64_t count = zip_fread(file.get(), bytes.data() + done, bytes.size() - done);
+    if (count < 0) {
+      bad_data("{}: is damaged: {}", label, zip_error_strerror(zip_file_get_error(file.get())));
+    }
+    if (count == 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  bytes.pop_back();
+  if (done == bytes.size()) return bytes;
+  bad_data("{}: does not unpack to the {} bytes that it claims", label, bytes.size());
+}
 
 void collect_archive(const std::string& path, Collection& collection) {
-  const ZipArchive archive(path);
-  for (Index entry = 0; entry < archive.entries(); ++entry) {
-    std::optional<DrawingName> name = parse_name(path, archive.name(entry));
-    if (name) collection.add(*name, archive.read(entry, kLargestImageFile));
+  const Archive archive = open_archive(path);
+  const auto entries = static_cast<zip_uint64_t>(zip_get_num_entries(archive.get(), 0));
+  for (zip_uint64_t entry = 0; entry < entries; ++entry) {
+    const char* name = zip_get_name(archive.get(), entry, ZIP_FL_ENC_GUESS);
+    if (name == nullptr) bad_data("{}: entry {} has no readable name", path, entry);
+    const std::optional<DrawingName> drawing = parse_name(path, name);
+    if (!drawing) continue;
+    const std::string label = fmt::format("{}: {}", path, shown(name));
+    collection.add(*drawing, unpack(archive.get(), entry, label));
   }
 }
 

@@ -77,23 +77,15 @@ SolveResult read_solved(const Hdf5InputFile& file) {
   return result;
 }
 
-/// Opens a file that survived its first reading, checks its schema, calls `read`, and checks the
-/// texts.
+/// What `read` makes of a result file, whose schema and texts are checked, too.
 template <typename Read>
 auto read_result(const std::string& file_path, Read read) {
-  const std::vector<std::string> faults = first_reading(file_path).faults;
-  const Hdf5Lock lock;
-  const Hdf5InputFile file(file_path);
-  try {
+  return read_hdf5(file_path, [&](const Hdf5InputFile& file, const FirstReading& first) {
     check_schema(file);
     auto value = read(file);
-    if (!faults.empty()) bad_data("{}", faults.front());
+    if (!first.faults.empty()) bad_data("{}", first.faults.front());
     return value;
-  } catch (const Error& e) {
-    fail(e.kind(), "{}: {}", file_path, e.what());
-  } catch (const std::bad_alloc&) {
-    bad_data("{}: does not fit into memory", file_path);
-  }
+  });
 }
 
 }  // namespace

@@ -1,40 +1,18 @@
 #include "headway/io/trained_network.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "core/fail.hpp"
-#include "headway/core/sha256.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"
 #include "headway/studies/sweep.hpp"
 #include "io/dataset_file/write.hpp"
+#include "io/first_reading.hpp"
 #include "io/hdf5/record.hpp"
 
 namespace headway::io {
 namespace {
-
-/// What an overlay may change: the weights stay those of the study that trained them.
-void check_overlays(const std::vector<std::string>& overlays,
-                    const std::vector<std::string>& allowed) {
-  for (const std::string& overlay : overlays) {
-    const std::string key = overlay_key(overlay);
-    const bool fits = std::any_of(allowed.begin(), allowed.end(), [&](const std::string& name) {
-      return key == name || (name.ends_with('.') && key.starts_with(name));
-    });
-    if (fits) continue;
-    std::vector<std::string> words;
-    for (const std::string& name : allowed) {
-      words.push_back(name.ends_with('.')
-                          ? fmt::format("a key of [{}]", name.substr(0, name.size() - 1))
-                          : name);
-    }
-    fail(ErrorKind::kBadStudy,
-         "--set {}: must be {}: the others are those that the network was trained with", overlay,
-         join(words));
-  }
-}
 
 /// The run whose sweep sets what `wanted` says; "" for one that was never begun.
 std::string group_of(const Hdf5InputFile& file, const studies::TrainRun& wanted) {
@@ -60,15 +38,6 @@ std::vector<training::NamedTensor> read_weights(const Hdf5InputFile& file, const
                : "the result holds no weights (train.keep_weights = false)");
 }
 
-std::string weights_hash(const std::vector<training::NamedTensor>& parameters) {
-  Sha256 hash;
-  for (const training::NamedTensor& tensor : parameters) {
-    hash.update(tensor.name);
-    hash.update(tensor.values.data(), tensor.values.size() * sizeof(float));
-  }
-  return hash.hex_digest();
-}
-
 /// Its learned tokenizer; "" where it has none.
 std::string read_tokenizer(const Hdf5InputFile& file, const std::string& group) {
   std::vector<std::uint8_t> bytes;
@@ -88,22 +57,9 @@ studies::TrainedNetwork read_run(const Hdf5InputFile& file, const std::string& g
   if (!step || step->size() != 1) bad_data("{}: its step is missing", group);
   out.step = static_cast<Index>(step->front());
   out.parameters = read_weights(file, group, best);
-  out.weights_sha256 = weights_hash(out.parameters);
+  out.weights_sha256 = studies::weights_hash(out.parameters);
   out.tokenizer = read_tokenizer(file, group);
   return out;
-}
-
-/// Calls `read` with the open file; its Errors{kBadData} then name it.
-template <class Read>
-auto read_file(const std::string& file_path, Read read) {
-  try {
-    const Hdf5Lock lock;
-    const Hdf5InputFile file(file_path);
-    return read(file);
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kBadData) throw;
-    bad_data("{}: {}", file_path, error.what());
-  }
 }
 
 }  // namespace
@@ -111,7 +67,9 @@ auto read_file(const std::string& file_path, Read read) {
 studies::Study read_trained_study(const std::string& file_path,
                                   const std::vector<std::string>& overlays,
                                   const std::vector<std::string>& allowed) {
-  check_overlays(overlays, allowed);
+  for (const std::string& overlay : overlays) {
+    studies::check_change_of_trained(overlay, overlay_key(overlay), allowed);
+  }
   if (!is_result_file(file_path)) {
     // The words of read_study for a file that is missing or no HDF5 file at all.
     static_cast<void>(read_study(file_path));
@@ -132,7 +90,7 @@ std::vector<studies::TrainedNetwork> read_trained_networks(const std::string& fi
                                                            Observer& observer) {
   const std::string data_hash = read_result_provenance(file_path).data_hash;
   const std::vector<studies::TrainRun> runs = studies::train_runs(study);
-  return read_file(file_path, [&](const Hdf5InputFile& file) {
+  return read_hdf5(file_path, [&](const Hdf5InputFile& file, const auto&) {
     std::vector<studies::TrainedNetwork> out;
     for (std::size_t i = 0; i < runs.size(); ++i) {
       const std::string group = group_of(file, runs[i]);
@@ -166,7 +124,7 @@ studies::TrainedNetwork read_trained_network(const std::string& file_path,
   }
   const studies::TrainRun& run = runs[wanted - 1];
   studies::check_extractable(run.study);
-  studies::TrainedNetwork out = read_file(file_path, [&](const Hdf5InputFile& file) {
+  studies::TrainedNetwork out = read_hdf5(file_path, [&](const Hdf5InputFile& file, const auto&) {
     const std::string group = group_of(file, run);
     if (group.empty()) bad_data("this run was not begun before the result was written");
     return read_run(file, group, run, study.extract.weights);

@@ -1,5 +1,3 @@
-#include "io/study_file/overlays.hpp"
-
 #include <memory>
 #include <utility>
 #include <vector>

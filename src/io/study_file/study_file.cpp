@@ -9,7 +9,6 @@
 #include "headway/studies/idle_keys.hpp"
 #include "headway/studies/sections.hpp"
 #include "headway/studies/sweep.hpp"
-#include "io/study_file/overlays.hpp"
 #include "io/study_file/toml.hpp"
 #include "io/whole_file.hpp"
 
