@@ -4,9 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "catch.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/training/task_adapters.hpp"
 #include "headway/training/trainer.hpp"
+#include "training/transformer_parameters.hpp"
 
 namespace headway::testing {
 
@@ -90,6 +92,31 @@ inline void shake(std::vector<training::NamedTensor>* tensors) {
   Rng rng(9, StreamPurpose::kTests);
   for (training::NamedTensor& tensor : *tensors) {
     for (float& x : tensor.values) x += static_cast<float>(0.2 * rng.normal());
+  }
+}
+
+/// Parameters as a network begins, but with biases that are not 0, so that their use is seen.
+inline std::vector<training::NamedTensor> shaken_parameters(
+    const training::TransformerOptions& model, const training::TaskFormat& format) {
+  namespace detail = training::detail;
+  auto parameters = detail::initial_parameters(detail::parameter_shapes(model, format), 3);
+  shake(&parameters);
+  return parameters;
+}
+
+/// Calls `check` with `model` in every kind of feed-forward network, norm and positions.
+template <class Check>
+void for_each_option(training::TransformerOptions model, const Check& check) {
+  for (const auto& feed_forward : words_of(training::FeedForward{})) {
+    for (const auto& norm : words_of(training::Norm{})) {
+      for (const auto& positions : words_of(training::Positions{})) {
+        INFO(feed_forward.text << ", " << norm.text << ", " << positions.text);
+        model.feed_forward = feed_forward.value;
+        model.norm = norm.value;
+        model.positions = positions.value;
+        check(model);
+      }
+    }
   }
 }
 

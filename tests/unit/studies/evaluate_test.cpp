@@ -1,6 +1,7 @@
 #include "headway/studies/evaluate.hpp"
 
 #include "catch.hpp"
+#include "small_studies.hpp"
 
 using namespace headway;
 using studies::Study;
@@ -8,23 +9,12 @@ using studies::Study;
 namespace {
 
 Study small_study(std::uint64_t seed) {
-  Study study;
+  Study study = testing::small_study();
   study.seed = seed;
-  study.threads = 1;
-  study.task.kind = studies::TaskKind::kFuzzyLogic;
   study.task.fuzzy_logic.sequence_length = 8;
-  study.task.fuzzy_logic.held_out = 0.5;
+  study.train.model.attention = "softmax";
   study.train.model.layers = 1;
-  study.train.model.model_dim = 8;
-  study.train.model.heads = 2;
-  study.train.model.query_dim = 4;
-  study.train.model.value_dim = 4;
-  study.train.model.mlp_dim = 8;
-  study.train.run.steps = 20;
-  study.train.run.batch = 4;
-  study.train.run.warmup_steps = 3;
   study.train.run.eval_examples = 40;
-  study.train.run.device = training::Device::kCpu;
   return study;
 }
 

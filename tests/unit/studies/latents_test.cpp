@@ -8,6 +8,7 @@
 
 #include "catch.hpp"
 #include "headway/core/error.hpp"
+#include "small_studies.hpp"
 #include "studies/latent_codes.hpp"
 
 using namespace headway;
@@ -19,19 +20,8 @@ using studies::TrainedNetwork;
 namespace {
 
 Study fuzzy_study() {
-  Study study;
-  study.seed = 5;
-  study.threads = 1;
-  study.task.kind = studies::TaskKind::kFuzzyLogic;
-  study.task.fuzzy_logic.sequence_length = 12;
-  study.task.fuzzy_logic.held_out = 0.5;
-  study.train.model.attention = "hyla";
-  study.train.model.layers = 2;
-  study.train.model.model_dim = 8;
-  study.train.model.heads = 2;
-  study.train.model.query_dim = 4;
-  study.train.model.value_dim = 4;
-  study.train.model.mlp_dim = 8;
+  Study study = testing::small_study();
+  study.train.run = {};
   study.train.run.device = training::Device::kCpu;
   study.latents.examples = 300;
   study.latents.shuffles = 2;

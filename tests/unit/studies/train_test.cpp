@@ -4,6 +4,7 @@
 #include "headway/core/error.hpp"
 #include "headway/studies/training.hpp"
 #include "headway/training/backend.hpp"
+#include "small_studies.hpp"
 
 using namespace headway;
 using studies::Study;
@@ -14,34 +15,22 @@ using studies::TrainRun;
 
 namespace {
 
-Study small_study() {
-  Study study;
-  study.seed = 5;
-  study.threads = 1;
-  study.task.kind = studies::TaskKind::kFuzzyLogic;
+Study short_study() {
+  Study study = testing::small_study();
   study.task.fuzzy_logic.sequence_length = 5;
-  study.train.model.attention = "hyla";
+  study.task.fuzzy_logic.held_out = tasks::FuzzyLogicOptions().held_out;
   study.train.model.layers = 1;
-  study.train.model.model_dim = 8;
-  study.train.model.heads = 2;
-  study.train.model.query_dim = 4;
-  study.train.model.value_dim = 4;
-  study.train.model.mlp_dim = 8;
   study.train.run.steps = 30;
-  study.train.run.batch = 4;
-  study.train.run.warmup_steps = 3;
   study.train.run.log_every = 4;
-  study.train.run.eval_every = 10;
   study.train.run.eval_examples = 8;
   study.train.run.checkpoint_every = 7;
-  study.train.run.device = training::Device::kCpu;
   return study;
 }
 
 std::vector<TrainRun> two_runs() {
   std::vector<TrainRun> runs(2);
   for (std::size_t i = 0; i < 2; ++i) {
-    runs[i].study = small_study();
+    runs[i].study = short_study();
     runs[i].study.seed = i;
     runs[i].settings = {{"seed", std::to_string(i)}};
   }
@@ -70,7 +59,7 @@ class StoppingObserver final : public Observer {
 }  // namespace
 
 TEST_CASE("seeds and threads of a run are the study's") {
-  Study study = small_study();
+  Study study = short_study();
   CHECK(studies::resolved_run(study).seed == 5);
   CHECK(studies::task_seed(study) == 5);
   study.task.seed = 9;
@@ -79,7 +68,7 @@ TEST_CASE("seeds and threads of a run are the study's") {
 }
 
 TEST_CASE("the hash of a task changes with its examples") {
-  Study study = small_study();
+  Study study = short_study();
   const std::string hash = studies::make_generated_task(study).content_hash;
   CHECK(studies::make_generated_task(study).content_hash == hash);
   study.task.seed = 6;
@@ -105,7 +94,7 @@ TEST_CASE("sizes of a run are those that were published") {
 }
 
 TEST_CASE("runs that do not fit their task are refused") {
-  Study study = small_study();
+  Study study = short_study();
   const auto task = studies::make_generated_task(study);
   CHECK_NOTHROW(studies::check_train_run(study, *task.task));
   study.train.run.best_split = "test";

@@ -7,36 +7,15 @@
 #include "catch.hpp"
 #include "headway/core/error.hpp"
 #include "headway/training/backend.hpp"
+#include "small_studies.hpp"
 
 using namespace headway;
 using studies::Study;
 using studies::TaskChange;
 using studies::TrainedNetwork;
+using testing::small_study;
 
 namespace {
-
-Study small_study() {
-  Study study;
-  study.seed = 5;
-  study.threads = 1;
-  study.task.kind = studies::TaskKind::kFuzzyLogic;
-  study.task.fuzzy_logic.sequence_length = 12;
-  study.task.fuzzy_logic.held_out = 0.5;
-  study.train.model.attention = "hyla";
-  study.train.model.layers = 2;
-  study.train.model.model_dim = 8;
-  study.train.model.heads = 2;
-  study.train.model.query_dim = 4;
-  study.train.model.value_dim = 4;
-  study.train.model.mlp_dim = 8;
-  study.train.run.steps = 20;
-  study.train.run.batch = 4;
-  study.train.run.warmup_steps = 3;
-  study.train.run.eval_every = 10;
-  study.train.run.eval_examples = 16;
-  study.train.run.device = training::Device::kCpu;
-  return study;
-}
 
 TrainedNetwork trained(const Study& study) {
   const std::vector<studies::TrainRun> runs = {{{}, study}};

@@ -21,14 +21,6 @@ namespace {
 
 constexpr Index kHeads = 3;
 
-std::vector<NamedTensor> shaken_parameters(const TransformerOptions& model,
-                                           const TaskFormat& format) {
-  std::vector<NamedTensor> parameters =
-      detail::initial_parameters(detail::parameter_shapes(model, format), 3);
-  shake(&parameters);
-  return parameters;
-}
-
 // The attention of a block with a[removed] = 0, from the weights and values of its trace alone.
 RowMatrixXd attention_without(const reference::Transformer& model,
                               const reference::AttentionParameters& p,

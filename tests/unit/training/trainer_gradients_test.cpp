@@ -90,24 +90,13 @@ TEST_CASE("Fused and eager models with an encoder agree for every attention vari
 }
 
 TEST_CASE("Fused and eager models agree for every other option", "[torch]") {
-  for (const auto feed_forward :
-       {FeedForward::kGelu, FeedForward::kSwiglu, FeedForward::kMixture}) {
-    for (const auto norm : {Norm::kLayerNorm, Norm::kRmsNorm}) {
-      for (const auto positions : {Positions::kRelative, Positions::kRotary, Positions::kNone}) {
-        INFO(headway::word_of(feed_forward)
-             << ", " << headway::word_of(norm) << ", " << headway::word_of(positions));
-        TransformerOptions model = small_model();
-        model.feed_forward = feed_forward;
-        model.norm = norm;
-        model.positions = positions;
-        model.experts = 3;
-        model.load_balancing = positions == Positions::kRotary ? 0.5 : 0.0;
-        model.active_experts = norm == Norm::kRmsNorm ? 0 : 2;
-        check_same_gradients(model, PatternTask(6, 2));
-        check_same_gradients(model, *make_byte_text_task(pangram(40), text_options(5)));
-      }
-    }
-  }
+  for_each_option(small_model(), [](TransformerOptions model) {
+    model.experts = 3;
+    model.load_balancing = model.positions == Positions::kRotary ? 0.5 : 0.0;
+    model.active_experts = model.norm == Norm::kRmsNorm ? 0 : 2;
+    check_same_gradients(model, PatternTask(6, 2));
+    check_same_gradients(model, *make_byte_text_task(pangram(40), text_options(5)));
+  });
 }
 
 TEST_CASE("Fused and eager models agree on masked examples, for every nonlinearity", "[torch]") {

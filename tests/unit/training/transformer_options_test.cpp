@@ -4,6 +4,7 @@
 #include "headway/core/error.hpp"
 #include "training/named_tensors.hpp"
 #include "training/transformer_parameters.hpp"
+#include "training_tasks.hpp"
 
 using namespace headway::training;  // NOLINT: a test
 using Catch::Matchers::WithinRel;
@@ -57,33 +58,25 @@ TEST_CASE("Parameter counts are those published with the models") {
 }
 
 TEST_CASE("The closed form counts the parameters that the model has, for every option") {
+  const auto check = [](const TransformerOptions& model, const TaskFormat& format) {
+    CHECK(detail::total_count(detail::parameter_shapes(model, format)) ==
+          count_parameters(model, format));
+  };
   for (const char* attention : {"softmax", "hyla", "hyla_deep"}) {
-    for (const auto feed_forward :
-         {FeedForward::kGelu, FeedForward::kSwiglu, FeedForward::kMixture}) {
-      for (const auto norm : {Norm::kLayerNorm, Norm::kRmsNorm}) {
-        for (const auto positions : {Positions::kRelative, Positions::kRotary, Positions::kNone}) {
-          TransformerOptions model;
-          model.attention = attention;
-          model.feed_forward = feed_forward;
-          model.norm = norm;
-          model.positions = positions;
-          model.width_multiplier = 3;
-          model.experts = 5;
-          for (TaskFormat format : {fuzzy_logic_format(7), sraven_format()}) {
-            model.encoder_layers = 0;
-            CHECK(detail::total_count(detail::parameter_shapes(model, format)) ==
-                  count_parameters(model, format));
-            model.encoder_layers = 3;
-            CHECK(detail::total_count(detail::parameter_shapes(model, format)) ==
-                  count_parameters(model, format));
-            format.features = 0;
-            format.vocabulary = 11;
-            CHECK(detail::total_count(detail::parameter_shapes(model, format)) ==
-                  count_parameters(model, format));
-          }
-        }
+    headway::testing::for_each_option({}, [&](TransformerOptions model) {
+      model.attention = attention;
+      model.width_multiplier = 3;
+      model.experts = 5;
+      for (TaskFormat format : {fuzzy_logic_format(7), sraven_format()}) {
+        model.encoder_layers = 0;
+        check(model, format);
+        model.encoder_layers = 3;
+        check(model, format);
+        format.features = 0;
+        format.vocabulary = 11;
+        check(model, format);
       }
-    }
+    });
   }
 }
 

@@ -20,15 +20,6 @@ using headway::VectorXd;
 
 namespace {
 
-// Parameters whose biases are not 0, so that their use is seen.
-std::vector<NamedTensor> shaken_parameters(const TransformerOptions& model,
-                                           const TaskFormat& format) {
-  std::vector<NamedTensor> parameters =
-      detail::initial_parameters(detail::parameter_shapes(model, format), 3);
-  shake(&parameters);
-  return parameters;
-}
-
 TaskBatch examples_of(const TrainingTask& task, Index count) {
   TaskBatch batch;
   task.batch("train", 0, count, batch);
@@ -95,23 +86,12 @@ TEST_CASE("The engine computes what the definition says, for every attention var
 }
 
 TEST_CASE("The engine computes what the definition says, for every other option", "[torch]") {
-  for (const auto feed_forward :
-       {FeedForward::kGelu, FeedForward::kSwiglu, FeedForward::kMixture}) {
-    for (const auto norm : {Norm::kLayerNorm, Norm::kRmsNorm}) {
-      for (const auto positions : {Positions::kRelative, Positions::kRotary, Positions::kNone}) {
-        INFO(headway::word_of(feed_forward)
-             << ", " << headway::word_of(norm) << ", " << headway::word_of(positions));
-        TransformerOptions model = small_model();
-        model.feed_forward = feed_forward;
-        model.norm = norm;
-        model.positions = positions;
-        model.experts = 3;
-        model.active_experts = norm == Norm::kRmsNorm ? 0 : 2;
-        check_reference_against_engine(model, PatternTask(6, 2, true));
-        check_reference_against_engine(model, *make_byte_text_task(pangram(40), text_options(5)));
-      }
-    }
-  }
+  for_each_option(small_model(), [](TransformerOptions model) {
+    model.experts = 3;
+    model.active_experts = model.norm == Norm::kRmsNorm ? 0 : 2;
+    check_reference_against_engine(model, PatternTask(6, 2, true));
+    check_reference_against_engine(model, *make_byte_text_task(pangram(40), text_options(5)));
+  });
 }
 
 TEST_CASE("Contributions sum up to the network's readout, for every attention variant") {
@@ -129,18 +109,11 @@ TEST_CASE("Contributions sum up to the network's readout, for every attention va
 }
 
 TEST_CASE("Contributions sum up to the network's readout, for every other option") {
-  for (const auto feed_forward :
-       {FeedForward::kGelu, FeedForward::kSwiglu, FeedForward::kMixture}) {
-    for (const auto norm : {Norm::kLayerNorm, Norm::kRmsNorm}) {
-      INFO(headway::word_of(feed_forward) << ", " << headway::word_of(norm));
-      TransformerOptions model = small_model();
-      model.attention = "softmax_hyla";
-      model.feed_forward = feed_forward;
-      model.norm = norm;
-      model.experts = 3;
-      check_contributions(model, PatternTask(5, 2));
-    }
-  }
+  for_each_option(small_model(), [](TransformerOptions model) {
+    model.attention = "softmax_hyla";
+    model.experts = 3;
+    check_contributions(model, PatternTask(5, 2));
+  });
 }
 
 TEST_CASE("The contribution of a head is the network's embedding less that without the head") {
