@@ -1,11 +1,11 @@
 #include "theory_course.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cmath>
 
 #include "headway/core/error.hpp"
+#include "headway/core/memory.hpp"
 #include "headway/io/dataset_file.hpp"
 #include "headway/studies/study_hash.hpp"
 #include "headway/studies/verbs.hpp"
@@ -15,10 +15,6 @@
 namespace headway::cli {
 
 namespace {
-
-double physical_memory() {
-  return static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-}
 
 /// The order parameters in the result file given as input, when they are those of this study and
 /// these data.

@@ -1,11 +1,10 @@
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <type_traits>
 
 #include "core/fail.hpp"
+#include "headway/core/memory.hpp"
 #include "io/hdf5/input.hpp"
 
 namespace headway::io {
@@ -17,13 +16,6 @@ constexpr std::uint64_t kMaxExpansion = 1100;
 constexpr std::uint64_t kAlwaysPlausibleBytes = std::uint64_t{16} << 20;
 constexpr double kLeastChunkCache = 0x1p20, kMostChunkCache = 0x1p28;
 constexpr Index kBlockDoubles = Index{2} << 20, kAlignedBlockDoubles = Index{8} << 20;
-
-std::uint64_t machine_memory() {
-  const long pages = sysconf(_SC_PHYS_PAGES);
-  const long size = sysconf(_SC_PAGESIZE);
-  if (pages <= 0 || size <= 0) return std::uint64_t{1} << 40;
-  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(size);
-}
 
 std::vector<Index> extent(hid_t space) {
   if (H5Sget_simple_extent_type(space) == H5S_NULL) return {0};
@@ -180,10 +172,10 @@ std::string implausible_storage(const ArrayInfo& info, std::uint64_t file_bytes,
     return fmt::format("claims {} bytes (shape {}), but the file stores only {} of them", bytes,
                        shape_text(info.shape), info.stored_bytes);
   }
-  if (in_memory && *n * sizeof(double) > machine_memory()) {
+  const double needed = static_cast<double>(*n) * sizeof(double);
+  if (in_memory && needed > physical_memory()) {
     return fmt::format("needs {:.1f} GiB of memory (shape {}); this machine has {:.1f} GiB",
-                       static_cast<double>(*n) * sizeof(double) / (1U << 30),
-                       shape_text(info.shape), static_cast<double>(machine_memory()) / (1U << 30));
+                       needed / 0x1p30, shape_text(info.shape), physical_memory() / 0x1p30);
   }
   return {};
 }

@@ -46,8 +46,26 @@ ColumnReader::ColumnReader(const Hdf5InputFile& file, const std::string& path, F
 }
 
 void ColumnReader::load(const std::string& name, Column column, const FieldForm& form) {
+  const auto take_from_table = [&](auto& values) {
+    using Kept = typename std::decay_t<decltype(values)>::value_type;
+    const auto named = std::find(table_names_.begin(), table_names_.end(), name);
+    if (!table_names_.empty() && named == table_names_.end()) {
+      bad_data("{}: has no column {}", path_, name);
+    }
+    const Index at =
+        table_names_.empty() ? static_cast<Index>(columns_.size()) : named - table_names_.begin();
+    if (table_.shape.size() != 2 || at >= table_.shape[1]) return;  // rows() says so
+    for (auto i = static_cast<std::size_t>(at); i < table_.values.size();
+         i += static_cast<std::size_t>(table_.shape[1])) {
+      const double number = table_.values[i];
+      if (std::is_integral_v<Kept> && !(std::abs(number) <= kLargestWhole)) {
+        refuse(name, std::to_string(number));
+      }
+      if constexpr (std::is_arithmetic_v<Kept>) values.push_back(static_cast<Kept>(number));
+    }
+  };
   if (layout_ == FieldLayout::kTable) {
-    column = table_column(name, std::move(column));
+    std::visit(take_from_table, column);
   } else {
     RecordReader reader(file_, path_);
     std::visit([&](auto& values) { reader(name, values, "", form); }, column);
@@ -58,32 +76,6 @@ void ColumnReader::load(const std::string& name, Column column, const FieldForm&
   }
   count_ = count;
   columns_.emplace(name, std::move(column));
-}
-
-/// The column of the table, as the type that `column` has; none where the table lacks it.
-Column ColumnReader::table_column(const std::string& name, Column column) const {
-  const auto named = std::find(table_names_.begin(), table_names_.end(), name);
-  if (!table_names_.empty() && named == table_names_.end()) {
-    bad_data("{}: has no column {}", path_, name);
-  }
-  const Index at =
-      table_names_.empty() ? static_cast<Index>(columns_.size()) : named - table_names_.begin();
-  if (table_.shape.size() != 2 || at >= table_.shape[1]) return column;
-  const auto fill = [&](auto& values) {
-    for (std::size_t i = static_cast<std::size_t>(at); i < table_.values.size();
-         i += static_cast<std::size_t>(table_.shape[1])) {
-      using Kept = typename std::decay_t<decltype(values)>::value_type;
-      if constexpr (std::is_arithmetic_v<Kept>) {
-        const double number = table_.values[i];
-        if (std::is_integral_v<Kept> && !(std::abs(number) <= kLargestWhole)) {
-          refuse(name, std::to_string(number));
-        }
-        values.push_back(static_cast<Kept>(number));
-      }
-    }
-  };
-  std::visit(fill, column);
-  return column;
 }
 
 std::size_t ColumnReader::rows() const {

@@ -87,7 +87,6 @@ class ColumnReader {
 
   /// `column`: empty, of the type that is wanted.
   void load(const std::string& name, Column column, const FieldForm& form);
-  [[nodiscard]] Column table_column(const std::string& name, Column column) const;
   [[noreturn]] void refuse(const std::string& name, const std::string& value) const;
 
   const Hdf5InputFile& file_;
