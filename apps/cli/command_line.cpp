@@ -28,6 +28,7 @@ Examples:
   headway train s.toml --export weights.npz               and the trained parameters for NumPy
   headway train omniglot-one-shot.toml -o trained.h5      one-shot classification of drawings
   headway extract trained.h5 -o heads.h5                  its heads as a data set for solve, prune, ...
+  headway gram part1.h5 part2.h5 -o gram.h5               data larger than memory, for solve and sample
   headway inspect four.h5                                 what it holds, and how to remake it
 
 Exit codes: 0 ok; 2 finished but a point is not usable; 64 usage; 65 bad data; 66 file missing;
@@ -68,6 +69,8 @@ void add_options(CLI::App& command, const Verb& verb, Options& options) {
                         : "data-set file (HDF5)")
       ->required()
       ->type_name("FILE");
+  if (verb.more_inputs != nullptr)
+    command.add_option("more", options.more_inputs, verb.more_inputs)->type_name("FILE...");
   command.add_flag("--json", options.json, "one JSON object on standard output and nothing else");
   if (study) add_study_options(command, options);
   CLI::Option* quiet =

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "headway/core/sha256.hpp"
+#include "headway/io/gram_file.hpp"
 #include "io/dataset_file/layout.hpp"
 #include "io/dataset_file/members.hpp"
 #include "io/fail.hpp"
@@ -48,18 +49,20 @@ std::shared_ptr<const ExampleSource> open_examples(const std::shared_ptr<const H
 }
 
 tasks::Split read_split(const std::shared_ptr<const Hdf5InputFile>& file,
-                        const DatasetLayout& layout, const std::string& name) {
+                        const DatasetLayout& layout, const std::string& name, FeaturesIn place) {
   tasks::Split split;
   const Index examples = layout.extent(extent_key("P", name));
   const Tensor labels = file->read_array(name + "/labels");
   split.labels = ConstRowMatrixMap(labels.values.data(), examples, layout.extent("C"));
   if (layout.find(name + "/ids") != nullptr) split.ids = file->read_strings(name + "/ids");
-  if (layout.form == AttentionForm::kPathFeatures) {
+  if (layout.form != AttentionForm::kPathFeatures) {
+    split.examples = open_examples(file, layout, name);
+  } else if (place == FeaturesIn::kFile && name == "train") {
+    split.feature_source = std::make_shared<Hdf5Features>(file, name + "/path_features");
+  } else {
     const Tensor xi = file->read_array(name + "/path_features");
     split.path_features = ConstRowMatrixMap(xi.values.data(), examples,
                                             static_cast<Index>(xi.values.size()) / examples);
-  } else {
-    split.examples = open_examples(file, layout, name);
   }
   return split;
 }
@@ -76,7 +79,7 @@ std::string file_hash(const std::string& file_path) {
   fail(ErrorKind::kMissingFile, "{}: cannot be read to its end", file_path);
 }
 
-tasks::Dataset load(const std::string& file_path) {
+tasks::Dataset load(const std::string& file_path, FeaturesIn place) {
   const auto file = std::make_shared<const Hdf5InputFile>(file_path);
   FaultList faults;
   const DatasetLayout layout = check_layout(*file, faults);
@@ -96,7 +99,7 @@ tasks::Dataset load(const std::string& file_path) {
     visit_network(read, *dataset.network);
   }
   for (const std::string& name : layout.splits) {
-    tasks::Split split = read_split(file, layout, name);
+    tasks::Split split = read_split(file, layout, name, place);
     if (name == "train") {
       dataset.train = std::move(split);
     } else if (name == "test") {
@@ -111,7 +114,8 @@ tasks::Dataset load(const std::string& file_path) {
 }  // namespace
 
 bool is_dataset_file(const std::string& file_path) {
-  return schema_name(file_path) == dataset_rules().schema_name;
+  const std::string schema = schema_name(file_path);
+  return schema == dataset_rules().schema_name || schema == kGramSchema;
 }
 
 std::vector<std::string> validate_dataset(const std::string& file_path) {
@@ -119,6 +123,10 @@ std::vector<std::string> validate_dataset(const std::string& file_path) {
   try {
     const FirstReading reading = first_reading(file_path);
     if (reading.schema == dataset_rules().schema_name) return reading.faults;
+    if (reading.schema == kGramSchema) {
+      read_gram(file_path);
+      return {};
+    }
     return run_isolated(file_path, [&] { return dataset_faults(Hdf5InputFile(file_path)); });
   } catch (const Error& e) {
     if (e.kind() != ErrorKind::kBadData) throw;
@@ -126,16 +134,21 @@ std::vector<std::string> validate_dataset(const std::string& file_path) {
   }
 }
 
-tasks::Dataset read_dataset(const std::string& file_path) {
+tasks::Dataset read_dataset(const std::string& file_path, FeaturesIn place) {
   const std::vector<std::string> faults = validate_dataset(file_path);
   if (!faults.empty()) {
     const bool named = faults.front().starts_with(file_path);
     bad_data("{}{}{}", named ? "" : file_path, named ? "" : ": ", faults.front());
   }
+  if (schema_name(file_path) == kGramSchema) {
+    tasks::Dataset dataset = studies::dataset_of(read_gram(file_path), file_path);
+    dataset.content_hash = file_hash(file_path);
+    return dataset;
+  }
   const Hdf5Lock lock;
   try {
-    tasks::Dataset dataset = load(file_path);
-    dataset.content_hash = file_hash(file_path);
+    tasks::Dataset dataset = load(file_path, place);
+    if (place == FeaturesIn::kMemory) dataset.content_hash = file_hash(file_path);
     return dataset;
   } catch (const std::bad_alloc&) {
     bad_data("{}: does not fit into memory", file_path);

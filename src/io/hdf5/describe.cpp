@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "headway/io/gram_file.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "io/fail.hpp"
 #include "io/hdf5/isolated.hpp"
@@ -108,11 +109,13 @@ std::string describe(const std::string& file_path) {
     if (schema == "headway-result") return describe_result(file);
     if (schema == "headway-dataset") return describe_dataset(file);
     if (schema == "headway-checkpoint") return describe_checkpoint(file);
+    if (schema == kGramSchema) return describe_gram(file);
     return "  no Headway file (root attribute schema_name is missing or unknown)\n";
   });
   const char* what = schema == "headway-result"       ? "Headway result"
                      : schema == "headway-dataset"    ? "Headway data set"
                      : schema == "headway-checkpoint" ? "Headway checkpoint"
+                     : schema == kGramSchema          ? "Headway Gram matrices"
                                                       : "HDF5 file";
   return fmt::format("{}: {}\n{}\nContents:\n{}", file_path, what, head,
                      or_reason([&] { return TreeWriter(file).run(); }));

@@ -5,6 +5,26 @@
 #include "io/fail.hpp"
 
 namespace headway::io {
+namespace {
+
+void check_rows(Index size, Index begin, Index count) {
+  if (begin >= 0 && count >= 0 && begin <= size - count) return;
+  fail(ErrorKind::kInternal, "examples {} + {} of {} asked for", begin, count, size);
+}
+
+/// Rows of an array; errors name the file.
+void read_examples(const Hdf5InputFile& file, const Hdf5Array& array, Index begin, Index count,
+                   double* out) {
+  check_rows(array.info().shape[0], begin, count);
+  const Hdf5Lock lock;
+  try {
+    array.read_rows(begin, count, out);
+  } catch (const Error& e) {
+    fail(e.kind(), "{}: {}", file.file_path(), e.what());
+  }
+}
+
+}  // namespace
 
 Hdf5Examples::Hdf5Examples(std::shared_ptr<const Hdf5InputFile> file, const ExamplePaths& paths)
     : file_(std::move(file)), inputs_(file_->open_array(paths.inputs)) {
@@ -21,19 +41,23 @@ Hdf5Examples::~Hdf5Examples() {
   file_.reset();
 }
 
-void Hdf5Examples::check_range(Index begin, Index count) const {
-  if (begin >= 0 && count >= 0 && begin <= size() - count) return;
-  fail(ErrorKind::kInternal, "examples {} + {} of {} asked for", begin, count, size());
-}
+void Hdf5Examples::check_range(Index begin, Index count) const { check_rows(size(), begin, count); }
 
 void Hdf5Examples::read(const Hdf5Array& array, Index begin, Index count, double* out) const {
-  check_range(begin, count);
+  read_examples(*file_, array, begin, count, out);
+}
+
+Hdf5Features::Hdf5Features(std::shared_ptr<const Hdf5InputFile> file, const std::string& path)
+    : file_(std::move(file)), features_(file_->open_array(path)) {}
+
+Hdf5Features::~Hdf5Features() {
   const Hdf5Lock lock;
-  try {
-    array.read_rows(begin, count, out);
-  } catch (const Error& e) {
-    fail(e.kind(), "{}: {}", file_->file_path(), e.what());
-  }
+  features_.reset();
+  file_.reset();
+}
+
+void Hdf5Features::read(Index begin, Index count, double* out) const {
+  read_examples(*file_, *features_, begin, count, out);
 }
 
 void Hdf5Examples::read_inputs(Index begin, Index count, double* out) const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "headway/core/examples.hpp"
+#include "headway/tasks/dataset.hpp"
 #include "io/hdf5/input.hpp"
 
 namespace headway::io {
@@ -44,6 +45,19 @@ class Hdf5Examples final : public ExampleSource {
   std::vector<std::uint8_t> mask_;
   std::optional<Hdf5Array> inputs_;
   std::vector<Hdf5Array> attention_;
+};
+
+/// Path features [P, p, N_0] read from an open data-set file on demand. Thread-safe likewise.
+class Hdf5Features final : public tasks::FeatureSource {
+ public:
+  /// The data set has been checked. Under an Hdf5Lock.
+  Hdf5Features(std::shared_ptr<const Hdf5InputFile> file, const std::string& path);
+  ~Hdf5Features() override;
+  void read(Index begin, Index count, double* out) const override;
+
+ private:
+  std::shared_ptr<const Hdf5InputFile> file_;
+  std::optional<Hdf5Array> features_;
 };
 
 }  // namespace headway::io
