@@ -263,6 +263,13 @@ TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Ob
     for (const tasks::NamedSplit& set : dataset.sets) append(set.split);
   }
   if (dataset.gram) {
+    if (directions == FeatureDirections::kAll) {
+      bad_study(
+          "sample.sampler",
+          fmt::format("sample.sampler = \"{}\": weights need examples, {} holds Gram matrices; "
+                      "allowed: \"exact\"",
+                      word_of(study.sample.sampler), dataset.name));
+    }
     problem.kernels = gram_kernels(study, dataset, architecture.variance(0));
     return problem;
   }
