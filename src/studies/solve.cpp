@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "headway/core/clock.hpp"
 #include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/rng.hpp"
@@ -20,8 +21,6 @@
 namespace headway::studies {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr double kHessianFlopLimit = 4e10;  // "auto": about a second
 constexpr double kCorrectionFlopLimit = 4e10;
 constexpr double kShareOfSolution = 0.6;  // "auto" without a dense Hessian, of what the point took
@@ -32,10 +31,6 @@ constexpr double kProbeProducts = 15.0;  // each takes about that many
 constexpr std::size_t kLongestChain =
     4;  // sweep points solved one from another, where few temperatures are swept
 constexpr double kStartSpread = 0.5;  // of random starts, in log U
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 bool wanted(When when, double flops, double limit) {
   return when == When::kOn || (when == When::kAuto && flops <= limit);

@@ -332,7 +332,8 @@ MatrixXd FeatureSpaceState::contract_third_derivative(const MatrixXd& sigma,
 std::unique_ptr<const EnergyCurvature> FeatureSpaceState::curvature(const MatrixXd& frame,
                                                                     Precision /*precision*/) const {
   // In the frame of U itself projected_inverse() would be undone again.
-  if (frame == frame_ && whitened_.size() != 0)
+  if (whitened_.size() != 0 && frame.rows() == frame_.rows() && frame.cols() == frame_.cols() &&
+      frame == frame_)
     return make_feature_space_curvature(whitened_, projected_dual_ * frame_);
   return make_feature_space_curvature(block_congruence(projected_inverse(), frame),
                                       projected_dual_ * frame);

@@ -15,7 +15,8 @@ namespace headway::theory {
 namespace {
 
 constexpr double kAsymmetry = 1e-6;  // of the largest entry: sums in single precision
-constexpr double kRounding = 1e-6;   // of the largest diagonal entry: what a zero eigenvalue may come out as
+constexpr double kRounding =
+    1e-6;  // of the largest diagonal entry: what a zero eigenvalue may come out as
 
 /// But for rounding.
 bool is_positive_semidefinite(const MatrixXd& gram) {

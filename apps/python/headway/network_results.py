@@ -12,6 +12,7 @@ import numpy as np
 from headway import hdf5
 from headway.display import Brief
 from headway.errors import BadDataError
+from headway.fields import attributes, below
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,11 +103,11 @@ def read_network(group: h5py.Group | None, heads: int, size: int) -> NetworkPrun
     if sets is None:
         raise BadDataError(f"{group.name}/sets: is missing")
     names = tuple(hdf5.texts(sets["name"]))
-    random = group.get("random")
+    random, about = group.get("random"), attributes(group)
+    about["rescaled"] = bool(about.get("rescaled", True))
     return NetworkPruning(
-        rescaled=bool(group.attrs.get("rescaled", 1)),
-        **{name: hdf5.text(group.attrs.get(name, ""))
-           for name in ("measured_on", "greedy_on", "sensitivity_on")},
+        **{name: about.get(name, "") for name in below("network", "", "attribute")
+           if name in NetworkPruning.__dataclass_fields__},
         order_parameter=_array(group, "U_1", (size, size)),
         accuracy_drop=_estimates(group, "accuracy_drop", heads),
         error_rise=_estimates(group, "error_rise", heads),
@@ -115,7 +116,7 @@ def read_network(group: h5py.Group | None, heads: int, size: int) -> NetworkPrun
         set_mean_squared_error=_estimates(sets, "mean_squared_error", len(names)),
         scores=read_scores(group.get("scores"), heads), greedy=_curve(group.get("greedy")),
         random=None if random is None else RandomOrders(
-            *(_array(random, name) for name in ("accuracy", "mean", "sd", "error"))))
+            **{name: _array(random, name) for name in RandomOrders.__dataclass_fields__}))
 
 
 def read_scores(group: h5py.Group | None, heads: int) -> dict[str, NetworkScore]:
@@ -152,5 +153,5 @@ def _curve(group: h5py.Group | None) -> Curve | None:
 
 
 def _correlation(group: h5py.Group, name: str) -> Correlation:
-    return Correlation(*(float(group.attrs.get(f"{name}_{part}", math.nan))
-                         for part in Correlation.__dataclass_fields__))
+    return Correlation(**{part: float(group.attrs.get(f"{name}_{part}", math.nan))
+                          for part in below("network_score", f"{name}_", "attribute")})

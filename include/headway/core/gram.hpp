@@ -9,10 +9,10 @@ namespace headway {
 ///   gram = Phi^T Phi,   projection = Phi^T Y,   label_square = Y^T Y.
 /// Sums over examples: they can be made in parts and added.
 struct GramMatrices {
-  Index examples = 0;      ///< P
-  MatrixXd gram;           ///< D x D
-  MatrixXd projection;     ///< D x C
-  MatrixXd label_square;   ///< C x C
+  Index examples = 0;     ///< P
+  MatrixXd gram;          ///< D x D
+  MatrixXd projection;    ///< D x C
+  MatrixXd label_square;  ///< C x C
 
   [[nodiscard]] Index outputs() const { return projection.cols(); }
   /// Adds the sums over other examples, of the same shapes.

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "headway/studies/parts.hpp"
 #include "headway/studies/study.hpp"
 #include "headway/studies/training.hpp"
 #include "headway/studies/verbs.hpp"
@@ -14,14 +15,6 @@ namespace headway::io {
 
 class Hdf5InputFile;
 class Hdf5OutputFile;
-
-/// One part of a long computation, which has a checkpoint of its own: a sweep point, a run.
-struct CheckpointPart {
-  std::string name;        ///< of its file, without ".h5"
-  std::string study_hash;  ///< of the keys that decide its numbers
-  std::string study_toml;  ///< names the keys that differ, when a checkpoint is refused
-  std::string data_hash;
-};
 
 /// The checkpoints of one result on disk: a folder RESULT.h5.checkpoint beside it with one HDF5
 /// file (schema "headway-checkpoint") for each part. A file appears whole or not at all, says which
@@ -41,8 +34,8 @@ class Checkpoints {
   /// Error{kBadData}, each with the way out; with `force` all that are there are deleted.
   /// Error{kCannotWrite} when something that is no folder has the folder's name. `verb`: what the
   /// parts are of, "sample" or "train".
-  Checkpoints(const std::string& result_path, std::string verb, std::vector<CheckpointPart> parts,
-              bool force);
+  Checkpoints(const std::string& result_path, std::string verb,
+              std::vector<studies::ComputationPart> parts, bool force);
 
   /// Calls `read` with the checkpoint of a part; false when there is none.
   bool load(std::size_t part, const std::function<void(const Hdf5InputFile&)>& read) const;
@@ -59,7 +52,7 @@ class Checkpoints {
 
   std::string folder_;
   std::string verb_;
-  std::vector<CheckpointPart> parts_;
+  std::vector<studies::ComputationPart> parts_;
   std::size_t resumable_ = 0, finished_ = 0;
 };
 
@@ -87,9 +80,8 @@ class SampleCheckpoints final : public Checkpoints {
   bool saves_;
 };
 
-/// The checkpoints of `train`: one for each run, named after the hashes of its study and its data,
-/// so that a grid may grow. Runs of a grid that give the same numbers share a file, but for those
-/// that differ in `threads`: their times are what such a sweep is for.
+/// The checkpoints of `train`: one for each run (studies::train_parts()). Runs of a grid that give
+/// the same numbers share a file, but for those that differ in `threads`.
 class TrainCheckpoints final : public Checkpoints {
  public:
   /// `data_hashes`: of each run, as TrainTask::content_hash.

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "headway/core/record.hpp"
 #include "headway/core/types.hpp"
+#include "headway/numerics/statistics.hpp"
 #include "headway/studies/network_results.hpp"
 #include "headway/theory/order_parameters.hpp"
 #include "headway/theory/saddle_point.hpp"
@@ -15,7 +15,7 @@
 // files and JSON have its members, and what they mean.
 namespace headway::studies {
 
-inline constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();  ///< null in JSON
+using numerics::kUndefined;
 
 /// How a predictor does on one further set of the data set.
 struct SetReport {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "headway/core/record.hpp"
+#include "headway/studies/parts.hpp"
 #include "io/hdf5/input.hpp"
 #include "io/hdf5/output.hpp"
 
@@ -16,16 +17,18 @@ namespace headway::io {
 
 /// What a checkpoint belongs to.
 struct CheckpointHeader {
-  std::string verb, study_hash, study_toml, data_hash, version;
+  std::string verb;
+  studies::ComputationPart part;  ///< its name is that of the file
+  std::string version;
   bool done = false;
 };
 
 template <class Visitor, RecordOf<CheckpointHeader> Record>
 void fields(Visitor& visit, Record& r) {
   visit("kind", r.verb, "the verb that wrote it");
-  visit("study_hash", r.study_hash, "of the keys that decide the numbers");
-  visit("study_toml", r.study_toml, "the resolved study");
-  visit("data_hash", r.data_hash, "content of the data");
+  visit("study_hash", r.part.study_hash, "of the keys that decide the numbers");
+  visit("study_toml", r.part.study_toml, "the resolved study");
+  visit("data_hash", r.part.data_hash, "content of the data");
   visit("headway_version", r.version, "of the program that wrote it");
   visit("done", r.done, "nothing is left to do");
 }

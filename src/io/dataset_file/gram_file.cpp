@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "core/fail.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/theory/gram.hpp"
-#include "io/fail.hpp"
 #include "io/first_reading.hpp"
 #include "io/hdf5/describe.hpp"
 #include "io/hdf5/record.hpp"
