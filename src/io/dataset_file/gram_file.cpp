@@ -13,14 +13,14 @@
 namespace headway::io {
 namespace {
 
-constexpr std::int64_t kMajor = 1, kMinor = 0;
+constexpr std::int64_t kGramMajor = 1, kGramMinor = 0;
 
 void check_version(const Hdf5InputFile& file) {
   const auto version = file.number_attribute("/", "schema_version");
-  if (version && !version->empty() && version->front() == kMajor) return;
+  if (version && !version->empty() && version->front() == kGramMajor) return;
   bad_data("root attribute schema_version: {}; allowed: [{}, {}]",
-           version ? fmt::format("is [{}]", fmt::join(*version, ", ")) : "is missing", kMajor,
-           kMinor);
+           version ? fmt::format("is [{}]", fmt::join(*version, ", ")) : "is missing", kGramMajor,
+           kGramMinor);
 }
 
 /// "" or what is wrong with the numbers.
@@ -68,7 +68,7 @@ void write_gram(const std::string& file_path, const studies::GramResult& result,
   const Hdf5Lock lock;
   Hdf5OutputFile out;
   out.set("/", "schema_name", kGramSchema);
-  out.set("/", "schema_version", std::vector<std::int64_t>{kMajor, kMinor});
+  out.set("/", "schema_version", std::vector<std::int64_t>{kGramMajor, kGramMinor});
   RecordWriter root(out, "");
   fields(root, provenance);
   fields(root, result);

@@ -1,11 +1,10 @@
-#include "headway/studies/gram.hpp"
-
 #include <fmt/format.h>
 
 #include <cmath>
 
 #include "catch.hpp"
 #include "headway/core/error.hpp"
+#include "headway/studies/gram.hpp"
 #include "headway/studies/plan.hpp"
 #include "headway/studies/verbs.hpp"
 #include "headway/theory/gram.hpp"
@@ -29,7 +28,7 @@ tasks::Split random_split(Index examples, std::uint64_t stream, Index outputs) {
   return split;
 }
 
-tasks::Dataset random_data(Index examples, std::uint64_t stream = 0, Index outputs = 1) {
+tasks::Dataset data_with_sets(Index examples, std::uint64_t stream = 0, Index outputs = 1) {
   tasks::Dataset data;
   data.name = fmt::format("data {}", stream);
   data.form = AttentionForm::kPathFeatures;
@@ -74,7 +73,7 @@ TEST_CASE("Gram matrices are sums over examples, the same on any number of threa
   Observer observer;
   Study study = small_study();
   for (const Index examples : {1, 30, 5000}) {  // one leaf, one, five
-    const tasks::Dataset whole = random_data(examples, 0, 2);
+    const tasks::Dataset whole = data_with_sets(examples, 0, 2);
     const studies::GramResult one = studies::gram(study, {whole}, observer);
     const GramMatrices expected =
         theory::gram_matrices(whole.train.path_features, whole.train.labels);
@@ -107,7 +106,7 @@ TEST_CASE("Gram matrices are sums over examples, the same on any number of threa
 TEST_CASE("solve and sample of Gram matrices are those of the examples") {
   Observer observer;
   for (const Index outputs : {1, 2}) {
-    const tasks::Dataset data = random_data(40, 1, outputs);
+    const tasks::Dataset data = data_with_sets(40, 1, outputs);
     Study study = small_study();
     study.solve.kernels = theory::KernelForm::kStreamed;
     const studies::SolveResult expected = studies::solve(study, data, observer);
@@ -140,7 +139,7 @@ TEST_CASE("solve and sample of Gram matrices are those of the examples") {
     CHECK_THAT(result.gaussian_process[0].log_evidence,
                Catch::Matchers::WithinRel(expected.gaussian_process[0].log_evidence, 1e-9));
   }
-  const tasks::Dataset data = random_data(40, 1);
+  const tasks::Dataset data = data_with_sets(40, 1);
   Study study = small_study();
   study.model.widths = {{2}};  // below the number of paths: singular U
   study.sample.draws = 20;
@@ -155,7 +154,7 @@ TEST_CASE("what Gram matrices cannot do is refused by name") {
   Observer observer;
   Study study = small_study();
   const tasks::Dataset gram =
-      studies::dataset_of(studies::gram(study, {random_data(20)}, observer), "g.h5");
+      studies::dataset_of(studies::gram(study, {data_with_sets(20)}, observer), "g.h5");
   Study cold = study;
   cold.model.temperatures = {0.0};
   CHECK_THROWS_WITH(studies::solve(cold, gram, observer),
@@ -172,21 +171,21 @@ TEST_CASE("what Gram matrices cannot do is refused by name") {
 
 TEST_CASE("data sets that disagree, and features that say nothing, are named") {
   const Study study = small_study();
-  const tasks::Dataset good = random_data(20, 1);
-  tasks::Dataset other = random_data(20, 2);
+  const tasks::Dataset good = data_with_sets(20, 1);
+  tasks::Dataset other = data_with_sets(20, 2);
   other.heads = {4};
   other.layers.resize(1);
   CHECK_THAT(refusal(study, {good, other}),
              ContainsSubstring("data 2: has heads [4]; allowed: [2, 2] as in data 1"));
-  other = random_data(20, 2, 3);
+  other = data_with_sets(20, 2, 3);
   CHECK_THAT(refusal(study, {good, other}), ContainsSubstring("data 2: has outputs C = 3"));
-  other = random_data(20, 2);
+  other = data_with_sets(20, 2);
   other.test.reset();
   CHECK_THAT(refusal(study, {good, other}), ContainsSubstring("data 2: has sets [validation]"));
-  other = random_data(20, 2);
+  other = data_with_sets(20, 2);
   other.readout = Readout::kMean;
   CHECK_THAT(refusal(study, {good, other}), ContainsSubstring("data 2: has readout mean"));
-  other = random_data(20, 2);
+  other = data_with_sets(20, 2);
   other.train.path_features(7, 3) = std::nan("");
   CHECK_THAT(refusal(study, {good, other}), ContainsSubstring("data 2: path features of train[7]"));
   tasks::Dataset empty_path = good;
