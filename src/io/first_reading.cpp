@@ -21,6 +21,7 @@ namespace headway::io {
 namespace {
 
 constexpr std::int64_t kSettledNanoseconds = 2'000'000'000;
+constexpr double kMajorVersion = 1;  // of every schema
 
 /// By what the content of a file is known without reading it; nullopt while its times may lag.
 using Identity = std::array<std::int64_t, 5>;
@@ -68,15 +69,6 @@ std::vector<std::string> read_all(const std::string& file_path) {
   return lines;
 }
 
-FirstReading read_isolated(const std::string& file_path) {
-  check_is_hdf5(file_path);
-  std::vector<std::string> lines = run_isolated(file_path, [&] { return read_all(file_path); });
-  FirstReading reading;
-  reading.schema = lines.at(0);
-  reading.faults.assign(lines.begin() + 1, lines.end());
-  return reading;
-}
-
 struct Known {
   Identity identity{};
   FirstReading reading;
@@ -97,7 +89,10 @@ FirstReading first_reading(const std::string& file_path) {
   }
   Known now;
   try {
-    now.reading = read_isolated(file_path);
+    check_is_hdf5(file_path);
+    std::vector<std::string> lines = run_isolated(file_path, [&] { return read_all(file_path); });
+    now.reading.schema = lines.at(0);
+    now.reading.faults.assign(lines.begin() + 1, lines.end());
   } catch (const Error& e) {
     if (e.kind() != ErrorKind::kBadData) throw;
     now.error = e;
@@ -108,6 +103,19 @@ FirstReading first_reading(const std::string& file_path) {
   }
   if (now.error) throw Error(*now.error);
   return now.reading;
+}
+
+void check_schema(const Hdf5InputFile& file, const std::string& schema) {
+  const std::string name = file.text_attribute("/", "schema_name").value_or("");
+  if (name != schema) bad_data("root attribute schema_name: allowed: \"{}\"", schema);
+  const auto version = file.number_attribute("/", "schema_version");
+  if (!version || version->empty()) {
+    bad_data("root attribute schema_version: is missing; allowed: [1, 0]");
+  }
+  if (version->front() == kMajorVersion) return;
+  bad_data("root attribute schema_version: is [{}]; this Headway reads 1.x{}",
+           fmt::join(*version, ", "),
+           version->front() > kMajorVersion ? ", the file is newer" : "");
 }
 
 std::string schema_name(const std::string& file_path) {

@@ -24,16 +24,22 @@ struct FirstReading {
 /// that it cannot be read; kInterrupted. Cost: one pass over the file.
 FirstReading first_reading(const std::string& file_path);
 
-/// Calls `read` with an HDF5 file that survived its first reading, and with that, under an
-/// Hdf5Lock; what it returns. Errors then name the file; as first_reading(), and kBadData where
-/// memory ends.
+/// Error{kBadData} unless the file has this schema, of a major version that this Headway reads.
+void check_schema(const Hdf5InputFile& file, const std::string& schema);
+
+/// What `read` makes of a file of `schema` that survived its first reading, under an Hdf5Lock.
+/// Errors then name the file; as first_reading(), and kBadData for another schema, changed texts,
+/// and where memory ends.
 template <class Read>
-auto read_hdf5(const std::string& file_path, Read read) {
-  const FirstReading first = first_reading(file_path);
+auto read_hdf5(const std::string& file_path, const std::string& schema, Read read) {
+  const std::vector<std::string> faults = first_reading(file_path).faults;
   const Hdf5Lock lock;
   const Hdf5InputFile file(file_path);
   try {
-    return read(file, first);
+    check_schema(file, schema);
+    auto value = read(file);
+    if (!faults.empty()) bad_data("{}", faults.front());
+    return value;
   } catch (const Error& e) {
     fail(e.kind(), "{}: {}", file_path, e.what());
   } catch (const std::bad_alloc&) {

@@ -59,6 +59,9 @@ void fields(Visitor& visit, Record& r) {
   visit("sets", r.sets, "test set and further sets", {.layout = FieldLayout::kByName});
 }
 
+/// What is wrong with the numbers (theory::gram_fault, sizes that do not fit), or "".
+std::string gram_fault(const GramResult& result);
+
 /// `headway gram`: one pass over the training examples of all data sets, in blocks. They are summed
 /// in fixed leaves, whose number P alone decides, and these in one fixed tree, so that the numbers
 /// are the same on any number of threads. Test sets and further sets of the same name are put

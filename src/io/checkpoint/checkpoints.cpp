@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <utility>
 
 #include "core/fail.hpp"
@@ -69,23 +70,18 @@ void Checkpoints::look(const std::string& name) {
   const std::string file_path = (fs::path(folder_) / name).string();
   CheckpointHeader found;
   read_checkpoint(file_path, [&](const CheckpointHeader& header, const auto&) { found = header; });
-  std::vector<std::string> nearest;
-  std::pair<bool, std::size_t> best;  // of `nearest`: of another study, its length
-  bool known = false;
+  using Reasons = std::vector<std::string>;
+  std::map<std::pair<bool, std::size_t>, Reasons> why_not;  // by: of another study, how many
   for (const studies::ComputationPart& part : parts_) {
-    std::vector<std::string> why = mismatch(found, verb_, part);
-    if (why.empty()) {
-      known = true;
-      if (part.name + std::string(kSuffix) == name) ++(found.done ? finished_ : resumable_);
-      continue;
+    Reasons why = mismatch(found, verb_, part);
+    if (why.empty() && part.name + std::string(kSuffix) == name) {
+      ++(found.done ? finished_ : resumable_);
     }
     const std::pair rank(part.study_hash != found.part.study_hash, why.size());
-    if (nearest.empty() || rank < best) {
-      nearest = std::move(why);
-      best = rank;
-    }
+    why_not.emplace(rank, std::move(why));
   }
-  if (known) return;
+  Reasons nearest = why_not.empty() ? Reasons{""} : why_not.begin()->second;
+  if (nearest.empty()) return;
   if (nearest.size() > kMostDifferences) {
     nearest.resize(kMostDifferences);
     nearest.emplace_back("...");

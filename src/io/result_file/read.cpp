@@ -14,19 +14,6 @@ namespace {
 
 using studies::SolveResult;
 
-void check_schema(const Hdf5InputFile& file) {
-  const std::string name = file.text_attribute("/", "schema_name").value_or("");
-  if (name != kResultSchema) bad_data("root attribute schema_name: allowed: \"{}\"", kResultSchema);
-  const auto version = file.number_attribute("/", "schema_version");
-  if (!version || version->empty()) {
-    bad_data("root attribute schema_version: is missing; allowed: [1, 0]");
-  }
-  if (version->front() == kResultSchemaMajor) return;
-  bad_data("root attribute schema_version: is [{}]; this Headway reads 1.x{}",
-           fmt::join(*version, ", "),
-           version->front() > kResultSchemaMajor ? ", the file is newer" : "");
-}
-
 RecordShapes shapes_of(const SolveResult& result) {
   RecordShapes shapes{result.test_examples, result.outputs, {}, result.set_names};
   for (std::size_t l = 0; l < result.heads.size(); ++l) {
@@ -77,17 +64,6 @@ SolveResult read_solved(const Hdf5InputFile& file) {
   return result;
 }
 
-/// What `read` makes of a result file, whose schema and texts are checked, too.
-template <typename Read>
-auto read_result(const std::string& file_path, Read read) {
-  return read_hdf5(file_path, [&](const Hdf5InputFile& file, const FirstReading& first) {
-    check_schema(file);
-    auto value = read(file);
-    if (!first.faults.empty()) bad_data("{}", first.faults.front());
-    return value;
-  });
-}
-
 }  // namespace
 
 bool is_result_file(const std::string& file_path) {
@@ -95,7 +71,7 @@ bool is_result_file(const std::string& file_path) {
 }
 
 SolveResult read_solve_result(const std::string& file_path, studies::ResultProvenance* provenance) {
-  auto [result, from] = read_result(file_path, [](const Hdf5InputFile& file) {
+  auto [result, from] = read_hdf5(file_path, kResultSchema, [](const Hdf5InputFile& file) {
     SolveResult solved = read_solved(file);
     return std::pair(std::move(solved), read_provenance(file));
   });
@@ -104,13 +80,14 @@ SolveResult read_solve_result(const std::string& file_path, studies::ResultProve
 }
 
 std::string read_result_kind(const std::string& file_path) {
-  return read_result(file_path, [](const Hdf5InputFile& file) {
+  return read_hdf5(file_path, kResultSchema, [](const Hdf5InputFile& file) {
     return file.text_attribute("/", "kind").value_or("");
   });
 }
 
 studies::ResultProvenance read_result_provenance(const std::string& file_path) {
-  return read_result(file_path, [](const Hdf5InputFile& file) { return read_provenance(file); });
+  return read_hdf5(file_path, kResultSchema,
+                   [](const Hdf5InputFile& file) { return read_provenance(file); });
 }
 
 }  // namespace headway::io

@@ -90,7 +90,7 @@ std::vector<studies::TrainedNetwork> read_trained_networks(const std::string& fi
                                                            Observer& observer) {
   const std::string data_hash = read_result_provenance(file_path).data_hash;
   const std::vector<studies::TrainRun> runs = studies::train_runs(study);
-  return read_hdf5(file_path, [&](const Hdf5InputFile& file, const auto&) {
+  return read_hdf5(file_path, kResultSchema, [&](const Hdf5InputFile& file) {
     std::vector<studies::TrainedNetwork> out;
     for (std::size_t i = 0; i < runs.size(); ++i) {
       const std::string group = group_of(file, runs[i]);
@@ -124,7 +124,7 @@ studies::TrainedNetwork read_trained_network(const std::string& file_path,
   }
   const studies::TrainRun& run = runs[wanted - 1];
   studies::check_extractable(run.study);
-  studies::TrainedNetwork out = read_hdf5(file_path, [&](const Hdf5InputFile& file, const auto&) {
+  studies::TrainedNetwork out = read_hdf5(file_path, kResultSchema, [&](const Hdf5InputFile& file) {
     const std::string group = group_of(file, run);
     if (group.empty()) bad_data("this run was not begun before the result was written");
     return read_run(file, group, run, study.extract.weights);
