@@ -165,7 +165,7 @@ TEST_CASE("a grid is trained, saved, stopped, gone on with, and skipped where do
 TEST_CASE("runs at once have the same bits, and are told of one at a time", "[torch]") {
   std::vector<TrainRun> runs(5);
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    runs[i].study = small_study();
+    runs[i].study = short_study();
     runs[i].study.seed = i / 2;
     runs[i].study.train.model.attention = i % 2 == 0 ? "hyla" : "softmax";
     runs[i].settings = {{"seed", std::to_string(i)}};
