@@ -7,7 +7,9 @@
 
 #include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/core/text.hpp"
 #include "headway/numerics/dense.hpp"
+#include "headway/studies/training_records.hpp"
 
 namespace headway::cli {
 
@@ -32,6 +34,15 @@ std::vector<std::string> Options::study_overlays() const {
   std::vector<std::string> all = overlays;
   if (seed) all.push_back(fmt::format("seed={}", *seed));
   if (threads) all.push_back(fmt::format("threads={}", *threads));
+  if (!layers.empty()) all.push_back(fmt::format("extract.layers=[{}]", layers));
+  if (!form.empty()) all.push_back(fmt::format("extract.form={}", quoted_text(form)));
+  if (!theory.empty()) {
+    std::string files;
+    for (const std::string& file : studies::split_names(theory)) {
+      files += (files.empty() ? "" : ", ") + quoted_text(file);
+    }
+    all.push_back(fmt::format("prune.theory=[{}]", files));
+  }
   return all;
 }
 

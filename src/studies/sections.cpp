@@ -39,7 +39,8 @@ std::vector<Section> make_sections() {
       [](auto& study) -> auto& { return study.align; }, AlignOptions::table(), Side::kTheory));
   add(section(
       "prune", "head scores and pruning", [](auto& study) -> auto& { return study.prune; },
-      PruneOptions::table(), Side::kTheory));
+      PruneOptions::table(), Side::kBoth));
+  all.back().written_whole = Side::kTheory;
   add(section(
       "sample", "draws from the posterior", [](auto& study) -> auto& { return study.sample; },
       SampleOptions::table(), Side::kTheory));
@@ -88,16 +89,23 @@ const Option<Study>* find_option(const std::string& key, TaskKind kind) {
 }
 
 std::string study_text(const Study& study) {
+  const Study defaults;
+  const Side side = description_of(study.task.kind).side;
   std::string out;
   std::string open_section;
   for (const Section& section : study_sections()) {
     if (!applies(section, study.task.kind)) continue;
-    if (section.name != open_section) out += fmt::format("\n[{}]\n", section.name);
-    open_section = section.name;
+    const bool whole = section.written_whole == Side::kBoth || section.written_whole == side;
+    std::string lines;
     for (const Option<Study>& o : section.table.options) {
       const std::string text = o.write(study);
-      if (!text.empty()) out += fmt::format("{} = {}\n", o.name, text);
+      if (text.empty() || (!whole && text == o.write(defaults))) continue;
+      lines += fmt::format("{} = {}\n", o.name, text);
     }
+    if (!whole && lines.empty()) continue;
+    if (section.name != open_section) out += fmt::format("\n[{}]\n", section.name);
+    open_section = section.name;
+    out += lines;
   }
   return out + sweep_text(study.sweep);
 }

@@ -61,6 +61,7 @@ std::string train_hash(const Study& study) {
   hashed.sweep.clear();
   hashed.train.run.checkpoint_every = training::TrainOptions{}.checkpoint_every;
   hashed.train.keep_weights = TrainOptions{}.keep_weights;
+  hashed.prune = {};
   hashed.extract = {};
   return study_hash(hashed);
 }

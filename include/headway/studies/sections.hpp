@@ -17,6 +17,9 @@ struct Section {
   std::string help;
   OptionTable<Study> table;
   Side side = Side::kBoth;
+  /// Studies of the other side hold only the keys that differ from their defaults: their hashes do
+  /// not know the rest.
+  Side written_whole = Side::kBoth;
 };
 
 /// Every section and key of a study file. Reading, writing, checking, suggestions, hashes and help
