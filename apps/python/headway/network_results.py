@@ -10,19 +10,20 @@ import h5py
 import numpy as np
 
 from headway import hdf5
+from headway.display import Brief
 from headway.errors import BadDataError
 
 
-@dataclass(frozen=True)
-class Estimates:
+@dataclass(frozen=True, repr=False)
+class Estimates(Brief):
     """Means over examples and their standard errors, entry by entry."""
 
     mean: np.ndarray
     error: np.ndarray
 
 
-@dataclass(frozen=True)
-class Curve:
+@dataclass(frozen=True, repr=False)
+class Curve(Brief):
     """Test quality after removing the first 0, 1, 2, ... heads of `order` (counted from 0)."""
 
     order: np.ndarray
@@ -45,8 +46,8 @@ class Correlation:
     upper: float
 
 
-@dataclass(frozen=True)
-class NetworkScore:
+@dataclass(frozen=True, repr=False)
+class NetworkScore(Brief):
     """One score of all heads; `rising` prunes the lowest first, `falling` the highest."""
 
     score: np.ndarray
@@ -56,8 +57,8 @@ class NetworkScore:
     falling: Curve | None = None
 
 
-@dataclass(frozen=True)
-class RandomOrders:
+@dataclass(frozen=True, repr=False)
+class RandomOrders(Brief):
     """Accuracy in every random order [orders, removals + 1]; mean, sd and s.e. over the orders."""
 
     accuracy: np.ndarray
@@ -66,8 +67,8 @@ class RandomOrders:
     error: np.ndarray
 
 
-@dataclass(frozen=True)
-class NetworkPruning:
+@dataclass(frozen=True, repr=False)
+class NetworkPruning(Brief):
     """What does not depend on the theory's width and temperature."""
 
     rescaled: bool

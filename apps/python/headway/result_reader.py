@@ -283,7 +283,8 @@ class _Reader:
             mean=self._order_parameters(group, folder, "_mean"),
             mcse=self._order_parameters(group, folder, "_mcse"),
             sd=self._order_parameters(group, folder, "_sd"),
-            readout_draws=self._array(group, "draws/U_a"), draws=draws)
+            readout_draws=self._array(group, "draws/U_a"), draws=draws,
+            log_density=None if "energies" not in group else self._array(group, "energies").T)
 
 
 def _attributes(group: h5py.Group) -> dict[str, Any]:

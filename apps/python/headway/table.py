@@ -21,13 +21,18 @@ def table(result: Result | TrainingResult, layout: str = "text") -> str:
     row a variant, mean and standard error over seeds (train)."""
     if layout not in FORMATS:
         raise UsageError(f"--format: is {layout}; allowed: {', '.join(FORMATS)}")
+    return _LAYOUTS[layout](*cells(result))
+
+
+def cells(result: Result | TrainingResult) -> tuple[list[str], list[list[str]]]:
+    """The header and the rows of `table`, as texts."""
     if isinstance(result, TrainingResult):
-        return _LAYOUTS[layout](*_training_rows(result))
+        return _training_rows(result)
     columns = _sample_columns(result) if result.kind == "sample" else _solve_columns(result)
     rows = [[cell(point) for _, cell in columns] for point in result.points]
     sets = _set_columns(result)
     rows += [_gaussian_process_row(columns, sets, point) for point in result.gaussian_process]
-    return _LAYOUTS[layout]([name for name, _ in columns], rows)
+    return [name for name, _ in columns], rows
 
 
 def table_of_networks(results: Sequence[Result | TrainingResult], layout: str = "text") -> str:
@@ -76,8 +81,7 @@ def _solve_columns(result: Result) -> list[Column]:
     columns: list[Column] = [
         ("N", _widths), ("T", lambda point: f"{point.temperature:g}"),
         ("accuracy", lambda point: _number(point.accuracy)),
-        ("corrected", lambda point: _number(point.corrected.accuracy)
-         if point.corrected is not None and point.corrected.defined else "-"),
+        _corrected_column(result),
         ("test MSE", lambda point: _number(point.test_mean_squared_error, 4)),
         *_set_columns(result),
         ("U_a", lambda point: _number(point.readout_scalar, 4)),
@@ -92,6 +96,18 @@ def _solve_columns(result: Result) -> list[Column]:
     if any(point.alignment is not None for point in result.points):
         columns.append(("best overlap", _best_overlap))
     return columns
+
+
+def _corrected_column(result: Result) -> Column:
+    """The 1/N-corrected accuracy; the squared error where labels are no classes."""
+    classes = any(math.isfinite(point.accuracy) for point in result.points)
+
+    def cell(point: Point) -> str:
+        if point.corrected is None or not point.corrected.defined:
+            return "-"
+        return (_number(point.corrected.accuracy) if classes
+                else _number(point.corrected.test_mean_squared_error, 4))
+    return "corrected" if classes else "corrected MSE", cell
 
 
 def _set_columns(result: Result) -> list[Column]:
@@ -140,6 +156,7 @@ def _sample_columns(result: Result) -> list[Column]:
     return [("N", _widths), ("T", lambda point: f"{point.temperature:g}"),
             ("sampler", lambda point: point.method),
             ("accuracy", lambda point: _number(point.accuracy)),
+            ("test MSE", lambda point: _number(point.test_mean_squared_error, 4)),
             *_set_columns(result),
             ("U_a", lambda point: _number(point.readout_scalar, 4)),
             ("R-hat", _attribute("rhat_max", ".3f")), ("bulk ESS", _attribute("ess_bulk_min", ".0f")),

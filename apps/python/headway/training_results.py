@@ -12,13 +12,14 @@ import h5py
 import numpy as np
 
 from headway import hdf5
+from headway.display import Brief, Shown
 from headway.errors import BadDataError
 
 MAIN_METRICS = ("r2", "bits_per_byte", "accuracy")
 
 
-@dataclass(frozen=True)
-class Curve:
+@dataclass(frozen=True, repr=False)
+class Curve(Brief):
     """The records of one split: columns of numbers by name, each [records]."""
 
     columns: Mapping[str, np.ndarray]
@@ -33,8 +34,8 @@ class Curve:
         return next((name for name in MAIN_METRICS if name in self.columns), "loss")
 
 
-@dataclass(frozen=True)
-class TrainedRun:
+@dataclass(frozen=True, repr=False)
+class TrainedRun(Brief):
     """One network: its settings, curves by split, metrics at the end by split, weights by name."""
 
     label: str
@@ -67,8 +68,8 @@ class TrainedRun:
         return str(self.attributes.get("outcome", ""))
 
 
-@dataclass(frozen=True)
-class TrainingResult:
+@dataclass(frozen=True, repr=False)
+class TrainingResult(Shown):
     """A result file of kind "train"."""
 
     file: Path
@@ -79,6 +80,13 @@ class TrainingResult:
     partial: bool = False
     kind: str = "train"
     train_labels: None = None  # figures' head lines ask every result for them
+
+    @property
+    def summary(self) -> str:
+        """What it is, in one line."""
+        count = len(self.runs)
+        return (f"{self.study}, {self.task}, {count} run{'' if count == 1 else 's'} of "
+                f"{', '.join(self.labels) or 'no variant'}{', partial' if self.partial else ''}")
 
     @property
     def labels(self) -> tuple[str, ...]:

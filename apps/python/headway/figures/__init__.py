@@ -39,13 +39,15 @@ FIGURES: dict[str, FigureKind] = {
     "kernel_alignment": FigureKind(_first(alignment.available), alignment.draw),
     "path_kernels": FigureKind(_first(path_kernels.available), path_kernels.draw),
     "head_scores": FigureKind(_first(heads.available), heads.draw),
-    "pruning": FigureKind(_first(heads.curves_available), heads.draw_curves),
+    "pruning": FigureKind(_first(heads.curves_available), heads.draw_curves,
+                          needs="labels that are classes"),
     "accuracy_on_sets": FigureKind(network.sets_available, network.draw_sets),
     "network_heads": FigureKind(network.available, network.draw_heads),
     "network_order_parameters": FigureKind(network.available, network.draw_order_parameters),
     "network_pruning": FigureKind(network_curves.available, network_curves.draw),
-    "network_pruning_over_seeds": FigureKind(network_curves.seeds_available,
-                                             network_curves.draw_seeds),
+    "network_pruning_over_seeds": FigureKind(
+        network_curves.seeds_available, network_curves.draw_seeds,
+        needs="several results of headway prune, each on another trained network"),
     "readout_and_action": FigureKind(_first(order_parameters.scalars_available),
                                      order_parameters.draw_scalars),
     "convergence": FigureKind(_first(convergence.available), convergence.draw),
@@ -58,13 +60,15 @@ FIGURES: dict[str, FigureKind] = {
 }
 
 
-def draw_all(results: Sequence[Result], options: PlotOptions | None = None,
+def draw_all(results: Result | Sequence[Result], options: PlotOptions | None = None,
              only: Sequence[str] | None = None) -> dict[str, Figure]:
-    """The figures by name. The first result is the one drawn; others are overlaid where a figure can.
+    """The figures of one result or of several, by name. The first is the one drawn; others are overlaid
+    where a figure can.
 
     Errors: UsageError for an unknown name or choice, BadDataError where there is nothing to draw.
     """
     options = options or PlotOptions()
+    results = [results] if isinstance(results, (Result, TrainingResult)) else list(results)
     unknown = [name for name in only or () if name not in FIGURES]
     if unknown:
         raise UsageError(f"--only: is {unknown[0]}; known: {', '.join(FIGURES)}")

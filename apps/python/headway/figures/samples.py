@@ -47,16 +47,18 @@ def draw_comparison(results: Sequence[Result], options: PlotOptions) -> Figure:
     sample = next(result for result in results if any(point.samples for point in result.points))
     temperature = main_temperature(sample, options)
     pairs = [pair for pair in _pairs(results) if pair[0].temperature == temperature][:4]
-    figure = style.new_figure(0.6 + 2.6 * len(pairs), 4.2)
+    figure = style.new_figure(2.0 + 2.6 * len(pairs), 4.2)
     panels = figure.subplots(2, len(pairs), squeeze=False, sharex="col",
                              gridspec_kw={"height_ratios": [1.0, 0.62]})
     for column, (sampled, theory) in enumerate(pairs):
         _against(panels[0, column], panels[1, column], sampled, theory)
     panels[0, 0].set_ylabel(r"posterior mean of $U_1$")
     panels[1, 0].set_ylabel("samples \u2212 theory")
-    panels[0, 0].legend(loc="upper left", handletextpad=0.2)
-    style.head_line(figure, sample, temperature, "every entry of $U_1$",
-                    f"bars: ± {ERROR_BARS:g} Monte Carlo standard errors")
+    style.legend_outside(panels[0, -1], handletextpad=0.2)
+    known = any(np.isfinite(sampled.samples.mcse[0]).any() for sampled, _ in pairs
+                if sampled.samples.mcse)
+    bars = [f"bars: ± {ERROR_BARS:g} Monte Carlo standard errors"] if known else []
+    style.head_line(figure, sample, temperature, "every entry of $U_1$", *bars)
     return figure
 
 
@@ -64,7 +66,8 @@ def _against(top: Axes, bottom: Axes, sampled: Point, theory: Point) -> None:
     """Samples against theory above, and their difference, with its error bars, below."""
     upper = np.triu_indices(len(theory.order_parameters[0]))
     mean = sampled.samples.mean[0][upper]
-    error = sampled.samples.mcse[0][upper] if sampled.samples.mcse else np.zeros_like(mean)
+    error = (sampled.samples.mcse[0][upper] if sampled.samples.mcse
+             else np.full(mean.shape, math.nan))
     kinds = [(theory.order_parameters[0][upper], style.THEORY, "o", style.THEORY, "saddle point")]
     corrected = theory.corrected
     if corrected is not None and corrected.defined and corrected.order_parameters:
@@ -79,7 +82,7 @@ def _against(top: Axes, bottom: Axes, sampled: Point, theory: Point) -> None:
         look = {"color": colour, "marker": marker, "markerfacecolor": face, "linestyle": "none",
                 "markersize": 4.5, "zorder": 3}
         top.plot(values, mean, label=name, **look)
-        bottom.errorbar(values, mean - values, yerr=ERROR_BARS * error, elinewidth=1.0,
+        bottom.errorbar(values, mean - values, yerr=style.error_bars(ERROR_BARS * error), elinewidth=1.0,
                         capsize=2.0, **look)
     top.set_title(point_label(theory))
     top.set_ylim(*ends)
