@@ -32,13 +32,6 @@ std::string short_setting(const Setting& setting) {
   return fmt::format("{} = {}", name, unquoted(setting.value));
 }
 
-/// Of the values that are finite.
-Spread spread_of(std::vector<double> values) {
-  std::erase_if(values, [](double x) { return !std::isfinite(x); });
-  const numerics::Moments m = numerics::moments(values);
-  return {static_cast<Index>(values.size()), m.mean, m.standard_error()};
-}
-
 bool is_finished(const TrainedRun& run) {
   return run.summary.outcome == training::TrainOutcome::kFinished;
 }
@@ -88,6 +81,12 @@ void add_splits(const TrainResult& result, TrainGroup& group) {
 }
 
 }  // namespace
+
+Spread spread_of(std::vector<double> values) {
+  std::erase_if(values, [](double x) { return !std::isfinite(x); });
+  const numerics::Moments m = numerics::moments(values);
+  return {static_cast<Index>(values.size()), m.mean, m.standard_error()};
+}
 
 std::string run_variant(const Study& study) {
   if (study.train.model.network == training::NetworkKind::kLinearValue) return "linear_value";

@@ -141,13 +141,13 @@ struct PruneOptions {
   bool normalise_sensitivity = true;  ///< each layer's gradient sensitivities divided by their norm
   int resamples = 1000;               ///< bootstrap of the rank correlations over examples
   int permutations = 20'000;          ///< random pairings for their p-values (10 heads or more)
-  // Of a train result:
-  RemovedAs removed_as = RemovedAs::kZero;  ///< of the curves; each head alone is removed both ways
-  KeptWeights weights = KeptWeights::kBest;
-  Index examples = 1000;             ///< of each split that heads are removed on
-  Index sensitivity_examples = 256;  ///< training examples of the gradient sensitivity
-  Index mean_examples = 64;          ///< training examples of a head's mean
-  std::vector<std::string> theory;   ///< results of headway prune on data extracted from the runs
+  // Of a train result; keys that are absent by default are written only where they are given.
+  std::optional<RemovedAs> removed_as;  ///< of the curves; each head alone is removed both ways
+  std::optional<KeptWeights> weights;   ///< absent: best
+  std::optional<Index> examples;        ///< of each split that heads are removed on; absent: 1000
+  std::optional<Index> sensitivity_examples;  ///< training examples of it; absent: 256
+  std::optional<Index> mean_examples;         ///< training examples of a head's mean; absent: 64
+  std::vector<std::string> theory;  ///< results of headway prune on data extracted from the runs
 
   static const OptionTable<PruneOptions>& table();
 };

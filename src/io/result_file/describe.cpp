@@ -104,7 +104,8 @@ std::string describe_result(const Hdf5InputFile& file) {
   std::string out = fmt::format("  study      {} ({}){}\n", text(file, "study"), kind,
                                 partial ? ", interrupted: only part of it is here" : "");
   const bool trained = kind == "train";
-  if (!trained) out += sizes_text(file);
+  const bool networks = kind == "network_prune";
+  if (!trained && !networks) out += sizes_text(file);
   out += fmt::format("  made by    Headway {} (commit {}, {}, {})\n", text(file, "headway_version"),
                      text(file, "git_commit"), text(file, "compiler"), text(file, "blas"));
   out += fmt::format("  started    {}, {} s on {} threads, seed {}\n", text(file, "started"),
@@ -113,6 +114,13 @@ std::string describe_result(const Hdf5InputFile& file) {
   out += fmt::format("  command    {}\n", text(file, "command"));
   out += fmt::format("  study hash {}\n  data hash  {}\n\n", text(file, "study_hash"),
                      text(file, "data_hash"));
+  if (networks) {
+    const std::size_t runs =
+        file.kind("runs") == NodeKind::kGroup ? file.members("runs").size() : 0;
+    return out +
+           fmt::format("  heads removed from the networks of {} runs\n\nTo remake it:\n  {}\n",
+                       runs, text(file, "command"));
+  }
   out += trained ? describe_train_runs(file) : table(file, kind == "sample");
   out += fmt::format(
       "\nTo remake it (the file holds its study, fully resolved):\n"

@@ -9,6 +9,7 @@
 #include "field_table.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/studies/choice.hpp"
+#include "headway/studies/prune_trained.hpp"
 #include "headway/studies/training.hpp"
 
 using namespace headway;           // NOLINT(google-build-using-namespace)
@@ -43,7 +44,13 @@ std::vector<Section> sections() {
            "`runs/<i>` of train, which also has `curves/<split>`, `weights/<name>` and "
            "`best_weights/<name>`",
            list_fields(studies::TrainedRun{})},
-          {"group", "`groups/<g>` of train", list_fields(studies::TrainGroup{})}};
+          {"group", "`groups/<g>` of train", list_fields(studies::TrainGroup{})},
+          {"network_run",
+           "`runs/<i>` of prune on a train result; r2 in place of accuracy where that "
+           "is the metric",
+           list_fields(studies::RunPruning{})},
+          {"network_group", "`groups/<g>` of prune on a train result",
+           list_fields(studies::PruneGroup{})}};
 }
 
 std::string markdown() {
