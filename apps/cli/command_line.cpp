@@ -7,8 +7,8 @@
 #include <sstream>
 
 #include "headway/core/error.hpp"
-#include "headway/io/provenance.hpp"
 #include "headway/numerics/dense.hpp"
+#include "headway/studies/provenance.hpp"
 #include "headway/studies/sections.hpp"
 #include "verbs.hpp"
 
@@ -38,7 +38,7 @@ Exit codes: 0 ok; 2 finished but a point is not usable; 64 usage; 65 bad data; 6
 bool is_planned(const std::string& verb) { return verb == "latents"; }
 
 std::string version_text() {
-  const io::BuildInfo build = io::build_info();
+  const studies::BuildInfo build = studies::build_info();
   return fmt::format("headway {}\ncommit {}\n{}, {}\n{}\n", build.version, build.git_commit,
                      build.compiler, build.build_type, numerics::blas_description());
 }

@@ -1,6 +1,5 @@
 #include <utility>
 
-#include "headway/io/json.hpp"
 #include "headway/studies/verbs.hpp"
 #include "prune_trained.hpp"
 #include "result_tables.hpp"
@@ -21,8 +20,6 @@ Verb prune_verb() {
            [](const Options&, TheoryJob& job, Observer& observer) {
              return studies::prune(job.study, job.dataset, observer, job.reused());
            },
-       .write = &io::write_prune_result,
-       .json = &io::prune_json,
        .table = &prune_table,
        .outcome =
            [](const studies::PruneResult& result) {

@@ -7,8 +7,8 @@
 
 #include "course.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "headway/io/pruned_network.hpp"
 #include "headway/io/result_file.hpp"
+#include "headway/io/theory_scores.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"
 #include "json_text.hpp"
@@ -154,13 +154,10 @@ int prune_networks(const Options& options) {
     return Outcome{fmt::format("{} runs", result.runs.size()), result.interrupted, result.seconds,
                    result.threads};
   };
-  course.write = [](const Options& wanted, const NetworkJob& job,
-                    const TrainedPruneResult& result) {
-    io::write_pruned_network(wanted.output, job.study, result, job.provenance, job.overwrite);
-  };
+  course.write = &write_result_file<NetworkJob, TrainedPruneResult>;
   course.print = [](const Options& wanted, const NetworkJob& job,
                     const TrainedPruneResult& result) {
-    return wanted.json ? io::pruned_network_json(job.study, result) + "\n" : result_text(result);
+    return wanted.json ? io::result_json(job.study, result) + "\n" : result_text(result);
   };
   return run_course(options, course);
 }

@@ -3,7 +3,6 @@
 #include <memory>
 
 #include "headway/io/checkpoints.hpp"
-#include "headway/io/json.hpp"
 #include "headway/studies/lookup.hpp"
 #include "headway/studies/verbs.hpp"
 #include "result_tables.hpp"
@@ -53,8 +52,6 @@ Verb sample_verb() {
        {"sample"}},
       {.kind = studies::TheoryVerb::kSamples,
        .compute = &compute,
-       .write = &io::write_sample_result,
-       .json = &io::sample_json,
        .table = &sample_table,
        .outcome = &sample_outcome});
 }

@@ -1,4 +1,3 @@
-#include "headway/io/json.hpp"
 #include "headway/studies/verbs.hpp"
 #include "result_tables.hpp"
 #include "theory_course.hpp"
@@ -16,8 +15,6 @@ Verb solve_verb() {
            [](const Options&, TheoryJob& job, Observer& observer) {
              return studies::solve(job.study, job.dataset, observer);
            },
-       .write = &io::write_solve_result,
-       .json = &io::solve_json,
        .table = &solve_table,
        .outcome =
            [](const studies::SolveResult& result) {

@@ -28,9 +28,6 @@ struct TheorySteps {
   /// kSamples: makes draws, which need memory; an interrupted run goes on.
   studies::TheoryVerb kind = studies::TheoryVerb::kSolves;
   std::function<Result(const Options&, TheoryJob&, Observer&)> compute;
-  void (*write)(const std::string&, const studies::Study&, const Result&,
-                const io::ResultProvenance&, bool);
-  std::string (*json)(const studies::Study&, const Result&);
   std::string (*table)(const studies::Study&, const Result&);
   Outcome (*outcome)(const Result&);
 };
@@ -59,13 +56,10 @@ Course<TheoryJob, Result> theory_course(const std::string& verb, TheorySteps<Res
   };
   course.compute = steps.compute;
   course.outcome = steps.outcome;
-  course.write = [write = steps.write](const Options& options, const TheoryJob& job,
+  course.write = &write_result_file<TheoryJob, Result>;
+  course.print = [table = steps.table](const Options& options, const TheoryJob& job,
                                        const Result& result) {
-    write(options.output, job.study, result, job.provenance, job.overwrite);
-  };
-  course.print = [json = steps.json, table = steps.table](
-                     const Options& options, const TheoryJob& job, const Result& result) {
-    return options.json ? json(job.study, result) + "\n" : table(job.study, result);
+    return options.json ? io::result_json(job.study, result) + "\n" : table(job.study, result);
   };
   return course;
 }

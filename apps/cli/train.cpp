@@ -6,7 +6,6 @@
 #include "headway/core/parallel.hpp"
 #include "headway/io/checkpoints.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "headway/io/json.hpp"
 #include "headway/io/training_tasks.hpp"
 #include "headway/io/weights_file.hpp"
 #include "headway/studies/sweep.hpp"
@@ -65,7 +64,7 @@ std::string read_data(const Options& /*options*/, TrainJob& job, Observer& /*obs
 bool goes_on(const Options& options, const TrainJob& job) {
   if (is_partial_result_of(options, job)) return true;
   if (!io::is_result_file(options.output)) return false;
-  const io::ResultProvenance stored = io::read_result_provenance(options.output);
+  const studies::ResultProvenance stored = io::read_result_provenance(options.output);
   if (!stored.partial) return false;
   const studies::Study study = io::parse_study(stored.study_toml, options.output);
   if (!studies::is_training_task(study.task.kind)) return false;
@@ -159,17 +158,13 @@ Verb train_verb() {
        .plan = &plan,
        .compute = &compute,
        .outcome = &train_outcome,
-       .write =
-           [](const Options& options, const TrainJob& job, const studies::TrainResult& result) {
-             io::write_train_result(options.output, job.study, result, job.provenance,
-                                    job.overwrite);
-           },
+       .write = &write_result_file<TrainJob, studies::TrainResult>,
        .write_exports = &export_weights,
-       .print =
-           [](const Options& options, const TrainJob& job, const studies::TrainResult& result) {
-             return options.json ? io::train_summary_json(job.study, result) + "\n"
-                                 : train_table(job.study, result);
-           }});
+       .print = [](const Options& options, const TrainJob& job,
+                   const studies::TrainResult& result) {
+         return options.json ? io::result_json(job.study, result) + "\n"
+                             : train_table(job.study, result);
+       }});
 }
 
 }  // namespace headway::cli

@@ -113,7 +113,7 @@ MatrixXd outputs_without(const PathOutputs& paths, const std::vector<int>& remov
 
 Estimate estimate_mean(const VectorXd& values) {
   const numerics::Moments m = numerics::moments(values);
-  return {m.mean, m.count > 1.0 ? std::sqrt(m.squares / ((m.count - 1.0) * m.count)) : kNaN};
+  return {m.mean, m.standard_error()};
 }
 
 Quality quality_of(const ExampleQuality& examples) {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/rng.hpp"
 
@@ -74,17 +74,17 @@ Study sampled_study(const Study& study, const tasks::Dataset& dataset) {
 void check_sampling(const Study& study) {
   for (const double t : study.model.temperatures) {
     if (t > 0.0) continue;
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("model.temperature = {}: sampling needs a temperature > 0", t));
+    throw OptionError(fmt::format("model.temperature = {}: sampling needs a temperature > 0", t),
+                      {"model.temperature"});
   }
   const SampleOptions& sample = study.sample;
   if (sample.metric == Metric::kInformation && sample.sampler != Sampler::kExact &&
       sample.sampler != Sampler::kGibbs) {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("sample.metric = \"information\": allowed with sample.sampler = "
-                            "\"exact\" alone; for \"{}\" it is \"auto\", \"unit\", \"diagonal\" or "
-                            "\"dense\"",
-                            word_of(sample.sampler)));
+    throw OptionError(
+        fmt::format("sample.metric = \"information\": allowed with sample.sampler = \"exact\" "
+                    "alone; for \"{}\" it is \"auto\", \"unit\", \"diagonal\" or \"dense\"",
+                    word_of(sample.sampler)),
+        {"sample.metric", "sample.sampler"});
   }
 }
 

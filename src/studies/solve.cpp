@@ -91,7 +91,7 @@ class PointSolver {
     point.energy = saddle.evaluation.energy->energy();
     point.entropy = saddle.evaluation.entropy;
     point.order_parameters = saddle.order_parameters;
-    point.kernels = theory::kernel_form_name(problem_.kernels->form());
+    point.kernels = word_of(problem_.kernels->form());
     point.predictor = report_predictor(
         problem_, {mean_on_train(*saddle.evaluation.energy, saddle.order_parameters), {}},
         saddle.evaluation.energy->predict(problem_.evaluation_features));

@@ -23,14 +23,6 @@ Words<Readout> words_of(Readout) {
   return kWords;
 }
 
-Words<theory::KernelForm> theory::words_of(KernelForm) {
-  static constexpr Word<KernelForm> kWords[] = {{"auto", KernelForm::kAuto},
-                                                {"stored", KernelForm::kStored},
-                                                {"streamed", KernelForm::kStreamed},
-                                                {"feature_space", KernelForm::kFeatureSpace}};
-  return kWords;
-}
-
 }  // namespace headway
 
 namespace headway::studies {

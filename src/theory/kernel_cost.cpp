@@ -120,18 +120,12 @@ KernelForm choose_form(const Counts& s, const PathKernelOptions& options, double
 
 }  // namespace
 
-std::string kernel_form_name(KernelForm form) {
-  switch (form) {
-    case KernelForm::kStored:
-      return "stored";
-    case KernelForm::kStreamed:
-      return "streamed";
-    case KernelForm::kFeatureSpace:
-      return "feature_space";
-    case KernelForm::kAuto:
-      break;
-  }
-  return "auto";
+Words<KernelForm> words_of(KernelForm) {
+  static constexpr Word<KernelForm> kWords[] = {{"auto", KernelForm::kAuto},
+                                                {"stored", KernelForm::kStored},
+                                                {"streamed", KernelForm::kStreamed},
+                                                {"feature_space", KernelForm::kFeatureSpace}};
+  return kWords;
 }
 
 KernelCost kernel_cost(const KernelSizes& sizes, KernelForm form, bool compact) {

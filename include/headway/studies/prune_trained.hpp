@@ -123,19 +123,13 @@ void fields(Visitor& visit, const PruneGroup& r) {
 
 /// `headway prune` of a train result.
 struct TrainedPruneResult {
-  static constexpr const char* kVerb = "prune";
+  static constexpr const char* kVerb = "network_prune";  ///< the kind of its file
   std::vector<RunPruning> runs;
   std::vector<PruneGroup> groups;
   bool interrupted = false;
   double seconds = 0.0;
   int threads = 1;
 };
-template <class Visitor>
-void fields(Visitor& visit, const TrainedPruneResult& r) {
-  visit("runs", r.runs, "in the order of the sweep");
-  visit("groups", r.groups, "over seeds", {.optional = true});
-}
-
 /// Removes every head of every network from the network itself (src/training/README.md, "Removing
 /// heads"): alone, on every split but train and both ways; then one after the other, by each score,
 /// at random and greedily on the split that selects checkpoints, as study.prune says. Drops and

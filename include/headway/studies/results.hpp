@@ -41,11 +41,14 @@ struct PredictorReport {
   double predictor_variance = kUndefined;
   std::vector<SetReport> sets;  ///< in the data set's order
 };
-/// `arrays`: what the names of mean and variance begin with.
+/// `arrays`: what the names of mean and variance begin with. `trained`: where the training accuracy
+/// appears.
 template <class Visitor, RecordOf<PredictorReport> Record>
-void fields(Visitor& visit, Record& r, const std::string& arrays = "") {
+void fields(Visitor& visit, Record& r, const std::string& arrays = "",
+            FieldPlace trained = FieldPlace::kEverywhere) {
   constexpr FieldForm kOld = {.optional = true};
-  visit("train_accuracy", r.train_accuracy, "on the training set", kOld);
+  visit("train_accuracy", r.train_accuracy, "on the training set",
+        {.place = trained, .optional = true});
   visit("accuracy", r.accuracy, "on the test set", kOld);
   visit("test_mean_squared_error", r.mean_squared_error,
         "on the test set, mean over examples and outputs", kOld);
@@ -56,7 +59,8 @@ void fields(Visitor& visit, Record& r, const std::string& arrays = "") {
   constexpr FieldForm kArray = {.place = FieldPlace::kFile, .layout = FieldLayout::kOutputs};
   visit(arrays + "mean", r.mean, "of f on the test set, [P_test] or [P_test, C]", kArray);
   visit(arrays + "variance", r.variance, "of f on the test set, for each output", kArray);
-  visit("sets", r.sets, "the further sets of the data set", {.layout = FieldLayout::kByName});
+  visit("sets", r.sets, "the further sets of the data set",
+        {.layout = FieldLayout::kByName, .optional = true});
 }
 
 /// The 1/N-corrected means (eqs. 40 and 41).
@@ -123,6 +127,10 @@ void fields(Visitor& visit, Record& r) {
   visit("seconds", r.seconds, "of the point");
 }
 
+/// A solve adds nothing to its points.
+template <class Visitor>
+void added_fields(Visitor& /*visit*/, const SolvePoint& /*none*/) {}
+
 /// The infinite-width limit at one temperature.
 struct GaussianProcessPoint {
   double temperature = 0.0;
@@ -138,6 +146,7 @@ void fields(Visitor& visit, Record& r) {
 }
 
 struct SolveResult {
+  static constexpr const char* kVerb = "solve";
   std::vector<int> heads;
   std::vector<double> variances;
   Index outputs = 1;
@@ -203,7 +212,14 @@ void fields(Visitor& visit, Record& r) {
   visit("gaussian_process_eigenvalues", r.gaussian_process_eigenvalues, "of the Gaussian process");
 }
 
+/// What a result has of it in the group points/<i>, and in JSON.
+template <class Visitor>
+void added_fields(Visitor& visit, const AlignPoint& r) {
+  visit("alignment", r, "kernel alignment", {.layout = FieldLayout::kMerged});
+}
+
 struct AlignResult {
+  static constexpr const char* kVerb = "align";
   SolveResult solve;  ///< the order parameters used
   std::vector<AlignPoint> points;
   double seconds = 0.0;
@@ -286,14 +302,15 @@ void fields(Visitor& visit, const PrunePoint& r) {
     visit("cumulative/greedy_on", r.greedy_on, "set that the greedy order was searched on");
   }
 }
-/// The group points/<i> of a result of `prune`, for writing alone.
 template <class Visitor>
-void network_fields(Visitor& visit, const PrunePoint& r) {
+void added_fields(Visitor& visit, const PrunePoint& r) {
+  visit("pruning", r, "head by head", {.layout = FieldLayout::kMerged});
   visit("network/scores", r.network, "the theory's scores against the trained network, by name",
-        {.json = "network", .layout = FieldLayout::kByName});
+        {.json = "network", .layout = FieldLayout::kByName, .optional = true});
 }
 
 struct PruneResult {
+  static constexpr const char* kVerb = "prune";
   SolveResult solve;
   std::vector<PrunePoint> points;
   std::optional<NetworkPruning> network;  ///< where the data set carries a trained network

@@ -25,9 +25,6 @@
 namespace headway {
 Words<AttentionKind> words_of(AttentionKind);
 Words<Readout> words_of(Readout);
-namespace theory {
-Words<KernelForm> words_of(KernelForm);
-}  // namespace theory
 }  // namespace headway
 
 namespace headway::studies {

@@ -1,8 +1,7 @@
 #pragma once
 
-#include <string>
-
 #include "headway/core/types.hpp"
+#include "headway/core/words.hpp"
 
 namespace headway::theory {
 
@@ -14,7 +13,7 @@ enum class KernelForm {
   kStreamed,      ///< K = (X (F kron I)) (X (F kron I))^T from the features, U = F F^T
   kFeatureSpace,  ///< Woodbury form in p N_0 < P dimensions; needs T > 0, one output only
 };
-std::string kernel_form_name(KernelForm form);
+Words<KernelForm> words_of(KernelForm);
 
 struct PathKernelOptions {
   KernelForm form = KernelForm::kAuto;

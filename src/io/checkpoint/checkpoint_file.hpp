@@ -11,7 +11,7 @@
 /// digits, which HDF5 passes over. Root attributes: schema_name "headway-checkpoint",
 /// schema_version, git_commit, written and those of CheckpointHeader; the rest is the verb's own:
 ///   point/   studies::SampleState (sample)
-///   run/     studies::TrainedRun with its state (train; trained_run.hpp)
+///   run/     studies::TrainedRun with its state (train; studies::TrainedRunView)
 namespace headway::io {
 
 /// What a checkpoint belongs to.

@@ -1,19 +1,16 @@
 #include "headway/io/checkpoints.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <utility>
 
-#include "headway/core/error.hpp"
 #include "headway/core/sha256.hpp"
-#include "headway/core/text.hpp"
-#include "headway/io/provenance.hpp"
 #include "headway/io/study_file.hpp"
+#include "headway/studies/provenance.hpp"
+#include "headway/studies/result_fields.hpp"
 #include "headway/studies/study_hash.hpp"
 #include "io/checkpoint/checkpoint_file.hpp"
-#include "io/checkpoint/study_differences.hpp"
+#include "io/fail.hpp"
 #include "io/hdf5/record.hpp"
 #include "io/result_file/trained_run.hpp"
 
@@ -51,13 +48,13 @@ std::vector<std::string> mismatch(const CheckpointHeader& found, const std::stri
   std::vector<std::string> out;
   if (found.verb != verb) out.push_back(fmt::format("of {}, here of {}", found.verb, verb));
   if (found.study_hash != part.study_hash) {
-    std::vector<std::string> keys = study_differences(found.study_toml, part.study_toml);
+    std::vector<std::string> keys = studies::study_differences(found.study_toml, part.study_toml);
     if (keys.empty() && out.empty()) keys.emplace_back("another study");
     out.insert(out.end(), keys.begin(), keys.end());
   }
   if (found.data_hash != part.data_hash && out.empty()) out.emplace_back("the data");
-  if (found.version != build_info().version) {
-    out.push_back(fmt::format("version {}, here {}", found.version, build_info().version));
+  if (found.version != studies::build_info().version) {
+    out.push_back(fmt::format("version {}, here {}", found.version, studies::build_info().version));
   }
   return out;
 }
@@ -99,8 +96,7 @@ Checkpoints::Checkpoints(const std::string& result_path, std::string verb,
     : folder_(result_path + ".checkpoint"), verb_(std::move(verb)), parts_(std::move(parts)) {
   std::error_code ignored;
   if (fs::exists(folder_, ignored) && !fs::is_directory(folder_, ignored)) {
-    throw Error(ErrorKind::kCannotWrite,
-                fmt::format("{}: is in the way of the folder of checkpoints", folder_));
+    fail(ErrorKind::kCannotWrite, "{}: is in the way of the folder of checkpoints", folder_);
   }
   if (force) {  // afresh: nothing of another run may stay behind
     remove();
@@ -161,15 +157,12 @@ void Checkpoints::save(std::size_t part, bool done,
                        const std::function<void(Hdf5OutputFile&)>& write) const {
   std::error_code failure;
   fs::create_directory(folder_, failure);
-  if (failure) {
-    throw Error(ErrorKind::kCannotWrite,
-                fmt::format("{}: cannot be made: {}", folder_, failure.message()));
-  }
+  if (failure) fail(ErrorKind::kCannotWrite, "{}: cannot be made: {}", folder_, failure.message());
   const CheckpointPart& saved = parts_.at(part);
-  write_checkpoint(
-      path_of(saved.name),
-      {verb_, saved.study_hash, saved.study_toml, saved.data_hash, build_info().version, done},
-      write);
+  write_checkpoint(path_of(saved.name),
+                   {verb_, saved.study_hash, saved.study_toml, saved.data_hash,
+                    studies::build_info().version, done},
+                   write);
 }
 
 void Checkpoints::remove() const {
@@ -219,7 +212,7 @@ studies::TrainHooks TrainCheckpoints::hooks() const {
   };
   hooks.save = [*this](std::size_t run, const studies::TrainedRun& trained) {
     save(run, trained.done(), [&](Hdf5OutputFile& out) {
-      write_trained_run("run", trained, KeptWeights::kWholeState, out);
+      write_record("run", studies::TrainedRunView{&trained, studies::RunParts::kWholeState}, out);
     });
   };
   return hooks;

@@ -3,14 +3,12 @@
 // would take the place of LibTorch's, which does not survive that.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <memory>
 #include <string>
 #include <string_view>
 
-#include "headway/core/error.hpp"
 #include "headway/io/text_files.hpp"
+#include "io/fail.hpp"
 
 namespace headway::io::detail {
 
@@ -21,15 +19,11 @@ inline constexpr std::string_view kSpaceSign = "\xE2\x96\x81";  // U+2581
 inline void require_encodable(std::string_view text, const std::string& name) {
   const std::size_t zero = text.find('\0');
   if (zero != std::string_view::npos) {
-    throw Error(ErrorKind::kBadData,
-                fmt::format("{}: byte {} is U+0000, which byte-pair encoding has no token for",
-                            name, zero));
+    bad_data("{}: byte {} is U+0000, which byte-pair encoding has no token for", name, zero);
   }
   const std::size_t sign = text.find(kSpaceSign);
   if (sign != std::string_view::npos) {
-    throw Error(ErrorKind::kBadData,
-                fmt::format("{}: byte {} starts U+2581, which byte-pair encoding keeps for spaces",
-                            name, sign));
+    bad_data("{}: byte {} starts U+2581, which byte-pair encoding keeps for spaces", name, sign);
   }
 }
 

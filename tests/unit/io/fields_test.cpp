@@ -10,6 +10,7 @@
 #include "headway/io/result_file.hpp"
 #include "headway/studies/choice.hpp"
 #include "headway/studies/prune_trained.hpp"
+#include "headway/studies/sample_results.hpp"
 #include "headway/studies/training.hpp"
 
 using namespace headway;           // NOLINT(google-build-using-namespace)
@@ -26,7 +27,7 @@ struct Section {
 std::vector<Section> sections() {
   studies::SamplePoint sample;
   sample.order_parameters.resize(1);
-  std::vector<ListedField> provenance = list_fields(io::ResultProvenance{});
+  std::vector<ListedField> provenance = list_fields(studies::ResultProvenance{});
   for (ListedField& field : provenance) field.json.clear();
   return {{"provenance", "The root", provenance},
           {"result", "The root, but for train", list_fields(studies::SolveResult{})},

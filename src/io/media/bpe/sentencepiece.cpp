@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
 
@@ -6,7 +5,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "headway/core/error.hpp"
 #include "headway/core/utf8.hpp"
 #include "io/media/bpe_library.hpp"
 
@@ -14,10 +12,6 @@ namespace headway::io::detail {
 namespace {
 
 constexpr std::size_t kLongestPiece = 4096;  // the library passes over longer training lines
-
-[[noreturn]] void refuse(const std::string& name, const std::string& fault) {
-  throw Error(ErrorKind::kBadData, fmt::format("{}: {}", name, fault));
-}
 
 // Length of the next piece of `text`: a line without its end, or as much of it as the library
 // takes.
@@ -61,13 +55,13 @@ class SentencePieceTokenizer final : public BpeTokenizer {
  public:
   SentencePieceTokenizer(std::string_view model, const std::string& name) : model_(model) {
     const auto status = processor_.LoadFromSerializedProto(model_);
-    if (!status.ok())
-      refuse(name, fmt::format("is no model of byte-pair encoding: {}", status.ToString()));
+    if (!status.ok()) {
+      bad_data("{}: is no model of byte-pair encoding: {}", name, status.ToString());
+    }
     for (int byte = 0; byte < 256; ++byte) {
       const int id = processor_.PieceToId(fmt::format("<0x{:02X}>", byte));
       if (!processor_.IsByte(id)) {
-        refuse(name,
-               fmt::format("the model of byte-pair encoding has no token for byte {:#04x}", byte));
+        bad_data("{}: the model of byte-pair encoding has no token for byte {:#04x}", name, byte);
       }
       byte_tokens_.push_back(id);
     }
@@ -101,8 +95,7 @@ class SentencePieceTokenizer final : public BpeTokenizer {
     std::string text;
     for (const std::int32_t token : tokens) {
       if (token < 0 || token >= vocabulary()) {
-        throw Error(ErrorKind::kInternal,
-                    fmt::format("token {}: must be from 0 to {}", token, vocabulary() - 1));
+        fail(ErrorKind::kInternal, "token {}: must be from 0 to {}", token, vocabulary() - 1);
       }
       if (processor_.IsByte(token)) {
         const auto byte = std::find(byte_tokens_.begin(), byte_tokens_.end(), token);
@@ -149,11 +142,9 @@ std::string train_model(std::string_view text, const std::string& name, Index vo
   LineIterator lines(text);
   std::string model;
   const auto status = sentencepiece::SentencePieceTrainer::Train(arguments, &lines, &model);
-  if (!status.ok()) {
-    refuse(name, fmt::format("byte-pair encoding cannot be learned from this text ({} bytes): {}",
-                             text.size(), status.ToString()));
-  }
-  return model;
+  if (status.ok()) return model;
+  bad_data("{}: byte-pair encoding cannot be learned from this text ({} bytes): {}", name,
+           text.size(), status.ToString());
 }
 
 std::unique_ptr<BpeTokenizer> load_model(std::string_view model, const std::string& name) {

@@ -1,15 +1,17 @@
-#include <fmt/format.h>
-
-#include "headway/core/error.hpp"
+// Texts, and byte-pair encoding by the library of its own (bpe_library.hpp).
 #include "headway/core/option_table.hpp"
 #include "headway/core/plugin.hpp"
 #include "headway/io/text_files.hpp"
+#include "io/fail.hpp"
 #include "io/media/bpe_library.hpp"
+#include "io/whole_file.hpp"
 
 namespace headway::io {
 namespace {
 
 using detail::BpeLibrary;
+
+constexpr std::uint64_t kLargestText = std::uint64_t{4} << 30U;
 
 #ifdef HEADWAY_BPE_LIBRARY
 
@@ -21,12 +23,9 @@ const BpeLibrary* load_library() {
       load_plugin({"byte-pair encoding: its SentencePiece library", HEADWAY_BPE_LIBRARY,
                    HEADWAY_BPE_LIBRARY_INSTALLED, detail::kBpeLibraryEntry}));
   const BpeLibrary* found = entry(detail::kBpeInterface);
-  if (found == nullptr) {
-    throw Error(ErrorKind::kUnavailable,
-                "byte-pair encoding: the SentencePiece library found is that of another version of "
-                "Headway");
-  }
-  return found;
+  if (found != nullptr) return found;
+  fail(ErrorKind::kUnavailable,
+       "byte-pair encoding: the SentencePiece library found is that of another version of Headway");
 }
 
 #else
@@ -34,9 +33,9 @@ const BpeLibrary* load_library() {
 constexpr bool kBuilt = false;
 
 const BpeLibrary* load_library() {
-  throw Error(ErrorKind::kUnavailable,
-              "byte-pair encoding: this build has no SentencePiece: install libsentencepiece-dev "
-              "and build again, or set task.level = \"bytes\"");
+  fail(ErrorKind::kUnavailable,
+       "byte-pair encoding: this build has no SentencePiece: install libsentencepiece-dev and "
+       "build again, or set task.level = \"bytes\"");
 }
 
 #endif
@@ -47,6 +46,10 @@ const BpeLibrary& library() {
 }
 
 }  // namespace
+
+tasks::TextCorpus read_text_corpus(const std::string& file_path, double held_out) {
+  return {file_path, read_whole_file(file_path, kLargestText), held_out};
+}
 
 bool has_bpe_tokenizer() { return kBuilt; }
 

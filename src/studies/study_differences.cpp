@@ -1,11 +1,11 @@
-#include "io/checkpoint/study_differences.hpp"
-
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
-namespace headway::io {
+#include "headway/core/text.hpp"
+#include "headway/studies/study_hash.hpp"
+
+namespace headway::studies {
 namespace {
 
 using Keys = std::vector<std::pair<std::string, std::string>>;
@@ -14,10 +14,7 @@ using Keys = std::vector<std::pair<std::string, std::string>>;
 Keys keys_of(const std::string& study_toml) {
   Keys out;
   std::string section;
-  for (std::size_t begin = 0; begin < study_toml.size();) {
-    const std::size_t end = std::min(study_toml.find('\n', begin), study_toml.size());
-    const std::string line = study_toml.substr(begin, end - begin);
-    begin = end + 1;
+  for (const std::string& line : split(study_toml, '\n')) {
     if (line.starts_with('[')) section = line.substr(1, line.size() - 2) + ".";
     const std::size_t equals = line.find(" = ");
     if (equals == std::string::npos) continue;
@@ -52,4 +49,4 @@ std::vector<std::string> study_differences(const std::string& theirs, const std:
   return out;
 }
 
-}  // namespace headway::io
+}  // namespace headway::studies

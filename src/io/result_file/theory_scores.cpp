@@ -1,44 +1,37 @@
-#include "headway/io/pruned_network.hpp"
-
-#include <fmt/format.h>
+#include "headway/io/theory_scores.hpp"
 
 #include <algorithm>
 #include <filesystem>
 
-#include "headway/core/error.hpp"
 #include "headway/io/hdf5_file.hpp"
+#include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"
-#include "headway/studies/study_hash.hpp"
+#include "io/fail.hpp"
 #include "io/first_reading.hpp"
 #include "io/hdf5/input.hpp"
-#include "io/hdf5/record.hpp"
-#include "io/result_file/json_writer.hpp"
-#include "io/result_file/write.hpp"
 
 namespace headway::io {
 namespace {
 
 using studies::TheoryScores;
 
-[[noreturn]] void bad(const std::string& file_path, const std::string& what) {
-  throw Error(ErrorKind::kBadData, fmt::format("{}: {}", file_path, what));
-}
-
 /// weights_sha256 of the data set that a theory's result is of.
 std::string network_of(const std::string& file_path) {
   const studies::Study study = parse_study(read_result_provenance(file_path).study_toml, file_path);
   const std::string& data = study.task.file;
   if (study.task.kind != studies::TaskKind::kDataset || !std::filesystem::exists(data)) {
-    bad(file_path,
-        fmt::format("its data set \"{}\" is not there: must be a file of headway extract, "
-                    "which says whose parts they are",
-                    data));
+    bad_data(
+        "{}: its data set \"{}\" is not there: must be a file of headway extract, which says "
+        "whose parts they are",
+        file_path, data);
   }
   first_reading(data);
   const Hdf5Lock lock;
   const Hdf5InputFile file(data);
   const auto hash = file.text_attribute("/", "weights_sha256");
-  if (!hash) bad(data, "root attribute weights_sha256 is missing: must be of headway extract");
+  if (!hash) {
+    bad_data("{}: root attribute weights_sha256 is missing: must be of headway extract", data);
+  }
   return *hash;
 }
 
@@ -55,9 +48,7 @@ TheoryScores scores_at(const Hdf5InputFile& file, const std::string& point,
   const auto whole =
       file.number_attribute(point, "test_mean_squared_error").value_or(std::vector<double>{});
   if (widths.empty() || temperature.size() != 1 || whole.size() != 1) {
-    throw Error(
-        ErrorKind::kBadData,
-        fmt::format("{}: widths, temperature or test_mean_squared_error is missing", point));
+    bad_data("{}: widths, temperature or test_mean_squared_error is missing", point);
   }
   const bool uniform = std::equal(widths.begin() + 1, widths.end(), widths.begin());
   std::string sizes;
@@ -70,7 +61,7 @@ TheoryScores scores_at(const Hdf5InputFile& file, const std::string& point,
   out.error_rise = numbers_at(file, pruning + "mean_squared_error_without");
   for (double& x : out.error_rise) x -= whole.front();
   if (out.score.size() != out.names.size() || out.error_rise.size() != out.names.size()) {
-    throw Error(ErrorKind::kBadData, fmt::format("{}: its arrays differ in length", pruning));
+    bad_data("{}: its arrays differ in length", pruning);
   }
   return out;
 }
@@ -90,37 +81,12 @@ std::vector<TheoryScores> read_theory_scores(const std::string& file_path) {
       out.push_back(scores_at(file, fmt::format("points/{}", i), label));
       out.back().weights_sha256 = network;
     }
-    if (out.empty()) throw Error(ErrorKind::kBadData, "has no points of headway prune");
+    if (out.empty()) bad_data("has no points of headway prune");
     return out;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kBadData) throw;
-    bad(file_path, error.what());
+    bad_data("{}: {}", file_path, error.what());
   }
-}
-
-void write_pruned_network(const std::string& file_path, const studies::Study& study,
-                          const studies::TrainedPruneResult& result,
-                          const ResultProvenance& provenance, bool force) {
-  check_output_path(file_path, force);
-  const Hdf5Lock lock;
-  Hdf5OutputFile out;
-  write_result_header("network_prune", study, provenance, out);
-  write_record("", result, out);
-  out.seal();
-  out.write_to(file_path, force);
-}
-
-std::string pruned_network_json(const studies::Study& study,
-                                const studies::TrainedPruneResult& result) {
-  Json out;
-  out["study"] = study.name;
-  out["study_hash"] = studies::study_hash(study);
-  out["partial"] = result.interrupted;
-  JsonWriter write(out);
-  fields(write, result);
-  out["seconds"] = json_value(result.seconds);
-  out["threads"] = result.threads;
-  return out.dump(1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace headway::io

@@ -1,4 +1,4 @@
-#include "io/study_file/idle_keys.hpp"
+#include "headway/studies/idle_keys.hpp"
 
 #include <fmt/format.h>
 
@@ -9,22 +9,18 @@
 #include "headway/studies/sections.hpp"
 #include "headway/studies/sweep.hpp"
 
-namespace headway::io::detail {
+namespace headway::studies {
 namespace {
-
-using studies::Section;
-using studies::Study;
-using studies::SweepAxis;
 
 std::vector<SweepAxis> axes_of(const OptionValue& root) {
   const OptionValue* sweep = find(*root.get<OptionValue::Table>(), "sweep");
-  return sweep != nullptr ? studies::read_sweep(*sweep) : std::vector<SweepAxis>();
+  return sweep != nullptr ? read_sweep(*sweep) : std::vector<SweepAxis>();
 }
 
 /// Calls visit(section, option, key) for every option of a study of any kind.
 template <class Visit>
 void each_option(const Visit& visit) {
-  for (const Section& section : studies::study_sections()) {
+  for (const Section& section : study_sections()) {
     for (const Option<Study>& o : section.table.options) {
       visit(section, o, section.name.empty() ? o.name : section.name + "." + o.name);
     }
@@ -47,7 +43,7 @@ bool counts(const OptionValue& root, const std::vector<SweepAxis>& axes,
   const auto fits = [&wanted](const OptionValue* value) { return text_of(*value) == wanted; };
   const OptionValue* base = value_at(root, condition.key);
   if (base != nullptr ? fits(base) : fallback_of(condition) == wanted) return true;
-  const std::vector<const OptionValue*> swept = studies::swept_values(axes, condition.key);
+  const std::vector<const OptionValue*> swept = swept_values(axes, condition.key);
   return std::any_of(swept.begin(), swept.end(), fits);
 }
 
@@ -88,21 +84,21 @@ void drop_keys_made_idle(const OptionValue& before, OptionValue& root) {
 }
 
 void refuse_idle_keys(const OptionValue& root, const Study& study,
-                      const std::vector<studies::TrainRun>& runs) {
+                      const std::vector<TrainRun>& runs) {
   each_option([&](const Section& section, const Option<Study>& o, const std::string& key) {
     const OptionValue* value = value_at(root, key);
-    if (!studies::applies(section, study.task.kind)) return;
-    const auto belongs = [&o](const studies::TrainRun& run) { return o.belongs(run.study); };
+    if (!applies(section, study.task.kind)) return;
+    const auto belongs = [&o](const TrainRun& run) { return o.belongs(run.study); };
     if (value != nullptr && o.belongs && !o.belongs(study) &&
         std::none_of(runs.begin(), runs.end(), belongs)) {
       refuse(*value, key, "absent: it belongs to " + o.belongs_to);
     }
     if (!o.counts_where || counts(root, study.sweep, *o.counts_where)) return;
-    for (const OptionValue* swept : studies::swept_values(study.sweep, key)) {
+    for (const OptionValue* swept : swept_values(study.sweep, key)) {
       refuse_idle(*swept, key, o);
     }
     if (value != nullptr && !says_nothing(*value, key, o)) refuse_idle(*value, key, o);
   });
 }
 
-}  // namespace headway::io::detail
+}  // namespace headway::studies

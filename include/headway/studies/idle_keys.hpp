@@ -4,7 +4,7 @@
 
 #include "headway/studies/training.hpp"
 
-namespace headway::io::detail {
+namespace headway::studies {
 
 /// Keys that count only beside some value of another key (Option::counts_where), such as
 /// train.experts with train.feed_forward = "mixture". Where the sweep has that value in any of its
@@ -17,7 +17,7 @@ void drop_keys_made_idle(const OptionValue& before, OptionValue& root);
 /// Error{kBadStudy} for one that counts in no run and is not at its default, which a resolved study
 /// has, for an axis of one, and for a key that neither the study's network nor any run's has at
 /// all.
-void refuse_idle_keys(const OptionValue& root, const studies::Study& study,
-                      const std::vector<studies::TrainRun>& runs);
+void refuse_idle_keys(const OptionValue& root, const Study& study,
+                      const std::vector<TrainRun>& runs);
 
-}  // namespace headway::io::detail
+}  // namespace headway::studies
