@@ -128,7 +128,8 @@ void point() {
   const double second = median_seconds(31, [&] {
     const MatrixXd h = action.hessian(s.order_parameters, *s.evaluation.energy);
     theory::smallest_hessian_eigenvalue(action, h);
-    theory::finite_width_correction(action, s, h, MatrixXd(0, problem.features.cols()));
+    Observer observer;
+    theory::finite_width_correction(action, s, h, MatrixXd(0, problem.features.cols()), observer);
   });
   fmt::print("  Hessian test and 1/N correction, apart: {:.2f} ms\n", 1e3 * second);
 }

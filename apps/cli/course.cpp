@@ -10,7 +10,6 @@
 #include "headway/core/parallel.hpp"
 #include "headway/core/text.hpp"
 #include "headway/numerics/dense.hpp"
-#include "headway/studies/training_records.hpp"
 
 namespace headway::cli {
 
@@ -21,6 +20,7 @@ std::vector<std::string> inputs_of(const Options& options, const Job& job) {
   std::vector<std::string> inputs;
   if (job.origin != io::StudyOrigin::kResultFile) inputs.push_back(options.input);
   if (!job.study.task.file.empty()) inputs.push_back(job.study.task.file);
+  inputs.insert(inputs.end(), job.study.prune.theory.begin(), job.study.prune.theory.end());
   const studies::OmniglotOptions& images = job.study.task.omniglot;
   inputs.insert(inputs.end(), images.files.begin(), images.files.end());
   for (const studies::OutOfDistributionSet& set : images.out_of_distribution) {
@@ -39,7 +39,7 @@ std::vector<std::string> Options::study_overlays() const {
   if (!form.empty()) all.push_back(fmt::format("extract.form={}", quoted_text(form)));
   if (!theory.empty()) {
     std::string files;
-    for (const std::string& file : studies::split_names(theory)) {
+    for (const std::string& file : split(theory, ',')) {
       files += (files.empty() ? "" : ", ") + quoted_text(file);
     }
     all.push_back(fmt::format("prune.theory=[{}]", files));

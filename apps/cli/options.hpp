@@ -19,6 +19,7 @@ struct Options {
   std::string layers;   ///< extract --layers, "1,2"; empty: not given
   std::string form;     ///< extract --form; empty: not given
   std::string theory;   ///< prune --theory, files joined by commas; empty: not given
+  std::string task;  ///< --task: a study whose [task] a trained network is put on; empty: its own
   bool json = false;
   bool dry_run = false;
   bool force = false;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "course.hpp"
@@ -35,11 +36,12 @@ std::string rank_text(const studies::RankCorrelation& rank) {
                      cell(rank.bootstrap.lower, "{:+.2f}"), cell(rank.bootstrap.upper, "{:+.2f}"));
 }
 
-std::string curve_text(const std::string& name, const analysis::QualityCurve& curve) {
+std::string curve_text(const std::string& name, std::size_t width,
+                       const analysis::QualityCurve& curve) {
   if (curve.quality.empty()) return "";
   std::vector<double> values;
   for (const analysis::Quality& quality : curve.quality) values.push_back(quality.accuracy.mean);
-  return fmt::format("  {:<40}{}\n", name, decimals_text(values));
+  return fmt::format("  {:<{}}{}\n", name, width, decimals_text(values));
 }
 
 std::string run_text(const studies::RunPruning& run) {
@@ -62,13 +64,17 @@ std::string run_text(const studies::RunPruning& run) {
   }
   out += "[95 % of resampled examples]\n" + ranks.text();
   std::string curves;
+  std::size_t width = 32;
   for (const studies::NetworkScore& score : run.network.baselines) {
-    curves += curve_text("by " + score.name, score.rising);
+    width = std::max(width, score.name.size() + 5);
   }
-  curves += curve_text("greedy on " + run.network.greedy_on, run.network.greedy);
+  for (const studies::NetworkScore& score : run.network.baselines) {
+    curves += curve_text("by " + score.name, width, score.rising);
+  }
+  curves += curve_text("greedy on " + run.network.greedy_on, width, run.network.greedy);
   if (!run.network.random_mean.empty()) {
-    curves += fmt::format("  {:<40}{}\n  {:<40}{}\n", "random mean",
-                          decimals_text(run.network.random_mean), "random sd",
+    curves += fmt::format("  {:<{}}{}\n  {:<{}}{}\n", "random mean", width,
+                          decimals_text(run.network.random_mean), "random sd", width,
                           decimals_text(run.network.random_sd));
   }
   if (!curves.empty()) {
@@ -151,8 +157,8 @@ int prune_networks(const Options& options) {
                                   observer);
   };
   course.outcome = [](const TrainedPruneResult& result) {
-    return Outcome{fmt::format("{} runs", result.runs.size()), result.interrupted, result.seconds,
-                   result.threads};
+    return Outcome{fmt::format("{} of {} networks", result.runs.size(), result.planned),
+                   result.interrupted, result.seconds, result.threads};
   };
   course.write = &write_result_file<NetworkJob, TrainedPruneResult>;
   course.print = [](const Options& wanted, const NetworkJob& job,

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <memory>
-
 #include "headway/io/checkpoints.hpp"
 #include "headway/studies/lookup.hpp"
 #include "headway/studies/verbs.hpp"
@@ -15,18 +13,8 @@ namespace headway::cli {
 namespace {
 
 studies::SampleResult compute(const Options& options, TheoryJob& job, Observer& observer) {
-  studies::SampleHooks hooks;
-  if (!options.output.empty()) {
-    const auto checkpoints = std::make_shared<io::SampleCheckpoints>(
-        options.output, job.study, job.dataset.content_hash, options.force);
-    hooks = checkpoints->hooks();
-    job.remove_checkpoints = [checkpoints] { checkpoints->remove(); };
-    if (checkpoints->resumable() > 0 && !options.quiet) {
-      write_message(fmt::format("headway: resuming {} of the points from {}",
-                                checkpoints->resumable(), checkpoints->folder()));
-    }
-  }
-  return studies::sample(job.study, job.dataset, observer, hooks, job.reused());
+  return studies::sample(job.study, job.dataset, observer,
+                         checkpoint_hooks<io::SampleCheckpoints>(options, job), job.reused());
 }
 
 /// A sampled point must have mixed chains. The theory beside it is a comparison: where it did not
@@ -50,7 +38,8 @@ Verb sample_verb() {
       {"sample",
        "posterior draws with error bars, exact at every width, beside the theory",
        {"sample"}},
-      {.kind = studies::TheoryVerb::kSamples,
+      {.goes_on = true,
+       .kind = studies::TheoryVerb::kSamples,
        .compute = &compute,
        .table = &sample_table,
        .outcome = &sample_outcome});

@@ -1,3 +1,4 @@
+#include "headway/io/checkpoints.hpp"
 #include "headway/studies/verbs.hpp"
 #include "result_tables.hpp"
 #include "theory_course.hpp"
@@ -11,9 +12,11 @@ Verb solve_verb() {
        "saddle point of the theory: order parameters, predictor, accuracy per sweep point",
        {"", "task", "model", "solve"}},
       {.reuses = false,
+       .goes_on = true,
        .compute =
-           [](const Options&, TheoryJob& job, Observer& observer) {
-             return studies::solve(job.study, job.dataset, observer);
+           [](const Options& options, TheoryJob& job, Observer& observer) {
+             return studies::solve(job.study, job.dataset, observer,
+                                   checkpoint_hooks<io::SolveCheckpoints>(options, job));
            },
        .table = &solve_table,
        .outcome =

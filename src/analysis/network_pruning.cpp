@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "headway/analysis/head_scores.hpp"
 #include "headway/core/error.hpp"
@@ -19,8 +18,6 @@ using model::HeadAddress;
 using model::PathMembership;
 
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// Heads left in each layer, and for each head whether it is gone.
 struct Kept {
@@ -117,7 +114,7 @@ Estimate estimate_mean(const VectorXd& values) {
 }
 
 Quality quality_of(const ExampleQuality& examples) {
-  Quality quality{{kNaN, kNaN}, estimate_mean(examples.error)};
+  Quality quality{{numerics::kUndefined, numerics::kUndefined}, estimate_mean(examples.error)};
   if (examples.score.size() > 0) quality.accuracy = estimate_mean(examples.score);
   return quality;
 }
@@ -152,8 +149,8 @@ HeadDrops head_drops(const std::vector<int>& heads, const Removal& removal, bool
                   MatrixXd(whole.error.size(), count)};
   for (Index h = 0; h < count; ++h) {
     if (heads[addresses[h].layer] == 1 && !only_heads) {
-      if (drops.score.cols() > 0) drops.score.col(h).setConstant(kNaN);
-      drops.error.col(h).setConstant(kNaN);
+      if (drops.score.cols() > 0) drops.score.col(h).setConstant(numerics::kUndefined);
+      drops.error.col(h).setConstant(numerics::kUndefined);
       continue;
     }
     const ExampleQuality without = removal({static_cast<int>(h)});

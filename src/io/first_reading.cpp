@@ -11,9 +11,9 @@
 #include <optional>
 #include <utility>
 
+#include "core/fail.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "io/dataset_file/layout.hpp"
-#include "io/fail.hpp"
 #include "io/hdf5/isolated.hpp"
 #include "io/hdf5/text_digest.hpp"
 

@@ -11,8 +11,8 @@
 #include <filesystem>
 #include <memory>
 
+#include "core/fail.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "io/fail.hpp"
 
 namespace headway::io {
 namespace {

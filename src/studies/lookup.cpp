@@ -12,7 +12,7 @@
 namespace headway::studies {
 namespace {
 
-constexpr double kMostPaths = 1e6;
+constexpr double kMostNamedPaths = 1e6;
 
 std::string count_fault(const std::string& where, std::size_t found, std::size_t wanted) {
   if (found == wanted) return {};
@@ -28,7 +28,7 @@ std::string shape_fault(const char* where, const MatrixXd& labels, Index rows, I
 }  // namespace
 
 std::string solve_fault(const SolveResult& result) {
-  if (result.heads.empty() || model::path_count<double>(result.heads) > kMostPaths) {
+  if (result.heads.empty() || model::path_count<double>(result.heads) > kMostNamedPaths) {
     return "root attribute heads: more than 10^6 paths";
   }
   std::vector<std::string> faults;

@@ -203,6 +203,7 @@ Readout readout_of(const Study& study, const tasks::Dataset& dataset) {
 theory::PathKernelOptions kernel_options(const Study& study) {
   theory::PathKernelOptions options;
   options.form = study.solve.kernels;
+  options.threads = resolve_threads(study.threads);
   options.memory_limit_bytes = study.solve.memory_limit_gib * 1024.0 * 1024.0 * 1024.0;
   options.smallest_temperature =
       *std::min_element(study.model.temperatures.begin(), study.model.temperatures.end());

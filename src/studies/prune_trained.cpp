@@ -322,6 +322,7 @@ TrainedPruneResult prune_trained(const Study& study, std::span<const TrainedNetw
   const Clock::time_point began = Clock::now();
   check_theory(networks, theory);
   TrainedPruneResult result;
+  result.planned = networks.size();
   result.threads = resolve_threads(study.threads);
   for (std::size_t i = 0; i < networks.size(); ++i) {
     try {

@@ -15,21 +15,11 @@ constexpr Index kLargestDenseMetric = 60;  // unknowns up to which "auto" adapts
 constexpr double kGradientsPerTransition = 10.0;
 constexpr double kEnergyTolerance = 1e-3;  // half of it in the log density
 
+/// The exact chain runs on NUTS, Gibbs in sweeps; the others are those of the same word.
 sampling::SamplerKind sampler_kind(Sampler sampler) {
-  switch (sampler) {
-    case Sampler::kExact:
-    case Sampler::kNuts:
-      return sampling::SamplerKind::kNuts;
-    case Sampler::kGibbs:
-      return sampling::SamplerKind::kSweep;
-    case Sampler::kHmc:
-      return sampling::SamplerKind::kStaticHmc;
-    case Sampler::kMala:
-      return sampling::SamplerKind::kMala;
-    case Sampler::kLangevin:
-      return sampling::SamplerKind::kLangevin;
-  }
-  throw Error(ErrorKind::kInternal, "sample.sampler: an unknown sampler");
+  if (sampler == Sampler::kExact) return sampling::SamplerKind::kNuts;
+  if (sampler == Sampler::kGibbs) return sampling::SamplerKind::kSweep;
+  return parse_word<sampling::SamplerKind>("sample.sampler", word_of(sampler));
 }
 
 sampling::MetricKind metric_kind(const SampleOptions& sample, Index dimension,

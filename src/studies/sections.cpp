@@ -40,7 +40,6 @@ std::vector<Section> make_sections() {
   add(section(
       "prune", "head scores and pruning", [](auto& study) -> auto& { return study.prune; },
       PruneOptions::table(), Side::kBoth));
-  all.back().written_whole = Side::kTheory;
   add(section(
       "sample", "draws from the posterior", [](auto& study) -> auto& { return study.sample; },
       SampleOptions::table(), Side::kTheory));
@@ -50,6 +49,14 @@ std::vector<Section> make_sections() {
   add(section(
       "extract", "from a trained network to a data set of the theory",
       [](auto& study) -> auto& { return study.extract; }, ExtractOptions::table(),
+      Side::kTraining));
+  add(section(
+      "evaluate", "a trained network on other data of its kind",
+      [](auto& study) -> auto& { return study.evaluate; }, EvaluateOptions::table(),
+      Side::kTraining));
+  add(section(
+      "latents", "latent codes of trained networks and what is decoded from them",
+      [](auto& study) -> auto& { return study.latents; }, LatentsOptions::table(),
       Side::kTraining));
   return all;
 }
@@ -88,26 +95,36 @@ const Option<Study>* find_option(const std::string& key, TaskKind kind) {
   return nullptr;
 }
 
-std::string study_text(const Study& study) {
-  const Study defaults;
-  const Side side = description_of(study.task.kind).side;
+namespace {
+
+/// The sections that `wanted` takes.
+template <class Wanted>
+std::string sections_text(const Study& study, const Wanted& wanted) {
   std::string out;
   std::string open_section;
   for (const Section& section : study_sections()) {
-    if (!applies(section, study.task.kind)) continue;
-    const bool whole = section.written_whole == Side::kBoth || section.written_whole == side;
-    std::string lines;
-    for (const Option<Study>& o : section.table.options) {
-      const std::string text = o.write(study);
-      if (text.empty() || (!whole && text == o.write(defaults))) continue;
-      lines += fmt::format("{} = {}\n", o.name, text);
-    }
-    if (!whole && lines.empty()) continue;
+    if (!applies(section, study.task.kind) || !wanted(section.name)) continue;
     if (section.name != open_section) out += fmt::format("\n[{}]\n", section.name);
     open_section = section.name;
-    out += lines;
+    for (const Option<Study>& o : section.table.options) {
+      const std::string text = o.write(study);
+      if (!text.empty()) out += fmt::format("{} = {}\n", o.name, text);
+    }
   }
-  return out + sweep_text(study.sweep);
+  return out;
+}
+
+}  // namespace
+
+std::string study_text(const Study& study, const std::vector<std::string>& left_out) {
+  const auto wanted = [&](const std::string& name) {
+    return std::find(left_out.begin(), left_out.end(), name) == left_out.end();
+  };
+  return sections_text(study, wanted) + sweep_text(study.sweep);
+}
+
+std::string section_text(const Study& study, const std::string& name) {
+  return sections_text(study, [&](const std::string& other) { return other == name; });
 }
 
 std::string study_help(const std::vector<std::string>& sections) {

@@ -56,12 +56,6 @@ void project(const BlockContext& context, const LinearShape& n, const Transposed
   context.product(false, false, n.rows, n.out, n.in, x, n.in, weight.data(), n.out, 1.0F, y, n.out);
 }
 
-AttentionInputs<float> attention_inputs(const AttentionBlockArrays<const float>& p,
-                                        const AttentionBlockGiven& given,
-                                        const AttentionBlockSaved& saved) {
-  return {saved.query, saved.key, saved.value, p.scores, given.mask, given.dropout, p.mixing};
-}
-
 }  // namespace
 
 void attention_block_forward(const BlockContext& context, const AttentionBlockShape& shape,
@@ -184,9 +178,9 @@ void input_backward(const BlockContext& context, const AttentionBlockShape& shap
                       n.dim);
       context.kernels->column_sums(count, out, d, sums.at(group, part + 1));
     };
-    const auto back = [&](Index count, Index out, const float* d, const float* w, float beta,
+    const auto back = [&](Index count, Index out, const float* d, const float* w, float previous,
                           float* to) {
-      context.product(false, false, count, n.dim, out, d, out, w, n.dim, beta, to, n.dim);
+      context.product(false, false, count, n.dim, out, d, out, w, n.dim, previous, to, n.dim);
     };
     weight(2, rows, n.q, dk, z);
     weight(4, rows, n.v, dv, z);

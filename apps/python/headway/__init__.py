@@ -12,6 +12,7 @@
     headway.from_hugging_face("mine.h5", model, encoded, labels)   # the heads of a trained network
 
     python -m headway plot results/hmm-four-paths.h5      # the figures
+    python -m headway report results/hmm-four-paths.h5    # one page with everything, for a browser
     python -m headway table results/hmm-four-paths.h5     # the numbers
 
 The names and symbols are those of the program: U_l order parameters, N_l widths, T temperature.
@@ -22,6 +23,8 @@ import importlib
 from headway.datasets import check_dataset, write_dataset
 from headway.errors import (BadDataError, CannotWriteError, HeadwayError, UnreadableFileError,
                             UsageError)
+from headway.latent_results import EvaluateResult, LatentRun, LatentsResult
+from headway.network_results import RemovalResult
 from headway.networks import from_attentions, from_hugging_face, from_torch
 from headway.result_reader import read_result
 from headway.results import Result
@@ -30,14 +33,19 @@ from headway.version import __version__
 from headway.xarray_export import posterior_draws, to_arviz, to_datatree, to_inference_data
 
 __all__ = [
-    "BadDataError", "CannotWriteError", "HeadwayError", "Result", "TrainedRun", "TrainingResult", "UnreadableFileError",
-    "UsageError", "__version__", "check_dataset", "from_attentions", "from_hugging_face", "from_torch", "posterior_draws",
-    "figures", "read_result", "to_arviz", "to_datatree", "to_inference_data", "write_dataset",
+    "BadDataError", "CannotWriteError", "EvaluateResult", "HeadwayError", "LatentRun", "LatentsResult",
+    "RemovalResult", "Result", "TrainedRun", "TrainingResult", "UnreadableFileError", "UsageError",
+    "__version__", "check_dataset", "figures", "from_attentions", "from_hugging_face", "from_torch",
+    "posterior_draws", "read_result", "to_arviz", "to_datatree", "to_inference_data", "write_dataset",
+    "write_report",
 ]
 
 
 def __getattr__(name: str):
-    """`headway.figures` is imported when it is first asked for: it takes matplotlib with it."""
+    """`headway.figures` and `write_report` are imported when they are first asked for: they take
+    matplotlib with them."""
     if name == "figures":
         return importlib.import_module("headway.figures")
+    if name == "write_report":
+        return importlib.import_module("headway.report").write_report
     raise AttributeError(f"module 'headway' has no attribute {name!r}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ import numpy as np
 
 from headway import hdf5
 from headway.display import Brief, Shown, brief
+from headway.fields import Numbers
 from headway.network_results import NetworkPruning, NetworkScore
 
 def number(attributes: Mapping[str, Any], name: str) -> float:
@@ -28,29 +28,14 @@ class SetMeasures:
     mean_squared_error: float
 
 
-#: What every field of a result file means, by record; written from the program's own lists.
-FIELDS = json.loads(Path(__file__).with_name("fields.json").read_text(encoding="utf-8"))
-_NUMBERS = frozenset(name for record in FIELDS.values() for name, field in record.items()
-                     if field["kind"] == "attribute")
-
-
-class Measures:
+class Measures(Numbers):
     """What a predictor scores on the test set, and all other numbers of the file, read from
     `attributes`: `accuracy`, `log_evidence`, ... under the names of `FIELDS`; NaN where it has none.
 
     `sets` has the same for each further set of the data set, by name.
     """
 
-    attributes: Mapping[str, Any]
     sets: Mapping[str, SetMeasures]
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in _NUMBERS and name != "gp_accuracy":
-            raise AttributeError(f"{type(self).__name__} has no field {name!r}")
-        return self.attributes.get(name, math.nan)
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *self.attributes})
 
 
 @dataclass(frozen=True, repr=False)
@@ -132,7 +117,13 @@ class Samples(Brief):
     mean: tuple[np.ndarray, ...]
     mcse: tuple[np.ndarray, ...]
     sd: tuple[np.ndarray, ...]
+    rhat: tuple[np.ndarray, ...] = ()
+    ess_bulk: tuple[np.ndarray, ...] = ()
+    ess_tail: tuple[np.ndarray, ...] = ()
     readout_sd: np.ndarray | None = None
+    readout_rhat: np.ndarray | None = None
+    readout_ess_bulk: np.ndarray | None = None
+    readout_ess_tail: np.ndarray | None = None
     predictor_mcse: np.ndarray | None = None
     readout_draws: np.ndarray | None = None
     log_density: np.ndarray | None = None  # of each draw, [chain, draw]

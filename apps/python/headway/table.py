@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from headway.errors import UsageError
+from headway.latent_results import EvaluateResult, LatentsResult
+from headway.network_results import RemovalResult, score_kind
 from headway.network_seeds import compare_networks
 from headway.results import GaussianProcessPoint, Measures, Point, Result
 from headway.training_results import TrainingResult, mean_and_error
@@ -16,18 +18,24 @@ FORMATS = ("text", "markdown", "csv")
 Column = tuple[str, Callable[[Point], str]]
 
 
-def table(result: Result | TrainingResult, layout: str = "text") -> str:
+def table(result: Result | TrainingResult | LatentsResult | EvaluateResult | RemovalResult,
+          layout: str = "text") -> str:
     """One row a sweep point, and the Gaussian processes as the last rows (solve and its kin); one
-    row a variant, mean and standard error over seeds (train)."""
+    row a variant (train), a variant, layer and decoder (latents), a variant, split and metric
+    (evaluate) or a variant and score of heads (prune of a train result), mean and standard error over
+    seeds."""
     if layout not in FORMATS:
         raise UsageError(f"--format: is {layout}; allowed: {', '.join(FORMATS)}")
     return _LAYOUTS[layout](*cells(result))
 
 
-def cells(result: Result | TrainingResult) -> tuple[list[str], list[list[str]]]:
+def cells(result: Result | TrainingResult | LatentsResult | EvaluateResult | RemovalResult
+          ) -> tuple[list[str], list[list[str]]]:
     """The header and the rows of `table`, as texts."""
-    if isinstance(result, TrainingResult):
-        return _training_rows(result)
+    for kind, rows in ((TrainingResult, _training_rows), (LatentsResult, _latent_rows),
+                       (EvaluateResult, _evaluated_rows), (RemovalResult, _removal_rows)):
+        if isinstance(result, kind):
+            return rows(result)
     columns = _sample_columns(result) if result.kind == "sample" else _solve_columns(result)
     rows = [[cell(point) for _, cell in columns] for point in result.points]
     sets = _set_columns(result)
@@ -42,9 +50,9 @@ def table_of_networks(results: Sequence[Result | TrainingResult], layout: str = 
     if layout not in FORMATS:
         raise UsageError(f"--format: is {layout}; allowed: {', '.join(FORMATS)}")
     for result in results:
-        if isinstance(result, TrainingResult):
-            raise UsageError(f"{result.file}: is a result of headway train: must be of headway prune, "
-                             "when there are several")
+        if not isinstance(result, Result):
+            raise UsageError(f"{result.file}: is a result of headway {result.kind}: must be of headway "
+                             "prune, when there are several")
     header = ["score", "N", "T", "networks", "rank corr. with drops", "p",
               "accuracy with half pruned", "less random order"]
     rows = [[found.name, "-" if found.widths is None else _width_text(found.widths),
@@ -187,6 +195,51 @@ def _training_rows(result: TrainingResult) -> tuple[list[str], list[list[str]]]:
                      *(_spread([run.final.get(split, {}).get(metric, math.nan) for run in done])
                        for split, metric in splits.items())])
     return header, rows
+
+
+def _latent_rows(result: LatentsResult) -> tuple[list[str], list[list[str]]]:
+    header = ["variant", "seeds", "layer", "decoder", "metric", "train", "held out", "+- tasks", "chance",
+              "shuffled", "untrained"]
+    rows = []
+    for label in result.labels:
+        runs = result.runs_of(label)
+        for index, layer in enumerate(runs[0].every_layer):
+            for decoder in layer.decoders:
+                found = [run.every_layer[index].decoder(decoder.name).scores for run in runs]
+                scores = {name: [one.get(name, math.nan) for one in found] for name in found[0]}
+                rows.append([label, ",".join(str(run.seed) for run in runs), str(layer.layer or "all"),
+                             decoder.name, decoder.metric,
+                             *(_spread(scores[name]) for name in ("train", "held_out")),
+                             _number(float(np.mean(scores["standard_error"])), 4),
+                             *(_spread(scores.get(name, [])) for name in ("chance", "shuffled",
+                                                                          "untrained"))])
+    return header, rows
+
+
+def _evaluated_rows(result: EvaluateResult) -> tuple[list[str], list[list[str]]]:
+    rows = []
+    for label in result.labels:
+        runs = result.runs_of(label)
+        for split in result.splits:
+            for metric in (name for name in runs[0].evaluations[split] if name != "examples"):
+                rows.append([label, ",".join(str(run.seed) for run in runs), split, metric,
+                             _spread([run.evaluations[split].get(metric, math.nan) for run in runs])])
+    return ["variant", "seeds", "split", "metric", "value"], rows
+
+
+def _removal_rows(result: RemovalResult) -> tuple[list[str], list[list[str]]]:
+    rows = []
+    for label in result.labels:
+        runs = result.runs_of(label)
+        for kind in dict.fromkeys(score_kind(name) for run in runs for name in run.network.scores):
+            scores = [score for run in runs for name, score in run.network.scores.items()
+                      if score_kind(name) == kind]
+            rows.append([label, ",".join(str(run.seed) for run in runs), kind,
+                         *(_spread([one.spearman for one in found], 2)
+                           for found in ([score.accuracy_drop for score in scores],
+                                         [score.error_rise for score in scores]))])
+    metric = result.runs[0].metric
+    return ["variant", "seeds", "score", f"rank corr. with {metric} drops", "with rises of the loss"], rows
 
 
 def _gaussian_process_row(columns: Sequence[Column], sets: Sequence[Column],

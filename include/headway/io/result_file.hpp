@@ -50,6 +50,9 @@ std::string result_json(const studies::Study& study, const Result& result) {
 std::string train_record_json(std::size_t run, const studies::TrainedRun& trained,
                               const training::TrainRecord& record);
 
+/// The verb that made a result file. Errors as read_result_provenance().
+std::string read_result_kind(const std::string& file_path);
+
 /// Reads the solve part of a result file of any kind, and its provenance where wanted (study_toml
 /// reruns it). Errors: kMissingFile; kBadData when the file is not a Headway result, is of a newer
 /// major version, is of a kind that holds no solve result, or is damaged; each message names the

@@ -126,10 +126,12 @@ struct TrainedPruneResult {
   static constexpr const char* kVerb = "network_prune";  ///< the kind of its file
   std::vector<RunPruning> runs;
   std::vector<PruneGroup> groups;
+  std::size_t planned = 0;  ///< networks
   bool interrupted = false;
   double seconds = 0.0;
   int threads = 1;
 };
+
 /// Removes every head of every network from the network itself (src/training/README.md, "Removing
 /// heads"): alone, on every split but train and both ways; then one after the other, by each score,
 /// at random and greedily on the split that selects checkpoints, as study.prune says. Drops and

@@ -10,6 +10,8 @@
 #include "headway/core/error.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/studies/choice.hpp"
+#include "headway/studies/evaluate.hpp"
+#include "headway/studies/latents.hpp"
 #include "headway/studies/lookup.hpp"
 #include "headway/studies/prune_trained.hpp"
 #include "headway/studies/sample_results.hpp"
@@ -252,14 +254,34 @@ void result_fields(Visitor& visit, const Study& study, const TrainResult& r) {
   visit("threads", r.threads, "that were used", kJson);
 }
 
-template <class Visitor>
-void result_fields(Visitor& visit, const Study& /*study*/, const TrainedPruneResult& r) {
+/// Networks and the table over their seeds.
+template <class Visitor, class Result, class Group>
+void network_fields(Visitor& visit, const Study& study, const Result& r,
+                    const std::vector<Group>& groups) {
   constexpr FieldForm kJson = {.place = FieldPlace::kJson};
-  visit("partial", r.interrupted, "only the runs that were finished are there", kJson);
-  visit("runs", r.runs, "in the order of the sweep");
-  visit("groups", r.groups, "over seeds", {.optional = true});
+  visit("partial", r.interrupted, "only the networks that were finished are there", kJson);
+  visit("planned_runs", static_cast<Index>(r.planned), "networks");
+  visit("task", study.task.kind, "of the networks", {.place = FieldPlace::kFile});
+  visit("runs", r.runs, "the networks");
+  visit("groups", groups, "over seeds", {.json = "table", .optional = true});
   visit("seconds", r.seconds, "of the computation", kJson);
   visit("threads", r.threads, "that were used", kJson);
+}
+
+template <class Visitor>
+void result_fields(Visitor& visit, const Study& study, const LatentsResult& r) {
+  network_fields(visit, study, r, group_latents(r));
+}
+
+template <class Visitor>
+void result_fields(Visitor& visit, const Study& study, const EvaluateResult& r) {
+  visit("evaluated_on", r.task, "[task] that the first network was put on");
+  network_fields(visit, study, r, group_evaluations(r));
+}
+
+template <class Visitor>
+void result_fields(Visitor& visit, const Study& study, const TrainedPruneResult& r) {
+  network_fields(visit, study, r, r.groups);
 }
 
 }  // namespace headway::studies

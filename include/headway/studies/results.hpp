@@ -1,12 +1,12 @@
 #pragma once
 
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "headway/core/record.hpp"
 #include "headway/core/types.hpp"
+#include "headway/numerics/statistics.hpp"
 #include "headway/studies/network_results.hpp"
 #include "headway/theory/order_parameters.hpp"
 #include "headway/theory/saddle_point.hpp"
@@ -15,7 +15,7 @@
 // files and JSON have its members, and what they mean.
 namespace headway::studies {
 
-inline constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();  ///< null in JSON
+using numerics::kUndefined;
 
 /// How a predictor does on one further set of the data set.
 struct SetReport {
@@ -69,6 +69,7 @@ struct CorrectedPoint {
   std::string reason;
   theory::OrderParameters mean;
   theory::OrderParameters deviation;
+  double probe_error = 0.0;
   PredictorReport predictor;
 };
 template <class Visitor, RecordOf<CorrectedPoint> Record>
@@ -78,6 +79,11 @@ void fields(Visitor& visit, Record& r) {
   if (!shows(visit, r.defined)) return;
   fields(visit, r.mean, "");
   fields(visit, r.deviation, "_sd");  // sqrt(Sigma_ii), posterior standard deviations
+  visit(
+      "probe_error", r.probe_error,
+      "largest standard error of an entry of the means, over its standard deviation, where random "
+      "probes stand for the Hessian; 0 where it was computed",
+      {.optional = true});
   fields(visit, r.predictor, "predictor/");
 }
 
@@ -91,7 +97,9 @@ struct SolvePoint {
   theory::OrderParameters order_parameters;
   PredictorReport predictor;
   double smallest_hessian_eigenvalue = kUndefined;
+  double smallest_hessian_eigenvalue_error = kUndefined;
   double log_evidence = kUndefined;
+  double log_evidence_error = kUndefined;
   double log_evidence_leading_order = kUndefined;
   std::string evidence_method;
   std::string kernels;
@@ -113,6 +121,11 @@ void fields(Visitor& visit, Record& r) {
   fields(visit, r.predictor, "predictor/");
   visit("smallest_hessian_eigenvalue", r.smallest_hessian_eigenvalue,
         "of S / max N in the independent entries of all U jointly", kOld);
+  visit("smallest_hessian_eigenvalue_error", r.smallest_hessian_eigenvalue_error,
+        "an eigenvalue lies within this; 0 where the Hessian was computed, else from its products",
+        kOld);
+  visit("log_evidence_error", r.log_evidence_error,
+        "standard error of log_evidence where random probes stand for the Hessian, else 0", kOld);
   visit("log_evidence", r.log_evidence,
         "log p(y) in nats: by Laplace's method about the saddle point where the Hessian was "
         "computed and is positive, else its leading order; undefined unless converged",
@@ -120,7 +133,7 @@ void fields(Visitor& visit, Record& r) {
   visit("log_evidence_leading_order", r.log_evidence_leading_order, "its leading order in 1/N",
         kOld);
   visit("evidence_method", r.evidence_method, "\"laplace\", \"leading_order\", or \"\"", kOld);
-  visit("kernels", r.kernels, "\"stored\", \"streamed\" or \"feature_space\"");
+  visit("kernels", r.kernels, "\"stored\", \"streamed\", \"feature_space\" or \"gram\"");
   visit("start_spread", r.start_spread, "largest relative difference in U over the extra starts",
         kOld);
   visit("corrected", r.corrected, "the 1/N-corrected means", kOld);

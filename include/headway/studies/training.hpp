@@ -160,6 +160,8 @@ struct Spread {
   double mean = kUndefined;
   double standard_error = kUndefined;  ///< undefined for one run
 };
+/// Of the values that are finite.
+Spread spread_of(std::vector<double> values);
 template <class Visitor, RecordOf<Spread> Record>
 void fields(Visitor& visit, Record& r, const std::string& name, const char* meaning) {
   visit(name, r.mean, meaning, {.json = name + "/mean"});

@@ -2,9 +2,9 @@
 
 #include <string_view>
 
+#include "core/fail.hpp"
 #include "headway/core/sha256.hpp"
 #include "headway/studies/provenance.hpp"
-#include "io/fail.hpp"
 #include "io/hdf5/isolated.hpp"
 #include "io/hdf5/record.hpp"
 #include "io/whole_file.hpp"

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "core/fail.hpp"
 #include "headway/studies/sample_state.hpp"
 #include "io/checkpoint/checkpoint_file.hpp"
-#include "io/fail.hpp"
 #include "io/hdf5/record.hpp"
 #include "io/result_file/trained_run.hpp"
 

@@ -4,10 +4,10 @@
 #include <memory>
 #include <utility>
 
+#include "core/fail.hpp"
 #include "headway/core/sha256.hpp"
 #include "io/dataset_file/layout.hpp"
 #include "io/dataset_file/members.hpp"
-#include "io/fail.hpp"
 #include "io/first_reading.hpp"
 #include "io/hdf5/examples.hpp"
 #include "io/hdf5/isolated.hpp"

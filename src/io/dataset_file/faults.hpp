@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "io/fail.hpp"
+#include "core/fail.hpp"
 
 namespace headway::io {
 

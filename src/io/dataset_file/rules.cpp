@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/fail.hpp"
 #include "headway/studies/study.hpp"
-#include "io/fail.hpp"
 
 namespace headway::io {
 namespace {

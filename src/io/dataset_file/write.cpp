@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "core/fail.hpp"
 #include "headway/studies/study.hpp"
 #include "io/dataset_file/members.hpp"
 #include "io/dataset_file/rules.hpp"
-#include "io/fail.hpp"
 
 namespace headway::io {
 namespace {

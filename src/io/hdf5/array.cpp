@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "io/fail.hpp"
+#include "core/fail.hpp"
 #include "io/hdf5/input.hpp"
 
 namespace headway::io {

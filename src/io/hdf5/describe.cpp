@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "core/fail.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "io/fail.hpp"
 #include "io/hdf5/isolated.hpp"
 
 namespace headway::io {

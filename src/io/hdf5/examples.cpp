@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "io/fail.hpp"
+#include "core/fail.hpp"
 
 namespace headway::io {
 

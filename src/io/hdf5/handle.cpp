@@ -3,7 +3,7 @@
 #include <mutex>
 #include <utility>
 
-#include "io/fail.hpp"
+#include "core/fail.hpp"
 
 namespace headway::io {
 namespace {

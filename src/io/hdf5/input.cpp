@@ -6,8 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/fail.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "io/fail.hpp"
 
 namespace headway::io {
 namespace {

@@ -15,7 +15,7 @@
 #include <exception>
 #include <new>
 
-#include "io/fail.hpp"
+#include "core/fail.hpp"
 #include "io/hdf5/handle.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)

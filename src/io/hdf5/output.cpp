@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "io/fail.hpp"
+#include "core/fail.hpp"
 #include "io/hdf5/text_digest.hpp"
 #include "io/whole_file.hpp"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/fail.hpp"
 #include "headway/core/text.hpp"
-#include "io/fail.hpp"
 
 namespace headway::io {
 namespace {

@@ -1,7 +1,7 @@
 #include "io/hdf5/record_columns.hpp"
 
+#include "core/fail.hpp"
 #include "headway/core/text.hpp"
-#include "io/fail.hpp"
 #include "io/hdf5/record.hpp"
 
 namespace headway::io {

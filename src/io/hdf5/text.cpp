@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "io/fail.hpp"
+#include "core/fail.hpp"
 #include "io/hdf5/input.hpp"
 
 namespace headway::io {

@@ -2,7 +2,7 @@
 
 #include <png.h>
 
-#include "io/fail.hpp"
+#include "core/fail.hpp"
 
 namespace headway::io {
 namespace {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "core/fail.hpp"
 #include "headway/io/image_files.hpp"
-#include "io/fail.hpp"
 #include "io/media/image_decoders.hpp"
 #include "io/whole_file.hpp"
 

@@ -1,11 +1,14 @@
 #include "io/hdf5/describe.hpp"
 
+#include <algorithm>
 #include <cmath>
 
+#include "core/fail.hpp"
+#include "headway/studies/evaluate.hpp"
+#include "headway/studies/latents.hpp"
 #include "headway/studies/prune_trained.hpp"
 #include "headway/studies/sample_results.hpp"
 #include "headway/studies/training.hpp"
-#include "io/fail.hpp"
 
 namespace headway::io {
 namespace {
@@ -125,6 +128,11 @@ std::string splits_text(const Hdf5InputFile& file, const std::string& group) {
   return join(out);
 }
 
+std::string networks_line(const Hdf5InputFile& file) {
+  return fmt::format("  {} of {} networks; means over seeds:\n", file.members("runs").size(),
+                     cell(file, "/", "planned_runs", 9));
+}
+
 /// Runs and final table of a result of `train`.
 std::string trained_text(const Hdf5InputFile& file) {
   std::string lines;
@@ -145,14 +153,56 @@ std::string trained_text(const Hdf5InputFile& file) {
   return out;
 }
 
-/// Runs of a result of `prune` on a train result, which lies in another file.
-std::string pruned_text(const Hdf5InputFile& file) {
-  std::string out = "  heads removed from the networks themselves:\n";
-  for_each_group(file, "runs", [&](const std::string& group) {
-    out += fmt::format("  {}, seed {}\n", shown(text(file, group, "label")),
-                       file.unsigned_attribute(group, "seed").value_or(0));
+/// What was decoded from networks: the table over seeds.
+std::string latents_text(const Hdf5InputFile& file) {
+  std::string out = networks_line(file);
+  for_each_group(file, "groups", [&](const std::string& group) {
+    const double layer = number(file, group, "layer");
+    out += fmt::format(
+        "  {}, {}: {} {} held out {}, train {}, chance {}, shuffled {}, untrained {}\n",
+        shown(text(file, group, "label")), layer == 0.0 ? "all layers" : "layer " + cell(layer, 6),
+        shown(text(file, group, "decoder")), shown(text(file, group, "metric")),
+        cell(file, group, "held_out", 4), cell(file, group, "train", 4),
+        cell(file, group, "chance", 4), cell(file, group, "shuffled", 4),
+        cell(file, group, "untrained", 4));
   });
-  return out + fmt::format("\nTo remake it:\n  {}\n", text(file, "/", "command"));
+  return out;
+}
+
+/// How networks did on the task that they were put on: the table over seeds.
+std::string evaluations_text(const Hdf5InputFile& file) {
+  std::string out = networks_line(file);
+  for_each_group(file, "groups", [&](const std::string& group) {
+    out += fmt::format("  {}:", shown(text(file, group, "label")));
+    const std::vector<std::string> splits = file.read_strings(group + "/metrics/split");
+    const std::vector<std::string> metrics = file.read_strings(group + "/metrics/metric");
+    const Tensor values = file.read_array(group + "/metrics/value");
+    const std::size_t count = std::min({splits.size(), metrics.size(), values.values.size()});
+    for (std::size_t i = 0; i < count; ++i) {
+      if (metrics[i] == "loss") continue;
+      out +=
+          fmt::format(" {} {} {};", shown(splits[i]), shown(metrics[i]), cell(values.values[i], 4));
+    }
+    out += "\n";
+  });
+  std::string task = file.text_attribute("/", "evaluated_on").value_or("");
+  std::replace(task.begin(), task.end(), '\n', ' ');
+  return out + fmt::format("  on{}\n", printable(task));
+}
+
+/// How scores agree with removing heads from the networks: the table over seeds.
+std::string prunings_text(const Hdf5InputFile& file) {
+  std::string out = networks_line(file);
+  for_each_group(file, "groups", [&](const std::string& group) {
+    for (const std::string& score : file.members(group + "/scores")) {
+      const std::string at = fmt::format("{}/scores/{}", group, score);
+      out += fmt::format("  {}, {}: rank correlation with the rise of the loss {}+-{}\n",
+                         shown(text(file, group, "label")), shown(score),
+                         cell(file, at, "error_rise_spearman", 4),
+                         cell(file, at, "error_rise_spearman_standard_error", 2));
+    }
+  });
+  return out;
 }
 
 }  // namespace
@@ -160,11 +210,13 @@ std::string pruned_text(const Hdf5InputFile& file) {
 std::string describe_result(const Hdf5InputFile& file) {
   const bool partial = number(file, "/", "partial") == 1.0;
   const std::string kind = text(file, "/", "kind");
+  const bool latents = kind == studies::LatentsResult::kVerb;
+  const bool evaluated = kind == studies::EvaluateResult::kVerb;
   const bool trained = kind == studies::TrainResult::kVerb;
   std::string out = fmt::format("  study      {} ({}){}\n", text(file, "/", "study"), kind,
                                 partial ? ", interrupted: only part of it is here" : "");
-  const bool networks = kind == studies::TrainedPruneResult::kVerb;
-  if (!trained && !networks) out += sizes_text(file);
+  const bool pruned = kind == studies::TrainedPruneResult::kVerb;
+  if (!trained && !latents && !evaluated && !pruned) out += sizes_text(file);
   out += fmt::format("  made by    Headway {} (commit {}, {}, {})\n",
                      text(file, "/", "headway_version"), text(file, "/", "git_commit"),
                      text(file, "/", "compiler"), text(file, "/", "blas"));
@@ -174,12 +226,18 @@ std::string describe_result(const Hdf5InputFile& file) {
   out += fmt::format("  command    {}\n", text(file, "/", "command"));
   out += fmt::format("  study hash {}\n  data hash  {}\n\n", text(file, "/", "study_hash"),
                      text(file, "/", "data_hash"));
-  if (networks) return out + pruned_text(file);
-  out += trained ? trained_text(file) : table_of_points(file, kind == studies::SampleResult::kVerb);
+  out += trained     ? trained_text(file)
+         : latents   ? latents_text(file)
+         : evaluated ? evaluations_text(file)
+         : pruned    ? prunings_text(file)
+                     : table_of_points(file, kind == studies::SampleResult::kVerb);
+  if (evaluated || pruned) {
+    return out + "\nTo remake it, run the command above: the file that it names has the networks\n";
+  }
   out += fmt::format(
-      "\nTo remake it (the file holds its study, fully resolved):\n"
+      "\nTo remake it (the file holds its study, fully resolved{}):\n"
       "  headway {} {} -o NEW.h5\n",
-      kind, file.file_path());
+      latents ? "; the networks are trained again" : "", kind, file.file_path());
   return out;
 }
 

@@ -2,10 +2,10 @@
 #include <span>
 #include <tuple>
 
+#include "core/fail.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/studies/result_fields.hpp"
-#include "io/fail.hpp"
 #include "io/first_reading.hpp"
 #include "io/hdf5/record.hpp"
 
@@ -109,6 +109,12 @@ SolveResult read_solve_result(const std::string& file_path, studies::ResultProve
   });
   if (provenance != nullptr) *provenance = from;
   return result;
+}
+
+std::string read_result_kind(const std::string& file_path) {
+  return read_result(file_path, [](const Hdf5InputFile& file) {
+    return file.text_attribute("/", "kind").value_or("");
+  });
 }
 
 studies::ResultProvenance read_result_provenance(const std::string& file_path) {

@@ -72,6 +72,8 @@ template struct ResultOutput<studies::PruneResult>;
 template struct ResultOutput<studies::SampleResult>;
 template struct ResultOutput<studies::TrainResult>;
 template struct ResultOutput<studies::TrainedPruneResult>;
+template struct ResultOutput<studies::LatentsResult>;
+template struct ResultOutput<studies::EvaluateResult>;
 
 std::string train_record_json(std::size_t run, const studies::TrainedRun& trained,
                               const training::TrainRecord& record) {

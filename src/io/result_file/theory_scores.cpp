@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/fail.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"
-#include "io/fail.hpp"
 #include "io/first_reading.hpp"
 #include "io/hdf5/input.hpp"
 
@@ -69,6 +69,10 @@ TheoryScores scores_at(const Hdf5InputFile& file, const std::string& point,
 }  // namespace
 
 std::vector<TheoryScores> read_theory_scores(const std::string& file_path) {
+  const std::string kind = read_result_kind(file_path);
+  if (kind != studies::PruneResult::kVerb) {
+    bad_data("{}: is a result of headway {}: must be of headway prune", file_path, shown(kind));
+  }
   const std::string network = network_of(file_path);
   const std::string label = std::filesystem::path(file_path).stem().string();
   const Hdf5Lock lock;

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/fail.hpp"
 #include "headway/core/sha256.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"
 #include "headway/studies/sweep.hpp"
 #include "io/dataset_file/write.hpp"
-#include "io/fail.hpp"
 #include "io/hdf5/record.hpp"
 #include "io/result_file/trained_run.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "core/fail.hpp"
 #include "headway/core/text.hpp"
-#include "io/fail.hpp"
 #include "io/hdf5/record.hpp"
 
 namespace headway::io {

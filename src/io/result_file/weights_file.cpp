@@ -9,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-#include "io/fail.hpp"
+#include "core/fail.hpp"
 #include "io/whole_file.hpp"
 
 namespace headway::io {

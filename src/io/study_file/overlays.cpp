@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/fail.hpp"
 #include "headway/io/study_file.hpp"
 #include "headway/studies/sweep.hpp"
-#include "io/fail.hpp"
 #include "io/study_file/toml.hpp"
 
 namespace headway::io {

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "core/fail.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/io/dataset_file.hpp"
 #include "headway/io/hdf5_file.hpp"
@@ -9,7 +10,6 @@
 #include "headway/studies/idle_keys.hpp"
 #include "headway/studies/sections.hpp"
 #include "headway/studies/sweep.hpp"
-#include "io/fail.hpp"
 #include "io/study_file/overlays.hpp"
 #include "io/study_file/toml.hpp"
 #include "io/whole_file.hpp"
@@ -78,6 +78,15 @@ Study parse_study(std::string_view text, const std::string& source_name,
     if (error.has_place()) throw;
     throw error.at(place_of(root, error.fields()).text());
   }
+}
+
+OptionValue task_overlays(const std::vector<std::string>& overlays) {
+  OptionValue root{OptionValue::Table{}, {}};
+  for (const std::string& overlay : overlays) detail::apply_overlay(root, overlay);
+  studies::change_paths(
+      root, [](const std::string& file) { return fs::absolute(file).lexically_normal().string(); });
+  const OptionValue* task = find(*root.get<OptionValue::Table>(), "task");
+  return task != nullptr ? *task : root;
 }
 
 LoadedStudy read_study(const std::string& file_path, const std::vector<std::string>& overlays) {

@@ -31,7 +31,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "io/fail.hpp"
+#include "core/fail.hpp"
 #include "io/study_file/toml.hpp"
 
 namespace headway::io::detail {

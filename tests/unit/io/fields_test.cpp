@@ -9,6 +9,8 @@
 #include "field_table.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/studies/choice.hpp"
+#include "headway/studies/evaluate.hpp"
+#include "headway/studies/latents.hpp"
 #include "headway/studies/prune_trained.hpp"
 #include "headway/studies/sample_results.hpp"
 #include "headway/studies/training.hpp"
@@ -51,7 +53,11 @@ std::vector<Section> sections() {
            "is the metric",
            list_fields(studies::RunPruning{})},
           {"network_group", "`groups/<g>` of prune on a train result",
-           list_fields(studies::PruneGroup{})}};
+           list_fields(studies::PruneGroup{})},
+          {"latent_run", "`runs/<i>` of latents", list_fields(studies::LatentRun{})},
+          {"latent_group", "`groups/<g>` of latents", list_fields(studies::LatentGroup{})},
+          {"evaluated_run", "`runs/<i>` of evaluate", list_fields(studies::EvaluatedRun{})},
+          {"evaluated_group", "`groups/<g>` of evaluate", list_fields(studies::EvaluatedGroup{})}};
 }
 
 std::string markdown() {

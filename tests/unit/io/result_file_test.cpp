@@ -223,6 +223,8 @@ TEST_CASE("Alignment and pruning stand beside the solve result they used") {
   studies::AlignResult align;
   align.solve = built_result(1);
   align.points.resize(1);
+  align.points[0].widths = align.solve.points[0].widths;
+  align.points[0].temperature = align.solve.points[0].temperature;
   align.points[0].overlaps = numbers.vector(5);
   align.points[0].gaussian_process_overlaps = numbers.vector(5);
   align.points[0].cumulative = numbers.vector(5);
@@ -235,6 +237,8 @@ TEST_CASE("Alignment and pruning stand beside the solve result they used") {
   studies::PruneResult prune;
   prune.solve = built_result(1);
   prune.points = {built_prune_point()};
+  prune.points[0].widths = prune.solve.points[0].widths;
+  prune.points[0].temperature = prune.solve.points[0].temperature;
   io::write_result(scratch.file("prune.h5"), named_study(), prune, built_provenance(), false);
   check_same(io::read_solve_result(scratch.file("prune.h5")), prune.solve);
 

@@ -31,8 +31,8 @@ KernelCost cost_of(Index examples, Index paths, Index features, double temperatu
 TEST_CASE("kernels tell the cost that was told before they were made") {
   theory::PathKernelOptions options;
   options.smallest_temperature = 0.1;
-  for (const KernelForm form :
-       {KernelForm::kAuto, KernelForm::kStored, KernelForm::kStreamed, KernelForm::kFeatureSpace}) {
+  for (const KernelForm form : {KernelForm::kAuto, KernelForm::kStored, KernelForm::kStreamed,
+                                KernelForm::kFeatureSpace, KernelForm::kGram}) {
     for (const double tolerance : {0.0, 1e-3}) {
       options.form = form;
       options.energy_tolerance = tolerance;

@@ -10,7 +10,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from headway.errors import BadDataError
 from headway.figures import accuracy, heads, style
 from headway.figures.order_parameters import (NUMBERS_UP_TO, entry_scale, entry_ticks,
                                               name_paths)
@@ -146,7 +145,9 @@ def draw_order_parameters(results: Sequence[Result], options: PlotOptions) -> Fi
     """[T24] figure 3: U_1 of the theory, of posterior samples where a further result has them at the
     same point, and of the trained network, each divided by the mean of its diagonal."""
     result = results[0]
+    data = result.provenance.get("data_hash")
     sampled = {(point.widths, point.temperature): point.samples.mean[0] for other in results
+               if other.provenance.get("data_hash") == data and other.heads == result.heads
                for point in other.points if point.samples is not None and point.samples.mean}
     panels = []
     for point in _points(result, options):
@@ -155,9 +156,6 @@ def draw_order_parameters(results: Sequence[Result], options: PlotOptions) -> Fi
         if samples is not None:
             panels.append((f"samples, {point_label(point)}", samples))
     panels.append(("trained network", result.network.order_parameter))
-    shapes = {matrix.shape for _, matrix in panels}
-    if len(shapes) > 1:
-        raise BadDataError("theory, samples and network have different numbers of paths")
     scaled = [(name, matrix / np.mean(np.diag(matrix))) for name, matrix in panels]
     return _heat_maps(result, scaled, options)
 

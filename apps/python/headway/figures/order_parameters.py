@@ -112,7 +112,7 @@ def _numbers(axes: Axes, matrix: np.ndarray, scale: FuncNorm) -> None:
         if float(written) == 0.0:
             written = f"{0:.{digits}f}"
         axes.text(column, row, written.replace("-", "\u2212"), ha="center", va="center",
-                  fontsize=8.0 if len(matrix) <= 4 else 6.5, color="white" if dark else style.INK)
+                  fontsize=8.0 if len(matrix) <= 4 else 6.5, color=style.ON_DARK if dark else style.ON_LIGHT)
 
 
 # ---- U_a and the action

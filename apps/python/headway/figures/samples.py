@@ -9,7 +9,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from headway.errors import BadDataError
 from headway.figures import style
 from headway.figures.selection import (PlotOptions, chosen_points, main_temperature, point_label,
                                        points_at)
@@ -29,17 +28,16 @@ def traces_available(result: Result) -> bool:
 
 
 def _pairs(results: Sequence[Result]) -> list[tuple[Point, Point]]:
-    """(sampled point, solved point) at equal widths and temperature."""
-    solved = {(point.widths, point.temperature): point for result in results
+    """(sampled point, solved point) at equal widths and temperature, of the first sampled data."""
+    def place(result: Result, point: Point) -> tuple:
+        return result.provenance.get("data_hash"), result.heads, point.widths, point.temperature
+    solved = {place(result, point): point for result in results
               for point in result.points if point.order_parameters}
-    keys = [(point, solved.get((point.widths, point.temperature), point.theory))
-            for result in results
-            for point in result.points if point.samples is not None and point.samples.mean]
-    pairs = [(sampled, theory) for sampled, theory in keys if theory is not None]
-    for sampled, theory in pairs:
-        if sampled.samples.mean[0].shape != theory.order_parameters[0].shape:
-            raise BadDataError("the samples and the solved points have different numbers of paths")
-    return pairs
+    sampled = [result for result in results if any(point.samples for point in result.points)]
+    pairs = [(point, solved.get(place(result, point), point.theory)) for result in sampled
+             if result.provenance.get("data_hash") == sampled[0].provenance.get("data_hash")
+             for point in result.points if point.samples is not None and point.samples.mean]
+    return [(sampled, theory) for sampled, theory in pairs if theory is not None]
 
 
 def draw_comparison(results: Sequence[Result], options: PlotOptions) -> Figure:
@@ -97,7 +95,7 @@ def draw_traces(results: Sequence[Result], options: PlotOptions) -> Figure:
     result = next(result for result in results if traces_available(result))
     point = next(point for point in chosen_points(result, options)
                  if point.samples is not None and point.samples.readout_draws is not None)
-    rows = _quantities(result, point)
+    rows = quantities(result, point)
     figure = style.new_figure(7.6, 0.7 + 1.3 * len(rows))
     panels = figure.subplots(len(rows), 2, squeeze=False, sharex="col",
                              gridspec_kw={"width_ratios": [1.9, 1.0]})
@@ -120,7 +118,7 @@ def draw_traces(results: Sequence[Result], options: PlotOptions) -> Figure:
     return figure
 
 
-def _quantities(result: Result, point: Point) -> list[tuple[str, np.ndarray]]:
+def quantities(result: Result, point: Point) -> list[tuple[str, np.ndarray]]:
     """U_a and the (at most four) diagonal entries of U_1 that vary most, as [chain, draw]."""
     readout = point.samples.readout_draws
     if readout.ndim == 4:

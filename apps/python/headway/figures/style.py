@@ -23,6 +23,7 @@ from headway.results import Result
 INK = "#262626"
 MUTED = "#6b6b6b"
 FAINT = "#d0d0d0"
+ON_LIGHT, ON_DARK = "#262627", "#fefefe"  # text on images, which no theme of a page changes
 THEORY = "#0072B2"
 CORRECTED = "#D55E00"
 SAMPLES = "#009E73"

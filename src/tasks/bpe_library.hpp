@@ -7,10 +7,10 @@
 #include <string>
 #include <string_view>
 
-#include "headway/io/text_files.hpp"
-#include "io/fail.hpp"
+#include "core/fail.hpp"
+#include "headway/tasks/bpe_tokenizer.hpp"
 
-namespace headway::io::detail {
+namespace headway::tasks::detail {
 
 inline constexpr std::string_view kSpaceSign = "\xE2\x96\x81";  // U+2581
 
@@ -40,4 +40,4 @@ using BpeLibraryEntry = const BpeLibrary* (*)(int interface);
 inline constexpr const char* kBpeLibraryEntry = "headway_bpe_library";
 inline constexpr int kBpeInterface = 1;
 
-}  // namespace headway::io::detail
+}  // namespace headway::tasks::detail

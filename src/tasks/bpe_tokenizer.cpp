@@ -1,17 +1,15 @@
-// Texts, and byte-pair encoding by the library of its own (bpe_library.hpp).
+// Byte-pair encoding by the library of its own (bpe_library.hpp).
+#include "headway/tasks/bpe_tokenizer.hpp"
+
+#include "core/fail.hpp"
 #include "headway/core/option_table.hpp"
 #include "headway/core/plugin.hpp"
-#include "headway/io/text_files.hpp"
-#include "io/fail.hpp"
-#include "io/media/bpe_library.hpp"
-#include "io/whole_file.hpp"
+#include "tasks/bpe_library.hpp"
 
-namespace headway::io {
+namespace headway::tasks {
 namespace {
 
 using detail::BpeLibrary;
-
-constexpr std::uint64_t kLargestText = std::uint64_t{4} << 30U;
 
 #ifdef HEADWAY_BPE_LIBRARY
 
@@ -47,15 +45,11 @@ const BpeLibrary& library() {
 
 }  // namespace
 
-tasks::TextCorpus read_text_corpus(const std::string& file_path, double held_out) {
-  return {file_path, read_whole_file(file_path, kLargestText), held_out};
-}
-
 bool has_bpe_tokenizer() { return kBuilt; }
 
 std::unique_ptr<BpeTokenizer> train_bpe_tokenizer(std::string_view text, const std::string& name,
                                                   const BpeOptions& options) {
-  integer<Index>(tasks::kSmallestBpeVocabulary, tasks::kLargestBpeVocabulary)
+  integer<Index>(kSmallestBpeVocabulary, kLargestBpeVocabulary)
       .check(options.vocabulary, "task.vocabulary");
   return load_bpe_tokenizer(library().train(text, name, options.vocabulary), name);
 }
@@ -64,4 +58,4 @@ std::unique_ptr<BpeTokenizer> load_bpe_tokenizer(std::string_view model, const s
   return library().load(model, name);
 }
 
-}  // namespace headway::io
+}  // namespace headway::tasks

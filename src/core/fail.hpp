@@ -9,7 +9,7 @@
 #include "headway/core/error.hpp"
 #include "headway/core/text.hpp"
 
-namespace headway::io {
+namespace headway {
 
 /// Throws an Error whose message is written as by fmt::format.
 template <class... Args>
@@ -29,4 +29,4 @@ inline std::string shown(const std::string& name) {
   return printable(clip(name, kLongest));
 }
 
-}  // namespace headway::io
+}  // namespace headway

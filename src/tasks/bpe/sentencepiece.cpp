@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "headway/core/utf8.hpp"
-#include "io/media/bpe_library.hpp"
+#include "tasks/bpe_library.hpp"
 
-namespace headway::io::detail {
+namespace headway::tasks::detail {
 namespace {
 
 constexpr std::size_t kLongestPiece = 4096;  // the library passes over longer training lines
@@ -152,11 +152,11 @@ std::unique_ptr<BpeTokenizer> load_model(std::string_view model, const std::stri
 }
 
 }  // namespace
-}  // namespace headway::io::detail
+}  // namespace headway::tasks::detail
 
-extern "C" __attribute__((visibility("default"))) const headway::io::detail::BpeLibrary*
+extern "C" __attribute__((visibility("default"))) const headway::tasks::detail::BpeLibrary*
 headway_bpe_library(int interface) {
-  using namespace headway::io::detail;  // NOLINT: the entry is outside of every namespace
+  using namespace headway::tasks::detail;  // NOLINT: the entry is outside of every namespace
   static const BpeLibrary library{&train_model, &load_model};
   return interface == kBpeInterface ? &library : nullptr;
 }
