@@ -191,6 +191,42 @@ void add_scores(const NetworkPruner& pruner, const std::vector<int>& heads,
   }
 }
 
+/// Every head removed alone, on every split but train and both ways.
+void remove_each(RemovableHeads& network, const NetworkPruner& pruner, const std::string& measured,
+                 const analysis::QualityNames& names, const std::vector<double>& sensitivity,
+                 RunPruning& out) {
+  const std::vector<int> heads = network.heads();
+  analysis::HeadDrops zero, mean;
+  for (const std::string& split : network.task().splits()) {
+    if (split == "train") continue;
+    const bool here = split == measured;
+    const analysis::Removal removal = network.on(split, RemovedAs::kZero);
+    const ExampleQuality whole = removal({});
+    out.network.sets.push_back({split, names, whole.error.size(), analysis::quality_of(whole)});
+    const analysis::HeadDrops drops =
+        here && out.removed_as == RemovedAs::kZero
+            ? pruner.drops()
+            : analysis::head_drops(heads, removal, network.transformer());
+    out.splits.push_back(split_changes(split, names.score, drops));
+    if (here) zero = drops;
+  }
+  if (network.transformer()) {
+    mean = out.removed_as == RemovedAs::kMean
+               ? pruner.drops()
+               : analysis::head_drops(heads, network.on(measured, RemovedAs::kMean), true);
+  }
+  const SplitChanges by_zero = split_changes(measured, names.score, zero);
+  const auto count = static_cast<Index>(sensitivity.size());
+  const std::vector<Estimate> score_mean = changes(mean.score, -1.0, count);
+  const std::vector<Estimate> loss_mean = changes(mean.error, 1.0, count);
+  const std::vector<model::HeadAddress> all = model::all_heads(heads);
+  for (std::size_t h = 0; h < all.size(); ++h) {
+    out.heads.push_back({names.score, static_cast<int>(all[h].layer) + 1, all[h].head + 1,
+                         by_zero.score[h], by_zero.loss[h], score_mean[h], loss_mean[h],
+                         sensitivity[h]});
+  }
+}
+
 RunPruning prune_run(const Study& study, const TrainedNetwork& trained,
                      std::span<const TheoryScores> theory, const TaskMaker& make_task,
                      Observer& observer) {
@@ -212,36 +248,8 @@ RunPruning prune_run(const Study& study, const TrainedNetwork& trained,
       {heads, network.on(measured, out.removed_as), network.on(chosen, out.removed_as), measured,
        chosen, names, network.transformer()},
       study);
-  analysis::HeadDrops zero, mean;
-  for (const std::string& split : network.task().splits()) {
-    if (split == "train") continue;
-    const bool here = split == measured;
-    const analysis::Removal removal = network.on(split, RemovedAs::kZero);
-    const ExampleQuality whole = removal({});
-    out.network.sets.push_back({split, names, whole.error.size(), analysis::quality_of(whole)});
-    const analysis::HeadDrops drops =
-        here && out.removed_as == RemovedAs::kZero
-            ? pruner.drops()
-            : analysis::head_drops(heads, removal, network.transformer());
-    out.splits.push_back(split_changes(split, names.score, drops));
-    if (here) zero = drops;
-  }
-  if (network.transformer()) {
-    mean = out.removed_as == RemovedAs::kMean
-               ? pruner.drops()
-               : analysis::head_drops(heads, network.on(measured, RemovedAs::kMean), true);
-  }
   const std::vector<double> sensitivity = network.sensitivity();
-  const SplitChanges by_zero = split_changes(measured, names.score, zero);
-  const auto count = static_cast<Index>(sensitivity.size());
-  const std::vector<Estimate> score_mean = changes(mean.score, -1.0, count);
-  const std::vector<Estimate> loss_mean = changes(mean.error, 1.0, count);
-  const std::vector<model::HeadAddress> all = model::all_heads(heads);
-  for (std::size_t h = 0; h < all.size(); ++h) {
-    out.heads.push_back({names.score, static_cast<int>(all[h].layer) + 1, all[h].head + 1,
-                         by_zero.score[h], by_zero.loss[h], score_mean[h], loss_mean[h],
-                         sensitivity[h]});
-  }
+  remove_each(network, pruner, measured, names, sensitivity, out);
   out.network.rescaled = !network.transformer() && study.prune.rescale;
   out.network.sensitivity_on = "train";
   out.network.baselines.push_back(pruner.judge("weight_norm", network.weight_norms()));
