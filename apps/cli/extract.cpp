@@ -109,7 +109,7 @@ void check_images(const Options& options, const studies::TrainedNetwork& network
   const auto other_sets = std::erase_if(overlays, [](const std::string& overlay) {
     return io::overlay_key(overlay) == "task.out_of_distribution";
   });
-  const studies::TaskMaker make_task = io::training_task_maker();
+  const studies::TaskMaker make_task = studies::make_task_maker(io::task_files());
   std::vector<std::string> hashes;
   try {
     for (studies::TrainRun& run :
@@ -166,9 +166,9 @@ std::string read_data(const Options& options, ExtractJob& job, Observer& observe
     check_images(options, job.network, observer);
   }
   if (job.linear_value()) {
-    job.images = io::read_one_shot_examples(job.study);
+    job.images = studies::one_shot_examples(job.study, io::task_files());
   } else {
-    job.task = io::training_task_maker()(job.study);
+    job.task = studies::make_task_maker(io::task_files())(job.study);
   }
   return job.network.data_hash;
 }

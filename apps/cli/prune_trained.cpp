@@ -153,8 +153,8 @@ int prune_networks(const Options& options) {
   course.read_data = &read_data;
   course.plan = &plan;
   course.compute = [](const Options&, NetworkJob& job, TerminalObserver& observer) {
-    return studies::prune_trained(job.study, job.networks, job.theory, io::training_task_maker(),
-                                  observer);
+    return studies::prune_trained(job.study, job.networks, job.theory,
+                                  studies::make_task_maker(io::task_files()), observer);
   };
   course.outcome = [](const TrainedPruneResult& result) {
     return Outcome{fmt::format("{} of {} networks", result.runs.size(), result.planned),

@@ -1,5 +1,6 @@
 #include "headway/io/dataset_file.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <memory>
 #include <utility>
@@ -9,7 +10,6 @@
 #include "io/dataset_file/layout.hpp"
 #include "io/dataset_file/members.hpp"
 #include "io/first_reading.hpp"
-#include "io/hdf5/examples.hpp"
 #include "io/hdf5/isolated.hpp"
 
 namespace headway::io {
@@ -34,18 +34,90 @@ struct ArrayReader {
   }
 };
 
-std::shared_ptr<const ExampleSource> open_examples(const std::shared_ptr<const Hdf5InputFile>& file,
-                                                   const DatasetLayout& layout,
-                                                   const std::string& split) {
-  ExamplePaths paths{split + "/inputs", "", {}};
-  if (layout.find(split + "/mask") != nullptr) paths.mask = split + "/mask";
-  if (layout.form == AttentionForm::kSupplied) {
+/// Examples read from an open data-set file on demand. Only the mask is held in memory.
+/// Thread-safe: HDF5 is entered under an Hdf5Lock. Inputs of masked tokens and attention rows of
+/// masked queries are served as zeros.
+class Hdf5Examples final : public ExampleSource {
+ public:
+  /// The data sets of `split` have been checked. Under an Hdf5Lock.
+  Hdf5Examples(std::shared_ptr<const Hdf5InputFile> file, const DatasetLayout& layout,
+               const std::string& split)
+      : file_(std::move(file)), inputs_(file_->open_array(split + "/inputs")) {
+    if (layout.find(split + "/mask") != nullptr) {
+      for (const double v : file_->read_array(split + "/mask").values) mask_.push_back(v != 0.0);
+    }
+    if (layout.form != AttentionForm::kSupplied) return;
     for (std::size_t l = 0; l < layout.heads.size(); ++l) {
-      paths.attention.push_back(layer_path(split + "/attention", l));
+      attention_.push_back(file_->open_array(layer_path(split + "/attention", l)));
     }
   }
-  return std::make_shared<Hdf5Examples>(file, paths);
-}
+  ~Hdf5Examples() override {
+    const Hdf5Lock lock;
+    attention_.clear();
+    inputs_.reset();
+    file_.reset();
+  }
+
+  [[nodiscard]] Index size() const override { return inputs_->info().shape[0]; }
+  [[nodiscard]] Index tokens() const override { return inputs_->info().shape[1]; }
+  [[nodiscard]] Index features() const override { return inputs_->info().shape[2]; }
+  [[nodiscard]] bool has_mask() const override { return !mask_.empty(); }
+  [[nodiscard]] bool thread_safe() const override { return true; }
+
+  void read_inputs(Index begin, Index count, double* out) const override {
+    read(*inputs_, begin, count, out);
+    if (mask_.empty()) return;
+    for (Index i = 0; i < count * tokens(); ++i) {
+      if (is_real(begin * tokens() + i)) continue;
+      std::fill_n(out + i * features(), features(), 0.0);
+    }
+  }
+
+  void read_mask(Index begin, Index count, std::uint8_t* out) const override {
+    check_range(begin, count);
+    if (mask_.empty()) return ExampleSource::read_mask(begin, count, out);
+    std::copy_n(mask_.data() + begin * tokens(), count * tokens(), out);
+  }
+
+  void read_attention(int layer, Index begin, Index count, double* out) const override {
+    if (layer < 1 || static_cast<std::size_t>(layer) > attention_.size()) {
+      return ExampleSource::read_attention(layer, begin, count, out);
+    }
+    const Hdf5Array& array = attention_[static_cast<std::size_t>(layer - 1)];
+    read(array, begin, count, out);
+    if (mask_.empty()) return;
+    const Index heads = array.info().shape[1];
+    for (Index r = 0; r < count * heads * tokens(); ++r) {
+      if (is_real((begin + r / (heads * tokens())) * tokens() + r % tokens())) continue;
+      std::fill_n(out + r * tokens(), tokens(), 0.0);
+    }
+  }
+
+ private:
+  [[nodiscard]] bool is_real(Index token) const {
+    return mask_[static_cast<std::size_t>(token)] != 0;
+  }
+
+  void check_range(Index begin, Index count) const {
+    if (begin >= 0 && count >= 0 && begin <= size() - count) return;
+    fail(ErrorKind::kInternal, "examples {} + {} of {} asked for", begin, count, size());
+  }
+
+  void read(const Hdf5Array& array, Index begin, Index count, double* out) const {
+    check_range(begin, count);
+    const Hdf5Lock lock;
+    try {
+      array.read_rows(begin, count, out);
+    } catch (const Error& e) {
+      fail(e.kind(), "{}: {}", file_->file_path(), e.what());
+    }
+  }
+
+  std::shared_ptr<const Hdf5InputFile> file_;
+  std::vector<std::uint8_t> mask_;
+  std::optional<Hdf5Array> inputs_;
+  std::vector<Hdf5Array> attention_;
+};
 
 tasks::Split read_split(const std::shared_ptr<const Hdf5InputFile>& file,
                         const DatasetLayout& layout, const std::string& name) {
@@ -59,7 +131,7 @@ tasks::Split read_split(const std::shared_ptr<const Hdf5InputFile>& file,
     split.path_features = ConstRowMatrixMap(xi.values.data(), examples,
                                             static_cast<Index>(xi.values.size()) / examples);
   } else {
-    split.examples = open_examples(file, layout, name);
+    split.examples = std::make_shared<Hdf5Examples>(file, layout, name);
   }
   return split;
 }
