@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -18,13 +19,14 @@ from headway.training_results import mean_and_error
 
 METRIC_NAMES = {"r2": "$R^2$"}
 OTHERS = {"sensitivity": ("gradient sensitivity", "#CC79A7"), "weight_norm": ("weight norm", "#E69F00")}
+THEORY = {"theory error_rise": "Blues", "theory score": "Greys"}
 LOWEST_R2 = -1.0  # an R^2 of less is as bad, and would hide the rest
 
 
 def draw(results: Sequence[RemovalResult], options: PlotOptions) -> Figure:
     """A row for each variant: what each head's removal costs, the metric as heads are removed one by
-    one, and the rank correlations of the scores with the rise of the loss. The curves of scores have
-    the colours that their correlations have."""
+    one, and the rank correlations of the scores with the rise of the loss. The curves of scores (of the
+    theory's at its first point) have the colours that their correlations have."""
     del options
     result = results[0]
     rows = max(len(_kinds(result.runs_of(label))) for label in result.labels)
@@ -39,7 +41,7 @@ def draw(results: Sequence[RemovalResult], options: PlotOptions) -> Figure:
     measured = result.runs[0].network.measured_on.replace("_", " ")
     style.head_line(figure, replace(result, provenance={}), None, f"removal measured on {measured}",
                     "middle, diamonds: mean ± standard error over networks, lowest score first",
-                    "left: ± standard error over examples", "circles: networks, 95 % of resampled examples")
+                    "theory's curves at its first point", "left: ± standard error over examples", "circles: networks, 95 % of resampled examples")
     return figure
 
 
@@ -60,10 +62,19 @@ def _name(kind: str) -> str:
 
 
 def _colours(kinds: Sequence[str]) -> dict[str, object]:
-    """The theory's points in shades of one colour."""
-    theory = [kind for kind in kinds if kind not in OTHERS]
-    shades = dict(zip(theory, style.ordered_colours(len(theory)))) if theory else {}
-    return {kind: OTHERS[kind][1] if kind in OTHERS else shades[kind] for kind in kinds}
+    """What the theory says at its points in shades of one colour, dark for the first."""
+    found = {kind: OTHERS[kind][1] for kind in kinds if kind in OTHERS}
+    for begin, shades in THEORY.items():
+        mine = [kind for kind in kinds if kind.startswith(begin)]
+        found |= {kind: colormaps[shades](value)
+                  for kind, value in zip(mine, np.linspace(0.95, 0.5, max(len(mine), 2)))}
+    return found
+
+
+def _with_curves(kinds: Sequence[str]) -> list[str]:
+    """Not every point of the theory, which would hide the rest: its first."""
+    first = [next((kind for kind in kinds if kind.startswith(begin)), None) for begin in THEORY]
+    return [kind for kind in kinds if kind in OTHERS or kind in first]
 
 
 def _losses(axes: Axes, runs: Sequence[RemovalRun]) -> None:
@@ -96,7 +107,7 @@ def _curves(axes: Axes, runs: Sequence[RemovalRun]) -> None:
         axes.plot(x, mean, color=style.MUTED, linewidth=1.4, label="random order ± sd", zorder=1)
     kinds = _kinds(runs)
     colours = _colours(kinds)
-    for kind in kinds:
+    for kind in _with_curves(kinds):
         found = [score.rising for score in _scores(runs, kind) if score.rising is not None]
         if found:
             _curve(axes, found, colours[kind])
