@@ -7,6 +7,7 @@
 
 #include "core/fail.hpp"
 #include "headway/core/sha256.hpp"
+#include "headway/io/gram_file.hpp"
 #include "io/dataset_file/layout.hpp"
 #include "io/dataset_file/members.hpp"
 #include "io/first_reading.hpp"
@@ -32,6 +33,38 @@ struct ArrayReader {
   void operator()(const std::string& path, std::vector<std::string>& names) const {
     if (layout.find(path) != nullptr) names = file.read_strings(path);
   }
+};
+
+/// Rows of an array of a file; errors name the file.
+void read_rows(const Hdf5InputFile& file, const Hdf5Array& array, Index begin, Index count,
+               double* out) {
+  const Hdf5Lock lock;
+  try {
+    array.read_rows(begin, count, out);
+  } catch (const Error& e) {
+    fail(e.kind(), "{}: {}", file.file_path(), e.what());
+  }
+}
+
+/// Path features [P, p, N_0] read from an open data-set file on demand. Thread-safe: HDF5 is
+/// entered under an Hdf5Lock.
+class Hdf5Features final : public tasks::FeatureSource {
+ public:
+  /// The data set has been checked. Under an Hdf5Lock.
+  Hdf5Features(std::shared_ptr<const Hdf5InputFile> file, const std::string& path)
+      : file_(std::move(file)), features_(file_->open_array(path)) {}
+  ~Hdf5Features() override {
+    const Hdf5Lock lock;
+    features_.reset();
+    file_.reset();
+  }
+  void read(Index begin, Index count, double* out) const override {
+    read_rows(*file_, *features_, begin, count, out);
+  }
+
+ private:
+  std::shared_ptr<const Hdf5InputFile> file_;
+  std::optional<Hdf5Array> features_;
 };
 
 /// Examples read from an open data-set file on demand. Only the mask is held in memory.
@@ -105,12 +138,7 @@ class Hdf5Examples final : public ExampleSource {
 
   void read(const Hdf5Array& array, Index begin, Index count, double* out) const {
     check_range(begin, count);
-    const Hdf5Lock lock;
-    try {
-      array.read_rows(begin, count, out);
-    } catch (const Error& e) {
-      fail(e.kind(), "{}: {}", file_->file_path(), e.what());
-    }
+    read_rows(*file_, array, begin, count, out);
   }
 
   std::shared_ptr<const Hdf5InputFile> file_;
@@ -120,18 +148,20 @@ class Hdf5Examples final : public ExampleSource {
 };
 
 tasks::Split read_split(const std::shared_ptr<const Hdf5InputFile>& file,
-                        const DatasetLayout& layout, const std::string& name) {
+                        const DatasetLayout& layout, const std::string& name, FeaturesIn place) {
   tasks::Split split;
   const Index examples = layout.extent(extent_key("P", name));
   const Tensor labels = file->read_array(name + "/labels");
   split.labels = ConstRowMatrixMap(labels.values.data(), examples, layout.extent("C"));
   if (layout.find(name + "/ids") != nullptr) split.ids = file->read_strings(name + "/ids");
-  if (layout.form == AttentionForm::kPathFeatures) {
+  if (layout.form != AttentionForm::kPathFeatures) {
+    split.examples = std::make_shared<Hdf5Examples>(file, layout, name);
+  } else if (place == FeaturesIn::kFile && name == "train") {
+    split.feature_source = std::make_shared<Hdf5Features>(file, name + "/path_features");
+  } else {
     const Tensor xi = file->read_array(name + "/path_features");
     split.path_features = ConstRowMatrixMap(xi.values.data(), examples,
                                             static_cast<Index>(xi.values.size()) / examples);
-  } else {
-    split.examples = std::make_shared<Hdf5Examples>(file, layout, name);
   }
   return split;
 }
@@ -148,7 +178,7 @@ std::string file_hash(const std::string& file_path) {
   fail(ErrorKind::kMissingFile, "{}: cannot be read to its end", file_path);
 }
 
-tasks::Dataset load(const std::string& file_path) {
+tasks::Dataset load(const std::string& file_path, FeaturesIn place) {
   const auto file = std::make_shared<const Hdf5InputFile>(file_path);
   FaultList faults;
   const DatasetLayout layout = check_layout(*file, faults);
@@ -168,7 +198,7 @@ tasks::Dataset load(const std::string& file_path) {
     visit_network(read, *dataset.network);
   }
   for (const std::string& name : layout.splits) {
-    tasks::Split split = read_split(file, layout, name);
+    tasks::Split split = read_split(file, layout, name, place);
     if (name == "train") {
       dataset.train = std::move(split);
     } else if (name == "test") {
@@ -183,7 +213,8 @@ tasks::Dataset load(const std::string& file_path) {
 }  // namespace
 
 bool is_dataset_file(const std::string& file_path) {
-  return schema_name(file_path) == dataset_rules().schema_name;
+  const std::string schema = schema_name(file_path);
+  return schema == dataset_rules().schema_name || schema == kGramSchema;
 }
 
 std::vector<std::string> validate_dataset(const std::string& file_path) {
@@ -191,6 +222,10 @@ std::vector<std::string> validate_dataset(const std::string& file_path) {
   try {
     const FirstReading reading = first_reading(file_path);
     if (reading.schema == dataset_rules().schema_name) return reading.faults;
+    if (reading.schema == kGramSchema) {
+      read_gram(file_path);
+      return {};
+    }
     return run_isolated(file_path, [&] { return dataset_faults(Hdf5InputFile(file_path)); });
   } catch (const Error& e) {
     if (e.kind() != ErrorKind::kBadData) throw;
@@ -198,16 +233,21 @@ std::vector<std::string> validate_dataset(const std::string& file_path) {
   }
 }
 
-tasks::Dataset read_dataset(const std::string& file_path) {
+tasks::Dataset read_dataset(const std::string& file_path, FeaturesIn place) {
   const std::vector<std::string> faults = validate_dataset(file_path);
   if (!faults.empty()) {
     const bool named = faults.front().starts_with(file_path);
     bad_data("{}{}{}", named ? "" : file_path, named ? "" : ": ", faults.front());
   }
+  if (schema_name(file_path) == kGramSchema) {
+    tasks::Dataset dataset = studies::dataset_of(read_gram(file_path), file_path);
+    dataset.content_hash = file_hash(file_path);
+    return dataset;
+  }
   const Hdf5Lock lock;
   try {
-    tasks::Dataset dataset = load(file_path);
-    dataset.content_hash = file_hash(file_path);
+    tasks::Dataset dataset = load(file_path, place);
+    if (place == FeaturesIn::kMemory) dataset.content_hash = file_hash(file_path);
     return dataset;
   } catch (const std::bad_alloc&) {
     bad_data("{}: does not fit into memory", file_path);

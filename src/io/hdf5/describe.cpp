@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/fail.hpp"
+#include "headway/io/gram_file.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "io/hdf5/isolated.hpp"
 
@@ -108,7 +109,8 @@ struct Kind {
 };
 constexpr Kind kKinds[] = {{"headway-result", "Headway result", describe_result},
                            {"headway-dataset", "Headway data set", describe_dataset},
-                           {"headway-checkpoint", "Headway checkpoint", describe_checkpoint}};
+                           {"headway-checkpoint", "Headway checkpoint", describe_checkpoint},
+                           {kGramSchema, "Headway Gram matrices", describe_gram}};
 
 std::string describe(const std::string& file_path) {
   const Hdf5InputFile file(file_path);
