@@ -37,7 +37,8 @@ void fields(Visitor& visit, const HeadChange& r) {
   fields(visit, r.loss, "loss_change", "of the loss, likewise");
   fields(visit, r.score_mean, r.metric + "_change_mean", "with the head's mean in its place");
   fields(visit, r.loss_mean, "loss_change_mean", "of the loss, likewise");
-  visit("gradient_sensitivity", r.gradient_sensitivity, "mean size of dL / dm_h over training examples");
+  visit("gradient_sensitivity", r.gradient_sensitivity,
+        "mean size of dL / dm_h over training examples");
 }
 
 /// The changes on one split, of all heads.
