@@ -55,7 +55,7 @@ class SumsOverKeys : private ValueGradient<kind, T> {
         Base::offset(place_.first_query + query, x_.queries, x_.value_dim) + head * x_.value_dim;
     float sum = 0.0F;
     for (int e = 0; e < x_.value_dim; ++e) {
-      sum += get(gradients_.output, at + e) * get(gradients_.d_output, at + e);
+      sum = fused(get(gradients_.d_output, at + e), get(gradients_.output, at + e), sum);
     }
     put(gradients_.over_keys, Base::query_offset(head, query), sum);
   }
@@ -64,7 +64,7 @@ class SumsOverKeys : private ValueGradient<kind, T> {
     float sum = 0.0F;
     for (int k = 0; k < place_.keys; ++k) {
       const int at = Base::score_at(head, query, k);
-      sum += get(Base::score_, at) * get(Base::d_weight_, at);
+      sum = fused(get(Base::score_, at), get(Base::d_weight_, at), sum);
     }
     add(Base::over_keys_, head * x_.plan.tile_queries + query, sum);
   }

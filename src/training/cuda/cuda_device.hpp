@@ -26,6 +26,9 @@ __device__ __forceinline__ void add(float* array, std::int64_t i, float value) {
   array[i] += value;
 }
 
+/// x y + sum, rounded once.
+__device__ __forceinline__ float fused(float x, float y, float sum) { return fmaf(x, y, sum); }
+
 class Warp {
  public:
   __device__ __forceinline__ explicit Warp(int index) : index_(index) {}

@@ -140,6 +140,8 @@ void put(Checked<T> p, std::int64_t i, float value) {
 }
 inline void add(Checked<float> p, std::int64_t i, float value) { put(p, i, get(p, i) + value); }
 
+inline float fused(float x, float y, float sum) { return std::fma(x, y, sum); }
+
 class Warp {
  public:
   explicit Warp(int index) : index_(index) {}

@@ -61,7 +61,7 @@ HEADWAY_DEVICE void multiply_add(Block& block, const ProductSize& n, const Opera
       HEADWAY_UNROLL
       for (int i = 0; i < kSide; ++i) {
         HEADWAY_UNROLL
-        for (int j = 0; j < kSide; ++j) sum[i][j] += x[i] * y[j];
+        for (int j = 0; j < kSide; ++j) sum[i][j] = fused(x[i], y[j], sum[i][j]);
       }
     }
     HEADWAY_UNROLL
@@ -155,45 +155,70 @@ struct Fragments<Arithmetic::kBf16> {
   }
 };
 
-/// The same sums on tensor cores: a warp makes tiles of 16 x 16, two instructions side by side.
+/// The same sums on tensor cores: a warp makes tiles of 32 x 16, of instructions of 16 x 8, those
+/// beyond the edge left out.
+template <Arithmetic kind>
+struct WarpTile {
+  using Parts = Fragments<kind>;
+  static constexpr int kRows = 2;
+  static constexpr int kColumns = 2;
+
+  int batch, row, column;  // where it begins
+  Lanes<Floats4> sum[kRows][kColumns] = {};
+
+  template <typename A, typename B>
+  HEADWAY_DEVICE void accumulate(const Warp& warp, const ProductSize& n, const Operand<A>& a,
+                                 const Operand<B>& b) {
+    for (int k = 0; k < n.inner; k += Parts::kStep) {
+      Lanes<Words4> x[kRows];
+      HEADWAY_UNROLL
+      for (int i = 0; i < kRows; ++i) {
+        if (row + 16 * i >= n.rows) continue;
+        warp.lanes(
+            [&](int lane) { Parts::load_a(a, n, batch, row + 16 * i, k, lane, x[i][lane]); });
+      }
+      HEADWAY_UNROLL
+      for (int j = 0; j < kColumns; ++j) {
+        if (column + 8 * j >= n.columns) continue;
+        Lanes<Words2> y;
+        warp.lanes([&](int lane) { Parts::load_b(b, n, batch, k, column + 8 * j, lane, y[lane]); });
+        HEADWAY_UNROLL
+        for (int i = 0; i < kRows; ++i) {
+          if (row + 16 * i < n.rows) Parts::multiply(warp, sum[i][j], x[i], y);
+        }
+      }
+    }
+  }
+
+  template <typename Store>
+  HEADWAY_DEVICE void store(const Warp& warp, const ProductSize& n, const Store& store) const {
+    warp.lanes([&](int lane) {
+      HEADWAY_UNROLL
+      for (int i = 0; i < kRows * kColumns * 4; ++i) {
+        const int at_row = row + 16 * (i / (4 * kColumns)) + lane / 4 + 8 * (i / 2 % 2);
+        const int at = column + 8 * (i / 4 % kColumns) + 2 * (lane % 4) + i % 2;
+        if (at_row < n.rows && at < n.columns) {
+          store(batch, at_row, at, sum[i / (4 * kColumns)][i / 4 % kColumns][lane].value[i % 4]);
+        }
+      }
+    });
+  }
+};
+
 template <Arithmetic kind, typename A, typename B, typename Store>
 HEADWAY_DEVICE void multiply_on_tensor_cores(Block& block, const ProductSize& n,
                                              const Operand<A>& a, const Operand<B>& b,
                                              const Store& store) {
-  using Parts = Fragments<kind>;
-  const int row_tiles = ceiling(n.rows, 16);
-  const int column_tiles = ceiling(n.columns, 16);
+  constexpr int kRows = 16 * WarpTile<kind>::kRows;
+  constexpr int kColumns = 8 * WarpTile<kind>::kColumns;
+  const int row_tiles = ceiling(n.rows, kRows);
+  const int column_tiles = ceiling(n.columns, kColumns);
   block.warps([&](const Warp& warp) {
-    for (int tile = warp.index(); tile < n.batches * row_tiles * column_tiles;
-         tile += block.size() / 32) {
-      const int column = tile % column_tiles * 16;
-      const int row = tile / column_tiles % row_tiles * 16;
-      const int batch = tile / column_tiles / row_tiles;
-      const bool wide = column + 8 < n.columns;
-      Lanes<Floats4> left;
-      Lanes<Floats4> right;
-      for (int k = 0; k < n.inner; k += Parts::kStep) {
-        Lanes<Words4> x;
-        Lanes<Words2> y;
-        Lanes<Words2> z;
-        warp.lanes([&](int lane) {
-          Parts::load_a(a, n, batch, row, k, lane, x[lane]);
-          Parts::load_b(b, n, batch, k, column, lane, y[lane]);
-          if (wide) Parts::load_b(b, n, batch, k, column + 8, lane, z[lane]);
-        });
-        Parts::multiply(warp, left, x, y);
-        if (wide) Parts::multiply(warp, right, x, z);
-      }
-      warp.lanes([&](int lane) {
-        HEADWAY_UNROLL
-        for (int i = 0; i < 4; ++i) {
-          const int at_row = row + lane / 4 + 8 * (i / 2);
-          const int at = column + 2 * (lane % 4) + i % 2;
-          if (at_row >= n.rows) continue;
-          if (at < n.columns) store(batch, at_row, at, left[lane].value[i]);
-          if (at + 8 < n.columns) store(batch, at_row, at + 8, right[lane].value[i]);
-        }
-      });
+    for (int i = warp.index(); i < n.batches * row_tiles * column_tiles; i += block.size() / 32) {
+      WarpTile<kind> tile = {i / column_tiles / row_tiles, i / column_tiles % row_tiles * kRows,
+                             i % column_tiles * kColumns};
+      tile.accumulate(warp, n, a, b);
+      tile.store(warp, n, store);
     }
   });
 }
