@@ -44,7 +44,11 @@ void check_weights_paths(const Options& options, const TrainJob& job) {
 }
 
 /// Makes every task once: faults of the last run show before the first one is trained.
-std::string read_data(const Options& /*options*/, TrainJob& job, Observer& /*observer*/) {
+std::string read_data(const Options& options, TrainJob& job, Observer& observer) {
+  if (options.verbose) {
+    const std::string obstacle = training::training_obstacle();
+    observer.note(obstacle.empty() ? training::training_backend() : obstacle);
+  }
   job.runs = studies::train_runs(job.study);
   job.make_task = io::training_task_maker();
   for (const studies::TrainRun& run : job.runs) {
@@ -88,7 +92,7 @@ studies::TrainHooks keep_checkpoints(const Options& options, TrainJob& job) {
 }
 
 studies::TrainResult compute(const Options& options, TrainJob& job, TerminalObserver& observer) {
-  observer.note(training::training_backend());  // Error{kUnavailable} without LibTorch
+  static_cast<void>(training::training_backend());  // Error{kUnavailable} without LibTorch
   studies::TrainHooks hooks = keep_checkpoints(options, job);
   const double peak =
       options.quiet ? 0.0 : training::measure_peak_flops(resolve_threads(job.study.threads));
