@@ -128,7 +128,8 @@ void point() {
   const double second = median_seconds(31, [&] {
     const MatrixXd h = action.hessian(s.order_parameters, *s.evaluation.energy);
     theory::smallest_hessian_eigenvalue(action, h);
-    theory::finite_width_correction(action, s, h, MatrixXd(0, problem.features.cols()));
+    Observer observer;
+    theory::finite_width_correction(action, s, h, MatrixXd(0, problem.features.cols()), observer);
   });
   fmt::print("  Hessian test and 1/N correction, apart: {:.2f} ms\n", 1e3 * second);
 }
@@ -145,8 +146,8 @@ void cold(const char* title, const Problem& problem, double peak, double formati
   fmt::print(
       "  kernels \"{}\" in {:.2f} s (floor {:.2f} s at {:.0f} GF/s); evaluation {:.1f} ms (flop "
       "floor {:.1f} ms)\n",
-      theory::kernel_form_name(k->form()), forming, formation_flops / peak, peak / 1e9,
-      1e3 * evaluation, 1e3 * k->cost().evaluation_flops / peak);
+      word_of(k->form()), forming, formation_flops / peak, peak / 1e9, 1e3 * evaluation,
+      1e3 * k->cost().evaluation_flops / peak);
   for (Index n : {20, 200}) {
     theory::SaddlePoint s;
     const double seconds =
@@ -197,8 +198,8 @@ void growth(double peak) {
     const MatrixXd u = MatrixXd::Identity(problem.paths(), problem.paths());
     const double evaluation = median_seconds(5, [&] { k->evaluate(u, 0.01); });
     fmt::print("  {:>6} {:>4} {:>5} {:>14} {:>8.1f}ms {:>11.2f}ms {:>10.2f}ms\n", examples,
-               problem.paths(), n0, theory::kernel_form_name(k->form()), 1e3 * seconds,
-               1e3 * evaluation, 1e3 * k->cost().evaluation_flops / peak);
+               problem.paths(), n0, word_of(k->form()), 1e3 * seconds, 1e3 * evaluation,
+               1e3 * k->cost().evaluation_flops / peak);
   };
   for (Index examples : {100, 200, 400, 800}) row(examples, 192, {2, 2});
   for (const std::vector<int>& heads : {std::vector<int>{1, 1}, {2, 2}, {2, 4}, {4, 4}, {4, 8}})

@@ -1,4 +1,3 @@
-#include "headway/io/json.hpp"
 #include "headway/studies/verbs.hpp"
 #include "result_tables.hpp"
 #include "theory_course.hpp"
@@ -15,8 +14,6 @@ Verb align_verb() {
            [](const Options&, TheoryJob& job, Observer& observer) {
              return studies::align(job.study, job.dataset, observer, job.reused());
            },
-       .write = &io::write_align_result,
-       .json = &io::align_json,
        .table = &align_table,
        .outcome =
            [](const studies::AlignResult& result) {

@@ -7,8 +7,8 @@
 #include <sstream>
 
 #include "headway/core/error.hpp"
-#include "headway/io/provenance.hpp"
 #include "headway/numerics/dense.hpp"
+#include "headway/studies/provenance.hpp"
 #include "headway/studies/sections.hpp"
 #include "verbs.hpp"
 
@@ -27,6 +27,8 @@ Examples:
   headway train fuzzy-logic-small.toml -o small.h5        a grid of variants and seeds; resumes as well
   headway train s.toml --export weights.npz               and the trained parameters for NumPy
   headway train omniglot-one-shot.toml -o trained.h5      one-shot classification of drawings
+  headway evaluate small.h5 --set task.sequence_length=48 its networks on other data of their kind
+  headway latents small.h5 -o codes.h5                    what their attention weights say of the task
   headway extract trained.h5 -o heads.h5                  its heads as a data set for solve, prune, ...
   headway inspect four.h5                                 what it holds, and how to remake it
 
@@ -34,11 +36,8 @@ Exit codes: 0 ok; 2 finished but a point is not usable; 64 usage; 65 bad data; 6
 69 part not built or not enough memory; 70 bug; 73 cannot write; 78 bad study; 130 interrupted.
 )";
 
-/// Verbs that later versions have; naming one deserves a better answer than "unknown".
-bool is_planned(const std::string& verb) { return verb == "latents"; }
-
 std::string version_text() {
-  const io::BuildInfo build = io::build_info();
+  const studies::BuildInfo build = studies::build_info();
   return fmt::format("headway {}\ncommit {}\n{}, {}\n{}\n", build.version, build.git_commit,
                      build.compiler, build.build_type, numerics::blas_description());
 }
@@ -112,11 +111,6 @@ void check_first(const std::string& first) {
   if (first[0] == '-') return;
   for (const Verb& verb : verbs()) {
     if (first == verb.name) return;
-  }
-  if (is_planned(first)) {
-    throw Error(
-        ErrorKind::kUnavailable,
-        fmt::format("{}: this build does not have this verb; it has: {}", first, verb_list()));
   }
   usage_error(fmt::format("{}: no such verb; allowed: {}", first, verb_list()));
 }

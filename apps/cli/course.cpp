@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "headway/core/cpu.hpp"
 #include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/numerics/dense.hpp"
@@ -49,20 +50,20 @@ void check_output_early(const Options& options, const Job& job, bool may_continu
 
 bool is_partial_result_of(const Options& options, const Job& job) {
   if (!io::is_result_file(options.output)) return false;
-  const io::ResultProvenance stored = io::read_result_provenance(options.output);
+  const studies::ResultProvenance stored = io::read_result_provenance(options.output);
   return stored.partial && stored.study_hash == job.provenance.study_hash &&
          stored.data_hash == job.provenance.data_hash;
 }
 
 void note_environment(const studies::Study& study, Observer& observer) {
-  const io::BuildInfo build = io::build_info();
+  const studies::BuildInfo build = studies::build_info();
   const char* policy = std::getenv("OMP_WAIT_POLICY");
   observer.note(fmt::format("version {}, commit {}, {}, {}", build.version, build.git_commit,
                             build.compiler, build.build_type));
   observer.note(fmt::format("BLAS: {}, one thread a call", numerics::blas_description()));
   observer.note(fmt::format("threads: {} (OMP_WAIT_POLICY={}); instruction sets: {}",
                             resolve_threads(study.threads), policy != nullptr ? policy : "unset",
-                            io::instruction_sets()));
+                            instruction_sets()));
 }
 
 std::string closing_line(const Options& options, const Outcome& outcome) {

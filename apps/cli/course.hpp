@@ -7,8 +7,9 @@
 
 #include "headway/core/observer.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "headway/io/provenance.hpp"
+#include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"
+#include "headway/studies/provenance.hpp"
 #include "headway/studies/study.hpp"
 #include "terminal.hpp"
 #include "verb.hpp"
@@ -19,7 +20,7 @@ namespace headway::cli {
 struct Job {
   studies::Study study;
   io::StudyOrigin origin = io::StudyOrigin::kStudyFile;
-  io::ResultProvenance provenance;
+  studies::ResultProvenance provenance;
   bool overwrite = false;  ///< the output may exist: --force, or this run goes on where it stopped
   std::function<void()> remove_checkpoints = {};  ///< called when nothing is left to go on with
 };
@@ -86,6 +87,12 @@ JobType load_study(const Options& options) {
   return job;
 }
 
+/// The result file, for Course::write.
+template <class JobType, class Result>
+void write_result_file(const Options& options, const JobType& job, const Result& result) {
+  io::write_result(options.output, job.study, result, job.provenance, job.overwrite);
+}
+
 /// Everything up to the computation: all faults of study, data and output show here.
 template <class JobType, class Result>
 JobType prepare(const Options& options, const Course<JobType, Result>& course, Observer& observer) {
@@ -94,7 +101,7 @@ JobType prepare(const Options& options, const Course<JobType, Result>& course, O
   const bool writes = !options.output.empty();
   if (writes) check_output_early(options, job, course.goes_on != nullptr);
   const std::string data_hash = course.read_data(options, job, observer);
-  job.provenance = io::make_provenance(job.study, data_hash, options.command);
+  job.provenance = studies::make_provenance(job.study, data_hash, options.command);
   job.overwrite =
       options.force || (writes && course.goes_on != nullptr && course.goes_on(options, job));
   if (course.check_exports) course.check_exports(options, job);

@@ -171,7 +171,7 @@ void write(const Options& options, const ExtractJob& job, const studies::Extract
                        {"command", job.provenance.command},
                        {"headway_version", job.provenance.headway_version},
                        {"git_commit", job.provenance.git_commit},
-                       {"written", io::utc_now()}},
+                       {"written", studies::utc_now()}},
                       options.force);
 }
 

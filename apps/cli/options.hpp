@@ -16,6 +16,7 @@ struct Options {
   std::optional<std::uint64_t> seed;
   std::optional<int> threads;
   std::string weights;  ///< --export: .npz or .safetensors; empty: none
+  std::string task;  ///< --task: a study whose [task] a trained network is put on; empty: its own
   bool json = false;
   bool dry_run = false;
   bool force = false;

@@ -29,9 +29,9 @@ std::string plan_text(const studies::TheoryPlan& plan, const studies::Study& stu
   line("path features", fmt::format("{}, {}", amount_text(plan.path_feature_flops, "flop"),
                                     amount_text(plan.feature_bytes, "B")));
   const theory::KernelCost& cost = plan.kernels;
-  line("kernels", fmt::format("{}, {}, {}", theory::kernel_form_name(cost.form),
-                              amount_text(cost.construction_flops, "flop"),
-                              amount_text(cost.kernel_bytes, "B")));
+  line("kernels",
+       fmt::format("{}, {}, {}", word_of(cost.form), amount_text(cost.construction_flops, "flop"),
+                   amount_text(cost.kernel_bytes, "B")));
   line("one evaluation",
        amount_text(cost.evaluation_flops, "flop") + "; some tens of them a point");
   line("one Hessian", amount_text(cost.hessian_flops, "flop"));
@@ -65,7 +65,7 @@ std::string plan_json(const studies::TheoryPlan& plan, const studies::Study& stu
   out["points"] = plan.points;
   out["unknowns"] = plan.unknowns;
   out["path_feature_flops"] = plan.path_feature_flops;
-  out["kernels"] = theory::kernel_form_name(plan.kernels.form);
+  out["kernels"] = word_of(plan.kernels.form);
   out["kernel_flops"] = plan.kernels.construction_flops;
   out["evaluation_flops"] = plan.kernels.evaluation_flops;
   out["hessian_flops"] = plan.kernels.hessian_flops;

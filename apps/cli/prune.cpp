@@ -1,4 +1,3 @@
-#include "headway/io/json.hpp"
 #include "headway/studies/verbs.hpp"
 #include "result_tables.hpp"
 #include "theory_course.hpp"
@@ -15,8 +14,6 @@ Verb prune_verb() {
            [](const Options&, TheoryJob& job, Observer& observer) {
              return studies::prune(job.study, job.dataset, observer, job.reused());
            },
-       .write = &io::write_prune_result,
-       .json = &io::prune_json,
        .table = &prune_table,
        .outcome =
            [](const studies::PruneResult& result) {

@@ -1,9 +1,6 @@
 #include <fmt/format.h>
 
-#include <memory>
-
 #include "headway/io/checkpoints.hpp"
-#include "headway/io/json.hpp"
 #include "headway/studies/lookup.hpp"
 #include "headway/studies/verbs.hpp"
 #include "result_tables.hpp"
@@ -16,18 +13,8 @@ namespace headway::cli {
 namespace {
 
 studies::SampleResult compute(const Options& options, TheoryJob& job, Observer& observer) {
-  studies::SampleHooks hooks;
-  if (!options.output.empty()) {
-    const auto checkpoints = std::make_shared<io::SampleCheckpoints>(
-        options.output, job.study, job.dataset.content_hash, options.force);
-    hooks = checkpoints->hooks();
-    job.remove_checkpoints = [checkpoints] { checkpoints->remove(); };
-    if (checkpoints->resumable() > 0 && !options.quiet) {
-      write_message(fmt::format("headway: resuming {} of the points from {}",
-                                checkpoints->resumable(), checkpoints->folder()));
-    }
-  }
-  return studies::sample(job.study, job.dataset, observer, hooks, job.reused());
+  return studies::sample(job.study, job.dataset, observer,
+                         checkpoint_hooks<io::SampleCheckpoints>(options, job), job.reused());
 }
 
 /// A sampled point must have mixed chains. The theory beside it is a comparison: where it did not
@@ -51,10 +38,9 @@ Verb sample_verb() {
       {"sample",
        "posterior draws with error bars, exact at every width, beside the theory",
        {"sample"}},
-      {.kind = studies::TheoryVerb::kSamples,
+      {.goes_on = true,
+       .kind = studies::TheoryVerb::kSamples,
        .compute = &compute,
-       .write = &io::write_sample_result,
-       .json = &io::sample_json,
        .table = &sample_table,
        .outcome = &sample_outcome});
 }

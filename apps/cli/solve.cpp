@@ -1,4 +1,4 @@
-#include "headway/io/json.hpp"
+#include "headway/io/checkpoints.hpp"
 #include "headway/studies/verbs.hpp"
 #include "result_tables.hpp"
 #include "theory_course.hpp"
@@ -12,12 +12,12 @@ Verb solve_verb() {
        "saddle point of the theory: order parameters, predictor, accuracy per sweep point",
        {"", "task", "model", "solve"}},
       {.reuses = false,
+       .goes_on = true,
        .compute =
-           [](const Options&, TheoryJob& job, Observer& observer) {
-             return studies::solve(job.study, job.dataset, observer);
+           [](const Options& options, TheoryJob& job, Observer& observer) {
+             return studies::solve(job.study, job.dataset, observer,
+                                   checkpoint_hooks<io::SolveCheckpoints>(options, job));
            },
-       .write = &io::write_solve_result,
-       .json = &io::solve_json,
        .table = &solve_table,
        .outcome =
            [](const studies::SolveResult& result) {

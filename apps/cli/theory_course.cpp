@@ -24,7 +24,7 @@ double physical_memory() {
 /// these data.
 std::optional<studies::SolveResult> known_result(const Options& options, const TheoryJob& job,
                                                  Observer& observer) {
-  io::ResultProvenance stored;
+  studies::ResultProvenance stored;
   studies::SolveResult known = io::read_solve_result(options.input, &stored);
   const studies::Study study = io::parse_study(stored.study_toml, options.input);
   std::string reason;

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,13 +27,11 @@ struct TheoryJob : Job {
 /// What verbs of the theory do differently; the rest is theory_course().
 template <class Result>
 struct TheorySteps {
-  bool reuses = true;  ///< takes the order parameters of a result given as input
-  /// kSamples: makes draws, which need memory; an interrupted run goes on.
+  bool reuses = true;    ///< takes the order parameters of a result given as input
+  bool goes_on = false;  ///< an interrupted run goes on from its checkpoints
+  /// kSamples: makes draws, which need memory.
   studies::TheoryVerb kind = studies::TheoryVerb::kSolves;
   std::function<Result(const Options&, TheoryJob&, Observer&)> compute;
-  void (*write)(const std::string&, const studies::Study&, const Result&,
-                const io::ResultProvenance&, bool);
-  std::string (*json)(const studies::Study&, const Result&);
   std::string (*table)(const studies::Study&, const Result&);
   Outcome (*outcome)(const Result&);
 };
@@ -45,6 +46,22 @@ std::string theory_plan(const Options& options, const TheoryJob& job, const std:
 /// The outcome of a verb whose points are those of its solve: each must be converged and finite.
 Outcome solve_outcome(const studies::SolveResult& result, double seconds);
 
+/// The hooks of checkpoints beside the result, which are removed when it is complete; none without
+/// a result file.
+template <class Checkpoints>
+auto checkpoint_hooks(const Options& options, TheoryJob& job) {
+  using Hooks = decltype(std::declval<Checkpoints>().hooks());
+  if (options.output.empty()) return Hooks{};
+  const auto checkpoints = std::make_shared<Checkpoints>(options.output, job.study,
+                                                         job.dataset.content_hash, options.force);
+  job.remove_checkpoints = [checkpoints] { checkpoints->remove(); };
+  if (checkpoints->resumable() > 0 && !options.quiet) {
+    write_message(fmt::format("headway: resuming {} of the points from {}",
+                              checkpoints->resumable(), checkpoints->folder()));
+  }
+  return checkpoints->hooks();
+}
+
 template <class Result>
 Course<TheoryJob, Result> theory_course(const std::string& verb, TheorySteps<Result> steps) {
   Course<TheoryJob, Result> course;
@@ -53,19 +70,16 @@ Course<TheoryJob, Result> theory_course(const std::string& verb, TheorySteps<Res
                          const Options& options, TheoryJob& job, Observer& observer) {
     return read_theory_data(options, job, kind, reuses, observer);
   };
-  if (steps.kind == studies::TheoryVerb::kSamples) course.goes_on = &is_partial_result_of;
+  if (steps.goes_on) course.goes_on = &is_partial_result_of;
   course.plan = [verb](const Options& options, const TheoryJob& job) {
     return theory_plan(options, job, verb);
   };
   course.compute = steps.compute;
   course.outcome = steps.outcome;
-  course.write = [write = steps.write](const Options& options, const TheoryJob& job,
+  course.write = &write_result_file<TheoryJob, Result>;
+  course.print = [table = steps.table](const Options& options, const TheoryJob& job,
                                        const Result& result) {
-    write(options.output, job.study, result, job.provenance, job.overwrite);
-  };
-  course.print = [json = steps.json, table = steps.table](
-                     const Options& options, const TheoryJob& job, const Result& result) {
-    return options.json ? json(job.study, result) + "\n" : table(job.study, result);
+    return options.json ? io::result_json(job.study, result) + "\n" : table(job.study, result);
   };
   return course;
 }

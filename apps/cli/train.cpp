@@ -1,32 +1,15 @@
 #include <fmt/format.h>
 
-#include <memory>
-
-#include "course.hpp"
-#include "headway/core/parallel.hpp"
-#include "headway/io/checkpoints.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "headway/io/json.hpp"
-#include "headway/io/training_tasks.hpp"
+#include "headway/io/result_file.hpp"
 #include "headway/io/weights_file.hpp"
-#include "headway/studies/sweep.hpp"
-#include "headway/training/backend.hpp"
-#include "train_plan.hpp"
-#include "train_progress.hpp"
+#include "train_course.hpp"
 #include "train_table.hpp"
 #include "verbs.hpp"
 
 namespace headway::cli {
 
 namespace {
-
-/// What is known before anything is trained.
-struct TrainJob : Job {
-  std::vector<studies::TrainRun> runs;
-  std::vector<PlannedRun> planned;
-  std::vector<std::string> data_hashes;
-  studies::TaskMaker make_task;
-};
 
 /// "weights-2.npz" for the second of several runs.
 std::string weights_path(const std::string& file_path, std::size_t run, std::size_t count) {
@@ -43,69 +26,13 @@ void check_weights_paths(const Options& options, const TrainJob& job) {
   }
 }
 
-/// Makes every task once: faults of the last run show before the first one is trained.
-std::string read_data(const Options& options, TrainJob& job, Observer& observer) {
-  if (options.verbose) {
-    const std::string obstacle = training::training_obstacle();
-    observer.note(obstacle.empty() ? training::training_backend() : obstacle);
-  }
-  job.runs = studies::train_runs(job.study);
-  job.make_task = io::training_task_maker();
-  for (const studies::TrainRun& run : job.runs) {
-    const studies::TrainTask task = job.make_task(run.study);
-    studies::check_train_run(run.study, *task.task);
-    job.planned.push_back({studies::run_label(run.settings, run.study),
-                           studies::run_variant(run.study), run.study.seed,
-                           studies::train_cost(run.study, task.task->format()), task.task->format(),
-                           run.study});
-    job.data_hashes.push_back(task.content_hash);
-  }
-  return studies::combined_data_hash(job.data_hashes);
-}
-
-/// Is the output what an interrupted call left of this grid, or of one that has been changed since?
-/// Then every run in it lies in the checkpoints too, and overwriting it loses nothing; checkpoints
-/// of another grid are an Error{kBadStudy} that names the keys.
-bool goes_on(const Options& options, const TrainJob& job) {
-  if (is_partial_result_of(options, job)) return true;
-  if (!io::is_result_file(options.output)) return false;
-  const io::ResultProvenance stored = io::read_result_provenance(options.output);
-  if (!stored.partial) return false;
-  const studies::Study study = io::parse_study(stored.study_toml, options.output);
-  if (!studies::is_training_task(study.task.kind)) return false;
-  const io::TrainCheckpoints kept(options.output, job.runs, job.data_hashes, false);
-  return kept.resumable() + kept.finished() > 0;
-}
-
-/// Earlier runs of this grid, and where this call keeps its own.
-studies::TrainHooks keep_checkpoints(const Options& options, TrainJob& job) {
-  if (options.output.empty()) return {};
-  const auto checkpoints = std::make_shared<io::TrainCheckpoints>(options.output, job.runs,
-                                                                  job.data_hashes, options.force);
-  job.remove_checkpoints = [checkpoints] { checkpoints->remove(); };
-  if (checkpoints->resumable() + checkpoints->finished() > 0 && !options.quiet) {
-    write_message(fmt::format("headway: going on with {} runs, {} are done already, from {}",
-                              checkpoints->resumable(), checkpoints->finished(),
-                              checkpoints->folder()));
-  }
-  return checkpoints->hooks();
-}
-
 studies::TrainResult compute(const Options& options, TrainJob& job, TerminalObserver& observer) {
-  static_cast<void>(training::training_backend());  // Error{kUnavailable} without LibTorch
-  studies::TrainHooks hooks = keep_checkpoints(options, job);
-  const double peak =
-      options.quiet ? 0.0 : training::measure_peak_flops(resolve_threads(job.study.threads));
-  TrainProgress progress(options.quiet, peak, observer);
-  hooks.begin = [&](std::size_t run, const studies::TrainedRun& trained) {
-    progress.begin(run, job.runs.size(), trained, job.runs[run].study);
-  };
-  hooks.record = [&](std::size_t run, const studies::TrainedRun& trained,
-                     const training::TrainRecord& record) {
-    if (options.json) write_output(io::train_record_json(run, trained, record) + "\n");
-    progress.record(record);
-  };
-  return studies::train(job.runs, job.make_task, progress, hooks);
+  if (!options.json) return train_grid(options, job, observer, {});
+  return train_grid(
+      options, job, observer,
+      [](std::size_t run, const studies::TrainedRun& trained, const training::TrainRecord& record) {
+        write_output(io::train_record_json(run, trained, record) + "\n");
+      });
 }
 
 void export_weights(const Options& options, const TrainJob& job,
@@ -157,23 +84,19 @@ Verb train_verb() {
          "or .safetensors; several runs of a sweep: one file each, numbered",
          &Options::weights}}},
       {.load = &load_study<TrainJob>,
-       .read_data = &read_data,
-       .goes_on = &goes_on,
+       .read_data = &read_training_data,
+       .goes_on = &training_goes_on,
        .check_exports = &check_weights_paths,
        .plan = &plan,
        .compute = &compute,
        .outcome = &train_outcome,
-       .write =
-           [](const Options& options, const TrainJob& job, const studies::TrainResult& result) {
-             io::write_train_result(options.output, job.study, result, job.provenance,
-                                    job.overwrite);
-           },
+       .write = &write_result_file<TrainJob, studies::TrainResult>,
        .write_exports = &export_weights,
-       .print =
-           [](const Options& options, const TrainJob& job, const studies::TrainResult& result) {
-             return options.json ? io::train_summary_json(job.study, result) + "\n"
-                                 : train_table(job.study, result);
-           }});
+       .print = [](const Options& options, const TrainJob& job,
+                   const studies::TrainResult& result) {
+         return options.json ? io::result_json(job.study, result) + "\n"
+                             : train_table(job.study, result);
+       }});
 }
 
 }  // namespace headway::cli

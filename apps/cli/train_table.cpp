@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "networks_table.hpp"
 #include "table.hpp"
 #include "train_plan.hpp"
 
@@ -13,21 +14,8 @@ namespace headway::cli {
 namespace {
 
 using studies::SplitSpread;
-using studies::Spread;
 using studies::TrainedRun;
 using studies::TrainGroup;
-
-std::string spread_text(const Spread& spread) {
-  const std::string mean = cell(spread.mean, "{:.4f}");
-  return std::isfinite(spread.standard_error) ? mean + "+-" + cell(spread.standard_error, "{:.2g}")
-                                              : mean;
-}
-
-std::string seeds_text(const std::vector<std::uint64_t>& seeds) {
-  std::string out;
-  for (const std::uint64_t seed : seeds) out += (out.empty() ? "" : ",") + std::to_string(seed);
-  return out;
-}
 
 const SplitSpread* find_split(const TrainGroup& group, const std::string& split) {
   for (const SplitSpread& s : group.splits) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "headway/analysis/head_scores.hpp"
 #include "headway/core/error.hpp"
@@ -19,8 +18,6 @@ using model::HeadAddress;
 using model::PathMembership;
 
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// Heads left in each layer, and for each head whether it is gone.
 struct Kept {
@@ -107,11 +104,12 @@ MatrixXd outputs_without(const PathOutputs& paths, const std::vector<int>& remov
 
 Estimate estimate_mean(const VectorXd& values) {
   const numerics::Moments m = numerics::moments(values);
-  return {m.mean, m.count > 1.0 ? std::sqrt(m.squares / ((m.count - 1.0) * m.count)) : kNaN};
+  return {m.mean, m.standard_error()};
 }
 
 Quality quality_of(const MatrixXd& outputs, const MatrixXd& labels) {
-  Quality quality{{kNaN, kNaN}, estimate_mean(squared_errors(outputs, labels))};
+  Quality quality{{numerics::kUndefined, numerics::kUndefined},
+                  estimate_mean(squared_errors(outputs, labels))};
   if (labels_are_classes(labels)) quality.accuracy = estimate_mean(right_answers(outputs, labels));
   return quality;
 }
@@ -138,8 +136,8 @@ HeadDrops head_drops(const PathOutputs& paths, const MatrixXd& labels, Rescaling
   HeadDrops drops{MatrixXd(labels.rows(), classes ? count : 0), MatrixXd(labels.rows(), count)};
   for (Index h = 0; h < count; ++h) {
     if (paths.heads[addresses[h].layer] == 1) {
-      if (classes) drops.accuracy.col(h).setConstant(kNaN);
-      drops.squared_error.col(h).setConstant(kNaN);
+      if (classes) drops.accuracy.col(h).setConstant(numerics::kUndefined);
+      drops.squared_error.col(h).setConstant(numerics::kUndefined);
       continue;
     }
     const MatrixXd without = outputs_without(paths, {static_cast<int>(h)}, rescaling);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -11,7 +10,6 @@
 namespace headway::analysis {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kRounding = 1e-12;  // two rho this close are the same
 
 /// x and y without the pairs that hold a NaN.
@@ -62,10 +60,10 @@ double exact_p_value(const std::vector<double>& a, const std::vector<double>& b,
 
 double spearman(const std::vector<double>& x, const std::vector<double>& y) {
   const auto [a, b] = defined_pairs(x, y);
-  if (a.size() < 2) return kNaN;
+  if (a.size() < 2) return numerics::kUndefined;
   const std::vector<double> u = unit_ranks(a);
   const std::vector<double> v = unit_ranks(b);
-  if (u.empty() || v.empty()) return kNaN;
+  if (u.empty() || v.empty()) return numerics::kUndefined;
   return std::clamp(dot(u, v), -1.0, 1.0);
 }
 
@@ -84,7 +82,7 @@ double kendall(const std::vector<double>& x, const std::vector<double>& y) {
       untied_y += std::abs(sy);
     }
   }
-  if (untied_x == 0.0 || untied_y == 0.0) return kNaN;
+  if (untied_x == 0.0 || untied_y == 0.0) return numerics::kUndefined;
   return difference / std::sqrt(untied_x * untied_y);
 }
 
@@ -92,7 +90,7 @@ double permutation_p_value(const std::vector<double>& x, const std::vector<doubl
                            Rng& rng) {
   const auto [a, b] = defined_pairs(x, y);
   const double rho = spearman(a, b);
-  if (std::isnan(rho)) return kNaN;
+  if (std::isnan(rho)) return numerics::kUndefined;
   const double observed = std::abs(rho) - kRounding;
   const std::vector<double> u = unit_ranks(a);
   std::vector<double> v = unit_ranks(b);
@@ -129,7 +127,7 @@ Bootstrap bootstrap_spearman(const std::vector<double>& score, const MatrixXd& m
     const double rho = spearman(score, {effect.data(), effect.data() + effect.size()});
     if (!std::isnan(rho)) found.push_back(rho);
   }
-  if (found.empty()) return {kNaN, kNaN, kNaN};
+  if (found.empty()) return {numerics::kUndefined, numerics::kUndefined, numerics::kUndefined};
   std::sort(found.begin(), found.end());
   return {numerics::moments(found).deviation(), numerics::quantile_of_sorted(found, 0.025),
           numerics::quantile_of_sorted(found, 0.975)};

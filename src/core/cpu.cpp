@@ -26,4 +26,22 @@ InstructionSet best_instruction_set() {
   return best;
 }
 
+std::string instruction_sets() {
+#if defined(__x86_64__)
+  std::string out;
+  const auto add = [&out](bool has, const char* name) {
+    if (has) out.append(out.empty() ? "" : " ").append(name);
+  };
+  add(__builtin_cpu_supports("avx512f") != 0, "avx512f");
+  add(__builtin_cpu_supports("avx2") != 0, "avx2");
+  add(__builtin_cpu_supports("fma") != 0, "fma");
+  add(__builtin_cpu_supports("sse4.2") != 0, "sse4.2");
+  return out.empty() ? "sse2" : out;
+#elif defined(__aarch64__)
+  return "neon";
+#else
+  return "unknown";
+#endif
+}
+
 }  // namespace headway

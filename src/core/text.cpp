@@ -78,4 +78,46 @@ std::string join(const std::vector<std::string>& words, std::string_view separat
   return out;
 }
 
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(separator), text.size());
+    words.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return words;
+}
+
+std::string text_fault(std::string_view text, bool lines) {
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t size = utf8_sequence(text, i);
+    if (size == 0) return fmt::format("is not UTF-8 text (byte {})", i);
+    const auto c = static_cast<unsigned char>(text[i]);
+    const bool line = c == '\n' || c == '\t' || c == '\r';
+    if ((c < 0x20 || c == 0x7F) && !(lines && line)) {
+      return fmt::format("contains the control character {} (byte {}); allowed: printable text", c,
+                         i);
+    }
+    i += size;
+  }
+  return {};
+}
+
+std::string shell_command(const std::vector<std::string>& arguments) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=,:+@%";
+  std::string out;
+  for (const std::string& argument : arguments) {
+    if (!out.empty()) out += ' ';
+    if (!argument.empty() && argument.find_first_not_of(kPlain) == std::string::npos) {
+      out += argument;
+      continue;
+    }
+    out += '\'';
+    for (const char c : argument) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    out += '\'';
+  }
+  return out;
+}
+
 }  // namespace headway

@@ -1,6 +1,5 @@
 #include "io/first_reading.hpp"
 
-#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -12,16 +11,15 @@
 #include <optional>
 #include <utility>
 
-#include "headway/core/error.hpp"
+#include "core/fail.hpp"
+#include "headway/io/hdf5_file.hpp"
 #include "io/dataset_file/layout.hpp"
-#include "io/hdf5/blocks.hpp"
 #include "io/hdf5/isolated.hpp"
-#include "io/hdf5/schema.hpp"
+#include "io/hdf5/text_digest.hpp"
 
 namespace headway::io {
 namespace {
 
-constexpr int kMaxDepth = 32;
 constexpr std::int64_t kSettledNanoseconds = 2'000'000'000;
 
 /// By what the content of a file is known without reading it; nullopt while its times may lag.
@@ -44,30 +42,6 @@ std::optional<Identity> settled_identity(const std::string& file_path) {
                   nanoseconds(status.st_mtim), nanoseconds(status.st_ctim)};
 }
 
-/// Reads all attributes, numbers and texts below a group.
-void read_everything(const Hdf5InputFile& file, const std::string& group, int depth) {
-  if (depth > kMaxDepth) return;
-  const std::string prefix = group == "/" ? "" : group + "/";
-  for (const std::string& name : file.attributes(group)) {
-    static_cast<void>(file.attribute_text(group, name));
-  }
-  for (const std::string& name : file.members(group)) {
-    const std::string path = prefix + name;
-    const NodeKind kind = file.kind(path);
-    if (kind == NodeKind::kGroup) read_everything(file, path, depth + 1);
-    if (kind != NodeKind::kDataset) continue;
-    for (const std::string& attribute : file.attributes(path)) {
-      static_cast<void>(file.attribute_text(path, attribute));
-    }
-    const ArrayInfo info = file.info(path);
-    if (info.is_number() && info.shape.empty()) static_cast<void>(file.read_array(path));
-    if (info.is_number() && !info.shape.empty()) {
-      for_each_block(file, path, [](const auto&...) {});
-    }
-    if (info.kind == ElementKind::kText) static_cast<void>(file.read_strings(path));
-  }
-}
-
 std::string schema_of(const Hdf5InputFile& file) {
   try {
     return file.text_attribute("/", "schema_name").value_or("");
@@ -85,10 +59,11 @@ std::vector<std::string> read_all(const std::string& file_path) {
       const std::vector<std::string> faults = dataset_faults(file);
       lines.insert(lines.end(), faults.begin(), faults.end());
     } else if (lines[0].starts_with("headway-")) {
-      read_everything(file, "/", 0);
+      const std::string fault = read_everything(file);
+      if (!fault.empty()) lines.push_back(fault);
     }
   } catch (const Error& e) {
-    throw Error(e.kind(), fmt::format("{}: {}", file_path, e.what()));
+    fail(e.kind(), "{}: {}", file_path, e.what());
   }
   return lines;
 }
@@ -133,6 +108,16 @@ FirstReading first_reading(const std::string& file_path) {
   }
   if (now.error) throw Error(*now.error);
   return now.reading;
+}
+
+std::string schema_name(const std::string& file_path) {
+  if (!is_hdf5(file_path)) return {};
+  try {
+    return first_reading(file_path).schema;
+  } catch (const Error& e) {
+    if (e.kind() == ErrorKind::kInterrupted) throw;
+    return {};
+  }
 }
 
 }  // namespace headway::io

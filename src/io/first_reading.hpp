@@ -8,7 +8,7 @@ namespace headway::io {
 /// What a foreign file said when this process first read it.
 struct FirstReading {
   std::string schema;               ///< root attribute schema_name, "" when there is none
-  std::vector<std::string> faults;  ///< of a data set: all (validate_dataset)
+  std::vector<std::string> faults;  ///< of a data set: all; of a result: changed texts
 };
 
 /// The HDF5 library can crash on a damaged file, or never end: so a data set is checked, and a
@@ -19,5 +19,8 @@ struct FirstReading {
 /// Errors: kMissingFile when missing or unreadable; kBadData when it is not HDF5, or damaged so
 /// that it cannot be read; kInterrupted. Cost: one pass over the file.
 FirstReading first_reading(const std::string& file_path);
+
+/// FirstReading::schema, "" also when the file cannot be read. Throws nothing but kInterrupted.
+std::string schema_name(const std::string& file_path);
 
 }  // namespace headway::io

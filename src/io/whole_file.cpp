@@ -1,7 +1,7 @@
 #include "io/whole_file.hpp"
 
 #include <fcntl.h>
-#include <fmt/core.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "core/fail.hpp"
 #include "headway/io/hdf5_file.hpp"
 
 namespace headway::io {
@@ -21,18 +22,15 @@ using FileHandle = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 FileHandle open_file(const std::string& file_path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(file_path, ignored)) {
-    throw Error(ErrorKind::kMissingFile,
-                fmt::format("{}: is a directory, where a file is asked for", file_path));
+    fail(ErrorKind::kMissingFile, "{}: is a directory, where a file is asked for", file_path);
   }
   FileHandle file(std::fopen(file_path.c_str(), "rb"), &std::fclose);
-  if (!file) {
-    throw Error(ErrorKind::kMissingFile,
-                fmt::format("{}: cannot be opened: {}", file_path, std::strerror(errno)));
-  }
-  return file;
+  if (file) return file;
+  fail(ErrorKind::kMissingFile, "{}: cannot be opened: {}", file_path, std::strerror(errno));
 }
 
-/// A file that is deleted unless keep() is called.
+/// A file that is deleted unless it gets its proper name. All but the constructor say whether they
+/// went well, with errno.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& file_path);
@@ -40,10 +38,9 @@ class TemporaryFile {
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
-  [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] bool write(std::string_view bytes) const;
   [[nodiscard]] bool finish();
-  void keep() { name_.clear(); }
+  [[nodiscard]] bool rename_to(const std::string& file_path);
 
  private:
   std::string name_;
@@ -67,6 +64,7 @@ TemporaryFile::~TemporaryFile() {
 }
 
 bool TemporaryFile::write(std::string_view bytes) const {
+  if (descriptor_ < 0) return false;
   std::size_t done = 0;
   while (done < bytes.size()) {
     const ssize_t n = ::write(descriptor_, bytes.data() + done, bytes.size() - done);
@@ -87,6 +85,12 @@ bool TemporaryFile::finish() {
   return synced && closed;
 }
 
+bool TemporaryFile::rename_to(const std::string& file_path) {
+  if (::rename(name_.c_str(), file_path.c_str()) != 0) return false;
+  name_.clear();
+  return true;
+}
+
 void sync_directory(const std::string& file_path) {
   const std::string parent = std::filesystem::path(file_path).parent_path().string();
   const int descriptor = ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_CLOEXEC);
@@ -103,38 +107,50 @@ std::string read_whole_file(const std::string& file_path, std::uint64_t limit, E
   std::array<char, 65536> buffer{};
   while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), file.get())) {
     bytes.append(buffer.data(), count);
-    if (bytes.size() > limit) {
-      throw Error(too_long, fmt::format("{}: has more than {} bytes", file_path, limit));
-    }
+    if (bytes.size() > limit) fail(too_long, "{}: has more than {} bytes", file_path, limit);
   }
-  if (std::ferror(file.get()) != 0) {
-    throw Error(ErrorKind::kMissingFile, fmt::format("{}: cannot be read", file_path));
-  }
-  return bytes;
+  if (std::ferror(file.get()) == 0) return bytes;
+  fail(ErrorKind::kMissingFile, "{}: cannot be read", file_path);
 }
 
 void require_readable_file(const std::string& file_path) {
   std::error_code ignored;
   const auto status = std::filesystem::status(file_path, ignored);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    throw Error(ErrorKind::kMissingFile, fmt::format("{}: is no regular file", file_path));
+    fail(ErrorKind::kMissingFile, "{}: is no regular file", file_path);
   }
   open_file(file_path);
 }
 
+void check_output_path(const std::string& file_path, bool force) {
+  const auto refuse = [&](const std::string& why) {
+    fail(ErrorKind::kCannotWrite, "{}: cannot be written: {}", file_path, why);
+  };
+  if (file_path.empty()) refuse("the name is empty");
+  struct stat status {};
+  if (::stat(file_path.c_str(), &status) == 0) {
+    if (!S_ISREG(status.st_mode)) refuse("it exists and is no regular file");
+    if (!force) refuse("it exists already (--force overwrites it)");
+  } else if (errno != ENOENT) {
+    refuse(std::strerror(errno));
+  }
+  const std::string parent = std::filesystem::path(file_path).parent_path().string();
+  const std::string directory = parent.empty() ? "." : parent;
+  const bool there = ::stat(directory.c_str(), &status) == 0;
+  if (there && !S_ISDIR(status.st_mode)) refuse(directory + " is no directory");
+  if (!there || ::access(directory.c_str(), W_OK | X_OK) != 0) {
+    refuse(fmt::format("the directory {}: {}", directory, std::strerror(errno)));
+  }
+}
+
 void write_whole_file(const std::string& file_path, std::string_view bytes, bool force) {
   check_output_path(file_path, force);
-  const auto fail = [&] {
-    throw Error(ErrorKind::kCannotWrite,
-                fmt::format("{}: cannot be written: {}", file_path, std::strerror(errno)));
-  };
   TemporaryFile temporary(file_path);
-  if (temporary.name().empty()) fail();
-  if (!temporary.write(bytes) || !temporary.finish()) fail();
-  check_output_path(file_path, force);  // somebody may have been faster
-  if (::rename(temporary.name().c_str(), file_path.c_str()) != 0) fail();
-  temporary.keep();
-  sync_directory(file_path);
+  if (temporary.write(bytes) && temporary.finish()) {
+    check_output_path(file_path, force);  // somebody may have been faster
+    if (temporary.rename_to(file_path)) return sync_directory(file_path);
+  }
+  fail(ErrorKind::kCannotWrite, "{}: cannot be written: {}", file_path, std::strerror(errno));
 }
 
 }  // namespace headway::io

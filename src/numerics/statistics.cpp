@@ -15,7 +15,7 @@ Moments moments(std::span<const double> values) {
 }
 
 double quantile_of_sorted(std::span<const double> sorted, double probability) {
-  if (sorted.empty()) return std::numeric_limits<double>::quiet_NaN();
+  if (sorted.empty()) return kUndefined;
   const double place = probability * static_cast<double>(sorted.size() - 1);
   const auto low = static_cast<std::size_t>(std::floor(place));
   const std::size_t high = std::min(low + 1, sorted.size() - 1);

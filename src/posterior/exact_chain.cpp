@@ -30,17 +30,6 @@ ExactChain::ExactChain(model::Architecture architecture, double temperature,
         fmt::format("the architecture has {} paths and {} outputs, the path kernels {} and {}",
                     a.paths(), a.outputs, kernels_->paths(), kernels_->outputs()));
   }
-  if (kernels_->form() == theory::KernelForm::kFeatureSpace) {
-    for (int l = 1; l <= a.layers() + 1; ++l) {
-      if (a.widths[l - 1] < a.outputs * a.paths_above(l)) {
-        throw Error(ErrorKind::kBadStudy,
-                    fmt::format("solve.kernels = \"feature_space\": layer {} is narrower ({}) than "
-                                "its {} paths, so U is "
-                                "singular; use \"stored\" or \"streamed\"",
-                                l, a.widths[l - 1], a.outputs * a.paths_above(l)));
-      }
-    }
-  }
 }
 
 double ExactChain::log_density(const Eigen::Ref<const VectorXd>& position,

@@ -19,7 +19,6 @@ using numerics::moments;
 using numerics::quantile_of_sorted;
 
 using Draws = Eigen::Ref<const MatrixXd>;
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr Index kFewestDraws = 4;
 // Boost would compute in long double and lose several times in speed for digits that ranks do not
 // have.
@@ -157,12 +156,12 @@ std::vector<double> sorted_copy(const Draws& draws) {
 
 double ess_below(const Draws& draws, double threshold) {
   const MatrixXd indicator = (draws.array() <= threshold).cast<double>();
-  return is_constant(indicator) ? kNan : ess_of(split_chains(indicator));
+  return is_constant(indicator) ? numerics::kUndefined : ess_of(split_chains(indicator));
 }
 
 // The interval of order statistics, [V21] section 4.4.
 double mcse_quantile_of(const std::vector<double>& sorted, double ess, double probability) {
-  if (!(ess > 0.0)) return kNan;
+  if (!(ess > 0.0)) return numerics::kUndefined;
   const double a = ess * probability + 1.0;
   const double b = ess * (1.0 - probability) + 1.0;
   const double size = static_cast<double>(sorted.size());
@@ -178,19 +177,19 @@ double mcse_quantile_of(const std::vector<double>& sorted, double ess, double pr
 }  // namespace
 
 double split_rhat(const Draws& draws) {
-  if (!is_usable(draws) || is_constant(draws)) return kNan;
+  if (!is_usable(draws) || is_constant(draws)) return numerics::kUndefined;
   return rhat_of(split_chains(draws));
 }
 
 double bulk_rhat(const Draws& draws) {
-  if (!is_usable(draws) || is_constant(draws)) return kNan;
+  if (!is_usable(draws) || is_constant(draws)) return numerics::kUndefined;
   return rhat_of(rank_normalize(split_chains(draws)));
 }
 
 double folded_rhat(const Draws& draws) {
-  if (!is_usable(draws) || is_constant(draws)) return kNan;
+  if (!is_usable(draws) || is_constant(draws)) return numerics::kUndefined;
   const MatrixXd distance = folded(split_chains(draws));
-  return is_constant(distance) ? kNan : rhat_of(rank_normalize(distance));
+  return is_constant(distance) ? numerics::kUndefined : rhat_of(rank_normalize(distance));
 }
 
 double rank_normalized_rhat(const Draws& draws) {
@@ -199,17 +198,17 @@ double rank_normalized_rhat(const Draws& draws) {
 }
 
 double ess_mean(const Draws& draws) {
-  if (!is_usable(draws) || is_constant(draws)) return kNan;
+  if (!is_usable(draws) || is_constant(draws)) return numerics::kUndefined;
   return ess_of(split_chains(draws));
 }
 
 double ess_bulk(const Draws& draws) {
-  if (!is_usable(draws) || is_constant(draws)) return kNan;
+  if (!is_usable(draws) || is_constant(draws)) return numerics::kUndefined;
   return ess_of(rank_normalize(split_chains(draws)));
 }
 
 double ess_quantile(const Draws& draws, double probability) {
-  if (!is_usable(draws) || is_constant(draws)) return kNan;
+  if (!is_usable(draws) || is_constant(draws)) return numerics::kUndefined;
   return ess_below(draws, quantile(draws, probability));
 }
 
@@ -218,25 +217,25 @@ double ess_tail(const Draws& draws) {
 }
 
 double ess_sd(const Draws& draws) {
-  if (!is_usable(draws) || is_constant(draws)) return kNan;
+  if (!is_usable(draws) || is_constant(draws)) return numerics::kUndefined;
   const MatrixXd squares = (draws.array() - draws.mean()).square().matrix();
-  return is_constant(squares) ? kNan : ess_of(split_chains(squares));
+  return is_constant(squares) ? numerics::kUndefined : ess_of(split_chains(squares));
 }
 
 double quantile(const Draws& draws, double probability) {
   if (draws.size() == 0 || draws.hasNaN() || !(probability >= 0.0 && probability <= 1.0)) {
-    return kNan;
+    return numerics::kUndefined;
   }
   return quantile_of_sorted(sorted_copy(draws), probability);
 }
 
 double mcse_mean(const Draws& draws) {
-  if (!is_usable(draws) || is_constant(draws)) return kNan;
+  if (!is_usable(draws) || is_constant(draws)) return numerics::kUndefined;
   return std::sqrt(moments(draws).variance() / ess_mean(draws));
 }
 
 double mcse_sd(const Draws& draws) {
-  if (!is_usable(draws) || is_constant(draws)) return kNan;
+  if (!is_usable(draws) || is_constant(draws)) return numerics::kUndefined;
   const MatrixXd squares = (draws.array() - draws.mean()).square().matrix();
   const double second = squares.mean();
   const double fourth = squares.array().square().mean();
@@ -245,31 +244,31 @@ double mcse_sd(const Draws& draws) {
 }
 
 double mcse_quantile(const Draws& draws, double probability) {
-  if (!is_usable(draws) || is_constant(draws)) return kNan;
+  if (!is_usable(draws) || is_constant(draws)) return numerics::kUndefined;
   return mcse_quantile_of(sorted_copy(draws), ess_quantile(draws, probability), probability);
 }
 
 double energy_bfmi(std::span<const double> energies) {
   const Eigen::Map<const VectorXd> energy(energies.data(), static_cast<Index>(energies.size()));
-  if (!is_usable(energy) || is_constant(energy)) return kNan;
+  if (!is_usable(energy) || is_constant(energy)) return numerics::kUndefined;
   const Index n = energy.size();
   return (energy.tail(n - 1) - energy.head(n - 1)).squaredNorm() / moments(energy).squares;
 }
 
 QuantityDiagnostics::QuantityDiagnostics()
-    : mean(kNan),
-      sd(kNan),
-      quantile_05(kNan),
-      median(kNan),
-      quantile_95(kNan),
-      mcse_mean(kNan),
-      mcse_sd(kNan),
-      mcse_quantile_05(kNan),
-      mcse_median(kNan),
-      mcse_quantile_95(kNan),
-      rhat(kNan),
-      ess_bulk(kNan),
-      ess_tail(kNan),
+    : mean(numerics::kUndefined),
+      sd(numerics::kUndefined),
+      quantile_05(numerics::kUndefined),
+      median(numerics::kUndefined),
+      quantile_95(numerics::kUndefined),
+      mcse_mean(numerics::kUndefined),
+      mcse_sd(numerics::kUndefined),
+      mcse_quantile_05(numerics::kUndefined),
+      mcse_median(numerics::kUndefined),
+      mcse_quantile_95(numerics::kUndefined),
+      rhat(numerics::kUndefined),
+      ess_bulk(numerics::kUndefined),
+      ess_tail(numerics::kUndefined),
       constant(false),
       not_finite(false) {}
 

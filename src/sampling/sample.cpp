@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "chain.hpp"
+#include "headway/core/clock.hpp"
 #include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
 #include "summarize.hpp"
@@ -15,12 +16,7 @@
 namespace headway::sampling {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kProgressPeriod{100};
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 // The one place where chains on several threads meet the observer, which is called from one thread
 // at a time.

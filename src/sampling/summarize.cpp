@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+
+#include "headway/numerics/statistics.hpp"
 
 namespace headway::sampling {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 // Thresholds of Vehtari et al. 2021 (R-hat, effective sample size) and Betancourt 2016 (E-BFMI).
 constexpr double kLargestRhat = 1.01;
 constexpr double kSmallestEssPerChain = 100.0;
@@ -32,7 +32,7 @@ void count_chains(const Checkpoint& state, Index draws, SamplingSummary& s) {
     }
     s.draws.push_back(kept);
     s.step_size.push_back(chain.step_size);
-    s.mean_acceptance.push_back(kept > 0 ? acceptance : kNan);
+    s.mean_acceptance.push_back(kept > 0 ? acceptance : numerics::kUndefined);
     s.divergences.push_back(divergences);
     s.ebfmi.push_back(energy_bfmi(energies));
     s.warmup_divergences += chain.warmup_divergences;
@@ -150,7 +150,10 @@ std::string describe_message(const SamplingSummary& s, const SamplerOptions& opt
 
 }  // namespace
 
-SamplingSummary::SamplingSummary() : rhat_max(kNan), ess_bulk_min(kNan), ess_tail_min(kNan) {}
+SamplingSummary::SamplingSummary()
+    : rhat_max(numerics::kUndefined),
+      ess_bulk_min(numerics::kUndefined),
+      ess_tail_min(numerics::kUndefined) {}
 
 SamplingSummary summarize(const SamplingResult& result, const SamplerOptions& options,
                           bool complete) {

@@ -67,6 +67,22 @@ void check_theory(const Study& study) {
       {"model.widths", "model.temperature"});
 }
 
+/// latents.task must be keys of this kind of task, with values that they may have.
+void check_latents_task(const Study& study) {
+  if (study.latents.task.get<OptionValue::Table>()->empty()) return;
+  Study changed = study;
+  changed.latents = {};
+  read_task(study.latents.task, changed);
+  if (changed.task.kind != study.task.kind) {
+    throw OptionError(
+        fmt::format("latents.task.kind = \"{}\": must be absent, or \"{}\" as [task] has "
+                    "it",
+                    word_of(changed.task.kind), word_of(study.task.kind)),
+        {"latents.task"});
+  }
+  description_of(changed.task.kind).validate(changed.task);
+}
+
 }  // namespace
 
 void check_study(const Study& study) {
@@ -78,6 +94,7 @@ void check_study(const Study& study) {
   if (task.side == Side::kTheory) return check_theory(study);
   study.train.model.validate();
   resolved_run(study).validate();
+  check_latents_task(study);
 }
 
 }  // namespace headway::studies

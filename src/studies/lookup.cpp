@@ -2,9 +2,62 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "headway/core/text.hpp"
+#include "headway/model/path_index.hpp"
+#include "headway/tasks/dataset.hpp"
+
 namespace headway::studies {
+namespace {
+
+constexpr double kMostNamedPaths = 1e6;
+
+std::string count_fault(const std::string& where, std::size_t found, std::size_t wanted) {
+  if (found == wanted) return {};
+  return fmt::format("{}: has {} entries; allowed: {}", where, found, wanted);
+}
+
+std::string shape_fault(const char* where, const MatrixXd& labels, Index rows, Index columns) {
+  if (labels.rows() == 0 || (labels.rows() == rows && labels.cols() == columns)) return {};
+  return fmt::format("{}: has shape [{}, {}]; allowed: [{}, {}]", where, labels.rows(),
+                     labels.cols(), rows, columns);
+}
+
+}  // namespace
+
+std::string solve_fault(const SolveResult& result) {
+  if (result.heads.empty() || model::path_count<double>(result.heads) > kMostNamedPaths) {
+    return "root attribute heads: more than 10^6 paths";
+  }
+  std::vector<std::string> faults;
+  for (std::size_t l = 0; l < std::min(result.heads.size(), result.head_names.size()); ++l) {
+    const std::size_t names = result.head_names[l].size();
+    if (names == 0) continue;
+    faults.push_back(count_fault(fmt::format("names/layer_{}", l + 1), names,
+                                 static_cast<std::size_t>(result.heads[l])));
+  }
+  for (const std::string& name : result.set_names) {
+    const std::string fault = tasks::set_name_fault(name);
+    if (fault.empty()) continue;
+    faults.push_back(fmt::format("sets: holds \"{}\", {}", printable(clip(name, 64)), fault));
+  }
+  faults.push_back(
+      count_fault("sets, attribute examples", result.set_examples.size(), result.set_names.size()));
+  faults.push_back(
+      shape_fault("labels/train", result.train_labels, result.train_examples, result.outputs));
+  faults.push_back(
+      shape_fault("labels/test", result.test_labels, result.test_examples, result.outputs));
+  for (const MatrixXd& kernel : result.path_kernels) {
+    if (kernel.rows() != kernel.cols()) {
+      faults.emplace_back("path_kernels: allowed: shape [p, P, P]");
+    }
+  }
+  const auto first = std::find_if(faults.begin(), faults.end(),
+                                  [](const std::string& fault) { return !fault.empty(); });
+  return first == faults.end() ? "" : *first;
+}
 
 const SolvePoint* theory_at(const SolveResult& result, const std::vector<Index>& widths,
                             double temperature) {

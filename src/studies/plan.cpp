@@ -16,6 +16,8 @@ namespace {
 constexpr double kNumber = 8.0;  // bytes
 constexpr double kGibibyte = 1024.0 * 1024.0 * 1024.0;
 constexpr double kStatesOfASolver = 2.0;  // where it is, and the step that it tries
+constexpr double kDirectionsOfASolver =
+    40.0;  // without a Hessian, those kept of earlier products among them
 
 /// Weights of one network of this architecture.
 double weight_count(const model::Architecture& architecture, Index features) {
@@ -83,8 +85,11 @@ void count_memory(const tasks::Dataset& dataset, TheoryPlan& plan) {
                               ? plan.feature_bytes + row * std::max(train, evaluated)
                               : row * std::max(train, evaluated);
   const theory::KernelCost& cost = plan.kernels;
-  plan.point_bytes =
-      kStatesOfASolver * cost.state_bytes + std::max(cost.work_bytes, cost.hessian_bytes);
+  const bool dense = plan.unknowns <= static_cast<double>(theory::kLargestDenseProblem);
+  const double second_order =
+      dense ? cost.hessian_bytes
+            : cost.product_bytes + kDirectionsOfASolver * kNumber * 2.0 * plan.unknowns;
+  plan.point_bytes = kStatesOfASolver * cost.state_bytes + std::max(cost.work_bytes, second_order);
   plan.memory_bytes = plan.feature_bytes + std::max(unscaled, cost.kernel_bytes + plan.point_bytes);
   plan.least_bytes = plan.feature_bytes + cost.kernel_bytes + cost.state_bytes + cost.work_bytes;
 }

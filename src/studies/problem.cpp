@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/model/linear_value_network.hpp"
 #include "headway/model/path_features.hpp"
@@ -20,8 +21,8 @@
 namespace headway::studies {
 namespace {
 
-[[noreturn]] void bad_study(const std::string& message) {
-  throw Error(ErrorKind::kBadStudy, message);
+[[noreturn]] void bad_study(const std::string& key, const std::string& message) {
+  throw OptionError(message, {key});
 }
 
 RowMatrixXd features_of(const tasks::Split& split, const Study& study,
@@ -117,37 +118,41 @@ tasks::Dataset make_dataset(const Study& study) {
   if (task.make_dataset != nullptr) return task.make_dataset(study);
   if (task.side == Side::kTraining) {
     bad_study(
+        "task.kind",
         fmt::format("task.kind = \"{}\": this task is trained on (headway train); solve, align, "
                     "prune and sample take {}",
                     word_of(task.kind), kinds_in_words(Side::kTheory)));
   }
-  bad_study(fmt::format("task.kind = \"{}\": this task does not make examples by itself",
+  bad_study("task.kind",
+            fmt::format("task.kind = \"{}\": this task does not make examples by itself",
                         word_of(task.kind)));
 }
 
 void check_study_against_dataset(const Study& study, const tasks::Dataset& dataset) {
   check_sets(dataset);
   if (!study.model.heads.empty() && study.model.heads != dataset.heads) {
-    bad_study(fmt::format("model.heads = [{}]: the data ({}) have [{}]; leave model.heads out",
+    bad_study("model.heads",
+              fmt::format("model.heads = [{}]: the data ({}) have [{}]; leave model.heads out",
                           fmt::join(study.model.heads, ", "), dataset.name,
                           fmt::join(dataset.heads, ", ")));
   }
   if (dataset.form == AttentionForm::kPathFeatures && study.model.readout && dataset.readout &&
       *study.model.readout != *dataset.readout) {
-    bad_study(fmt::format(
-        "model.readout: {} holds path features taken with another readout; leave model.readout out",
-        dataset.name));
+    bad_study("model.readout", fmt::format("model.readout: {} holds path features taken with "
+                                           "another readout; leave model.readout out",
+                                           dataset.name));
   }
   if (dataset.network && study.model.readout && study.model.readout != dataset.readout) {
-    bad_study(fmt::format(
-        "model.readout: {} holds a network trained with another readout; leave model.readout out",
-        dataset.name));
+    bad_study("model.readout", fmt::format("model.readout: {} holds a network trained with another "
+                                           "readout; leave model.readout out",
+                                           dataset.name));
   }
   for (const std::vector<Index>& widths : study.model.widths)
     architecture_of(study, dataset, widths).validate();
   for (double t : study.model.temperatures) {
     if (!(t >= 0.0) || !(t < 1e300))
-      bad_study(fmt::format("model.temperature = {}: must be a finite number >= 0", t));
+      bad_study("model.temperature",
+                fmt::format("model.temperature = {}: must be a finite number >= 0", t));
   }
 }
 
@@ -162,10 +167,11 @@ model::Architecture architecture_of(const Study& study, const tasks::Dataset& da
   } else if (widths.size() == layers + 1) {
     architecture.widths = widths;
   } else {
-    bad_study(fmt::format(
-        "model.widths: the entry [{}] has {} numbers; with {} layers an entry is one number or {} "
-        "(N_1, ..., N_{}, N_a)",
-        fmt::join(widths, ", "), widths.size(), layers, layers + 1, layers));
+    bad_study("model.widths",
+              fmt::format("model.widths: the entry [{}] has {} numbers; with {} layers an entry is "
+                          "one number or {} "
+                          "(N_1, ..., N_{}, N_a)",
+                          fmt::join(widths, ", "), widths.size(), layers, layers + 1, layers));
   }
   const std::vector<double>& variances = study.model.variances;
   if (variances.size() == 1) {
@@ -173,10 +179,10 @@ model::Architecture architecture_of(const Study& study, const tasks::Dataset& da
   } else if (variances.size() == layers + 2) {
     architecture.variances = variances;
   } else {
-    bad_study(fmt::format(
-        "model.variances has {} numbers; with {} layers it is one number or {} (s_0^2, s_1^2, ..., "
-        "s_{}^2, s_a^2)",
-        variances.size(), layers, layers + 2, layers));
+    bad_study("model.variances", fmt::format("model.variances has {} numbers; with {} layers it is "
+                                             "one number or {} (s_0^2, s_1^2, ..., "
+                                             "s_{}^2, s_a^2)",
+                                             variances.size(), layers, layers + 2, layers));
   }
   return architecture;
 }
@@ -197,6 +203,7 @@ Readout readout_of(const Study& study, const tasks::Dataset& dataset) {
 theory::PathKernelOptions kernel_options(const Study& study) {
   theory::PathKernelOptions options;
   options.form = study.solve.kernels;
+  options.threads = resolve_threads(study.threads);
   options.memory_limit_bytes = study.solve.memory_limit_gib * 1024.0 * 1024.0 * 1024.0;
   options.smallest_temperature =
       *std::min_element(study.model.temperatures.begin(), study.model.temperatures.end());

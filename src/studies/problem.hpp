@@ -11,6 +11,7 @@
 #include "headway/model/architecture.hpp"
 #include "headway/studies/results.hpp"
 #include "headway/studies/study.hpp"
+#include "headway/studies/verbs.hpp"
 #include "headway/tasks/dataset.hpp"
 #include "headway/theory/path_kernels.hpp"
 #include "headway/theory/predictor.hpp"
@@ -91,7 +92,8 @@ theory::PredictorStatistics test_statistics(const Evaluation& evaluation, const 
 
 /// The whole sweep on a problem that is already made.
 SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
-                          const TheoryProblem& problem, Observer& observer);
+                          const TheoryProblem& problem, Observer& observer,
+                          const SolveHooks& hooks = {});
 
 /// An earlier result's points when they are exactly this study's sweep, else a new solution.
 SolveResult solve_or_reuse(const Study& study, const tasks::Dataset& dataset,

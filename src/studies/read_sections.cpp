@@ -100,6 +100,8 @@ void check_schema(const OptionValue::Table& root) {
 
 }  // namespace
 
+void read_task(const OptionValue& keys, Study& study) { read_section("task", keys, study); }
+
 void read_sections(const OptionValue& root, Study& study) {
   const auto& table = *root.get<OptionValue::Table>();
   check_schema(table);

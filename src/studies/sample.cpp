@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "headway/core/clock.hpp"
 #include "headway/core/error.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/posterior/evidence.hpp"
@@ -23,12 +24,6 @@
 
 namespace headway::studies {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// Hands what the checkpoint of a point must hold to the caller's hook.
 class SavePoint final : public sampling::CheckpointSink {

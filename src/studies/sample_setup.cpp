@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/rng.hpp"
 
@@ -15,21 +15,11 @@ constexpr Index kLargestDenseMetric = 60;  // unknowns up to which "auto" adapts
 constexpr double kGradientsPerTransition = 10.0;
 constexpr double kEnergyTolerance = 1e-3;  // half of it in the log density
 
+/// The exact chain runs on NUTS, Gibbs in sweeps; the others are those of the same word.
 sampling::SamplerKind sampler_kind(Sampler sampler) {
-  switch (sampler) {
-    case Sampler::kExact:
-    case Sampler::kNuts:
-      return sampling::SamplerKind::kNuts;
-    case Sampler::kGibbs:
-      return sampling::SamplerKind::kSweep;
-    case Sampler::kHmc:
-      return sampling::SamplerKind::kStaticHmc;
-    case Sampler::kMala:
-      return sampling::SamplerKind::kMala;
-    case Sampler::kLangevin:
-      return sampling::SamplerKind::kLangevin;
-  }
-  throw Error(ErrorKind::kInternal, "sample.sampler: an unknown sampler");
+  if (sampler == Sampler::kExact) return sampling::SamplerKind::kNuts;
+  if (sampler == Sampler::kGibbs) return sampling::SamplerKind::kSweep;
+  return parse_word<sampling::SamplerKind>("sample.sampler", word_of(sampler));
 }
 
 sampling::MetricKind metric_kind(const SampleOptions& sample, Index dimension,
@@ -74,17 +64,17 @@ Study sampled_study(const Study& study, const tasks::Dataset& dataset) {
 void check_sampling(const Study& study) {
   for (const double t : study.model.temperatures) {
     if (t > 0.0) continue;
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("model.temperature = {}: sampling needs a temperature > 0", t));
+    throw OptionError(fmt::format("model.temperature = {}: sampling needs a temperature > 0", t),
+                      {"model.temperature"});
   }
   const SampleOptions& sample = study.sample;
   if (sample.metric == Metric::kInformation && sample.sampler != Sampler::kExact &&
       sample.sampler != Sampler::kGibbs) {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("sample.metric = \"information\": allowed with sample.sampler = "
-                            "\"exact\" alone; for \"{}\" it is \"auto\", \"unit\", \"diagonal\" or "
-                            "\"dense\"",
-                            word_of(sample.sampler)));
+    throw OptionError(
+        fmt::format("sample.metric = \"information\": allowed with sample.sampler = \"exact\" "
+                    "alone; for \"{}\" it is \"auto\", \"unit\", \"diagonal\" or \"dense\"",
+                    word_of(sample.sampler)),
+        {"sample.metric", "sample.sampler"});
   }
 }
 

@@ -68,26 +68,20 @@ void summarize_predictor_errors(const std::vector<ChainRecord>& chains,
                                 const Evaluation& evaluation, SamplePoint& point) {
   const MatrixXd& mean = point.predictor.mean;
   MatrixXd squares = MatrixXd::Zero(mean.rows(), mean.cols());
-  double accuracy_sum = 0.0;
-  double accuracy_squares = 0.0;
-  double count = 0.0;
+  std::vector<double> accuracies;  // of each chain's own mean
   for (const ChainRecord& chain : chains) {
     if (chain.predictions == 0) continue;
     const MatrixXd own = chain.mean_sum / static_cast<double>(chain.predictions);
     squares += (own.topRows(mean.rows()) - mean).cwiseAbs2();
-    const double accuracy = test_statistics(evaluation, own).accuracy;
-    accuracy_sum += accuracy;
-    accuracy_squares += accuracy * accuracy;
-    count += 1.0;
+    accuracies.push_back(test_statistics(evaluation, own).accuracy);
   }
+  const auto count = static_cast<double>(accuracies.size());
   if (count < 2.0) {
     point.predictor_mcse = MatrixXd::Constant(mean.rows(), mean.cols(), kUndefined);
     return;
   }
-  const double degrees = count * (count - 1.0);
-  point.predictor_mcse = (squares / degrees).cwiseSqrt();
-  const double spread = accuracy_squares - accuracy_sum * accuracy_sum / count;
-  point.accuracy_mcse = std::sqrt(std::max(spread, 0.0) / degrees);
+  point.predictor_mcse = (squares / (count * (count - 1.0))).cwiseSqrt();
+  point.accuracy_mcse = numerics::moments(accuracies).standard_error();
 }
 
 void summarize_predictor(const std::vector<ChainRecord>& chains, const Evaluation& evaluation,

@@ -50,6 +50,14 @@ std::vector<Section> make_sections() {
       "extract", "from a trained network to a data set of the theory",
       [](auto& study) -> auto& { return study.extract; }, ExtractOptions::table(),
       Side::kTraining));
+  add(section(
+      "evaluate", "a trained network on other data of its kind",
+      [](auto& study) -> auto& { return study.evaluate; }, EvaluateOptions::table(),
+      Side::kTraining));
+  add(section(
+      "latents", "latent codes of trained networks and what is decoded from them",
+      [](auto& study) -> auto& { return study.latents; }, LatentsOptions::table(),
+      Side::kTraining));
   return all;
 }
 
@@ -87,11 +95,15 @@ const Option<Study>* find_option(const std::string& key, TaskKind kind) {
   return nullptr;
 }
 
-std::string study_text(const Study& study) {
+namespace {
+
+/// The sections that `wanted` takes.
+template <class Wanted>
+std::string sections_text(const Study& study, const Wanted& wanted) {
   std::string out;
   std::string open_section;
   for (const Section& section : study_sections()) {
-    if (!applies(section, study.task.kind)) continue;
+    if (!applies(section, study.task.kind) || !wanted(section.name)) continue;
     if (section.name != open_section) out += fmt::format("\n[{}]\n", section.name);
     open_section = section.name;
     for (const Option<Study>& o : section.table.options) {
@@ -99,7 +111,20 @@ std::string study_text(const Study& study) {
       if (!text.empty()) out += fmt::format("{} = {}\n", o.name, text);
     }
   }
-  return out + sweep_text(study.sweep);
+  return out;
+}
+
+}  // namespace
+
+std::string study_text(const Study& study, const std::vector<std::string>& left_out) {
+  const auto wanted = [&](const std::string& name) {
+    return std::find(left_out.begin(), left_out.end(), name) == left_out.end();
+  };
+  return sections_text(study, wanted) + sweep_text(study.sweep);
+}
+
+std::string section_text(const Study& study, const std::string& name) {
+  return sections_text(study, [&](const std::string& other) { return other == name; });
 }
 
 std::string study_help(const std::vector<std::string>& sections) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "headway/core/clock.hpp"
 #include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/rng.hpp"
@@ -20,17 +21,16 @@
 namespace headway::studies {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr double kHessianFlopLimit = 4e10;  // "auto": about a second
 constexpr double kCorrectionFlopLimit = 4e10;
+constexpr double kShareOfSolution = 0.6;  // "auto" without a dense Hessian, of what the point took
+constexpr int kEigenvalueProducts = 30;
+constexpr double kEigenvalueTolerance = 0.01;
+constexpr int kProbes = 16;
+constexpr double kProbeProducts = 15.0;  // each takes about that many
 constexpr std::size_t kLongestChain =
     4;  // sweep points solved one from another, where few temperatures are swept
 constexpr double kStartSpread = 0.5;  // of random starts, in log U
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 bool wanted(When when, double flops, double limit) {
   return when == When::kOn || (when == When::kAuto && flops <= limit);
@@ -47,14 +47,25 @@ double relative_difference(const theory::OrderParameters& a, const theory::Order
   return largest;
 }
 
+/// What a point that is solved beside others may say of its own progress: nothing.
+class OneOfMany final : public Observer {
+ public:
+  explicit OneOfMany(const Observer& whole) : whole_(whole) {}
+  [[nodiscard]] bool interrupted() const override { return whole_.interrupted(); }
+
+ private:
+  const Observer& whole_;
+};
+
 class PointSolver {
  public:
   PointSolver(const Study& study, const tasks::Dataset& dataset, const TheoryProblem& problem,
-              Observer& observer)
+              Observer& observer, const SolveHooks& hooks)
       : study_(study),
         dataset_(dataset),
         problem_(problem),
         observer_(observer),
+        hooks_(hooks),
         options_(study.solve.saddle_point) {}
 
   /// Solves one sweep point; `start` is the neighbour's solution or null. Returns the saddle for
@@ -73,7 +84,7 @@ class PointSolver {
                                 ? theory::perturb_order_parameters(gaussian, kStartSpread, rng)
                                 : gaussian);
     const theory::SaddlePoint saddle =
-        theory::solve_saddle_point(action, first, options_, observer_);
+        theory::solve_saddle_point(action, first, options_, observer_, hooks_of(index));
     describe(action, saddle, sweep, point);
     second_order(action, saddle, point);
     try_other_starts(action, gaussian, saddle, index, point);
@@ -82,6 +93,17 @@ class PointSolver {
   }
 
  private:
+  /// What is kept of the solution of a point; of other starts nothing is.
+  [[nodiscard]] theory::SaddlePointHooks hooks_of(std::size_t index) const {
+    theory::SaddlePointHooks hooks;
+    hooks.seconds = study_.solve.checkpoint_seconds;
+    if (hooks_.load) hooks.from = hooks_.load(index);
+    if (hooks_.save) {
+      hooks.save = [this, index](const theory::SaddlePointState& s) { hooks_.save(index, s); };
+    }
+    return hooks;
+  }
+
   void describe(const theory::Action& action, const theory::SaddlePoint& saddle,
                 const SweepPoint& sweep, SolvePoint& point) const {
     point.widths = sweep.widths;
@@ -91,7 +113,7 @@ class PointSolver {
     point.energy = saddle.evaluation.energy->energy();
     point.entropy = saddle.evaluation.entropy;
     point.order_parameters = saddle.order_parameters;
-    point.kernels = theory::kernel_form_name(problem_.kernels->form());
+    point.kernels = word_of(problem_.kernels->form());
     point.predictor = report_predictor(
         problem_, {mean_on_train(*saddle.evaluation.energy, saddle.order_parameters), {}},
         saddle.evaluation.energy->predict(problem_.evaluation_features));
@@ -106,35 +128,81 @@ class PointSolver {
   /// The Hessian test, the evidence and the 1/N correction.
   void second_order(const theory::Action& action, const theory::SaddlePoint& saddle,
                     SolvePoint& point) const {
-    const double flops = problem_.kernels->cost().hessian_flops +
-                         std::pow(static_cast<double>(action.unknowns()), 3);
     note_evidence(theory::saddle_evidence(action, saddle, {}), point);
-    if (!wanted(study_.solve.hessian, flops, kHessianFlopLimit)) {
-      point.corrected.reason = "skipped: the Hessian was not computed (solve.hessian)";
-      return;
+    const double n = static_cast<double>(action.unknowns());
+    const double dense = problem_.kernels->cost().hessian_flops + n * n * n;
+    const bool fits = action.unknowns() <= theory::kLargestDenseProblem;
+    if (fits && wanted(study_.solve.hessian, dense, kHessianFlopLimit)) {
+      by_hessian(action, saddle, point);
+    } else {
+      by_products(action, saddle, point);
     }
+  }
+
+  void by_hessian(const theory::Action& action, const theory::SaddlePoint& saddle,
+                  SolvePoint& point) const {
     const MatrixXd hessian = action.hessian(saddle.order_parameters, *saddle.evaluation.energy);
     point.smallest_hessian_eigenvalue = theory::smallest_hessian_eigenvalue(action, hessian);
+    point.smallest_hessian_eigenvalue_error = 0.0;
     note_evidence(theory::saddle_evidence(action, saddle, hessian), point);
-    if (!wanted(study_.solve.corrections, problem_.kernels->cost().third_derivative_flops,
-                kCorrectionFlopLimit)) {
+    if (correction_wanted(theory::finite_width_flops(action), point)) {
+      note_correction(theory::finite_width_correction(action, saddle, hessian,
+                                                      problem_.evaluation_features, observer_),
+                      point);
+    }
+  }
+
+  /// Without a Hessian, from its products with directions. "auto": what is cheap beside the
+  /// solution.
+  void by_products(const theory::Action& action, const theory::SaddlePoint& saddle,
+                   SolvePoint& point) const {
+    const double product = theory::steering_flops(action);
+    const double solution = saddle.summary.products * product +
+                            saddle.summary.evaluations * problem_.kernels->cost().evaluation_flops;
+    if (!wanted(study_.solve.hessian, kEigenvalueProducts * product,
+                std::max(kHessianFlopLimit, kShareOfSolution * solution))) {
+      point.corrected.reason = "skipped: the Hessian was not looked at (solve.hessian)";
+      return;
+    }
+    const theory::ActionCurvature curvature(action, saddle.order_parameters, saddle.evaluation,
+                                            theory::Precision::kSingle);
+    const theory::SmallestEigenvalue smallest = theory::smallest_hessian_eigenvalue(
+        action, curvature, kEigenvalueTolerance, kEigenvalueProducts, observer_);
+    point.smallest_hessian_eigenvalue = smallest.value;
+    point.smallest_hessian_eigenvalue_error = smallest.error;
+    const double probing = kProbes * kProbeProducts * product;
+    const bool correct = correction_wanted(2.0 * probing, point);
+    if (!correct && !wanted(study_.solve.hessian, probing, kHessianFlopLimit)) return;
+    const theory::HessianProbes probes =
+        theory::probe_hessian(curvature, kProbes, study_.seed, observer_);
+    note_evidence(theory::saddle_evidence(action, saddle, curvature, probes), point);
+    if (correct) {
+      note_correction(theory::finite_width_correction(action, saddle, curvature, probes,
+                                                      problem_.evaluation_features, observer_),
+                      point);
+    }
+  }
+
+  /// Says why not.
+  [[nodiscard]] bool correction_wanted(double flops, SolvePoint& point) const {
+    if (!wanted(study_.solve.corrections, flops, kCorrectionFlopLimit)) {
       point.corrected.reason = study_.solve.corrections == When::kOff
                                    ? "skipped: solve.corrections = \"off\""
                                    : "skipped: too costly for \"auto\" at this size "
                                      "(solve.corrections = \"on\" computes it)";
-      return;
+      return false;
     }
-    if (!point.summary.converged) {
-      point.corrected.reason = "the saddle point did not converge";
-      return;
-    }
-    theory::FiniteWidthCorrection correction =
-        theory::finite_width_correction(action, saddle, hessian, problem_.evaluation_features);
+    if (!point.summary.converged) point.corrected.reason = "the saddle point did not converge";
+    return point.summary.converged;
+  }
+
+  void note_correction(theory::FiniteWidthCorrection correction, SolvePoint& point) const {
     CorrectedPoint& corrected = point.corrected;
     corrected.defined = correction.defined;
     corrected.reason = correction.reason;
     corrected.mean = std::move(correction.mean);
     corrected.deviation = std::move(correction.deviation);
+    corrected.probe_error = correction.probe_error;
     if (correction.defined) {
       corrected.predictor = report_predictor(problem_, {}, correction.prediction);
     }
@@ -144,6 +212,7 @@ class PointSolver {
     if (!point.summary.converged || std::isnan(evidence.leading_order)) return;
     const bool laplace = !std::isnan(evidence.laplace);
     point.log_evidence_leading_order = evidence.leading_order;
+    point.log_evidence_error = laplace ? evidence.laplace_error : kUndefined;
     point.log_evidence = laplace ? evidence.laplace : evidence.leading_order;
     point.evidence_method = laplace ? "laplace" : "leading_order";
   }
@@ -168,6 +237,7 @@ class PointSolver {
   const tasks::Dataset& dataset_;
   const TheoryProblem& problem_;
   Observer& observer_;
+  const SolveHooks& hooks_;
   theory::SaddlePointOptions options_;
 };
 
@@ -248,7 +318,8 @@ std::vector<MatrixXd> same_path_kernels(const TheoryProblem& problem) {
 }  // namespace
 
 SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
-                          const TheoryProblem& problem, Observer& observer) {
+                          const TheoryProblem& problem, Observer& observer,
+                          const SolveHooks& hooks) {
   const Clock::time_point began = Clock::now();
   SolveResult result;
   result.heads = problem.heads;
@@ -271,7 +342,10 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
   const std::vector<SweepPoint> sweep = sweep_points(study, dataset);
   const std::vector<std::vector<std::size_t>> chains = sweep_chains(study, sweep);
   std::vector<std::optional<SolvePoint>> points(sweep.size());
-  const PointSolver solver(study, dataset, problem, observer);
+  OneOfMany one_of_many(observer);
+  const PointSolver solver(study, dataset, problem,
+                           chains.size() > 1 ? static_cast<Observer&>(one_of_many) : observer,
+                           hooks);
   std::mutex guard;
   std::size_t done = 0;
   parallel_for(static_cast<Index>(chains.size()), result.threads, [&](Index c) {
@@ -297,10 +371,11 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
   return result;
 }
 
-SolveResult solve(const Study& study, const tasks::Dataset& dataset, Observer& observer) {
+SolveResult solve(const Study& study, const tasks::Dataset& dataset, Observer& observer,
+                  const SolveHooks& hooks) {
   const Clock::time_point began = Clock::now();
   const TheoryProblem problem = make_problem(study, dataset, observer);
-  SolveResult result = solve_problem(study, dataset, problem, observer);
+  SolveResult result = solve_problem(study, dataset, problem, observer, hooks);
   result.seconds = seconds_since(began);
   return result;
 }

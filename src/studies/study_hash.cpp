@@ -28,13 +28,24 @@ void forget_files(Study& study) {
   }
 }
 
-}  // namespace
-
-std::string study_hash(const Study& study) {
+std::string hash_without(const Study& study, const std::vector<std::string>& left_out) {
   Study hashed = study;
   hashed.threads = 0;
   forget_files(hashed);
-  return sha256_hex(study_text(hashed));
+  return sha256_hex(study_text(hashed, left_out));
+}
+
+}  // namespace
+
+std::string study_hash(const Study& study) {
+  // Sections that are younger than stored results count where they differ from their defaults.
+  Study defaults;
+  defaults.task.kind = study.task.kind;
+  std::vector<std::string> left_out;
+  for (const char* name : {"evaluate", "latents"}) {
+    if (section_text(study, name) == section_text(defaults, name)) left_out.emplace_back(name);
+  }
+  return hash_without(study, left_out);
 }
 
 std::string solve_hash(const Study& study) {
@@ -43,6 +54,7 @@ std::string solve_hash(const Study& study) {
   hashed.align = {};
   hashed.prune = {};
   hashed.sample = {};
+  hashed.solve.checkpoint_seconds = SolveOptions{}.checkpoint_seconds;
   return study_hash(hashed);
 }
 
@@ -51,6 +63,7 @@ std::string sample_hash(const Study& study) {
   hashed.name = Study{}.name;
   hashed.align = {};
   hashed.prune = {};
+  hashed.solve.checkpoint_seconds = SolveOptions{}.checkpoint_seconds;
   hashed.sample.checkpoint_seconds = SampleOptions{}.checkpoint_seconds;
   return study_hash(hashed);
 }
@@ -62,7 +75,8 @@ std::string train_hash(const Study& study) {
   hashed.train.run.checkpoint_every = training::TrainOptions{}.checkpoint_every;
   hashed.train.keep_weights = TrainOptions{}.keep_weights;
   hashed.extract = {};
-  return study_hash(hashed);
+  // What looks at networks decides nothing of them, and checkpoints outlive new keys of it.
+  return hash_without(hashed, {"evaluate", "latents"});
 }
 
 }  // namespace headway::studies

@@ -23,14 +23,6 @@ Words<Readout> words_of(Readout) {
   return kWords;
 }
 
-Words<theory::KernelForm> theory::words_of(KernelForm) {
-  static constexpr Word<KernelForm> kWords[] = {{"auto", KernelForm::kAuto},
-                                                {"stored", KernelForm::kStored},
-                                                {"streamed", KernelForm::kStreamed},
-                                                {"feature_space", KernelForm::kFeatureSpace}};
-  return kWords;
-}
-
 }  // namespace headway
 
 namespace headway::studies {
@@ -57,6 +49,28 @@ OptionType<std::vector<std::vector<Index>>> widths_type() {
     return std::vector<std::vector<Index>>{point.read(value, path)};
   };
   return type;
+}
+
+/// Left out where it has its default: the key is younger than results that are found by their hash.
+OptionType<double> unless(double by_default, OptionType<double> type) {
+  type.write = [by_default, write = type.write](const double& held) {
+    return held == by_default ? std::string() : write(held);
+  };
+  return type;
+}
+
+/// A table of keys of [task]; which ones there are, the task says (check_study()).
+OptionType<OptionValue> task_keys() {
+  const std::string allowed = "a table of keys of [task]";
+  return {allowed,
+          [allowed](const OptionValue& value, const std::string& path) {
+            if (value.get<OptionValue::Table>() == nullptr) refuse(value, path, allowed);
+            return value;
+          },
+          [](const OptionValue& held) {
+            return held.get<OptionValue::Table>()->empty() ? std::string() : text_of(held);
+          },
+          [](const OptionValue&, const std::string&) {}};
 }
 
 }  // namespace
@@ -98,6 +112,12 @@ Words<Metric> words_of(Metric) {
 Words<KeptWeights> words_of(KeptWeights) {
   static constexpr Word<KeptWeights> kWords[] = {{"best", KeptWeights::kBest},
                                                  {"last", KeptWeights::kLast}};
+  return kWords;
+}
+
+Words<LatentFeature> words_of(LatentFeature) {
+  static constexpr Word<LatentFeature> kWords[] = {{"random", LatentFeature::kRandom},
+                                                   {"last", LatentFeature::kLast}};
   return kWords;
 }
 
@@ -166,7 +186,11 @@ const OptionTable<SolveOptions>& SolveOptions::table() {
          option("hessian", &S::hessian, choice<When>(), "the test for a minimum"),
          option("corrections", &S::corrections, choice<When>(), "the 1/N-corrected means"),
          option("memory_limit_gib", &S::memory_limit_gib, real(0.0, 1e6, Ends::kOpenBelow),
-                "what kernels = \"auto\" may hold")}}});
+                "what kernels = \"auto\" may hold"),
+         option("checkpoint_seconds", &S::checkpoint_seconds,
+                unless(SolveOptions{}.checkpoint_seconds, real(0.0, kLargestReal)),
+                "between checkpoints of a long point, where there is a result file; 60 unless "
+                "given, 0 = none")}}});
   return table;
 }
 
@@ -258,6 +282,43 @@ const OptionTable<ExtractOptions>& ExtractOptions::table() {
              "to choose a temperature by; 0 = none"),
       option("out_of_distribution_examples", &E::out_of_distribution_examples,
              integer<Index>(0, kLargestCount), "of each set; 0 = none"),
+  }};
+  return table;
+}
+
+const OptionTable<EvaluateOptions>& EvaluateOptions::table() {
+  using E = EvaluateOptions;
+  static const OptionTable<E> table = {{
+      option("weights", &E::weights, choice<KeptWeights>(),
+             "those of the best checkpoint, or those at the end"),
+      option("examples", &E::examples, integer<Index>(0, kLargestCount),
+             "of each split; 0 = train.eval_examples"),
+  }};
+  return table;
+}
+
+const OptionTable<LatentsOptions>& LatentsOptions::table() {
+  using L = LatentsOptions;
+  static const OptionTable<L> table = {{
+      option("weights", &L::weights, choice<KeptWeights>(),
+             "those of the best checkpoint, or those at the end"),
+      option("task", &L::task, task_keys(),
+             "what differs from the task of training; sraven: permuted = false unless it is here"),
+      option("layers", &L::layers,
+             list(integer<Index>(1, kLargestCount), "a list of layers, counted from 1", 1,
+                  kMostLayers),
+             "that are decoded; absent: all"),
+      option("feature", &L::feature, choice<LatentFeature>(),
+             "sraven: whose codes are taken; the rules of the last one are very unbalanced"),
+      option("examples", &L::examples, integer<Index>(1, kLargestCount),
+             "of training tasks, and of held-out tasks"),
+      option("folds", &L::folds, integer<int>(2, 1000), "of cross-validation over training tasks"),
+      option("shuffles", &L::shuffles, integer<int>(0, kLargestCount),
+             "fits to labels that were exchanged between tasks"),
+      option("regularisation", &L::regularisation,
+             one_or_list(real(0.0, kLargestReal, Ends::kOpenBelow),
+                         "a number > 0 and <= 1e9, or a list of them", kMostPoints),
+             "L2 penalties that cross-validation chooses among"),
   }};
   return table;
 }

@@ -105,6 +105,19 @@ TrainRun make_run(const Study& base, Combination combination) {
   return run;
 }
 
+/// Takes the axis `key` out of [sweep], where `table` is what stands below `prefix`.
+void drop_axis(OptionValue::Table& table, const std::string& prefix, const std::string& key) {
+  const auto name = [&prefix](const OptionEntry& entry) {
+    return prefix.empty() ? entry.key : prefix + "." + entry.key;
+  };
+  for (OptionEntry& entry : table) {
+    if (auto* inner = entry.value.get<OptionValue::Table>()) drop_axis(*inner, name(entry), key);
+  }
+  std::erase_if(table, [&](const OptionEntry& entry) {
+    return entry.value.get<OptionValue::Array>() != nullptr && name(entry) == key;
+  });
+}
+
 }  // namespace
 
 std::vector<SweepAxis> read_sweep(const OptionValue& sweep) {
@@ -182,6 +195,35 @@ std::string sweep_help() {
          "  \"train.attention\" = [\"softmax\", \"hyla\"]\n"
          "  \"train\" = [{attention = \"softmax\"}, {attention = \"hyla\", layers = 4}]\n"
          "  seed = [1, 2, 3]     the final table has mean and standard error over seeds\n";
+}
+
+void drop_axes(OptionValue& root, const std::string& key, const OptionValue& set) {
+  std::vector<std::string> keys = {key};
+  if (const auto* table = set.get<OptionValue::Table>()) {
+    for (const OptionEntry& entry : *table) keys.push_back(key + "." + entry.key);
+  }
+  for (OptionEntry& entry : *root.get<OptionValue::Table>()) {
+    auto* sweep = entry.key == "sweep" ? entry.value.get<OptionValue::Table>() : nullptr;
+    if (sweep == nullptr) continue;
+    for (const std::string& swept : keys) drop_axis(*sweep, "", swept);
+  }
+}
+
+void refuse_table_axes_that_set(const OptionValue& root, const std::string& key) {
+  const OptionValue* sweep = find(*root.get<OptionValue::Table>(), "sweep");
+  const OptionValue* value = value_at(root, key);
+  if (sweep == nullptr || value == nullptr) return;
+  const std::vector<SweepAxis> axes = read_sweep(*sweep);
+  const auto [axis, table] = table_that_sets(axes, key);
+  if (table == nullptr) return;
+  throw OptionError(
+      fmt::format("{}: sweep.{} at {} sets this key, in {}: must be set by one of them; to "
+                  "change what is swept, override the axis, for example --set "
+                  "'sweep.{}=[{{{} = {}}}]'",
+                  key, axis->key, table->place.text(), describe(*table), axis->key,
+                  key.substr(axis->key.size() + 1), text_of(*value)),
+      {key})
+      .at(value->place.text());
 }
 
 }  // namespace headway::studies

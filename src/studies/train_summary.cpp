@@ -7,6 +7,30 @@
 #include "headway/numerics/statistics.hpp"
 #include "headway/studies/training.hpp"
 
+namespace headway::training {
+
+std::map<std::string, std::vector<CurveRow>> curves_of(const std::vector<TrainRecord>& records) {
+  std::map<std::string, std::vector<CurveRow>> curves;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    curves[records[i].split].push_back({i, records[i]});
+  }
+  return curves;
+}
+
+std::vector<TrainRecord> records_of(const std::map<std::string, std::vector<CurveRow>>& curves) {
+  std::vector<CurveRow> rows;
+  for (const auto& [split, of_split] : curves) {
+    for (const CurveRow& row : of_split) rows.emplace_back(row).record.split = split;
+  }
+  std::sort(rows.begin(), rows.end(),
+            [](const CurveRow& a, const CurveRow& b) { return a.number < b.number; });
+  std::vector<TrainRecord> records;
+  for (CurveRow& row : rows) records.push_back(std::move(row.record));
+  return records;
+}
+
+}  // namespace headway::training
+
 namespace headway::studies {
 namespace {
 
@@ -30,13 +54,6 @@ std::string short_setting(const Setting& setting) {
   const std::size_t dot = setting.key.rfind('.');
   const std::string name = dot == std::string::npos ? setting.key : setting.key.substr(dot + 1);
   return fmt::format("{} = {}", name, unquoted(setting.value));
-}
-
-/// Of the values that are finite.
-Spread spread_of(std::vector<double> values) {
-  std::erase_if(values, [](double x) { return !std::isfinite(x); });
-  const numerics::Moments m = numerics::moments(values);
-  return {static_cast<Index>(values.size()), m.mean, m.standard_error()};
 }
 
 bool is_finished(const TrainedRun& run) {
@@ -88,6 +105,12 @@ void add_splits(const TrainResult& result, TrainGroup& group) {
 }
 
 }  // namespace
+
+Spread spread_of(std::vector<double> values) {
+  std::erase_if(values, [](double x) { return !std::isfinite(x); });
+  const numerics::Moments m = numerics::moments(values);
+  return {static_cast<Index>(values.size()), m.mean, m.standard_error()};
+}
 
 std::string run_variant(const Study& study) {
   if (study.train.model.network == training::NetworkKind::kLinearValue) return "linear_value";
@@ -164,22 +187,6 @@ std::string training_fault(const TrainedRun& run) {
     }
   }
   return "";
-}
-
-std::string joined_names(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text.append(text.empty() ? "" : ",").append(name);
-  return text;
-}
-
-std::vector<std::string> split_names(std::string_view text) {
-  std::vector<std::string> names;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(','), text.size());
-    names.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return names;
 }
 
 std::vector<std::string> setting_words(const std::vector<Setting>& settings) {

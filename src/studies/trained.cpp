@@ -51,24 +51,6 @@ std::pair<Index, Index> sizes_of(const TrainedNetwork& network) {
   return {embedding->shape[ids ? 0 : 1], logits->shape.front()};
 }
 
-void require_format(const TrainedNetwork& network, const TrainTask& task) {
-  const training::TaskFormat& format = task.task->format();
-  const auto [inputs, outputs] = sizes_of(network);
-  const Index wanted = std::max(format.features, format.vocabulary);
-  if (inputs != 0 && (inputs != wanted || outputs != format.outputs)) {
-    throw OptionError(
-        fmt::format("[task]: gives {}: must be those that the network was trained with, {} and {}",
-                    format_words(format), inputs, outputs),
-        {"task"});
-  }
-  if (task.tokenizer != network.tokenizer) {
-    throw OptionError(
-        "task.file: learns another tokenizer than the network's: must be the text that it was "
-        "trained on, or the network one of bytes",
-        {"task.file"});
-  }
-}
-
 /// Buckets of the relative positions as they were trained.
 void keep_buckets(const TrainedNetwork& network, training::TransformerOptions& model) {
   if (model.network != training::NetworkKind::kTransformer) return;
@@ -107,9 +89,7 @@ Study changed_study(const TrainedNetwork& network, const TaskChange& change) {
     study.task = change.study->task;
     if (!study.task.seed) study.task.seed = seed;
   }
-  OptionValue root{OptionValue::Table{}, change.keys.place};
-  root.get<OptionValue::Table>()->push_back({"task", change.keys});
-  read_sections(root, study);
+  read_task(change.keys, study);
   if (study.task.kind != network.study.task.kind) {
     throw OptionError(
         fmt::format("task.kind = \"{}\": must be \"{}\", which {} was trained on",
@@ -120,11 +100,51 @@ Study changed_study(const TrainedNetwork& network, const TaskChange& change) {
   return study;
 }
 
+std::vector<TrainedNetwork> trained_networks(const std::vector<TrainRun>& runs,
+                                             const TrainResult& result, KeptWeights weights) {
+  std::vector<TrainedNetwork> out;
+  for (const TrainedRun& run : result.runs) {
+    if (run.summary.outcome != training::TrainOutcome::kFinished) continue;
+    const auto plan = std::find_if(runs.begin(), runs.end(), [&](const TrainRun& one) {
+      return one.settings == run.settings;
+    });
+    const bool best = weights == KeptWeights::kBest;
+    TrainedNetwork& network = out.emplace_back();
+    network.study = plan->study;
+    network.study_name = plan->study.name;
+    network.label = run.label;
+    network.variant = run.variant;
+    network.run = plan - runs.begin() + 1;
+    network.step = best ? run.summary.best_step : run.summary.steps;
+    network.parameters = best ? run.state.best_parameters : run.state.parameters;
+    network.tokenizer = run.tokenizer;
+  }
+  return out;
+}
+
+void require_same_tokens(const TrainedNetwork& network, const TrainTask& task) {
+  const training::TaskFormat& format = task.task->format();
+  const auto [inputs, outputs] = sizes_of(network);
+  const Index wanted = std::max(format.features, format.vocabulary);
+  if (inputs != 0 && (inputs != wanted || outputs != format.outputs)) {
+    throw OptionError(
+        fmt::format("[task]: gives {}: must be those that the network was trained with, {} and {}",
+                    format_words(format), inputs, outputs),
+        {"task"});
+  }
+  if (task.tokenizer != network.tokenizer) {
+    throw OptionError(
+        "task.file: learns another tokenizer than the network's: must be the text that it was "
+        "trained on, or the network one of bytes",
+        {"task.file"});
+  }
+}
+
 ReadyNetwork ready_network(const TrainedNetwork& network, const Study& study,
                            const TaskMaker& make_task) {
   ReadyNetwork ready;
   ready.task = make_task(study);
-  require_format(network, ready.task);
+  require_same_tokens(network, ready.task);
   training::TransformerOptions model = network.study.train.model;
   keep_buckets(network, model);
   ready.trainer =

@@ -12,7 +12,7 @@
 namespace headway::tasks {
 namespace {
 
-constexpr Index kLargestSplit = 1'000'000;
+constexpr Index kLargestChainSplit = 1'000'000;
 constexpr Index kLargestSize = 10'000;  // tokens, and features: W would pass 3 GB a head
 constexpr double kLargestStrength = 1e6;
 constexpr double kLargestHeadsGib = 8.0;
@@ -107,9 +107,9 @@ Words<HeadKind> words_of(HeadKind) {
 const OptionTable<HiddenMarkovChainOptions>& HiddenMarkovChainOptions::table() {
   using H = HiddenMarkovChainOptions;
   static const OptionTable<H> table = {{
-      option("train_examples", &H::train_examples, integer<Index>(1, kLargestSplit),
+      option("train_examples", &H::train_examples, integer<Index>(1, kLargestChainSplit),
              "P, half of each class"),
-      option("test_examples", &H::test_examples, integer<Index>(0, kLargestSplit),
+      option("test_examples", &H::test_examples, integer<Index>(0, kLargestChainSplit),
              "half of each class"),
       option("tokens", &H::tokens, integer<Index>(1, kLargestSize),
              "without the beginning-of-sequence token"),

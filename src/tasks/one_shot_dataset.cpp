@@ -10,7 +10,7 @@
 namespace headway::tasks {
 namespace {
 
-constexpr Index kLargestSplit = 100'000'000;
+constexpr Index kLargestOneShotSplit = 100'000'000;
 constexpr Index kLargestFirst = Index{1} << 50U;
 
 // Examples first, ..., first + count - 1 of one split, drawn anew on every read.
@@ -86,8 +86,9 @@ void add_to_hash(const MatrixXd& matrix, Sha256& hash) {
 void OneShotDatasetOptions::validate() const {
   using O = OneShotDatasetOptions;  // of the library alone: no study has these keys
   static const OptionTable<O> table = {{
-      option("train_examples", &O::train_examples, integer<Index>(1, kLargestSplit), "P"),
-      option("test_examples", &O::test_examples, integer<Index>(0, kLargestSplit), "0: no test"),
+      option("train_examples", &O::train_examples, integer<Index>(1, kLargestOneShotSplit), "P"),
+      option("test_examples", &O::test_examples, integer<Index>(0, kLargestOneShotSplit),
+             "0: no test"),
       option("first_train", &O::first_train, integer<Index>(0, kLargestFirst), "index"),
       option("first_test", &O::first_test, integer<Index>(0, kLargestFirst), "index"),
   }};

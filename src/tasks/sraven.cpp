@@ -24,6 +24,8 @@ StreamPurpose purpose_of(SravenSplit split) {
   switch (split) {
     case SravenSplit::kTrain:
       return StreamPurpose::kTrainExamples;
+    case SravenSplit::kValidation:
+      return StreamPurpose::kValidationExamples;
     case SravenSplit::kTest:
       return StreamPurpose::kTestExamples;
     case SravenSplit::kHeldOut:

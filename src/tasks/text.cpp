@@ -11,13 +11,21 @@
 
 namespace headway::tasks {
 
-TextCorpus::TextCorpus(std::string name, std::string text, double held_out)
+TextCorpus::TextCorpus(std::string name, std::string text, const TextShares& shares)
     : name_(std::move(name)), text_(std::move(text)) {
-  if (!(held_out > 0.0 && held_out < 1.0)) {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("task.held_out = {}: must be a number above 0 and below 1", held_out));
+  if (!(shares.held_out > 0.0 && shares.held_out < 1.0)) {
+    throw Error(ErrorKind::kBadStudy, fmt::format("task.held_out = {}: must be a number above 0 "
+                                                  "and below 1",
+                                                  shares.held_out));
   }
-  const double target = std::floor((1.0 - held_out) * static_cast<double>(text_.size()));
+  if (!(shares.validation > 0.0 && shares.validation + shares.held_out < 1.0)) {
+    throw Error(ErrorKind::kBadStudy, fmt::format("task.validation = {}: must be above 0, and "
+                                                  "below 1 together with task.held_out = {}",
+                                                  shares.validation, shares.held_out));
+  }
+  const auto bytes = static_cast<double>(text_.size());
+  const double train_end = std::floor((1.0 - (shares.held_out + shares.validation)) * bytes);
+  const double held_out_begin = std::floor((1.0 - shares.held_out) * bytes);
   for (std::size_t at = 0; at < text_.size();) {
     const std::size_t size = utf8_sequence(text_, at);
     if (size == 0) {
@@ -27,13 +35,15 @@ TextCorpus::TextCorpus(std::string name, std::string text, double held_out)
                               name_, line, at, static_cast<std::uint8_t>(text_[at])));
     }
     at += size;
-    if (static_cast<double>(at) <= target) train_bytes_ = at;
+    if (static_cast<double>(at) <= train_end) train_bytes_ = at;
+    if (static_cast<double>(at) <= held_out_begin) held_out_begin_ = at;
   }
-  if (train_bytes_ == 0 || train_bytes_ == text_.size()) {
-    throw Error(ErrorKind::kBadData,
-                fmt::format("{}: {} bytes, of which {} for training: both parts must have a "
-                            "character at least",
-                            name_, text_.size(), train_bytes_));
+  if (train().empty() || validation().empty() || held_out().empty()) {
+    throw Error(
+        ErrorKind::kBadData,
+        fmt::format("{}: {} bytes, of which {} for training, {} for validation and {} held "
+                    "out: each part must have a character at least",
+                    name_, text_.size(), train().size(), validation().size(), held_out().size()));
   }
 }
 
@@ -60,6 +70,7 @@ std::string ByteTokenizer::decode(std::span<const std::int32_t> tokens) const {
 TokenizedText tokenize(const TextCorpus& corpus, const Tokenizer& tokenizer) {
   TokenizedText tokens;
   tokens.train = tokenizer.encode(corpus.train());
+  tokens.validation = tokenizer.encode(corpus.validation());
   tokens.held_out = tokenizer.encode(corpus.held_out());
   for (Index token = 0; token < tokenizer.vocabulary(); ++token) {
     const auto one = static_cast<std::int32_t>(token);

@@ -34,6 +34,8 @@ class ExampleSpaceState : public EnergyState {
  public:
   ExampleSpaceState(const ExampleSpaceKernels& kernels, MatrixXd u, numerics::SpdFactor factor);
 
+  [[nodiscard]] std::unique_ptr<const EnergyCurvature> curvature(
+      const MatrixXd& frame, Precision precision) const override;
   [[nodiscard]] const MatrixXd& average_information() const override;
   [[nodiscard]] MatrixXd fisher_information(Precision precision) const override;
   [[nodiscard]] MatrixXd contract_third_derivative(const MatrixXd& sigma,
@@ -43,6 +45,9 @@ class ExampleSpaceState : public EnergyState {
 
   /// Keeps W = L^{-1} X, where evaluate() had to compute it anyway (one output).
   void set_half_solved_features(MatrixXd w) { half_solved_ = std::move(w); }
+  /// W = L^{-1} X lifted to the outputs, made on demand.
+  [[nodiscard]] const MatrixXd& half_solved() const;
+  [[nodiscard]] const ExampleSpaceKernels& kernels() const { return kernels_; }
   [[nodiscard]] const VectorXd& dual() const { return alpha_; }
   [[nodiscard]] const numerics::SpdFactor& factor() const { return factor_; }
 
@@ -57,7 +62,6 @@ class ExampleSpaceState : public EnergyState {
   VectorXd alpha_;
 
  private:
-  const MatrixXd& half_solved() const;
   [[nodiscard]] numerics::MatrixXf half_solved_in_single() const;
   [[nodiscard]] MatrixXd compute_average_information() const;
   const BlockSet& blocks() const;

@@ -1,10 +1,13 @@
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
 
 #include "example_space.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/numerics/symmetric.hpp"
+#include "headway/theory/gram.hpp"
 #include "path_kernel_forms.hpp"
 #include "second_order_blocks.hpp"
 
@@ -15,6 +18,9 @@ using numerics::multiply;
 using numerics::SpdFactor;
 using numerics::Transpose;
 
+constexpr double kIndefinite = 1e-10;  // of the largest eigenvalue: rounding of a semidefinite U
+constexpr double kCancelled = 1e-3;    // of |y|^2: less is taken from the features, where they are
+
 /// (M kron I_n)^T A (M kron I_n) for A of p x p blocks of size n, M p x p. Cost 4 p^3 n^2 flops.
 MatrixXd block_congruence(const MatrixXd& a, const MatrixXd& m) {
   const MatrixXd columns = mix_paths(a, m);
@@ -22,32 +28,62 @@ MatrixXd block_congruence(const MatrixXd& a, const MatrixXd& m) {
   return mix_paths(transposed, m);
 }
 
-/// Woodbury form (eq. 30) for D = p N_0 < P: with U = R R^T and A = (R kron I)^T X^T X (R kron I),
-///   logdet(K + T) = (P - D) log T + logdet(T + A),   v~ = R^T X^T alpha = (T + A)^{-1} R^T X^T y,
-///   R^T X^T (K + T)^{-1} X R = I - T (T + A)^{-1}: no division by T, so small temperatures lose no
-///   digits.
+/// Rows (., c) of a frame F: p x r.
+MatrixXd output_rows(const MatrixXd& frame, Index outputs, Index c) {
+  MatrixXd rows(frame.rows() / outputs, frame.cols());
+  for (Index a = 0; a < rows.rows(); ++a) rows.row(a) = frame.row(a * outputs + c);
+  return rows;
+}
+
+/// F with F F^T = U, lower triangular where U is positive definite, else C p x rank; nothing where
+/// U is not positive semidefinite.
+std::optional<MatrixXd> factor_of(const MatrixXd& u) {
+  if (const std::optional<SpdFactor> factor = SpdFactor::factor(u)) return factor->lower();
+  const numerics::SymmetricEigen eigen = numerics::symmetric_eigen(u, true);
+  const Index n = u.rows();
+  const double smallest =
+      static_cast<double>(n) * std::numeric_limits<double>::epsilon() * eigen.values[n - 1];
+  if (!(eigen.values[0] >= -kIndefinite * eigen.values[n - 1])) return std::nullopt;
+  const Index rank = std::max<Index>(1, (eigen.values.array() > smallest).count());
+  return eigen.vectors.rightCols(rank) *
+         eigen.values.tail(rank).cwiseMax(0.0).cwiseSqrt().asDiagonal();
+}
+
+/// Woodbury form (eq. 30) from Gram matrices alone (eq. 64), in D = p N_0 < P dimensions a column
+/// of F, U = F F^T; with A = (F kron I)^T G (F kron I), G lifted to the outputs:
+///   logdet(K + T) = (P C - r N_0) log T + logdet(T + A),   v~ = F^T X^T alpha = (T + A)^{-1} F^T b
+///   F^T X^T (K + T)^{-1} X F = I - T (T + A)^{-1}: no division by T, so small temperatures lose no
+///   digits, where F is square.
 class FeatureSpaceKernels final : public PathKernels {
  public:
-  FeatureSpaceKernels(MatrixXd features, MatrixXd labels, Index paths);
+  FeatureSpaceKernels(MatrixXd features, MatrixXd labels, Index paths, int threads);
+  FeatureSpaceKernels(GramMatrices data, Index paths, int threads)
+      : PathKernels({data.examples, paths, data.gram.rows() / paths, data.outputs()}, threads,
+                    KernelForm::kGram),
+        data_(std::move(data)) {}
 
   [[nodiscard]] std::unique_ptr<EnergyState> evaluate(const MatrixXd& u,
                                                       double temperature) const override;
   [[nodiscard]] MatrixXd predictive_mean(const MatrixXd& u, double temperature,
                                          const MatrixXd& test_features) const override;
-  /// X^T y
-  [[nodiscard]] const VectorXd& projection() const { return projection_; }
+  [[nodiscard]] const GramMatrices& data() const { return data_; }
+  /// A = (F kron I)^T G (F kron I): r N_0 square.
+  [[nodiscard]] MatrixXd framed_gram(const MatrixXd& frame) const;
+  /// (F kron I)^T b: N_0 x r.
+  [[nodiscard]] MatrixXd framed_projection(const MatrixXd& frame) const;
 
  private:
-  MatrixXd gram_;        // X^T X
-  VectorXd projection_;  // X^T y
+  GramMatrices data_;
 };
 
 class FeatureSpaceState final : public EnergyState {
  public:
-  /// `frame` = R, `factor` of T + A.
+  /// `frame` = F, `factor` of T + A.
   FeatureSpaceState(const FeatureSpaceKernels& kernels, MatrixXd frame, SpdFactor factor,
                     double temperature);
 
+  [[nodiscard]] std::unique_ptr<const EnergyCurvature> curvature(
+      const MatrixXd& frame, Precision precision) const override;
   [[nodiscard]] const MatrixXd& average_information() const override;
   /// Always in double precision: the blocks are at hand.
   [[nodiscard]] MatrixXd fisher_information(Precision /*precision*/) const override {
@@ -63,27 +99,49 @@ class FeatureSpaceState final : public EnergyState {
   }
 
  private:
-  /// Z = X^T (K + T)^{-1} X in the original (not whitened) features.
+  /// Z = X^T (K + T)^{-1} X in the original (not whitened) features, lifted to the outputs.
   const MatrixXd& projected_inverse() const;
+  /// The two sides of a singular U: Z and v by one division by T.
+  void differentiate_at_singular();
+  void differentiate_in_frame();
+  [[nodiscard]] double quadratic_form(const MatrixXd& framed) const;
   const BlockSet& blocks() const;
 
   const FeatureSpaceKernels& kernels_;
   MatrixXd frame_;
-  MatrixXd inverse_frame_;
+  MatrixXd inverse_frame_;  // empty at a singular U
   SpdFactor factor_;
   double temperature_;
-  MatrixXd whitened_;  // I - T (T + A)^{-1}
+  MatrixXd dual_;      // v~, N_0 x r
+  MatrixXd whitened_;  // I - T (T + A)^{-1}, empty at a singular U
   mutable MatrixXd projected_inverse_;
   mutable BlockSet blocks_;
   mutable MatrixXd average_information_;
 };
 
-FeatureSpaceKernels::FeatureSpaceKernels(MatrixXd features, MatrixXd labels, Index paths)
-    : PathKernels(std::move(features), std::move(labels), paths, KernelForm::kFeatureSpace) {
-  gram_.resize(features_.cols(), features_.cols());
-  numerics::rank_update_lower(1.0, features_, Transpose::kYes, 0.0, gram_);
-  numerics::mirror_lower(gram_);
-  projection_ = numerics::multiply_vector(features_, Transpose::kYes, labels_.col(0));
+FeatureSpaceKernels::FeatureSpaceKernels(MatrixXd features, MatrixXd labels, Index paths,
+                                         int threads)
+    : PathKernels(std::move(features), std::move(labels), paths, threads,
+                  KernelForm::kFeatureSpace),
+      data_(gram_matrices(features_, labels_)) {}
+
+MatrixXd FeatureSpaceKernels::framed_gram(const MatrixXd& frame) const {
+  if (outputs() == 1) return block_congruence(data_.gram, frame);
+  const Index side = frame.cols() * feature_count();
+  MatrixXd a = MatrixXd::Zero(side, side);
+  for (Index c = 0; c < outputs(); ++c)
+    a += block_congruence(data_.gram, output_rows(frame, outputs(), c));
+  return a;
+}
+
+MatrixXd FeatureSpaceKernels::framed_projection(const MatrixXd& frame) const {
+  const Index n0 = feature_count();
+  MatrixXd framed = MatrixXd::Zero(n0, frame.cols());
+  for (Index c = 0; c < outputs(); ++c) {
+    framed += Eigen::Map<const MatrixXd>(data_.projection.col(c).data(), n0, paths()) *
+              output_rows(frame, outputs(), c);
+  }
+  return framed;
 }
 
 FeatureSpaceState::FeatureSpaceState(const FeatureSpaceKernels& kernels, MatrixXd frame,
@@ -93,68 +151,106 @@ FeatureSpaceState::FeatureSpaceState(const FeatureSpaceKernels& kernels, MatrixX
       frame_(std::move(frame)),
       factor_(std::move(factor)),
       temperature_(temperature) {
-  const Index p = kernels_.paths();
-  const Index n0 = kernels_.feature_count();
-  const Index d = p * n0;
-  inverse_frame_ = frame_.triangularView<Eigen::Lower>().solve(MatrixXd::Identity(p, p));
-  // v~ = (T + A)^{-1} R^T X^T y
-  const Eigen::Map<const MatrixXd> projection(kernels_.projection().data(), n0, p);
-  const MatrixXd framed = projection * frame_;
-  const MatrixXd dual_flat = factor_.solve(Eigen::Map<const MatrixXd>(framed.data(), d, 1));
-  const Eigen::Map<const MatrixXd> dual(dual_flat.data(), n0, p);
-  projected_dual_ = dual * inverse_frame_;  // v = R^{-T} v~, column by column
-
-  // Ridge identity: y^T (K + T)^{-1} y = (|y - X R v~|^2 + T |v~|^2) / T, no cancellation between
-  // large terms.
-  const MatrixXd weights = dual * frame_.transpose();
-  const VectorXd fit = numerics::multiply_vector(kernels_.features(), Transpose::kNo,
-                                                 Eigen::Map<const VectorXd>(weights.data(), d));
-  const double residual = (kernels_.labels().col(0) - fit).squaredNorm();
-  quadratic = (residual + temperature_ * dual.squaredNorm()) / temperature_;
-  log_determinant = static_cast<double>(kernels_.examples() - d) * std::log(temperature_) +
-                    factor_.log_determinant();
+  const MatrixXd framed = kernels_.framed_projection(frame_);
+  const MatrixXd dual_flat =
+      factor_.solve(Eigen::Map<const MatrixXd>(framed.data(), framed.size(), 1));
+  dual_ = Eigen::Map<const MatrixXd>(dual_flat.data(), framed.rows(), framed.cols());
+  quadratic = quadratic_form(framed);
+  const double rest = static_cast<double>(kernels_.examples() * kernels_.outputs() - dual_.size());
+  log_determinant = rest * std::log(temperature_) + factor_.log_determinant();
   condition = factor_.condition_estimate();
+  if (frame_.rows() == frame_.cols()) {
+    differentiate_in_frame();
+  } else {
+    differentiate_at_singular();
+  }
+}
 
+double FeatureSpaceState::quadratic_form(const MatrixXd& framed) const {
+  // y^T (K + T)^{-1} y = (|y|^2 - b^T F v~) / T, unless the difference cancels and the features are
+  // at hand: the ridge identity (|y - X F v~|^2 + T |v~|^2) / T.
+  const double labels = kernels_.data().label_square.trace();
+  const double difference = labels - framed.cwiseProduct(dual_).sum();
+  if (difference > kCancelled * labels || kernels_.features().size() == 0)
+    return difference / temperature_;
+  const MatrixXd fit = mean_from_dual(kernels_.features(), dual_ * frame_.transpose(),
+                                      MatrixXd::Identity(frame_.rows(), frame_.rows()));
+  return ((kernels_.labels() - fit).squaredNorm() + temperature_ * dual_.squaredNorm()) /
+         temperature_;
+}
+
+void FeatureSpaceState::differentiate_in_frame() {
+  const Index n0 = kernels_.feature_count();
+  const Index order = frame_.cols();
+  inverse_frame_ = frame_.triangularView<Eigen::Lower>().solve(MatrixXd::Identity(order, order));
+  projected_dual_ = dual_ * inverse_frame_;  // v = F^{-T} v~, column by column
   whitened_ = -temperature_ * factor_.inverse();
   whitened_.diagonal().array() += 1.0;
-  MatrixXd gradient_in_frame(p, p);
-  for (Index a = 0; a < p; ++a) {
-    for (Index b = 0; b < p; ++b) {
+  MatrixXd gradient_in_frame(order, order);
+  for (Index a = 0; a < order; ++a) {
+    for (Index b = 0; b < order; ++b) {
       gradient_in_frame(a, b) =
-          whitened_.block(a * n0, b * n0, n0, n0).trace() - dual.col(a).dot(dual.col(b));
+          whitened_.block(a * n0, b * n0, n0, n0).trace() - dual_.col(a).dot(dual_.col(b));
     }
   }
-  // R^T dE/dU R is known; back to dE/dU.
+  // F^T dE/dU F is known; back to dE/dU.
   gradient = inverse_frame_.transpose() * gradient_in_frame * inverse_frame_;
+}
+
+void FeatureSpaceState::differentiate_at_singular() {
+  // Z = (G - G F (T + A)^{-1} F^T G) / T, v = (b - G F v~) / T
+  const Index n0 = kernels_.feature_count();
+  const Index order = kernels_.order();
+  const MatrixXd identity = MatrixXd::Identity(order, order);
+  projected_inverse_ = kernels_.framed_gram(identity);                // G, lifted
+  MatrixXd half = mix_paths(projected_inverse_, frame_).transpose();  // F^T G
+  factor_.half_solve(half);
+  MatrixXd b = kernels_.framed_projection(frame_);
+  const Eigen::Map<MatrixXd> flat(b.data(), b.size(), 1);
+  factor_.half_solve(flat);
+  MatrixXd explained(order * n0, 1);
+  multiply(1.0, half, Transpose::kYes, flat, Transpose::kNo, 0.0, explained);
+  projected_dual_ = (kernels_.framed_projection(identity) -
+                     Eigen::Map<const MatrixXd>(explained.data(), n0, order)) /
+                    temperature_;
+  numerics::rank_update_lower(-1.0 / temperature_, half, Transpose::kYes, 1.0 / temperature_,
+                              projected_inverse_);
+  numerics::mirror_lower(projected_inverse_);
+  gradient.resize(order, order);
+  for (Index a = 0; a < order; ++a) {
+    for (Index c = 0; c < order; ++c)
+      gradient(a, c) = projected_inverse_.block(a * n0, c * n0, n0, n0).trace();
+  }
+  gradient -= projected_dual_.transpose() * projected_dual_;
 }
 
 std::unique_ptr<EnergyState> FeatureSpaceKernels::evaluate(const MatrixXd& u,
                                                            double temperature) const {
-  const std::optional<SpdFactor> frame = SpdFactor::factor(u);
-  if (!frame || temperature <= 0.0) return nullptr;
-  MatrixXd a = block_congruence(gram_, frame->lower());
+  if (temperature <= 0.0 || !u.allFinite()) return nullptr;
+  std::optional<MatrixXd> frame = factor_of(u);
+  if (!frame) return nullptr;
+  MatrixXd a = framed_gram(*frame);
   a.diagonal().array() += temperature;
   std::optional<SpdFactor> factor = SpdFactor::factor(std::move(a));
   if (!factor) return nullptr;
-  return std::make_unique<FeatureSpaceState>(*this, frame->lower(), std::move(*factor),
+  return std::make_unique<FeatureSpaceState>(*this, std::move(*frame), std::move(*factor),
                                              temperature);
 }
 
 MatrixXd FeatureSpaceKernels::predictive_mean(const MatrixXd& u, double temperature,
                                               const MatrixXd& test_features) const {
   if (temperature <= 0.0) return {};
-  const MatrixXd root = numerics::symmetric_square_root(u);
-  MatrixXd a = block_congruence(gram_, root);
+  const std::optional<MatrixXd> frame = factor_of(u);
+  if (!frame) return {};
+  MatrixXd a = framed_gram(*frame);
   a.diagonal().array() += temperature;
   const std::optional<SpdFactor> factor = SpdFactor::factor(std::move(a));
   if (!factor) return {};
-  const Index n0 = feature_count();
-  const Eigen::Map<const MatrixXd> projection(projection_.data(), n0, paths());
-  const MatrixXd framed = projection * root;
-  const MatrixXd dual = factor->solve(Eigen::Map<const MatrixXd>(framed.data(), framed.size(), 1));
-  const MatrixXd weights = Eigen::Map<const MatrixXd>(dual.data(), n0, paths()) * root;
-  return numerics::multiply_vector(test_features, Transpose::kNo,
-                                   Eigen::Map<const VectorXd>(weights.data(), weights.size()));
+  const MatrixXd framed = framed_projection(*frame);
+  const MatrixXd flat = factor->solve(Eigen::Map<const MatrixXd>(framed.data(), framed.size(), 1));
+  const Eigen::Map<const MatrixXd> dual(flat.data(), framed.rows(), framed.cols());
+  return mean_from_dual(test_features, dual * frame->transpose(),
+                        MatrixXd::Identity(order(), order()));
 }
 
 const MatrixXd& FeatureSpaceState::projected_inverse() const {
@@ -165,7 +261,7 @@ const MatrixXd& FeatureSpaceState::projected_inverse() const {
 
 const BlockSet& FeatureSpaceState::blocks() const {
   if (blocks_.columns.size() != 0) return blocks_;
-  const Index p = kernels_.paths();
+  const Index p = kernels_.order();
   const Index n0 = kernels_.feature_count();
   const MatrixXd& z = projected_inverse();
   blocks_.kind = BlockKind::kFeature;
@@ -184,7 +280,7 @@ const BlockSet& FeatureSpaceState::blocks() const {
 const MatrixXd& FeatureSpaceState::average_information() const {
   if (average_information_.size() != 0) return average_information_;
   // (C_k alpha)^T K^{-1} (C_l alpha) = (E_k v)^T Z (E_l v)
-  const Index p = kernels_.paths();
+  const Index p = kernels_.order();
   const Index n0 = kernels_.feature_count();
   MatrixXd ev = MatrixXd::Zero(p * n0, numerics::symmetric_size(p));
   for (Index a = 0; a < p; ++a) {
@@ -233,24 +329,41 @@ MatrixXd FeatureSpaceState::contract_third_derivative(const MatrixXd& sigma,
   return 0.5 * (result + result.transpose()) + quadratic_third_derivative(*this, sigma);
 }
 
+std::unique_ptr<const EnergyCurvature> FeatureSpaceState::curvature(const MatrixXd& frame,
+                                                                    Precision /*precision*/) const {
+  // In the frame of U itself projected_inverse() would be undone again.
+  if (whitened_.size() != 0 && frame.rows() == frame_.rows() && frame.cols() == frame_.cols() &&
+      frame == frame_)
+    return make_feature_space_curvature(whitened_, projected_dual_ * frame_);
+  return make_feature_space_curvature(block_congruence(projected_inverse(), frame),
+                                      projected_dual_ * frame);
+}
+
 Prediction FeatureSpaceState::predict(const MatrixXd& test_features) const {
-  // variance = T x~^T (T + A)^{-1} x~ with x~ = (R kron I)^T x
+  // variance of output c = T x~^T (T + A)^{-1} x~ with x~ = (F_c kron I)^T x, F_c the rows of c
+  const Index outputs = kernels_.outputs();
   Prediction prediction;
-  const MatrixXd framed = mix_paths(test_features, frame_);
-  const MatrixXd u_v = projected_dual_ * (frame_ * frame_.transpose());
-  prediction.mean = numerics::multiply_vector(test_features, Transpose::kNo,
-                                              Eigen::Map<const VectorXd>(u_v.data(), u_v.size()));
-  MatrixXd solved = framed.transpose();
-  factor_.half_solve(solved);
-  prediction.variance = temperature_ * solved.colwise().squaredNorm().transpose();
+  prediction.mean = mean_from_dual(test_features, dual_ * frame_.transpose(),
+                                   MatrixXd::Identity(kernels_.order(), kernels_.order()));
+  prediction.variance.resize(test_features.rows(), outputs);
+  for (Index c = 0; c < outputs; ++c) {
+    MatrixXd solved = mix_paths(test_features, output_rows(frame_, outputs, c)).transpose();
+    factor_.half_solve(solved);
+    prediction.variance.col(c) = temperature_ * solved.colwise().squaredNorm().transpose();
+  }
   return prediction;
 }
 
 }  // namespace
 
 std::shared_ptr<const PathKernels> make_feature_space_kernels(MatrixXd features, MatrixXd labels,
-                                                              Index paths) {
-  return std::make_shared<FeatureSpaceKernels>(std::move(features), std::move(labels), paths);
+                                                              Index paths, int threads) {
+  return std::make_shared<FeatureSpaceKernels>(std::move(features), std::move(labels), paths,
+                                               threads);
+}
+
+std::shared_ptr<const PathKernels> make_gram_kernels(GramMatrices data, Index paths, int threads) {
+  return std::make_shared<FeatureSpaceKernels>(std::move(data), paths, threads);
 }
 
 }  // namespace headway::theory

@@ -6,14 +6,19 @@
 #include <string>
 #include <vector>
 
+#include "conjugate_gradients.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/numerics/symmetric.hpp"
+#include "second_order_blocks.hpp"
 
 namespace headway::theory {
 namespace {
 
 constexpr double kSinglePrecisionFlops =
     3e9;  // of third derivatives, from which on 5 digits of a correction are enough
+constexpr std::size_t kProbeGroups = 4;  // of draws, whose spread is the error
+constexpr double kSolveTolerance = 1e-6;
+constexpr int kMostSolveProducts = 300;
 
 using numerics::SpdFactor;
 using numerics::symmetric_index;
@@ -47,7 +52,9 @@ std::vector<MatrixXd> log_jacobian_gradient(const OrderParameters& u) {
 
 /// sum_kl S_jkl Sigma_kl (eq. 40): energy part from the kernels, entropy part along a square root
 /// of Sigma.
-VectorXd contract_third(const Action& action, const SaddlePoint& saddle, const MatrixXd& sigma) {
+/// Empty when interrupted.
+VectorXd contract_third(const Action& action, const SaddlePoint& saddle, const MatrixXd& sigma,
+                        Observer& observer) {
   const OrderParameters& u = saddle.order_parameters;
   const Index first = symmetric_size(u.layers.front().rows());
   std::vector<MatrixXd> total;
@@ -57,14 +64,88 @@ VectorXd contract_third(const Action& action, const SaddlePoint& saddle, const M
   const bool large = action.kernels().cost().third_derivative_flops > kSinglePrecisionFlops;
   total[0] = saddle.evaluation.energy->contract_third_derivative(
       sigma.topLeftCorner(first, first), large ? Precision::kSingle : Precision::kDouble);
-  const numerics::SymmetricEigen eigen = numerics::symmetric_eigen(sigma, true);
-  for (Index m = 0; m < sigma.cols(); ++m) {
-    const VectorXd direction = std::sqrt(std::max(0.0, eigen.values[m])) * eigen.vectors.col(m);
+  const MatrixXd root = factor_covariance(sigma);
+  for (Index m = 0; m < root.cols(); ++m) {
+    if (observer.interrupted()) return {};
+    observer.progress("1/N correction", static_cast<double>(m), static_cast<double>(root.cols()));
     const std::vector<MatrixXd> part = entropy_gradient_second_derivative(
-        action.architecture(), u, to_order_parameters(direction, u));
+        action.architecture(), u, to_order_parameters(root.col(m), u));
     for (std::size_t l = 0; l < total.size(); ++l) total[l] += part[l];
   }
   return to_vector(total);
+}
+
+/// Whether the corrected U is positive definite; says why not.
+bool check_positive(FiniteWidthCorrection& result) {
+  const int layers = static_cast<int>(result.mean.layers.size());
+  for (int l = 1; l <= layers + 1; ++l) {
+    if (SpdFactor::factor(result.mean.at(l))) continue;
+    result.reason = "the corrected U_" + (l <= layers ? std::to_string(l) : std::string("a")) +
+                    " is not positive definite: the width is too small for a first correction";
+    return false;
+  }
+  return true;
+}
+
+/// The predictor at the corrected U, with its curvature and fluctuation along the columns of
+/// `root`, root root^T = Sigma of U_1 (eqs. 41 and 42).
+void predict(const Action& action, const SaddlePoint& saddle, const MatrixXd& root,
+             const MatrixXd& test_features, FiniteWidthCorrection& result) {
+  if (test_features.rows() == 0) return;
+  const std::unique_ptr<EnergyState> at_mean =
+      action.kernels().evaluate(result.mean.layers.front(), action.temperature());
+  if (!at_mean) {
+    result.defined = false;
+    result.reason = "K + T I at the corrected U is not positive definite";
+    return;
+  }
+  const PredictionFluctuation fluctuation = saddle.evaluation.energy->predictor_fluctuation(
+      saddle.order_parameters.layers.front(), root, test_features);
+  result.prediction = at_mean->predict(test_features);
+  result.prediction.mean += fluctuation.mean_shift;
+  result.prediction.variance += fluctuation.mean_variance;
+}
+
+/// The mean over a range of draws of 1/2 dD/dx + 1/4 S_jkl s_k s_l, in geodesic coordinates, where
+/// dD/dU_l = (d_l + 1) U_l^{-1} is (d_l + 1) I.
+Tangent mean_force(const ActionCurvature& at, const std::vector<Tangent>& draws, std::size_t begin,
+                   std::size_t end) {
+  Tangent force;
+  for (const MatrixXd& m : draws.front()) {
+    const double size = static_cast<double>(m.rows());
+    force.emplace_back(0.5 * (size + 1.0) * MatrixXd::Identity(m.rows(), m.cols()));
+  }
+  for (std::size_t m = begin; m < end; ++m)
+    add_scaled(force, 0.25 / static_cast<double>(end - begin), at.third_derivative(draws[m]));
+  return force;
+}
+
+/// Standard deviations of the entries of U (see the header).
+OrderParameters probe_deviations(const ActionCurvature& at, const OrderParameters& u,
+                                 const HessianProbes& probes) {
+  OrderParameters sum = u;
+  OrderParameters entropy_sum = u;
+  const int top = static_cast<int>(u.layers.size()) + 1;
+  for (int l = 1; l <= top; ++l) {
+    sum.at(l).setZero();
+    entropy_sum.at(l).setZero();
+  }
+  for (std::size_t m = 0; m < probes.draws.size(); ++m) {
+    const OrderParameters d = at.to_direction(probes.draws[m]);
+    const OrderParameters d0 = at.to_direction(probes.entropy_draws[m]);
+    for (int l = 1; l <= top; ++l) {
+      sum.at(l) += d.at(l).cwiseAbs2();
+      entropy_sum.at(l) += d0.at(l).cwiseAbs2();
+    }
+  }
+  OrderParameters deviation = u;
+  for (int l = 1; l <= top; ++l) {
+    const VectorXd diagonal = u.at(l).diagonal();
+    // E[D_ij^2] = (U_ii U_jj + U_ij^2) / c for D = F E F^T, svec(E) of covariance (2 / c) I.
+    const MatrixXd known = (diagonal * diagonal.transpose() + u.at(l).cwiseAbs2()) / at.scale(l);
+    deviation.at(l) = known.cwiseProduct(sum.at(l)).cwiseQuotient(entropy_sum.at(l)).cwiseSqrt();
+  }
+  return deviation;
 }
 
 }  // namespace
@@ -76,9 +157,17 @@ double smallest_hessian_eigenvalue(const Action& action, const MatrixXd& svec_he
          action.architecture().largest_width();
 }
 
+double finite_width_flops(const Action& action) {
+  const double n = static_cast<double>(action.unknowns());
+  const double order = static_cast<double>(action.kernels().order());
+  constexpr double kEntropyProducts = 24.0;  // of d_1 x d_1 matrices, along one direction
+  return action.kernels().cost().third_derivative_flops + 3.0 * n * n * n +
+         kEntropyProducts * n * order * order * order;
+}
+
 FiniteWidthCorrection finite_width_correction(const Action& action, const SaddlePoint& saddle,
                                               const MatrixXd& svec_hessian,
-                                              const MatrixXd& test_features) {
+                                              const MatrixXd& test_features, Observer& observer) {
   FiniteWidthCorrection result;
   const OrderParameters& u = saddle.order_parameters;
   const std::optional<SpdFactor> factor = SpdFactor::factor(svec_hessian);
@@ -87,8 +176,12 @@ FiniteWidthCorrection finite_width_correction(const Action& action, const Saddle
     return result;
   }
   const MatrixXd sigma = 2.0 * factor->inverse();
-  const VectorXd force =
-      0.5 * to_vector(log_jacobian_gradient(u)) + 0.25 * contract_third(action, saddle, sigma);
+  const VectorXd third = contract_third(action, saddle, sigma, observer);
+  if (third.size() == 0) {
+    result.reason = "interrupted";
+    return result;
+  }
+  const VectorXd force = 0.5 * to_vector(log_jacobian_gradient(u)) + 0.25 * third;
   std::vector<MatrixXd> layers = u.layers;
   layers.push_back(u.readout);
   const VectorXd corrected =
@@ -96,32 +189,67 @@ FiniteWidthCorrection finite_width_correction(const Action& action, const Saddle
   result.mean = to_order_parameters(corrected, u);
   result.deviation =
       to_order_parameters(sigma.diagonal().cwiseSqrt(), u);  // sd of an entry = sd of svec / weight
-  for (int l = 1; l <= action.architecture().layers() + 1; ++l) {
-    if (!SpdFactor::factor(result.mean.at(l))) {
-      result.reason = "the corrected U_" +
-                      (l <= action.architecture().layers() ? std::to_string(l) : std::string("a")) +
-                      " is not positive definite: the width is too small for a first correction";
-      return result;
-    }
-  }
-  result.defined = true;
-  if (test_features.rows() == 0) return result;
-  const std::unique_ptr<EnergyState> at_mean =
-      action.kernels().evaluate(result.mean.layers.front(), action.temperature());
-  if (!at_mean) {
-    result.defined = false;
-    result.reason = "K + T I at the corrected U is not positive definite";
+  result.defined = check_positive(result);
+  if (!result.defined) return result;
+  const Index first = symmetric_size(u.layers.front().rows());
+  predict(action, saddle, factor_covariance(sigma.topLeftCorner(first, first)), test_features,
+          result);
+  return result;
+}
+
+FiniteWidthCorrection finite_width_correction(const Action& action, const SaddlePoint& saddle,
+                                              const ActionCurvature& at,
+                                              const HessianProbes& probes,
+                                              const MatrixXd& test_features, Observer& observer) {
+  FiniteWidthCorrection result;
+  const OrderParameters& u = saddle.order_parameters;
+  if (!probes.positive || probes.interrupted || probes.draws.size() < kProbeGroups) {
+    result.reason = probes.positive ? "interrupted"
+                                    : "the Hessian at the saddle point is not positive definite";
     return result;
   }
-  const Index first = symmetric_size(u.layers.front().rows());
-  const numerics::SymmetricEigen eigen =
-      numerics::symmetric_eigen(sigma.topLeftCorner(first, first), true);
-  const MatrixXd root = eigen.vectors * eigen.values.cwiseMax(0.0).cwiseSqrt().asDiagonal();
-  const PredictionFluctuation fluctuation =
-      saddle.evaluation.energy->predictor_fluctuation(u.layers.front(), root, test_features);
-  result.prediction = at_mean->predict(test_features);
-  result.prediction.mean += fluctuation.mean_shift;
-  result.prediction.variance += fluctuation.mean_variance;
+  const LinearSystem system = {.apply = [&](const Tangent& e) { return at.hessian(e); },
+                               .precondition = [&](const Tangent& e) { return at.precondition(e); },
+                               .seen = {}};
+  std::vector<OrderParameters> shifts;  // -Sigma force of each group
+  for (std::size_t g = 0; g < kProbeGroups; ++g) {
+    observer.progress("1/N correction", static_cast<double>(g), kProbeGroups);
+    const std::size_t count = probes.draws.size();
+    const Tangent force =
+        mean_force(at, probes.draws, g * count / kProbeGroups, (g + 1) * count / kProbeGroups);
+    LinearSolution solution =
+        conjugate_gradients(system, force, kSolveTolerance, kMostSolveProducts, observer);
+    if (solution.end != LinearEnd::kSolved) {
+      result.reason = solution.end == LinearEnd::kInterrupted
+                          ? "interrupted"
+                          : "the Hessian at the saddle point is not positive definite";
+      return result;
+    }
+    for (MatrixXd& m : solution.x) m *= -2.0;
+    shifts.push_back(at.to_direction(solution.x));
+  }
+  result.mean = u;
+  result.deviation = probe_deviations(at, u, probes);
+  const double groups = static_cast<double>(kProbeGroups);
+  for (int l = 1; l <= action.architecture().layers() + 1; ++l) {
+    MatrixXd shift = MatrixXd::Zero(u.at(l).rows(), u.at(l).cols());
+    for (const OrderParameters& s : shifts) shift += s.at(l) / groups;
+    MatrixXd square = MatrixXd::Zero(shift.rows(), shift.cols());
+    for (const OrderParameters& s : shifts) square += (s.at(l) - shift).cwiseAbs2();
+    const MatrixXd error = (square / (groups * (groups - 1.0))).cwiseSqrt();
+    result.probe_error =
+        std::max(result.probe_error, error.cwiseQuotient(result.deviation.at(l)).maxCoeff());
+    result.mean.at(l) += shift;
+  }
+  result.defined = check_positive(result);
+  if (!result.defined) return result;
+  MatrixXd root(symmetric_size(u.layers.front().rows()), static_cast<Index>(probes.draws.size()));
+  for (Index m = 0; m < root.cols(); ++m) {
+    root.col(m) = numerics::symmetric_to_vector(
+                      at.to_direction(probes.draws[static_cast<std::size_t>(m)]).layers.front()) /
+                  std::sqrt(static_cast<double>(root.cols()));
+  }
+  predict(action, saddle, root, test_features, result);
   return result;
 }
 

@@ -14,6 +14,8 @@ constexpr double kNumber = 8.0;  // bytes
 constexpr double kProductMemoryLimit =
     256.0 * 1024 * 1024;  // bytes for all K^{-1} C_k of a Hessian
 
+constexpr double kMemoryBound = 10.0;  // how much slower a flop is that waits for memory
+
 double triangle(double n) { return 0.5 * n * (n + 1.0); }
 
 /// The sizes that the counts below are written in.
@@ -40,6 +42,8 @@ struct Counts {
     const double side = std::min(n0, rows());
     return side * side * order() * order();
   }
+  /// A product with a direction through L^{-1} X, one output.
+  [[nodiscard]] double whitened_flops() const { return 3.0 * features() * (n + p); }
   /// alpha^T C_k (K + T)^{-1} C_l alpha for all k, l: its factor, it, and the Hessian.
   [[nodiscard]] double information_numbers() const {
     const double unknowns = triangle(order());
@@ -55,6 +59,10 @@ void count_stored(const Counts& s, KernelCost& cost) {
   // Memory-bound: two passes over the packed kernels.
   cost.evaluation_flops = (cost.compact ? 2.0 : 4.0) * s.packed() + std::pow(s.n, 3);
   cost.hessian_flops = cost.hessian_by_products ? product_flops : s.block_flops();
+  // Passes over the packed kernels wait for memory, products of the features do not.
+  cost.product_flops = 4.0 * s.packed() + 4.0 * std::pow(s.n, 3);
+  cost.whitened_products = s.whitened_flops() < kMemoryBound * cost.product_flops;
+  if (cost.whitened_products) cost.product_flops = s.whitened_flops();
   // In fixed point the features are held once more, for what it cannot do; with products the
   // kernels are, in single precision.
   const double square = kNumber * s.n * s.n;
@@ -62,6 +70,7 @@ void count_stored(const Counts& s, KernelCost& cost) {
       cost.compact ? 0.5 * kNumber * s.packed() + kNumber * s.features() : kNumber * s.packed();
   cost.state_bytes = square;
   cost.work_bytes = 1.5 * square;
+  cost.product_bytes = 4.0 * square + (cost.whitened_products ? 2.5 * kNumber * s.features() : 0.0);
   cost.hessian_bytes = kNumber * (s.features() + s.block_numbers() + s.information_numbers());
   if (!cost.hessian_by_products) return;
   cost.kernel_bytes += 0.5 * square * triangle(s.p);
@@ -75,33 +84,46 @@ void count_streamed(const Counts& s, KernelCost& cost) {
   cost.evaluation_flops = (one ? 2.0 : 4.0) * s.rows() * s.rows() * s.columns() +
                           4.0 * s.features() * s.p + std::pow(s.rows(), 3);
   cost.hessian_flops = s.block_flops();
+  const double d = s.columns();
+  cost.whitened_products = one;
+  cost.product_flops = one ? s.whitened_flops()
+                           : 4.0 * s.rows() * s.rows() * d + 4.0 * std::pow(s.rows(), 3) +
+                                 4.0 * s.features() * s.p * s.c * s.c;
   // One output: L^{-1} X gives the gradient and stays for the Hessian.
   cost.state_bytes = square + (one ? kNumber * s.features() : 0.0);
   cost.work_bytes = one ? 0.0 : square + kNumber * s.features();
+  // Whitened features, their mixture and their product with M, in single precision.
+  cost.product_bytes = one ? 1.5 * kNumber * s.features() : 4.0 * square + kNumber * s.features();
   cost.hessian_bytes = kNumber * (s.block_numbers() + s.information_numbers() +
                                   (one ? 0.0 : s.rows() * s.order() * s.n0));
 }
 
-void count_feature_space(const Counts& s, KernelCost& cost) {
+/// In D = p N_0 dimensions for each output; `features` says whether they are held beside.
+void count_feature_space(const Counts& s, bool features, KernelCost& cost) {
   const double d = s.columns();
-  const double square = kNumber * d * d;
+  const double lifted = d * s.c;
+  const double square = kNumber * lifted * lifted;
   cost.construction_flops = s.n * d * d;
-  cost.evaluation_flops = d * d * d + 4.0 * d * d * s.p + 4.0 * s.features();
-  cost.hessian_flops = std::pow(s.p * d, 2) + 4.0 * d * d * s.p;
-  cost.kernel_bytes = square;
+  // The congruence is made output by output.
+  cost.evaluation_flops = lifted * lifted * lifted + 4.0 * lifted * lifted * s.p * s.c +
+                          (features ? 4.0 * s.features() : 0.0);
+  cost.hessian_flops = std::pow(s.order() * lifted, 2) + 4.0 * lifted * lifted * s.order();
+  cost.product_flops = 4.0 * lifted * lifted * s.order();
+  cost.kernel_bytes = kNumber * d * d;
   cost.state_bytes = 2.0 * square;
   cost.work_bytes = 2.0 * square;
+  cost.product_bytes = 3.0 * square;
   cost.hessian_bytes = 2.0 * square + kNumber * s.information_numbers();
 }
 
 KernelForm choose_form(const Counts& s, const PathKernelOptions& options, double stored_bytes) {
-  const bool feature_possible = s.c == 1.0 && options.smallest_temperature > 0.0;
-  if (options.form == KernelForm::kFeatureSpace && !feature_possible) {
-    throw Error(
-        ErrorKind::kBadStudy,
-        fmt::format("solve.kernels = \"feature_space\" needs one output and model.temperature > 0 "
-                    "(here {} outputs, smallest temperature {})",
-                    s.c, options.smallest_temperature));
+  const bool feature_possible = options.smallest_temperature > 0.0;
+  if ((options.form == KernelForm::kFeatureSpace || options.form == KernelForm::kGram) &&
+      !feature_possible) {
+    throw Error(ErrorKind::kBadStudy,
+                fmt::format("solve.kernels = \"{}\" needs model.temperature > 0 (here the smallest "
+                            "is {})",
+                            word_of(options.form), options.smallest_temperature));
   }
   if (options.form == KernelForm::kStored && s.c != 1.0) {
     throw Error(
@@ -120,18 +142,13 @@ KernelForm choose_form(const Counts& s, const PathKernelOptions& options, double
 
 }  // namespace
 
-std::string kernel_form_name(KernelForm form) {
-  switch (form) {
-    case KernelForm::kStored:
-      return "stored";
-    case KernelForm::kStreamed:
-      return "streamed";
-    case KernelForm::kFeatureSpace:
-      return "feature_space";
-    case KernelForm::kAuto:
-      break;
-  }
-  return "auto";
+Words<KernelForm> words_of(KernelForm) {
+  static constexpr Word<KernelForm> kWords[] = {{"auto", KernelForm::kAuto},
+                                                {"stored", KernelForm::kStored},
+                                                {"streamed", KernelForm::kStreamed},
+                                                {"feature_space", KernelForm::kFeatureSpace},
+                                                {"gram", KernelForm::kGram}};
+  return kWords;
 }
 
 KernelCost kernel_cost(const KernelSizes& sizes, KernelForm form, bool compact) {
@@ -147,7 +164,10 @@ KernelCost kernel_cost(const KernelSizes& sizes, KernelForm form, bool compact) 
       count_streamed(s, cost);
       break;
     case KernelForm::kFeatureSpace:
-      count_feature_space(s, cost);
+      count_feature_space(s, true, cost);
+      break;
+    case KernelForm::kGram:
+      count_feature_space(s, false, cost);
       break;
     case KernelForm::kAuto:
       throw Error(ErrorKind::kInternal, "the cost of kernels whose form is not chosen");

@@ -2,23 +2,34 @@
 
 #include <memory>
 
+#include "headway/core/gram.hpp"
+#include "headway/numerics/dense.hpp"
 #include "headway/theory/path_kernels.hpp"
 
-/// Private to theory: the three ways to evaluate the energy, and the path mixing they share.
+/// Private to theory: the ways to evaluate the energy, and the path mixing they share.
 namespace headway::theory {
 
 /// `energy_tolerance` > 0: in fixed point (PathKernelOptions).
 std::shared_ptr<const PathKernels> make_stored_kernels(MatrixXd features, MatrixXd labels,
-                                                       Index paths, double energy_tolerance);
+                                                       Index paths, int threads,
+                                                       double energy_tolerance);
 std::shared_ptr<const PathKernels> make_streamed_kernels(MatrixXd features, MatrixXd labels,
-                                                         Index paths);
+                                                         Index paths, int threads);
 std::shared_ptr<const PathKernels> make_feature_space_kernels(MatrixXd features, MatrixXd labels,
-                                                              Index paths);
+                                                              Index paths, int threads);
+
+std::shared_ptr<const PathKernels> make_gram_kernels(GramMatrices data, Index paths, int threads);
+
+/// Of the feature-space forms, from Z = X~^T (K + T)^{-1} X~ and v = X~^T alpha (N_0 x C p) in the
+/// frame's coordinates, X~ = X (F kron I).
+std::unique_ptr<const EnergyCurvature> make_feature_space_curvature(MatrixXd z, MatrixXd v);
 
 /// U[(., c), (., d)]: p x p.
 MatrixXd output_block(const MatrixXd& u, Index outputs, Index c, Index d);
 
 /// X (M kron I_{N_0}): path block a of the result is sum_b X_b M(b, a). Cost 2 P N_0 p p' flops.
-MatrixXd mix_paths(const MatrixXd& features, const MatrixXd& mixing);
+MatrixXd mix_paths(const MatrixXd& features, const MatrixXd& mixing, int threads = 1);
+numerics::MatrixXf mix_paths(const numerics::MatrixXf& features, const numerics::MatrixXf& mixing,
+                             int threads);
 
 }  // namespace headway::theory

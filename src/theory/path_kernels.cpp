@@ -5,8 +5,11 @@
 #include <limits>
 #include <utility>
 
+#include "headway/core/error.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/numerics/symmetric.hpp"
+#include "headway/numerics/tiles.hpp"
+#include "headway/theory/gram.hpp"
 #include "path_kernel_forms.hpp"
 
 namespace headway::theory {
@@ -14,12 +17,16 @@ namespace headway::theory {
 using numerics::multiply;
 using numerics::Transpose;
 
-PathKernels::PathKernels(MatrixXd features, MatrixXd labels, Index paths, KernelForm form,
-                         bool compact)
+PathKernels::PathKernels(MatrixXd features, MatrixXd labels, Index paths, int threads,
+                         KernelForm form, bool compact)
     : features_(std::move(features)),
       labels_(std::move(labels)),
-      paths_(paths),
-      cost_(kernel_cost(sizes(), form, compact)) {}
+      sizes_{features_.rows(), paths, features_.cols() / paths, labels_.cols()},
+      threads_(threads),
+      cost_(kernel_cost(sizes_, form, compact)) {}
+
+PathKernels::PathKernels(const KernelSizes& sizes, int threads, KernelForm form)
+    : sizes_(sizes), threads_(threads), cost_(kernel_cost(sizes_, form)) {}
 
 MatrixXd PathKernels::scale_features(const RowMatrixXd& path_features, Index paths,
                                      double input_variance) {
@@ -28,6 +35,12 @@ MatrixXd PathKernels::scale_features(const RowMatrixXd& path_features, Index pat
 }
 
 MatrixXd PathKernels::kernel(const MatrixXd& u) const {
+  if (features_.size() == 0) {
+    throw Error(
+        ErrorKind::kBadStudy,
+        "the data are Gram matrices, from which there is no kernel between examples: use the "
+        "data set that they were made of");
+  }
   MatrixXd k = cross_kernel(features_, features_, u, outputs());
   return 0.5 * (k + k.transpose());
 }
@@ -56,16 +69,29 @@ MatrixXd output_block(const MatrixXd& u, Index outputs, Index c, Index d) {
   return block;
 }
 
-MatrixXd mix_paths(const MatrixXd& features, const MatrixXd& mixing) {
+namespace {
+
+template <class Matrix>
+Matrix mix_paths_of(const Matrix& features, const Matrix& mixing, int threads) {
   const Index paths = mixing.rows();
   const Index rows = features.rows() * (features.cols() / paths);
-  MatrixXd mixed(features.rows(), features.cols() / paths * mixing.cols());
+  Matrix mixed(features.rows(), features.cols() / paths * mixing.cols());
   if (mixed.size() == 0) return mixed;
   // [P N_0] x p times p x p': the memory of X is that matrix.
-  const Eigen::Map<const MatrixXd> in(features.data(), rows, paths);
-  Eigen::Map<MatrixXd> out(mixed.data(), rows, mixing.cols());
-  multiply(1.0, in, Transpose::kNo, mixing, Transpose::kNo, 0.0, out);
+  const Eigen::Map<const Matrix> in(features.data(), rows, paths);
+  Eigen::Map<Matrix> out(mixed.data(), rows, mixing.cols());
+  numerics::multiply_tiled(in, Transpose::kNo, mixing, Transpose::kNo, out, threads);
   return mixed;
+}
+
+}  // namespace
+
+MatrixXd mix_paths(const MatrixXd& features, const MatrixXd& mixing, int threads) {
+  return mix_paths_of(features, mixing, threads);
+}
+numerics::MatrixXf mix_paths(const numerics::MatrixXf& features, const numerics::MatrixXf& mixing,
+                             int threads) {
+  return mix_paths_of(features, mixing, threads);
 }
 
 namespace {
@@ -170,14 +196,18 @@ std::shared_ptr<const PathKernels> make_path_kernels(MatrixXd scaled_features, M
   switch (cost.form) {
     case KernelForm::kStored:
       return make_stored_kernels(std::move(scaled_features), std::move(labels), paths,
-                                 cost.compact ? options.energy_tolerance : 0.0);
+                                 options.threads, cost.compact ? options.energy_tolerance : 0.0);
     case KernelForm::kFeatureSpace:
-      return make_feature_space_kernels(std::move(scaled_features), std::move(labels), paths);
+      return make_feature_space_kernels(std::move(scaled_features), std::move(labels), paths,
+                                        options.threads);
+    case KernelForm::kGram:
+      return make_gram_kernels(gram_matrices(scaled_features, labels), paths, options.threads);
     case KernelForm::kStreamed:
     case KernelForm::kAuto:  // resolved above
       break;
   }
-  return make_streamed_kernels(std::move(scaled_features), std::move(labels), paths);
+  return make_streamed_kernels(std::move(scaled_features), std::move(labels), paths,
+                               options.threads);
 }
 
 }  // namespace headway::theory

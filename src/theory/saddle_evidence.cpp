@@ -42,7 +42,8 @@ SaddleEvidence saddle_evidence(const Action& action, const SaddlePoint& saddle,
   SaddleEvidence evidence;
   if (!std::isfinite(saddle.evaluation.value)) return evidence;
   const model::Architecture& architecture = action.architecture();
-  const double count = static_cast<double>(action.kernels().labels().size());
+  const double count =
+      static_cast<double>(action.kernels().examples() * action.kernels().outputs());
   evidence.leading_order = -0.5 * (count * std::log(2.0 * std::numbers::pi) +
                                    saddle.evaluation.value - smallest_entropy(architecture));
   if (svec_hessian.size() == 0) return evidence;
@@ -50,6 +51,21 @@ SaddleEvidence saddle_evidence(const Action& action, const SaddlePoint& saddle,
   const std::optional<double> rest = volume(architecture, saddle.order_parameters);
   if (!hessian || !rest) return evidence;
   evidence.laplace = evidence.leading_order - 0.5 * (*rest + hessian->log_determinant());
+  return evidence;
+}
+
+SaddleEvidence saddle_evidence(const Action& action, const SaddlePoint& saddle,
+                               const ActionCurvature& at, const HessianProbes& probes) {
+  SaddleEvidence evidence = saddle_evidence(action, saddle, {});
+  if (!probes.positive || probes.interrupted || probes.log_determinants.size() < 2) return evidence;
+  double volume_term = probes.log_determinant();
+  for (int l = 1; l <= action.architecture().layers() + 1; ++l) {
+    const double unknowns =
+        static_cast<double>(numerics::symmetric_size(saddle.order_parameters.at(l).rows()));
+    volume_term += unknowns * std::log(at.scale(l) / action.architecture().width(l));
+  }
+  evidence.laplace = evidence.leading_order - 0.5 * volume_term;
+  evidence.laplace_error = 0.5 * probes.log_determinant_error();
   return evidence;
 }
 

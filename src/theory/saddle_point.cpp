@@ -14,14 +14,36 @@ namespace headway::theory {
 namespace {
 
 constexpr int kMostIterations = 1'000'000;
-constexpr Index kLargestDenseProblem =
-    6000;  // unknowns with a dense Hessian (288 MB); beyond, L-BFGS
 constexpr double kQuasiNewtonIterations =
     3.0;  // how many times more iterations quasi-Newton takes (measured)
+// Measured too: what a solution takes.
+constexpr double kNewtonIterations = 7.0;
+constexpr double kNewtonHessians = 2.5;
+constexpr double kCgProducts = 50.0;
+constexpr double kCgEvaluations = 9.0;
+constexpr double kSmallProblem = 2e9;  // flops below which Newton's method is not left
+
+/// Flops of a solution by dense Hessians, and by products with directions, which is chosen where it
+/// is cheaper.
+double dense_flops(const Action& action) {
+  const KernelCost& cost = action.kernels().cost();
+  const double n = static_cast<double>(action.unknowns());
+  const double rows = static_cast<double>(action.kernels().examples() * action.kernels().outputs());
+  const double information = n * n * rows + n * rows * rows;
+  return kNewtonHessians * cost.hessian_flops +
+         kNewtonIterations * (cost.evaluation_flops + information + n * n * n);
+}
+
+double product_flops(const Action& action) {
+  return kCgProducts * steering_flops(action) +
+         kCgEvaluations * action.kernels().cost().evaluation_flops;
+}
 
 Optimizer choose(const Action& action, const SaddlePointOptions& options) {
   if (options.optimizer != Optimizer::kAuto) return options.optimizer;
-  if (action.unknowns() > kLargestDenseProblem) return Optimizer::kCeres;
+  if (action.unknowns() > kLargestDenseProblem) return Optimizer::kNewtonCg;
+  const double dense = dense_flops(action);
+  if (dense > kSmallProblem && product_flops(action) < dense) return Optimizer::kNewtonCg;
   const double evaluation = action.kernels().cost().evaluation_flops;
   const double hessian = action.kernels().cost().hessian_flops;
   return hessian + evaluation < kQuasiNewtonIterations * evaluation || hessian < 5e10
@@ -31,10 +53,17 @@ Optimizer choose(const Action& action, const SaddlePointOptions& options) {
 
 }  // namespace
 
+double steering_flops(const Action& action) {
+  const KernelCost& cost = action.kernels().cost();
+  const double p = static_cast<double>(action.kernels().order());
+  return cost.product_flops * (cost.whitened_products ? 0.5 : 1.0) + 6.0 * p * p * p;
+}
+
 Words<Optimizer> words_of(Optimizer) {
   static constexpr Word<Optimizer> kWords[] = {{"auto", Optimizer::kAuto},
                                                {"newton", Optimizer::kNewton},
                                                {"quasi_newton", Optimizer::kQuasiNewton},
+                                               {"newton_cg", Optimizer::kNewtonCg},
                                                {"ceres", Optimizer::kCeres}};
   return kWords;
 }
@@ -67,10 +96,13 @@ void SaddlePointOptions::validate() const {
 }
 
 SaddlePoint solve_saddle_point(const Action& action, const OrderParameters& start,
-                               const SaddlePointOptions& options, Observer& observer) {
+                               const SaddlePointOptions& options, Observer& observer,
+                               const SaddlePointHooks& hooks) {
   options.validate();
   check_order_parameters(start, action.architecture());
   const Optimizer optimizer = choose(action, options);
+  if (optimizer == Optimizer::kNewtonCg)
+    return solve_by_newton_cg(action, start, options, observer, hooks);
   if (optimizer == Optimizer::kCeres) return solve_by_ceres(action, start, options, observer);
   return solve_by_newton(action, start, options, optimizer == Optimizer::kNewton, observer);
 }

@@ -1,18 +1,18 @@
 #pragma once
 
-#include "headway/theory/saddle_point.hpp"
+#include "geodesic_descent.hpp"
 
-/// Private to theory.
+/// Private to theory: the ways to minimise the action, one a file.
 namespace headway::theory {
 
 SaddlePoint solve_by_newton(const Action& action, const OrderParameters& start,
                             const SaddlePointOptions& options, bool exact_hessian,
                             Observer& observer);
+/// Truncated Newton: directions by conjugate gradients on Hessian-vector products.
+SaddlePoint solve_by_newton_cg(const Action& action, const OrderParameters& start,
+                               const SaddlePointOptions& options, Observer& observer,
+                               const SaddlePointHooks& hooks);
 SaddlePoint solve_by_ceres(const Action& action, const OrderParameters& start,
                            const SaddlePointOptions& options, Observer& observer);
-
-/// Estimated rounding error of the gradient norm: eps * condition(K + T) * (largest energy-gradient
-/// term) / max N.
-double estimate_gradient_rounding(const Action& action, const Action::Evaluation& evaluation);
 
 }  // namespace headway::theory

@@ -2,6 +2,7 @@
 
 #include <Eigen/Eigenvalues>
 #include <cmath>
+#include <optional>
 
 #include "headway/numerics/dense.hpp"
 #include "headway/numerics/symmetric.hpp"
@@ -102,6 +103,9 @@ MatrixXd unpack_pair_matrix(const MatrixXd& sigma, Index order) {
 }
 
 MatrixXd factor_covariance(const MatrixXd& sigma) {
+  // A thirtieth of the eigenvectors' time; a semidefinite Sigma has no Cholesky factor.
+  if (const std::optional<numerics::SpdFactor> factor = numerics::SpdFactor::factor(sigma))
+    return factor->lower();
   const numerics::SymmetricEigen eigen = numerics::symmetric_eigen(sigma, true);
   const VectorXd scales = eigen.values.cwiseMax(0.0).cwiseSqrt();
   return eigen.vectors * scales.asDiagonal();

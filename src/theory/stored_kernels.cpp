@@ -28,7 +28,8 @@ constexpr std::uint64_t kRoundingSeed = 0;   // the kernels of a data set are th
 /// energy is tolerated (PathKernelOptions::energy_tolerance).
 class StoredKernels final : public ExampleSpaceKernels {
  public:
-  StoredKernels(MatrixXd features, MatrixXd labels, Index paths, double energy_tolerance);
+  StoredKernels(MatrixXd features, MatrixXd labels, Index paths, int threads,
+                double energy_tolerance);
 
   [[nodiscard]] std::unique_ptr<EnergyState> evaluate(const MatrixXd& u,
                                                       double temperature) const override;
@@ -77,14 +78,14 @@ class StoredState final : public ExampleSpaceState {
   mutable MatrixXd products_;  // K^{-1} C_k, P x (P pairs)
 };
 
-StoredKernels::StoredKernels(MatrixXd features, MatrixXd labels, Index paths,
+StoredKernels::StoredKernels(MatrixXd features, MatrixXd labels, Index paths, int threads,
                              double energy_tolerance)
-    : ExampleSpaceKernels(std::move(features), std::move(labels), paths, KernelForm::kStored,
-                          energy_tolerance > 0.0),
+    : ExampleSpaceKernels(std::move(features), std::move(labels), paths, threads,
+                          KernelForm::kStored, energy_tolerance > 0.0),
       energy_tolerance_(energy_tolerance) {
   if (compact()) {
     fixed_ = numerics::FixedPointColumns(symmetric_size(examples()), pairs());
-    exact_ = make_streamed_kernels(features_, labels_, paths_);
+    exact_ = make_streamed_kernels(features_, labels_, paths, threads);
   } else {
     packed_.resize(symmetric_size(examples()), pairs());
   }
@@ -283,8 +284,9 @@ MatrixXd StoredState::second_order_matrix(const MatrixXd& sigma, Precision preci
 }  // namespace
 
 std::shared_ptr<const PathKernels> make_stored_kernels(MatrixXd features, MatrixXd labels,
-                                                       Index paths, double energy_tolerance) {
-  return std::make_shared<StoredKernels>(std::move(features), std::move(labels), paths,
+                                                       Index paths, int threads,
+                                                       double energy_tolerance) {
+  return std::make_shared<StoredKernels>(std::move(features), std::move(labels), paths, threads,
                                          energy_tolerance);
 }
 

@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "example_space.hpp"
-#include "headway/numerics/dense.hpp"
+#include "headway/numerics/tiles.hpp"
 
 namespace headway::theory {
 namespace {
@@ -14,8 +14,9 @@ using numerics::Transpose;
 /// K from the features at every evaluation: nothing of size P^2 p^2 is held.
 class StreamedKernels final : public ExampleSpaceKernels {
  public:
-  StreamedKernels(MatrixXd features, MatrixXd labels, Index paths)
-      : ExampleSpaceKernels(std::move(features), std::move(labels), paths, KernelForm::kStreamed) {}
+  StreamedKernels(MatrixXd features, MatrixXd labels, Index paths, int threads)
+      : ExampleSpaceKernels(std::move(features), std::move(labels), paths, threads,
+                            KernelForm::kStreamed) {}
 
   [[nodiscard]] std::unique_ptr<EnergyState> evaluate(const MatrixXd& u,
                                                       double temperature) const override;
@@ -30,8 +31,8 @@ std::unique_ptr<EnergyState> StreamedKernels::evaluate(const MatrixXd& u,
     // K = (X F)(X F)^T, U = F F^T: half the flops of X U X^T, which a singular U (narrow layers)
     // still needs.
     if (const std::optional<SpdFactor> frame = SpdFactor::factor(u)) {
-      const MatrixXd framed = mix_paths(features_, frame->lower());
-      numerics::rank_update_lower(1.0, framed, Transpose::kNo, 0.0, k);
+      const MatrixXd framed = mix_paths(features_, frame->lower(), threads());
+      numerics::symmetric_product_tiled(framed, framed, Transpose::kNo, k, threads());
     } else {
       k = kernel(u);
     }
@@ -45,11 +46,10 @@ std::unique_ptr<EnergyState> StreamedKernels::evaluate(const MatrixXd& u,
   if (outputs() == 1) {
     // tr(K^{-1} C_ab) = <L^{-1} X_a, L^{-1} X_b> in eq. 22: no inverse is formed.
     MatrixXd w = features_;
-    state->factor().half_solve(w);
+    numerics::half_solve_tiled(state->factor(), w, threads());
     const Eigen::Map<const MatrixXd> by_path(w.data(), examples() * feature_count(), paths());
     MatrixXd gradient(paths(), paths());
-    numerics::rank_update_lower(1.0, by_path, Transpose::kYes, 0.0, gradient);
-    numerics::mirror_lower(gradient);
+    numerics::symmetric_product_tiled(by_path, by_path, Transpose::kYes, gradient, threads());
     const MatrixXd& v = state->projected_dual();
     state->gradient = gradient - v.transpose() * v;
     state->set_half_solved_features(std::move(w));
@@ -89,8 +89,8 @@ MatrixXd StreamedKernels::contract(const MatrixXd& m) const {
 }  // namespace
 
 std::shared_ptr<const PathKernels> make_streamed_kernels(MatrixXd features, MatrixXd labels,
-                                                         Index paths) {
-  return std::make_shared<StreamedKernels>(std::move(features), std::move(labels), paths);
+                                                         Index paths, int threads) {
+  return std::make_shared<StreamedKernels>(std::move(features), std::move(labels), paths, threads);
 }
 
 }  // namespace headway::theory

@@ -56,12 +56,6 @@ void project(const BlockContext& context, const LinearShape& n, const Transposed
   context.product(false, false, n.rows, n.out, n.in, x, n.in, weight.data(), n.out, 1.0F, y, n.out);
 }
 
-AttentionInputs<float> attention_inputs(const AttentionBlockArrays<const float>& p,
-                                        const AttentionBlockGiven& given,
-                                        const AttentionBlockSaved& saved) {
-  return {saved.query, saved.key, saved.value, p.scores, given.mask, given.dropout, p.mixing};
-}
-
 }  // namespace
 
 void attention_block_forward(const BlockContext& context, const AttentionBlockShape& shape,

@@ -10,7 +10,7 @@ namespace headway::training::detail {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
-constexpr Index kMostPartialSums = 16;
+constexpr Index kMostCopies = 16;
 constexpr Index kMostPartialFloats = Index{1} << 26;  // 256 MiB
 
 struct AlignedDelete {
@@ -118,7 +118,7 @@ void choose_piece(const AttentionPlan& plan, const Cut& cut, Index group, Index 
 
 // Copies of the gradients of bias and M_h, each summed over a fixed run of groups, then added in
 // index order: the same sums on any number of threads.
-struct PartialSums {
+struct BatchSums {
   Index copies = 1;
   Index bias_floats = 0;
   Index mixing_floats = 0;
@@ -127,12 +127,12 @@ struct PartialSums {
 
 Index partial_copies(const Cut& cut, Index floats) {
   if (floats == 0) return cut.groups;
-  return std::max(Index{1}, std::min({cut.groups, kMostPartialSums, kMostPartialFloats / floats}));
+  return std::max(Index{1}, std::min({cut.groups, kMostCopies, kMostPartialFloats / floats}));
 }
 
-PartialSums partial_sums(const AttentionPlan& plan, const Cut& cut, const AttentionShape& shape,
-                         bool with_bias, bool with_mixing) {
-  PartialSums sums;
+BatchSums partial_sums(const AttentionPlan& plan, const Cut& cut, const AttentionShape& shape,
+                       bool with_bias, bool with_mixing) {
+  BatchSums sums;
   const Index lanes = plan.axis == LaneAxis::kQueries ? cut.lanes : Index{1};
   if (with_bias) sums.bias_floats = shape.heads * cut.units * lanes * shape.keys;
   if (with_mixing) sums.mixing_floats = shape.heads * shape.value_dim * shape.value_dim;
@@ -140,7 +140,7 @@ PartialSums partial_sums(const AttentionPlan& plan, const Cut& cut, const Attent
   return sums;
 }
 
-void clear(PartialSums* sums) {
+void clear(BatchSums* sums) {
   sums->bias = allocate(sums->copies * sums->bias_floats);
   sums->mixing = allocate(sums->copies * sums->mixing_floats);
   std::fill_n(sums->bias.get(), sums->copies * sums->bias_floats, 0.0F);
@@ -160,7 +160,7 @@ void add_copies(const float* sums, Index copies, Index stride, Index count, cons
 }
 
 void finish(const AttentionPlan& plan, const Cut& cut, const AttentionShape& shape,
-            const PartialSums& sums, const AttentionGradients<float>& gradients) {
+            const BatchSums& sums, const AttentionGradients<float>& gradients) {
   if (gradients.mixing != nullptr) {
     add_copies(
         sums.mixing.get(), sums.copies, sums.mixing_floats, sums.mixing_floats,
@@ -227,7 +227,7 @@ void backward_with(const AttentionPlan& plan, const AttentionShape& shape,
                           const_cast<float*>(outputs.log_sum_exp)};  // NOLINT
   prepared.job.d_output = d_output;
   prepared.job.gradients = gradients;
-  PartialSums sums =
+  BatchSums sums =
       partial_sums(plan, cut, shape, gradients.bias != nullptr, gradients.mixing != nullptr);
   clear(&sums);
   choose_piece(plan, cut, 0, 0, &prepared.job);
@@ -262,7 +262,7 @@ std::size_t workspace_bytes(const AttentionPlan& plan, const AttentionShape& sha
   if (with_dropout) job.dropout = &something;
   job.inputs.key_mask = &mask;
   const bool deep = has_mixing(options.value_network);
-  const PartialSums sums = partial_sums(plan, cut, shape, with_bias, deep);
+  const BatchSums sums = partial_sums(plan, cut, shape, with_bias, deep);
   Index floats = plan.threads * std::max(plan.kernels->forward_workspace(job),
                                          plan.kernels->backward_workspace(job));
   floats += sums.copies * (sums.bias_floats + sums.mixing_floats);

@@ -22,4 +22,10 @@ inline const float* normed(const BlockContext& context, const NormRows& norm, co
   return y;
 }
 
+inline AttentionInputs<float> attention_inputs(const AttentionBlockArrays<const float>& p,
+                                               const AttentionBlockGiven& given,
+                                               const AttentionBlockSaved& saved) {
+  return {saved.query, saved.key, saved.value, p.scores, given.mask, given.dropout, p.mixing};
+}
+
 }  // namespace headway::training::detail

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "training/block_rows.hpp"
 #include "training/row_pieces.hpp"
 
 namespace headway::training::detail {
@@ -43,12 +44,6 @@ void add(const BlockContext& context, Index rows, Index dim, const float* x, flo
   RowPieces(rows, 1, 0).for_chunks(context.threads, [&](Index first, Index count) {
     context.kernels->add(count * dim, x + first * dim, y + first * dim);
   });
-}
-
-AttentionInputs<float> attention_inputs(const AttentionBlockArrays<const float>& p,
-                                        const AttentionBlockGiven& given,
-                                        const AttentionBlockSaved& saved) {
-  return {saved.query, saved.key, saved.value, p.scores, given.mask, given.dropout, p.mixing};
 }
 
 // The memory with what came back to its keys and values, and where its gradient goes.

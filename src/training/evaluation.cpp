@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "headway/core/error.hpp"
+#include "headway/numerics/statistics.hpp"
 
 namespace headway::training {
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // -log softmax(logits)[target]
 double cross_entropy(std::span<const float> logits, std::size_t target) {
@@ -33,7 +31,7 @@ ExampleScore squared_error_score(const TaskFormat& format, const TaskBatch& batc
   }
   score.loss /= static_cast<double>(count);
   const bool varies = !batch.target_variances.empty() && batch.target_variances[b] > 0.0F;
-  score.r2 = varies ? 1.0 - score.loss / batch.target_variances[b] : kNaN;
+  score.r2 = varies ? 1.0 - score.loss / batch.target_variances[b] : numerics::kUndefined;
   return score;
 }
 
@@ -50,7 +48,7 @@ ExampleScore cross_entropy_score(const TaskFormat& format, const TaskBatch& batc
     if (static_cast<std::size_t>(best) == target) ++score.right;
   }
   score.loss /= static_cast<double>(scored);
-  score.r2 = kNaN;
+  score.r2 = numerics::kUndefined;
   return score;
 }
 
@@ -88,7 +86,7 @@ double example_metric_value(const TaskFormat& format, const TaskBatch& batch,
                             const ExampleScore& score) {
   const std::string metric = example_metric(format, batch);
   if (metric == "r2") return score.r2;
-  if (metric.empty()) return kNaN;
+  if (metric.empty()) return numerics::kUndefined;
   if (all_or_nothing(format)) return score.right == format.scored ? 1.0 : 0.0;
   const Index targets =
       format.scored * (format.loss == LossKind::kSquaredError ? format.outputs : 1);
@@ -99,7 +97,7 @@ double Evaluation::metric(std::string_view name) const {
   for (const Metric& metric : metrics) {
     if (metric.name == name) return metric.value;
   }
-  return kNaN;
+  return numerics::kUndefined;
 }
 
 Evaluator::Evaluator(const TaskFormat& format) : format_(format) { format.validate(); }
@@ -139,7 +137,9 @@ Evaluation Evaluator::result() const {
   result.examples = examples_;
   const auto examples = static_cast<double>(examples_);
   const double tokens = examples * static_cast<double>(format_.scored);
-  const auto share = [](double part, double whole) { return whole > 0.0 ? part / whole : kNaN; };
+  const auto share = [](double part, double whole) {
+    return whole > 0.0 ? part / whole : numerics::kUndefined;
+  };
   if (format_.loss == LossKind::kSquaredError) {
     result.loss = share(loss_, tokens * static_cast<double>(format_.outputs));
     if (r2_examples_ > 0) result.metrics.push_back({"r2", r2_ / static_cast<double>(r2_examples_)});

@@ -99,9 +99,11 @@ class SravenTask final : public TrainingTask {
     require_split(*this, split);
     return 0;
   }
-  std::string_view selection_split() const override { return "test"; }
+  // As fuzzy logic: not a split that is reported.
+  std::string_view selection_split() const override { return "validation"; }
   void batch(std::string_view split, Index first, Index count, TaskBatch& out) const override {
-    constexpr std::array kSplits = {SravenSplit::kTrain, SravenSplit::kTest, SravenSplit::kHeldOut};
+    constexpr std::array kSplits = {SravenSplit::kTrain, SravenSplit::kValidation,
+                                    SravenSplit::kTest, SravenSplit::kHeldOut};
     require_range(first, count);
     tasks::SravenBatch instances;
     generator_.batch(split_named(*this, kSplits, split), first, count, instances);
@@ -114,7 +116,7 @@ class SravenTask final : public TrainingTask {
  private:
   tasks::SravenGenerator generator_;
   TaskFormat format_;
-  std::vector<std::string> splits_ = {"train", "test", "held_out"};
+  std::vector<std::string> splits_ = {"train", "validation", "test", "held_out"};
 };
 
 class OneShotTask final : public TrainingTask {

@@ -24,45 +24,54 @@ class TextTask final : public TrainingTask {
     format_.class_bytes = text_->token_bytes;
     format_.validate();
     check_sizes();
-    check_ids(text_->train);
-    check_ids(text_->held_out);
+    for (const std::string& split : splits_) check_ids(part(split));
   }
   const TaskFormat& format() const override { return format_; }
   const std::vector<std::string>& splits() const override { return splits_; }
   Index size(std::string_view split) const override {
     require_split(*this, split);
-    return split == "train" ? Index{0} : windows_;
+    return split == "train" ? Index{0} : windows(part(split));
   }
-  std::string_view selection_split() const override { return "held_out"; }
+  // Not the part whose loss is reported: the best on it would be optimistic.
+  std::string_view selection_split() const override { return "validation"; }
   void batch(std::string_view split, Index first, Index count, TaskBatch& out) const override {
     require_split(*this, split);
     const bool train = split == "train";
-    if (first < 0 || count < 0 || (!train && first + count > windows_)) {
+    const std::vector<std::int32_t>& ids = part(split);
+    if (first < 0 || count < 0 || (!train && first + count > windows(ids))) {
       throw Error(ErrorKind::kBadStudy, fmt::format("examples {} to {} of split \"{}\": it has {}",
-                                                    first, first + count, split, windows_));
+                                                    first, first + count, split, windows(ids)));
     }
     const Index tokens = format_.tokens;
     out.examples = count;
     out.ids.resize(static_cast<std::size_t>(count * tokens));
     out.classes.resize(out.ids.size());
     for (Index i = 0; i < count; ++i) {
-      const auto start = train ? text_->train.begin() + train_start(first + i)
-                               : text_->held_out.begin() + (first + i) * tokens;
+      const auto start =
+          ids.begin() + (train ? train_start(first + i) : static_cast<Index>(first + i) * tokens);
       std::copy(start, start + tokens, out.ids.begin() + i * tokens);
       std::copy(start + 1, start + 1 + tokens, out.classes.begin() + i * tokens);
     }
   }
 
  private:
-  void check_sizes() {
-    const auto train = static_cast<Index>(text_->train.size());
-    const auto held_out = static_cast<Index>(text_->held_out.size());
-    windows_ = (held_out - 1) / format_.tokens;
-    if (windows_ < 1 || train < format_.tokens + 1) {
+  const std::vector<std::int32_t>& part(std::string_view split) const {
+    return split == "train"        ? text_->train
+           : split == "validation" ? text_->validation
+                                   : text_->held_out;
+  }
+  Index windows(const std::vector<std::int32_t>& ids) const {
+    return (static_cast<Index>(ids.size()) - 1) / format_.tokens;
+  }
+  void check_sizes() const {
+    for (const std::string& split : splits_) {
+      if (windows(part(split)) >= 1) continue;
       throw OptionError(
-          fmt::format("task.sequence_length = {}: the text has {} tokens to train on and "
-                      "{} held out, and both parts must have at least one more than that",
-                      format_.tokens, train, held_out),
+          fmt::format("task.sequence_length = {}: the text has {} tokens to train on, {} for "
+                      "validation and {} held out, and each part must have at least one more than "
+                      "that",
+                      format_.tokens, text_->train.size(), text_->validation.size(),
+                      text_->held_out.size()),
           {"task.sequence_length"});
     }
   }
@@ -83,8 +92,7 @@ class TextTask final : public TrainingTask {
   std::shared_ptr<const tasks::TokenizedText> text_;
   TextOptions options_;
   TaskFormat format_;
-  Index windows_ = 0;
-  std::vector<std::string> splits_ = {"train", "held_out"};
+  std::vector<std::string> splits_ = {"train", "validation", "held_out"};
 };
 
 }  // namespace
@@ -97,6 +105,8 @@ const OptionTable<TextOptions>& TextOptions::table() {
              "S, tokens of an example"),
       option("held_out", &T::held_out, real(0.0, 1.0, Ends::kOpen),
              "the last share of the text's bytes, which training never sees"),
+      option("validation", &T::validation, real(0.0, 1.0, Ends::kOpen),
+             "the share before it, which chooses the best checkpoint"),
   }};
   return table;
 }
@@ -108,7 +118,7 @@ std::unique_ptr<TrainingTask> make_text_task(std::shared_ptr<const tasks::Tokeni
 
 std::unique_ptr<TrainingTask> make_byte_text_task(std::string_view text,
                                                   const TextOptions& options) {
-  const tasks::TextCorpus corpus("text", std::string(text), options.held_out);
+  const tasks::TextCorpus corpus("text", std::string(text), options.shares());
   return make_text_task(
       std::make_shared<const tasks::TokenizedText>(tasks::tokenize(corpus, tasks::ByteTokenizer())),
       options);

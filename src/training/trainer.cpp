@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "headway/core/clock.hpp"
 #include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/training/backend.hpp"
@@ -22,12 +23,10 @@ namespace {
 
 class Stopwatch {
  public:
-  [[nodiscard]] double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
+  [[nodiscard]] double seconds() const { return seconds_since(start_); }
 
  private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  Clock::time_point start_ = Clock::now();
 };
 
 void validate_together(const TrainOptions& options, const TrainingTask& task) {

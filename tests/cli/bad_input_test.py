@@ -200,15 +200,5 @@ class BadOutput(ProgramTest):
         self.check(run("solve", data, "-o", data, "--force"), 73, "is the input")
 
 
-class PlannedVerbs(ProgramTest):
-    def test_a_verb_of_a_later_version(self):
-        listed = run("--help").stdout
-        for verb in ("sample", "train", "latents"):
-            with self.subTest(verb=verb):
-                if f"\n  {verb} " in listed:
-                    continue  # this build has it
-                self.check(run(verb, self.study), 69, verb, "this build")
-
-
 if __name__ == "__main__":
     unittest.main()

@@ -297,8 +297,8 @@ class Output(TrainTest):
 
     def test_byte_pair_tokens(self):
         one, two = self.path("one.h5"), self.path("two.h5")
-        process = run("train", self.text, "--set", "task.level=bpe", "--set",
-                      "task.vocabulary=512", "--set", "train.steps=5", "-o", one)
+        process = run("train", self.text, "--set", "task.level=bpe", "--set", "task.vocabulary=512",
+                      "--set", "task.validation=0.15", "--set", "train.steps=5", "-o", one)
         if process.returncode == 69:
             self.check(process, 69, "libsentencepiece-dev")
             self.skipTest("this build has no SentencePiece")
@@ -326,7 +326,7 @@ class Output(TrainTest):
                       "train.batch=4", "--set", "train.model_dim=16", "--set", "train.mlp_dim=16")
         self.check(process, 0)
         evaluations = lines(process)[-1]["runs"][0]["evaluations"]
-        self.assertEqual(set(evaluations), {"test", "held_out"})
+        self.assertEqual(set(evaluations), {"validation", "test", "held_out"})
         self.assertIn("accuracy_per_feature", evaluations["test"])
         ceilings = lines(process)[-1]["runs"][0]["ceilings"]  # of the data, whatever the network
         self.assertEqual(list(ceilings), ["test", "held_out", "all"])

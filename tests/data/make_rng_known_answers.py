@@ -11,7 +11,8 @@ PURPOSES = ["task_parameters", "train_examples", "test_examples", "validation_ex
             "solver_start", "chain", "chain_start", "prior", "splits", "held_out_examples",
             "initial_weights", "dropout", "tests", "unknown_term_examples", "ceiling_examples",
             "out_of_distribution_examples", "label_embedding", "generated_text",
-            "resampled_examples", "rank_permutations", "rounding"]
+            "resampled_examples", "rank_permutations", "rounding", "decoding_folds", "shuffled_labels",
+            "latent_features", "hessian_probes"]
 SEED = 0x0123456789ABCDEF
 MASK = 0xFFFFFFFF
 

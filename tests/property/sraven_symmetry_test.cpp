@@ -17,10 +17,10 @@ using namespace headway::tasks;
 
 namespace {
 
-constexpr std::size_t kFeatures = 4;
+constexpr std::size_t kGridFeatures = 4;
 constexpr Index kInstances = 200;
 
-using Order = std::array<std::size_t, kFeatures>;
+using Order = std::array<std::size_t, kGridFeatures>;
 
 Order random_order(Rng& rng) {
   Order order = {0, 1, 2, 3};
@@ -32,12 +32,13 @@ Order random_order(Rng& rng) {
 SravenInstance reordered(const SravenInstance& instance, const std::array<Order, 3>& orders) {
   SravenInstance result = instance;
   for (std::size_t panel = 0; panel < kSravenPanels; ++panel) {
-    for (std::size_t k = 0; k < kFeatures; ++k) {
-      result.symbols[panel * kFeatures + k] =
-          instance.symbols[panel * kFeatures + orders[panel % 3][k]];
+    for (std::size_t k = 0; k < kGridFeatures; ++k) {
+      result.symbols[panel * kGridFeatures + k] =
+          instance.symbols[panel * kGridFeatures + orders[panel % 3][k]];
     }
   }
-  for (std::size_t k = 0; k < kFeatures; ++k) result.answers[k] = instance.answers[orders[2][k]];
+  for (std::size_t k = 0; k < kGridFeatures; ++k)
+    result.answers[k] = instance.answers[orders[2][k]];
   return result;
 }
 
@@ -69,8 +70,8 @@ TEST_CASE("Reordering the positions of the columns reorders the answers and noth
     CHECK_THAT(there.evidence, WithinRel(here.evidence, 1e-12));
     REQUIRE(there.answers.size() == here.answers.size());
     for (std::size_t i = 0; i < here.answers.size(); ++i) {
-      std::vector<std::uint8_t> moved(kFeatures);
-      for (std::size_t k = 0; k < kFeatures; ++k) moved[k] = here.answers[i][orders[2][k]];
+      std::vector<std::uint8_t> moved(kGridFeatures);
+      for (std::size_t k = 0; k < kGridFeatures; ++k) moved[k] = here.answers[i][orders[2][k]];
       CHECK_THAT(probability_of(there, moved), WithinRel(here.probabilities[i], 1e-12));
     }
     for (const auto kind : {SravenExplanations::kPossible, SravenExplanations::kPublished}) {
@@ -86,7 +87,7 @@ TEST_CASE("Exchanging the two complete rows changes no posterior") {
   for_instances([](const SravenGenerator& generator, const SravenInstance& instance, Rng&) {
     const SravenBayes bayes(generator.options(), generator.rule_sets().train);
     SravenInstance other = instance;
-    const auto row = static_cast<Index>(kSravenSide * kFeatures);
+    const auto row = static_cast<Index>(kSravenSide * kGridFeatures);
     std::swap_ranges(other.symbols.begin(), other.symbols.begin() + row,
                      other.symbols.begin() + row);
     const SravenPosterior here = bayes.posterior(instance.symbols);
@@ -98,7 +99,7 @@ TEST_CASE("Exchanging the two complete rows changes no posterior") {
 }
 
 TEST_CASE("Negating all symbols exchanges the steps up and down and nothing else") {
-  const std::vector<SravenRuleSet> all = all_sraven_rule_sets(kFeatures);
+  const std::vector<SravenRuleSet> all = all_sraven_rule_sets(kGridFeatures);
   for_instances([&all](const SravenGenerator& generator, const SravenInstance& instance, Rng&) {
     const SravenBayes bayes(generator.options(), all);
     SravenInstance other = instance;

@@ -92,12 +92,12 @@ class Figures(unittest.TestCase):
         axes = figures.draw_all(results, only=["accuracy_against_width"])[
             "accuracy_against_width"].axes[0]
         labels = axes.get_legend_handles_labels()[1]
-        for label in ("theory", "theory with 1/$N$ correction", "posterior samples (exact)",
-                      "posterior samples (gibbs)"):
+        for label in ("theory", "theory with 1/$N$ correction", "posterior samples (exact) ± 2 s.e.",
+                      "posterior samples (gibbs) ± 2 s.e."):
             self.assertIn(label, labels)
         bars = {c.get_label(): c for c in axes.containers}
         by_width = sorted(results[0].points, key=lambda p: p.widths)
-        np.testing.assert_array_equal(bars["posterior samples (exact)"][0].get_ydata(),
+        np.testing.assert_array_equal(bars["posterior samples (exact) ± 2 s.e."][0].get_ydata(),
                                       [p.accuracy for p in by_width])
 
     def test_draws_for_arviz(self):
@@ -106,14 +106,14 @@ class Figures(unittest.TestCase):
                          {"U_1": (4, 400, 4, 4), "U_2": (4, 400, 2, 2), "U_a": (4, 400)})
         point = headway.read_result(RESULT).points[2]
         np.testing.assert_allclose(draws["U_1"].mean((0, 1)), point.samples.mean[0], rtol=1e-12)
-        with self.assertRaisesRegex(headway.UsageError, "has 0 to 3"):
+        with self.assertRaisesRegex(headway.UsageError, "has 4 points, counted from 0"):
             headway.posterior_draws(RESULT, point=9)
         try:
             inference = headway.to_arviz(RESULT)
         except headway.UsageError as error:
-            self.assertIn("pip install arviz", str(error))
+            self.assertIn("pip install xarray", str(error))
         else:
-            self.assertEqual(inference.posterior.sizes["chain"], 4)
+            self.assertEqual(inference["posterior"].sizes["chain"], 4)
 
 
 if __name__ == "__main__":

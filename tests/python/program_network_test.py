@@ -153,32 +153,44 @@ class Pruning(unittest.TestCase):
                               "network_pruning"}, set(drawn))
         self.assertIn(f"{point.network['score'].accuracy_drop.spearman:.2f} [",
                       headway.table.table(result))
-        both = figures.draw_all([result, result], only=["network_pruning_over_seeds"])
+        both = figures.draw_all([result, self.another_network()],
+                                only=["network_pruning_over_seeds"])
         self.assertEqual(len(both["network_pruning_over_seeds"].axes), 2)
+
+    def another_network(self):
+        """The result of a network of other weights."""
+        data, path = FOLDER_PATH / "another.h5", FOLDER_PATH / "pruned-another.h5"
+        NetworkProblem(seed=2).write(data)
+        program.run("prune", data, *OPTIONS, "-o", path, "-q", "--force")
+        return headway.read_result(path)
 
     def test_several_networks(self):
         path = FOLDER_PATH / "pruned.h5"
         program.run("prune", self.data, *OPTIONS, "-o", path, "-q", "--force")
-        result = headway.read_result(path)
-        every = compare_networks([result, result])
+        result, other = headway.read_result(path), self.another_network()
+        every = compare_networks([result, other])
         self.assertEqual(len(every), len(self.network["scores"]) + 2 * len(result.points))
         point = self.found["points"][0]
         found = {score.name: score for score in every
                  if score.widths in (None, tuple(point["widths"]))}
         self.assertEqual(set(found), {*self.network["scores"], "score", "score_weighted"})
-        curve = point["network"]["score"]["rising"]["accuracy"][COUNT // 2]
-        np.testing.assert_allclose(found["score"].half, [curve, curve])
+        curve = np.array([point["network"]["score"]["rising"]["accuracy"][COUNT // 2],
+                          other.points[0].network["score"].rising.accuracy.mean[COUNT // 2]])
+        np.testing.assert_allclose(found["score"].half, curve)
         np.testing.assert_allclose(found["score"].half_over_random,
-                                   curve - result.network.random.mean[COUNT // 2])
+                                   curve - [network.network.random.mean[COUNT // 2]
+                                            for network in (result, other)])
         for name, scores in result.network.scores.items():
             one = mean_correlation_p_value([(scores.score, result.network.accuracy_drop.mean)])
             self.assertAlmostEqual(one, scores.accuracy_drop.p_value, delta=0.02, msg=name)
-        text = headway.table.table_of_networks([result, result], "csv").splitlines()
+        with self.assertRaisesRegex(headway.errors.UsageError, "the same trained network"):
+            compare_networks([result, other, result])
+        text = headway.table.table_of_networks([result, other], "csv").splitlines()
         self.assertEqual(len(text), 1 + len(every))
         self.assertTrue(text[0].startswith("score,N,T,networks,"))
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
-            self.assertEqual(cli.main(["table", str(path), str(path), "--format", "csv"]), 0)
+            self.assertEqual(cli.main(["table", str(path), str(other.file), "--format", "csv"]), 0)
         self.assertEqual(out.getvalue().splitlines(), text)
         bare = FOLDER_PATH / "no_network.h5"
         program.run("solve", self.data, *OPTIONS[:4], "-o", bare, "-q", "--force")

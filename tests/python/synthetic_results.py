@@ -293,3 +293,44 @@ def _write_samples(group, problems, problem, u, chains: int = 4, draws: int = 40
     measured = problems.measured(problem, theory.unpack(problem, x.mean((0, 1)))[0])
     group.attrs["accuracy"] = measured["accuracy"]
     group["predictor/mean"], group["predictor/variance"] = measured["mean"], measured["variance"]
+
+
+def add_network(path, seed: int = 1, classes: bool = True) -> None:
+    """Gives a prune result a trained network of random numbers, as the program would have written it."""
+    rng = np.random.default_rng(seed)
+    with h5py.File(path, "r+") as file:
+        heads = int(np.sum(file.attrs["heads"]))
+        paths = int(np.prod(file.attrs["heads"]))
+        network = file.create_group("network")
+        network.attrs.update({"rescaled": 1, "measured_on": "test", "greedy_on": "test",
+                              "sensitivity_on": "train"})
+        _write_estimates(rng, network, "accuracy_drop", heads, classes)
+        _write_estimates(rng, network, "error_rise", heads, True)
+        v = rng.standard_normal((paths, 30))
+        network["U_1"] = v @ v.T / 30
+        sets = network.create_group("sets")
+        sets.create_dataset("name", data=["train", "test"], dtype=h5py.string_dtype())
+        sets["examples"] = np.array([40, 120])
+        _write_estimates(rng, sets, "accuracy", 2, classes)
+        _write_estimates(rng, sets, "mean_squared_error", 2, True)
+        _write_score(rng, network.create_group("scores/weight_norm"), heads, classes)
+        for group in file["points"].values():
+            _write_score(rng, group.create_group("network/scores/score"), heads, classes)
+
+
+def _write_estimates(rng, group, name: str, count: int, known: bool) -> None:
+    group[name] = rng.random(count) if known else np.full(count, math.nan)
+    group[f"{name}_error"] = 0.1 * rng.random(count) if known else np.full(count, math.nan)
+
+
+def _write_score(rng, group, heads: int, classes: bool) -> None:
+    group["score"] = rng.random(heads)
+    for measure in ("accuracy_drop", "error_rise"):
+        for part in ("spearman", "kendall", "p_value", "sd", "lower", "upper"):
+            known = classes or measure == "error_rise"
+            group.attrs[f"{measure}_{part}"] = rng.random() if known else math.nan
+    for name in ("rising", "falling"):
+        curve = group.create_group(name)
+        curve["order"] = rng.permutation(heads)[:heads - 1]
+        _write_estimates(rng, curve, "accuracy", heads, classes)
+        _write_estimates(rng, curve, "mean_squared_error", heads, True)

@@ -78,7 +78,7 @@ inline void write_split(const BuiltDataset& built, const std::string& name, int 
   if (built.mask) {
     std::vector<std::int64_t> mask;
     for (Index i = 0; i < p * s; ++i) mask.push_back(built_real(built, i / s, i % s) ? 1 : 0);
-    out.write_integers(name + "/mask", {p, s}, mask);
+    out.write(name + "/mask", {p, s}, mask.data());
   }
   if (built.form != AttentionForm::kSupplied) return;
   for (std::size_t l = 0; l < built.heads.size(); ++l) {

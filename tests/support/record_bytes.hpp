@@ -22,14 +22,25 @@ class RecordBytes {
     } else if constexpr (std::is_arithmetic_v<T>) {
       add(value);
     } else {
-      if constexpr (requires { value.rows(); }) add(value.rows());
-      add(value.size());
-      for (auto i = 0 * value.size(); i < value.size(); ++i) add(value.data()[i]);
+      add_all(value);
     }
   }
   std::string bytes;
 
  private:
+  /// Matrices, texts, and lists of them: their addresses are no part of what they are.
+  template <class T>
+  void add_all(const T& value) {
+    if constexpr (requires { value.rows(); }) add(value.rows());
+    add(value.size());
+    for (auto i = 0 * value.size(); i < value.size(); ++i) {
+      if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(value.data()[i])>>) {
+        add(value.data()[i]);
+      } else {
+        add_all(value.data()[i]);
+      }
+    }
+  }
   template <class Number>
   void add(Number number) {
     bytes.append(reinterpret_cast<const char*>(&number), sizeof number);

@@ -124,8 +124,8 @@ inline void add_sets(studies::SolveResult& result) {
   }
 }
 
-inline io::ResultProvenance built_provenance() {
-  io::ResultProvenance from;
+inline studies::ResultProvenance built_provenance() {
+  studies::ResultProvenance from;
   from.study_toml = "schema = 1\nname = \"caf\xC3\xA9\"\n";
   from.study_hash = std::string(64, 'a');
   from.data_hash = std::string(64, 'b');

@@ -4,6 +4,7 @@
     result = headway.read_result("results/hmm-four-paths.h5")
     result.points[0].order_parameters[0]        # U_1 at the first sweep point
 
+    result.plot(), result.to_datatree()         # figures; everything in xarray, with named dimensions
     headway.to_arviz("results/draws.h5")        # draws of `headway sample` as ArviZ InferenceData
 
     headway.write_dataset("mine.h5", train_inputs=x, train_labels=y, attention_weights=[w1, w2])
@@ -11,23 +12,39 @@
     headway.from_hugging_face("mine.h5", model, encoded, labels)   # the heads of a trained network
 
     python -m headway plot results/hmm-four-paths.h5      # the figures
+    python -m headway report results/hmm-four-paths.h5    # one page with everything, for a browser
     python -m headway table results/hmm-four-paths.h5     # the numbers
 
 The names and symbols are those of the program: U_l order parameters, N_l widths, T temperature.
 """
 
-from headway.arviz_export import posterior_draws, to_arviz
+import importlib
+
 from headway.datasets import check_dataset, write_dataset
 from headway.errors import (BadDataError, CannotWriteError, HeadwayError, UnreadableFileError,
                             UsageError)
+from headway.latent_results import EvaluateResult, LatentRun, LatentsResult
 from headway.networks import from_attentions, from_hugging_face, from_torch
 from headway.result_reader import read_result
 from headway.results import Result
 from headway.training_results import TrainedRun, TrainingResult
 from headway.version import __version__
+from headway.xarray_export import posterior_draws, to_arviz, to_datatree, to_inference_data
 
 __all__ = [
-    "BadDataError", "CannotWriteError", "HeadwayError", "Result", "TrainedRun", "TrainingResult", "UnreadableFileError",
-    "UsageError", "__version__", "check_dataset", "from_attentions", "from_hugging_face", "from_torch", "posterior_draws",
-    "read_result", "to_arviz", "write_dataset",
+    "BadDataError", "CannotWriteError", "EvaluateResult", "HeadwayError", "LatentRun", "LatentsResult",
+    "Result", "TrainedRun", "TrainingResult", "UnreadableFileError", "UsageError",
+    "__version__", "check_dataset", "figures", "from_attentions", "from_hugging_face", "from_torch",
+    "posterior_draws", "read_result", "to_arviz", "to_datatree", "to_inference_data", "write_dataset",
+    "write_report",
 ]
+
+
+def __getattr__(name: str):
+    """`headway.figures` and `write_report` are imported when they are first asked for: they take
+    matplotlib with them."""
+    if name == "figures":
+        return importlib.import_module("headway.figures")
+    if name == "write_report":
+        return importlib.import_module("headway.report").write_report
+    raise AttributeError(f"module 'headway' has no attribute {name!r}")

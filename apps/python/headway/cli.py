@@ -1,4 +1,4 @@
-"""`python -m headway plot|table|check`. Exit codes are those of the program `headway`."""
+"""`python -m headway plot|report|table|check`. Exit codes are those of the program `headway`."""
 
 from __future__ import annotations
 
@@ -47,10 +47,11 @@ def run() -> NoReturn:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="python -m headway", description="Figures and tables of Headway's results.")
+    parser = _Parser(prog="python -m headway", description="Figures, pages and tables of Headway's results.")
     parser.add_argument("--version", action="version", version=f"headway {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_plot(commands)
+    _add_report(commands)
     table = commands.add_parser(
         "table", help="the numbers of a result",
         description="One result: a row a point. Several results of headway prune on trained networks "
@@ -87,6 +88,26 @@ def _add_plot(commands) -> None:
     plot.set_defaults(command=_plot)
 
 
+def _add_report(commands) -> None:
+    report = commands.add_parser(
+        "report", help="one page that shows results, for any browser and without a network",
+        description="Writes one HTML file with every figure, sliders over widths and temperatures, "
+        "tables, and how to remake it all; several results stand side by side.")
+    report.add_argument("results", nargs="+", metavar="RESULT.h5")
+    report.add_argument("-o", "--output", metavar="PAGE.html",
+                        help="the page (default: RESULT.html beside the first result)")
+    report.add_argument("--labels", metavar="NAME,...", help="a name for each result")
+    report.add_argument("--force", action="store_true", help="replace a page that exists")
+    report.set_defaults(command=_report)
+
+
+def _report(options: argparse.Namespace) -> int:
+    from headway.report import write_report
+    path = options.output or Path(options.results[0]).with_suffix(".html")
+    print(write_report(options.results, path, _words(options.labels), overwrite=options.force))
+    return EXIT_OK
+
+
 def _plot(options: argparse.Namespace) -> int:
     from headway import figures
     from headway.figures import style
@@ -108,6 +129,10 @@ def _plot(options: argparse.Namespace) -> int:
         file_path = folder / f"{name}.{options.format}"
         style.save(figure, file_path)
         print(file_path)
+    if options.only is None:
+        for name, package in figures.left_out(results).items():
+            print(f"headway: {name} is left out: it needs the package {package}, which is not "
+                  "installed", file=sys.stderr)
     return EXIT_OK
 
 

@@ -1,4 +1,4 @@
-"""Words in messages about data-set files, as src/io/dataset_file/names.cpp has them."""
+"""Words in messages about data-set files, as src/core/text.cpp has them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,15 @@ def number(value: float) -> str:
 
 
 def printable(text: bytes) -> str:
-    """Printable ASCII, cut after 64 characters."""
-    shown = "".join(chr(c) if 0x20 <= c <= 0x7E else "?" for c in text[:64])
-    return shown + "..." if len(text) > 64 else shown
+    """Cut after 64 bytes, at a character; control characters, and bytes that are no UTF-8, as "?"."""
+    end = len(text)
+    if end > 64:
+        end = 64
+        while end > 0 and text[end] & 0xC0 == 0x80:
+            end -= 1
+    shown = text[:end].decode("utf-8", "surrogateescape")  # a byte that is no UTF-8: a lone surrogate
+    shown = "".join("?" if c < " " or c == "\x7f" or "\udc80" <= c <= "\udcff" else c for c in shown)
+    return shown + "..." if end < len(text) else shown
 
 
 def text_fault(text: bytes, lines: bool) -> str | None:

@@ -10,19 +10,21 @@ import h5py
 import numpy as np
 
 from headway import hdf5
+from headway.display import Brief
 from headway.errors import BadDataError
+from headway.fields import attributes, below
 
 
-@dataclass(frozen=True)
-class Estimates:
+@dataclass(frozen=True, repr=False)
+class Estimates(Brief):
     """Means over examples and their standard errors, entry by entry."""
 
     mean: np.ndarray
     error: np.ndarray
 
 
-@dataclass(frozen=True)
-class Curve:
+@dataclass(frozen=True, repr=False)
+class Curve(Brief):
     """Test quality after removing the first 0, 1, 2, ... heads of `order` (counted from 0)."""
 
     order: np.ndarray
@@ -45,8 +47,8 @@ class Correlation:
     upper: float
 
 
-@dataclass(frozen=True)
-class NetworkScore:
+@dataclass(frozen=True, repr=False)
+class NetworkScore(Brief):
     """One score of all heads; `rising` prunes the lowest first, `falling` the highest."""
 
     score: np.ndarray
@@ -56,8 +58,8 @@ class NetworkScore:
     falling: Curve | None = None
 
 
-@dataclass(frozen=True)
-class RandomOrders:
+@dataclass(frozen=True, repr=False)
+class RandomOrders(Brief):
     """Accuracy in every random order [orders, removals + 1]; mean, sd and s.e. over the orders."""
 
     accuracy: np.ndarray
@@ -66,8 +68,8 @@ class RandomOrders:
     error: np.ndarray
 
 
-@dataclass(frozen=True)
-class NetworkPruning:
+@dataclass(frozen=True, repr=False)
+class NetworkPruning(Brief):
     """What does not depend on the theory's width and temperature."""
 
     rescaled: bool
@@ -101,11 +103,11 @@ def read_network(group: h5py.Group | None, heads: int, size: int) -> NetworkPrun
     if sets is None:
         raise BadDataError(f"{group.name}/sets: is missing")
     names = tuple(hdf5.texts(sets["name"]))
-    random = group.get("random")
+    random, about = group.get("random"), attributes(group)
+    about["rescaled"] = bool(about.get("rescaled", True))
     return NetworkPruning(
-        rescaled=bool(group.attrs.get("rescaled", 1)),
-        **{name: hdf5.text(group.attrs.get(name, ""))
-           for name in ("measured_on", "greedy_on", "sensitivity_on")},
+        **{name: about.get(name, "") for name in below("network", "", "attribute")
+           if name in NetworkPruning.__dataclass_fields__},
         order_parameter=_array(group, "U_1", (size, size)),
         accuracy_drop=_estimates(group, "accuracy_drop", heads),
         error_rise=_estimates(group, "error_rise", heads),
@@ -114,7 +116,7 @@ def read_network(group: h5py.Group | None, heads: int, size: int) -> NetworkPrun
         set_mean_squared_error=_estimates(sets, "mean_squared_error", len(names)),
         scores=read_scores(group.get("scores"), heads), greedy=_curve(group.get("greedy")),
         random=None if random is None else RandomOrders(
-            *(_array(random, name) for name in ("accuracy", "mean", "sd", "error"))))
+            **{name: _array(random, name) for name in RandomOrders.__dataclass_fields__}))
 
 
 def read_scores(group: h5py.Group | None, heads: int) -> dict[str, NetworkScore]:
@@ -151,5 +153,5 @@ def _curve(group: h5py.Group | None) -> Curve | None:
 
 
 def _correlation(group: h5py.Group, name: str) -> Correlation:
-    return Correlation(*(float(group.attrs.get(f"{name}_{part}", math.nan))
-                         for part in Correlation.__dataclass_fields__))
+    return Correlation(**{part: float(group.attrs.get(f"{name}_{part}", math.nan))
+                          for part in below("network_score", f"{name}_", "attribute")})

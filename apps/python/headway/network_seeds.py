@@ -34,8 +34,12 @@ class ScoreOverNetworks:
 
 def compare_networks(results: Sequence[Result]) -> list[ScoreOverNetworks]:
     """Scores of the networks themselves, then the theory's at every width and temperature that all
-    results have. UsageError unless each result is of `headway prune` with a network, all of one
-    shape."""
+    results have. UsageError unless each result is of `headway prune` with a network, all of one shape
+    and no two the same."""
+    copies = copied([result for result in results if result.network is not None])
+    if copies is not None:
+        raise UsageError(f"{copies[1].file}: has the same trained network as {copies[0].file}: must be "
+                         "another one, since copies are no independent networks")
     for result in results:
         if result.network is None:
             raise UsageError(f"{result.file}: has no trained network: must be a result of headway "
@@ -52,6 +56,22 @@ def compare_networks(results: Sequence[Result]) -> list[ScoreOverNetworks]:
             found += [_over(name, first, [point.network[name] for point in points], networks)
                       for name in first.network if all(name in point.network for point in points)]
     return found
+
+
+def copied(results: Sequence[Result]) -> tuple[Result, Result] | None:
+    """The first two results of one and the same trained network, or None: its effective weights and
+    what each head's removal costs are the same to the last bit."""
+    for index, second in enumerate(results):
+        for first in results[:index]:
+            if first.network is not None and second.network is not None and _is_copy(
+                    first.network, second.network):
+                return first, second
+    return None
+
+
+def _is_copy(first: NetworkPruning, second: NetworkPruning) -> bool:
+    return (np.array_equal(first.order_parameter, second.order_parameter)
+            and np.array_equal(first.error_rise.mean, second.error_rise.mean))
 
 
 def _same_point(result: Result, wanted: Point) -> Point | None:

@@ -13,17 +13,22 @@ import numpy as np
 
 from headway import hdf5
 from headway.errors import BadDataError
+from headway.fields import FIELDS, attributes, below, plain
+from headway.latent_results import (EvaluateResult, LatentsResult, read_evaluated_runs,
+                                    read_latent_runs)
 from headway.network_results import read_network, read_scores
-from headway.results import (FIELDS, Alignment, Corrected, GaussianProcessPoint, Point, Predictor,
+from headway.results import (Alignment, Corrected, GaussianProcessPoint, Point, Predictor,
                              Pruning, Result, Samples, SetMeasures, TemperatureChoice, number)
 from headway.training_results import TrainingResult, read_runs
 
-KINDS = ("solve", "align", "prune", "sample", "train")
+KINDS = ("solve", "align", "prune", "sample", "train", "latents", "evaluate")
 PROVENANCE = ("study", *FIELDS["provenance"])
 
 
-def read_result(path: str | os.PathLike) -> Result | TrainingResult:
-    """Reads a result file of the program `headway`; one of kind "train" as a TrainingResult.
+def read_result(path: str | os.PathLike
+                ) -> Result | TrainingResult | LatentsResult | EvaluateResult:
+    """Reads a result file of the program `headway`; one of kind "train" as a TrainingResult, of
+    "latents" as a LatentsResult, of "evaluate" as an EvaluateResult.
 
     Errors: UnreadableFileError (missing, no permission), BadDataError (not HDF5, another schema, a
     newer major version, a missing or malformed part; the message names file and part).
@@ -32,8 +37,9 @@ def read_result(path: str | os.PathLike) -> Result | TrainingResult:
         hdf5.check_schema(file, "headway-result")
         try:
             hdf5.check_texts(file)
-            if hdf5.text(file.attrs.get("kind", "")) == "train":
-                return _training_result(file, Path(path))
+            make = _OF_NETWORKS.get(hdf5.text(file.attrs.get("kind", "")))
+            if make is not None:
+                return make(file, Path(path))
             return _Reader(file).result(Path(path))
         except BadDataError as error:
             raise BadDataError([f"{path}: {fault}" for fault in error.faults]) from None
@@ -41,15 +47,24 @@ def read_result(path: str | os.PathLike) -> Result | TrainingResult:
             raise BadDataError(f"{path}: damaged: {str(error).splitlines()[0]}") from None
 
 
-def _provenance(file: h5py.File) -> dict[str, Any]:
-    return {name: _plain(file.attrs[name]) for name in PROVENANCE if name in file.attrs}
+def provenance_of(file: h5py.File) -> dict[str, Any]:
+    return {name: plain(file.attrs[name]) for name in PROVENANCE if name in file.attrs}
 
 
-def _training_result(file: h5py.File, path: Path) -> TrainingResult:
-    return TrainingResult(
-        file=path, study=hdf5.text(file.attrs.get("study", path.stem)),
-        task=hdf5.text(file.attrs.get("task", "")), runs=read_runs(file),
-        provenance=_provenance(file), partial=bool(file.attrs.get("partial", 0)))
+def _common(file: h5py.File, path: Path) -> dict[str, Any]:
+    """What every result of networks has."""
+    return {"file": path, "study": hdf5.text(file.attrs.get("study", path.stem)),
+            "task": hdf5.text(file.attrs.get("task", "")), "provenance": provenance_of(file),
+            "partial": bool(file.attrs.get("partial", 0))}
+
+
+_OF_NETWORKS = {
+    "train": lambda file, path: TrainingResult(runs=read_runs(file), **_common(file, path)),
+    "latents": lambda file, path: LatentsResult(runs=read_latent_runs(file),
+                                                **_common(file, path)),
+    "evaluate": lambda file, path: EvaluateResult(
+        runs=read_evaluated_runs(file), evaluated_on=hdf5.text(file.attrs.get("evaluated_on", "")),
+        **_common(file, path))}
 
 
 class _Reader:
@@ -80,7 +95,7 @@ class _Reader:
             variances=tuple(np.atleast_1d(file.attrs.get("variances", [])).astype(float)),
             outputs=self.outputs, points=points,
             gaussian_process=limits,
-            provenance=_provenance(file),
+            provenance=provenance_of(file),
             partial=bool(file.attrs.get("partial", 0)),
             train_labels=self._array(file, "labels/train"),
             test_labels=self._array(file, "labels/test"),
@@ -172,7 +187,7 @@ class _Reader:
 
     def _gaussian_process(self, group: h5py.Group) -> GaussianProcessPoint:
         return GaussianProcessPoint(float(self._attribute(group, "temperature")),
-                                    _attributes(group), self._predictor(group, ""),
+                                    attributes(group), self._predictor(group, ""),
                                     self._sets(group))
 
     def _order_parameters(self, group: h5py.Group, folder: str, suffix: str = "") -> tuple:
@@ -196,7 +211,7 @@ class _Reader:
                 "columns", "iteration,action,gradient_norm,step_norm")).split(","))
         return Point(
             widths=widths, temperature=float(self._attribute(group, "temperature")),
-            attributes=_attributes(group),
+            attributes=attributes(group),
             readout_order_parameter=self._array(group, "U_a"),
             order_parameters=self._order_parameters(group, "order_parameters"),
             predictor=self._predictor(group, "predictor"),
@@ -214,7 +229,7 @@ class _Reader:
             return None
         return Corrected(
             defined=bool(group.attrs.get("defined", 0)),
-            reason=hdf5.text(group.attrs.get("reason", "")), attributes=_attributes(group),
+            reason=hdf5.text(group.attrs.get("reason", "")), attributes=attributes(group),
             readout_order_parameter=self._array(group, "U_a"),
             readout_deviation=self._array(group, "U_a_sd"),
             order_parameters=self._order_parameters(group, "order_parameters"),
@@ -237,7 +252,7 @@ class _Reader:
                 folder, _, leaf = name.rpartition("/")
                 owner = group.get(folder) if folder else group
                 if owner is not None and leaf in owner.attrs:
-                    found[name] = _plain(owner.attrs[leaf])
+                    found[name] = plain(owner.attrs[leaf])
                 continue
             item = group.get(name)
             if item is None and "/" in name:
@@ -275,30 +290,14 @@ class _Reader:
                     raise BadDataError(f"{group.name}/draws/layer_{layer}: has shape "
                                        f"{_shape(array.shape)}, not [chain, draw, {size}, {size}]")
                 draws[layer] = array
+        statistics = {}  # mean, mcse, sd, ...
+        for name in below("sample", "U_a_", "array"):
+            statistics[f"readout_{name}"] = self._array(group, f"U_a_{name}")
+            statistics[name] = self._order_parameters(group, folder, f"_{name}")
         return Samples(
-            readout_mean=self._array(group, "U_a_mean"),
-            readout_mcse=self._array(group, "U_a_mcse"),
-            readout_sd=self._array(group, "U_a_sd"),
-            predictor_mcse=self._array(group, "predictor/mcse"),
-            mean=self._order_parameters(group, folder, "_mean"),
-            mcse=self._order_parameters(group, folder, "_mcse"),
-            sd=self._order_parameters(group, folder, "_sd"),
-            readout_draws=self._array(group, "draws/U_a"), draws=draws)
-
-
-def _attributes(group: h5py.Group) -> dict[str, Any]:
-    return {name: _plain(value) for name, value in group.attrs.items()}
-
-
-def _plain(value: Any) -> Any:
-    """An attribute as Python str, number or numpy array."""
-    if isinstance(value, (bytes, str)):
-        return hdf5.text(value)
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.ndarray) and value.size == 1:
-        return _plain(value.reshape(-1)[0])
-    return value
+            **statistics, predictor_mcse=self._array(group, "predictor/mcse"),
+            readout_draws=self._array(group, "draws/U_a"), draws=draws,
+            log_density=None if "energies" not in group else self._array(group, "energies").T)
 
 
 def _shape(shape: tuple) -> str:

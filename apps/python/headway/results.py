@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -13,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from headway import hdf5
+from headway.display import Brief, Shown, brief
+from headway.fields import Numbers
 from headway.network_results import NetworkPruning, NetworkScore
 
 def number(attributes: Mapping[str, Any], name: str) -> float:
@@ -27,41 +28,26 @@ class SetMeasures:
     mean_squared_error: float
 
 
-#: What every field of a result file means, by record; written from the program's own lists.
-FIELDS = json.loads(Path(__file__).with_name("fields.json").read_text(encoding="utf-8"))
-_NUMBERS = frozenset(name for record in FIELDS.values() for name, field in record.items()
-                     if field["kind"] == "attribute")
-
-
-class Measures:
+class Measures(Numbers):
     """What a predictor scores on the test set, and all other numbers of the file, read from
     `attributes`: `accuracy`, `log_evidence`, ... under the names of `FIELDS`; NaN where it has none.
 
     `sets` has the same for each further set of the data set, by name.
     """
 
-    attributes: Mapping[str, Any]
     sets: Mapping[str, SetMeasures]
 
-    def __getattr__(self, name: str) -> Any:
-        if name not in _NUMBERS and name != "gp_accuracy":
-            raise AttributeError(f"{type(self).__name__} has no field {name!r}")
-        return self.attributes.get(name, math.nan)
 
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *self.attributes})
-
-
-@dataclass(frozen=True)
-class Predictor:
+@dataclass(frozen=True, repr=False)
+class Predictor(Brief):
     """Test mean and variance of a predictor, [P_test] or [P_test, C]; None without a test set."""
 
     mean: np.ndarray | None = None
     variance: np.ndarray | None = None
 
 
-@dataclass(frozen=True)
-class Corrected(Measures):
+@dataclass(frozen=True, repr=False)
+class Corrected(Brief, Measures):
     """The 1/N-corrected means; where `defined` is false, `reason` says why."""
 
     defined: bool
@@ -75,11 +61,15 @@ class Corrected(Measures):
     sets: Mapping[str, SetMeasures] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Fields:
     """A group of the file: its arrays and numbers under its own names, which `FIELDS` explains."""
 
     values: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        words = [f"{name}={brief(value)}" for name, value in self.values.items()]
+        return f"{type(self).__name__}({', '.join(words)})"
 
     def __getattr__(self, name: str) -> Any:
         if name == "values" or name not in self.values:
@@ -118,8 +108,8 @@ class Pruning(Fields):
                 if name.endswith("_order")}
 
 
-@dataclass(frozen=True)
-class Samples:
+@dataclass(frozen=True, repr=False)
+class Samples(Brief):
     """Posterior summaries and draws of a `sample` point; lists run over the layers 1..L."""
 
     readout_mean: np.ndarray
@@ -127,13 +117,20 @@ class Samples:
     mean: tuple[np.ndarray, ...]
     mcse: tuple[np.ndarray, ...]
     sd: tuple[np.ndarray, ...]
+    rhat: tuple[np.ndarray, ...] = ()
+    ess_bulk: tuple[np.ndarray, ...] = ()
+    ess_tail: tuple[np.ndarray, ...] = ()
     readout_sd: np.ndarray | None = None
+    readout_rhat: np.ndarray | None = None
+    readout_ess_bulk: np.ndarray | None = None
+    readout_ess_tail: np.ndarray | None = None
     predictor_mcse: np.ndarray | None = None
     readout_draws: np.ndarray | None = None
+    log_density: np.ndarray | None = None  # of each draw, [chain, draw]
     draws: Mapping[int, np.ndarray] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Point(Measures):
     """One sweep point. Numbers that the file does not hold are NaN, arrays None.
 
@@ -156,6 +153,14 @@ class Point(Measures):
     network: Mapping[str, NetworkScore] = field(default_factory=dict)  # theory's scores on it
     theory: Point | None = None  # of a sampled point: the saddle point there
     sets: Mapping[str, SetMeasures] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        scores = [f"{name} {getattr(self, field):.4g}" for name, field in (
+            ("accuracy", "accuracy"), ("test squared error", "test_mean_squared_error"))
+            if math.isfinite(getattr(self, field))]
+        state = [] if self.converged else ["not converged"]
+        return (f"<Point N = {_span(self.widths)}, T = {self.temperature:g}, "
+                f"{', '.join([self.method or 'no method', *scores, *state])}>")
 
     @property
     def action(self) -> float:
@@ -186,8 +191,8 @@ class Point(Measures):
         return float(np.trace(value) / len(value)) if value.ndim == 2 else float(value)
 
 
-@dataclass(frozen=True)
-class GaussianProcessPoint(Measures):
+@dataclass(frozen=True, repr=False)
+class GaussianProcessPoint(Brief, Measures):
     """The limit of infinite width at one temperature."""
 
     temperature: float
@@ -213,8 +218,8 @@ class TemperatureChoice:
         return self.chosen.temperature
 
 
-@dataclass(frozen=True)
-class Result:
+@dataclass(frozen=True, repr=False)
+class Result(Shown):
     """A result file. `heads` = H_1..H_L; `paths` = names of the p head paths, h_1 slowest."""
 
     file: Path
@@ -235,6 +240,26 @@ class Result:
     network: NetworkPruning | None = None
     set_names: tuple[str, ...] = ()  # of the data set's further sets
     choices: tuple[TemperatureChoice, ...] = ()  # empty unless several temperatures were swept
+
+    def to_inference_data(self, point: int = 0) -> Any:
+        """Draws of a sweep point for ArviZ; see headway.xarray_export.to_inference_data."""
+        from headway.xarray_export import to_inference_data
+        return to_inference_data(self, point)
+
+    @property
+    def summary(self) -> str:
+        """What it is, in one line."""
+        count, paths = len(self.points), len(self.paths)
+        sizes = [_span([max(point.widths) for point in self.points], " to "),
+                 _span([point.temperature for point in self.points], " to ")]
+        points = f"{count} point{'' if count == 1 else 's'}"
+        if count:
+            points += f" (N {sizes[0]}, T {sizes[1]})"
+        examples = "" if self.train_labels is None else f", {len(self.train_labels)} train"
+        examples += "" if self.test_labels is None else f" and {len(self.test_labels)} test"
+        return (f"{self.study}, {points}, heads {list(self.heads)}, {paths} "
+                f"path{'' if paths == 1 else 's'}{examples and examples + ' examples'}"
+                f"{', partial' if self.partial else ''}")
 
     @property
     def path_heads(self) -> tuple[tuple[int, ...], ...]:
@@ -257,3 +282,11 @@ class Result:
             if point.temperature == temperature:
                 return point
         return None
+
+
+def _span(values: Sequence[float], to: str = "") -> str:
+    """"10" of equal values; else "10 to 1000" with `to`, and all of them without."""
+    if len(set(values)) <= 1:
+        return "".join(f"{value:g}" for value in values[:1])
+    return (f"{min(values):g}{to}{max(values):g}" if to else
+            "[" + ", ".join(f"{value:g}" for value in values) + "]")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from headway.errors import UsageError
+from headway.latent_results import EvaluateResult, LatentsResult
 from headway.network_seeds import compare_networks
 from headway.results import GaussianProcessPoint, Measures, Point, Result
 from headway.training_results import TrainingResult, mean_and_error
@@ -16,18 +17,28 @@ FORMATS = ("text", "markdown", "csv")
 Column = tuple[str, Callable[[Point], str]]
 
 
-def table(result: Result | TrainingResult, layout: str = "text") -> str:
+def table(result: Result | TrainingResult | LatentsResult | EvaluateResult,
+          layout: str = "text") -> str:
     """One row a sweep point, and the Gaussian processes as the last rows (solve and its kin); one
-    row a variant, mean and standard error over seeds (train)."""
+    row a variant (train), a variant, layer and decoder (latents) or a variant, split and metric
+    (evaluate), mean and standard error over seeds."""
     if layout not in FORMATS:
         raise UsageError(f"--format: is {layout}; allowed: {', '.join(FORMATS)}")
-    if isinstance(result, TrainingResult):
-        return _LAYOUTS[layout](*_training_rows(result))
+    return _LAYOUTS[layout](*cells(result))
+
+
+def cells(result: Result | TrainingResult | LatentsResult | EvaluateResult
+          ) -> tuple[list[str], list[list[str]]]:
+    """The header and the rows of `table`, as texts."""
+    for kind, rows in ((TrainingResult, _training_rows), (LatentsResult, _latent_rows),
+                       (EvaluateResult, _evaluated_rows)):
+        if isinstance(result, kind):
+            return rows(result)
     columns = _sample_columns(result) if result.kind == "sample" else _solve_columns(result)
     rows = [[cell(point) for _, cell in columns] for point in result.points]
     sets = _set_columns(result)
     rows += [_gaussian_process_row(columns, sets, point) for point in result.gaussian_process]
-    return _LAYOUTS[layout]([name for name, _ in columns], rows)
+    return [name for name, _ in columns], rows
 
 
 def table_of_networks(results: Sequence[Result | TrainingResult], layout: str = "text") -> str:
@@ -37,9 +48,9 @@ def table_of_networks(results: Sequence[Result | TrainingResult], layout: str = 
     if layout not in FORMATS:
         raise UsageError(f"--format: is {layout}; allowed: {', '.join(FORMATS)}")
     for result in results:
-        if isinstance(result, TrainingResult):
-            raise UsageError(f"{result.file}: is a result of headway train: must be of headway prune, "
-                             "when there are several")
+        if not isinstance(result, Result):
+            raise UsageError(f"{result.file}: is a result of headway {result.kind}: must be of headway "
+                             "prune, when there are several")
     header = ["score", "N", "T", "networks", "rank corr. with drops", "p",
               "accuracy with half pruned", "less random order"]
     rows = [[found.name, "-" if found.widths is None else _width_text(found.widths),
@@ -76,8 +87,7 @@ def _solve_columns(result: Result) -> list[Column]:
     columns: list[Column] = [
         ("N", _widths), ("T", lambda point: f"{point.temperature:g}"),
         ("accuracy", lambda point: _number(point.accuracy)),
-        ("corrected", lambda point: _number(point.corrected.accuracy)
-         if point.corrected is not None and point.corrected.defined else "-"),
+        _corrected_column(result),
         ("test MSE", lambda point: _number(point.test_mean_squared_error, 4)),
         *_set_columns(result),
         ("U_a", lambda point: _number(point.readout_scalar, 4)),
@@ -92,6 +102,18 @@ def _solve_columns(result: Result) -> list[Column]:
     if any(point.alignment is not None for point in result.points):
         columns.append(("best overlap", _best_overlap))
     return columns
+
+
+def _corrected_column(result: Result) -> Column:
+    """The 1/N-corrected accuracy; the squared error where labels are no classes."""
+    classes = any(math.isfinite(point.accuracy) for point in result.points)
+
+    def cell(point: Point) -> str:
+        if point.corrected is None or not point.corrected.defined:
+            return "-"
+        return (_number(point.corrected.accuracy) if classes
+                else _number(point.corrected.test_mean_squared_error, 4))
+    return "corrected" if classes else "corrected MSE", cell
 
 
 def _set_columns(result: Result) -> list[Column]:
@@ -140,6 +162,7 @@ def _sample_columns(result: Result) -> list[Column]:
     return [("N", _widths), ("T", lambda point: f"{point.temperature:g}"),
             ("sampler", lambda point: point.method),
             ("accuracy", lambda point: _number(point.accuracy)),
+            ("test MSE", lambda point: _number(point.test_mean_squared_error, 4)),
             *_set_columns(result),
             ("U_a", lambda point: _number(point.readout_scalar, 4)),
             ("R-hat", _attribute("rhat_max", ".3f")), ("bulk ESS", _attribute("ess_bulk_min", ".0f")),
@@ -170,6 +193,36 @@ def _training_rows(result: TrainingResult) -> tuple[list[str], list[list[str]]]:
                      *(_spread([run.final.get(split, {}).get(metric, math.nan) for run in done])
                        for split, metric in splits.items())])
     return header, rows
+
+
+def _latent_rows(result: LatentsResult) -> tuple[list[str], list[list[str]]]:
+    header = ["variant", "seeds", "layer", "decoder", "metric", "train", "held out", "+- tasks", "chance",
+              "shuffled", "untrained"]
+    rows = []
+    for label in result.labels:
+        runs = result.runs_of(label)
+        for index, layer in enumerate(runs[0].every_layer):
+            for decoder in layer.decoders:
+                found = [run.every_layer[index].decoder(decoder.name).scores for run in runs]
+                scores = {name: [one.get(name, math.nan) for one in found] for name in found[0]}
+                rows.append([label, ",".join(str(run.seed) for run in runs), str(layer.layer or "all"),
+                             decoder.name, decoder.metric,
+                             *(_spread(scores[name]) for name in ("train", "held_out")),
+                             _number(float(np.mean(scores["standard_error"])), 4),
+                             *(_spread(scores.get(name, [])) for name in ("chance", "shuffled",
+                                                                          "untrained"))])
+    return header, rows
+
+
+def _evaluated_rows(result: EvaluateResult) -> tuple[list[str], list[list[str]]]:
+    rows = []
+    for label in result.labels:
+        runs = result.runs_of(label)
+        for split in result.splits:
+            for metric in (name for name in runs[0].evaluations[split] if name != "examples"):
+                rows.append([label, ",".join(str(run.seed) for run in runs), split, metric,
+                             _spread([run.evaluations[split].get(metric, math.nan) for run in runs])])
+    return ["variant", "seeds", "split", "metric", "value"], rows
 
 
 def _gaussian_process_row(columns: Sequence[Column], sets: Sequence[Column],

@@ -12,13 +12,15 @@ import h5py
 import numpy as np
 
 from headway import hdf5
+from headway.display import Brief, Shown
 from headway.errors import BadDataError
+from headway.fields import Numbers, attributes
 
 MAIN_METRICS = ("r2", "bits_per_byte", "accuracy")
 
 
-@dataclass(frozen=True)
-class Curve:
+@dataclass(frozen=True, repr=False)
+class Curve(Brief):
     """The records of one split: columns of numbers by name, each [records]."""
 
     columns: Mapping[str, np.ndarray]
@@ -33,9 +35,12 @@ class Curve:
         return next((name for name in MAIN_METRICS if name in self.columns), "loss")
 
 
-@dataclass(frozen=True)
-class TrainedRun:
-    """One network: its settings, curves by split, metrics at the end by split, weights by name."""
+@dataclass(frozen=True, repr=False)
+class TrainedRun(Brief, Numbers):
+    """One network: its settings, curves by split, metrics at the end by split, weights by name.
+
+    `parameters`, `outcome`, `train_loss`, ...: the numbers and words of the run in `FIELDS`.
+    """
 
     label: str
     seed: int
@@ -50,25 +55,9 @@ class TrainedRun:
     #: By split, what the examples allow at best: accuracy, several_answers, ... (sraven).
     ceilings: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
-    @property
-    def parameters(self) -> int:
-        return int(self.attributes["parameters"])
 
-    @property
-    def flops_per_step(self) -> float:
-        return float(self.attributes["flops_per_step"])
-
-    @property
-    def train_loss(self) -> float:
-        return float(self.attributes.get("train_loss", math.nan))
-
-    @property
-    def outcome(self) -> str:
-        return str(self.attributes.get("outcome", ""))
-
-
-@dataclass(frozen=True)
-class TrainingResult:
+@dataclass(frozen=True, repr=False)
+class TrainingResult(Shown):
     """A result file of kind "train"."""
 
     file: Path
@@ -79,6 +68,13 @@ class TrainingResult:
     partial: bool = False
     kind: str = "train"
     train_labels: None = None  # figures' head lines ask every result for them
+
+    @property
+    def summary(self) -> str:
+        """What it is, in one line."""
+        count = len(self.runs)
+        return (f"{self.study}, {self.task}, {count} run{'' if count == 1 else 's'} of "
+                f"{', '.join(self.labels) or 'no variant'}{', partial' if self.partial else ''}")
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -125,7 +121,7 @@ def _run(group: h5py.Group) -> TrainedRun:
     names = sorted(curves, key=lambda name: order.index(name) if name in order else -1)
     return TrainedRun(
         label=hdf5.text(group.attrs["label"]), seed=int(group.attrs["seed"]),
-        attributes={name: _plain(value) for name, value in group.attrs.items()},
+        attributes=attributes(group),
         settings=dict(zip(words[::2], words[1::2])),
         curves={name: _curve(curves[name]) for name in names},
         final={name: _numbers(final[name]) for name in order if name in final},
@@ -151,9 +147,3 @@ def _curve(dataset: h5py.Dataset) -> Curve:
 
 def _arrays(group: h5py.Group | None) -> dict[str, np.ndarray]:
     return {} if group is None else {name: np.asarray(group[name][()]) for name in group}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, (bytes, str)):
-        return hdf5.text(value)
-    return value.item() if isinstance(value, np.generic) else value

@@ -5,6 +5,8 @@
 #define HEADWAY_X86_KERNELS 1
 #endif
 
+#include <string>
+
 namespace headway {
 
 /// The instruction sets that kernels are written for, each with what the one before it has:
@@ -16,5 +18,8 @@ bool has_instruction_set(InstructionSet set);
 
 /// The widest one, found once.
 InstructionSet best_instruction_set();
+
+/// The vector instructions of this processor that matter here, best first: "avx512f avx2 fma".
+std::string instruction_sets();
 
 }  // namespace headway

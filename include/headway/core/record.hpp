@@ -56,6 +56,7 @@ enum class FieldLayout : std::uint8_t {
   kColumns,    ///< records as arrays <name>/<field>, one entry for each record (JSON: a list)
   kLists,      ///< as kColumns, in JSON too: an object of lists
   kTable,      ///< records of numbers as one array [n, fields], attribute `columns` names them
+  kMerged,     ///< a record whose fields are among those of its holder in JSON
 };
 
 struct FieldForm {

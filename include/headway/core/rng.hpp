@@ -33,6 +33,10 @@ enum class StreamPurpose : std::uint32_t {
   kResampledExamples = 19,          ///< bootstrap over examples, one stream per correlation
   kRankPermutations = 20,           ///< permutation tests, one stream per correlation
   kRounding = 21,                   ///< unbiased rounding of stored numbers, one stream per column
+  kDecodingFolds = 22,              ///< tasks over the folds of a decoder's cross-validation
+  kShuffledLabels = 23,             ///< labels exchanged between tasks, one stream per exchange
+  kLatentFeatures = 24,  ///< which feature of an instance gives its latent code, one stream each
+  kHessianProbes = 25,   ///< random probes of a Hessian, one stream per probe
 };
 
 /// Index of stream `i` < 2^20 of sweep point `point` (both from 0), where every point has several

@@ -21,5 +21,14 @@ std::string printable(std::string_view text);
 
 /// "a, b, c"
 std::string join(const std::vector<std::string>& words, std::string_view separator = ", ");
+/// What join() made the text from; none of "", and no empty last one.
+std::vector<std::string> split(std::string_view text, char separator);
+
+/// Why a text cannot be shown in tables and figures ("" when it can): not UTF-8, or control
+/// characters (line breaks and tabs allowed where `lines`).
+std::string text_fault(std::string_view text, bool lines);
+
+/// A command line that a POSIX shell reads back as the same arguments.
+std::string shell_command(const std::vector<std::string>& arguments);
 
 }  // namespace headway

@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "headway/studies/parts.hpp"
 #include "headway/studies/study.hpp"
 #include "headway/studies/training.hpp"
 #include "headway/studies/verbs.hpp"
@@ -13,14 +15,6 @@ namespace headway::io {
 
 class Hdf5InputFile;
 class Hdf5OutputFile;
-
-/// One part of a long computation, which has a checkpoint of its own: a sweep point, a run.
-struct CheckpointPart {
-  std::string name;        ///< of its file, without ".h5"
-  std::string study_hash;  ///< of the keys that decide its numbers
-  std::string study_toml;  ///< names the keys that differ, when a checkpoint is refused
-  std::string data_hash;
-};
 
 /// The checkpoints of one result on disk: a folder RESULT.h5.checkpoint beside it with one HDF5
 /// file (schema "headway-checkpoint") for each part. A file appears whole or not at all, says which
@@ -40,11 +34,14 @@ class Checkpoints {
   /// Error{kBadData}, each with the way out; with `force` all that are there are deleted.
   /// Error{kCannotWrite} when something that is no folder has the folder's name. `verb`: what the
   /// parts are of, "sample" or "train".
-  Checkpoints(const std::string& result_path, std::string verb, std::vector<CheckpointPart> parts,
-              bool force);
+  Checkpoints(const std::string& result_path, std::string verb,
+              std::vector<studies::ComputationPart> parts, bool force);
 
   /// Calls `read` with the checkpoint of a part; false when there is none.
   bool load(std::size_t part, const std::function<void(const Hdf5InputFile&)>& read) const;
+  /// The record "point" of a part's checkpoint; nothing when there is none.
+  template <class Record>
+  [[nodiscard]] std::optional<Record> load_record(std::size_t part) const;
   /// Replaces the checkpoint of a part by what `write` writes. `done`: nothing is left to do.
   /// Error{kCannotWrite} when the disk is full.
   void save(std::size_t part, bool done, const std::function<void(Hdf5OutputFile&)>& write) const;
@@ -55,8 +52,20 @@ class Checkpoints {
 
   std::string folder_;
   std::string verb_;
-  std::vector<CheckpointPart> parts_;
+  std::vector<studies::ComputationPart> parts_;
   std::size_t resumable_ = 0, finished_ = 0;
+};
+
+/// The checkpoints of `solve`: one for each sweep point that takes long.
+class SolveCheckpoints final : public Checkpoints {
+ public:
+  SolveCheckpoints(const std::string& result_path, const studies::Study& study,
+                   const std::string& data_hash, bool force);
+  /// What studies::solve calls; save is absent when solve.checkpoint_seconds is 0.
+  [[nodiscard]] studies::SolveHooks hooks() const;
+
+ private:
+  bool saves_;
 };
 
 /// The checkpoints of `sample`: one for each sweep point.
@@ -71,9 +80,8 @@ class SampleCheckpoints final : public Checkpoints {
   bool saves_;
 };
 
-/// The checkpoints of `train`: one for each run, named after the hashes of its study and its data,
-/// so that a grid may grow. Runs of a grid that give the same numbers share a file, but for those
-/// that differ in `threads`: their times are what such a sweep is for.
+/// The checkpoints of `train`: one for each run (studies::train_parts()). Runs of a grid that give
+/// the same numbers share a file, but for those that differ in `threads`.
 class TrainCheckpoints final : public Checkpoints {
  public:
   /// `data_hashes`: of each run, as TrainTask::content_hash.

@@ -37,6 +37,10 @@ studies::Study parse_study(std::string_view text, const std::string& source_name
 /// "section.key" of an overlay, without blanks and quotes. Error{kUsage} when it is not key=value.
 std::string overlay_key(const std::string& overlay);
 
+/// Overlays `task.key=value` as a table of keys of [task]; relative paths are taken from the
+/// working directory. Error{kUsage} as parse_study().
+OptionValue task_overlays(const std::vector<std::string>& overlays);
+
 /// Reads a study file, or a data-set or result file in place of one. Errors: as parse_study;
 /// kMissingFile when the file is missing or unreadable; kBadData when it is HDF5 but neither a data
 /// set nor a result.

@@ -1,44 +1,14 @@
 #pragma once
 
-#include <memory>
 #include <string>
-#include <string_view>
 
-#include "headway/core/types.hpp"
 #include "headway/tasks/text.hpp"
 
 namespace headway::io {
 
-/// Reads a UTF-8 text file of at most 4 GiB; the last `held_out` of its bytes are held out. Errors:
-/// kMissingFile when missing or unreadable, and those of tasks::TextCorpus.
-tasks::TextCorpus read_text_corpus(const std::string& file_path, double held_out = 0.1);
-
-/// Whether this build has byte-pair encoding (it was built where SentencePiece is installed).
-bool has_bpe_tokenizer();
-
-/// Byte-pair encoding [Sennrich et al. 2016] by SentencePiece, lossless: no normalisation of
-/// characters or spaces, characters outside the vocabulary as their bytes, lines encoded one by one
-/// with their ends. U+2581 (the library's sign for a space) and U+0000 cannot be told apart from
-/// what the library makes of them, and are refused.
-class BpeTokenizer : public tasks::Tokenizer {
- public:
-  /// The trained model, as load_bpe_tokenizer() takes it: a model file of the library.
-  [[nodiscard]] virtual std::string serialize() const = 0;
-};
-
-struct BpeOptions {
-  Index vocabulary = 4096;  ///< at most; short texts give fewer
-};
-
-/// Learns the merges from `text`, the training part alone of a corpus. Deterministic.
-/// Errors: kUnavailable without SentencePiece; kBadStudy when the vocabulary is out of bounds;
-/// kBadData, naming `name`, when the text holds U+2581 or U+0000, or nothing can be learned.
-/// Cost: seconds for megabytes.
-std::unique_ptr<BpeTokenizer> train_bpe_tokenizer(std::string_view text, const std::string& name,
-                                                  const BpeOptions& options = {});
-
-/// The tokenizer that serialize() wrote. Errors: kUnavailable without SentencePiece; kBadData,
-/// naming `name`, when `model` is none.
-std::unique_ptr<BpeTokenizer> load_bpe_tokenizer(std::string_view model, const std::string& name);
+/// Reads a UTF-8 text file of at most 4 GiB. Errors: kMissingFile when missing or unreadable, and
+/// those of tasks::TextCorpus.
+tasks::TextCorpus read_text_corpus(const std::string& file_path,
+                                   const tasks::TextShares& shares = {});
 
 }  // namespace headway::io

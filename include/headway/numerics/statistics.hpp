@@ -12,15 +12,18 @@
 /// What is said about lists of numbers: mean and spread, quantiles, ranks, random orders.
 namespace headway::numerics {
 
+/// The number of what is not defined or was not computed; null in JSON.
+inline constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
+
 /// Mean and spread of n values. All NaN for none; spreads are NaN for one.
 struct Moments {
   double count = 0.0;
-  double mean = std::numeric_limits<double>::quiet_NaN();
-  double squares = std::numeric_limits<double>::quiet_NaN();  ///< sum of (x - mean)^2
+  double mean = kUndefined;
+  double squares = kUndefined;  ///< sum of (x - mean)^2
 
   /// squares / (n - 1): unbiased for independent values.
   [[nodiscard]] double variance() const {
-    return count > 1.0 ? squares / (count - 1.0) : std::numeric_limits<double>::quiet_NaN();
+    return count > 1.0 ? squares / (count - 1.0) : kUndefined;
   }
   [[nodiscard]] double deviation() const { return std::sqrt(variance()); }
   /// Of the mean, deviation / sqrt(n), for independent values.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "headway/core/types.hpp"
+#include "headway/core/words.hpp"
 
 namespace headway::sampling {
 
@@ -86,7 +87,8 @@ struct SamplerOptions {
   void validate(Index dimension) const;
 };
 
-/// "nuts", "hmc", "mala", "langevin", "sweep": the words of messages.
+/// "nuts", "hmc", "mala", "langevin", "sweep".
+Words<SamplerKind> words_of(SamplerKind);
 std::string_view sampler_name(SamplerKind kind);
 /// "unit", "diagonal", "dense", "information".
 std::string_view metric_name(MetricKind kind);

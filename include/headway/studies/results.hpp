@@ -1,12 +1,12 @@
 #pragma once
 
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "headway/core/record.hpp"
 #include "headway/core/types.hpp"
+#include "headway/numerics/statistics.hpp"
 #include "headway/studies/network_results.hpp"
 #include "headway/theory/order_parameters.hpp"
 #include "headway/theory/saddle_point.hpp"
@@ -15,7 +15,7 @@
 // files and JSON have its members, and what they mean.
 namespace headway::studies {
 
-inline constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();  ///< null in JSON
+using numerics::kUndefined;
 
 /// How a predictor does on one further set of the data set.
 struct SetReport {
@@ -41,11 +41,14 @@ struct PredictorReport {
   double predictor_variance = kUndefined;
   std::vector<SetReport> sets;  ///< in the data set's order
 };
-/// `arrays`: what the names of mean and variance begin with.
+/// `arrays`: what the names of mean and variance begin with. `trained`: where the training accuracy
+/// appears.
 template <class Visitor, RecordOf<PredictorReport> Record>
-void fields(Visitor& visit, Record& r, const std::string& arrays = "") {
+void fields(Visitor& visit, Record& r, const std::string& arrays = "",
+            FieldPlace trained = FieldPlace::kEverywhere) {
   constexpr FieldForm kOld = {.optional = true};
-  visit("train_accuracy", r.train_accuracy, "on the training set", kOld);
+  visit("train_accuracy", r.train_accuracy, "on the training set",
+        {.place = trained, .optional = true});
   visit("accuracy", r.accuracy, "on the test set", kOld);
   visit("test_mean_squared_error", r.mean_squared_error,
         "on the test set, mean over examples and outputs", kOld);
@@ -56,7 +59,8 @@ void fields(Visitor& visit, Record& r, const std::string& arrays = "") {
   constexpr FieldForm kArray = {.place = FieldPlace::kFile, .layout = FieldLayout::kOutputs};
   visit(arrays + "mean", r.mean, "of f on the test set, [P_test] or [P_test, C]", kArray);
   visit(arrays + "variance", r.variance, "of f on the test set, for each output", kArray);
-  visit("sets", r.sets, "the further sets of the data set", {.layout = FieldLayout::kByName});
+  visit("sets", r.sets, "the further sets of the data set",
+        {.layout = FieldLayout::kByName, .optional = true});
 }
 
 /// The 1/N-corrected means (eqs. 40 and 41).
@@ -65,6 +69,7 @@ struct CorrectedPoint {
   std::string reason;
   theory::OrderParameters mean;
   theory::OrderParameters deviation;
+  double probe_error = 0.0;
   PredictorReport predictor;
 };
 template <class Visitor, RecordOf<CorrectedPoint> Record>
@@ -74,6 +79,11 @@ void fields(Visitor& visit, Record& r) {
   if (!shows(visit, r.defined)) return;
   fields(visit, r.mean, "");
   fields(visit, r.deviation, "_sd");  // sqrt(Sigma_ii), posterior standard deviations
+  visit(
+      "probe_error", r.probe_error,
+      "largest standard error of an entry of the means, over its standard deviation, where random "
+      "probes stand for the Hessian; 0 where it was computed",
+      {.optional = true});
   fields(visit, r.predictor, "predictor/");
 }
 
@@ -87,7 +97,9 @@ struct SolvePoint {
   theory::OrderParameters order_parameters;
   PredictorReport predictor;
   double smallest_hessian_eigenvalue = kUndefined;
+  double smallest_hessian_eigenvalue_error = kUndefined;
   double log_evidence = kUndefined;
+  double log_evidence_error = kUndefined;
   double log_evidence_leading_order = kUndefined;
   std::string evidence_method;
   std::string kernels;
@@ -109,6 +121,11 @@ void fields(Visitor& visit, Record& r) {
   fields(visit, r.predictor, "predictor/");
   visit("smallest_hessian_eigenvalue", r.smallest_hessian_eigenvalue,
         "of S / max N in the independent entries of all U jointly", kOld);
+  visit("smallest_hessian_eigenvalue_error", r.smallest_hessian_eigenvalue_error,
+        "an eigenvalue lies within this; 0 where the Hessian was computed, else from its products",
+        kOld);
+  visit("log_evidence_error", r.log_evidence_error,
+        "standard error of log_evidence where random probes stand for the Hessian, else 0", kOld);
   visit("log_evidence", r.log_evidence,
         "log p(y) in nats: by Laplace's method about the saddle point where the Hessian was "
         "computed and is positive, else its leading order; undefined unless converged",
@@ -116,12 +133,16 @@ void fields(Visitor& visit, Record& r) {
   visit("log_evidence_leading_order", r.log_evidence_leading_order, "its leading order in 1/N",
         kOld);
   visit("evidence_method", r.evidence_method, "\"laplace\", \"leading_order\", or \"\"", kOld);
-  visit("kernels", r.kernels, "\"stored\", \"streamed\" or \"feature_space\"");
+  visit("kernels", r.kernels, "\"stored\", \"streamed\", \"feature_space\" or \"gram\"");
   visit("start_spread", r.start_spread, "largest relative difference in U over the extra starts",
         kOld);
   visit("corrected", r.corrected, "the 1/N-corrected means", kOld);
   visit("seconds", r.seconds, "of the point");
 }
+
+/// A solve adds nothing to its points.
+template <class Visitor>
+void added_fields(Visitor& /*visit*/, const SolvePoint& /*none*/) {}
 
 /// The infinite-width limit at one temperature.
 struct GaussianProcessPoint {
@@ -138,6 +159,7 @@ void fields(Visitor& visit, Record& r) {
 }
 
 struct SolveResult {
+  static constexpr const char* kVerb = "solve";
   std::vector<int> heads;
   std::vector<double> variances;
   Index outputs = 1;
@@ -203,7 +225,14 @@ void fields(Visitor& visit, Record& r) {
   visit("gaussian_process_eigenvalues", r.gaussian_process_eigenvalues, "of the Gaussian process");
 }
 
+/// What a result has of it in the group points/<i>, and in JSON.
+template <class Visitor>
+void added_fields(Visitor& visit, const AlignPoint& r) {
+  visit("alignment", r, "kernel alignment", {.layout = FieldLayout::kMerged});
+}
+
 struct AlignResult {
+  static constexpr const char* kVerb = "align";
   SolveResult solve;  ///< the order parameters used
   std::vector<AlignPoint> points;
   double seconds = 0.0;
@@ -286,14 +315,15 @@ void fields(Visitor& visit, const PrunePoint& r) {
     visit("cumulative/greedy_on", r.greedy_on, "set that the greedy order was searched on");
   }
 }
-/// The group points/<i> of a result of `prune`, for writing alone.
 template <class Visitor>
-void network_fields(Visitor& visit, const PrunePoint& r) {
+void added_fields(Visitor& visit, const PrunePoint& r) {
+  visit("pruning", r, "head by head", {.layout = FieldLayout::kMerged});
   visit("network/scores", r.network, "the theory's scores against the trained network, by name",
-        {.json = "network", .layout = FieldLayout::kByName});
+        {.json = "network", .layout = FieldLayout::kByName, .optional = true});
 }
 
 struct PruneResult {
+  static constexpr const char* kVerb = "prune";
   SolveResult solve;
   std::vector<PrunePoint> points;
   std::optional<NetworkPruning> network;  ///< where the data set carries a trained network

@@ -81,7 +81,7 @@ void fields(Visitor& visit, Record& r) {
     fields(visit, r.order_parameters[l], "order_parameters/layer_" + layer, "U_" + layer,
            "draws/layer_" + layer);
   }
-  fields(visit, r.predictor, "predictor/");
+  fields(visit, r.predictor, "predictor/", kFile);  // samples are compared on the test set alone
   visit("predictor/mcse", r.predictor_mcse,
         "Monte Carlo standard error of predictor/mean, from how far the chains' own means differ; "
         "not finite with one chain",
@@ -111,6 +111,7 @@ void fields(Visitor& visit, Record& r) {
 }
 
 struct SampleResult {
+  static constexpr const char* kVerb = "sample";
   SolveResult solve;  ///< the theory at the same points, for comparison
   std::vector<SamplePoint> points;
   bool interrupted = false;

@@ -38,12 +38,19 @@ const Option<Study>* find_option(const std::string& key, TaskKind kind);
 /// fit each other is for check_study().
 void read_sections(const OptionValue& root, Study& study);
 
+/// The same of a table of keys of [task] alone.
+void read_task(const OptionValue& keys, Study& study);
+
 /// Error{kBadStudy}, with the keys at fault, unless every value is in its range and all fit each
 /// other, as far as the study alone tells. Its sweep is not looked at: see train_runs().
 void check_study(const Study& study);
 
-/// The fully resolved study as text (TOML): what a result file holds, and what hashes are made of.
-std::string study_text(const Study& study);
+/// The fully resolved study as text (TOML): what a result file holds, and what hashes are made of;
+/// without the sections named in `left_out`.
+std::string study_text(const Study& study, const std::vector<std::string>& left_out = {});
+
+/// One section of it.
+std::string section_text(const Study& study, const std::string& name);
 
 /// Every key of the named sections with its range, default and meaning, for --help.
 std::string study_help(const std::vector<std::string>& sections);

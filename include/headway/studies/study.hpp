@@ -24,9 +24,6 @@
 namespace headway {
 Words<AttentionKind> words_of(AttentionKind);
 Words<Readout> words_of(Readout);
-namespace theory {
-Words<KernelForm> words_of(KernelForm);
-}  // namespace theory
 }  // namespace headway
 
 namespace headway::studies {
@@ -108,6 +105,7 @@ struct SolveOptions {
   When hessian = When::kAuto;      ///< the test for a minimum
   When corrections = When::kAuto;  ///< the 1/N-corrected means (eq. 40)
   double memory_limit_gib = 2.0;   ///< what KernelForm::kAuto may hold
+  double checkpoint_seconds = 60.0;  ///< between checkpoints of a long point; 0 = none
 
   static const OptionTable<SolveOptions>& table();
 };
@@ -192,6 +190,36 @@ struct ExtractOptions {
   static const OptionTable<ExtractOptions>& table();
 };
 
+/// [evaluate]: a trained network on other data of its kind
+struct EvaluateOptions {
+  KeptWeights weights = KeptWeights::kBest;
+  Index examples = 0;  ///< of each split; 0: train.eval_examples
+
+  static const OptionTable<EvaluateOptions>& table();
+};
+
+/// SRAVEN: the feature whose answer's code is taken: one drawn at random for each instance, as the
+/// rules of the last are very unbalanced (rule sets are sorted), or the last.
+enum class LatentFeature { kRandom, kLast };
+Words<LatentFeature> words_of(LatentFeature);
+
+/// [latents]: codes of trained networks and what is decoded from them
+struct LatentsOptions {
+  KeptWeights weights = KeptWeights::kBest;
+  /// Keys of [task] that differ from those of training; SRAVEN: permuted = false where it is
+  /// absent.
+  OptionValue task{OptionValue::Table{}, {}};
+  std::vector<Index> layers;  ///< counted from 1; empty: all
+  LatentFeature feature = LatentFeature::kRandom;
+  Index examples = 4096;  ///< of training tasks, and of held-out tasks
+  int folds = 5;          ///< of cross-validation over training tasks
+  int shuffles = 10;      ///< fits to labels that were exchanged between tasks
+  /// L2 penalties that cross-validation chooses among.
+  std::vector<double> regularisation = {1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-5};
+
+  static const OptionTable<LatentsOptions>& table();
+};
+
 /// One line of [sweep]: a key of the study ("train.attention", "seed") and the values that it
 /// takes; or a section ("train"), whose values are tables of keys. The runs are all combinations,
 /// the last axis fastest.
@@ -214,6 +242,8 @@ struct Study {
   SampleOptions sample;
   TrainOptions train;
   ExtractOptions extract;
+  EvaluateOptions evaluate;
+  LatentsOptions latents;
   std::vector<SweepAxis> sweep;  ///< of training runs; train_runs() gives the runs
   int threads = 0;               ///< 0 = all cores
 

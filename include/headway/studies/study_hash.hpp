@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "headway/studies/study.hpp"
 
@@ -20,5 +21,9 @@ std::string sample_hash(const Study& study);
 
 /// study_hash of what one training run depends on: how often checkpoints are taken is no part.
 std::string train_hash(const Study& study);
+
+/// "train.layers = 2, here 4" for every key that two studies written as text (study_text()) differ
+/// in and that can change a number.
+std::vector<std::string> study_differences(const std::string& theirs, const std::string& ours);
 
 }  // namespace headway::studies

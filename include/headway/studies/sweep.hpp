@@ -38,6 +38,13 @@ using PathChange = std::function<std::string(const std::string&)>;
 void change_paths(OptionValue& root, const PathChange& change);
 void change_paths(SweepAxis& axis, const PathChange& change);
 
+/// Takes out of [sweep] what was set by hand: the axis of `key`, and those of what the table `set`
+/// has below it.
+void drop_axes(OptionValue& root, const std::string& key, const OptionValue& set);
+/// Error{kBadStudy} where a line of [sweep] that sets a whole table sets `key`, which was set by
+/// hand: its runs would not have that value.
+void refuse_table_axes_that_set(const OptionValue& root, const std::string& key);
+
 /// The [sweep] table as text, "" when there are no axes; and what --help says of it.
 std::string sweep_text(const std::vector<SweepAxis>& sweep);
 std::string sweep_help();

@@ -40,6 +40,14 @@ struct TaskChange {
 /// sweeps over its task.
 Study changed_study(const TrainedNetwork& network, const TaskChange& change);
 
+/// The runs of a result in memory that were trained to their end.
+std::vector<TrainedNetwork> trained_networks(const std::vector<TrainRun>& runs,
+                                             const TrainResult& result, KeptWeights weights);
+
+/// Error{kBadStudy} unless the task's tokens and outputs are those that the network reads and
+/// writes.
+void require_same_tokens(const TrainedNetwork& network, const TrainTask& task);
+
 /// A trained network on a task: the trainer refers to the task.
 struct ReadyNetwork {
   TrainTask task;

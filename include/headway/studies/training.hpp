@@ -147,10 +147,11 @@ void fields(Visitor& visit, Record& r) {
   visit("train_loss", loss, "mean over the steps of its last record");
   if constexpr (std::is_const_v<Record>) {
     visit("ceiling", r.ceilings, "what any solver can reach at best, by split",
-          {.json = "ceilings", .layout = FieldLayout::kByName});
+          {.json = "ceilings", .layout = FieldLayout::kByName, .optional = true});
   }
   visit("training_seconds", r.training_seconds, "of every call, evaluations left out");
-  visit("sample", r.sample, "text: what the trained model writes");
+  visit("sample", r.sample, "text: what the trained model writes",
+        training::if_any(visit, r.sample));
 }
 
 /// Over the runs that differ in their seeds alone.
@@ -159,6 +160,8 @@ struct Spread {
   double mean = kUndefined;
   double standard_error = kUndefined;  ///< undefined for one run
 };
+/// Of the values that are finite.
+Spread spread_of(std::vector<double> values);
 template <class Visitor, RecordOf<Spread> Record>
 void fields(Visitor& visit, Record& r, const std::string& name, const char* meaning) {
   visit(name, r.mean, meaning, {.json = name + "/mean"});
@@ -207,6 +210,7 @@ void fields(Visitor& visit, Record& r) {
 }
 
 struct TrainResult {
+  static constexpr const char* kVerb = "train";
   std::vector<TrainedRun> runs;  ///< those that were begun
   std::size_t planned = 0;       ///< runs of the grid
   bool interrupted = false;

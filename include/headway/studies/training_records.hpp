@@ -2,6 +2,7 @@
 
 #include <array>
 #include <limits>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,17 +11,10 @@
 #include <vector>
 
 #include "headway/core/record.hpp"
+#include "headway/core/text.hpp"
 #include "headway/training/trainer.hpp"
 
 // The fields of the records of `training` that results and checkpoints hold.
-namespace headway::studies {
-
-/// Names joined by commas, and what they were joined from: lists in files.
-std::string joined_names(const std::vector<std::string>& names);
-std::vector<std::string> split_names(std::string_view text);
-
-}  // namespace headway::studies
-
 namespace headway::training {
 
 inline Words<TrainOutcome> words_of(TrainOutcome /*any*/) {
@@ -32,18 +26,24 @@ inline Words<TrainOutcome> words_of(TrainOutcome /*any*/) {
   return kWords;
 }
 
+/// JSON leaves an empty text out.
+template <class Visitor>
+FieldForm if_any(const Visitor& visit, const std::string& text) {
+  return {.place = shows(visit, !text.empty()) ? FieldPlace::kEverywhere : FieldPlace::kFile};
+}
+
 template <class Visitor, RecordOf<Evaluation> Record>
 void fields(Visitor& visit, Record& r) {
   visit("examples", r.examples, "that were evaluated");
   visit("loss", r.loss, "mean over them");
   std::vector<std::string> names;
   for (const Metric& metric : r.metrics) names.push_back(metric.name);
-  std::string text = studies::joined_names(names);
+  std::string text = join(names, ",");
   visit("metrics", text, "names of the metrics, each an attribute too",
         {.place = FieldPlace::kFile});
   if constexpr (!std::is_const_v<Record>) {
     r.metrics.clear();
-    for (const std::string& name : studies::split_names(text)) r.metrics.push_back({name, 0.0});
+    for (const std::string& name : split(text, ',')) r.metrics.push_back({name, 0.0});
   }
   for (auto& metric : r.metrics) visit(metric.name, metric.value, "of the split");
 }
@@ -58,7 +58,7 @@ template <class Visitor, RecordOf<TrainSummary> Record>
 void fields(Visitor& visit, Record& r) {
   constexpr FieldPlace kFile = FieldPlace::kFile;
   visit("outcome", r.outcome, "\"finished\", \"interrupted\", \"diverged\" or \"not run\"");
-  visit("message", r.message, "what ended the run, in words");
+  visit("message", r.message, "what ended the run, in words", if_any(visit, r.message));
   visit("steps", r.steps, "updates in the weights, those of earlier calls included");
   visit("last_train_loss", r.last_train_loss, "of the last step", {.place = kFile});
   visit("best_step", r.best_step, "of the best weights; -1: nothing was evaluated");
@@ -73,7 +73,7 @@ void fields(Visitor& visit, Record& r) {
         {.place = kFile});
   std::vector<std::string> names;
   for (const auto& [split, evaluation] : r.evaluations) names.push_back(split);
-  std::string splits = studies::joined_names(names);
+  std::string splits = join(names, ",");
   visit("splits", splits, "names of the evaluated splits, in their order", {.place = kFile});
   visit("final", r.evaluations, "at the end, by split; nothing unless finished",
         {.json = "evaluations", .layout = FieldLayout::kByName});
@@ -88,7 +88,22 @@ void fields(Visitor& visit, Record& r) {
   visit("steps_per_second", r.steps_per_second, "of training alone");
   for (auto& metric : r.metrics) visit(metric.name, metric.value, "of the split");
 }
-/// All but the arrays.
+/// A record with its number among those of all splits.
+struct CurveRow {
+  std::size_t number = 0;
+  TrainRecord record;
+};
+template <class Visitor, RecordOf<CurveRow> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("record", r.number, "its number among those of all splits");
+  fields(visit, r.record);
+}
+
+/// The records of each split, and back. All of a split have the same metrics.
+std::map<std::string, std::vector<CurveRow>> curves_of(const std::vector<TrainRecord>& records);
+std::vector<TrainRecord> records_of(const std::map<std::string, std::vector<CurveRow>>& curves);
+
+/// All but the parameters.
 template <class Visitor, RecordOf<TrainState> Record>
 void fields(Visitor& visit, Record& r) {
   visit("step", r.step, "updates made");
@@ -98,6 +113,17 @@ void fields(Visitor& visit, Record& r) {
   visit("best_loss", r.best_loss, "on the split that selects");
   visit("loss_since_record", r.loss_since_record, "summed over the steps since the last record");
   visit("steps_since_record", r.steps_since_record, "number of them");
+  std::vector<std::string> names;
+  for (const NamedTensor& tensor : r.parameters) names.push_back(tensor.name);
+  visit("names", names, "of the parameters, in their order");
+  if constexpr (!std::is_const_v<Record>) {
+    for (auto* tensors : {&r.parameters, &r.first_moments, &r.second_moments}) {
+      tensors->clear();
+      for (const std::string& name : names) tensors->push_back({name, {}, {}});
+    }
+  }
+  visit("first_moments", r.first_moments, "of the optimiser, by parameter");
+  visit("second_moments", r.second_moments, "likewise");
 }
 
 }  // namespace headway::training

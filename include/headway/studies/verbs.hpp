@@ -16,9 +16,17 @@ namespace headway::studies {
 /// io::read_dataset).
 tasks::Dataset make_dataset(const Study& study);
 
+/// How long solutions are kept, sweep point by sweep point. Either may be empty.
+struct SolveHooks {
+  std::function<void(std::size_t point, const theory::SaddlePointState&)> save;
+  /// What an earlier call left of this point; nothing: start afresh.
+  std::function<std::optional<theory::SaddlePointState>(std::size_t point)> load;
+};
+
 /// `headway solve` (eq. 18 and what follows from it) on data in memory. Points not converged are
 /// values, not errors.
-SolveResult solve(const Study& study, const tasks::Dataset& dataset, Observer& observer);
+SolveResult solve(const Study& study, const tasks::Dataset& dataset, Observer& observer,
+                  const SolveHooks& hooks = {});
 
 /// `headway align` and `headway prune` (eqs. 52 to 58). `known` reuses the U of an earlier
 /// solve of the same study and data (its points must match the study's sweep).

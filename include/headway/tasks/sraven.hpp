@@ -15,9 +15,10 @@ namespace headway::tasks {
 /// Stands for the symbols of the panel that is asked for.
 inline constexpr std::uint8_t kSravenBlank = 255;
 
-/// train and test have the same rule sets and streams of their own, so that test examples are fresh
-/// ones in distribution; held_out: the rule sets that training never sees.
-enum class SravenSplit { kTrain, kTest, kHeldOut };
+/// train, validation and test have the same rule sets and streams of their own, so that the
+/// examples of the latter are fresh ones in distribution; held_out: the rule sets that training
+/// never sees.
+enum class SravenSplit { kTrain, kValidation, kTest, kHeldOut };
 
 /// Symbolic Raven matrices [S25, figures 3-5] (src/tasks/README.md, "Symbolic Raven matrices").
 /// Defaults are the paper's.

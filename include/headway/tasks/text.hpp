@@ -14,23 +14,34 @@ namespace headway::tasks {
 inline constexpr Index kSmallestBpeVocabulary = 512;
 inline constexpr Index kLargestBpeVocabulary = 1'000'000;
 
-/// A text for language modelling, split by position: the beginning trains, the end is held out.
+/// Shares of a text's bytes that training never sees: the end, whose loss is reported, and what
+/// stands before it, whose loss chooses the best checkpoint.
+struct TextShares {
+  double held_out = 0.1;
+  double validation = 0.05;
+  bool operator==(const TextShares&) const = default;
+};
+
+/// A text for language modelling, split by position: training, validation, held out.
 class TextCorpus {
  public:
-  /// `text` is UTF-8. The split falls on the last character boundary at or before
-  /// (1 - held_out) of the bytes. Errors: kBadData naming `name`, line and byte of the first fault
-  /// when the text is no UTF-8, or when a part is empty; kBadStudy when held_out is not in (0, 1).
-  TextCorpus(std::string name, std::string text, double held_out);
+  /// `text` is UTF-8. A part ends at the last character boundary at or before its share. Errors:
+  /// kBadData naming `name`, line and byte of the first fault when the text is no UTF-8, or when a
+  /// part is empty; kBadStudy unless both shares are above 0 and together below 1.
+  TextCorpus(std::string name, std::string text, const TextShares& shares);
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::string_view text() const { return text_; }
   [[nodiscard]] std::string_view train() const { return text().substr(0, train_bytes_); }
-  [[nodiscard]] std::string_view held_out() const { return text().substr(train_bytes_); }
+  [[nodiscard]] std::string_view validation() const {
+    return text().substr(train_bytes_, held_out_begin_ - train_bytes_);
+  }
+  [[nodiscard]] std::string_view held_out() const { return text().substr(held_out_begin_); }
 
  private:
   std::string name_;
   std::string text_;
-  std::size_t train_bytes_ = 0;
+  std::size_t train_bytes_ = 0, held_out_begin_ = 0;
 };
 
 /// Turns text into tokens and back. decode(encode(text)) == text for every UTF-8 text that encode()
@@ -59,17 +70,16 @@ class ByteTokenizer final : public Tokenizer {
   [[nodiscard]] std::string decode(std::span<const std::int32_t> tokens) const override;
 };
 
-/// Both parts of a corpus as tokens.
+/// The parts of a corpus as tokens.
 struct TokenizedText {
-  std::vector<std::int32_t> train;
-  std::vector<std::int32_t> held_out;
+  std::vector<std::int32_t> train, validation, held_out;
   /// Bytes that each token stands for, [vocabulary]: they turn nats a token into bits a byte.
   std::vector<double> token_bytes;
 
   [[nodiscard]] Index vocabulary() const { return static_cast<Index>(token_bytes.size()); }
 };
 
-/// Encodes both parts apart, so that no token reaches over the split.
+/// Encodes the parts apart, so that no token reaches over a split.
 TokenizedText tokenize(const TextCorpus& corpus, const Tokenizer& tokenizer);
 
 }  // namespace headway::tasks

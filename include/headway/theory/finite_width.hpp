@@ -3,6 +3,8 @@
 #include <limits>
 #include <string>
 
+#include "headway/core/observer.hpp"
+#include "headway/theory/hessian_probes.hpp"
 #include "headway/theory/saddle_point.hpp"
 
 namespace headway::theory {
@@ -19,16 +21,32 @@ struct FiniteWidthCorrection {
   OrderParameters mean;       ///< E[U]
   OrderParameters deviation;  ///< sqrt(Sigma_ii) of every entry
   Prediction prediction;      ///< on the test features, if any
+  /// Of random probes: the largest standard error of an entry of the mean, over its deviation. 0
+  /// where the Hessian was at hand.
+  double probe_error = 0.0;
 };
 
 /// Eigenvalue of the Hessian of S / max N in the independent entries of all U_l and U_a jointly:
 /// positive at a minimum.
 double smallest_hessian_eigenvalue(const Action& action, const MatrixXd& svec_hessian);
 
-/// Errors: none; an undefined correction says why. Cost: one Hessian (given) and one contraction of
-/// third derivatives.
+/// Flops of the correction from the Hessian: third derivatives, and the entropy's along every
+/// column of a root of Sigma.
+double finite_width_flops(const Action& action);
+
+/// From the Hessian. Errors: none; an undefined correction says why, an interrupted one too. Cost:
+/// finite_width_flops().
 FiniteWidthCorrection finite_width_correction(const Action& action, const SaddlePoint& saddle,
                                               const MatrixXd& svec_hessian,
-                                              const MatrixXd& test_features);
+                                              const MatrixXd& test_features, Observer& observer);
+
+/// Without the Hessian: the sums over Sigma are means over the draws s of `probes`, sum_kl S_jkl
+/// Sigma_kl ~ < S_jkl s_k s_l >, and the deviations those of the entropy alone, which are known,
+/// times the ratio of their mean squares over the draws. Cost: one third derivative a draw, and
+/// kProbeGroups linear systems, whose spread is the error.
+FiniteWidthCorrection finite_width_correction(const Action& action, const SaddlePoint& saddle,
+                                              const ActionCurvature& at,
+                                              const HessianProbes& probes,
+                                              const MatrixXd& test_features, Observer& observer);
 
 }  // namespace headway::theory

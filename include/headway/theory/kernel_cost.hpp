@@ -1,8 +1,7 @@
 #pragma once
 
-#include <string>
-
 #include "headway/core/types.hpp"
+#include "headway/core/words.hpp"
 
 namespace headway::theory {
 
@@ -12,13 +11,15 @@ enum class KernelForm {
   kAuto,          ///< the cheapest that fits the memory limit
   kStored,        ///< all C_{pi pi'} packed, p(p+1)/2 P(P+1)/2 numbers; one output only
   kStreamed,      ///< K = (X (F kron I)) (X (F kron I))^T from the features, U = F F^T
-  kFeatureSpace,  ///< Woodbury form in p N_0 < P dimensions; needs T > 0, one output only
+  kFeatureSpace,  ///< Woodbury form in p N_0 < P dimensions; needs T > 0
+  kGram,          ///< the same from Gram matrices alone: holds neither features nor labels
 };
-std::string kernel_form_name(KernelForm form);
+Words<KernelForm> words_of(KernelForm);
 
 struct PathKernelOptions {
   KernelForm form = KernelForm::kAuto;
   double memory_limit_bytes = 2.0 * 1024 * 1024 * 1024;
+  int threads = 1;                    ///< that share one evaluation
   double smallest_temperature = 0.0;  ///< of the sweep; the feature-space form needs it positive
   /// Stored form: > 0 lets the packed kernels be held as 32-bit fixed point, in half the memory and
   /// time, with the energy off by no more than this. It is the energy of the rounded kernels C +
@@ -51,10 +52,13 @@ struct KernelCost {
   double construction_flops = 0.0;      ///< once
   double evaluation_flops = 0.0;        ///< PathKernels::evaluate() at one U
   double hessian_flops = 0.0;           ///< EnergyState::hessian()
+  double product_flops = 0.0;           ///< EnergyCurvature::apply(), in double or single precision
+  bool whitened_products = false;       ///< from features L^{-1} X; Precision::kSingle halves them
   double third_derivative_flops = 0.0;  ///< EnergyState::contract_third_derivative()
   double kernel_bytes = 0.0;            ///< held as long as the kernels are
   double state_bytes = 0.0;             ///< held by each EnergyState
   double work_bytes = 0.0;              ///< further, while evaluate() runs
+  double product_bytes = 0.0;           ///< further, while products with directions are made
   double hessian_bytes = 0.0;           ///< further, while a Hessian is made
 };
 

@@ -26,6 +26,23 @@ struct PredictionFluctuation {
 
 class PathKernels;
 
+/// Derivatives of the energy's gradient at one U_1 along directions D = F E F^T, given and taken in
+/// the coordinates E of a frame F (C p x C p): with U_1 = F F^T, E is the geodesic coordinate of
+/// eq. 29, and with F = I plain D. No Hessian is formed. Must not outlive its state.
+class EnergyCurvature {
+ public:
+  EnergyCurvature() = default;
+  EnergyCurvature(const EnergyCurvature&) = delete;
+  EnergyCurvature& operator=(const EnergyCurvature&) = delete;
+  virtual ~EnergyCurvature() = default;
+
+  /// F^T [ d/dt dE/dU (U_1 + t D) ] F at t = 0 for symmetric E: the energy's Hessian times D (eq.
+  /// 59). Cost about that of one evaluation, without a factorisation.
+  [[nodiscard]] virtual MatrixXd apply(const MatrixXd& e) const = 0;
+  /// F^T [ d^2/dt^2 dE/dU (U_1 + t D) ] F: third derivatives contracted with D twice (eq. 60).
+  [[nodiscard]] virtual MatrixXd apply_twice(const MatrixXd& e) const = 0;
+};
+
 /// The energy logdet(K + T) + y^T (K + T)^{-1} y at one U_1 and all that can be derived from its
 /// factorisation. Matrices over path pairs are of size C p, path-major with the output fastest.
 /// Shares the kernels that made it, so that it may outlive everybody else's hold on them.
@@ -45,6 +62,10 @@ class EnergyState {
   /// X_a(x) . U_ab v_b.
   [[nodiscard]] const MatrixXd& projected_dual() const { return projected_dual_; }
 
+  /// Hessian-vector products in the coordinates of `frame`. Single precision has about 5 digits
+  /// and half the cost (KernelCost::whitened_products; else ignored): enough to steer.
+  [[nodiscard]] virtual std::unique_ptr<const EnergyCurvature> curvature(
+      const MatrixXd& frame, Precision precision) const = 0;
   /// alpha^T C_k (K + T)^{-1} C_l alpha in svec coordinates ("average information", positive
   /// semidefinite).
   [[nodiscard]] virtual const MatrixXd& average_information() const = 0;
@@ -90,25 +111,25 @@ class PathKernels : public std::enable_shared_from_this<PathKernels> {
   PathKernels& operator=(const PathKernels&) = delete;
   virtual ~PathKernels() = default;
 
-  [[nodiscard]] Index examples() const { return features_.rows(); }
-  [[nodiscard]] Index paths() const { return paths_; }
-  [[nodiscard]] Index feature_count() const { return features_.cols() / paths_; }
-  [[nodiscard]] Index outputs() const { return labels_.cols(); }
+  [[nodiscard]] Index examples() const { return sizes_.examples; }
+  [[nodiscard]] Index paths() const { return sizes_.paths; }
+  [[nodiscard]] Index feature_count() const { return sizes_.feature_count; }
+  [[nodiscard]] Index outputs() const { return sizes_.outputs; }
   /// Size C p of U_1.
-  [[nodiscard]] Index order() const { return paths_ * outputs(); }
-  /// X as P x (p N_0), path blocks of N_0 columns.
+  [[nodiscard]] Index order() const { return paths() * outputs(); }
+  /// X as P x (p N_0), path blocks of N_0 columns. Empty, as labels(), for KernelForm::kGram.
   [[nodiscard]] const MatrixXd& features() const { return features_; }
   [[nodiscard]] const MatrixXd& labels() const { return labels_; }
-  [[nodiscard]] KernelSizes sizes() const {
-    return {examples(), paths(), feature_count(), outputs()};
-  }
+  [[nodiscard]] const KernelSizes& sizes() const { return sizes_; }
   /// What this form costs at these sizes, for choosing between solvers.
   [[nodiscard]] const KernelCost& cost() const { return cost_; }
   [[nodiscard]] KernelForm form() const { return cost_.form; }
+  /// Threads that share the products of one evaluation; the numbers do not depend on them.
+  [[nodiscard]] int threads() const { return threads_; }
 
-  /// Energy, its gradient and the factorisation at U (C p x C p, symmetric positive definite;
-  /// semidefinite too, but not in feature space) and T
-  /// >= 0. Null when K(U) + T I is not positive definite to working precision.
+  /// Energy, its gradient and the factorisation at U (C p x C p, symmetric positive semidefinite)
+  /// and T >= 0 (in feature space and from Gram matrices T > 0). Null when K(U) + T I is not
+  /// positive definite to working precision.
   [[nodiscard]] virtual std::unique_ptr<EnergyState> evaluate(const MatrixXd& u,
                                                               double temperature) const = 0;
 
@@ -116,7 +137,8 @@ class PathKernels : public std::enable_shared_from_this<PathKernels> {
   /// when K(U) + T I is singular. Cost: one kernel and one factorisation.
   [[nodiscard]] virtual MatrixXd predictive_mean(const MatrixXd& u, double temperature,
                                                  const MatrixXd& test_features) const = 0;
-  /// K(U_1) without T: (P C) x (P C), rows output-major (c P + mu).
+  /// K(U_1) without T: (P C) x (P C), rows output-major (c P + mu). Error{kBadStudy} without
+  /// features.
   [[nodiscard]] MatrixXd kernel(const MatrixXd& u) const;
 
   /// Scales unscaled path features (P x p N_0) by s_0 / sqrt(N_0 p) into the layout of features().
@@ -124,12 +146,15 @@ class PathKernels : public std::enable_shared_from_this<PathKernels> {
                                  double input_variance);
 
  protected:
-  PathKernels(MatrixXd features, MatrixXd labels, Index paths, KernelForm form,
+  PathKernels(MatrixXd features, MatrixXd labels, Index paths, int threads, KernelForm form,
               bool compact = false);
+  /// Without features and labels.
+  PathKernels(const KernelSizes& sizes, int threads, KernelForm form);
 
   MatrixXd features_;  // P x (p N_0)
   MatrixXd labels_;    // P x C
-  Index paths_;
+  KernelSizes sizes_;
+  int threads_;
   KernelCost cost_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "headway/theory/hessian_probes.hpp"
 #include "headway/theory/saddle_point.hpp"
 
 namespace headway::theory {
@@ -28,6 +29,7 @@ namespace headway::theory {
 struct SaddleEvidence {
   double leading_order = std::numeric_limits<double>::quiet_NaN();
   double laplace = std::numeric_limits<double>::quiet_NaN();  ///< needs a positive Hessian
+  double laplace_error = 0.0;  ///< standard error of `laplace` from random probes of the Hessian
 };
 
 /// `svec_hessian`: Action::hessian at the saddle point, or empty when it was not computed. NaN
@@ -35,5 +37,10 @@ struct SaddleEvidence {
 /// one that is not positive definite. Cost: one Cholesky factorisation of the Hessian.
 SaddleEvidence saddle_evidence(const Action& action, const SaddlePoint& saddle,
                                const MatrixXd& svec_hessian);
+
+/// The same without the Hessian: in geodesic coordinates D* + logdet S''* is the log determinant of
+/// the Hessian there, which random probes estimate.
+SaddleEvidence saddle_evidence(const Action& action, const SaddlePoint& saddle,
+                               const ActionCurvature& at, const HessianProbes& probes);
 
 }  // namespace headway::theory

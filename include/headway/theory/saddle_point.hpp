@@ -1,6 +1,8 @@
 #pragma once
 
+#include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,11 +17,11 @@ namespace headway::theory {
 
 /// How the action is minimised.
 enum class Optimizer {
-  kAuto,         ///< Newton with the exact Hessian where that is cheaper, else quasi-Newton
+  kAuto,         ///< whichever of Newton, quasi-Newton and Newton-CG costs least
   kNewton,       ///< exact Hessian at every step
   kQuasiNewton,  ///< average information plus symmetric rank-one corrections
-  kCeres,  ///< BFGS or L-BFGS of Ceres Solver in log-Cholesky coordinates, for comparison and for
-           ///< very many paths
+  kNewtonCg,     ///< Newton directions by conjugate gradients, no Hessian: for many paths
+  kCeres,        ///< BFGS or L-BFGS of Ceres Solver in log-Cholesky coordinates, for comparison
 };
 Words<Optimizer> words_of(Optimizer);
 
@@ -29,6 +31,13 @@ enum class Elimination {
   kClosedForm,  ///< replaced by their closed forms given U_1 (a Riccati equation) after every step
 };
 Words<Elimination> words_of(Elimination);
+
+/// Unknowns up to which a dense Hessian is made (288 MB).
+inline constexpr Index kLargestDenseProblem = 6000;
+
+/// Flops of one product that only steers: of the action's Hessian with a direction, in single
+/// precision where the kernels have it (counted as half).
+double steering_flops(const Action& action);
 
 struct SaddlePointOptions {
   Optimizer optimizer = Optimizer::kAuto;
@@ -55,6 +64,7 @@ struct SaddlePointSummary {
   int iterations = 0;
   int evaluations = 0;
   int hessians = 0;
+  int products = 0;
   double gradient_norm = std::numeric_limits<double>::quiet_NaN();
   double gradient_rounding = std::numeric_limits<double>::quiet_NaN();
   struct Iteration {
@@ -82,10 +92,12 @@ void fields(Visitor& visit, Record& r) {
   constexpr FieldForm kOld = {.optional = true};
   visit("converged", r.converged, "whether the stopping test was met");
   visit("message", r.message, "what ended the iteration, in words");
-  visit("optimizer", r.optimizer, "what ran: \"newton\", \"quasi_newton\" or \"ceres\"", kOld);
+  visit("optimizer", r.optimizer,
+        "what ran: \"newton\", \"quasi_newton\", \"newton_cg\" or \"ceres\"", kOld);
   visit("iterations", r.iterations, "steps taken", {.least = 0});
   visit("evaluations", r.evaluations, "of the action and its gradient", kOld);
   visit("hessians", r.hessians, "exact ones", kOld);
+  visit("products", r.products, "of the Hessian with a direction", kOld);
   visit("gradient_norm", r.gradient_norm,
         "largest entry of dS/dU / max N as a matrix derivative; what the stopping test looks at");
   visit("gradient_rounding", r.gradient_rounding,
@@ -100,6 +112,41 @@ struct SaddlePoint {
   SaddlePointSummary summary;
 };
 
+/// A direction and its product with the Hessian, in geodesic coordinates, and 1 / <s, H s>.
+struct HessianPair {
+  std::vector<MatrixXd> direction;
+  std::vector<MatrixXd> image;
+  double inverse_curvature = 0.0;
+};
+template <class Visitor, RecordOf<HessianPair> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("direction", r.direction, "E_1, ..., E_{L+1}", {.layout = FieldLayout::kLayers});
+  visit("image", r.image, "its product with the Hessian", {.layout = FieldLayout::kLayers});
+  visit("inverse_curvature", r.inverse_curvature, "1 / <direction, image>");
+}
+
+/// Where Newton-CG stands between two steps: a solution that goes on from here has the same bits as
+/// one that never stopped.
+struct SaddlePointState {
+  OrderParameters order_parameters;
+  SaddlePointSummary summary;
+  std::vector<HessianPair> pairs;  ///< that the preconditioner keeps
+};
+template <class Visitor, RecordOf<SaddlePointState> Record>
+void fields(Visitor& visit, Record& r) {
+  fields(visit, r.order_parameters, "");
+  fields(visit, r.summary);
+  visit("pairs", r.pairs, "of the preconditioner");
+}
+
+/// How a long solution is kept. Newton-CG alone calls: the others are short.
+struct SaddlePointHooks {
+  /// Called after a step when the last call is `seconds` ago, and when the observer interrupts.
+  std::function<void(const SaddlePointState&)> save;
+  double seconds = 60.0;
+  std::optional<SaddlePointState> from;  ///< goes on there in place of the start
+};
+
 /// Minimises the action over positive-definite (U_1, ..., U_L, U_a) from `start` (eq. 18).
 ///
 /// Newton's method in the geodesic (affine-invariant) coordinates U = F exp(D) F^T (eq. 29), in
@@ -109,7 +156,8 @@ struct SaddlePoint {
 /// evaluation) plus a symmetric rank-one correction learnt from gradients. Not converging is a
 /// value. Errors: kBadStudy when the action is not finite at the start.
 SaddlePoint solve_saddle_point(const Action& action, const OrderParameters& start,
-                               const SaddlePointOptions& options, Observer& observer);
+                               const SaddlePointOptions& options, Observer& observer,
+                               const SaddlePointHooks& hooks = {});
 
 /// A random start: each U_l = F exp(D) F^T about the Gaussian-process one with D symmetric Gaussian
 /// of scale `spread`.

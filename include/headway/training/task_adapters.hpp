@@ -16,11 +16,11 @@
 namespace headway::training {
 
 /// Fuzzy logic in context: S tokens of V + 1 numbers, the last token scored by squared error.
-/// Splits train, held_out, unknown_terms; selection by held_out, as there is no other in [S25].
+/// Splits train, validation, held_out, unknown_terms; selection by validation.
 std::unique_ptr<TrainingTask> make_fuzzy_logic_task(const tasks::FuzzyLogicOptions& options);
 
 /// SRAVEN: 9 K one-hot tokens of F numbers (a blank is all 0), the last K scored by cross-entropy.
-/// Splits train, test, held_out; selection by test, which leaves held_out clean.
+/// Splits train, validation, test, held_out; selection by validation.
 std::unique_ptr<TrainingTask> make_sraven_task(const tasks::SravenOptions& options);
 
 /// Images of another set, for evaluation alone.
@@ -45,17 +45,19 @@ std::unique_ptr<TrainingTask> make_one_shot_task(OneShotExamples examples);
 /// Prediction of the next token of a text.
 struct TextOptions {
   Index sequence_length = 256;  ///< S
-  double held_out = 0.1;        ///< the last share of the bytes (tasks::TextCorpus)
-  std::uint64_t seed = 0;       ///< of the places that training reads
+  double held_out = 0.1;        ///< shares of the bytes (tasks::TextShares)
+  double validation = 0.05;
+  std::uint64_t seed = 0;  ///< of the places that training reads
 
+  [[nodiscard]] tasks::TextShares shares() const { return {held_out, validation}; }
   static const OptionTable<TextOptions>& table();  ///< [task] kind = "text"
 };
 
 /// A text as tokens. Every token is scored by the one after it. Train example i starts at a place
-/// drawn from the stream (seed, kTrainExamples, i); the held-out examples are the S-token windows
-/// of the held-out part, end to end. Splits train, held_out. options.held_out is not read: the text
-/// is split already. Error{kBadStudy} when an id is none of the vocabulary, or a part has fewer
-/// than S + 1 tokens.
+/// drawn from the stream (seed, kTrainExamples, i); the other examples are the S-token windows of
+/// their part, end to end. Splits train, validation, held_out; selection by validation.
+/// options.shares() is not read: the text is split already. Error{kBadStudy} when an id is none of
+/// the vocabulary, or a part has fewer than S + 1 tokens.
 std::unique_ptr<TrainingTask> make_text_task(std::shared_ptr<const tasks::TokenizedText> text,
                                              const TextOptions& options);
 

@@ -1,12 +1,10 @@
 #include "io/checkpoint/checkpoint_file.hpp"
 
-#include <fmt/format.h>
-
 #include <string_view>
 
-#include "headway/core/error.hpp"
+#include "core/fail.hpp"
 #include "headway/core/sha256.hpp"
-#include "headway/io/provenance.hpp"
+#include "headway/studies/provenance.hpp"
 #include "io/hdf5/isolated.hpp"
 #include "io/hdf5/record.hpp"
 #include "io/whole_file.hpp"
@@ -21,11 +19,11 @@ constexpr std::size_t kHashDigits = 64;
 // Formats before 2.0: that of `sample` was none of HDF5, that of `train` had no digest at its end.
 constexpr std::string_view kOldSample = "headway-sample-checkpoint 1\n";
 
-[[noreturn]] void damaged(const std::string& file_path, const std::string& why) {
-  throw Error(ErrorKind::kBadData,
-              fmt::format("{}: the checkpoint is truncated or damaged ({}): delete it, or start "
-                          "afresh with --force",
-                          file_path, why));
+[[noreturn]] void refuse_damaged(const std::string& file_path, const std::string& why) {
+  bad_data(
+      "{}: the checkpoint is truncated or damaged ({}): delete it, or start afresh with "
+      "--force",
+      file_path, why);
 }
 
 bool has_digest(std::string_view bytes) {
@@ -47,7 +45,7 @@ bool is_of_older_format(const std::string& file_path, std::string_view bytes) {
   try {
     run_isolated(file_path, [&] {
       const std::int64_t major = major_version(Hdf5InputFile(file_path));
-      if (major < 1 || major >= kMajor) throw Error(ErrorKind::kBadData, "no older one");
+      if (major < 1 || major >= kMajor) bad_data("no older one");
       return std::vector<std::string>{};
     });
     return true;
@@ -59,10 +57,10 @@ bool is_of_older_format(const std::string& file_path, std::string_view bytes) {
 }  // namespace
 
 void refuse_checkpoint(const std::string& file_path, const std::string& differences) {
-  throw Error(ErrorKind::kBadStudy,
-              fmt::format("{}: the checkpoint belongs to another run ({}): repeat the command it "
-                          "comes from, choose another -o, or start afresh with --force",
-                          file_path, differences));
+  fail(ErrorKind::kBadStudy,
+       "{}: the checkpoint belongs to another run ({}): repeat the command it comes from, choose "
+       "another -o, or start afresh with --force",
+       file_path, differences);
 }
 
 void write_checkpoint(const std::string& file_path, const CheckpointHeader& header,
@@ -71,10 +69,10 @@ void write_checkpoint(const std::string& file_path, const CheckpointHeader& head
   {
     const Hdf5Lock lock;
     Hdf5OutputFile out;
-    out.set("/", "schema_name", std::string(kSchema));
+    out.set("/", "schema_name", kSchema);
     out.set("/", "schema_version", std::vector<std::int64_t>{kMajor, kMinor});
-    out.set("/", "git_commit", build_info().git_commit);
-    out.set("/", "written", utc_now());
+    out.set("/", "git_commit", studies::build_info().git_commit);
+    out.set("/", "written", studies::utc_now());
     write_record("/", header, out);
     write(out);
     bytes = out.close();
@@ -90,13 +88,14 @@ void read_checkpoint(const std::string& file_path, const CheckpointReader& read)
       if (is_of_older_format(file_path, bytes)) {
         refuse_checkpoint(file_path, "its format is that of an earlier version of Headway");
       }
-      damaged(file_path, "its bytes are not those that were written");
+      refuse_damaged(file_path, "its bytes are not those that were written");
     }
   }
   const Hdf5Lock lock;
   const Hdf5InputFile file(file_path);
   const std::int64_t major = major_version(file);
-  if (major == 0) damaged(file_path, "root attribute schema_name is not \"headway-checkpoint\"");
+  if (major == 0)
+    refuse_damaged(file_path, "root attribute schema_name is not \"headway-checkpoint\"");
   if (major != kMajor) {
     refuse_checkpoint(file_path, fmt::format("format {}, here {}.{}", major, kMajor, kMinor));
   }
@@ -104,7 +103,7 @@ void read_checkpoint(const std::string& file_path, const CheckpointReader& read)
     read(read_record<CheckpointHeader>(file, "/"), file);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kBadData) throw;
-    damaged(file_path, error.what());
+    refuse_damaged(file_path, error.what());
   }
 }
 

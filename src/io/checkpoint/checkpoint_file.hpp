@@ -4,28 +4,31 @@
 #include <string>
 
 #include "headway/core/record.hpp"
+#include "headway/studies/parts.hpp"
 #include "io/hdf5/input.hpp"
 #include "io/hdf5/output.hpp"
 
 /// One checkpoint on disk: an HDF5 file, and behind it the SHA-256 of its bytes in 64 hexadecimal
 /// digits, which HDF5 passes over. Root attributes: schema_name "headway-checkpoint",
 /// schema_version, git_commit, written and those of CheckpointHeader; the rest is the verb's own:
-///   point/   studies::SampleState (sample)
-///   run/     studies::TrainedRun with its state (train; trained_run.hpp)
+///   point/   theory::SaddlePointState (solve), studies::SampleState (sample)
+///   run/     studies::TrainedRun with its state (train; studies::TrainedRunView)
 namespace headway::io {
 
 /// What a checkpoint belongs to.
 struct CheckpointHeader {
-  std::string verb, study_hash, study_toml, data_hash, version;
+  std::string verb;
+  studies::ComputationPart part;  ///< its name is that of the file
+  std::string version;
   bool done = false;
 };
 
 template <class Visitor, RecordOf<CheckpointHeader> Record>
 void fields(Visitor& visit, Record& r) {
   visit("kind", r.verb, "the verb that wrote it");
-  visit("study_hash", r.study_hash, "of the keys that decide the numbers");
-  visit("study_toml", r.study_toml, "the resolved study");
-  visit("data_hash", r.data_hash, "content of the data");
+  visit("study_hash", r.part.study_hash, "of the keys that decide the numbers");
+  visit("study_toml", r.part.study_toml, "the resolved study");
+  visit("data_hash", r.part.data_hash, "content of the data");
   visit("headway_version", r.version, "of the program that wrote it");
   visit("done", r.done, "nothing is left to do");
 }

@@ -1,19 +1,14 @@
 #include "headway/io/checkpoints.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <utility>
 
-#include "headway/core/error.hpp"
-#include "headway/core/sha256.hpp"
-#include "headway/core/text.hpp"
-#include "headway/io/provenance.hpp"
-#include "headway/io/study_file.hpp"
+#include "core/fail.hpp"
+#include "headway/studies/provenance.hpp"
+#include "headway/studies/result_fields.hpp"
 #include "headway/studies/study_hash.hpp"
 #include "io/checkpoint/checkpoint_file.hpp"
-#include "io/checkpoint/study_differences.hpp"
 #include "io/hdf5/record.hpp"
 #include "io/result_file/trained_run.hpp"
 
@@ -22,16 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kPoint = "point_";
-constexpr std::string_view kRun = "run_";
 constexpr std::string_view kTemporary = ".headway-";  // left by a call that was killed
 constexpr std::string_view kSuffix = ".h5";
-constexpr std::size_t kHashDigits = 16;  // in the name of a run's file
 constexpr std::size_t kMostDifferences = 4;
-
-bool is_checkpoint(std::string_view name) {
-  return name.starts_with(kPoint) || name.starts_with(kRun);
-}
 
 /// Names in the folder that `wanted` takes, sorted; none when there is no folder.
 std::vector<std::string> names_in(const std::string& folder, bool (*wanted)(std::string_view)) {
@@ -47,66 +35,29 @@ std::vector<std::string> names_in(const std::string& folder, bool (*wanted)(std:
 
 /// Why a checkpoint is not that of a part, nearest cause first; empty when it is.
 std::vector<std::string> mismatch(const CheckpointHeader& found, const std::string& verb,
-                                  const CheckpointPart& part) {
-  std::vector<std::string> out;
-  if (found.verb != verb) out.push_back(fmt::format("of {}, here of {}", found.verb, verb));
-  if (found.study_hash != part.study_hash) {
-    std::vector<std::string> keys = study_differences(found.study_toml, part.study_toml);
-    if (keys.empty() && out.empty()) keys.emplace_back("another study");
-    out.insert(out.end(), keys.begin(), keys.end());
-  }
-  if (found.data_hash != part.data_hash && out.empty()) out.emplace_back("the data");
-  if (found.version != build_info().version) {
-    out.push_back(fmt::format("version {}, here {}", found.version, build_info().version));
+                                  const studies::ComputationPart& part) {
+  std::vector<std::string> out = studies::part_differences(found.part, part);
+  if (found.verb != verb) out = {fmt::format("of {}, here of {}", found.verb, verb)};
+  if (found.version != studies::build_info().version) {
+    out.push_back(fmt::format("version {}, here {}", found.version, studies::build_info().version));
   }
   return out;
-}
-
-/// Of run and data, and of the number of threads where it is swept: no hash has that.
-std::string run_name(const studies::TrainRun& run, const std::string& study_hash,
-                     const std::string& data_hash) {
-  std::string identity = study_hash + "\n" + data_hash;
-  for (const studies::Setting& setting : run.settings) {
-    if (setting.key == "threads") identity += "\n" + setting.value;
-  }
-  return std::string(kRun) + sha256_hex(identity).substr(0, kHashDigits);
-}
-
-std::vector<CheckpointPart> parts_of(const studies::Study& study, const std::string& data_hash) {
-  const CheckpointPart whole{"", studies::sample_hash(study), write_study(study), data_hash};
-  std::vector<CheckpointPart> parts(study.model.widths.size() * study.model.temperatures.size(),
-                                    whole);
-  for (std::size_t i = 0; i < parts.size(); ++i) parts[i].name = fmt::format("{}{}", kPoint, i);
-  return parts;
-}
-
-std::vector<CheckpointPart> parts_of(const std::vector<studies::TrainRun>& runs,
-                                     const std::vector<std::string>& data_hashes) {
-  std::vector<CheckpointPart> parts;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const std::string hash = studies::train_hash(runs[i].study);
-    const std::string& data_hash = data_hashes.at(i);
-    parts.push_back(
-        {run_name(runs[i], hash, data_hash), hash, write_study(runs[i].study), data_hash});
-  }
-  return parts;
 }
 
 }  // namespace
 
 Checkpoints::Checkpoints(const std::string& result_path, std::string verb,
-                         std::vector<CheckpointPart> parts, bool force)
+                         std::vector<studies::ComputationPart> parts, bool force)
     : folder_(result_path + ".checkpoint"), verb_(std::move(verb)), parts_(std::move(parts)) {
   std::error_code ignored;
   if (fs::exists(folder_, ignored) && !fs::is_directory(folder_, ignored)) {
-    throw Error(ErrorKind::kCannotWrite,
-                fmt::format("{}: is in the way of the folder of checkpoints", folder_));
+    fail(ErrorKind::kCannotWrite, "{}: is in the way of the folder of checkpoints", folder_);
   }
   if (force) {  // afresh: nothing of another run may stay behind
     remove();
     return;
   }
-  for (const std::string& name : names_in(folder_, is_checkpoint)) look(name);
+  for (const std::string& name : names_in(folder_, studies::is_part_name)) look(name);
 }
 
 /// Counts the checkpoint of a part; refuses that of another run. One of these parts under a name
@@ -118,14 +69,14 @@ void Checkpoints::look(const std::string& name) {
   std::vector<std::string> nearest;
   std::pair<bool, std::size_t> best;  // of `nearest`: of another study, its length
   bool known = false;
-  for (const CheckpointPart& part : parts_) {
+  for (const studies::ComputationPart& part : parts_) {
     std::vector<std::string> why = mismatch(found, verb_, part);
     if (why.empty()) {
       known = true;
       if (part.name + std::string(kSuffix) == name) ++(found.done ? finished_ : resumable_);
       continue;
     }
-    const std::pair rank(part.study_hash != found.study_hash, why.size());
+    const std::pair rank(part.study_hash != found.part.study_hash, why.size());
     if (nearest.empty() || rank < best) {
       nearest = std::move(why);
       best = rank;
@@ -145,7 +96,7 @@ std::string Checkpoints::path_of(const std::string& name) const {
 
 bool Checkpoints::load(std::size_t part,
                        const std::function<void(const Hdf5InputFile&)>& read) const {
-  const CheckpointPart& wanted = parts_.at(part);
+  const studies::ComputationPart& wanted = parts_.at(part);
   const std::string file_path = path_of(wanted.name);
   std::error_code ignored;
   if (!fs::exists(file_path, ignored)) return false;
@@ -157,25 +108,26 @@ bool Checkpoints::load(std::size_t part,
   return fits;
 }
 
+template <class Record>
+std::optional<Record> Checkpoints::load_record(std::size_t part) const {
+  std::optional<Record> record;
+  load(part, [&](const Hdf5InputFile& file) { record = read_record<Record>(file, "point"); });
+  return record;
+}
+
 void Checkpoints::save(std::size_t part, bool done,
                        const std::function<void(Hdf5OutputFile&)>& write) const {
   std::error_code failure;
   fs::create_directory(folder_, failure);
-  if (failure) {
-    throw Error(ErrorKind::kCannotWrite,
-                fmt::format("{}: cannot be made: {}", folder_, failure.message()));
-  }
-  const CheckpointPart& saved = parts_.at(part);
-  write_checkpoint(
-      path_of(saved.name),
-      {verb_, saved.study_hash, saved.study_toml, saved.data_hash, build_info().version, done},
-      write);
+  if (failure) fail(ErrorKind::kCannotWrite, "{}: cannot be made: {}", folder_, failure.message());
+  write_checkpoint(path_of(parts_.at(part).name),
+                   {verb_, parts_.at(part), studies::build_info().version, done}, write);
 }
 
 void Checkpoints::remove() const {
   std::error_code ignored;
   const auto ours = [](std::string_view name) {
-    return is_checkpoint(name) || name.starts_with(kTemporary);
+    return studies::is_part_name(name) || name.starts_with(kTemporary);
   };
   for (const std::string& name : names_in(folder_, ours)) {
     fs::remove(fs::path(folder_) / name, ignored);
@@ -183,20 +135,32 @@ void Checkpoints::remove() const {
   fs::remove(folder_, ignored);  // stays when somebody put a file of their own there
 }
 
+SolveCheckpoints::SolveCheckpoints(const std::string& result_path, const studies::Study& study,
+                                   const std::string& data_hash, bool force)
+    : Checkpoints(result_path, "solve",
+                  studies::point_parts(study, studies::solve_hash(study), data_hash), force),
+      saves_(study.solve.checkpoint_seconds > 0.0) {}
+
+studies::SolveHooks SolveCheckpoints::hooks() const {
+  studies::SolveHooks hooks;
+  hooks.load = [*this](std::size_t point) { return load_record<theory::SaddlePointState>(point); };
+  if (!saves_) return hooks;
+  hooks.save = [*this](std::size_t point, const theory::SaddlePointState& state) {
+    // A solved point is soon solved again from its last step.
+    save(point, false, [&](Hdf5OutputFile& out) { write_record("point", state, out); });
+  };
+  return hooks;
+}
+
 SampleCheckpoints::SampleCheckpoints(const std::string& result_path, const studies::Study& study,
                                      const std::string& data_hash, bool force)
-    : Checkpoints(result_path, "sample", parts_of(study, data_hash), force),
+    : Checkpoints(result_path, "sample",
+                  studies::point_parts(study, studies::sample_hash(study), data_hash), force),
       saves_(study.sample.checkpoint_seconds > 0.0) {}
 
 studies::SampleHooks SampleCheckpoints::hooks() const {
   studies::SampleHooks hooks;
-  hooks.load = [*this](std::size_t point) {
-    std::optional<studies::SampleState> state;
-    load(point, [&](const Hdf5InputFile& file) {
-      state = read_record<studies::SampleState>(file, "point");
-    });
-    return state;
-  };
+  hooks.load = [*this](std::size_t point) { return load_record<studies::SampleState>(point); };
   if (!saves_) return hooks;
   hooks.save = [*this](std::size_t point, const studies::SampleState& state) {
     // Never done: what is said of the draws is made of them again.
@@ -208,7 +172,7 @@ studies::SampleHooks SampleCheckpoints::hooks() const {
 TrainCheckpoints::TrainCheckpoints(const std::string& result_path,
                                    const std::vector<studies::TrainRun>& runs,
                                    const std::vector<std::string>& data_hashes, bool force)
-    : Checkpoints(result_path, "train", parts_of(runs, data_hashes), force) {}
+    : Checkpoints(result_path, "train", studies::train_parts(runs, data_hashes), force) {}
 
 studies::TrainHooks TrainCheckpoints::hooks() const {
   studies::TrainHooks hooks;
@@ -219,7 +183,7 @@ studies::TrainHooks TrainCheckpoints::hooks() const {
   };
   hooks.save = [*this](std::size_t run, const studies::TrainedRun& trained) {
     save(run, trained.done(), [&](Hdf5OutputFile& out) {
-      write_trained_run("run", trained, KeptWeights::kWholeState, out);
+      write_record("run", studies::TrainedRunView{&trained, studies::RunParts::kWholeState}, out);
     });
   };
   return hooks;

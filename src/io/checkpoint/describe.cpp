@@ -1,12 +1,10 @@
 #include "io/hdf5/describe.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
+#include "core/fail.hpp"
 #include "headway/studies/sample_state.hpp"
 #include "io/checkpoint/checkpoint_file.hpp"
-#include "io/dataset_file/names.hpp"
 #include "io/hdf5/record.hpp"
 #include "io/result_file/trained_run.hpp"
 
@@ -32,8 +30,7 @@ std::string point_text(const studies::SampleState& state) {
   return fmt::format(
       "  point      {}\n"
       "  state      {} chains, {} to {} draws each after warm-up, {:.3g} s so far\n",
-      printable(target_of(state.run.settings)), state.run.chains.size(), least, most,
-      state.seconds);
+      shown(target_of(state.run.settings)), state.run.chains.size(), least, most, state.seconds);
 }
 
 std::string run_text(const studies::TrainedRun& run) {
@@ -41,7 +38,7 @@ std::string run_text(const studies::TrainedRun& run) {
   std::string out = fmt::format(
       "  run        {}, seed {}: {} after {} steps, train loss {:.4g}\n"
       "  state      step {}, {} examples seen, {} parameters in {} arrays",
-      printable(run.label), run.seed, word_of(run.summary.outcome), run.summary.steps,
+      shown(run.label), run.seed, word_of(run.summary.outcome), run.summary.steps,
       studies::final_train_loss(run), state.step, state.examples, run.cost.parameters,
       state.parameters.size());
   if (state.best_step >= 0) {
@@ -58,9 +55,9 @@ std::string describe_checkpoint(const Hdf5InputFile& file) {
                         ? run_text(read_trained_run(file, "run"))
                         : point_text(read_record<studies::SampleState>(file, "point"));
   const auto text = [&file](const char* name) {
-    return printable(file.text_attribute("/", name).value_or("(missing)"));
+    return shown(file.text_attribute("/", name).value_or("(missing)"));
   };
-  out += fmt::format("  made by    Headway {} (commit {}), {}\n", printable(header.version),
+  out += fmt::format("  made by    Headway {} (commit {}), {}\n", shown(header.version),
                      text("git_commit"), text("written"));
   out += "\nThe command that wrote it goes on from it; delete it to start afresh.\n";
   return out;

@@ -1,12 +1,7 @@
 #include "io/dataset_file/arrays.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <utility>
-
-#include "io/dataset_file/names.hpp"
 
 namespace headway::io {
 namespace {
@@ -45,8 +40,8 @@ void ArrayChecker::check(const DatasetMember& member, const std::string& split, 
     const NodeKind kind = file_.kind(array.path);
     if (kind == NodeKind::kAbsent && !needed) return;
     if (kind == NodeKind::kDataset) return check_present(std::move(array), wanted);
-    faults_.add(array.path, fmt::format(": {}; allowed: a data set {} in this file", absence(kind),
-                                        wanted.axes));
+    faults_.add(array.path, ": {}; allowed: a data set {} in this file", absence(kind),
+                wanted.axes);
   });
 }
 
@@ -59,7 +54,7 @@ void ArrayChecker::check_present(FoundArray array, const Wanted& wanted) {
   }
   const bool readable = fault.empty();
   if (readable) fault = extent_faults(array, wanted);
-  if (!fault.empty()) faults_.add(array.path, ": " + fault);
+  if (!fault.empty()) faults_.add(array.path, ": {}", fault);
   if (!readable) return;
   if (array.member->values == DatasetMember::Values::kText) check_text(array.path);
   layout_.arrays.push_back(std::move(array));
@@ -105,7 +100,7 @@ std::string ArrayChecker::extent_faults(const FoundArray& array, const Wanted& w
     }
   }
   if (!notes.empty()) {
-    return fmt::format("{} ({})", shape_fault(array, wanted), fmt::join(notes, ", "));
+    return fmt::format("{} ({})", shape_fault(array, wanted), join(notes));
   }
   layout_.extents.merge(found);
   return {};
@@ -118,14 +113,14 @@ std::string ArrayChecker::shape_fault(const FoundArray& array, const Wanted& wan
     extents.push_back(known == 0 ? "any" : std::to_string(known));
   }
   return fmt::format("shape {}; allowed: {} with extents [{}], none zero",
-                     shape_text(array.info.shape), wanted.axes, fmt::join(extents, ", "));
+                     shape_text(array.info.shape), wanted.axes, join(extents));
 }
 
 void ArrayChecker::check_text(const std::string& path) {
   const std::vector<std::string> texts = file_.read_strings(path);
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const std::string fault = text_fault(texts[i], false);
-    if (!fault.empty()) faults_.add(path, fmt::format("[{}] {}", i, fault));
+    if (!fault.empty()) faults_.add(path, "[{}] {}", i, fault);
   }
 }
 

@@ -1,70 +1,38 @@
 #include "headway/io/dataset_file.hpp"
 
-#include <fmt/core.h>
-
 #include <fstream>
 #include <memory>
 #include <utility>
 
-#include "headway/core/error.hpp"
+#include "core/fail.hpp"
 #include "headway/core/sha256.hpp"
 #include "io/dataset_file/layout.hpp"
+#include "io/dataset_file/members.hpp"
 #include "io/first_reading.hpp"
 #include "io/hdf5/examples.hpp"
 #include "io/hdf5/isolated.hpp"
-#include "io/hdf5/schema.hpp"
 
 namespace headway::io {
 namespace {
 
 using ConstRowMatrixMap = Eigen::Map<const RowMatrixXd>;
 
-/// [H, rows, columns] -> H matrices.
-std::vector<MatrixXd> read_matrices(const Hdf5InputFile& file, const std::string& path) {
-  const Tensor tensor = file.read_array(path);
-  const Index rows = tensor.shape.at(1), columns = tensor.shape.at(2);
-  std::vector<MatrixXd> matrices;
-  for (Index h = 0; h < tensor.shape[0]; ++h) {
-    matrices.emplace_back(
-        ConstRowMatrixMap(tensor.values.data() + h * rows * columns, rows, columns));
+/// Reads what the file has of a member.
+struct ArrayReader {
+  const Hdf5InputFile& file;
+  const DatasetLayout& layout;
+
+  void operator()(const std::string& path, std::vector<MatrixXd>& heads) const {
+    if (layout.find(path) != nullptr) heads = file.read_matrices(path);
   }
-  return matrices;
-}
-
-std::string layer_path(const std::string& group, std::size_t layer) {
-  return fmt::format("{}/layer_{}", group, layer + 1);
-}
-
-std::vector<LayerHeads> read_layers(const Hdf5InputFile& file, const DatasetLayout& layout) {
-  std::vector<LayerHeads> layers(layout.heads.size());
-  for (std::size_t l = 0; l < layers.size(); ++l) {
-    if (layout.form == AttentionForm::kWeights) {
-      layers[l].weights = read_matrices(file, layer_path("attention/weights", l));
-    }
-    if (layout.form == AttentionForm::kQueryKey) {
-      layers[l].query = read_matrices(file, layer_path("attention/query", l));
-      layers[l].key = read_matrices(file, layer_path("attention/key", l));
-    }
-    const std::string names = layer_path("names", l);
-    if (layout.find(names) != nullptr) layers[l].names = file.read_strings(names);
+  void operator()(const std::string& path, MatrixXd& values) const {
+    const Tensor tensor = file.read_array(path);
+    values = ConstRowMatrixMap(tensor.values.data(), tensor.shape.at(0), tensor.shape.at(1));
   }
-  return layers;
-}
-
-MatrixXd read_matrix(const Hdf5InputFile& file, const std::string& path) {
-  const Tensor tensor = file.read_array(path);
-  return ConstRowMatrixMap(tensor.values.data(), tensor.shape.at(0), tensor.shape.at(1));
-}
-
-LinearValueNetwork read_network(const Hdf5InputFile& file, std::size_t layers) {
-  LinearValueNetwork network;
-  network.input = read_matrix(file, "network/input");
-  for (std::size_t l = 0; l < layers; ++l) {
-    network.values.push_back(read_matrices(file, layer_path("network/values", l)));
+  void operator()(const std::string& path, std::vector<std::string>& names) const {
+    if (layout.find(path) != nullptr) names = file.read_strings(path);
   }
-  network.readout = read_matrix(file, "network/readout");
-  return network;
-}
+};
 
 std::shared_ptr<const ExampleSource> open_examples(const std::shared_ptr<const Hdf5InputFile>& file,
                                                    const DatasetLayout& layout,
@@ -104,19 +72,15 @@ std::string file_hash(const std::string& file_path) {
     in.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
     hash.update(buffer.data(), static_cast<std::size_t>(in.gcount()));
   }
-  if (!in.eof()) {
-    throw Error(ErrorKind::kMissingFile, fmt::format("{}: cannot be read to its end", file_path));
-  }
-  return hash.hex_digest();
+  if (in.eof()) return hash.hex_digest();
+  fail(ErrorKind::kMissingFile, "{}: cannot be read to its end", file_path);
 }
 
 tasks::Dataset load(const std::string& file_path) {
   const auto file = std::make_shared<const Hdf5InputFile>(file_path);
   FaultList faults;
   const DatasetLayout layout = check_layout(*file, faults);
-  if (!faults.empty()) {  // the file changed since it was checked
-    throw Error(ErrorKind::kBadData, faults.messages().front());
-  }
+  if (!faults.empty()) bad_data("{}", faults.messages().front());  // changed since it was checked
   tasks::Dataset dataset;
   dataset.name = file_path;
   dataset.form = layout.form;
@@ -124,8 +88,13 @@ tasks::Dataset load(const std::string& file_path) {
   dataset.features = layout.extent("N_0");
   dataset.readout = layout.readout;
   dataset.note = layout.note;
-  dataset.layers = read_layers(*file, layout);
-  if (layout.network) dataset.network = read_network(*file, layout.heads.size());
+  const ArrayReader read{*file, layout};
+  dataset.layers.resize(layout.heads.size());
+  visit_layers(read, dataset.layers);
+  if (layout.network) {
+    dataset.network.emplace().values.resize(layout.heads.size());
+    visit_network(read, *dataset.network);
+  }
   for (const std::string& name : layout.splits) {
     tasks::Split split = read_split(file, layout, name);
     if (name == "train") {
@@ -160,19 +129,17 @@ std::vector<std::string> validate_dataset(const std::string& file_path) {
 tasks::Dataset read_dataset(const std::string& file_path) {
   const std::vector<std::string> faults = validate_dataset(file_path);
   if (!faults.empty()) {
-    const bool named = faults.front().rfind(file_path, 0) == 0;
-    throw Error(ErrorKind::kBadData,
-                named ? faults.front() : fmt::format("{}: {}", file_path, faults.front()));
+    const bool named = faults.front().starts_with(file_path);
+    bad_data("{}{}{}", named ? "" : file_path, named ? "" : ": ", faults.front());
   }
   const Hdf5Lock lock;
-  tasks::Dataset dataset;
   try {
-    dataset = load(file_path);
+    tasks::Dataset dataset = load(file_path);
+    dataset.content_hash = file_hash(file_path);
+    return dataset;
   } catch (const std::bad_alloc&) {
-    throw Error(ErrorKind::kBadData, fmt::format("{}: does not fit into memory", file_path));
+    bad_data("{}: does not fit into memory", file_path);
   }
-  dataset.content_hash = file_hash(file_path);
-  return dataset;
 }
 
 }  // namespace headway::io

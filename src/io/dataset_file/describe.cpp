@@ -1,8 +1,6 @@
 #include "io/hdf5/describe.hpp"
 
-#include <fmt/core.h>
-#include <fmt/ranges.h>
-
+#include "headway/studies/study.hpp"
 #include "io/dataset_file/layout.hpp"
 
 namespace headway::io {
@@ -38,15 +36,12 @@ std::string describe_dataset(const Hdf5InputFile& file) {
   for (std::size_t l = 1; l <= layout.heads.size(); ++l) {
     const std::string names = fmt::format("names/layer_{}", l);
     if (layout.find(names) == nullptr) continue;
-    out += fmt::format("  layer {}    {}\n", l, fmt::join(file.read_strings(names), ", "));
+    out += fmt::format("  layer {}    {}\n", l, join(file.read_strings(names)));
   }
   if (layout.network) {
     out += "  network    the values, input and readout trained with these heads\n";
   }
-  if (layout.readout) {
-    out +=
-        fmt::format("  readout    {}\n", rules.readouts[static_cast<std::size_t>(*layout.readout)]);
-  }
+  if (layout.readout) out += fmt::format("  readout    {}\n", word_of(*layout.readout));
   if (!layout.note.empty()) out += fmt::format("  note       {}\n", layout.note);
   for (const std::string& fault : faults.messages()) out += fmt::format("  fault      {}\n", fault);
   out += fmt::format(

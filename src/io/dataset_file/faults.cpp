@@ -1,28 +1,17 @@
 #include "io/dataset_file/faults.hpp"
 
-#include <fmt/core.h>
+#include <exception>
 
-#include <new>
-#include <stdexcept>
-
-#include "headway/core/error.hpp"
 #include "headway/io/dataset_file.hpp"
 
 namespace headway::io {
-
-void FaultList::add(const std::string& dataset, const std::string& message) {
-  const bool root = dataset == "/" && message.starts_with(": ");
-  add_text(dataset, root ? message.substr(2) : dataset + message);
-}
 
 void FaultList::guard(const std::string& dataset, const std::function<void()>& check) {
   try {
     check();
   } catch (const Error& e) {
     add_text(dataset, e.what());
-  } catch (const std::bad_alloc&) {
-    add(dataset, ": one example does not fit into memory");
-  } catch (const std::length_error&) {
+  } catch (const std::exception&) {  // bad_alloc or length_error
     add(dataset, ": one example does not fit into memory");
   }
 }

@@ -3,7 +3,10 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "core/fail.hpp"
 
 namespace headway::io {
 
@@ -11,9 +14,13 @@ namespace headway::io {
 /// each data set.
 class FaultList {
  public:
-  /// `message` follows the name of the data set: "train/labels" + "[3]: nan; allowed: finite
-  /// numbers". Those of the root ("/") stand alone.
-  void add(const std::string& dataset, const std::string& message);
+  /// `text` follows the name of the data set: "train/labels" + "[3]: nan; allowed: finite numbers".
+  /// Those of the root ("/") stand alone.
+  template <class... Args>
+  void add(const std::string& dataset, fmt::format_string<Args...> text, Args&&... args) {
+    const std::string message = fmt::format(text, std::forward<Args>(args)...);
+    add_text(dataset, dataset == "/" ? message : dataset + message);
+  }
   /// Runs one part of the checks; damage found by HDF5 on the way is a fault of `dataset` like any
   /// other.
   void guard(const std::string& dataset, const std::function<void()>& check);

@@ -1,17 +1,16 @@
 #include "io/dataset_file/layout.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <limits>
-#include <set>
 #include <string_view>
 
+#include "headway/core/nearest_word.hpp"
+#include "headway/model/path_index.hpp"
+#include "headway/studies/study.hpp"
 #include "headway/tasks/dataset.hpp"
 #include "io/dataset_file/arrays.hpp"
-#include "io/dataset_file/names.hpp"
 
 namespace headway::io {
 namespace {
@@ -23,10 +22,21 @@ constexpr const char* kNoSplit =
     ": is missing or no group; allowed: a group with labels and inputs or path_features";
 constexpr double kMaxPaths = std::numeric_limits<int>::max();
 
-std::set<std::string> layer_names(Index layers) {
-  std::set<std::string> names;
-  for (Index l = 1; l <= layers; ++l) names.insert(fmt::format("layer_{}", l));
-  return names;
+std::string layer_name(Index layer) { return fmt::format("layer_{}", layer); }
+
+/// Is the name one of layer_1, ..., layer_<layers>?
+bool is_layer(const std::string& name, Index layers) {
+  for (Index l = 1; l <= layers; ++l) {
+    if (name == layer_name(l)) return true;
+  }
+  return false;
+}
+
+/// Such as "Test" and "test", "input" and "inputs".
+bool nearly(std::string name, const std::string& known) {
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return name.size() <= known.size() + 2 &&
+         edit_distance(name, known) <= (known.size() > 5 ? 2 : 1);
 }
 
 /// Fills a DatasetLayout by walking the table; each check_* function looks at one part of the file.
@@ -41,6 +51,8 @@ class LayoutChecker {
   void check_note();
   void find_splits();
   void find_sets();
+  void check_names(const std::string& group, const std::vector<std::string>& known);
+  void check_member_names();
   void find_form();
   [[nodiscard]] bool is_there(const DatasetMember& member) const;
   void check_member(const DatasetMember& member, const std::string& split);
@@ -64,7 +76,7 @@ DatasetLayout LayoutChecker::run() {
   faults_.guard("/", [&] { check_schema(); });
   faults_.guard("/", [&] { check_note(); });
   faults_.guard("/", [&] { find_splits(); });
-  faults_.guard("/", [&] { check_member_names(file_, layout_.splits, faults_); });
+  faults_.guard("/", [&] { check_member_names(); });
   faults_.guard("/", [&] { find_form(); });
   for (const std::string& split : layout_.splits) {
     for (const DatasetMember& member : rules_.members) {
@@ -83,30 +95,29 @@ DatasetLayout LayoutChecker::run() {
 void LayoutChecker::check_schema() {
   const auto name = file_.text_attribute("/", "schema_name");
   if (name != rules_.schema_name) {
-    faults_.add("/", fmt::format(": root attribute schema_name {}; allowed: \"{}\"",
-                                 name ? fmt::format("= \"{}\"", printable(*name)) : "is missing",
-                                 rules_.schema_name));
+    faults_.add("/", "root attribute schema_name {}; allowed: \"{}\"",
+                name ? fmt::format("= \"{}\"", shown(*name)) : "is missing", rules_.schema_name);
   }
   const auto version = file_.number_attribute("/", "schema_version");
   const std::vector<double>& ours = rules_.schema_version;
   if (!version || version->empty() || version->size() > ours.size()) {
-    faults_.add(
-        "/", fmt::format(": root attribute schema_version {}; allowed: [{}]",
-                         version ? "has the wrong length" : "is missing", fmt::join(ours, ", ")));
-  } else if (version->front() != ours.front()) {
-    const bool newer = version->front() > ours.front();
+    faults_.add("/", "root attribute schema_version {}; allowed: [{}]",
+                version ? "has the wrong length" : "is missing", fmt::join(ours, ", "));
+  } else if (version->front() > ours.front()) {
     faults_.add("/",
-                fmt::format(": root attribute schema_version = [{}]{}", fmt::join(*version, ", "),
-                            newer ? fmt::format(": a newer major version; this Headway reads {}.x",
-                                                ours.front())
-                                  : fmt::format("; allowed: [{}]", fmt::join(ours, ", "))));
+                "root attribute schema_version = [{}]: a newer major version; this Headway reads "
+                "{}.x",
+                fmt::join(*version, ", "), ours.front());
+  } else if (version->front() != ours.front()) {
+    faults_.add("/", "root attribute schema_version = [{}]; allowed: [{}]",
+                fmt::join(*version, ", "), fmt::join(ours, ", "));
   }
 }
 
 void LayoutChecker::check_note() {
   layout_.note = file_.text_attribute("/", "note").value_or("");
   const std::string fault = text_fault(layout_.note, true);
-  if (!fault.empty()) faults_.add("/", fmt::format(": root attribute note {}", fault));
+  if (!fault.empty()) faults_.add("/", "root attribute note {}", fault);
 }
 
 void LayoutChecker::find_splits() {
@@ -131,7 +142,7 @@ void LayoutChecker::find_sets() {
   for (const std::string& name : file_.members("sets")) {
     const std::string fault = tasks::set_name_fault(name);
     if (!fault.empty()) {
-      faults_.add("sets/" + printable(name), fmt::format(": is {}", fault));
+      faults_.add("sets/" + shown(name), ": is {}", fault);
     } else if (file_.kind("sets/" + name) != NodeKind::kGroup) {
       faults_.add("sets/" + name, kNoSplit);
     } else {
@@ -140,9 +151,29 @@ void LayoutChecker::find_sets() {
   }
 }
 
+/// A fault for each member of a group that is not part of the schema but whose name is nearly one
+/// that is: such a data set would be ignored in silence. Other extra members are welcome.
+void LayoutChecker::check_names(const std::string& group, const std::vector<std::string>& known) {
+  for (const std::string& name : file_.members(group)) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const auto meant = std::find_if(known.begin(), known.end(),
+                                    [&name](const std::string& k) { return nearly(name, k); });
+    if (meant == known.end()) continue;
+    const std::string prefix = group == "/" ? "" : group + "/";
+    faults_.add(prefix + shown(name), ": unknown name; did you mean {}{}?", prefix, *meant);
+  }
+}
+
+void LayoutChecker::check_member_names() {
+  std::vector<std::string> root = {"train", "test", "sets"};
+  for (const std::string& name : rules_.children("")) root.push_back(name);
+  check_names("/", root);
+  for (const std::string& split : layout_.splits) check_names(split, rules_.children("<split>"));
+  for (const char* group : {"attention", "network"}) check_names(group, rules_.children(group));
+}
+
 void LayoutChecker::find_form() {
-  std::vector<std::string> found;
-  std::vector<std::string> all;
+  std::vector<std::string> found, all;
   for (std::size_t f = 0; f < rules_.forms.size(); ++f) {
     const auto form = static_cast<AttentionForm>(f);
     all.push_back(rules_.forms[f].name);
@@ -156,10 +187,8 @@ void LayoutChecker::find_form() {
   }
   known_form_ = found.size() == 1;
   if (known_form_) return;
-  faults_.add("/", fmt::format(": {}; allowed: exactly one of {}",
-                               found.empty() ? "no attention is given"
-                                             : fmt::format("{} are given", fmt::join(found, ", ")),
-                               fmt::join(all, ", ")));
+  faults_.add("/", "{}; allowed: exactly one of {}",
+              found.empty() ? "no attention is given" : join(found) + " are given", join(all));
 }
 
 bool LayoutChecker::is_there(const DatasetMember& member) const {
@@ -175,7 +204,7 @@ void LayoutChecker::check_member(const DatasetMember& member, const std::string&
     if (known_form_ && !member.has_form(layout_.form)) {
       if (file_.kind(path) != NodeKind::kAbsent) {
         const std::string& name = rules_.forms[static_cast<std::size_t>(layout_.form)].name;
-        faults_.add(path, fmt::format(": not allowed beside {}", name.substr(name.find('/') + 1)));
+        faults_.add(path, ": not allowed beside {}", name.substr(name.find('/') + 1));
       }
       return;
     }
@@ -209,14 +238,11 @@ void LayoutChecker::check_layers(const DatasetMember& member, const std::string&
   if (layout_.extent("L") == 0 && member.is_form) count_layers(group, members);
   const Index layers = layout_.extent("L");
   if (layers == 0) return;
-  if (layout_.extents.at("L").source != group) {  // else count_layers said it
-    const std::set<std::string> known = layer_names(layers);
-    for (const std::string& name : members) {
-      const bool welcome = member.needed == Needed::kNever && !name.starts_with("layer_");
-      if (welcome || known.contains(name)) continue;
-      faults_.add(fmt::format("{}/{}", group, printable(name)),
-                  fmt::format(": no such layer; allowed: layer_1 to layer_{}", layers));
-    }
+  const bool counted = layout_.extents.at("L").source == group;  // then count_layers said it
+  for (const std::string& name : members) {
+    const bool welcome = member.needed == Needed::kNever && !name.starts_with("layer_");
+    if (counted || welcome || is_layer(name, layers)) continue;
+    faults_.add(group + "/" + shown(name), ": no such layer; allowed: layer_1 to layer_{}", layers);
   }
   for (Index l = 1; l <= layers; ++l) {
     arrays_.check(member, split, static_cast<int>(l), needed(member));
@@ -227,16 +253,12 @@ void LayoutChecker::check_layers(const DatasetMember& member, const std::string&
 void LayoutChecker::count_layers(const std::string& group,
                                  const std::vector<std::string>& members) {
   Index layers = 0;
-  while (std::binary_search(members.begin(), members.end(), fmt::format("layer_{}", layers + 1))) {
-    ++layers;
-  }
-  const std::set<std::string> counted = layer_names(layers);
+  while (std::binary_search(members.begin(), members.end(), layer_name(layers + 1))) ++layers;
   for (const std::string& name : members) {
-    if (counted.contains(name)) continue;
-    faults_.add(fmt::format("{}/{}", group, printable(name)),
-                fmt::format(": unexpected; allowed: layer_1, layer_2, ... without a gap (layer_{} "
-                            "is missing)",
-                            layers + 1));
+    if (is_layer(name, layers)) continue;
+    faults_.add(group + "/" + shown(name),
+                ": unexpected; allowed: layer_1, layer_2, ... without a gap (layer_{} is missing)",
+                layers + 1);
   }
   if (members.empty()) faults_.add(group, ": is empty; allowed: layer_1, layer_2, ...");
   if (layers > 0) layout_.extents["L"] = {layers, group};
@@ -248,22 +270,18 @@ void LayoutChecker::check_path_heads(const std::string& path) {
   auto heads = file_.number_attribute(path, "heads");
   if (!heads) heads = file_.number_attribute("/", "heads");
   if (!heads || heads->empty()) {
-    faults_.add(path, fmt::format(": attribute heads is missing; allowed: [H_1, ..., H_L] with "
-                                  "product p = {}",
-                                  paths));
+    faults_.add(path, ": attribute heads is missing; allowed: [H_1, ..., H_L] with product p = {}",
+                paths);
     return;
   }
-  double product = 1.0;
-  bool whole = true;
-  for (const double h : *heads) {
-    whole = whole && h >= 1.0 && h == std::floor(h) && h <= kMaxPaths;
-    product *= h;
-  }
-  const std::string said = fmt::format(": attribute heads = [{}]", fmt::join(*heads, ", "));
-  if (!whole || product != static_cast<double>(paths)) {
-    faults_.add(path, fmt::format("{}; allowed: positive integers with product p = {} (the second "
-                                  "extent)",
-                                  said, paths));
+  const bool whole = std::all_of(heads->begin(), heads->end(), [](double h) {
+    return h >= 1.0 && h == std::floor(h) && h <= kMaxPaths;
+  });
+  if (!whole || model::path_count<double>(*heads) != static_cast<double>(paths)) {
+    faults_.add(path,
+                ": attribute heads = [{}]; allowed: positive integers with product p = {} (the "
+                "second extent)",
+                fmt::join(*heads, ", "), paths);
     return;
   }
   if (layout_.heads.empty()) {
@@ -273,8 +291,8 @@ void LayoutChecker::check_path_heads(const std::string& path) {
       layout_.extents[fmt::format("H_{}", l + 1)] = {layout_.heads[l], path};
     }
   } else if (std::vector<double>(layout_.heads.begin(), layout_.heads.end()) != *heads) {
-    faults_.add(path, fmt::format("{}; allowed: [{}] as in {}", said,
-                                  fmt::join(layout_.heads, ", "), layout_.extents.at("L").source));
+    faults_.add(path, ": attribute heads = [{}]; allowed: [{}] as in {}", fmt::join(*heads, ", "),
+                fmt::join(layout_.heads, ", "), layout_.extents.at("L").source);
   }
 }
 
@@ -287,9 +305,8 @@ void LayoutChecker::check_paths() {
     paths *= static_cast<double>(std::max<Index>(heads.back(), 1));
   }
   if (paths > kMaxPaths) {
-    faults_.add(layout_.extents.at("L").source,
-                fmt::format(": heads [{}] make {} paths; allowed: at most {}",
-                            fmt::join(heads, ", "), paths, kMaxPaths));
+    faults_.add(layout_.extents.at("L").source, ": heads [{}] make {} paths; allowed: at most {}",
+                fmt::join(heads, ", "), paths, kMaxPaths);
     return;
   }
   layout_.heads.assign(heads.begin(), heads.end());
@@ -299,23 +316,21 @@ void LayoutChecker::check_network() {
   const NodeKind kind = file_.kind("network");
   layout_.network = kind == NodeKind::kGroup;
   if (layout_.network || kind == NodeKind::kAbsent) return;
-  faults_.add("network", fmt::format(": is no group; allowed: a group with {}",
-                                     fmt::join(rules_.children("network"), ", ")));
+  faults_.add("network", ": is no group; allowed: a group with {}",
+              join(rules_.children("network")));
 }
 
 void LayoutChecker::check_readout() {
   const auto name = file_.text_attribute("/", "readout");
   if (!name && !layout_.network) return;
-  const std::vector<std::string>& known = rules_.readouts;
-  const auto at = name ? std::find(known.begin(), known.end(), *name) : known.end();
-  if (at != known.end()) {
-    layout_.readout = static_cast<Readout>(at - known.begin());
+  Readout readout{};
+  if (name && read_word(*name, readout)) {
+    layout_.readout = readout;
     return;
   }
-  faults_.add("/", fmt::format(": root attribute readout {}; allowed: \"{}\"",
-                               name ? fmt::format("= \"{}\"", printable(*name))
-                                    : "is missing beside network",
-                               fmt::join(known, "\", \"")));
+  faults_.add("/", "root attribute readout {}; allowed: \"{}\"",
+              name ? fmt::format("= \"{}\"", shown(*name)) : "is missing beside network",
+              join(all_words<Readout>(), "\", \""));
 }
 
 }  // namespace

@@ -1,13 +1,10 @@
 #include "io/dataset_file/rules.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "headway/core/error.hpp"
-#include "io/dataset_file/member_table.hpp"
+#include "core/fail.hpp"
+#include "headway/studies/study.hpp"
 
 namespace headway::io {
 namespace {
@@ -24,9 +21,7 @@ const std::vector<std::string> kNeeded = {"always", "in its group", "never"};
 template <typename Enumeration>
 Enumeration parse(const std::string& word, const std::vector<std::string>& words) {
   const auto found = std::find(words.begin(), words.end(), word);
-  if (found == words.end()) {
-    throw Error(ErrorKind::kInternal, fmt::format("dataset_members.json: \"{}\"", word));
-  }
+  if (found == words.end()) fail(ErrorKind::kInternal, "dataset_members.json: \"{}\"", word);
   return static_cast<Enumeration>(found - words.begin());
 }
 
@@ -54,7 +49,9 @@ DatasetRules read_rules() {
   DatasetRules rules;
   rules.schema_name = table.at("schema_name");
   rules.schema_version = table.at("schema_version").get<std::vector<double>>();
-  rules.readouts = table.at("readouts").get<std::vector<std::string>>();
+  if (table.at("readouts").get<std::vector<std::string>>() != all_words<Readout>()) {
+    fail(ErrorKind::kInternal, "dataset_members.json: readouts");  // Python has them from there
+  }
   rules.row_sum_tolerance = table.at("row_sum_tolerance").at("otherwise");
   rules.row_sum_tolerance_float32 = table.at("row_sum_tolerance").at("float32");
   std::vector<std::string> forms;
@@ -82,9 +79,9 @@ std::string DatasetMember::axes(int layer, int layers) const {
   for (const std::vector<std::string>& shape : shapes) {
     std::vector<std::string> symbols;
     for (const std::string& symbol : shape) symbols.push_back(symbol_in(symbol, layer, layers));
-    all.push_back(fmt::format("[{}]", fmt::join(symbols, ", ")));
+    all.push_back("[" + join(symbols) + "]");
   }
-  return fmt::format("{}", fmt::join(all, " or "));
+  return join(all, " or ");
 }
 
 std::vector<std::string> DatasetRules::children(const std::string& group) const {

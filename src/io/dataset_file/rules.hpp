@@ -47,7 +47,6 @@ struct DatasetForm {
 struct DatasetRules {
   std::string schema_name;
   std::vector<double> schema_version;
-  std::vector<std::string> readouts;  ///< in the order of Readout
   double row_sum_tolerance = 0.0, row_sum_tolerance_float32 = 0.0;
   std::vector<DatasetForm> forms;  ///< in the order of AttentionForm
   std::vector<DatasetMember> members;
@@ -57,6 +56,9 @@ struct DatasetRules {
 };
 
 const DatasetRules& dataset_rules();
+
+/// Text of apps/python/headway/dataset_members.json (a source that CMake generates).
+extern const char* const kDatasetMemberTable;
 
 /// "N_<l+1>" in layer 2 of 3: "N_3"; above the last layer stands the readout's: "N_a".
 std::string symbol_in(const std::string& symbol, int layer, int layers);

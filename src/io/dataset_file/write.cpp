@@ -1,10 +1,10 @@
 #include "io/dataset_file/write.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "headway/core/error.hpp"
+#include "core/fail.hpp"
+#include "headway/studies/study.hpp"
+#include "io/dataset_file/members.hpp"
 #include "io/dataset_file/rules.hpp"
 
 namespace headway::io {
@@ -23,51 +23,54 @@ void write_inputs(const std::string& path, const ExampleSource& examples, Hdf5Ou
                    all.begin() + first * per_example,
                    [](double x) { return static_cast<float>(x); });
   }
-  out.write_floats(path, {examples.size(), examples.tokens(), examples.features()}, all.data());
-}
-
-void write_mask(const std::string& path, const ExampleSource& examples, Hdf5OutputFile& out) {
-  std::vector<std::uint8_t> mask(static_cast<std::size_t>(examples.size() * examples.tokens()));
-  examples.read_mask(0, examples.size(), mask.data());
-  out.write_integers(path, {examples.size(), examples.tokens()}, {mask.begin(), mask.end()});
+  out.write(path, {examples.size(), examples.tokens(), examples.features()}, all.data());
 }
 
 void write_split(const std::string& group, const tasks::Split& split, Hdf5OutputFile& out) {
   if (split.examples == nullptr) {
-    throw Error(ErrorKind::kInternal, group + ": a data set without inputs cannot be written");
+    fail(ErrorKind::kInternal, "{}: a data set without inputs cannot be written", group);
   }
-  write_inputs(group + "/inputs", *split.examples, out);
-  out.write_outputs(group + "/labels", split.labels);
-  if (split.examples->has_mask()) write_mask(group + "/mask", *split.examples, out);
-  if (!split.ids.empty()) out.write_strings(group + "/ids", split.ids);
+  const ExampleSource& examples = *split.examples;
+  write_inputs(group + "/inputs", examples, out);
+  RecordWriter writer(out, group);
+  writer("labels", split.labels, "y", {.layout = FieldLayout::kOutputs});
+  if (examples.has_mask()) {
+    std::vector<std::uint8_t> mask(static_cast<std::size_t>(examples.size() * examples.tokens()));
+    examples.read_mask(0, examples.size(), mask.data());
+    const std::vector<std::int64_t> integers(mask.begin(), mask.end());
+    out.write(group + "/mask", {examples.size(), examples.tokens()}, integers.data());
+  }
+  writer("ids", split.ids, "of the examples", {.optional = true});
 }
 
-/// [H, rows, columns]
-void write_matrices(const std::string& path, const std::vector<MatrixXd>& heads,
-                    Hdf5OutputFile& out) {
-  using RowMatrixXf = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  std::vector<float> values;
-  for (const MatrixXd& head : heads) {
-    const RowMatrixXf rows = head.cast<float>();
-    values.insert(values.end(), rows.data(), rows.data() + rows.size());
-  }
-  out.write_floats(path,
-                   {static_cast<Index>(heads.size()), heads.front().rows(), heads.front().cols()},
-                   values.data());
-}
+/// Writes a member in single precision; nothing where it is empty.
+struct ArrayWriter {
+  Hdf5OutputFile& out;
 
-void write_network(const LinearValueNetwork& network, Hdf5OutputFile& out) {
-  using RowMatrixXf = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  const auto write = [&](const std::string& path, const MatrixXd& values) {
-    const RowMatrixXf rows = values.cast<float>();
-    out.write_floats(path, {rows.rows(), rows.cols()}, rows.data());
-  };
-  write("network/input", network.input);
-  for (std::size_t l = 0; l < network.values.size(); ++l) {
-    write_matrices(fmt::format("network/values/layer_{}", l + 1), network.values[l], out);
+  void operator()(const std::string& path, const MatrixXd& values) const {
+    write(path, {values.rows(), values.cols()}, {&values, 1});
   }
-  write("network/readout", network.readout);
-}
+  /// [H, rows, columns]
+  void operator()(const std::string& path, const std::vector<MatrixXd>& heads) const {
+    if (heads.empty()) return;
+    write(path, {static_cast<Index>(heads.size()), heads[0].rows(), heads[0].cols()}, heads);
+  }
+  void operator()(const std::string& path, const std::vector<std::string>& names) const {
+    if (!names.empty()) out.write_strings(path, names);
+  }
+
+ private:
+  void write(const std::string& path, const std::vector<Index>& shape,
+             std::span<const MatrixXd> matrices) const {
+    using RowMatrixXf = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+    std::vector<float> values;
+    for (const MatrixXd& matrix : matrices) {
+      const RowMatrixXf rows = matrix.cast<float>();
+      values.insert(values.end(), rows.data(), rows.data() + rows.size());
+    }
+    out.write(path, shape, values.data());
+  }
+};
 
 }  // namespace
 
@@ -77,28 +80,17 @@ void write_dataset(const tasks::Dataset& dataset, Hdf5OutputFile& out) {
   out.set("/", "schema_version",
           std::vector<std::int64_t>(rules.schema_version.begin(), rules.schema_version.end()));
   if (!dataset.note.empty()) out.set("/", "note", dataset.note);
-  if (dataset.readout) {
-    out.set("/", "readout", rules.readouts[static_cast<std::size_t>(*dataset.readout)]);
-  }
-  if (dataset.network) write_network(*dataset.network, out);
+  if (dataset.readout) out.set("/", "readout", std::string(word_of(*dataset.readout)));
+  const ArrayWriter write{out};
+  if (dataset.network) visit_network(write, *dataset.network);
   write_split("train", dataset.train, out);
   if (dataset.test) write_split("test", *dataset.test, out);
   for (const tasks::NamedSplit& set : dataset.sets) write_split("sets/" + set.name, set.split, out);
-  for (std::size_t l = 0; l < dataset.layers.size(); ++l) {
-    const LayerHeads& layer = dataset.layers[l];
-    const std::string name = fmt::format("layer_{}", l + 1);
-    if (!layer.weights.empty()) {
-      write_matrices("attention/weights/" + name, layer.weights, out);
-    } else if (!layer.query.empty()) {
-      write_matrices("attention/query/" + name, layer.query, out);
-      write_matrices("attention/key/" + name, layer.key, out);
-    } else {
-      throw Error(ErrorKind::kInternal, name +
-                                            ": a data set without head matrices cannot be "
-                                            "written");
-    }
-    if (!layer.names.empty()) out.write_strings("names/" + name, layer.names);
+  for (const LayerHeads& layer : dataset.layers) {
+    if (!layer.weights.empty() || !layer.query.empty()) continue;
+    fail(ErrorKind::kInternal, "a data set without head matrices cannot be written");
   }
+  visit_layers(write, dataset.layers);
 }
 
 }  // namespace headway::io

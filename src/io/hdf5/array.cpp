@@ -1,13 +1,9 @@
-#include <fmt/core.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
-#include <memory>
 #include <type_traits>
 
-#include "headway/core/error.hpp"
+#include "core/fail.hpp"
 #include "io/hdf5/input.hpp"
 
 namespace headway::io {
@@ -55,35 +51,29 @@ bool is_boolean(hid_t type) {
 void set_type(hid_t type, ArrayInfo& info) {
   info.element_bytes = H5Tget_size(type);
   const std::size_t bits = 8 * info.element_bytes;
+  const auto is = [&info](std::string name, ElementKind kind) {
+    info.type_name = std::move(name);
+    info.kind = kind;
+  };
+  constexpr ElementKind kNone = ElementKind::kUnsupported;
   switch (H5Tget_class(type)) {
     case H5T_FLOAT:
-      info.type_name = fmt::format("float{}", bits);
-      if (bits == 32) info.kind = ElementKind::kFloat32;
-      if (bits == 64) info.kind = ElementKind::kFloat64;
-      return;
+      return is(fmt::format("float{}", bits), bits == 32   ? ElementKind::kFloat32
+                                              : bits == 64 ? ElementKind::kFloat64
+                                                           : kNone);
     case H5T_INTEGER:
-      info.type_name = fmt::format("{}int{}", H5Tget_sign(type) == H5T_SGN_NONE ? "u" : "", bits);
-      if (bits <= 64) info.kind = ElementKind::kInteger;
-      return;
+      return is(fmt::format("{}int{}", H5Tget_sign(type) == H5T_SGN_NONE ? "u" : "", bits),
+                bits <= 64 ? ElementKind::kInteger : kNone);
     case H5T_STRING:
-      info.type_name = "string";
-      info.kind = ElementKind::kText;
-      return;
+      return is("string", ElementKind::kText);
     case H5T_ENUM:
-      info.type_name = "enumeration";
-      if (is_boolean(type)) {
-        info.type_name = "boolean";
-        info.kind = ElementKind::kBoolean;
-      }
-      return;
+      return is_boolean(type) ? is("boolean", ElementKind::kBoolean) : is("enumeration", kNone);
     case H5T_COMPOUND:
-      info.type_name = "compound";
-      return;
+      return is("compound", kNone);
     case H5T_REFERENCE:
-      info.type_name = "reference";
-      return;
+      return is("reference", kNone);
     default:
-      info.type_name = "another type";
+      return is("another type", kNone);
   }
 }
 
@@ -115,11 +105,7 @@ ArrayInfo describe(hid_t dataset, const std::string& path) {
   ArrayInfo info;
   const Handle space(H5Dget_space(dataset), H5Sclose);
   const Handle type(H5Dget_type(dataset), H5Tclose);
-  if (!space.valid() || !type.valid()) {
-    throw Error(ErrorKind::kBadData, fmt::format("{}: its shape or type cannot be read: damaged "
-                                                 "(HDF5: {})",
-                                                 path, hdf5_error_text()));
-  }
+  if (!space.valid() || !type.valid()) damaged(path + ": its shape or type cannot be read");
   info.shape = extent(space.get());
   set_type(type.get(), info);
   set_storage(dataset, info);
@@ -203,8 +189,8 @@ Index Hdf5Array::row_size() const {
 void Hdf5Array::read_rows(Index begin, Index count, double* out) const {
   const std::size_t rank = info_.shape.size();
   if (rank == 0 || begin < 0 || count < 0 || begin > info_.shape[0] - count) {
-    throw Error(ErrorKind::kInternal, fmt::format("{}: rows {} + {} of {} asked for", path_, begin,
-                                                  count, shape_text(info_.shape)));
+    fail(ErrorKind::kInternal, "{}: rows {} + {} of {} asked for", path_, begin, count,
+         shape_text(info_.shape));
   }
   if (count == 0) return;
   std::vector<hsize_t> start(rank, 0), size(info_.shape.begin(), info_.shape.end());
@@ -217,30 +203,15 @@ void Hdf5Array::read_rows(Index begin, Index count, double* out) const {
                           nullptr) < 0 ||
       H5Dread(dataset_.get(), H5T_NATIVE_DOUBLE, memory_space.get(), file_space.get(), H5P_DEFAULT,
               out) < 0) {
-    throw Error(ErrorKind::kBadData,
-                fmt::format("{}: entries {} to {} of the first index cannot be read: damaged "
-                            "(HDF5: {})",
-                            path_, begin, begin + count - 1, hdf5_error_text()));
+    damaged(fmt::format("{}: entries {} to {} of the first index cannot be read", path_, begin,
+                        begin + count - 1));
   }
 }
 
-Tensor Hdf5Array::read_all() const {
-  Tensor tensor;
-  tensor.shape = info_.shape;
-  try {
-    tensor.values.resize(info_.elements().value_or(0));
-  } catch (const std::exception&) {  // bad_alloc or length_error
-    throw Error(ErrorKind::kBadData, fmt::format("{}: shape {} does not fit into memory", path_,
-                                                 shape_text(info_.shape)));
-  }
-  if (!tensor.values.empty()) read_all_as(H5T_NATIVE_DOUBLE, tensor.values.data());
-  return tensor;
-}
-
-void Hdf5Array::read_all_as(hid_t memory_type, void* out) const {
+void Hdf5Array::read_all(hid_t memory_type, void* out) const {
+  if (info_.elements() == 0) return;
   if (H5Dread(dataset_.get(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, out) < 0) {
-    throw Error(ErrorKind::kBadData,
-                fmt::format("{}: cannot be read: damaged (HDF5: {})", path_, hdf5_error_text()));
+    damaged(path_ + ": cannot be read");
   }
 }
 
@@ -248,46 +219,56 @@ ArrayInfo Hdf5InputFile::info(const std::string& path) const {
   return describe(open_object(path).get(), path);
 }
 
-Hdf5Array Hdf5InputFile::open_array(const std::string& path) const {
+Hdf5Array Hdf5InputFile::open_array(const std::string& path, bool in_memory) const {
   ArrayInfo array = info(path);
-  const std::string fault = implausible_storage(array, file_bytes_, false);
-  if (!fault.empty()) throw Error(ErrorKind::kBadData, fmt::format("{}: {}", path, fault));
+  const std::string fault = implausible_storage(array, file_bytes_, in_memory);
+  if (!fault.empty()) bad_data("{}: {}", path, fault);
   if (!array.is_number()) {
-    throw Error(ErrorKind::kBadData, fmt::format("{}: type {}; allowed: float32, float64, integers",
-                                                 path, array.type_name));
+    bad_data("{}: type {}; allowed: float32, float64, integers", path, array.type_name);
   }
   Handle dataset = open_with_cache(file_.get(), path, array);
-  if (!dataset.valid()) {
-    throw Error(ErrorKind::kBadData,
-                fmt::format("{}: cannot be opened: damaged (HDF5: {})", path, hdf5_error_text()));
-  }
+  if (!dataset.valid()) damaged(path + ": cannot be opened");
   return {std::move(dataset), path, std::move(array)};
 }
 
 template <class Integer>
 std::vector<Integer> Hdf5InputFile::read_integers(const std::string& path) const {
-  const Hdf5Array array = open_array(path);
-  const std::string fault = implausible_storage(array.info(), file_bytes_, true);
-  if (!fault.empty()) throw Error(ErrorKind::kBadData, fmt::format("{}: {}", path, fault));
+  const Hdf5Array array = open_array(path, true);
   if (array.info().kind != ElementKind::kInteger && array.info().kind != ElementKind::kBoolean) {
-    throw Error(ErrorKind::kBadData,
-                fmt::format("{}: type {}; allowed: integers", path, array.info().type_name));
+    bad_data("{}: type {}; allowed: integers", path, array.info().type_name);
   }
   std::vector<Integer> values(array.info().elements().value_or(0));
-  const bool signs = std::is_signed_v<Integer>;
-  if (!values.empty()) {
-    array.read_all_as(signs ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64, values.data());
-  }
+  array.read_all(std::is_signed_v<Integer> ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64, values.data());
   return values;
 }
 template std::vector<std::int64_t> Hdf5InputFile::read_integers(const std::string&) const;
 template std::vector<std::uint64_t> Hdf5InputFile::read_integers(const std::string&) const;
 
 Tensor Hdf5InputFile::read_array(const std::string& path) const {
-  const Hdf5Array array = open_array(path);
-  const std::string fault = implausible_storage(array.info(), file_bytes_, true);
-  if (!fault.empty()) throw Error(ErrorKind::kBadData, fmt::format("{}: {}", path, fault));
-  return array.read_all();
+  const Hdf5Array array = open_array(path, true);
+  Tensor tensor;
+  tensor.shape = array.info().shape;
+  try {
+    tensor.values.resize(array.info().elements().value_or(0));
+  } catch (const std::exception&) {  // bad_alloc or length_error
+    bad_data("{}: shape {} does not fit into memory", path, shape_text(tensor.shape));
+  }
+  array.read_all(H5T_NATIVE_DOUBLE, tensor.values.data());
+  return tensor;
+}
+
+std::vector<MatrixXd> Hdf5InputFile::read_matrices(const std::string& path) const {
+  const Tensor tensor = read_array(path);
+  if (tensor.shape.size() != 3) {
+    bad_data("{}: has shape {}; allowed: [n, rows, columns]", path, shape_text(tensor.shape));
+  }
+  const Index rows = tensor.shape[1], columns = tensor.shape[2];
+  std::vector<MatrixXd> matrices;
+  for (Index i = 0; i < tensor.shape[0]; ++i) {
+    matrices.emplace_back(
+        Eigen::Map<const RowMatrixXd>(tensor.values.data() + i * rows * columns, rows, columns));
+  }
+  return matrices;
 }
 
 }  // namespace headway::io

@@ -1,14 +1,10 @@
 #include "io/hdf5/describe.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 
-#include "headway/core/error.hpp"
+#include "core/fail.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "io/dataset_file/names.hpp"
 #include "io/hdf5/isolated.hpp"
-#include "io/hdf5/schema.hpp"
 
 namespace headway::io {
 namespace {
@@ -22,6 +18,8 @@ bool is_number(const std::string& name) {
          std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
+/// The tree of a file, one line for each group, data set and attribute, indented; numbered groups
+/// (points/0, points/1, ...) are shown once. At most kMaxLines.
 class TreeWriter {
  public:
   explicit TreeWriter(const Hdf5InputFile& file) : file_(file) {}
@@ -39,20 +37,11 @@ class TreeWriter {
 
   void attributes(const std::string& object, int depth) {
     for (const std::string& name : file_.attributes(object)) {
-      std::string value = file_.attribute_text(object, name);
-      const std::size_t end = std::min(value.find('\n'), kMaxAttributeText);
-      const bool cut = end < value.size();
-      value = printable_prefix(value, end) + (cut ? " ..." : "");
-      line(depth, fmt::format("@{} = {}", printable(name), value));
+      const std::string value = file_.attribute_text(object, name);
+      const std::string start = value.substr(0, std::min(value.find('\n'), kMaxAttributeText));
+      line(depth, fmt::format("@{} = {}{}", shown(name), printable(start),
+                              start.size() < value.size() ? " ..." : ""));
     }
-  }
-
-  static std::string printable_prefix(const std::string& value, std::size_t end) {
-    std::string shown;
-    for (std::size_t i = 0; i < std::min(end, value.size()); i += 32) {
-      shown += printable(value.substr(i, std::min<std::size_t>(32, end - i)));
-    }
-    return shown;
   }
 
   void dataset(const std::string& path, const std::string& name, int depth) {
@@ -61,8 +50,8 @@ class TreeWriter {
     if (info.shape.empty() && info.is_number()) {
       value = fmt::format(" = {}", file_.read_array(path).values.at(0));
     }
-    line(depth, fmt::format("{}  {} {}{}", printable(name), shape_text(info.shape), info.type_name,
-                            value));
+    line(depth,
+         fmt::format("{}  {} {}{}", shown(name), shape_text(info.shape), info.type_name, value));
     attributes(path, depth + 1);
   }
 
@@ -71,14 +60,14 @@ class TreeWriter {
       case NodeKind::kDataset:
         return dataset(path, name, depth);
       case NodeKind::kGroup:
-        line(depth, printable(name) + "/");
+        line(depth, shown(name) + "/");
         return group(path, depth + 1);
       case NodeKind::kDanglingLink:
-        return line(depth, printable(name) + "  (a link that leads nowhere)");
+        return line(depth, shown(name) + "  (a link that leads nowhere)");
       case NodeKind::kExternalLink:
-        return line(depth, printable(name) + "  (a link to another file)");
+        return line(depth, shown(name) + "  (a link to another file)");
       default:
-        return line(depth, printable(name) + "  (no group or data set)");
+        return line(depth, shown(name) + "  (no group or data set)");
     }
   }
 
@@ -126,12 +115,10 @@ std::string describe(const std::string& file_path) {
                      : schema == "headway-checkpoint" ? "Headway checkpoint"
                                                       : "HDF5 file";
   return fmt::format("{}: {}\n{}\nContents:\n{}", file_path, what, head,
-                     or_reason([&] { return describe_tree(file); }));
+                     or_reason([&] { return TreeWriter(file).run(); }));
 }
 
 }  // namespace
-
-std::string describe_tree(const Hdf5InputFile& file) { return TreeWriter(file).run(); }
 
 std::string describe_hdf5_file(const std::string& file_path) {
   check_is_hdf5(file_path);

@@ -1,10 +1,8 @@
 #include "io/hdf5/examples.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 
-#include "headway/core/error.hpp"
+#include "core/fail.hpp"
 
 namespace headway::io {
 
@@ -25,8 +23,7 @@ Hdf5Examples::~Hdf5Examples() {
 
 void Hdf5Examples::check_range(Index begin, Index count) const {
   if (begin >= 0 && count >= 0 && begin <= size() - count) return;
-  throw Error(ErrorKind::kInternal,
-              fmt::format("examples {} + {} of {} asked for", begin, count, size()));
+  fail(ErrorKind::kInternal, "examples {} + {} of {} asked for", begin, count, size());
 }
 
 void Hdf5Examples::read(const Hdf5Array& array, Index begin, Index count, double* out) const {
@@ -35,7 +32,7 @@ void Hdf5Examples::read(const Hdf5Array& array, Index begin, Index count, double
   try {
     array.read_rows(begin, count, out);
   } catch (const Error& e) {
-    throw Error(e.kind(), fmt::format("{}: {}", file_->file_path(), e.what()));
+    fail(e.kind(), "{}: {}", file_->file_path(), e.what());
   }
 }
 

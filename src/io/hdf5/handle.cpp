@@ -3,6 +3,8 @@
 #include <mutex>
 #include <utility>
 
+#include "core/fail.hpp"
+
 namespace headway::io {
 namespace {
 
@@ -37,6 +39,10 @@ std::string hdf5_error_text() {
   std::string text;
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, keep_innermost, &text);
   return text;
+}
+
+void damaged(const std::string& what) {
+  bad_data("{}: damaged (HDF5: {})", what, hdf5_error_text());
 }
 
 Handle& Handle::operator=(Handle&& other) noexcept {

@@ -21,6 +21,9 @@ class Hdf5Lock {
 /// messages.
 std::string hdf5_error_text();
 
+/// Error{kBadData}: "<what>: damaged (HDF5: <its message>)".
+[[noreturn]] void damaged(const std::string& what);
+
 /// Owns one HDF5 identifier of any kind. Closed under an Hdf5Lock.
 class Handle {
  public:

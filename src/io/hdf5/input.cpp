@@ -1,14 +1,13 @@
 #include "io/hdf5/input.hpp"
 
-#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 
-#include "headway/core/error.hpp"
-#include "io/hdf5/schema.hpp"
+#include "core/fail.hpp"
+#include "headway/io/hdf5_file.hpp"
 
 namespace headway::io {
 namespace {
@@ -31,36 +30,45 @@ herr_t collect_member(hid_t, const char* name, const H5L_info_t*, void* out) {
   return 0;
 }
 
+/// Size in bytes of a readable regular file; Error{kMissingFile} when it is none.
+std::uint64_t readable_file_bytes(const std::string& file_path) {
+  struct stat status {};
+  const bool found = ::stat(file_path.c_str(), &status) == 0;
+  if (found && !S_ISREG(status.st_mode)) {
+    fail(ErrorKind::kMissingFile, "{}: is not a regular file; an HDF5 file is wanted", file_path);
+  }
+  if (!found || ::access(file_path.c_str(), R_OK) != 0) {
+    fail(ErrorKind::kMissingFile, "{}: cannot be read: {}", file_path, std::strerror(errno));
+  }
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
 Handle open_read_only(const std::string& file_path) {
   check_is_hdf5(file_path);
   Handle file(H5Fopen(file_path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
-  if (!file.valid()) {
-    throw Error(
-        ErrorKind::kBadData,
-        fmt::format("{}: is an HDF5 file that cannot be opened: truncated, damaged or still "
-                    "being written (HDF5: {})",
-                    file_path, hdf5_error_text()));
-  }
-  return file;
+  if (file.valid()) return file;
+  bad_data(
+      "{}: is an HDF5 file that cannot be opened: truncated, damaged or still being written "
+      "(HDF5: {})",
+      file_path, hdf5_error_text());
 }
 
 }  // namespace
 
-std::uint64_t readable_file_bytes(const std::string& file_path) {
-  struct stat status {};
-  if (::stat(file_path.c_str(), &status) != 0) {
-    throw Error(ErrorKind::kMissingFile,
-                fmt::format("{}: cannot be read: {}", file_path, std::strerror(errno)));
+void check_is_hdf5(const std::string& file_path) {
+  const std::uint64_t bytes = readable_file_bytes(file_path);
+  const Hdf5Lock lock;
+  if (H5Fis_hdf5(file_path.c_str()) > 0) return;
+  bad_data("{}: is not an HDF5 file{}", file_path, bytes == 0 ? ": empty" : "");
+}
+
+bool is_hdf5(const std::string& file_path) {
+  try {
+    check_is_hdf5(file_path);
+    return true;
+  } catch (const Error&) {
+    return false;
   }
-  if (!S_ISREG(status.st_mode)) {
-    throw Error(ErrorKind::kMissingFile,
-                fmt::format("{}: is not a regular file; an HDF5 file is wanted", file_path));
-  }
-  if (::access(file_path.c_str(), R_OK) != 0) {
-    throw Error(ErrorKind::kMissingFile,
-                fmt::format("{}: cannot be read: {}", file_path, std::strerror(errno)));
-  }
-  return static_cast<std::uint64_t>(status.st_size);
 }
 
 Hdf5InputFile::Hdf5InputFile(const std::string& file_path)
@@ -79,8 +87,7 @@ NodeKind Hdf5InputFile::kind(const std::string& path) const {
     if (exists == 0) return NodeKind::kAbsent;
     H5L_info_t link{};
     if (exists < 0 || H5Lget_info(file_.get(), prefix.c_str(), &link, link_access_.get()) < 0) {
-      throw Error(ErrorKind::kBadData, fmt::format("{}: cannot be looked up: damaged (HDF5: {})",
-                                                   prefix, hdf5_error_text()));
+      damaged(prefix + ": cannot be looked up");
     }
     if (link.type == H5L_TYPE_EXTERNAL) return NodeKind::kExternalLink;
     const bool soft = link.type == H5L_TYPE_SOFT;
@@ -104,20 +111,15 @@ std::vector<std::string> Hdf5InputFile::members(const std::string& group) const 
   std::vector<std::string> names;
   hsize_t position = 0;
   if (H5Literate(object.get(), H5_INDEX_NAME, H5_ITER_INC, &position, collect_member, &names) < 0) {
-    throw Error(ErrorKind::kBadData,
-                fmt::format("{}: the group cannot be listed: damaged (HDF5: {})", group,
-                            hdf5_error_text()));
+    damaged(group + ": the group cannot be listed");
   }
   return names;
 }
 
 Handle Hdf5InputFile::open_object(const std::string& path) const {
-  const char* name = path.empty() ? "/" : path.c_str();
-  Handle object(H5Oopen(file_.get(), name, link_access_.get()), H5Oclose);
-  if (!object.valid()) {
-    throw Error(ErrorKind::kBadData,
-                fmt::format("{}: cannot be opened: damaged (HDF5: {})", name, hdf5_error_text()));
-  }
+  const std::string name = path.empty() ? "/" : path;
+  Handle object(H5Oopen(file_.get(), name.c_str(), link_access_.get()), H5Oclose);
+  if (!object.valid()) damaged(name + ": cannot be opened");
   return object;
 }
 

@@ -15,8 +15,8 @@ namespace headway::io {
 // message that starts with the name of the data set or attribute; the public functions put the
 // file's name before it.
 
-/// Size in bytes of a readable regular file; Error{kMissingFile} when it is none.
-std::uint64_t readable_file_bytes(const std::string& file_path);
+/// Error{kMissingFile} when the file is missing or unreadable, Error{kBadData} when it is not HDF5.
+void check_is_hdf5(const std::string& file_path);
 
 /// What a path inside the file leads to.
 enum class NodeKind { kAbsent, kGroup, kDataset, kOther, kDanglingLink, kExternalLink };
@@ -36,8 +36,7 @@ struct ArrayInfo {
   std::string unavailable_filter;  ///< a compression that this HDF5 lacks, else empty
 
   [[nodiscard]] bool is_number() const {
-    return kind == ElementKind::kFloat32 || kind == ElementKind::kFloat64 ||
-           kind == ElementKind::kInteger || kind == ElementKind::kBoolean;
+    return kind != ElementKind::kText && kind != ElementKind::kUnsupported;
   }
   /// Product of the shape, or nullopt when it overflows 2^62.
   [[nodiscard]] std::optional<std::uint64_t> elements() const;
@@ -59,21 +58,20 @@ class Hdf5Array {
       : dataset_(std::move(dataset)), path_(std::move(path)), info_(std::move(info)) {}
 
   [[nodiscard]] const ArrayInfo& info() const { return info_; }
-  [[nodiscard]] const std::string& path() const { return path_; }
   /// Doubles in one entry of the first index.
   [[nodiscard]] Index row_size() const;
   /// Entries [begin, begin + count) of the first index, converted to double, row-major.
   void read_rows(Index begin, Index count, double* out) const;
-  /// The whole data set, also a scalar (shape {}, one value).
-  [[nodiscard]] Tensor read_all() const;
-  /// All its elements as `memory_type` has them; `out` has room for them.
-  void read_all_as(hid_t memory_type, void* out) const;
+  /// All elements, also of a scalar, as `memory_type` has them, into room for them.
+  void read_all(hid_t memory_type, void* out) const;
 
  private:
   Handle dataset_;
   std::string path_;
   ArrayInfo info_;
 };
+
+class Hdf5Attribute;  // text.cpp
 
 /// An HDF5 file opened for reading. Objects in other files (external links) are never followed.
 class Hdf5InputFile {
@@ -88,8 +86,12 @@ class Hdf5InputFile {
   /// Names in a group, sorted by name; empty when it is not there.
   [[nodiscard]] std::vector<std::string> members(const std::string& group) const;
   [[nodiscard]] ArrayInfo info(const std::string& path) const;
-  [[nodiscard]] Hdf5Array open_array(const std::string& path) const;
+  /// A data set of numbers. `in_memory`: it will be read whole.
+  [[nodiscard]] Hdf5Array open_array(const std::string& path, bool in_memory = false) const;
+  /// The whole data set, also a scalar (shape {}, one value).
   [[nodiscard]] Tensor read_array(const std::string& path) const;
+  /// [n, rows, columns] as n matrices.
+  [[nodiscard]] std::vector<MatrixXd> read_matrices(const std::string& path) const;
   /// A data set of integers of 64 bits, exactly.
   template <class Integer>
   [[nodiscard]] std::vector<Integer> read_integers(const std::string& path) const;
@@ -99,26 +101,25 @@ class Hdf5InputFile {
 
   /// Names of the attributes of an object.
   [[nodiscard]] std::vector<std::string> attributes(const std::string& object) const;
+  [[nodiscard]] bool has_attribute(const std::string& object, const std::string& name) const;
   /// nullopt when the attribute is absent; Error{kBadData} when it is of another type.
   [[nodiscard]] std::optional<std::string> text_attribute(const std::string& object,
                                                           const std::string& name) const;
   [[nodiscard]] std::optional<std::vector<double>> number_attribute(const std::string& object,
                                                                     const std::string& name) const;
-  [[nodiscard]] bool has_attribute(const std::string& object, const std::string& name) const {
-    return open_attribute(object, name).valid();
-  }
-  /// All attributes of an object that are one text, by name.
-  [[nodiscard]] std::map<std::string, std::string> text_attributes(const std::string& object) const;
   /// One unsigned 64-bit integer, exactly.
   [[nodiscard]] std::optional<std::uint64_t> unsigned_attribute(const std::string& object,
                                                                 const std::string& name) const;
+  /// All attributes of an object that are one text, by name.
+  [[nodiscard]] std::map<std::string, std::string> text_attributes(const std::string& object) const;
   /// An attribute of any type as short text, for inspection.
   [[nodiscard]] std::string attribute_text(const std::string& object,
                                            const std::string& name) const;
 
  private:
   [[nodiscard]] Handle open_object(const std::string& path) const;
-  [[nodiscard]] Handle open_attribute(const std::string& object, const std::string& name) const;
+  [[nodiscard]] std::optional<Hdf5Attribute> open_attribute(const std::string& object,
+                                                            const std::string& name) const;
 
   std::string file_path_;
   std::uint64_t file_bytes_ = 0;

@@ -1,7 +1,6 @@
 #include "io/hdf5/isolated.hpp"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -15,9 +14,8 @@
 #include <cstring>
 #include <exception>
 #include <new>
-#include <sstream>
 
-#include "headway/core/error.hpp"
+#include "core/fail.hpp"
 #include "io/hdf5/handle.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -117,31 +115,24 @@ std::string read_until_end(int pipe_end) {
 
 [[noreturn]] void throw_for_signal(const std::string& file_path, int signal) {
   if (signal == SIGINT || signal == SIGTERM) {
-    throw Error(ErrorKind::kInterrupted,
-                fmt::format("{}: interrupted while the file was checked", file_path));
+    fail(ErrorKind::kInterrupted, "{}: interrupted while the file was checked", file_path);
   }
-  if (signal == SIGXCPU) {
-    throw Error(ErrorKind::kBadData,
-                fmt::format("{}: reading it does not end: damaged", file_path));
-  }
-  throw Error(ErrorKind::kBadData, fmt::format("{}: the HDF5 library failed on it ({}): damaged",
-                                               file_path, strsignal(signal)));
+  if (signal == SIGXCPU) bad_data("{}: reading it does not end: damaged", file_path);
+  bad_data("{}: the HDF5 library failed on it ({}): damaged", file_path, strsignal(signal));
 }
 
 std::vector<std::string> decode(const std::string& file_path, const std::string& message) {
+  if (message.empty() || message.back() != '\0') {
+    bad_data("{}: the check of the file ended without an answer", file_path);
+  }
   std::vector<std::string> lines;
-  std::istringstream stream(message);
-  for (std::string line; std::getline(stream, line, '\0');) lines.push_back(line);
-  if (lines.empty() || message.back() != '\0') {
-    throw Error(ErrorKind::kBadData,
-                fmt::format("{}: the check of the file ended without an answer", file_path));
+  for (std::size_t begin = 0; begin < message.size(); begin += lines.back().size() + 1) {
+    lines.emplace_back(message.c_str() + begin);
   }
   const int kind = std::stoi(lines.front());
   lines.erase(lines.begin());
-  if (kind != 0) {
-    throw Error(static_cast<ErrorKind>(kind), lines.empty() ? file_path : lines.front());
-  }
-  return lines;
+  if (kind == 0) return lines;
+  throw Error(static_cast<ErrorKind>(kind), lines.empty() ? file_path : lines.front());
 }
 
 }  // namespace

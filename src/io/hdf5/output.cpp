@@ -1,13 +1,10 @@
 #include "io/hdf5/output.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
-#include "headway/core/error.hpp"
-#include "headway/io/hdf5_file.hpp"
+#include "core/fail.hpp"
 #include "io/hdf5/text_digest.hpp"
 #include "io/whole_file.hpp"
 
@@ -17,26 +14,15 @@ namespace {
 constexpr std::size_t kGrowth = std::size_t{1} << 20;
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 
-[[noreturn]] void refused(const std::string& what) {
-  throw Error(ErrorKind::kInternal,
-              fmt::format("{}: HDF5 refuses to write it: {}", what, hdf5_error_text()));
-}
-
 void require(bool fine, const std::string& what) {
-  if (!fine) refused(what);
+  if (fine) return;
+  fail(ErrorKind::kInternal, "{}: HDF5 refuses to write it: {}", what, hdf5_error_text());
 }
 
 Handle make_space(const std::vector<Index>& shape) {
   if (shape.empty()) return {H5Screate(H5S_SCALAR), H5Sclose};
   const std::vector<hsize_t> dims(shape.begin(), shape.end());
   return {H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), H5Sclose};
-}
-
-std::vector<const char*> pointers(const std::vector<std::string>& values) {
-  std::vector<const char*> out;
-  out.reserve(values.size());
-  for (const std::string& v : values) out.push_back(v.c_str());
-  return out;
 }
 
 /// How a data set is stored. An array of numbers is cut into chunks along its first indices, each
@@ -58,15 +44,6 @@ Handle make_storage(const std::vector<Index>& shape, hid_t type) {
          H5Pset_fletcher32(creation.get()) >= 0;
   require(fine, "the storage of an array");
   return creation;
-}
-
-template <class Number>
-std::pair<hid_t, hid_t> number_types() {
-  if constexpr (std::is_same_v<Number, double>) return {H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE};
-  if constexpr (std::is_same_v<Number, float>) return {H5T_IEEE_F32LE, H5T_NATIVE_FLOAT};
-  if constexpr (std::is_same_v<Number, std::int64_t>) return {H5T_STD_I64LE, H5T_NATIVE_INT64};
-  if constexpr (std::is_same_v<Number, std::uint64_t>) return {H5T_STD_U64LE, H5T_NATIVE_UINT64};
-  if constexpr (std::is_same_v<Number, std::uint8_t>) return {H5T_STD_U8LE, H5T_NATIVE_UINT8};
 }
 
 }  // namespace
@@ -160,12 +137,11 @@ void Hdf5OutputFile::make_group(const std::string& path) {
   require(open_or_make_group(path).valid(), path);
 }
 
-void Hdf5OutputFile::write_dataset(const std::string& path, const std::vector<Index>& shape,
-                                   const Elements& elements) {
+void Hdf5OutputFile::write_dataset(const std::string& path, const Elements& elements) {
   const std::size_t slash = path.rfind('/');
   if (slash != std::string::npos) make_group(path.substr(0, slash));
-  const Handle space = make_space(shape);
-  const Handle storage = make_storage(shape, elements.file_type);
+  const Handle space = make_space(elements.shape);
+  const Handle storage = make_storage(elements.shape, elements.file_type);
   const Handle dataset(H5Dcreate2(file_.get(), path.c_str(), elements.file_type, space.get(),
                                   H5P_DEFAULT, storage.get(), H5P_DEFAULT),
                        H5Dclose);
@@ -177,110 +153,36 @@ void Hdf5OutputFile::write_dataset(const std::string& path, const std::vector<In
 }
 
 void Hdf5OutputFile::write_attribute(const std::string& object, const std::string& name,
-                                     Index count, const Elements& elements) {
+                                     const Elements& elements) {
   const std::string what = fmt::format("{}, attribute {}", object, name);
   const Handle owner = open_or_make_group(object);
-  const Handle space = make_space(count < 0 ? std::vector<Index>{} : std::vector<Index>{count});
+  const Handle space = make_space(elements.shape);
   const Handle attribute(H5Acreate2(owner.get(), name.c_str(), elements.file_type, space.get(),
                                     H5P_DEFAULT, H5P_DEFAULT),
                          H5Aclose);
   require(attribute.valid(), what);
-  if (count == 0) return;
+  if (H5Sget_simple_extent_npoints(space.get()) == 0) return;
   require(H5Awrite(attribute.get(), elements.memory_type, elements.values) >= 0, what);
-}
-
-template <class Number>
-void Hdf5OutputFile::write(const std::string& path, const std::vector<Index>& shape,
-                           const Number* values) {
-  const auto [file_type, memory_type] = number_types<Number>();
-  write_dataset(path, shape, {file_type, memory_type, values});
-}
-template void Hdf5OutputFile::write(const std::string&, const std::vector<Index>&, const double*);
-template void Hdf5OutputFile::write(const std::string&, const std::vector<Index>&, const float*);
-template void Hdf5OutputFile::write(const std::string&, const std::vector<Index>&,
-                                    const std::int64_t*);
-template void Hdf5OutputFile::write(const std::string&, const std::vector<Index>&,
-                                    const std::uint64_t*);
-template void Hdf5OutputFile::write(const std::string&, const std::vector<Index>&,
-                                    const std::uint8_t*);
-
-void Hdf5OutputFile::write(const std::string& path, const VectorXd& values) {
-  write(path, {values.size()}, values.data());
-}
-
-void Hdf5OutputFile::write(const std::string& path, const MatrixXd& values) {
-  const RowMatrixXd row_major = values;
-  write(path, {values.rows(), values.cols()}, row_major.data());
-}
-
-void Hdf5OutputFile::write_outputs(const std::string& path, const MatrixXd& values) {
-  if (values.rows() == 0) return;
-  if (values.cols() == 1) {
-    write(path, {values.rows()}, values.data());
-  } else {
-    write(path, values);
-  }
-}
-
-void Hdf5OutputFile::write_integers(const std::string& path, const std::vector<Index>& shape,
-                                    const std::vector<std::int64_t>& values) {
-  write(path, shape, values.data());
-}
-
-void Hdf5OutputFile::write_floats(const std::string& path, const std::vector<Index>& shape,
-                                  const float* values) {
-  write(path, shape, values);
-}
-
-void Hdf5OutputFile::write_bytes(const std::string& path, std::string_view bytes) {
-  write(path, {static_cast<Index>(bytes.size())},
-        reinterpret_cast<const std::uint8_t*>(bytes.data()));
 }
 
 void Hdf5OutputFile::write_strings(const std::string& path,
                                    const std::vector<std::string>& values) {
   texts_[path] = joined_texts(values);
-  const std::vector<const char*> text = pointers(values);
-  write_dataset(path, {static_cast<Index>(values.size())},
-                {text_type_.get(), text_type_.get(), text.data()});
-}
-
-void Hdf5OutputFile::set(const std::string& object, const std::string& name, double value) {
-  write_attribute(object, name, -1, {H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, &value});
-}
-
-void Hdf5OutputFile::set(const std::string& object, const std::string& name, std::int64_t value) {
-  write_attribute(object, name, -1, {H5T_STD_I64LE, H5T_NATIVE_INT64, &value});
-}
-
-void Hdf5OutputFile::set_unsigned(const std::string& object, const std::string& name,
-                                  std::uint64_t value) {
-  write_attribute(object, name, -1, {H5T_STD_U64LE, H5T_NATIVE_UINT64, &value});
+  std::vector<const char*> texts;
+  for (const std::string& value : values) texts.push_back(value.c_str());
+  write_dataset(
+      path,
+      {{static_cast<Index>(values.size())}, text_type_.get(), text_type_.get(), texts.data()});
 }
 
 void Hdf5OutputFile::set(const std::string& object, const std::string& name,
                          const std::string& value) {
-  texts_[text_place(object, name)] = value.c_str();  // HDF5 too ends it at a NUL
   const char* text = value.c_str();
-  write_attribute(object, name, -1, {text_type_.get(), text_type_.get(), &text});
+  texts_[text_place(object, name)] = text;  // HDF5 too ends it at a NUL
+  write_attribute(object, name, {{}, text_type_.get(), text_type_.get(), &text});
 }
 
-void Hdf5OutputFile::set(const std::string& object, const std::string& name,
-                         const std::vector<double>& values) {
-  write_attribute(object, name, static_cast<Index>(values.size()),
-                  {H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, values.data()});
-}
-
-void Hdf5OutputFile::set(const std::string& object, const std::string& name,
-                         const std::vector<std::int64_t>& values) {
-  write_attribute(object, name, static_cast<Index>(values.size()),
-                  {H5T_STD_I64LE, H5T_NATIVE_INT64, values.data()});
-}
-
-void Hdf5OutputFile::seal() {
-  const std::string digest = text_digest(texts_);
-  set("/", kTextDigest, digest);
-}
+void Hdf5OutputFile::seal() { set("/", kTextDigest, text_digest(texts_)); }
 
 std::string_view Hdf5OutputFile::close() {
   require(file_.close() && image_->bytes != nullptr, "the file in memory");

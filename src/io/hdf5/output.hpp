@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "headway/core/types.hpp"
@@ -29,26 +30,22 @@ class Hdf5OutputFile {
   /// `values`: row-major, as many as `shape` says; shape {} is a scalar. For double, float,
   /// std::int64_t, std::uint64_t and std::uint8_t.
   template <class Number>
-  void write(const std::string& path, const std::vector<Index>& shape, const Number* values);
-  void write(const std::string& path, const VectorXd& values);
-  /// As a matrix [rows, columns].
-  void write(const std::string& path, const MatrixXd& values);
-  /// [rows] when there is one column, else [rows, columns]; nothing when it has no rows.
-  void write_outputs(const std::string& path, const MatrixXd& values);
-  void write_integers(const std::string& path, const std::vector<Index>& shape,
-                      const std::vector<std::int64_t>& values);
-  /// In single precision, as the parameters of trained networks are.
-  void write_floats(const std::string& path, const std::vector<Index>& shape, const float* values);
-  void write_bytes(const std::string& path, std::string_view bytes);
+  void write(const std::string& path, const std::vector<Index>& shape, const Number* values) {
+    write_dataset(path, elements_of(shape, values));
+  }
   void write_strings(const std::string& path, const std::vector<std::string>& values);
 
-  void set(const std::string& object, const std::string& name, double value);
-  void set(const std::string& object, const std::string& name, std::int64_t value);
+  /// An attribute of an object: one number, a list of them, or one text.
+  template <class Number>
+  requires(std::is_arithmetic_v<Number>) void set(const std::string& object,
+                                                  const std::string& name, Number value) {
+    write_attribute(object, name, elements_of({}, &value));
+  }
+  template <class Number>
+  void set(const std::string& object, const std::string& name, const std::vector<Number>& values) {
+    write_attribute(object, name, elements_of({static_cast<Index>(values.size())}, values.data()));
+  }
   void set(const std::string& object, const std::string& name, const std::string& value);
-  void set(const std::string& object, const std::string& name, const std::vector<double>& values);
-  void set(const std::string& object, const std::string& name,
-           const std::vector<std::int64_t>& values);
-  void set_unsigned(const std::string& object, const std::string& name, std::uint64_t value);
 
   /// Writes the root attribute text_sha256 over all texts so far (text_digest.hpp).
   void seal();
@@ -59,13 +56,28 @@ class Hdf5OutputFile {
 
  private:
   struct Elements {
+    std::vector<Index> shape;
     hid_t file_type, memory_type;
     const void* values;
   };
+  template <class Number>
+  static Elements elements_of(const std::vector<Index>& shape, const Number* values) {
+    if constexpr (std::is_same_v<Number, double>) {
+      return {shape, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, values};
+    } else if constexpr (std::is_same_v<Number, float>) {
+      return {shape, H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, values};
+    } else if constexpr (std::is_same_v<Number, std::int64_t>) {
+      return {shape, H5T_STD_I64LE, H5T_NATIVE_INT64, values};
+    } else if constexpr (std::is_same_v<Number, std::uint64_t>) {
+      return {shape, H5T_STD_U64LE, H5T_NATIVE_UINT64, values};
+    } else {
+      static_assert(std::is_same_v<Number, std::uint8_t>);
+      return {shape, H5T_STD_U8LE, H5T_NATIVE_UINT8, values};
+    }
+  }
   Handle open_or_make_group(const std::string& path);
-  void write_dataset(const std::string& path, const std::vector<Index>& shape,
-                     const Elements& elements);
-  void write_attribute(const std::string& object, const std::string& name, Index count,
+  void write_dataset(const std::string& path, const Elements& elements);
+  void write_attribute(const std::string& object, const std::string& name,
                        const Elements& elements);
 
   struct Image;

@@ -19,9 +19,9 @@ std::string joined_texts(const std::vector<std::string>& texts);
 /// SHA-256 (hex) of place, NUL, text, NUL, for every place in the order of its bytes.
 std::string text_digest(const std::map<std::string, std::string>& texts);
 
-/// Error{kBadData} unless the texts of the file are those that were sealed (Hdf5OutputFile::seal);
-/// nothing where the file was never sealed, as those of version 0.1 are not. Cost: opens every
-/// object.
-void check_text_digest(const Hdf5InputFile& file);
+/// Reads all attributes, numbers and texts of the file; Error{kBadData} where that fails. Says what
+/// is wrong when the texts are not those that were sealed (Hdf5OutputFile::seal), else "": the
+/// files of version 0.1 never were.
+std::string read_everything(const Hdf5InputFile& file);
 
 }  // namespace headway::io

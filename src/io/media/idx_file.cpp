@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 #include <zlib.h>
 
 #include <array>
@@ -6,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "headway/core/error.hpp"
+#include "core/fail.hpp"
 #include "headway/io/image_files.hpp"
 #include "io/media/image_decoders.hpp"
 #include "io/whole_file.hpp"
@@ -25,9 +24,7 @@ class IdxFile {
   explicit IdxFile(const std::string& path) : path_(path), file_(nullptr, &gzclose_r) {
     require_readable_file(path);
     file_.reset(gzopen(path.c_str(), "rb"));
-    if (!file_) {
-      throw Error(ErrorKind::kMissingFile, fmt::format("{}: cannot be opened", path));
-    }
+    if (!file_) fail(ErrorKind::kMissingFile, "{}: cannot be opened", path);
   }
 
   // Fills `out`, or throws that the file is damaged or too short for `what`.
@@ -35,8 +32,8 @@ class IdxFile {
     const int count = gzread(file_.get(), out.data(), static_cast<unsigned>(out.size()));
     require_sound(count);
     if (static_cast<std::size_t>(count) < out.size()) {
-      refuse(fmt::format("ends within {}, {} bytes early", what,
-                         out.size() - static_cast<std::size_t>(count)));
+      bad_data("{}: ends within {}, {} bytes early", path_, what,
+               out.size() - static_cast<std::size_t>(count));
     }
   }
 
@@ -51,15 +48,14 @@ class IdxFile {
   void require_magic(std::uint32_t wanted, const char* kind) {
     const std::uint32_t magic = read_number("the magic number");
     if (magic != wanted) {
-      refuse(fmt::format("magic number {:#010x}: must be {:#010x} ({})", magic, wanted, kind));
+      bad_data("{}: magic number {:#010x}: must be {:#010x} ({})", path_, magic, wanted, kind);
     }
   }
 
   std::uint32_t read_size(const std::string& what, std::uint32_t most) {
     const std::uint32_t size = read_number(what);
-    if (size < 1 || size > most)
-      refuse(fmt::format("{} = {}: must be from 1 to {}", what, size, most));
-    return size;
+    if (size >= 1 && size <= most) return size;
+    bad_data("{}: {} = {}: must be from 1 to {}", path_, what, size, most);
   }
 
   // Nothing may follow; with gzip this is where the checksum is compared.
@@ -67,11 +63,7 @@ class IdxFile {
     std::uint8_t beyond = 0;
     const int count = gzread(file_.get(), &beyond, 1);
     require_sound(count);
-    if (count != 0) refuse("goes on after the last value that its header announces");
-  }
-
-  [[noreturn]] void refuse(const std::string& fault) const {
-    throw Error(ErrorKind::kBadData, fmt::format("{}: {}", path_, fault));
+    if (count != 0) bad_data("{}: goes on after the last value that its header announces", path_);
   }
 
  private:
@@ -79,10 +71,8 @@ class IdxFile {
     int code = Z_OK;
     const char* message = gzerror(file_.get(), &code);
     if (count >= 0 && code == Z_OK) return;
-    if (code == Z_ERRNO) {
-      throw Error(ErrorKind::kMissingFile, fmt::format("{}: cannot be read", path_));
-    }
-    refuse(fmt::format("its gzip compression is damaged or cut short: {}", message));
+    if (code == Z_ERRNO) fail(ErrorKind::kMissingFile, "{}: cannot be read", path_);
+    bad_data("{}: its gzip compression is damaged or cut short: {}", path_, message);
   }
 
   std::string path_;
@@ -95,8 +85,8 @@ std::vector<std::uint8_t> read_labels(const std::string& path, std::uint32_t ima
   file.require_magic(kLabelMagic, "labels: unsigned bytes, 1 dimension");
   const std::uint32_t count = file.read_size("number of labels", kMostImages);
   if (count != images) {
-    file.refuse(fmt::format("number of labels = {}: must be the {} images of {}", count, images,
-                            images_path));
+    bad_data("{}: number of labels = {}: must be the {} images of {}", path, count, images,
+             images_path);
   }
   std::vector<std::uint8_t> labels(count);
   file.read(labels, "the labels");
@@ -114,7 +104,7 @@ tasks::ImageSet read_idx(const std::string& images_path, const std::string& labe
   const std::uint32_t rows = file.read_size("rows", kLargestImageSide);
   const std::uint32_t columns = file.read_size("columns", kLargestImageSide);
   if (rows != columns) {
-    file.refuse(fmt::format("images of {} x {}: must be square", rows, columns));
+    bad_data("{}: images of {} x {}: must be square", images_path, rows, columns);
   }
   const std::vector<std::uint8_t> labels = read_labels(labels_path, count, images_path);
   std::array<std::vector<std::uint8_t>, kLabels> by_label;

@@ -1,14 +1,12 @@
-#include <fmt/format.h>
+#include <zip.h>
 
-#include <algorithm>
 #include <filesystem>
+#include <map>
 #include <optional>
-#include <tuple>
 #include <utility>
 
-#include "headway/core/error.hpp"
+#include "core/fail.hpp"
 #include "headway/io/image_files.hpp"
-#include "io/dataset_file/names.hpp"
 #include "io/media/image_decoders.hpp"
 #include "io/whole_file.hpp"
 
@@ -19,45 +17,30 @@ constexpr int kDeepestFolder = 8;  // far below any Omniglot tree
 
 struct DrawingName {
   std::string folder;  // everything above the alphabet
-  std::string alphabet;
-  std::string character;
-  std::string file;
+  std::string alphabet, character, file;
 };
 
-struct Drawing {
-  DrawingName name;
-  std::vector<std::uint8_t> pixels;  // [side, side]
-};
-
-bool has_png_suffix(const std::string& name) {
-  constexpr std::size_t kSuffix = 4;
-  if (name.size() <= kSuffix) return false;
-  std::string suffix = name.substr(name.size() - kSuffix);
-  std::transform(suffix.begin(), suffix.end(), suffix.begin(),
-                 [](unsigned char c) { return c < 'A' || c > 'Z' ? c : c - 'A' + 'a'; });
-  return suffix == ".png";
+bool has_png_suffix(std::string name) {
+  for (char& c : name) c = c < 'A' || c > 'Z' ? c : static_cast<char>(c - 'A' + 'a');
+  return name.size() > 4 && name.ends_with(".png");
 }
 
 // The parts of a path inside archive or folder; none when the file is no drawing.
 std::optional<DrawingName> parse_name(const std::string& source, const std::string& path) {
   if (path.ends_with("class_labels.txt")) {
-    refuse(source, printable(path) +
-                       ": these are Omniglot's one-shot runs, whose folders are no "
-                       "characters: give a background or evaluation set");
+    bad_data(
+        "{}: {}: these are Omniglot's one-shot runs, whose folders are no characters: give a "
+        "background or evaluation set",
+        source, shown(path));
   }
   if (!has_png_suffix(path)) return std::nullopt;
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= path.size();) {
-    const std::size_t end = std::min(path.find('/', begin), path.size());
-    parts.push_back(path.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  const std::vector<std::string> parts = split(path, '/');
   for (const std::string& part : parts) {
     if (part.starts_with('.') || part == "__MACOSX") return std::nullopt;
   }
   if (parts.size() < 3 || !text_fault(path, /*lines=*/false).empty()) {
-    refuse(source,
-           printable(path) + ": must be <alphabet>/<character>/<drawing>.png, in plain text");
+    bad_data("{}: {}: must be <alphabet>/<character>/<drawing>.png, in plain text", source,
+             shown(path));
   }
   DrawingName name;
   name.file = parts.back();
@@ -72,71 +55,132 @@ class Collection {
  public:
   Collection(std::string source, Index side) : source_(std::move(source)), side_(side) {}
 
-  void add(DrawingName name, std::span<const std::uint8_t> bytes) {
+  void add(const DrawingName& name, std::span<const std::uint8_t> bytes) {
     unpacked_ += bytes.size();
-    if (static_cast<Index>(drawings_.size()) >= kMostDrawings || unpacked_ > kMostUnpackedBytes) {
-      refuse(source_, fmt::format("more than {} drawings or {} bytes of them", kMostDrawings,
-                                  kMostUnpackedBytes));
+    if (++count_ > kMostDrawings || unpacked_ > kMostUnpackedBytes) {
+      bad_data("{}: more than {} drawings or {} bytes of them", source_, kMostDrawings,
+               kMostUnpackedBytes);
     }
-    if (!drawings_.empty() && name.folder != drawings_.front().name.folder) {
-      refuse(source_,
-             fmt::format("drawings lie below '{}' and below '{}': must all lie below one folder "
-                         "(give several folders one by one)",
-                         printable(drawings_.front().name.folder), printable(name.folder)));
+    if (count_ == 1) folder_ = name.folder;
+    if (name.folder != folder_) {
+      bad_data(
+          "{}: drawings lie below '{}' and below '{}': must all lie below one folder (give "
+          "several folders one by one)",
+          source_, shown(folder_), shown(name.folder));
     }
-    const std::string label = source_ + ": " + path_of(name);
-    const GreyImage image = decode_png(bytes, label);
+    const std::string path =
+        fmt::format("{}/{}/{}", shown(name.alphabet), shown(name.character), shown(name.file));
+    const GreyImage image = decode_png(bytes, source_ + ": " + path);
     if (image.height != image.width) {
-      refuse(label, fmt::format("is {} x {} pixels: must be square", image.width, image.height));
+      bad_data("{}: {}: is {} x {} pixels: must be square", source_, path, image.width,
+               image.height);
     }
-    drawings_.push_back(
-        {std::move(name), tasks::resize_grey(image.pixels, image.height, image.width, side_)});
+    const bool is_new =
+        classes_[{name.alphabet, name.character}]
+            .emplace(name.file, tasks::resize_grey(image.pixels, image.height, image.width, side_))
+            .second;
+    if (!is_new) bad_data("{}: {} is there twice", source_, path);
   }
 
-  tasks::ImageSet finish() {
-    if (drawings_.empty()) {
-      refuse(source_, "holds no drawing: must have files <alphabet>/<character>/<drawing>.png");
+  [[nodiscard]] tasks::ImageSet finish() const {
+    if (classes_.empty()) {
+      bad_data("{}: holds no drawing: must have files <alphabet>/<character>/<drawing>.png",
+               source_);
     }
-    std::sort(drawings_.begin(), drawings_.end(), [](const Drawing& a, const Drawing& b) {
-      return std::tie(a.name.alphabet, a.name.character, a.name.file) <
-             std::tie(b.name.alphabet, b.name.character, b.name.file);
-    });
     tasks::ImageSet set;
     set.name = source_;
     set.side = side_;
-    std::vector<std::uint8_t> pixels;
-    for (std::size_t i = 0; i < drawings_.size(); ++i) {
-      const Drawing& d = drawings_[i];
-      const DrawingName* next = i + 1 < drawings_.size() ? &drawings_[i + 1].name : nullptr;
-      pixels.insert(pixels.end(), d.pixels.begin(), d.pixels.end());
-      if (next != nullptr && next->alphabet == d.name.alphabet &&
-          next->character == d.name.character) {
-        if (next->file == d.name.file) refuse(source_, path_of(d.name) + " is there twice");
-        continue;
+    for (const auto& [name, drawings] : classes_) {
+      std::vector<std::uint8_t> pixels;
+      for (const auto& [file, drawing] : drawings) {
+        pixels.insert(pixels.end(), drawing.begin(), drawing.end());
       }
-      tasks::add_class(set, d.name.alphabet, d.name.character, pixels);
-      pixels.clear();
+      tasks::add_class(set, name.first, name.second, pixels);
     }
     return set;
   }
 
  private:
-  static std::string path_of(const DrawingName& name) {
-    return fmt::format("{}/{}/{}", printable(name.alphabet), printable(name.character),
-                       printable(name.file));
-  }
+  using Drawings = std::map<std::string, std::vector<std::uint8_t>>;  // [side, side] by file name
 
   std::string source_;
   Index side_;
-  std::vector<Drawing> drawings_;
+  std::string folder_;
+  std::map<std::pair<std::string, std::string>, Drawings> classes_;  // by alphabet and character
+  Index count_ = 0;
   std::uint64_t unpacked_ = 0;
+};
+
+// A zip archive open for reading.
+class ZipArchive {
+ public:
+  // Errors: kMissingFile, and kBadData when the directory of the archive is damaged or missing.
+  explicit ZipArchive(const std::string& path) : path_(path), archive_(nullptr, &zip_discard) {
+    require_readable_file(path);
+    int code = 0;
+    archive_.reset(zip_open(path.c_str(), ZIP_RDONLY | ZIP_CHECKCONS, &code));
+    if (archive_) return;
+    zip_error_t error;
+    zip_error_init_with_code(&error, code);
+    const std::string message = zip_error_strerror(&error);
+    zip_error_fini(&error);
+    if (code == ZIP_ER_READ) {
+      fail(ErrorKind::kMissingFile, "{}: cannot be read: {}", path, message);
+    }
+    bad_data("{}: is no sound zip archive (cut short?): {}", path, message);
+  }
+
+  [[nodiscard]] Index entries() const { return zip_get_num_entries(archive_.get(), 0); }
+  [[nodiscard]] std::string name(Index entry) const {
+    const char* name =
+        zip_get_name(archive_.get(), static_cast<zip_uint64_t>(entry), ZIP_FL_ENC_GUESS);
+    if (name == nullptr) bad_data("{}: entry {} has no readable name", path_, entry);
+    return name;
+  }
+
+  // The unpacked bytes, their checksum checked. Error{kBadData} when the entry is damaged,
+  // encrypted, or larger than `limit`.
+  [[nodiscard]] std::vector<std::uint8_t> read(Index entry, std::uint64_t limit) const {
+    const auto index = static_cast<zip_uint64_t>(entry);
+    const std::string label = fmt::format("{}: {}", path_, shown(name(entry)));
+    zip_stat_t status;
+    zip_stat_init(&status);
+    if (zip_stat_index(archive_.get(), index, 0, &status) != 0 ||
+        (status.valid & ZIP_STAT_SIZE) == 0) {
+      bad_data("{}: its size is unknown", label);
+    }
+    if (status.size > limit) {
+      bad_data("{}: has {} bytes when unpacked: must be at most {}", label, status.size, limit);
+    }
+    const std::unique_ptr<zip_file_t, int (*)(zip_file_t*)> file(
+        zip_fopen_index(archive_.get(), index, 0), &zip_fclose);
+    if (!file) bad_data("{}: cannot be unpacked: {}", label, zip_strerror(archive_.get()));
+    // A byte more than is there: reading past the end makes libzip compare the checksum.
+    std::vector<std::uint8_t> bytes(status.size + 1);
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+      const zip_int64_t count = zip_fread(file.get(), bytes.data() + done, bytes.size() - done);
+      if (count < 0) {
+        bad_data("{}: is damaged: {}", label, zip_error_strerror(zip_file_get_error(file.get())));
+      }
+      if (count == 0) break;
+      done += static_cast<std::size_t>(count);
+    }
+    bytes.pop_back();
+    if (done == bytes.size()) return bytes;
+    bad_data("{}: does not unpack to the {} bytes that it claims", label, bytes.size());
+  }
+
+ private:
+  std::string path_;
+  std::unique_ptr<zip_t, void (*)(zip_t*)> archive_;
 };
 
 void collect_archive(const std::string& path, Collection& collection) {
   const ZipArchive archive(path);
   for (Index entry = 0; entry < archive.entries(); ++entry) {
     std::optional<DrawingName> name = parse_name(path, archive.name(entry));
-    if (name) collection.add(std::move(*name), archive.read(entry, kLargestImageFile));
+    if (name) collection.add(*name, archive.read(entry, kLargestImageFile));
   }
 }
 
@@ -150,15 +194,11 @@ void collect_folder(const std::string& path, Collection& collection) {
         parse_name(path, at->path().lexically_relative(path).generic_string());
     if (name && at->is_regular_file(error)) {
       const std::string bytes = read_whole_file(at->path().string(), kLargestImageFile);
-      collection.add(std::move(*name),
-                     {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+      collection.add(*name, {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
     }
     at.increment(error);
   }
-  if (error) {
-    throw Error(ErrorKind::kMissingFile,
-                fmt::format("{}: cannot be read: {}", path, error.message()));
-  }
+  if (error) fail(ErrorKind::kMissingFile, "{}: cannot be read: {}", path, error.message());
 }
 
 }  // namespace

@@ -10,19 +10,22 @@
 #include "headway/core/utf8.hpp"
 #include "headway/io/image_files.hpp"
 #include "headway/io/text_files.hpp"
-#include "io/media/bpe_library.hpp"
+#include "io/whole_file.hpp"
+#include "tasks/bpe_library.hpp"
 
 namespace headway::io {
 namespace {
 
-/// What learning starts from: file, held-out share and vocabulary.
-using TokenizerKey = std::tuple<std::string, double, Index>;
+constexpr std::uint64_t kLargestText = std::uint64_t{4} << 30U;
+
+/// What learning starts from: file, how many of its bytes train, vocabulary.
+using TokenizerKey = std::tuple<std::string, std::size_t, Index>;
 
 /// The texts of a grid: what one run has read and learned, the next need not.
 class TextTasks {
  public:
   studies::TrainTask make(const studies::Study& study) {
-    read(study.task.file, study.task.text.held_out);
+    read(study.task.file, study.task.text.shares());
     tokenize(study.task);
     training::TextOptions options = study.task.text;
     options.seed = studies::task_seed(study);
@@ -37,18 +40,18 @@ class TextTasks {
   }
 
  private:
-  void read(const std::string& file_path, double held_out) {
-    if (corpus_ && corpus_->name() == file_path && held_out_ == held_out) return;
+  void read(const std::string& file_path, const tasks::TextShares& shares) {
+    if (corpus_ && corpus_->name() == file_path && shares_ == shares) return;
     tokens_.reset();
-    corpus_.emplace(read_text_corpus(file_path, held_out));
+    corpus_.emplace(read_text_corpus(file_path, shares));
     hash_ = sha256_hex(corpus_->text());
-    held_out_ = held_out;
+    shares_ = shares;
   }
 
   /// The one place that knows the levels of text; their words are in the study's schema.
   void tokenize(const studies::TaskOptions& task) {
     const bool bytes = task.level == studies::TextLevel::kBytes;
-    const TokenizerKey key(task.file, held_out_, bytes ? 0 : task.vocabulary);
+    const TokenizerKey key(task.file, corpus_->train().size(), bytes ? 0 : task.vocabulary);
     if (tokens_ && key == key_) return;
     if (bytes) {
       tokenizer_ = std::make_shared<tasks::ByteTokenizer>();
@@ -63,19 +66,19 @@ class TextTasks {
   }
 
   /// From the training part alone.
-  std::shared_ptr<const BpeTokenizer> learned(const TokenizerKey& key) {
-    std::shared_ptr<const BpeTokenizer>& known = learned_[key];
+  std::shared_ptr<const tasks::BpeTokenizer> learned(const TokenizerKey& key) {
+    std::shared_ptr<const tasks::BpeTokenizer>& known = learned_[key];
     if (!known) {
-      detail::require_encodable(corpus_->text(), corpus_->name());  // held-out part and all
-      known = train_bpe_tokenizer(corpus_->train(), corpus_->name(), {std::get<2>(key)});
+      tasks::detail::require_encodable(corpus_->text(), corpus_->name());  // held-out part and all
+      known = tasks::train_bpe_tokenizer(corpus_->train(), corpus_->name(), {std::get<2>(key)});
     }
     return known;
   }
 
   std::optional<tasks::TextCorpus> corpus_;
   std::string hash_;
-  double held_out_ = 0.0;
-  std::map<TokenizerKey, std::shared_ptr<const BpeTokenizer>> learned_;
+  tasks::TextShares shares_;
+  std::map<TokenizerKey, std::shared_ptr<const tasks::BpeTokenizer>> learned_;
   TokenizerKey key_;  // of what follows
   std::shared_ptr<const tasks::Tokenizer> tokenizer_;
   std::string model_;
@@ -134,6 +137,10 @@ studies::TrainTask one_shot_task(const studies::Study& study, KeptImages& kept) 
 }
 
 }  // namespace
+
+tasks::TextCorpus read_text_corpus(const std::string& file_path, const tasks::TextShares& shares) {
+  return {file_path, read_whole_file(file_path, kLargestText), shares};
+}
 
 training::OneShotExamples read_one_shot_examples(const studies::Study& study) {
   KeptImages none;

@@ -9,6 +9,7 @@
 
 #include "headway/core/record.hpp"
 #include "headway/core/types.hpp"
+#include "headway/studies/training.hpp"
 
 namespace headway::io {
 
@@ -16,23 +17,22 @@ using Json = nlohmann::ordered_json;
 
 /// Null where it is undefined or not finite.
 inline Json json_value(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
-template <class Number>
-Json json_value(const std::vector<Number>& values) {
-  Json out = Json::array();
-  for (const Number& value : values) {
-    if constexpr (std::is_floating_point_v<Number>) {
-      out.push_back(json_value(value));
-    } else {
-      out.push_back(value);
-    }
-  }
-  return out;
-}
-
 Json json_value(const VectorXd& values);
 Json json_value(const MatrixXd& values);
-Json json_value(const std::vector<MatrixXd>& values);
+/// An object; a TOML value is JSON where both write it alike, else its text.
+Json json_value(const std::vector<studies::Setting>& settings);
+
+template <class T>
+requires(std::is_integral_v<T> || std::is_same_v<T, std::string>) Json json_value(const T& value) {
+  return value;
+}
+template <class T>
+requires requires(const T& value) { json_value(value); }
+Json json_value(const std::vector<T>& values) {
+  Json out = Json::array();
+  for (const T& value : values) out.push_back(json_value(value));
+  return out;
+}
 
 /// Writes the fields of a record into a JSON object. A slash in a name leads into an object inside.
 class JsonWriter {
@@ -45,33 +45,29 @@ class JsonWriter {
     if (form.place == FieldPlace::kFile || form.layout == FieldLayout::kKey) return;
     const std::string_view key = form.json.empty() ? std::string_view(name) : form.json;
     if constexpr (IsRecord<T>) {
+      if (form.layout == FieldLayout::kMerged) return fields(*this, value);
       at(key) = object_of(value);
     } else if constexpr (IsRecords<T>) {
-      write_records(key, value, form.layout);
+      write_records(key, value, form);
     } else if constexpr (std::is_same_v<T, MatrixXd>) {
       const bool scalar = form.layout == FieldLayout::kReadout && value.size() < 2;
-      at(key) = scalar ? readout(value) : json_value(value);
+      at(key) = !scalar            ? json_value(value)
+                : value.size() > 0 ? json_value(value(0, 0))
+                                   : Json(nullptr);
     } else if constexpr (std::is_enum_v<T>) {
       at(key) = word_of(value);
-    } else if constexpr (std::is_integral_v<T> || std::is_same_v<T, std::string>) {
-      at(key) = value;
     } else if constexpr (requires { json_value(value); }) {  // others are only in files
       at(key) = json_value(value);
     }
   }
 
+ private:
   template <class T>
   static Json object_of(const T& record) {
     Json out = Json::object();
     JsonWriter nested(out);
     fields(nested, record);
     return out;
-  }
-
- private:
-  /// U_a: a number for one output, null when there is none.
-  static Json readout(const MatrixXd& value) {
-    return value.size() == 0 ? Json(nullptr) : json_value(value(0, 0));
   }
 
   Json& at(std::string_view key) {
@@ -85,10 +81,12 @@ class JsonWriter {
   }
 
   template <class T>
-  void write_records(std::string_view key, const std::vector<T>& records, FieldLayout layout) {
-    if (layout == FieldLayout::kByName) {
-      for (const T& record : records) at(key)[record_key(record)] = object_of(record);
-    } else if (layout == FieldLayout::kLists) {
+  void write_records(std::string_view key, const std::vector<T>& records, const FieldForm& form) {
+    if (form.layout == FieldLayout::kByName) {
+      if (form.optional && records.empty()) return;
+      Json& object = at(key) = Json::object();
+      for (const T& record : records) object[record_key(record)] = object_of(record);
+    } else if (form.layout == FieldLayout::kLists) {
       for (const T& record : records) {
         const Json one = object_of(record);
         for (const auto& [name, value] : one.items()) at(key)[name].push_back(value);

@@ -1,18 +1,16 @@
 #include "headway/io/trained_network.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <utility>
 
-#include "headway/core/error.hpp"
+#include "core/fail.hpp"
 #include "headway/core/sha256.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"
 #include "headway/studies/sweep.hpp"
 #include "io/dataset_file/write.hpp"
+#include "io/hdf5/record.hpp"
 #include "io/result_file/trained_run.hpp"
 
 namespace headway::io {
@@ -33,21 +31,15 @@ void check_overlays(const std::vector<std::string>& overlays,
                           ? fmt::format("a key of [{}]", name.substr(0, name.size() - 1))
                           : name);
     }
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("--set {}: must be {}: the others are those that the network was "
-                            "trained with",
-                            overlay, fmt::join(words, ", ")));
+    fail(ErrorKind::kBadStudy,
+         "--set {}: must be {}: the others are those that the network was trained with", overlay,
+         join(words));
   }
-}
-
-[[noreturn]] void bad(const std::string& file_path, const std::string& what) {
-  throw Error(ErrorKind::kBadData, fmt::format("{}: {}", file_path, what));
 }
 
 /// The run whose sweep sets what `wanted` says; "" for one that was never begun.
 std::string group_of(const Hdf5InputFile& file, const studies::TrainRun& wanted) {
-  const std::size_t count = file.kind("runs") == NodeKind::kGroup ? file.members("runs").size() : 0;
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < file.members("runs").size(); ++i) {
     const std::string group = fmt::format("runs/{}", i);
     if (file.kind(group) != NodeKind::kGroup) continue;
     if (trained_run_settings(file, group) == wanted.settings) return group;
@@ -58,21 +50,14 @@ std::string group_of(const Hdf5InputFile& file, const studies::TrainRun& wanted)
 /// Weights in `group`/weights or /best_weights.
 std::vector<training::NamedTensor> read_weights(const Hdf5InputFile& file, const std::string& group,
                                                 bool best) {
-  const std::string at = fmt::format("{}/{}", group, best ? "best_weights" : "weights");
-  if (file.kind(at) != NodeKind::kGroup || file.members(at).empty()) {
-    throw Error(ErrorKind::kBadData,
-                fmt::format("{} is missing: {}", at,
-                            best && file.kind(group + "/weights") == NodeKind::kGroup
-                                ? "the run was never evaluated; weights = \"last\" takes those at "
-                                  "its end"
-                                : "the result holds no weights (train.keep_weights = false)"));
-  }
+  const std::string name = best ? "best_weights" : "weights";
   std::vector<training::NamedTensor> out;
-  for (const std::string& name : file.members(at)) {
-    const Tensor values = file.read_array(fmt::format("{}/{}", at, name));
-    out.push_back({name, values.shape, {values.values.begin(), values.values.end()}});
-  }
-  return out;
+  RecordReader(file, group)(name, out, "float32 arrays", {.optional = true});
+  if (!out.empty()) return out;
+  bad_data("{}/{} is missing: {}", group, name,
+           best && file.kind(group + "/weights") == NodeKind::kGroup
+               ? "the run was never evaluated; weights = \"last\" takes those at its end"
+               : "the result holds no weights (train.keep_weights = false)");
 }
 
 std::string weights_hash(const std::vector<training::NamedTensor>& parameters) {
@@ -86,12 +71,9 @@ std::string weights_hash(const std::vector<training::NamedTensor>& parameters) {
 
 /// Its learned tokenizer; "" where it has none.
 std::string read_tokenizer(const Hdf5InputFile& file, const std::string& group) {
-  if (file.kind(group + "/tokenizer") != NodeKind::kDataset) return "";
-  const Tensor bytes = file.read_array(group + "/tokenizer");
-  std::string out;
-  for (const double byte : bytes.values)
-    out.push_back(static_cast<char>(static_cast<unsigned char>(byte)));
-  return out;
+  std::vector<std::uint8_t> bytes;
+  RecordReader(file, group)("tokenizer", bytes, "a SentencePiece model", {.optional = true});
+  return {bytes.begin(), bytes.end()};
 }
 
 studies::TrainedNetwork read_run(const Hdf5InputFile& file, const std::string& group,
@@ -103,9 +85,7 @@ studies::TrainedNetwork read_run(const Hdf5InputFile& file, const std::string& g
   out.variant = studies::run_variant(run.study);
   const bool best = weights == studies::KeptWeights::kBest;
   const auto step = file.number_attribute(group, best ? "best_step" : "steps");
-  if (!step || step->size() != 1) {
-    throw Error(ErrorKind::kBadData, fmt::format("{}: its step is missing", group));
-  }
+  if (!step || step->size() != 1) bad_data("{}: its step is missing", group);
   out.step = static_cast<Index>(step->front());
   out.parameters = read_weights(file, group, best);
   out.weights_sha256 = weights_hash(out.parameters);
@@ -122,7 +102,7 @@ auto read_file(const std::string& file_path, Read read) {
     return read(file);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kBadData) throw;
-    bad(file_path, error.what());
+    bad_data("{}: {}", file_path, error.what());
   }
 }
 
@@ -135,14 +115,13 @@ studies::Study read_trained_study(const std::string& file_path,
   if (!is_result_file(file_path)) {
     // The words of read_study for a file that is missing or no HDF5 file at all.
     static_cast<void>(read_study(file_path));
-    bad(file_path, "is no result file; allowed: the result of headway train");
+    bad_data("{}: is no result file; allowed: the result of headway train", file_path);
   }
   studies::Study study = read_study(file_path, overlays).study;
   if (!studies::is_training_task(study.task.kind)) {
-    bad(file_path,
-        fmt::format("is a result of the theory (task.kind = \"{}\"); allowed: the result "
-                    "of headway train",
-                    word_of(study.task.kind)));
+    bad_data(
+        "{}: is a result of the theory (task.kind = \"{}\"); allowed: the result of headway train",
+        file_path, word_of(study.task.kind));
   }
   return study;
 }
@@ -169,7 +148,7 @@ std::vector<studies::TrainedNetwork> read_trained_networks(const std::string& fi
       out.back().run = static_cast<Index>(i) + 1;
       out.back().data_hash = data_hash;
     }
-    if (out.empty()) throw Error(ErrorKind::kBadData, "no run of it was trained to its end");
+    if (out.empty()) bad_data("no run of it was trained to its end");
     return out;
   });
 }
@@ -182,17 +161,14 @@ studies::TrainedNetwork read_trained_network(const std::string& file_path,
   const std::vector<studies::TrainRun> runs = studies::train_runs(study);
   const auto wanted = static_cast<std::size_t>(study.extract.run);
   if (wanted > runs.size()) {
-    throw Error(ErrorKind::kBadStudy, fmt::format("extract.run = {}: must be from 1 to {}, the "
-                                                  "runs of {}",
-                                                  wanted, runs.size(), file_path));
+    fail(ErrorKind::kBadStudy, "extract.run = {}: must be from 1 to {}, the runs of {}", wanted,
+         runs.size(), file_path);
   }
   const studies::TrainRun& run = runs[wanted - 1];
   studies::check_extractable(run.study);
   studies::TrainedNetwork out = read_file(file_path, [&](const Hdf5InputFile& file) {
     const std::string group = group_of(file, run);
-    if (group.empty()) {
-      throw Error(ErrorKind::kBadData, "this run was not begun before the result was written");
-    }
+    if (group.empty()) bad_data("this run was not begun before the result was written");
     return read_run(file, group, run, study.extract.weights);
   });
   out.run = static_cast<Index>(wanted);

@@ -1,18 +1,15 @@
 #include "headway/io/weights_file.hpp"
 
-#include <fmt/format.h>
 #include <zip.h>
 
-#include <array>
 #include <bit>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string_view>
 
-#include "headway/core/error.hpp"
-#include "headway/core/text.hpp"
+#include "core/fail.hpp"
 #include "io/whole_file.hpp"
 
 namespace headway::io {
@@ -26,14 +23,12 @@ constexpr std::size_t kNpyAlignment = 64;
 constexpr std::size_t kSafetensorsAlignment = 8;
 
 template <class T>
-void append_number(std::string& out, T value) {
-  std::array<char, sizeof(T)> bytes{};
-  std::memcpy(bytes.data(), &value, sizeof value);
-  out.append(bytes.data(), bytes.size());
+void append(std::string& out, std::span<const T> numbers) {
+  out.append(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes());
 }
-
-void append_floats(std::string& out, const std::vector<float>& values) {
-  out.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+template <class T>
+void append_number(std::string& out, const T& number) {
+  append(out, std::span<const T>(&number, 1));
 }
 
 // --- .npz: numpy/lib/format.py (NEP 1) in a ZIP archive
@@ -52,13 +47,13 @@ std::string npy_bytes(const NamedTensor& tensor) {
   out += std::string_view("\x93NUMPY\x01\x00", 8);
   append_number(out, static_cast<std::uint16_t>(header.size()));
   out += header;
-  append_floats(out, tensor.values);
+  append<float>(out, tensor.values);
   return out;
 }
 
 [[noreturn]] void zip_failed(const std::string& file_path, zip_error_t* error) {
-  throw Error(ErrorKind::kCannotWrite, fmt::format("{}: the archive cannot be made: {}", file_path,
-                                                   zip_error_strerror(error)));
+  fail(ErrorKind::kCannotWrite, "{}: the archive cannot be made: {}", file_path,
+       zip_error_strerror(error));
 }
 
 using ZipSource = std::unique_ptr<zip_source_t, decltype(&zip_source_free)>;
@@ -126,7 +121,7 @@ std::string safetensors_bytes(const std::vector<NamedTensor>& tensors,
   std::string out;
   append_number(out, std::uint64_t{text.size()});
   out += text;
-  for (const NamedTensor& tensor : tensors) append_floats(out, tensor.values);
+  for (const NamedTensor& tensor : tensors) append<float>(out, tensor.values);
   return out;
 }
 
@@ -134,9 +129,8 @@ std::string safetensors_bytes(const std::vector<NamedTensor>& tensors,
 
 void check_weights_path(const std::string& file_path) {
   if (file_path.ends_with(".npz") || file_path.ends_with(".safetensors")) return;
-  throw Error(ErrorKind::kUsage,
-              fmt::format("{}: the name of a file of weights must end in .npz or .safetensors",
-                          printable(file_path)));
+  fail(ErrorKind::kUsage, "{}: the name of a file of weights must end in .npz or .safetensors",
+       printable(file_path));
 }
 
 void write_weights(const std::string& file_path, const std::vector<NamedTensor>& tensors,

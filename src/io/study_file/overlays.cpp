@@ -1,14 +1,10 @@
 #include "io/study_file/overlays.hpp"
 
-#include <fmt/format.h>
-
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include "headway/core/error.hpp"
-#include "headway/core/option_error.hpp"
-#include "headway/core/text.hpp"
+#include "core/fail.hpp"
 #include "headway/io/study_file.hpp"
 #include "headway/studies/sweep.hpp"
 #include "io/study_file/toml.hpp"
@@ -46,9 +42,8 @@ std::vector<std::string> overlay_parts(const std::string& overlay) {
     parts = {parts.front(), join({parts.begin() + 1, parts.end()}, ".")};
   }
   if (!parts.empty()) return parts;
-  throw Error(ErrorKind::kUsage, fmt::format("--set {}: must be section.key=value, for example "
-                                             "model.temperature=0.1",
-                                             quoted_text(clip(overlay, kLongestShown))));
+  fail(ErrorKind::kUsage, "--set {}: must be section.key=value, for example model.temperature=0.1",
+       quoted_text(clip(overlay, kLongestShown)));
 }
 
 /// The right-hand side of an overlay: a TOML value, else a string.
@@ -71,32 +66,6 @@ void set_place(OptionValue& value, const Place& place) {
   }
 }
 
-/// Takes the axis `key` out of [sweep], where `table` is what stands below `prefix`.
-void drop_axis(OptionValue::Table& table, const std::string& prefix, const std::string& key) {
-  const auto name = [&prefix](const OptionEntry& entry) {
-    return prefix.empty() ? entry.key : prefix + "." + entry.key;
-  };
-  for (OptionEntry& entry : table) {
-    if (auto* inner = entry.value.get<OptionValue::Table>()) drop_axis(*inner, name(entry), key);
-  }
-  std::erase_if(table, [&](const OptionEntry& entry) {
-    return entry.value.get<OptionValue::Array>() != nullptr && name(entry) == key;
-  });
-}
-
-/// Takes what was set by hand out of [sweep].
-void drop_axes(OptionValue& root, const std::string& key, const OptionValue& set) {
-  std::vector<std::string> keys = {key};
-  if (const auto* table = set.get<OptionValue::Table>()) {
-    for (const OptionEntry& entry : *table) keys.push_back(key + "." + entry.key);
-  }
-  for (OptionEntry& entry : *root.get<OptionValue::Table>()) {
-    auto* sweep = entry.key == "sweep" ? entry.value.get<OptionValue::Table>() : nullptr;
-    if (sweep == nullptr) continue;
-    for (const std::string& swept : keys) drop_axis(*sweep, "", swept);
-  }
-}
-
 }  // namespace
 
 std::string overlay_key(const std::string& overlay) { return join(overlay_parts(overlay), "."); }
@@ -113,25 +82,8 @@ std::string apply_overlay(OptionValue& root, const std::string& overlay) {
   set_place(value, place);
   *at = value;
   const std::string key = join(parts, ".");
-  drop_axes(root, key, value);
+  studies::drop_axes(root, key, value);
   return key;
-}
-
-void refuse_table_axes_that_set(const OptionValue& root, const std::string& key) {
-  const OptionValue* sweep = find(*root.get<OptionValue::Table>(), "sweep");
-  const OptionValue* value = value_at(root, key);
-  if (sweep == nullptr || value == nullptr) return;
-  const std::vector<studies::SweepAxis> axes = studies::read_sweep(*sweep);
-  const auto [axis, table] = studies::table_that_sets(axes, key);
-  if (table == nullptr) return;
-  throw OptionError(
-      fmt::format("{}: sweep.{} at {} sets this key, in {}: must be set by one of them; to "
-                  "change what is swept, override the axis, for example --set "
-                  "'sweep.{}=[{{{} = {}}}]'",
-                  key, axis->key, table->place.text(), describe(*table), axis->key,
-                  key.substr(axis->key.size() + 1), text_of(*value)),
-      {key})
-      .at(value->place.text());
 }
 
 }  // namespace detail

@@ -12,8 +12,4 @@ namespace headway::io::detail {
 /// key.
 std::string apply_overlay(OptionValue& root, const std::string& overlay);
 
-/// Error{kBadStudy} where a line of [sweep] that sets a whole table sets `key`, which was set by
-/// hand: its runs would not have that value.
-void refuse_table_axes_that_set(const OptionValue& root, const std::string& key);
-
 }  // namespace headway::io::detail

@@ -1,18 +1,15 @@
 #include "headway/io/study_file.hpp"
 
-#include <fmt/format.h>
-
 #include <filesystem>
 
-#include "headway/core/error.hpp"
+#include "core/fail.hpp"
 #include "headway/core/option_error.hpp"
-#include "headway/core/text.hpp"
 #include "headway/io/dataset_file.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "headway/io/result_file.hpp"
+#include "headway/studies/idle_keys.hpp"
 #include "headway/studies/sections.hpp"
 #include "headway/studies/sweep.hpp"
-#include "io/study_file/idle_keys.hpp"
 #include "io/study_file/overlays.hpp"
 #include "io/study_file/toml.hpp"
 #include "io/whole_file.hpp"
@@ -53,10 +50,10 @@ Place place_of(const OptionValue& root, const std::vector<std::string>& fields) 
 }
 
 Study checked_study(const OptionValue& root, const std::vector<std::string>& set_by_hand) {
-  for (const std::string& key : set_by_hand) detail::refuse_table_axes_that_set(root, key);
+  for (const std::string& key : set_by_hand) studies::refuse_table_axes_that_set(root, key);
   Study study;
   studies::read_sections(root, study);
-  detail::refuse_idle_keys(root, study, studies::train_runs(study));
+  studies::refuse_idle_keys(root, study, studies::train_runs(study));
   return study;
 }
 
@@ -70,7 +67,7 @@ Study parse_study(std::string_view text, const std::string& source_name,
   for (const std::string& overlay : overlays) {
     set_by_hand.push_back(detail::apply_overlay(root, overlay));
   }
-  detail::drop_keys_made_idle(before, root);
+  studies::drop_keys_made_idle(before, root);
   const fs::path from = directory.empty() ? "." : directory;
   studies::change_paths(root, [&from](const std::string& file) {
     return fs::absolute(from / file).lexically_normal().string();
@@ -81,6 +78,15 @@ Study parse_study(std::string_view text, const std::string& source_name,
     if (error.has_place()) throw;
     throw error.at(place_of(root, error.fields()).text());
   }
+}
+
+OptionValue task_overlays(const std::vector<std::string>& overlays) {
+  OptionValue root{OptionValue::Table{}, {}};
+  for (const std::string& overlay : overlays) detail::apply_overlay(root, overlay);
+  studies::change_paths(
+      root, [](const std::string& file) { return fs::absolute(file).lexically_normal().string(); });
+  const OptionValue* task = find(*root.get<OptionValue::Table>(), "task");
+  return task != nullptr ? *task : root;
 }
 
 LoadedStudy read_study(const std::string& file_path, const std::vector<std::string>& overlays) {
@@ -94,14 +100,14 @@ LoadedStudy read_study(const std::string& file_path, const std::vector<std::stri
             StudyOrigin::kDatasetFile};
   }
   if (is_result_file(file_path)) {
-    const ResultProvenance provenance = read_result_provenance(file_path);
+    const studies::ResultProvenance provenance = read_result_provenance(file_path);
     return {parse_study(provenance.study_toml, file_path + ":study_toml", overlays, directory),
             StudyOrigin::kResultFile};
   }
-  throw Error(ErrorKind::kBadData,
-              fmt::format("{}: HDF5, but schema_name is neither \"headway-dataset\" nor "
-                          "\"headway-result\": not a study, a data set or a result",
-                          file_path));
+  bad_data(
+      "{}: HDF5, but schema_name is neither \"headway-dataset\" nor \"headway-result\": not a "
+      "study, a data set or a result",
+      file_path);
 }
 
 std::string write_study(const Study& study) { return studies::study_text(study); }

@@ -31,8 +31,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "headway/core/error.hpp"
-#include "headway/core/text.hpp"
+#include "core/fail.hpp"
 #include "io/study_file/toml.hpp"
 
 namespace headway::io::detail {
@@ -43,7 +42,7 @@ namespace {
 constexpr int kMostKeyParts = 32;
 
 [[noreturn]] void refuse_syntax(const std::string& source, unsigned line, const std::string& what) {
-  throw Error(ErrorKind::kBadStudy, fmt::format("{}:{}: not valid TOML: {}", source, line, what));
+  fail(ErrorKind::kBadStudy, "{}:{}: not valid TOML: {}", source, line, what);
 }
 
 /// Refuses keys of very many parts before the parser sees them (a recursion per part would end the

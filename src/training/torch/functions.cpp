@@ -21,6 +21,12 @@ float* wanted(const Tensor& x) { return x.defined() ? x.data_ptr<float>() : null
 using Maybe = c10::optional<Tensor>;
 Maybe maybe(const Tensor& x) { return x.defined() ? Maybe(x) : Maybe(); }
 Tensor or_none(const Maybe& x) { return x.value_or(Tensor()); }
+
+// Arguments of a function as one list; what is not there is undefined.
+template <class... Arguments>
+variable_list listed(const Arguments&... arguments) {
+  return {or_none(arguments)...};
+}
 Tensor like(const Tensor& x) { return x.defined() ? at::empty_like(x) : Tensor(); }
 Tensor numbers(at::IntArrayRef sizes) { return at::empty(sizes, at::kFloat); }
 
@@ -100,16 +106,8 @@ struct FeedForwardFunction : Function<FeedForwardFunction> {
     const Tensor stats = scale ? numbers({s.shape.rows, 2}) : Tensor();
     const Tensor hidden = numbers({s.shape.gated ? 2 : 1, s.shape.rows, s.shape.hidden});
     Tensor y = at::empty_like(x);
-    const variable_list in = {x,
-                              or_none(scale),
-                              or_none(norm_bias),
-                              or_none(gate),
-                              up,
-                              or_none(up_bias),
-                              down,
-                              or_none(down_bias),
-                              stats,
-                              hidden};
+    const variable_list in =
+        listed(x, scale, norm_bias, gate, up, up_bias, down, down_bias, stats, hidden);
     feed_forward_forward(s.context, s.shape, feed_forward_arrays<const float>(in, given), given(x),
                          wanted(y), {wanted(stats), wanted(hidden)});
     context->save_for_backward(in);
@@ -185,21 +183,8 @@ struct AttentionFunction : Function<AttentionFunction> {
                         const Maybe& mixing, const Maybe& scores, const Maybe& mask,
                         const Maybe& dropout, const AttentionSettings& s) {
     const AttentionShape& n = s.shape.attention;
-    variable_list in = {x,
-                        scale,
-                        or_none(norm_bias),
-                        query,
-                        query_bias,
-                        key,
-                        key_bias,
-                        value,
-                        value_bias,
-                        output,
-                        output_bias,
-                        or_none(mixing),
-                        or_none(scores),
-                        or_none(mask),
-                        or_none(dropout)};
+    variable_list in = listed(x, scale, norm_bias, query, query_bias, key, key_bias, value,
+                              value_bias, output, output_bias, mixing, scores, mask, dropout);
     append_saved(n, n.keys, s.shape.options, &in);
     Tensor y = numbers({n.batch, n.queries, s.shape.dim});
     attention_block_forward(s.context, s.shape, attention_arrays<const float>(in, given),
@@ -247,21 +232,8 @@ struct CrossAttentionFunction : Function<CrossAttentionFunction> {
                         const Maybe& dropout, const Tensor& memory, const Maybe& memory_scale,
                         const Maybe& memory_bias, const CrossSettings& s) {
     const AttentionShape& n = s.shape.attention;
-    variable_list in = {x,
-                        scale,
-                        or_none(norm_bias),
-                        query,
-                        query_bias,
-                        key,
-                        key_bias,
-                        value,
-                        value_bias,
-                        output,
-                        output_bias,
-                        or_none(mixing),
-                        or_none(scores),
-                        or_none(mask),
-                        or_none(dropout)};
+    variable_list in = listed(x, scale, norm_bias, query, query_bias, key, key_bias, value,
+                              value_bias, output, output_bias, mixing, scores, mask, dropout);
     append_saved(n, n.queries, s.shape.options, &in);
     const Tensor memory_stats = memory_scale ? numbers({n.batch, n.keys, 2}) : Tensor();
     in.insert(in.end(), {memory, or_none(memory_scale), or_none(memory_bias), memory_stats});

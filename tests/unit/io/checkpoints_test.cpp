@@ -123,6 +123,38 @@ TEST_CASE("the state of a sweep point comes back bit for bit") {
   CHECK_FALSE(fs::exists(again.folder()));
 }
 
+TEST_CASE("the state of a long solution comes back bit for bit") {
+  theory::SaddlePointState state;
+  state.order_parameters.layers = {MatrixXd{{1.0, 0.25}, {0.25, 2.0}}, MatrixXd{{3.0}}};
+  state.order_parameters.readout = MatrixXd{{0.1}};
+  state.summary.message = "interrupted";
+  state.summary.optimizer = "newton_cg";
+  state.summary.iterations = 2;
+  state.summary.evaluations = 4;
+  state.summary.products = 55;
+  state.summary.record(-1.5, 0.25, 0.0);
+  state.summary.record(-1.75, 1e-300, 0.125);
+  state.pairs = {{{MatrixXd{{1.0, 2.0}, {2.0, -0.0}}, MatrixXd{{5.0}}, MatrixXd{{6.0}}},
+                  {MatrixXd{{7.0, 8.0}, {8.0, 9.0}}, MatrixXd{{1.5}}, MatrixXd{{2.5}}},
+                  0.3}};
+  const testing::ScratchDirectory folder;
+  const io::SolveCheckpoints first(folder.file("r.h5"), two_points(), "data", false);
+  CHECK_FALSE(first.hooks().load(1));
+  first.hooks().save(1, theory::SaddlePointState{});
+  first.hooks().save(1, state);
+  const io::SolveCheckpoints again(folder.file("r.h5"), two_points(), "data", false);
+  CHECK(again.resumable() == 1);
+  const std::optional<theory::SaddlePointState> back = again.hooks().load(1);
+  REQUIRE(back);
+  CHECK(testing::bytes_of(*back) == testing::bytes_of(state));
+  CHECK_FALSE(again.hooks().load(0));
+  Study silent = two_points();
+  silent.solve.checkpoint_seconds = 0.0;
+  const io::SolveCheckpoints quiet(folder.file("r.h5"), silent, "data", false);
+  CHECK_FALSE(quiet.hooks().save);
+  CHECK(quiet.hooks().load(1));
+}
+
 TEST_CASE("sampling without checkpoint_seconds saves nothing, but goes on") {
   const testing::ScratchDirectory folder;
   SampleCheckpoints(folder.file("r.h5"), two_points(), "data", false).hooks().save(0, full_state());

@@ -9,6 +9,9 @@
 #include "field_table.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/studies/choice.hpp"
+#include "headway/studies/evaluate.hpp"
+#include "headway/studies/latents.hpp"
+#include "headway/studies/sample_results.hpp"
 #include "headway/studies/training.hpp"
 
 using namespace headway;           // NOLINT(google-build-using-namespace)
@@ -25,7 +28,7 @@ struct Section {
 std::vector<Section> sections() {
   studies::SamplePoint sample;
   sample.order_parameters.resize(1);
-  std::vector<ListedField> provenance = list_fields(io::ResultProvenance{});
+  std::vector<ListedField> provenance = list_fields(studies::ResultProvenance{});
   for (ListedField& field : provenance) field.json.clear();
   return {{"provenance", "The root", provenance},
           {"result", "The root, but for train", list_fields(studies::SolveResult{})},
@@ -43,7 +46,11 @@ std::vector<Section> sections() {
            "`runs/<i>` of train, which also has `curves/<split>`, `weights/<name>` and "
            "`best_weights/<name>`",
            list_fields(studies::TrainedRun{})},
-          {"group", "`groups/<g>` of train", list_fields(studies::TrainGroup{})}};
+          {"group", "`groups/<g>` of train", list_fields(studies::TrainGroup{})},
+          {"latent_run", "`runs/<i>` of latents", list_fields(studies::LatentRun{})},
+          {"latent_group", "`groups/<g>` of latents", list_fields(studies::LatentGroup{})},
+          {"evaluated_run", "`runs/<i>` of evaluate", list_fields(studies::EvaluatedRun{})},
+          {"evaluated_group", "`groups/<g>` of evaluate", list_fields(studies::EvaluatedGroup{})}};
 }
 
 std::string markdown() {

@@ -74,8 +74,8 @@ TEST_CASE("A file that is no data set is read, too; foreign ones are only asked 
     const io::Hdf5Lock lock;
     io::Hdf5OutputFile out;
     out.set("/", "schema_name", schema);
-    const VectorXd ones = VectorXd::Ones(100);
-    out.write("numbers", ones);
+    const std::vector<double> ones(100, 1.0);
+    out.write("numbers", {100}, ones.data());
     out.write_to(path, true);
   };
   for (const std::string schema : {"headway-result", "other"}) {

@@ -1,10 +1,9 @@
-#include "headway/io/json.hpp"
-
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "catch.hpp"
+#include "headway/io/result_file.hpp"
 
 using headway::MatrixXd;
 using headway::VectorXd;
@@ -61,7 +60,7 @@ Study study() {
 }  // namespace
 
 TEST_CASE("solve JSON has the documented fields") {
-  const Json j = Json::parse(headway::io::solve_json(study(), result()));
+  const Json j = Json::parse(headway::io::result_json(study(), result()));
   CHECK(j["study"] == "s \"x\"");
   CHECK(j["seconds"] == 1.5);
   CHECK(j["threads"] == 2);
@@ -83,7 +82,7 @@ TEST_CASE("solve JSON has the documented fields") {
 }
 
 TEST_CASE("further sets stand inside every predictor, and nowhere without any") {
-  const Json without = Json::parse(headway::io::solve_json(study(), result()));
+  const Json without = Json::parse(headway::io::result_json(study(), result()));
   CHECK_FALSE(without.contains("set_examples"));
   CHECK_FALSE(without["points"][0].contains("sets"));
   SolveResult r = result();
@@ -93,7 +92,7 @@ TEST_CASE("further sets stand inside every predictor, and nowhere without any") 
   r.points[0].corrected.defined = true;
   r.points[0].corrected.predictor.sets = {{"validation", 0.625, 0.25}};
   r.gaussian_process[0].predictor.sets = {{"validation", 0.5, 0.875}};
-  const Json j = Json::parse(headway::io::solve_json(study(), r));
+  const Json j = Json::parse(headway::io::result_json(study(), r));
   CHECK(j["set_examples"] == Json::parse(R"({"validation": 200, "mnist": 300})"));
   CHECK(j["points"][0]["sets"] ==
         Json::parse(R"({"validation": {"accuracy": 0.75, "mean_squared_error": 0.5},
@@ -104,7 +103,7 @@ TEST_CASE("further sets stand inside every predictor, and nowhere without any") 
 
 TEST_CASE("evidence and chosen temperatures") {
   SolveResult r = result();
-  CHECK_FALSE(Json::parse(headway::io::solve_json(study(), r)).contains("chosen"));
+  CHECK_FALSE(Json::parse(headway::io::result_json(study(), r)).contains("chosen"));
   r.points[0].log_evidence = -12.5;
   r.points[0].log_evidence_leading_order = -13.5;
   r.points[0].evidence_method = "laplace";
@@ -113,7 +112,7 @@ TEST_CASE("evidence and chosen temperatures") {
   gp.temperature = 1.0;
   gp.log_evidence = -20.0;
   r.gaussian_process.push_back(gp);
-  const Json j = Json::parse(headway::io::solve_json(study(), r));
+  const Json j = Json::parse(headway::io::result_json(study(), r));
   CHECK(j["points"][0]["log_evidence"] == -12.5);
   CHECK(j["points"][0]["log_evidence_leading_order"] == -13.5);
   CHECK(j["points"][0]["evidence_method"] == "laplace");
@@ -131,7 +130,7 @@ TEST_CASE("doubles keep every bit, and what is undefined or not finite is null")
   SolveResult r = result();
   r.points[0].energy = std::numeric_limits<double>::infinity();
   r.points[0].order_parameters.layers[0](0, 1) = std::nan("");
-  const Json j = Json::parse(headway::io::solve_json(study(), r));
+  const Json j = Json::parse(headway::io::result_json(study(), r));
   const Json& p = j["points"][0];
   CHECK(p["action"].get<double>() == 0.1 + 0.2);
   CHECK(p["U_a"].get<double>() == 1.0 / 3.0);
@@ -146,7 +145,7 @@ TEST_CASE("U_a is a number for one output and a matrix for several") {
   SolveResult r = result();
   r.points[0].order_parameters.readout =
       MatrixXd{{1.0, 0.5, 0.0}, {0.5, 2.0, 0.0}, {0.0, 0.0, 3.0}};
-  const Json j = Json::parse(headway::io::solve_json(study(), r));
+  const Json j = Json::parse(headway::io::result_json(study(), r));
   CHECK(j["points"][0]["U_a"] == Json::parse("[[1.0,0.5,0.0],[0.5,2.0,0.0],[0.0,0.0,3.0]]"));
   CHECK(j["points"][1]["U_a"].is_number());
 }
@@ -158,7 +157,7 @@ TEST_CASE("corrected means stand inside their point") {
   c.mean = {{MatrixXd{{2.0, 0.0}, {0.0, 4.0}}}, MatrixXd{{1.25}}};
   c.deviation = {{MatrixXd{{0.5, 0.1}, {0.1, 0.7}}}, MatrixXd{{0.125}}};
   c.predictor.accuracy = 0.9;
-  const Json j = Json::parse(headway::io::solve_json(study(), r));
+  const Json j = Json::parse(headway::io::result_json(study(), r));
   const Json& without = j["points"][0]["corrected"];
   CHECK(without["defined"] == false);
   CHECK(without["reason"] == "not asked for");
@@ -183,7 +182,7 @@ TEST_CASE("align adds overlaps to the point of the same widths and temperature")
   a.gaussian_process_overlaps = VectorXd{{0.5, 0.125}};
   a.eigenvalues = VectorXd{{3.0, 1.0}};
   r.points = {a};
-  const Json j = Json::parse(headway::io::align_json(study(), r));
+  const Json j = Json::parse(headway::io::result_json(study(), r));
   CHECK_FALSE(j["points"][0].contains("overlaps"));
   CHECK(j["points"][1]["overlaps"] == Json({0.75, 0.25}));
   CHECK(j["points"][1]["gaussian_process_overlaps"] == Json({0.5, 0.125}));
@@ -209,7 +208,7 @@ TEST_CASE("prune adds heads and cumulative curves") {
   p.random_mean = {0.9, 0.7};
   p.random_sd = {0.0, 0.1};
   r.points = {p};
-  const Json j = Json::parse(headway::io::prune_json(study(), r));
+  const Json j = Json::parse(headway::io::result_json(study(), r));
   const Json& out = j["points"][0];
   CHECK(out["heads"][0]["layer"] == 1);
   CHECK(out["heads"][0]["head"] == 2);
@@ -226,5 +225,5 @@ TEST_CASE("prune adds heads and cumulative curves") {
 TEST_CASE("text that is not UTF-8 does not break the JSON") {
   SolveResult r = result();
   r.points[0].summary.message = "\xff\xfe";
-  CHECK_NOTHROW(Json::parse(headway::io::solve_json(study(), r)));
+  CHECK_NOTHROW(Json::parse(headway::io::result_json(study(), r)));
 }

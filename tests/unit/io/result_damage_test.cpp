@@ -22,9 +22,9 @@ studies::Study named_study() {
 
 /// Reads a result and writes what was read.
 void copy_result(const std::string& from, const std::string& to) {
-  io::ResultProvenance provenance;
+  studies::ResultProvenance provenance;
   const studies::SolveResult result = io::read_solve_result(from, &provenance);
-  io::write_solve_result(to, named_study(), result, provenance, true);
+  io::write_result(to, named_study(), result, provenance, true);
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ TEST_CASE("A result with changed bytes gives the same numbers and texts, or is r
   const std::string again = scratch.file("again.h5");
   studies::SolveResult result = built_result(1);
   add_sets(result);
-  io::write_solve_result(path, named_study(), result, built_provenance(), false);
+  io::write_result(path, named_study(), result, built_provenance(), false);
   const std::vector<char> whole = read_bytes(path);
   copy_result(path, again);
   REQUIRE(read_bytes(again) == whole);
@@ -66,7 +66,7 @@ TEST_CASE("A result with changed bytes gives the same numbers and texts, or is r
 TEST_CASE("Every array of numbers has a checksum, and the texts have one together") {
   const ScratchDirectory scratch;
   const std::string path = scratch.file("result.h5");
-  io::write_solve_result(path, named_study(), built_result(2), built_provenance(), false);
+  io::write_result(path, named_study(), built_result(2), built_provenance(), false);
   const io::Hdf5Lock lock;
   const io::Hdf5InputFile file(path);
   int arrays = 0;
@@ -91,7 +91,7 @@ TEST_CASE("Every array of numbers has a checksum, and the texts have one togethe
 TEST_CASE("A changed text is refused") {
   const ScratchDirectory scratch;
   const std::string path = scratch.file("result.h5");
-  io::write_solve_result(path, named_study(), built_result(1), built_provenance(), false);
+  io::write_result(path, named_study(), built_result(1), built_provenance(), false);
   std::vector<char> bytes = read_bytes(path);
   const std::string text = "headway solve study.toml";
   const auto place = std::search(bytes.begin(), bytes.end(), text.begin(), text.end());
@@ -113,7 +113,7 @@ TEST_CASE(
   const ScratchDirectory scratch;
   const std::string path = scratch.file("result.h5");
   const studies::SolveResult result = built_result(1);
-  io::write_solve_result(path, named_study(), result, built_provenance(), false);
+  io::write_result(path, named_study(), result, built_provenance(), false);
   {
     Surgery surgery(path);
     surgery.remove_attribute("/", "text_sha256");

@@ -26,7 +26,7 @@ studies::Study named_study() {
 }
 
 void write(const std::string& path, const SolveResult& result, bool force = false) {
-  io::write_solve_result(path, named_study(), result, built_provenance(), force);
+  io::write_result(path, named_study(), result, built_provenance(), force);
 }
 
 /// Equal, where nan equals nan.
@@ -170,11 +170,11 @@ TEST_CASE("A solve result is read back number by number") {
       SolveResult result = built_result(outputs, test);
       if (test > 0) add_sets(result);
       write(path, result, true);
-      io::ResultProvenance from;
+      studies::ResultProvenance from;
       const SolveResult again = io::read_solve_result(path, &from);
       check_same(again, result);
       CHECK(again.interrupted);
-      const io::ResultProvenance wrote = built_provenance();
+      const studies::ResultProvenance wrote = built_provenance();
       CHECK(from.study_toml == wrote.study_toml);
       CHECK(from.seed == wrote.seed);
       CHECK(from.command == wrote.command);
@@ -223,19 +223,23 @@ TEST_CASE("Alignment and pruning stand beside the solve result they used") {
   studies::AlignResult align;
   align.solve = built_result(1);
   align.points.resize(1);
+  align.points[0].widths = align.solve.points[0].widths;
+  align.points[0].temperature = align.solve.points[0].temperature;
   align.points[0].overlaps = numbers.vector(5);
   align.points[0].gaussian_process_overlaps = numbers.vector(5);
   align.points[0].cumulative = numbers.vector(5);
   align.points[0].gaussian_process_cumulative = numbers.vector(5);
   align.points[0].eigenvalues = numbers.vector(5);
   align.points[0].gaussian_process_eigenvalues = numbers.vector(5);
-  io::write_align_result(scratch.file("align.h5"), named_study(), align, built_provenance(), false);
+  io::write_result(scratch.file("align.h5"), named_study(), align, built_provenance(), false);
   check_same(io::read_solve_result(scratch.file("align.h5")), align.solve);
 
   studies::PruneResult prune;
   prune.solve = built_result(1);
   prune.points = {built_prune_point()};
-  io::write_prune_result(scratch.file("prune.h5"), named_study(), prune, built_provenance(), false);
+  prune.points[0].widths = prune.solve.points[0].widths;
+  prune.points[0].temperature = prune.solve.points[0].temperature;
+  io::write_result(scratch.file("prune.h5"), named_study(), prune, built_provenance(), false);
   check_same(io::read_solve_result(scratch.file("prune.h5")), prune.solve);
 
   const io::Hdf5Lock lock;

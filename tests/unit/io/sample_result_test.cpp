@@ -7,8 +7,9 @@
 
 #include "catch.hpp"
 #include "headway/core/error.hpp"
-#include "headway/io/json.hpp"
+#include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"
+#include "headway/studies/sample_results.hpp"
 #include "headway/studies/study_hash.hpp"
 #include "headway/studies/sweep.hpp"
 #include "io/hdf5/input.hpp"
@@ -70,7 +71,8 @@ TEST_CASE("every number of a sample result is in the file") {
   for (const Index outputs : {Index{1}, Index{2}}) {
     const testing::ScratchDirectory folder;
     const studies::SampleResult result = built_samples(outputs);
-    io::write_sample_result(folder.file("r.h5"), {}, result, testing::built_provenance(), false);
+    io::write_result(folder.file("r.h5"), studies::Study{}, result, testing::built_provenance(),
+                     false);
     const io::Hdf5Lock lock;
     const io::Hdf5InputFile file(folder.file("r.h5"));
     REQUIRE(file.text_attribute("/", "kind") == "sample");
@@ -110,7 +112,8 @@ TEST_CASE("every number of a sample result is in the file") {
 TEST_CASE("the theory of a sample result is read as a solve result") {
   const testing::ScratchDirectory folder;
   const studies::SampleResult result = built_samples(1);
-  io::write_sample_result(folder.file("r.h5"), {}, result, testing::built_provenance(), false);
+  io::write_result(folder.file("r.h5"), studies::Study{}, result, testing::built_provenance(),
+                   false);
   const studies::SolveResult solve = io::read_solve_result(folder.file("r.h5"));
   REQUIRE(solve.points.size() == 2);
   CHECK(solve.points[0].order_parameters.layers[0] ==
@@ -121,7 +124,7 @@ TEST_CASE("the theory of a sample result is read as a solve result") {
 }
 
 TEST_CASE("JSON has the documented fields and null for what is undefined") {
-  const auto object = nlohmann::json::parse(io::sample_json({}, built_samples(1)));
+  const auto object = nlohmann::json::parse(io::result_json(studies::Study{}, built_samples(1)));
   REQUIRE(object["partial"] == true);
   const auto& point = object["points"][0];
   const studies::SamplePoint expected = built_samples(1).points[0];

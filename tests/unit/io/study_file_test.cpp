@@ -85,6 +85,7 @@ Study everything_changed() {
   s.solve.hessian = When::kOn;
   s.solve.corrections = When::kOff;
   s.solve.memory_limit_gib = 0.25;
+  s.solve.checkpoint_seconds = 7.5;
   s.align.components = 5;
   s.prune = {0, false, false, false, false, 3, 5};
   s.sample = {Sampler::kGibbs, 3, 7, 11, 2, Metric::kDense, 0.75, 5, 6, false, true, 0.5};
@@ -154,6 +155,7 @@ void check_same(const Study& a, const Study& b) {
   CHECK(a.solve.hessian == b.solve.hessian);
   CHECK(a.solve.corrections == b.solve.corrections);
   CHECK(a.solve.memory_limit_gib == b.solve.memory_limit_gib);
+  CHECK(a.solve.checkpoint_seconds == b.solve.checkpoint_seconds);
   CHECK(a.align.components == b.align.components);
   CHECK(a.prune.random_orders == b.prune.random_orders);
   CHECK(a.prune.greedy == b.prune.greedy);

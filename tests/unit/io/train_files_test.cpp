@@ -9,12 +9,11 @@
 #include "headway/core/error.hpp"
 #include "headway/io/checkpoints.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "headway/io/json.hpp"
-#include "headway/io/provenance.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/weights_file.hpp"
+#include "headway/studies/provenance.hpp"
 #include "headway/studies/study_hash.hpp"
 #include "headway/studies/sweep.hpp"
 #include "scratch_directory.hpp"
@@ -196,13 +195,14 @@ TEST_CASE("results of training hold their runs and their table") {
   result.planned = 3;
   result.runs = {built_run()};
   const studies::Study study = runs_of()[0].study;
-  io::ResultProvenance provenance = io::make_provenance(study, "data", {"headway", "train"});
+  studies::ResultProvenance provenance =
+      studies::make_provenance(study, "data", {"headway", "train"});
   provenance.partial = true;
-  io::write_train_result(out, study, result, provenance, false);
+  io::write_result(out, study, result, provenance, false);
   CHECK(io::is_result_file(out));
   CHECK(io::read_result_provenance(out).partial);
-  CHECK(kind_of([&] { io::write_train_result(out, study, result, provenance, false); },
-                "--force") == ErrorKind::kCannotWrite);
+  CHECK(kind_of([&] { io::write_result(out, study, result, provenance, false); }, "--force") ==
+        ErrorKind::kCannotWrite);
   CHECK(kind_of([&] { io::read_solve_result(out); }, "is \"train\"") == ErrorKind::kBadData);
   const std::string text = io::describe_hdf5_file(out);
   for (const char* word : {"1 of 3 runs", "hyla, seed 18446744073709551615: interrupted after 9",
@@ -219,7 +219,7 @@ TEST_CASE("lines of JSON") {
         R"("split":"held_out","loss":0.8,"r2":0.25,"r2_pooled":0.35,"steps_per_second":101.5})");
   studies::TrainResult result;
   result.runs = {run};
-  const std::string summary = io::train_summary_json(runs_of()[0].study, result);
+  const std::string summary = io::result_json(runs_of()[0].study, result);
   CHECK(summary.find('\n') == std::string::npos);
   CHECK_THAT(summary,
              Catch::Matchers::ContainsSubstring(R"("settings":{"train.attention":"hyla")"));
@@ -258,7 +258,7 @@ TEST_CASE("trained networks of a result, run by run") {
   result.runs[0].settings = runs[2].settings;
   result.runs[0].summary.outcome = training::TrainOutcome::kFinished;
   result.runs[1].settings = runs[0].settings;
-  io::write_train_result(out, study, result, io::make_provenance(study, "data", {}), false);
+  io::write_result(out, study, result, studies::make_provenance(study, "data", {}), false);
 
   const studies::Study read = io::read_trained_study(out, {"threads=1"}, {"threads"});
   Observer observer;
@@ -285,13 +285,13 @@ TEST_CASE("trained networks of a result, run by run") {
   studies::Study without = study;
   without.train.keep_weights = false;
   const std::string bare = folder.file("bare.h5");
-  io::write_train_result(bare, without, result, io::make_provenance(without, "data", {}), false);
+  io::write_result(bare, without, result, studies::make_provenance(without, "data", {}), false);
   CHECK(
       kind_of(
           [&] { io::read_trained_networks(bare, without, studies::KeptWeights::kLast, observer); },
           "train.keep_weights = false") == ErrorKind::kBadData);
   result.runs = {built_run()};
-  io::write_train_result(bare, study, result, io::make_provenance(study, "data", {}), true);
+  io::write_result(bare, study, result, studies::make_provenance(study, "data", {}), true);
   CHECK(kind_of(
             [&] { io::read_trained_networks(bare, study, studies::KeptWeights::kLast, observer); },
             "no run of it was trained to its end") == ErrorKind::kBadData);

@@ -4,6 +4,7 @@
 #include "catch.hpp"
 #include "headway/core/error.hpp"
 #include "headway/io/study_file.hpp"
+#include "headway/studies/latents.hpp"
 #include "headway/studies/study_hash.hpp"
 #include "headway/studies/sweep.hpp"
 
@@ -407,4 +408,34 @@ query_rate = 0.25
   CHECK(has(fault(text, {bad}), "not train, test or validation"));
   CHECK(has(fault(text, {"task.out_of_distribution=[{name=\"m\",images=\"i\"}]"}),
             "labels is missing"));
+}
+
+TEST_CASE("what looks at trained networks is read, written, and no part of their hash") {
+  const std::string text =
+      "[task]\nkind = \"sraven\"\n[latents]\nlayers = [1, 2]\nfeature = \"last\"\n"
+      "[latents.task]\nheld_out = 0.5\n[evaluate]\nexamples = 7\n";
+  const Study study = parse_study(text, "s.toml");
+  CHECK(study.latents.layers == std::vector<Index>{1, 2});
+  CHECK(study.evaluate.examples == 7);
+  const Study latents = studies::latents_study(study);
+  CHECK(latents.task.sraven.held_out == 0.5);
+  CHECK_FALSE(latents.task.sraven.permuted);
+  CHECK(study.task.sraven.held_out == 0.25);
+  const std::string written = write_study(study);
+  CHECK_THAT(written, Catch::Matchers::ContainsSubstring("task = {held_out = 0.5}"));
+  CHECK(write_study(parse_study(written, "w.toml")) == written);
+  CHECK(train_hash(study) == train_hash(parse_study("[task]\nkind = \"sraven\"\n", "s.toml")));
+  CHECK(parse_study(text, "s.toml", {"latents.task.held_out=0.25"})
+            .latents.task.get<OptionValue::Table>()
+            ->size() == 1);
+  for (const auto& [overlay, word] : std::vector<std::pair<std::string, std::string>>{
+           {"latents.task.kind=fuzzy_logic", "must be absent, or \"sraven\""},
+           {"latents.task.held_ot=0.5", "did you mean \"held_out\""},
+           {"latents.task.features=9", "must be"},
+           {"latents.folds=1", "must be"},
+           {"latents.regularisation=0", "must be"}}) {
+    INFO(overlay);
+    CHECK_THROWS_WITH(parse_study(text, "s.toml", {overlay}),
+                      Catch::Matchers::ContainsSubstring(word));
+  }
 }

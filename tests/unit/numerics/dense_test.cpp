@@ -8,31 +8,20 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "headway/core/rng.hpp"
+#include "random_matrices.hpp"
 
 using namespace headway;
 using namespace headway::numerics;
 using Catch::Matchers::WithinAbs;
 using Catch::Matchers::WithinRel;
+using testing::difference;
+using testing::random_matrix;
 
 namespace {
-
-MatrixXd random_matrix(Index rows, Index columns, std::uint64_t stream) {
-  Rng rng(22, StreamPurpose::kTests, stream);
-  MatrixXd a(rows, columns);
-  for (double& x : a.reshaped()) x = rng.normal();
-  return a;
-}
 
 MatrixXd random_spd(Index n, std::uint64_t stream) {
   const MatrixXd half = random_matrix(n, n + 3, stream);
   return half * half.transpose() / static_cast<double>(n + 3) + 0.2 * MatrixXd::Identity(n, n);
-}
-
-double difference(const MatrixXd& a, const MatrixXd& b) {
-  REQUIRE(a.rows() == b.rows());
-  REQUIRE(a.cols() == b.cols());
-  return a.size() == 0 ? 0.0 : (a - b).cwiseAbs().maxCoeff();
 }
 
 /// alpha op(A) op(B) + beta C by three loops.

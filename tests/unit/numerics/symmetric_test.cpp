@@ -4,31 +4,20 @@
 #include <cmath>
 
 #include "catch.hpp"
-#include "headway/core/rng.hpp"
+#include "random_matrices.hpp"
 
 using namespace headway;
 using namespace headway::numerics;
 using Catch::Matchers::WithinAbs;
 using Catch::Matchers::WithinRel;
+using testing::difference;
+using testing::random_matrix;
 
 namespace {
-
-MatrixXd random_matrix(Index rows, Index columns, std::uint64_t stream) {
-  Rng rng(21, StreamPurpose::kTests, stream);
-  MatrixXd a(rows, columns);
-  for (double& x : a.reshaped()) x = rng.normal();
-  return a;
-}
 
 MatrixXd random_symmetric(Index n, std::uint64_t stream) {
   const MatrixXd a = random_matrix(n, n, stream);
   return 0.5 * (a + a.transpose());
-}
-
-double difference(const MatrixXd& a, const MatrixXd& b) {
-  REQUIRE(a.rows() == b.rows());
-  REQUIRE(a.cols() == b.cols());
-  return a.size() == 0 ? 0.0 : (a - b).cwiseAbs().maxCoeff();
 }
 
 /// Column k is what `map` makes of the k-th unit vector of svec coordinates.

@@ -217,10 +217,33 @@ TEST_CASE("evidence by bridge sampling equals the integral over the order parame
 TEST_CASE("what cannot be sampled is refused") {
   const test::TheoryCase c = random_case({2}, 1, 6, 4, 17);
   REQUIRE_THROWS_AS(chain_of(c, 0.0), Error);
-  test::TheoryCase wide = random_case({2}, 1, 40, 3, 1);
-  wide.architecture.widths = {1, 3};
-  REQUIRE_THROWS_AS(
-      ExactChain(wide.architecture, 0.1, kernels_of(wide, theory::KernelForm::kFeatureSpace),
-                 std::make_shared<MatrixXd>(0, 6)),
-      Error);
+}
+
+TEST_CASE("the chain from Gram matrices is the one from features, above narrow layers too") {
+  for (const Index outputs : {1, 2}) {
+    test::TheoryCase c = random_case({2, 2}, outputs, 40, 3, 1);
+    for (const std::vector<Index>& widths :
+         {std::vector<Index>{20, 20, 20}, {2, 3, 5}, {1, 1, 1}}) {
+      c.architecture.widths = widths;
+      const auto none = std::make_shared<MatrixXd>(0, 12);
+      ExactChain from_features(c.architecture, 0.1, kernels_of(c, theory::KernelForm::kStreamed),
+                               none);
+      ExactChain from_gram(c.architecture, 0.1, kernels_of(c, theory::KernelForm::kGram), none);
+      Rng rng(3, StreamPurpose::kTests);
+      VectorXd position(from_features.dimension());
+      REQUIRE(from_gram.dimension() == position.size());
+      for (int draw = 0; draw < 5; ++draw) {
+        from_features.draw_start(rng, position);
+        VectorXd expected(position.size());
+        VectorXd gradient(position.size());
+        const double density = from_features.log_density(position, expected);
+        CAPTURE(outputs, widths[0], draw);
+        CHECK_THAT(from_gram.log_density(position, gradient),
+                   Catch::Matchers::WithinRel(density, 1e-9));
+        CHECK(test::relative_error(gradient, expected) < 1e-9);
+        CHECK(test::relative_error(from_gram.information(position),
+                                   from_features.information(position)) < 1e-8);
+      }
+    }
+  }
 }

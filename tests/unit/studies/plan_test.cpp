@@ -33,7 +33,7 @@ studies::Study small_study() {
 TEST_CASE("a plan tells the kernels that a run then makes") {
   for (const auto kernels : {theory::KernelForm::kAuto, theory::KernelForm::kStored,
                              theory::KernelForm::kStreamed, theory::KernelForm::kFeatureSpace}) {
-    CAPTURE(theory::kernel_form_name(kernels));
+    CAPTURE(word_of(kernels));
     studies::Study study = small_study();
     study.solve.kernels = kernels;
     const tasks::Dataset data = studies::make_dataset(study);
@@ -50,7 +50,7 @@ TEST_CASE("a plan tells the kernels that a run then makes") {
     CHECK(plan.points == 4);
     CHECK(plan.least_bytes <= plan.memory_bytes);
     CHECK(studies::solve(study, data, observer).points.front().kernels ==
-          theory::kernel_form_name(plan.kernels.form));
+          word_of(plan.kernels.form));
   }
 }
 

@@ -27,7 +27,7 @@ SravenOptions with_size(int features, int values, double held_out = 0.25) {
 }
 
 std::vector<SravenSplit> all_splits() {
-  return {SravenSplit::kTrain, SravenSplit::kTest, SravenSplit::kHeldOut};
+  return {SravenSplit::kTrain, SravenSplit::kValidation, SravenSplit::kTest, SravenSplit::kHeldOut};
 }
 
 SravenInstance instance_of(const SravenGenerator& generator, SravenSplit split, Index index) {
@@ -210,7 +210,7 @@ TEST_CASE("No two SRAVEN splits, instances or seeds share their symbols") {
       }
     }
   }
-  CHECK(seen.size() == 300);  // 2 seeds, 3 splits, 50 instances
+  CHECK(seen.size() == 400);  // 2 seeds, 4 splits, 50 instances
 }
 
 TEST_CASE("Bad SRAVEN options name the field, its value and what is allowed") {

@@ -14,33 +14,38 @@ using headway::ErrorKind;
 using namespace headway::tasks;
 
 TEST_CASE("The split of a text is by position, on a character boundary") {
-  const TextCorpus plain("t", "0123456789", 0.3);
-  CHECK(plain.train() == "0123456");
+  const TextCorpus plain("t", "0123456789", {0.3, 0.2});
+  CHECK(plain.train() == "01234");
+  CHECK(plain.validation() == "56");
   CHECK(plain.held_out() == "789");
-  // 10 bytes: two of one byte, then four of two; byte 7 is inside a character.
-  const TextCorpus greek("t", "ab\u03b1\u03b2\u03b3\u03b4", 0.3);
-  CHECK(greek.train() == "ab\u03b1\u03b2");
+  // 10 bytes: two of one byte, then four of two; bytes 5 and 7 are inside a character.
+  const TextCorpus greek("t", "ab\u03b1\u03b2\u03b3\u03b4", {0.3, 0.2});
+  CHECK(greek.train() == "ab\u03b1");
+  CHECK(greek.validation() == "\u03b2");
   CHECK(greek.held_out() == "\u03b3\u03b4");
 }
 
 TEST_CASE("A text that is no UTF-8 is refused with line and byte") {
-  const auto fails = [](const std::string& text, double held_out, ErrorKind kind,
+  const auto fails = [](const std::string& text, TextShares shares, ErrorKind kind,
                         const std::string& message) {
     try {
-      const TextCorpus corpus("notes.txt", text, held_out);
+      const TextCorpus corpus("notes.txt", text, shares);
       FAIL("no error; expected: " << message);
     } catch (const Error& error) {
       CHECK(error.kind() == kind);
       CHECK_THAT(std::string(error.what()), ContainsSubstring(message));
     }
   };
-  fails("one\ntwo \xFF\n", 0.5, ErrorKind::kBadData,
+  fails("one\ntwo \xFF\n", {0.5}, ErrorKind::kBadData,
         "notes.txt: line 2, byte 8 of the file, value 0xff");
-  fails("cut short \xC3", 0.5, ErrorKind::kBadData, "byte 10");
-  fails("", 0.5, ErrorKind::kBadData, "0 bytes");
-  fails("ab", 0.9, ErrorKind::kBadData, "2 bytes, of which 0 for training");
-  fails("ab", 0.0, ErrorKind::kBadStudy, "task.held_out = 0");
-  fails("ab", std::nan(""), ErrorKind::kBadStudy, "task.held_out = nan");
+  fails("cut short \xC3", {0.5}, ErrorKind::kBadData, "byte 10");
+  fails("", {0.5}, ErrorKind::kBadData, "0 bytes");
+  fails("ab", {0.9}, ErrorKind::kBadData, "2 bytes, of which 0 for training");
+  fails("0123456789", {0.25, 0.01}, ErrorKind::kBadData, "7 for training, 0 for validation");
+  fails("ab", {0.0}, ErrorKind::kBadStudy, "task.held_out = 0");
+  fails("ab", {std::nan("")}, ErrorKind::kBadStudy, "task.held_out = nan");
+  fails("ab", {0.5, 0.0}, ErrorKind::kBadStudy, "task.validation = 0");
+  fails("ab", {0.5, 0.5}, ErrorKind::kBadStudy, "task.validation = 0.5: must be above 0");
 }
 
 TEST_CASE("UTF-8 sequences are those of RFC 3629") {
@@ -89,15 +94,16 @@ TEST_CASE("A tokenized corpus knows how many bytes each token stands for") {
       return text;
     }
   };
-  const TextCorpus digits("t", "0123456789", 0.3);
+  const TextCorpus digits("t", "0123456789", {0.3, 0.2});
   const TokenizedText bytes = tokenize(digits, ByteTokenizer());
-  CHECK(bytes.train.size() == 7);
+  CHECK(bytes.train.size() == 5);
+  CHECK(bytes.validation == std::vector<std::int32_t>{'5', '6'});
   CHECK(bytes.held_out == std::vector<std::int32_t>{'7', '8', '9'});
   CHECK(bytes.token_bytes == std::vector<double>(256, 1.0));
   CHECK(bytes.vocabulary() == 256);
-  const TextCorpus letters("t", std::string(10, 'x'), 0.3);
+  const TextCorpus letters("t", std::string(10, 'x'), {0.3, 0.2});
   const TokenizedText runs = tokenize(letters, Runs());
-  CHECK(runs.train == std::vector<std::int32_t>{2, 2, 0});  // the split is no matter of tokens
+  CHECK(runs.train == std::vector<std::int32_t>{2, 1});  // the split is no matter of tokens
   CHECK(runs.held_out == std::vector<std::int32_t>{2});
   CHECK(runs.token_bytes == std::vector<double>{1.0, 2.0, 3.0});
 }

@@ -31,8 +31,8 @@ KernelCost cost_of(Index examples, Index paths, Index features, double temperatu
 TEST_CASE("kernels tell the cost that was told before they were made") {
   theory::PathKernelOptions options;
   options.smallest_temperature = 0.1;
-  for (const KernelForm form :
-       {KernelForm::kAuto, KernelForm::kStored, KernelForm::kStreamed, KernelForm::kFeatureSpace}) {
+  for (const KernelForm form : {KernelForm::kAuto, KernelForm::kStored, KernelForm::kStreamed,
+                                KernelForm::kFeatureSpace, KernelForm::kGram}) {
     for (const double tolerance : {0.0, 1e-3}) {
       options.form = form;
       options.energy_tolerance = tolerance;
@@ -40,7 +40,7 @@ TEST_CASE("kernels tell the cost that was told before they were made") {
       const test::TheoryCase c = test::random_case({2, 2}, 1, 25, 7, 3);
       const auto kernels = theory::make_path_kernels(c.features, c.labels, 4, options);
       const KernelCost cost = theory::kernel_cost({25, 4, 7, 1}, options);
-      CAPTURE(theory::kernel_form_name(form), tolerance);
+      CAPTURE(word_of(form), tolerance);
       CHECK(kernels->form() == cost.form);
       CHECK(kernels->cost().compact == cost.compact);
       CHECK(kernels->cost().evaluation_flops == cost.evaluation_flops);
@@ -102,7 +102,7 @@ TEST_CASE("kernels and their states hold the bytes that were told") {
       const double with_state = held();
       const KernelCost& cost = kernels->cost();
       const double tolerated = 0.03 * (features + cost.kernel_bytes + cost.state_bytes);
-      CAPTURE(theory::kernel_form_name(form), tolerance, paths);
+      CAPTURE(word_of(form), tolerance, paths);
       CHECK(std::abs(with_kernels - before - features - cost.kernel_bytes) < tolerated);
       CHECK(std::abs(with_state - with_kernels - cost.state_bytes) < tolerated);
     }

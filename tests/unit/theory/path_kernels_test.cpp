@@ -23,13 +23,16 @@ struct Setting {
 /// Few and many features against examples, one and several outputs: every form that is possible.
 std::vector<Setting> settings() {
   const std::vector<KernelForm> all = {KernelForm::kStored, KernelForm::kStreamed,
-                                       KernelForm::kFeatureSpace};
+                                       KernelForm::kFeatureSpace, KernelForm::kGram};
   return {{random_case({2, 2}, 1, 9, 5, 1), all},  // p N_0 > P > N_0: feature blocks
           {random_case({2, 1}, 1, 4, 6, 2),
            {KernelForm::kStored, KernelForm::kStreamed}},  // P < N_0: example blocks
           {random_case({3}, 1, 30, 4, 3), all},            // p N_0 < P
           {random_case({1}, 1, 5, 3, 4), all},
-          {random_case({2, 2}, 3, 6, 3, 5), {KernelForm::kStreamed}}};
+          {random_case({2, 2}, 3, 6, 3, 5),
+           {KernelForm::kStreamed, KernelForm::kFeatureSpace, KernelForm::kGram}},
+          {random_case({2}, 2, 40, 3, 6),
+           {KernelForm::kStreamed, KernelForm::kFeatureSpace, KernelForm::kGram}}};
 }
 
 MatrixXd random_u(const test::TheoryCase& c) {
@@ -55,6 +58,12 @@ TEST_CASE("energy, kernel and gradient of every form agree with the definition")
       const auto state = kernels->evaluate(u, kT);
       REQUIRE_THAT(state->energy(), Catch::Matchers::WithinRel(reference, 1e-11));
       REQUIRE_THAT(state->gradient.cwiseProduct(d).sum(), Catch::Matchers::WithinRel(slope, 1e-6));
+      if (form == KernelForm::kGram) {
+        REQUIRE_THROWS_WITH(kernels->kernel(u), Catch::Matchers::ContainsSubstring("Gram"));
+        REQUIRE(kernels->features().size() == 0);
+        REQUIRE(kernels->examples() == s.c.features.rows());
+        continue;
+      }
       REQUIRE(relative_error(kernels->kernel(u),
                              test::reference_kernel(s.c.features, s.c.features, u, s.c.n0,
                                                     s.c.architecture.outputs)) < 1e-13);
@@ -90,6 +99,21 @@ TEST_CASE(
       REQUIRE(relative_error(
                   state->contract_third_derivative(dv * dv.transpose(), theory::Precision::kSingle),
                   state->contract_third_derivative(dv * dv.transpose())) < 1e-4);
+      Rng frame_rng(11, StreamPurpose::kTests);
+      const MatrixXd frame = test::random_matrix(u.rows(), u.rows(), frame_rng);
+      const MatrixXd e = frame.inverse() * d * frame.inverse().transpose();
+      const MatrixXd framed_slope = frame.transpose() * slope * frame;
+      const MatrixXd framed_curvature = frame.transpose() * curvature * frame;
+      const auto products = state->curvature(frame, theory::Precision::kDouble);
+      REQUIRE(relative_error(products->apply(e), framed_slope) < 1e-6);
+      REQUIRE(relative_error(products->apply_twice(e), framed_curvature) < 5e-5);
+      REQUIRE(relative_error(products->apply(e),
+                             frame.transpose() *
+                                 numerics::vector_to_symmetric(hessian * dv, u.rows()) * frame) <
+              1e-10);
+      const auto single = state->curvature(frame, theory::Precision::kSingle);
+      REQUIRE(relative_error(single->apply(e), products->apply(e)) < 1e-4);
+      REQUIRE(relative_error(single->apply_twice(e), products->apply_twice(e)) < 1e-4);
       // the average information is positive semidefinite
       const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(state->average_information());
       REQUIRE(eigen.eigenvalues().minCoeff() > -1e-10 * eigen.eigenvalues().maxCoeff());
@@ -134,14 +158,26 @@ TEST_CASE("a singular U predicts as the kernel without the missing paths") {
   k.diagonal().array() += kT;
   const VectorXd mean = test::reference_kernel(c.features, test_features, u, c.n0, 1).transpose() *
                         k.ldlt().solve(c.labels);
-  for (KernelForm form : {KernelForm::kStored, KernelForm::kStreamed, KernelForm::kFeatureSpace}) {
-    REQUIRE(relative_error(kernels_of(c, form)->predictive_mean(u, kT, test_features), mean) <
-            1e-9);
-  }
+  // and has an energy, as narrow layers need
+  const auto expected = kernels_of(c, KernelForm::kStreamed)->evaluate(u, kT);
   for (KernelForm form :
-       {KernelForm::kStored, KernelForm::kStreamed}) {  // and has an energy, as narrow layers need
-    REQUIRE_THAT(kernels_of(c, form)->evaluate(u, kT)->energy(),
+       {KernelForm::kStored, KernelForm::kStreamed, KernelForm::kFeatureSpace, KernelForm::kGram}) {
+    const auto kernels = kernels_of(c, form);
+    REQUIRE(relative_error(kernels->predictive_mean(u, kT, test_features), mean) < 1e-9);
+    const auto state = kernels->evaluate(u, kT);
+    REQUIRE_THAT(state->energy(),
                  Catch::Matchers::WithinRel(test::reference_energy(c, u, kT), 1e-10));
+    REQUIRE(relative_error(state->gradient, expected->gradient) < 1e-9);
+    REQUIRE(relative_error(state->fisher_information(theory::Precision::kDouble),
+                           expected->fisher_information(theory::Precision::kDouble)) < 1e-9);
+    REQUIRE(relative_error(state->predict(test_features).mean, mean) < 1e-9);
+    REQUIRE(relative_error(state->predict(test_features).variance,
+                           expected->predict(test_features).variance) < 1e-9);
+    const MatrixXd frame = MatrixXd::Identity(4, 4);
+    REQUIRE(relative_error(state->curvature(frame, theory::Precision::kDouble)->apply(u),
+                           expected->curvature(frame, theory::Precision::kDouble)->apply(u)) <
+            1e-9);
+    REQUIRE(kernels->evaluate(-u, kT) == nullptr);
   }
 }
 
@@ -172,6 +208,9 @@ TEST_CASE("the form is chosen by size, and impossible forms are refused") {
   const test::TheoryCase wide = random_case({2}, 1, 40, 3, 1);
   REQUIRE(kernels_of(wide, KernelForm::kAuto)->form() == KernelForm::kFeatureSpace);
   REQUIRE(kernels_of(wide, KernelForm::kAuto, 0.0)->form() == KernelForm::kStored);
+  const test::TheoryCase many_classes = random_case({2}, 3, 20, 3, 1);
+  REQUIRE(kernels_of(many_classes, KernelForm::kAuto)->form() == KernelForm::kFeatureSpace);
+  REQUIRE_THROWS_AS(kernels_of(many_classes, KernelForm::kGram, 0.0), Error);
   const test::TheoryCase classes = random_case({2}, 3, 5, 3, 1);
   REQUIRE(kernels_of(classes, KernelForm::kAuto)->form() == KernelForm::kStreamed);
   REQUIRE_THROWS_AS(kernels_of(classes, KernelForm::kStored), Error);

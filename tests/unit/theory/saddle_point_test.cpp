@@ -55,7 +55,8 @@ TEST_CASE("every optimizer, elimination and kernel form finds the same saddle po
     REQUIRE(newton.summary.gradient_norm < 1e-9);
     for (const theory::SaddlePointOptions& o :
          {with(Optimizer::kNewton, Elimination::kClosedForm), with(Optimizer::kQuasiNewton),
-          with(Optimizer::kQuasiNewton, Elimination::kClosedForm), with(Optimizer::kAuto)}) {
+          with(Optimizer::kQuasiNewton, Elimination::kClosedForm), with(Optimizer::kNewtonCg),
+          with(Optimizer::kNewtonCg, Elimination::kClosedForm), with(Optimizer::kAuto)}) {
       const theory::SaddlePoint other = solve(c, 0.05, o);
       REQUIRE(other.summary.converged);
       REQUIRE(difference(other.order_parameters, newton.order_parameters) < 1e-7);
@@ -180,14 +181,15 @@ TEST_CASE("Ceres stops after max_iterations and says so") {
         std::string::npos);
 }
 
-TEST_CASE("with too many unknowns for a dense Hessian, Ceres is chosen and finds the minimum") {
+TEST_CASE("with too many unknowns for a dense Hessian, Newton-CG is chosen and finds the minimum") {
   const test::TheoryCase c = random_case({110}, 1, 12, 2, 101);  // 6105 + 1 unknowns
   theory::SaddlePointOptions options;
   options.gradient_tolerance = 1e-8;
   const theory::SaddlePoint s = solve(c, 0.5, options);
   CAPTURE(s.summary.message, s.summary.iterations);
-  CHECK(s.summary.optimizer == "ceres");
+  CHECK(s.summary.optimizer == "newton_cg");
   CHECK(s.summary.hessians == 0);
+  CHECK(s.summary.products < 100);
   CHECK(s.summary.converged);
   CHECK(s.summary.gradient_norm < 1e-8);
 }
@@ -273,7 +275,7 @@ TEST_CASE(
         action, theory::gaussian_process_order_parameters(c.architecture), {}, observer);
     const MatrixXd hessian = action.hessian(s.order_parameters, *s.evaluation.energy);
     const theory::FiniteWidthCorrection correction =
-        theory::finite_width_correction(action, s, hessian, MatrixXd(0, 10));
+        theory::finite_width_correction(action, s, hessian, MatrixXd(0, 10), observer);
     REQUIRE(correction.defined);
     const double exact = exact_mean(static_cast<double>(n));
     saddle_error.push_back(std::abs(s.order_parameters.layers[0](0, 0) - exact));
@@ -286,4 +288,53 @@ TEST_CASE(
   REQUIRE(corrected_error[0] / corrected_error[1] > 12.0);
   REQUIRE(corrected_error[0] < 0.05 * saddle_error[0]);
   REQUIRE(corrected_error[1] < 0.05 * saddle_error[1]);
+}
+
+namespace {
+
+class StopAfter final : public Observer {
+ public:
+  explicit StopAfter(int questions) : left_(questions) {}
+  [[nodiscard]] bool interrupted() const override { return left_-- <= 0; }
+
+ private:
+  mutable int left_;
+};
+
+}  // namespace
+
+TEST_CASE("Newton-CG goes on from any stop to the bits of a solution that never stopped") {
+  const test::TheoryCase c = random_case({3, 3}, 1, 25, 6, 111);
+  const theory::Action action(c.architecture, 0.05, kernels_of(c, KernelForm::kStreamed));
+  const theory::OrderParameters start = theory::gaussian_process_order_parameters(c.architecture);
+  const theory::SaddlePointOptions options = with(Optimizer::kNewtonCg);
+  Observer observer;
+  const theory::SaddlePoint whole = theory::solve_saddle_point(action, start, options, observer);
+  REQUIRE(whole.summary.converged);
+  REQUIRE(whole.summary.iterations > 3);
+  for (const int questions : {0, 1, 5, 11, 17}) {
+    theory::SaddlePointHooks hooks;
+    hooks.seconds = 1e9;  // at the stop alone
+    int saves = 0;
+    hooks.save = [&](const theory::SaddlePointState& state) {
+      ++saves;
+      hooks.from = state;
+    };
+    StopAfter stop(questions);
+    theory::SaddlePointHooks first = hooks;
+    first.save = hooks.save;
+    const theory::SaddlePoint part =
+        theory::solve_saddle_point(action, start, options, stop, first);
+    CAPTURE(questions, part.summary.message);
+    REQUIRE(saves == 1);
+    CHECK(part.summary.message == "interrupted");
+    hooks.save = {};
+    const theory::SaddlePoint rest =
+        theory::solve_saddle_point(action, start, options, observer, hooks);
+    for (int l = 1; l <= 3; ++l) CHECK(rest.order_parameters.at(l) == whole.order_parameters.at(l));
+    CHECK(rest.summary.message == whole.summary.message);
+    CHECK(rest.summary.products == whole.summary.products);
+    CHECK(rest.summary.evaluations == whole.summary.evaluations);
+    CHECK(rest.summary.history.size() == whole.summary.history.size());
+  }
 }

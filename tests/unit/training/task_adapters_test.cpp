@@ -56,6 +56,17 @@ TEST_CASE("Fuzzy logic's best checkpoint is chosen on no split whose score is re
         &generator.tasks().train);
 }
 
+TEST_CASE("SRAVEN's best checkpoint is chosen on fresh instances that nothing else reports") {
+  const auto task = make_sraven_task({});
+  const std::vector<std::string> splits = {"train", "validation", "test", "held_out"};
+  CHECK(task->splits() == splits);
+  CHECK(task->selection_split() == "validation");
+  TaskBatch validation, test;
+  task->batch("validation", 0, 4, validation);
+  task->batch("test", 0, 4, test);
+  CHECK(validation.inputs != test.inputs);
+}
+
 TEST_CASE("SRAVEN's inputs are one-hot panels, blank at the end, its classes the answers") {
   const auto task = make_sraven_task({});
   TaskBatch batch;
@@ -78,22 +89,27 @@ TEST_CASE("Text is cut into a training part and held-out windows, each predictin
   TextOptions options;
   options.sequence_length = 7;
   options.held_out = 0.3;
+  options.validation = 0.2;
   const auto task = make_byte_text_task(text, options);
   CHECK(task->size("train") == 0);
-  CHECK(task->size("held_out") == 4);  // (30 - 1) / 7
+  CHECK(task->size("validation") == 2);  // (20 - 1) / 7
+  CHECK(task->size("held_out") == 4);    // (30 - 1) / 7
+  CHECK(task->selection_split() == "validation");
   TaskBatch batch;
   task->batch("held_out", 1, 3, batch);
   for (std::size_t i = 0; i < 21; ++i) {
     CHECK(batch.ids[i] == static_cast<int>(77 + i));
     CHECK(batch.classes[i] == static_cast<int>(78 + i));
   }
+  task->batch("validation", 0, 1, batch);
+  CHECK(batch.ids[0] == 50);
   int last = 0;
   for (Index first = 0; first < 1000; first += 100) {
     task->batch("train", first, 100, batch);
     last = std::max(last, *std::max_element(batch.classes.begin(), batch.classes.end()));
     for (std::size_t i = 0; i < batch.ids.size(); ++i) CHECK(batch.classes[i] == batch.ids[i] + 1);
   }
-  CHECK(last == 69);  // all of the training part is read, and nothing of the other
+  CHECK(last == 49);  // all of the training part is read, and nothing of the others
   CHECK_THROWS_AS(task->batch("held_out", 2, 3, batch), headway::Error);
 }
 
@@ -104,7 +120,7 @@ TEST_CASE("Texts that are too short, and ids out of range, are refused") {
                     Catch::Matchers::ContainsSubstring("task.sequence_length = 50"));
   options.sequence_length = 2;
   headway::tasks::TokenizedText text;
-  text.train = std::vector<std::int32_t>(100, 6);
+  text.train = text.validation = std::vector<std::int32_t>(100, 6);
   text.held_out = std::vector<std::int32_t>(100, 7);
   text.token_bytes = std::vector<double>(7, 1.0);
   CHECK_THROWS_WITH(
@@ -117,7 +133,7 @@ TEST_CASE("Texts that are too short, and ids out of range, are refused") {
 TEST_CASE("Bits per byte of tokens of several bytes count the bytes of the targets") {
   headway::tasks::TokenizedText text;
   text.train = {0, 1, 2, 0, 1, 2};
-  text.held_out = {2, 0, 1, 1, 2};
+  text.held_out = text.validation = {2, 0, 1, 1, 2};
   text.token_bytes = {1.0, 2.0, 4.0};
   TextOptions options;
   options.sequence_length = 4;

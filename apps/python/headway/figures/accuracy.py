@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -19,6 +20,7 @@ Measure = Callable[[Point], float]
 SAMPLE_LOOKS = ((style.SAMPLES, "D"), (style.OVERLAY[3], "v"), (style.OVERLAY[4], "^"),
                 (style.OVERLAY[5], "P"))
 SIDE_STEP = 1.05
+ERROR_BARS = 2.0  # Monte Carlo standard errors shown on each side
 
 
 def available(result: Result) -> bool:
@@ -72,6 +74,15 @@ def _measure(result: Result) -> tuple[Measure, str]:
     return (lambda point: point.test_mean_squared_error), "test mean squared error"
 
 
+def measure_error(point: Point) -> float:
+    """Monte Carlo standard error of a sampled point's accuracy, that of the posterior-mean predictor;
+    NaN where it is not known, as of the squared error. How far single draws scatter is another thing:
+    their mean accuracy is not the one drawn."""
+    if not math.isfinite(point.accuracy):
+        return math.nan
+    return float(point.attributes.get("accuracy_mcse", math.nan))
+
+
 def _gaussian_process(result: Result, temperature: float, measure: Measure) -> float:
     """The measure in the limit of infinite width; NaN where the file has none."""
     limit = result.gaussian_process_at(temperature)
@@ -89,8 +100,8 @@ def _temperatures(axes: Axes, result: Result, temperatures: Sequence[float],
         if math.isfinite(limit):
             axes.axhline(limit, color=colour, linestyle=(0, (4, 2)), linewidth=1.0, zorder=1)
     handles, labels = axes.get_legend_handles_labels()
-    axes.legend(handles + [_dashed(style.GAUSSIAN_PROCESS)], labels + ["Gaussian process"],
-                title="temperature $T$", loc="center left", bbox_to_anchor=(1.0, 0.5))
+    style.legend_outside(axes, handles + [_dashed(style.GAUSSIAN_PROCESS)],
+                         labels + ["Gaussian process"], title="temperature $T$")
 
 
 def _results(axes: Axes, results: Sequence[Result], names: Sequence[str], options: PlotOptions,
@@ -113,7 +124,7 @@ def _results(axes: Axes, results: Sequence[Result], names: Sequence[str], option
             continue
         if result.kind == "sample":
             _samples(axes, points, values, SAMPLE_LOOKS[sampled % len(SAMPLE_LOOKS)][0]
-                     if single else colour, sampled)
+                     if single else colour, sampled, [measure_error(point) for point in points])
             sampled += 1
         else:
             _curve(axes, points, values, colour,
@@ -125,11 +136,7 @@ def _results(axes: Axes, results: Sequence[Result], names: Sequence[str], option
     if limits:
         handles.append(_dashed(style.GAUSSIAN_PROCESS))
         labels.append("Gaussian process ($N \\to \\infty$)")
-    if single:
-        axes.legend(handles, labels, loc="best")
-    else:
-        axes.legend(handles, labels, loc="lower left", bbox_to_anchor=(-0.01, 1.0),
-                    ncol=3 if options.limits_only else 2, columnspacing=1.4, borderaxespad=0.1)
+    style.legend_above(axes, handles, labels, columns=3 if options.limits_only else 2)
 
 
 def _curve(axes: Axes, points: Sequence[Point], values: Sequence[float], colour, label: str) -> None:
@@ -153,15 +160,17 @@ def _corrected(axes: Axes, points: Sequence[Point], measure: Measure) -> None:
 
 
 def _samples(axes: Axes, points: Sequence[Point], values: Sequence[float], colour,
-             index: int) -> None:
-    """Dots with the posterior spread; several samplers stand beside each other."""
-    spread = [float(point.attributes.get("accuracy_sd", 0.0)) for point in points]
+             index: int, errors: Sequence[float]) -> None:
+    """The posterior-mean predictor, with bars where its Monte Carlo error is known; several samplers
+    stand beside each other."""
+    bars = style.error_bars(ERROR_BARS * np.asarray(errors))
     method = points[0].method
     x = [width_value(point, points) * SIDE_STEP ** index for point in points]
-    axes.errorbar(x, values, yerr=spread, color=colour, linestyle="none",
+    name = f"posterior samples ({method})" if method else "posterior samples"
+    axes.errorbar(x, values, yerr=bars, color=colour, linestyle="none",
                   marker=SAMPLE_LOOKS[index % len(SAMPLE_LOOKS)][1], markersize=4.5, capsize=2.5,
-                  elinewidth=1.0, label=f"posterior samples ({method})" if method else
-                  "posterior samples", zorder=5)
+                  elinewidth=1.0, zorder=5,
+                  label=name if bars is None else f"{name} ± {ERROR_BARS:g} s.e.")
 
 
 def _limit_lines(axes: Axes, limits: Sequence[tuple[float, str, str]]) -> None:

@@ -14,6 +14,8 @@ from headway.figures.selection import (PlotOptions, chosen_points, main_temperat
                                        points_at)
 from headway.results import Alignment, Result
 
+LEGEND_ROOM = 1.3  # height of the panels over that of the highest bar
+
 
 def available(result: Result) -> bool:
     return any(point.alignment is not None for point in result.points)
@@ -26,9 +28,9 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     every = points_at(result, main_temperature(result, options))
     palette = style.ordered_colours(len(every))
     colours = [palette[every.index(point)] for point in points]
-    figure = style.new_figure(7.6, max(2.6, 0.5 + 1.05 * len(points)))
+    figure = style.new_figure(9.0, max(2.6, 0.5 + 1.05 * len(points)))
     grid = figure.add_gridspec(len(points), 2, width_ratios=[1.75, 1.0])
-    top = 1.05 * max(max(point.alignment.overlaps[:options.components].max(),
+    top = LEGEND_ROOM * max(max(point.alignment.overlaps[:options.components].max(),
                          point.alignment.gaussian_process_overlaps[:options.components].max())
                      for point in points)
     first = None
@@ -57,7 +59,7 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     cumulative.set_ylabel(r"$\sum_{j \leq k}\,(v_j \cdot y)^2 / |y|^2$")
     cumulative.set_title("share of the labels explained")
     cumulative.set_ylim(0, 1.02)
-    cumulative.legend(loc="best")
+    style.legend_outside(cumulative)
     style.light_grid(cumulative)
     style.head_line(figure, result, points[0].temperature)
     return figure

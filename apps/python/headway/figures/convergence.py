@@ -51,7 +51,7 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         style.light_grid(axes)
     if len(points) <= LEGEND_UP_TO:
-        right.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+        style.legend_outside(right)
     style.head_line(figure, result, temperature)
     return figure
 

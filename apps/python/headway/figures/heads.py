@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -23,16 +24,22 @@ def available(result: Result) -> bool:
 
 
 def curves_available(result: Result) -> bool:
-    return any(point.pruning is not None and point.pruning.by_score is not None
-               for point in result.points)
+    """Accuracy after the removal of heads: where labels are no classes there is none."""
+    return any(_has_curves(point) for point in result.points)
+
+
+def _has_curves(point: Point) -> bool:
+    return (point.pruning is not None and point.pruning.by_score is not None
+            and bool(np.isfinite(point.pruning.by_score).any()))
 
 
 def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
-    """[T24] figure 3: for each width, scores, accuracy drops, and one against the other."""
+    """[T24] figure 3: for each width, scores, what is lost without each head, and one against the
+    other."""
     result = results[0]
     points = [point for point in chosen_points(result, options) if point.pruning is not None]
     count = len(points[0].pruning.score)
-    figure = style.new_figure(7.6, 0.75 + len(points) * max(1.5, 0.55 + 0.21 * count))
+    figure = style.new_figure(8.4, 0.75 + len(points) * max(1.5, 0.55 + 0.21 * count))
     panels = figure.subplots(len(points), 3, squeeze=False, sharex="col",
                              gridspec_kw={"width_ratios": [1.0, 1.0, 0.95]})
     for row, point in enumerate(points):
@@ -45,7 +52,7 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
 
 
 def _names(pruning: Pruning) -> list[str]:
-    return [f"layer {layer}, {name}" if name else f"layer {layer}, head {head}"
+    return [f"layer {layer}, {style.plain(name)}" if name else f"layer {layer}, head {head}"
             for layer, head, name in zip(pruning.layer, pruning.head, pruning.name)]
 
 
@@ -53,8 +60,26 @@ def _colours(pruning: Pruning) -> list[str]:
     return [LAYER_COLOURS[(layer - 1) % len(LAYER_COLOURS)] for layer in pruning.layer]
 
 
-def _drop(pruning: Pruning) -> np.ndarray:
-    return 100.0 * (pruning.accuracy - pruning.accuracy_without)
+@dataclass(frozen=True)
+class Losses:
+    """What is lost without each head: `values`, NaN where the predictor without it is undefined."""
+
+    values: np.ndarray
+    whole: str  # the measure with all heads
+    axis: str
+    short_axis: str
+
+
+def losses(point: Point) -> Losses:
+    """The accuracy's drop in points; the squared error's rise where labels are no classes."""
+    pruning = point.pruning
+    if math.isfinite(point.accuracy):
+        return Losses(100.0 * (pruning.accuracy - pruning.accuracy_without),
+                      f"with all heads {100 * pruning.accuracy:.1f} %", "accuracy drop (points)",
+                      "accuracy drop")
+    return Losses(pruning.mean_squared_error_without - point.test_mean_squared_error,
+                  f"with all heads {point.test_mean_squared_error:.3g}",
+                  "rise of the squared error", "rise of squared error")
 
 
 def _bars(axes: Axes, pruning: Pruning, values: np.ndarray) -> None:
@@ -79,29 +104,32 @@ def _scores(axes: Axes, point: Point, last: bool) -> None:
 
 
 def _drops(axes: Axes, point: Point, last: bool) -> None:
-    pruning = point.pruning
-    drop = _drop(pruning)
-    _bars(axes, pruning, drop)
-    axes.set_yticks(np.arange(len(drop)), [""] * len(drop))
-    axes.set_title(f"with all heads {100 * pruning.accuracy:.1f} %")
+    found = losses(point)
+    _bars(axes, point.pruning, found.values)
+    axes.set_yticks(np.arange(len(found.values)), [""] * len(found.values))
+    for row in np.flatnonzero(np.isnan(found.values)):
+        axes.text(0.0, row, " undefined", va="center", fontsize=7.5, color=style.MUTED)
+    axes.set_title(found.whole)
     if last:
-        axes.set_xlabel("accuracy drop (points)")
+        axes.set_xlabel(found.axis)
 
 
 def _scatter(axes: Axes, point: Point, last: bool, first: bool) -> None:
-    pruning = point.pruning
-    drop = _drop(pruning)
+    pruning, found = point.pruning, losses(point)
     for layer in sorted(set(pruning.layer)):
         chosen = pruning.layer == layer
-        axes.scatter(pruning.score[chosen], drop[chosen], s=26, zorder=3, label=f"layer {layer}",
+        axes.scatter(pruning.score[chosen], found.values[chosen], s=26, zorder=3,
+                     label=f"layer {layer}",
                      color=LAYER_COLOURS[(layer - 1) % len(LAYER_COLOURS)])
-    rho = rank_correlation(pruning.score, drop)
+    known = np.isfinite(found.values)
+    rho = (rank_correlation(pruning.score[known], found.values[known]) if known.sum() > 1
+           else math.nan)
     axes.set_title(r"rank corr. $\rho$ = " + ("undefined" if math.isnan(rho)
                                                      else f"{rho:.2f}".replace("-", "\u2212")))
-    axes.set_ylabel("accuracy drop")
+    axes.set_ylabel(found.short_axis)
     style.light_grid(axes, "both")
-    if first:
-        axes.legend(handletextpad=0.1, borderaxespad=0.2)
+    if first and len(set(pruning.layer)) > 1:
+        style.legend_outside(axes, handletextpad=0.1)
     if last:
         axes.set_xlabel("head score")
 
@@ -109,16 +137,15 @@ def _scatter(axes: Axes, point: Point, last: bool, first: bool) -> None:
 def draw_curves(results: Sequence[Result], options: PlotOptions) -> Figure:
     """[T24] figure 3: cumulative pruning by score, at random and by greedy search."""
     result = results[0]
-    points = [point for point in chosen_points(result, options)
-              if point.pruning is not None and point.pruning.by_score is not None]
-    figure = style.new_figure(max(3.8, 0.7 + 2.45 * len(points)), 3.0)
+    points = [point for point in chosen_points(result, options) if _has_curves(point)]
+    figure = style.new_figure(2.4 + 2.45 * len(points), 3.0)
     panels = figure.subplots(1, len(points), squeeze=False, sharey=True)[0]
     for axes, point in zip(panels, points):
         _curves(axes, point.pruning)
         axes.set_title(point_label(point))
         axes.set_xlabel("heads removed")
     panels[0].set_ylabel("test accuracy")
-    panels[0].legend(loc="lower left")
+    style.legend_outside(panels[-1])
     style.head_line(figure, result, points[0].temperature)
     return figure
 

@@ -83,12 +83,14 @@ def _metric(runs: Sequence[TrainedRun], split: str) -> str:
     return next((run.curves[split].main_metric for run in runs if split in run.curves), "loss")
 
 
-def series(runs: Sequence[TrainedRun], split: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Steps that every run has, mean and standard error of the metric there."""
-    curves = [run.curves[split] for run in runs if split in run.curves]
+def series(runs: Sequence[TrainedRun], split: str, metric: str | None = None
+           ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Steps that every run has, mean and standard error of the metric there (the split's main one)."""
+    curves = [run.curves[split] for run in runs if split in run.curves
+              and (metric is None or metric in run.curves[split].columns)]
     if not curves:
         return np.zeros(0), np.zeros(0), np.zeros(0)
-    metric = curves[0].main_metric
+    metric = metric or curves[0].main_metric
     steps = curves[0].steps
     for curve in curves[1:]:
         steps = np.intersect1d(steps, curve.steps)

@@ -133,7 +133,7 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     result = next(result for result in results if available(result))
     temperature = main_temperature(result, options)
     found = gaps(result, temperature)
-    figure = style.new_figure(7.4, 3.1 * ((len(found) + 1) // 2) + 0.2)
+    figure = style.new_figure(8.7, 3.1 * ((len(found) + 1) // 2) + 0.2)
     panels = figure.subplots((len(found) + 1) // 2, 2, squeeze=False).ravel()
     points = _points(result, points_at(result, temperature))
     for axes, gap in zip(panels, found.values()):
@@ -143,7 +143,7 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
         style.light_grid(axes, "both")
     for axes in panels[len(found):]:
         axes.remove()
-    panels[0].legend(loc="lower left", fontsize=7.5)
+    style.legend_outside(panels[1], *panels[0].get_legend_handles_labels())
     method = points[0].method
     style.head_line(figure, result, temperature, f"distance of the theory from {method} samples",
                     f"bars: ± {ERROR_BARS:g} s.e.")
@@ -162,7 +162,8 @@ def _panel(axes: Axes, gap: Gap, discrete: bool, test) -> None:
                       color=colour, clip_on=False)
             values = np.where(equal, math.nan, values)
         low = np.minimum(ERROR_BARS * errors, 0.999 * values)
-        axes.errorbar(gap.widths, values, yerr=[low, ERROR_BARS * errors], color=colour,
+        axes.errorbar(gap.widths, values, color=colour,
+                      yerr=style.error_bars([low, ERROR_BARS * errors]),
                       marker=marker, markerfacecolor=face, linewidth=1.0, elinewidth=1.0,
                       capsize=2.0, label=name, zorder=3)
     if floor is None and np.any(gap.noise > 0.0):

@@ -10,13 +10,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from headway.errors import BadDataError
-from headway.figures import heads, style
+from headway.figures import accuracy, heads, style
 from headway.figures.order_parameters import (NUMBERS_UP_TO, entry_scale, entry_ticks,
                                               name_paths)
 from headway.figures.selection import (PlotOptions, chosen_points, main_temperature, path_labels,
                                        point_label, points_at, width_axis, width_value)
-from headway.network_results import Correlation
+from headway.network_results import Correlation, NetworkPruning
 from headway.results import GaussianProcessPoint, Point, Result
 
 NETWORK = style.CORRECTED
@@ -49,7 +48,7 @@ def draw_heads(results: Sequence[Result], options: PlotOptions) -> Figure:
     result = results[0]
     points = _points(result, options)
     count = sum(result.heads)
-    figure = style.new_figure(8.2, 0.8 + len(points) * max(1.6, 0.6 + 0.21 * count))
+    figure = style.new_figure(9.0, 0.8 + len(points) * max(1.6, 0.6 + 0.21 * count))
     panels = figure.subplots(len(points), 3, squeeze=False, sharex="col",
                              gridspec_kw={"width_ratios": [1.0, 1.0, 1.0]})
     for row, point in enumerate(points):
@@ -85,7 +84,7 @@ def _bars(axes: Axes, result: Result, values: np.ndarray, errors: np.ndarray | N
 def _score_bars(axes: Axes, result: Result, point: Point, last: bool) -> None:
     scores = point.network["score"].score
     _bars(axes, result, scores)
-    names = [f"layer {layer}, {name}" for layer, of_layer in enumerate(result.head_names, 1)
+    names = [f"layer {layer}, {style.plain(name)}" for layer, of_layer in enumerate(result.head_names, 1)
              for name in of_layer]
     axes.set_yticks(np.arange(len(scores)), names)
     axes.set_xlim(0, 1.04)
@@ -96,30 +95,45 @@ def _score_bars(axes: Axes, result: Result, point: Point, last: bool) -> None:
 
 def _drop_bars(axes: Axes, result: Result, first: bool, last: bool) -> None:
     network = result.network
-    _bars(axes, result, 100.0 * network.accuracy_drop.mean, 100.0 * network.accuracy_drop.error)
-    axes.set_yticks(np.arange(len(network.accuracy_drop.mean)), [""] * sum(result.heads))
-    if first:
-        accuracy, error = network.accuracy_on(network.measured_on)
-        axes.set_title(f"network, all heads: {100 * accuracy:.1f} ± {100 * error:.1f} %")
+    mean, error, name = _losses(network)
+    _bars(axes, result, mean, style.error_bars(error))
+    axes.set_yticks(np.arange(len(mean)), [""] * sum(result.heads))
+    if first and _is_classes(network):
+        accuracy_of, error_of = network.accuracy_on(network.measured_on)
+        axes.set_title(f"network, all heads: {100 * accuracy_of:.1f} ± {100 * error_of:.1f} %")
     if last:
-        axes.set_xlabel("network: accuracy drop (points)")
+        axes.set_xlabel(f"network: {name}")
+
+
+def _is_classes(network: NetworkPruning) -> bool:
+    return bool(np.isfinite(network.accuracy_drop.mean).any())
+
+
+def _losses(network: NetworkPruning) -> tuple[np.ndarray, np.ndarray, str]:
+    """What each head's removal costs, its error, and what that is: accuracy in points, or the squared
+    error where labels are no classes."""
+    if _is_classes(network):
+        return (100.0 * network.accuracy_drop.mean, 100.0 * network.accuracy_drop.error,
+                "accuracy drop (points)")
+    return network.error_rise.mean, network.error_rise.error, "rise of the squared error"
 
 
 def _scatter(axes: Axes, result: Result, point: Point, first: bool, last: bool) -> None:
-    drop, score = result.network.accuracy_drop, point.network["score"]
+    (mean, error, name), score = _losses(result.network), point.network["score"]
     layers = np.asarray(_layers(result))
     for layer in sorted(set(layers)):
         chosen = layers == layer
         colour = heads.LAYER_COLOURS[(layer - 1) % len(heads.LAYER_COLOURS)]
-        axes.errorbar(score.score[chosen], 100.0 * drop.mean[chosen], 100.0 * drop.error[chosen],
+        axes.errorbar(score.score[chosen], mean[chosen], style.error_bars(error[chosen]),
                       linestyle="none", marker="o", markersize=4.5, elinewidth=0.9, color=colour,
                       label=f"layer {layer}")
     axes.axhline(0.0, color=style.FAINT, linewidth=0.8, zorder=0)
-    axes.set_title(correlation_text(score.accuracy_drop))
-    axes.set_ylabel("accuracy drop (points)")
+    axes.set_title(correlation_text(score.accuracy_drop if _is_classes(result.network)
+                                    else score.error_rise))
+    axes.set_ylabel(name)
     style.light_grid(axes, "both")
     if first:
-        axes.legend(handletextpad=0.1, borderaxespad=0.2)
+        style.legend_outside(axes, handletextpad=0.1)
     if last:
         axes.set_xlabel("theory: head score")
 
@@ -131,7 +145,9 @@ def draw_order_parameters(results: Sequence[Result], options: PlotOptions) -> Fi
     """[T24] figure 3: U_1 of the theory, of posterior samples where a further result has them at the
     same point, and of the trained network, each divided by the mean of its diagonal."""
     result = results[0]
+    data = result.provenance.get("data_hash")
     sampled = {(point.widths, point.temperature): point.samples.mean[0] for other in results
+               if other.provenance.get("data_hash") == data and other.heads == result.heads
                for point in other.points if point.samples is not None and point.samples.mean}
     panels = []
     for point in _points(result, options):
@@ -140,9 +156,6 @@ def draw_order_parameters(results: Sequence[Result], options: PlotOptions) -> Fi
         if samples is not None:
             panels.append((f"samples, {point_label(point)}", samples))
     panels.append(("trained network", result.network.order_parameter))
-    shapes = {matrix.shape for _, matrix in panels}
-    if len(shapes) > 1:
-        raise BadDataError("theory, samples and network have different numbers of paths")
     scaled = [(name, matrix / np.mean(np.diag(matrix))) for name, matrix in panels]
     return _heat_maps(result, scaled, options)
 
@@ -167,7 +180,7 @@ def _heat_maps(result: Result, panels: list[tuple[str, np.ndarray]],
         image = axes.imshow(matrix, cmap=style.DIVERGING, norm=scale,
                             interpolation="nearest")
         axes.set_title(name if matrix is network else
-                       f"{name}\nagrees {_agreement(matrix, network)} with the network",
+                       f"{name}\nagreement {_agreement_text(agreement(matrix, network))}",
                        fontsize=8.5)
         name_paths(axes, result, labels, place % columns == 0)
     bar = figure.colorbar(image, cax=bar_axes)
@@ -177,12 +190,23 @@ def _heat_maps(result: Result, panels: list[tuple[str, np.ndarray]],
     bar.ax.set_yticklabels([f"{tick:g}".replace("-", "\u2212") for tick in bar.get_ticks()])
     bar.set_label(r"$U_1\,/\,$mean of its diagonal")
     style.head_line(figure, result, main_temperature(result, options),
-                    "agrees: cosine between the entries of the two matrices")
+                    "agreement with the network: cosine between the deviations from the identity")
     return figure
 
 
-def _agreement(a: np.ndarray, b: np.ndarray) -> str:
-    return f"{np.sum(a * b) / math.sqrt(np.sum(a * a) * np.sum(b * b)):.2f}".replace("-", "\u2212")
+def agreement(a: np.ndarray, b: np.ndarray) -> float:
+    """Cosine between the entries of a - I and b - I; NaN where one of them is the identity.
+
+    Both matrices have a mean diagonal of 1, so that the identity is a network that uses all paths alike,
+    as the Gaussian process does: what two matrices share beyond it is what they agree on.
+    """
+    a, b = a - np.eye(len(a)), b - np.eye(len(b))
+    norms = math.sqrt(np.sum(a * a) * np.sum(b * b))
+    return float(np.sum(a * b) / norms) if norms > 0.0 else math.nan
+
+
+def _agreement_text(value: float) -> str:
+    return "undefined" if math.isnan(value) else f"{value:.2f}".replace("-", "\u2212")
 
 
 # ---- accuracy on every set
@@ -237,7 +261,7 @@ def draw_sets(results: Sequence[Result], options: PlotOptions) -> Figure:
         else:
             axes.set_visible(False)
     handles, labels = panels.flat[0].get_legend_handles_labels()
-    panels[0, -1].legend(handles, labels, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    style.legend_outside(panels[0, -1], handles, labels)
     style.head_line(figure, result, main_temperature(result, options)
                     if lines[0].label == "theory" else None)
     return figure
@@ -286,20 +310,21 @@ def _set_panel(axes: Axes, results: Sequence[Result], lines: list[_Line], name: 
             _samples(axes, drawn, name)
     network = next((result.network for result in results if result.network is not None), None)
     if network is not None and name in network.set_names:
-        accuracy, error = network.accuracy_on(name)
-        axes.axhline(accuracy, color=NETWORK, linewidth=1.4, label="trained network ± s.e.", zorder=2)
-        axes.axhspan(accuracy - error, accuracy + error, color=NETWORK, alpha=0.15, linewidth=0)
+        mean, error = network.accuracy_on(name)
+        axes.axhline(mean, color=NETWORK, linewidth=1.4, label="trained network ± s.e.", zorder=2)
+        axes.axhspan(mean - error, mean + error, color=NETWORK, alpha=0.15, linewidth=0)
     width_axis(axes, lines[0].points, room=0.2)
     style.light_grid(axes)
 
 
 def _samples(axes: Axes, points: list[Point], name: str) -> None:
-    """Accuracy of the posterior-mean predictor; on the test set with the spread over draws."""
-    spread = [float(point.attributes.get("accuracy_sd", 0.0)) if name == "test" else 0.0
-              for point in points]
+    """Accuracy of the posterior-mean predictor; on the test set with its Monte Carlo error."""
+    errors = [accuracy.measure_error(point) if name == "test" else math.nan for point in points]
+    bars = style.error_bars(accuracy.ERROR_BARS * np.array(errors))
     temperatures = {point.temperature for point in points}
     at = f", T = {points[0].temperature:g}" if len(temperatures) == 1 else ""
     axes.errorbar([width_value(point, points) for point in points],
-                  [accuracy_on(point, name) for point in points], yerr=spread, color=style.SAMPLES,
+                  [accuracy_on(point, name) for point in points], yerr=bars, color=style.SAMPLES,
                   linestyle="none", marker="D", markersize=4.5, capsize=2.5, elinewidth=1.0,
-                  label=f"posterior samples{at}", zorder=5)
+                  label=f"posterior samples{at}" +
+                  ("" if bars is None else f" ± {accuracy.ERROR_BARS:g} s.e."), zorder=5)

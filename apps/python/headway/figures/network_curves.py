@@ -13,7 +13,8 @@ from matplotlib.ticker import MaxNLocator
 
 from headway.figures import style
 from headway.figures.selection import PlotOptions, chosen_points, point_label
-from headway.network_results import Curve
+from headway.network_results import Curve, Estimates
+from headway.network_seeds import copied
 from headway.results import Point, Result
 from headway.training_results import mean_and_error
 
@@ -45,8 +46,8 @@ def available(results: Sequence[Result]) -> bool:
 
 
 def seeds_available(results: Sequence[Result]) -> bool:
-    """Several networks of the same shape, each pruned."""
-    return len(results) > 1 and all(
+    """Several different networks of the same shape, each pruned."""
+    return len(results) > 1 and copied(results) is None and all(
         result.network is not None and any(_curves(result, point) for point in result.points)
         and result.heads == results[0].heads for result in results)
 
@@ -64,6 +65,16 @@ def _curves(result: Result, point: Point) -> dict[str, Curve]:
     return {name: found[name] for name in reversed(LOOKS) if name in found}
 
 
+def _measured(curve: Curve) -> Estimates:
+    """The accuracy; the mean squared error where labels are no classes."""
+    return (curve.accuracy if np.isfinite(curve.accuracy.mean).any() else curve.mean_squared_error)
+
+
+def _measure_name(result: Result, curve: Curve) -> str:
+    measure = "accuracy" if _measured(curve) is curve.accuracy else "squared error"
+    return f"network's {measure} on {result.network.measured_on}"
+
+
 def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     """[T24] figure 3: accuracy of the trained network against the number of removed heads, one panel
     for each width of the theory, every order in each."""
@@ -75,11 +86,11 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
         _random(axes, result)
         curves = _curves(result, point)
         for index, (name, curve) in enumerate(curves.items()):
-            _line(axes, name, curve.accuracy.mean, curve.accuracy.error,
+            _line(axes, name, _measured(curve).mean, _measured(curve).error,
                   SIDE_STEP * (index - 0.5 * (len(curves) - 1)))
         axes.set_title(f"theory at {point_label(point)}")
         _finish(axes)
-    panels[0].set_ylabel(f"network's accuracy on {result.network.measured_on}")
+    panels[0].set_ylabel(_measure_name(result, next(iter(curves.values()))))
     _legend(panels[-1], result)
     style.head_line(figure, result, points[0].temperature,
                     "bars: ± standard error over test examples",
@@ -89,7 +100,7 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
 
 def _random(axes: Axes, result: Result) -> None:
     random = result.network.random
-    if random is None:
+    if random is None or not np.isfinite(random.mean).any():
         return
     x = np.arange(len(random.mean))
     axes.fill_between(x, random.mean - random.sd, random.mean + random.sd, color="#e2e2e2",
@@ -104,7 +115,7 @@ def _line(axes: Axes, name: str, mean: np.ndarray, error: np.ndarray, shift: flo
         error = np.concatenate([[math.nan], error[1:]])
     x = np.arange(len(mean)) + shift
     x[0] = 0.0
-    axes.errorbar(x, mean, yerr=error, color=look.colour,
+    axes.errorbar(x, mean, yerr=style.error_bars(error), color=look.colour,
                   marker=look.marker, markersize=4.6 if look.strong else 3.6,
                   linewidth=2.0 if look.strong else 1.0, elinewidth=0.9, label=look.label,
                   markerfacecolor=look.colour if look.strong else "white",
@@ -125,8 +136,7 @@ def _legend(axes: Axes, result: Result) -> None:
     greedy = LOOKS["greedy"].label
     texts = [f"{greedy} on {result.network.greedy_on}" if label == greedy else label
              for label in shown]
-    axes.legend([named[label] for label in shown], texts, loc="center left",
-                bbox_to_anchor=(1.0, 0.5))
+    style.legend_outside(axes, [named[label] for label in shown], texts)
 
 
 # ---- several seeds
@@ -143,12 +153,12 @@ def draw_seeds(results: Sequence[Result], options: PlotOptions) -> Figure:
     common = [name for name in every[0] if all(name in curves for curves in every)]
     if all(result.network.random is not None for result in results):
         mean, error = mean_and_error(np.array([result.network.random.mean for result in results]))
-        left.errorbar(np.arange(len(mean)), mean, yerr=error, color=style.MUTED, linewidth=1.6,
+        left.errorbar(np.arange(len(mean)), mean, yerr=style.error_bars(error), color=style.MUTED, linewidth=1.6,
                       elinewidth=0.9, label="random order", zorder=2)
     for index, name in enumerate(common):
-        mean, error = mean_and_error(np.array([curves[name].accuracy.mean for curves in every]))
+        mean, error = mean_and_error(np.array([_measured(curves[name]).mean for curves in every]))
         _line(left, name, mean, error, SIDE_STEP * (index - 0.5 * (len(common) - 1)))
-    left.set_ylabel(f"network's accuracy on {results[0].network.measured_on}")
+    left.set_ylabel(_measure_name(results[0], every[0][common[0]]))
     left.set_title(f"mean ± s.e. over {len(results)} networks")
     _finish(left)
     _legend(left, results[0])
@@ -177,7 +187,7 @@ def _correlations(axes: Axes, results: Sequence[Result], points: Sequence[Point]
         axes.plot(known, np.full(len(known), row - 0.18), linestyle="none", marker=look.marker,
                   markersize=4, markerfacecolor="white", color=look.colour)
         mean, error = mean_and_error(known) if len(known) else (math.nan, math.nan)
-        axes.errorbar([mean], [row + 0.12], xerr=[error], color=look.colour, marker=look.marker,
+        axes.errorbar([mean], [row + 0.12], xerr=style.error_bars([error]), color=look.colour, marker=look.marker,
                       markersize=6, capsize=3)
         text = "theory's score" if name == "score" else look.label
         labels.append(f"{text}\n{mean:.2f} ± {error:.2f}".replace("-", "\u2212"))

@@ -112,7 +112,7 @@ def _numbers(axes: Axes, matrix: np.ndarray, scale: FuncNorm) -> None:
         if float(written) == 0.0:
             written = f"{0:.{digits}f}"
         axes.text(column, row, written.replace("-", "\u2212"), ha="center", va="center",
-                  fontsize=8.0 if len(matrix) <= 4 else 6.5, color="white" if dark else style.INK)
+                  fontsize=8.0 if len(matrix) <= 4 else 6.5, color=style.ON_DARK if dark else style.ON_LIGHT)
 
 
 # ---- U_a and the action
@@ -131,11 +131,12 @@ def draw_scalars(results: Sequence[Result], options: PlotOptions) -> Figure:
     x = [width_value(point, points) for point in points]
     actions = [point.action for point in points]
     both = any(math.isfinite(action) for action in actions)
-    figure = style.new_figure(7.2 if both else 4.2, 2.9)
+    figure = style.new_figure(9.2 if both else 6.2, 2.9)
     panels = figure.subplots(1, 1 + both, squeeze=False)[0]
     _readout_panel(panels[0], result, points, x)
     if samples is not None:
-        _sampled_readout(panels[0], points_at(samples, temperature))
+        _sampled_readout(panels[0], points_at(samples, temperature), result.outputs)
+    style.legend_outside(panels[-1], *panels[0].get_legend_handles_labels())
     if both:
         panels[1].plot(x, actions, color=style.THEORY, marker="o", zorder=3, clip_on=False)
         panels[1].set_title("action at the saddle point")
@@ -153,29 +154,30 @@ def _readout_panel(axes: Axes, result: Result, points: Sequence[Point], x: list[
     axes.plot(x, values, color=style.SAMPLES if sampled else style.THEORY, marker="o", zorder=3,
               label="posterior mean" if sampled else "saddle point", clip_on=False)
     pairs = [(at, _trace(point.corrected.readout_order_parameter),
-              _trace(point.corrected.readout_deviation) if result.outputs == 1 else 0.0)
+              _trace(point.corrected.readout_deviation) if result.outputs == 1 else math.nan)
              for at, point in zip(x, points) if point.corrected is not None
              and point.corrected.defined and point.corrected.readout_order_parameter is not None]
     if pairs:
         at, mean, deviation = zip(*pairs)
-        axes.errorbar(at, mean, yerr=deviation, color=style.CORRECTED, marker="s", markersize=4.2,
+        bars = style.error_bars(deviation)
+        axes.errorbar(at, mean, yerr=bars, color=style.CORRECTED, marker="s", markersize=4.2,
                       markerfacecolor="white", linestyle="none", elinewidth=1.0, capsize=2.0,
-                      zorder=2, label="1/$N$ correction ± posterior sd")
+                      zorder=2, label="1/$N$ correction" +
+                      ("" if bars is None else " ± posterior sd"))
     if result.variances:
         axes.axhline(result.variances[-1], color=style.GAUSSIAN_PROCESS, linestyle=(0, (4, 2)),
                      linewidth=1.2, label=r"Gaussian process ($s_a^2$)", zorder=1)
     axes.set_title("readout order parameter")
     axes.set_ylabel(r"$U_a$" if result.outputs == 1 else r"tr $U_a\,/\,C$")
-    axes.legend()
 
 
-def _sampled_readout(axes: Axes, points: Sequence[Point]) -> None:
-    errors = [2.0 * _trace(point.samples.readout_mcse) for point in points]
+def _sampled_readout(axes: Axes, points: Sequence[Point], outputs: int) -> None:
+    bars = style.error_bars([2.0 * _trace(point.samples.readout_mcse) for point in points]
+                            if outputs == 1 else [])
     axes.errorbar([width_value(point, points) for point in points],
-                  [point.readout_scalar for point in points], yerr=errors, color=style.SAMPLES,
+                  [point.readout_scalar for point in points], yerr=bars, color=style.SAMPLES,
                   marker="D", markersize=4.2, linestyle="none", elinewidth=1.0, capsize=2.0,
-                  zorder=5, label=f"samples ({points[0].method}) ± 2 s.e.")
-    axes.legend()
+                  zorder=5, label=f"samples ({points[0].method})" + ("" if bars is None else " ± 2 s.e."))
 
 
 def _trace(value: np.ndarray | None) -> float:

@@ -21,7 +21,7 @@ def available(result: Result) -> bool:
 def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     """[T24] figure 2: one panel a path, each kernel over its own mean diagonal, on one scale."""
     result = results[0]
-    order, borders, names = _sorted_examples(result.train_labels)
+    order, borders, names = sorted_examples(result.train_labels)
     kernels = result.path_kernels[:, order][:, :, order]
     means = np.einsum("ijj->i", kernels) / kernels.shape[1]
     kernels = kernels / np.where(means > 0, means, 1.0)[:, None, None]
@@ -55,7 +55,7 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     return figure
 
 
-def _sorted_examples(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[str]]:
+def sorted_examples(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """(order of the examples, where each class ends, class names); no classes for real labels."""
     flat = labels.reshape(len(labels), -1)
     if flat.shape[1] > 1:

@@ -9,7 +9,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from headway.errors import BadDataError
 from headway.figures import style
 from headway.figures.selection import (PlotOptions, chosen_points, main_temperature, point_label,
                                        points_at)
@@ -29,17 +28,16 @@ def traces_available(result: Result) -> bool:
 
 
 def _pairs(results: Sequence[Result]) -> list[tuple[Point, Point]]:
-    """(sampled point, solved point) at equal widths and temperature."""
-    solved = {(point.widths, point.temperature): point for result in results
+    """(sampled point, solved point) at equal widths and temperature, of the first sampled data."""
+    def place(result: Result, point: Point) -> tuple:
+        return result.provenance.get("data_hash"), result.heads, point.widths, point.temperature
+    solved = {place(result, point): point for result in results
               for point in result.points if point.order_parameters}
-    keys = [(point, solved.get((point.widths, point.temperature), point.theory))
-            for result in results
-            for point in result.points if point.samples is not None and point.samples.mean]
-    pairs = [(sampled, theory) for sampled, theory in keys if theory is not None]
-    for sampled, theory in pairs:
-        if sampled.samples.mean[0].shape != theory.order_parameters[0].shape:
-            raise BadDataError("the samples and the solved points have different numbers of paths")
-    return pairs
+    sampled = [result for result in results if any(point.samples for point in result.points)]
+    pairs = [(point, solved.get(place(result, point), point.theory)) for result in sampled
+             if result.provenance.get("data_hash") == sampled[0].provenance.get("data_hash")
+             for point in result.points if point.samples is not None and point.samples.mean]
+    return [(sampled, theory) for sampled, theory in pairs if theory is not None]
 
 
 def draw_comparison(results: Sequence[Result], options: PlotOptions) -> Figure:
@@ -47,16 +45,18 @@ def draw_comparison(results: Sequence[Result], options: PlotOptions) -> Figure:
     sample = next(result for result in results if any(point.samples for point in result.points))
     temperature = main_temperature(sample, options)
     pairs = [pair for pair in _pairs(results) if pair[0].temperature == temperature][:4]
-    figure = style.new_figure(0.6 + 2.6 * len(pairs), 4.2)
+    figure = style.new_figure(2.0 + 2.6 * len(pairs), 4.2)
     panels = figure.subplots(2, len(pairs), squeeze=False, sharex="col",
                              gridspec_kw={"height_ratios": [1.0, 0.62]})
     for column, (sampled, theory) in enumerate(pairs):
         _against(panels[0, column], panels[1, column], sampled, theory)
     panels[0, 0].set_ylabel(r"posterior mean of $U_1$")
     panels[1, 0].set_ylabel("samples \u2212 theory")
-    panels[0, 0].legend(loc="upper left", handletextpad=0.2)
-    style.head_line(figure, sample, temperature, "every entry of $U_1$",
-                    f"bars: ± {ERROR_BARS:g} Monte Carlo standard errors")
+    style.legend_outside(panels[0, -1], handletextpad=0.2)
+    known = any(np.isfinite(sampled.samples.mcse[0]).any() for sampled, _ in pairs
+                if sampled.samples.mcse)
+    bars = [f"bars: ± {ERROR_BARS:g} Monte Carlo standard errors"] if known else []
+    style.head_line(figure, sample, temperature, "every entry of $U_1$", *bars)
     return figure
 
 
@@ -64,7 +64,8 @@ def _against(top: Axes, bottom: Axes, sampled: Point, theory: Point) -> None:
     """Samples against theory above, and their difference, with its error bars, below."""
     upper = np.triu_indices(len(theory.order_parameters[0]))
     mean = sampled.samples.mean[0][upper]
-    error = sampled.samples.mcse[0][upper] if sampled.samples.mcse else np.zeros_like(mean)
+    error = (sampled.samples.mcse[0][upper] if sampled.samples.mcse
+             else np.full(mean.shape, math.nan))
     kinds = [(theory.order_parameters[0][upper], style.THEORY, "o", style.THEORY, "saddle point")]
     corrected = theory.corrected
     if corrected is not None and corrected.defined and corrected.order_parameters:
@@ -79,7 +80,7 @@ def _against(top: Axes, bottom: Axes, sampled: Point, theory: Point) -> None:
         look = {"color": colour, "marker": marker, "markerfacecolor": face, "linestyle": "none",
                 "markersize": 4.5, "zorder": 3}
         top.plot(values, mean, label=name, **look)
-        bottom.errorbar(values, mean - values, yerr=ERROR_BARS * error, elinewidth=1.0,
+        bottom.errorbar(values, mean - values, yerr=style.error_bars(ERROR_BARS * error), elinewidth=1.0,
                         capsize=2.0, **look)
     top.set_title(point_label(theory))
     top.set_ylim(*ends)
@@ -94,7 +95,7 @@ def draw_traces(results: Sequence[Result], options: PlotOptions) -> Figure:
     result = next(result for result in results if traces_available(result))
     point = next(point for point in chosen_points(result, options)
                  if point.samples is not None and point.samples.readout_draws is not None)
-    rows = _quantities(result, point)
+    rows = quantities(result, point)
     figure = style.new_figure(7.6, 0.7 + 1.3 * len(rows))
     panels = figure.subplots(len(rows), 2, squeeze=False, sharex="col",
                              gridspec_kw={"width_ratios": [1.9, 1.0]})
@@ -117,7 +118,7 @@ def draw_traces(results: Sequence[Result], options: PlotOptions) -> Figure:
     return figure
 
 
-def _quantities(result: Result, point: Point) -> list[tuple[str, np.ndarray]]:
+def quantities(result: Result, point: Point) -> list[tuple[str, np.ndarray]]:
     """U_a and the (at most four) diagonal entries of U_1 that vary most, as [chain, draw]."""
     readout = point.samples.readout_draws
     if readout.ndim == 4:

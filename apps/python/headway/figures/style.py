@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,9 @@ import matplotlib
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import RendererAgg
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 
 from headway.errors import CannotWriteError
 from headway.results import Result
@@ -21,6 +23,7 @@ from headway.results import Result
 INK = "#262626"
 MUTED = "#6b6b6b"
 FAINT = "#d0d0d0"
+ON_LIGHT, ON_DARK = "#262627", "#fefefe"  # text on images, which no theme of a page changes
 THEORY = "#0072B2"
 CORRECTED = "#D55E00"
 SAMPLES = "#009E73"
@@ -118,8 +121,9 @@ def save(figure: Figure, file_path: Path) -> None:
 
 def head_line(figure: Figure, result: Result, temperature: float | None, *more: str,
               study: bool = True) -> None:
-    """The line above the panels: study, T, P, seed, and whatever `more` there is to know."""
-    parts = [result.study] if study else []
+    """The line above the panels: study, T, P, seed, and whatever `more` there is to know; broken into
+    several where the figure is narrow."""
+    parts = [plain(result.study)] if study else []
     if temperature is not None:
         parts.append(f"T = {temperature:g}")
     if result.train_labels is not None:
@@ -128,11 +132,53 @@ def head_line(figure: Figure, result: Result, temperature: float | None, *more: 
         parts.append(f"seed {result.provenance['seed']}")
     if result.partial:
         parts.append("partial result")
+    width = figure.get_size_inches()[0]
+    lines = _broken([*parts, *more], width - 2 * _HEAD_MARGIN)
     fixed = figure.get_layout_engine() is None
+    if fixed and len(lines) > 1:
+        _make_room_above(figure, (len(lines) - 1) * _HEAD_LINE)
+    place = {"y": 1.0 - 0.08 / figure.get_size_inches()[1], "va": "top"} if fixed else {}
+    figure.suptitle("\n".join(lines), x=_HEAD_MARGIN / width, ha="left", fontsize=_HEAD_FONT_SIZE,
+                    color=MUTED, linespacing=1.25, **place)
+
+
+_HEAD_FONT_SIZE, _HEAD_LINE, _HEAD_MARGIN = 8.5, 0.15, 0.1  # points; inches
+
+
+def _broken(parts: Sequence[str], width: float) -> list[str]:
+    """`parts` joined into as few lines as fit `width` inches; a part is never broken."""
+    font = FontProperties(family="DejaVu Sans", size=_HEAD_FONT_SIZE)
+    measure = RendererAgg(1, 1, 72.0)
+    lines: list[str] = []
+    for part in parts:
+        longer = f"{lines[-1]}  ·  {part}" if lines else part
+        maths = longer.replace(r"\$", "").count("$") > 0
+        if lines and measure.get_text_width_height_descent(longer, font, maths)[0] <= 72.0 * width:
+            lines[-1] = longer
+        else:
+            lines.append(part)
+    return lines
+
+
+def _make_room_above(figure: Figure, inches: float) -> None:
+    """A taller figure whose panels keep their sizes and their distances from the bottom."""
     width, height = figure.get_size_inches()
-    place = {"y": 1.0 - 0.08 / height, "va": "top"} if fixed else {}
-    figure.suptitle("  ·  ".join([*parts, *more]), x=0.1 / width, ha="left", fontsize=8.5,
-                    color=MUTED, **place)
+    for axes in figure.axes:
+        x, y, w, h = axes.get_position(original=True).bounds
+        share = height / (height + inches)
+        axes.set_position((x, y * share, w, h * share))
+    figure.set_size_inches(width, height + inches)
+
+
+def plain(text: str) -> str:
+    """A name from a file, none of whose letters means mathematics to matplotlib."""
+    return text.replace("$", r"\$")
+
+
+def error_bars(values: Sequence[float]) -> np.ndarray | None:
+    """Sizes of error bars; None, which draws none, where not one of them is known."""
+    sizes = np.asarray(values, dtype=float)
+    return sizes if np.isfinite(sizes).any() else None
 
 
 def ordered_colours(count: int) -> list[tuple]:
@@ -143,6 +189,17 @@ def ordered_colours(count: int) -> list[tuple]:
 def light_grid(axes: Axes, axis: str = "y") -> None:
     axes.grid(axis=axis, color="#ececec", linewidth=0.7)
     axes.set_axisbelow(True)
+
+
+def legend_outside(axes: Axes, *entries, **options) -> None:
+    """The legend at the right of the panel, where it covers no curve."""
+    axes.legend(*entries, loc="center left", bbox_to_anchor=(1.0, 0.5), **options)
+
+
+def legend_above(axes: Axes, *entries, columns: int = 2) -> None:
+    """The legend between the head line and the panel."""
+    axes.legend(*entries, loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncol=columns,
+                columnspacing=1.4, borderaxespad=0.1)
 
 
 def no_frame(axes: Axes) -> None:

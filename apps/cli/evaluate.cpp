@@ -1,0 +1,116 @@
+#include "headway/studies/evaluate.hpp"
+
+#include <fmt/format.h>
+
+#include "course.hpp"
+#include "headway/core/error.hpp"
+#include "headway/io/result_file.hpp"
+#include "headway/io/trained_network.hpp"
+#include "headway/io/training_tasks.hpp"
+#include "headway/studies/sections.hpp"
+#include "json_text.hpp"
+#include "networks_table.hpp"
+#include "verbs.hpp"
+
+namespace headway::cli {
+
+namespace {
+
+using studies::EvaluateResult;
+using studies::TrainedNetwork;
+
+struct EvaluateJob : Job {
+  std::vector<TrainedNetwork> networks;
+  studies::TaskChange change;
+  studies::TaskMaker make_task;
+};
+
+bool is_task_key(const std::string& overlay) {
+  return io::overlay_key(overlay).starts_with("task.");
+}
+
+/// --set task.key=value changes the data that the networks are put on; other keys, how that is
+/// done.
+EvaluateJob load(const Options& options) {
+  std::vector<std::string> overlays = options.study_overlays(), task;
+  for (const std::string& overlay : overlays) {
+    if (is_task_key(overlay)) task.push_back(overlay);
+  }
+  std::erase_if(overlays, is_task_key);
+  EvaluateJob job;
+  job.study = io::read_trained_study(
+      options.input, overlays,
+      {"task.", "evaluate.", "threads", "name", "train.device", "train.eval_batch"});
+  if (!options.task.empty()) job.change.study = io::read_study(options.task).study;
+  job.change.keys = io::task_overlays(task);
+  return job;  // its origin is not kResultFile: evaluations never take the networks' place
+}
+
+std::string read_data(const Options& options, EvaluateJob& job, Observer& observer) {
+  job.make_task = io::training_task_maker();
+  job.networks =
+      io::read_trained_networks(options.input, job.study, job.study.evaluate.weights, observer);
+  std::vector<std::string> hashes;
+  for (const TrainedNetwork& network : job.networks) {
+    const studies::Study study = studies::changed_study(network, job.change);
+    const studies::TrainTask task = job.make_task(study);
+    studies::require_same_tokens(network, task);
+    hashes.push_back(task.content_hash);
+  }
+  return studies::combined_data_hash(hashes);
+}
+
+std::string plan(const Options& options, const EvaluateJob& job) {
+  const studies::Study study = studies::changed_study(job.networks.front(), job.change);
+  const std::string task = studies::section_text(study, "task");
+  const Index examples = job.study.evaluate.examples > 0 ? job.study.evaluate.examples
+                                                         : job.study.train.run.eval_examples;
+  if (options.json) {
+    nlohmann::ordered_json out;
+    out["dry_run"] = true;
+    out["verb"] = "evaluate";
+    out["study"] = job.study.name;
+    out["networks"] = job.networks.size();
+    out["examples"] = examples;
+    out["weights"] = word_of(job.study.evaluate.weights);
+    out["evaluated_on"] = task;
+    return json_text(out);
+  }
+  return fmt::format("{}: {} networks, {} weights, {} examples of each split of\n{}output {}\n",
+                     job.study.name, job.networks.size(), word_of(job.study.evaluate.weights),
+                     examples, task, options.output.empty() ? "none" : options.output);
+}
+
+Outcome outcome_of(const EvaluateResult& result) {
+  return {fmt::format("{} of {} networks", result.runs.size(), result.planned), result.interrupted,
+          result.seconds, result.threads};
+}
+
+}  // namespace
+
+Verb evaluate_verb() {
+  return make_verb<EvaluateJob, EvaluateResult>(
+      {"evaluate",
+       "trained networks on other data of their kind: other splits, lengths, inputs, permutations",
+       {"task", "evaluate"},
+       {{"--task", "STUDY",
+         "take the data from [task] of this study; the split stays that of training unless it has "
+         "task.seed. --set task.KEY=VALUE changes single keys",
+         &Options::task}}},
+      {.load = &load,
+       .read_data = &read_data,
+       .plan = &plan,
+       .compute =
+           [](const Options&, EvaluateJob& job, TerminalObserver& observer) {
+             return studies::evaluate(job.networks, job.change, job.make_task, observer);
+           },
+       .outcome = &outcome_of,
+       .write = &write_result_file<EvaluateJob, EvaluateResult>,
+       .print =
+           [](const Options& options, const EvaluateJob& job, const EvaluateResult& result) {
+             return options.json ? io::result_json(job.study, result) + "\n"
+                                 : evaluate_table(job.study, result);
+           }});
+}
+
+}  // namespace headway::cli

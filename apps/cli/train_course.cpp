@@ -1,0 +1,84 @@
+#include "train_course.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "headway/core/parallel.hpp"
+#include "headway/io/checkpoints.hpp"
+#include "headway/io/hdf5_file.hpp"
+#include "headway/io/result_file.hpp"
+#include "headway/io/training_tasks.hpp"
+#include "headway/studies/sweep.hpp"
+#include "headway/training/backend.hpp"
+#include "train_progress.hpp"
+
+namespace headway::cli {
+
+namespace {
+
+/// Earlier runs of this grid, and where this call keeps its own.
+studies::TrainHooks keep_checkpoints(const Options& options, TrainJob& job) {
+  if (options.output.empty()) return {};
+  const auto checkpoints = std::make_shared<io::TrainCheckpoints>(options.output, job.runs,
+                                                                  job.data_hashes, options.force);
+  job.remove_checkpoints = [checkpoints] { checkpoints->remove(); };
+  if (checkpoints->resumable() + checkpoints->finished() > 0 && !options.quiet) {
+    write_message(fmt::format("headway: going on with {} runs, {} are done already, from {}",
+                              checkpoints->resumable(), checkpoints->finished(),
+                              checkpoints->folder()));
+  }
+  return checkpoints->hooks();
+}
+
+}  // namespace
+
+std::string read_training_data(const Options& options, TrainJob& job, Observer& observer) {
+  if (options.verbose) {
+    const std::string obstacle = training::training_obstacle();
+    observer.note(obstacle.empty() ? training::training_backend() : obstacle);
+  }
+  job.runs = studies::train_runs(job.study);
+  job.make_task = io::training_task_maker();
+  for (const studies::TrainRun& run : job.runs) {
+    const studies::TrainTask task = job.make_task(run.study);
+    studies::check_train_run(run.study, *task.task);
+    job.planned.push_back({studies::run_label(run.settings, run.study),
+                           studies::run_variant(run.study), run.study.seed,
+                           studies::train_cost(run.study, task.task->format()), task.task->format(),
+                           run.study});
+    job.data_hashes.push_back(task.content_hash);
+  }
+  return studies::combined_data_hash(job.data_hashes);
+}
+
+bool training_goes_on(const Options& options, const TrainJob& job) {
+  if (is_partial_result_of(options, job)) return true;
+  if (!io::is_result_file(options.output)) return false;
+  const studies::ResultProvenance stored = io::read_result_provenance(options.output);
+  if (!stored.partial) return false;
+  const studies::Study study = io::parse_study(stored.study_toml, options.output);
+  if (!studies::is_training_task(study.task.kind)) return false;
+  const io::TrainCheckpoints kept(options.output, job.runs, job.data_hashes, false);
+  return kept.resumable() + kept.finished() > 0;
+}
+
+studies::TrainResult train_grid(const Options& options, TrainJob& job, TerminalObserver& observer,
+                                const TrainRecordHook& record) {
+  static_cast<void>(training::training_backend());  // Error{kUnavailable} without LibTorch
+  studies::TrainHooks hooks = keep_checkpoints(options, job);
+  const double peak =
+      options.quiet ? 0.0 : training::measure_peak_flops(resolve_threads(job.study.threads));
+  TrainProgress progress(options.quiet, peak, observer);
+  hooks.begin = [&](std::size_t run, const studies::TrainedRun& trained) {
+    progress.begin(run, job.runs.size(), trained, job.runs[run].study);
+  };
+  hooks.record = [&](std::size_t run, const studies::TrainedRun& trained,
+                     const training::TrainRecord& one) {
+    if (record) record(run, trained, one);
+    progress.record(one);
+  };
+  return studies::train(job.runs, job.make_task, progress, hooks);
+}
+
+}  // namespace headway::cli

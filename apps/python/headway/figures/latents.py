@@ -1,0 +1,289 @@
+"""Latent codes of trained networks: what is decoded from them, how alike they are, where they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from headway.errors import UsageError
+from headway.figures import style
+from headway.figures.selection import PlotOptions
+from headway.latent_results import LatentLayer, LatentRun, LatentsResult
+from headway.training_results import mean_and_error
+
+METRIC_NAMES = {"f1": "F1", "balanced_accuracy": "balanced accuracy", "r2": "$R^2$"}
+TITLES = {"term": "terms of unseen pairs", "bits": "latent bits of unseen pairs",
+          "rule": "rules of unseen rule sets", "answer": "the answer"}
+MOST_POINTS = 1500  # that a t-SNE is made of: its cost grows faster than their number
+PERPLEXITY = 30.0
+CONSTANT = 1e-6  # of the largest weight: codes that vary by less are single-precision noise
+LOWEST_R2 = -0.3  # an R^2 of less is as bad, and would hide the rest
+
+
+# --- decoding ------------------------------------------------------------------------------------
+
+def draw_decoding(results: Sequence[LatentsResult], options: PlotOptions) -> Figure:
+    """A panel for each decoder: its score on held-out tasks by layer, mean and standard error over
+    seeds (over tasks where there is one seed), beside chance and the network's first weights."""
+    del options
+    result = results[0]
+    decoders = result.runs[0].all_layers.decoders
+    panels_width, legend_width = 2.9, 1.9
+    figure = style.new_figure(panels_width * len(decoders) + legend_width, 3.1)
+    panels = figure.subplots(1, len(decoders) + 1, squeeze=False, gridspec_kw={
+        "width_ratios": [panels_width] * len(decoders) + [legend_width]})[0]
+    for axes, decoder in zip(panels, decoders):
+        _decoding_panel(axes, result, decoder.name)
+        axes.set_title(TITLES.get(decoder.name, decoder.name))
+        axes.set_ylabel(METRIC_NAMES.get(decoder.metric, decoder.metric))
+    _legend(panels[-1], panels[0])
+    several = any(len(result.runs_of(label)) > 1 for label in result.labels)
+    style.head_line(figure, replace(result, provenance={}), None, _seeds(result),
+                    f"bars: ± standard error over {'seeds' if several else 'held-out tasks'}",
+                    "hollow: untrained network", "dashed: chance")
+    return figure
+
+
+def _seeds(result: LatentsResult) -> str:
+    count = len({run.seed for run in result.runs})
+    return f"{count} seed{'s' if count > 1 else ''}"
+
+
+def decoded(runs: Sequence[LatentRun], layer: int, decoder: str, score: str) -> tuple[float, float]:
+    """Mean over seeds of a score of layer number `layer` of the list, and its error."""
+    found = [run.every_layer[layer].decoder(decoder) for run in runs
+             if layer < len(run.every_layer)]
+    found = [one for one in found if one is not None]
+    mean, error = mean_and_error(np.array([one.scores.get(score, np.nan) for one in found]))
+    over_tasks = {"held_out": "standard_error", "untrained": "untrained_standard_error"}.get(score)
+    if len(found) == 1 and over_tasks is not None:
+        error = found[0].scores.get(over_tasks, np.nan)
+    return float(mean), float(error)
+
+
+def _decoding_panel(axes: Axes, result: LatentsResult, decoder: str) -> None:
+    layers = max((run.every_layer for run in result.runs), key=len)
+    width = 0.7 / len(result.labels)
+    lowest = 0.0
+    for index, label in enumerate(result.labels):
+        runs = result.runs_of(label)
+        colour = style.OVERLAY[index % len(style.OVERLAY)]
+        x = np.arange(len(runs[0].every_layer)) + (index - 0.5 * (len(result.labels) - 1)) * width
+        for score, face in (("untrained", "white"), ("held_out", colour)):
+            points = np.array([decoded(runs, layer, decoder, score)
+                               for layer in range(len(runs[0].every_layer))])
+            lowest = min(lowest, np.nanmin(points[:, 0], initial=0.0))
+            axes.errorbar(x, points[:, 0], yerr=np.nan_to_num(points[:, 1]), fmt="o", color=colour,
+                          markerfacecolor=face, elinewidth=1.0, capsize=2.0,
+                          label=label if score == "held_out" else None)
+        chance = [decoded(runs, layer, decoder, "chance")[0]
+                  for layer in range(len(runs[0].every_layer))]
+        for place, value in zip(x, chance):
+            axes.plot([place - 0.5 * width, place + 0.5 * width], [value, value], color=style.MUTED,
+                      linestyle=(0, (2, 1)), linewidth=1.0)
+    axes.set_xticks(range(len(layers)), [layer.name.removeprefix("layer ").removesuffix(" layers") for layer in layers])
+    axes.set_xlabel("layer")
+    axes.set_ylim(max(LOWEST_R2, lowest - 0.03), 1.03)
+    style.light_grid(axes)
+
+
+def _legend(axes: Axes, source: Axes) -> None:
+    """The variants, in a panel of their own."""
+    style.no_frame(axes)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    handles, names = source.get_legend_handles_labels()
+    axes.legend(handles, names, loc="upper left", borderaxespad=0.0)
+
+
+# --- similarity ----------------------------------------------------------------------------------
+
+def draw_similarity(results: Sequence[LatentsResult], options: PlotOptions) -> Figure:
+    """Cosines between the mean codes of terms or rules on held-out tasks, about their common mean: a row
+    for each variant (of its first seed), a column for each layer and one for all. Empty where the codes
+    are all the same."""
+    del options
+    result = results[0]
+    runs = [result.runs_of(label)[0] for label in result.labels]
+    columns = max(len(run.every_layer) for run in runs)
+    labels = runs[0].all_layers.similarity.labels
+    longest = max(len(label) for label in labels)
+    margins = style.Margins(left=0.75 + 0.065 * longest, bottom=0.25 + 0.065 * longest)
+    figure, panels, bar = style.image_grid(len(runs), columns, 1.9, margins)
+    image = None
+    for row, run in enumerate(runs):
+        for column in range(columns):
+            axes = panels[row, column]
+            style.no_frame(axes)
+            axes.set_xticks([])
+            axes.set_yticks([])
+            if column >= len(run.every_layer):
+                axes.set_visible(False)
+                continue
+            layer = run.every_layer[column]
+            image = axes.imshow(layer.similarity.centred_cosine, cmap=style.DIVERGING, vmin=-1, vmax=1)
+            axes.set_title(f"{layer.name}: same {layer.similarity.same_label:.2f}, "
+                           f"other {layer.similarity.different_label:.2f}", fontsize=7.5)
+            if row == len(runs) - 1:
+                axes.set_xticks(range(len(labels)), labels, rotation=90, fontsize=7)
+            if column == 0:
+                axes.set_yticks(range(len(labels)), labels, fontsize=7)
+                axes.set_ylabel(run.label)
+    figure.colorbar(image, cax=bar)
+    style.head_line(figure, replace(result, provenance={}), None, f"seed {runs[0].seed}",
+                    "colours: cosine of mean codes on held-out tasks, about their mean",
+                    "same, other label: mean cosine of a code of a training task and one of a held-out "
+                    "task")
+    return figure
+
+
+# --- t-SNE ---------------------------------------------------------------------------------------
+
+@dataclass(frozen=True)
+class Colouring:
+    """A number for each point; names where it stands for one of them."""
+
+    title: str
+    values: np.ndarray
+    names: tuple[str, ...] | None = None
+
+
+def draw_tsne(results: Sequence[LatentsResult], options: PlotOptions) -> Figure:
+    """t-SNE of the codes of held-out tasks, a row for each variant (of its first seed) and its first and
+    last layer, but for codes that are all the same; coloured by what is known of them. UsageError
+    without scikit-learn."""
+    del options
+    result = results[0]
+    embed = _embedding()
+    shown = [(run, layer) for label in result.labels for run in result.runs_of(label)[:1]
+             for layer in _first_and_last(run.layers)]
+    shown = [(run, layer) for run, layer in shown if _vary(layer.codes["held_out"])] or shown[:1]
+    colourings = _colourings(shown[0][0], shown[0][1])
+    legends = 1.5
+    figure = style.new_figure(2.6 * len(colourings) + legends, 2.4 * len(shown) + 0.3)
+    panels = figure.subplots(len(shown), len(colourings) + 1, squeeze=False, gridspec_kw={
+        "width_ratios": [2.6] * len(colourings) + [legends]})
+    for row, (run, layer) in zip(panels, shown):
+        codes = layer.codes["held_out"][:MOST_POINTS]
+        points = embed(codes) if _vary(codes) else None
+        for axes, colouring in zip(row, _colourings(run, layer)):
+            _scatter(axes, points, colouring)
+            axes.set_title(f"{run.label}, {layer.name}: {colouring.title}")
+        style.no_frame(row[-1])
+        row[-1].set_xticks([])
+        row[-1].set_yticks([])
+    _key(panels[0, -1], colourings)
+    style.head_line(figure, replace(result, provenance={}), None, f"seed {shown[0][0].seed}",
+                    f"t-SNE of {min(MOST_POINTS, len(shown[0][1].codes['held_out']))} codes of "
+                    "held-out tasks")
+    return figure
+
+
+def _first_and_last(layers: Sequence[LatentLayer]) -> list[LatentLayer]:
+    return [layers[0], layers[-1]] if len(layers) > 1 else list(layers)
+
+
+def _vary(codes: np.ndarray) -> bool:
+    return bool(np.any(codes.std(axis=0) > CONSTANT * np.abs(codes).max()))
+
+
+def _embedding():
+    """[n, H] to [n, 2], always the same."""
+    try:
+        from sklearn.manifold import TSNE
+    except ImportError:
+        raise UsageError(
+            "latent_tsne needs scikit-learn, which is not installed: python3 -m pip install "
+            "scikit-learn (or apt install python3-sklearn); the other figures need none") from None
+
+    def embed(codes: np.ndarray) -> np.ndarray:
+        spread = codes.std(axis=0)
+        scaled = (codes - codes.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
+        perplexity = min(PERPLEXITY, max(1.0, (len(codes) - 1) / 3.0))
+        return TSNE(n_components=2, perplexity=perplexity, init="pca",
+                    random_state=0).fit_transform(scaled)
+    return embed
+
+
+def _colourings(run: LatentRun, layer: LatentLayer) -> list[Colouring]:
+    labels = run.labels["held_out"]
+    names = layer.similarity.labels
+    first = labels.label[:MOST_POINTS, 0]
+    answer = labels.answer[:MOST_POINTS]
+    if run.task == "sraven":
+        symbols = tuple(str(symbol) for symbol in range(int(labels.answer.max()) + 1))
+        return [Colouring("rule", first, names), Colouring("answer", answer, symbols)]
+    tasks = labels.task[:MOST_POINTS]
+    return [Colouring("first term", first, names), Colouring("task", tasks.astype(float)),
+            Colouring("answer", answer)]
+
+
+def _palette(colouring: Colouring) -> np.ndarray:
+    """A colour for each point."""
+    if colouring.names is None:
+        spread = np.ptp(colouring.values)
+        return colormaps["viridis"]((colouring.values - colouring.values.min()) /
+                                    (spread if spread > 0 else 1.0))
+    return colormaps["tab20"](np.asarray(colouring.values, dtype=int) % 20)
+
+
+def _scatter(axes: Axes, points: np.ndarray | None, colouring: Colouring) -> None:
+    style.no_frame(axes)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    if points is None:
+        axes.text(0.5, 0.5, "all codes are the same", color=style.MUTED, ha="center", va="center",
+                  transform=axes.transAxes)
+        return
+    axes.scatter(points[:, 0], points[:, 1], s=5.0, c=_palette(colouring), linewidths=0)
+
+
+def _key(axes: Axes, colourings: Sequence[Colouring]) -> None:
+    """The names of the first colouring that has some."""
+    named = next((one for one in colourings if one.names is not None), None)
+    if named is None:
+        return
+    for index, name in enumerate(named.names):
+        axes.scatter([], [], s=14.0, color=colormaps["tab20"](index % 20), label=name)
+    axes.legend(title=named.title, loc="upper left", fontsize=7, title_fontsize=7.5,
+                borderaxespad=0.0, handletextpad=0.1)
+
+
+# --- evaluations ---------------------------------------------------------------------------------
+
+def draw_evaluation(results: Sequence, options: PlotOptions) -> Figure:
+    """The main metric of every split of results of `headway evaluate`, mean and standard error over
+    seeds; several results side by side."""
+    del options
+    first = results[0]
+    rows = [(f"{result.study}: {label}" if len(results) > 1 else label, result.runs_of(label))
+            for result in results for label in result.labels]
+    metric = next((name for name in ("r2", "bits_per_byte", "accuracy")
+                   if name in next(iter(first.runs[0].evaluations.values()))), "loss")
+    figure = style.new_figure(2.2 + 1.1 * len(first.splits), 3.0)
+    axes = figure.subplots()
+    width = 0.7 / len(rows)
+    for index, (label, runs) in enumerate(rows):
+        colour = style.OVERLAY[index % len(style.OVERLAY)]
+        for place, split in enumerate(first.splits):
+            values = [run.evaluations[split].get(metric, np.nan) for run in runs
+                      if split in run.evaluations]
+            if not values:
+                continue
+            mean, error = mean_and_error(np.array(values))
+            axes.errorbar([place + (index - 0.5 * (len(rows) - 1)) * width], [mean],
+                          yerr=[np.nan_to_num(error)], fmt="o", color=colour, capsize=2.0,
+                          label=label if place == 0 else None)
+    axes.set_xticks(range(len(first.splits)), [split.replace("_", " ") for split in first.splits])
+    axes.set_ylabel({"r2": "$R^2$", "bits_per_byte": "bits per byte"}.get(metric, metric))
+    style.light_grid(axes)
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    seeds = len({run.seed for _, runs in rows for run in runs})
+    style.head_line(figure, replace(first, provenance={}), None,
+                    f"{seeds} seed{'s' if seeds > 1 else ''}", "bars: ± standard error over seeds")
+    return figure

@@ -1,0 +1,277 @@
+"""The page: what stands where. Everything is in the one file: style, script, data and figures."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from headway import figures
+from headway.errors import HeadwayError, UsageError
+from headway.report import explorer, training
+from headway.report.drawings import drawing
+from headway.report.pieces import (choice, code_block, definitions, details, element, escaped,
+                                   paragraph, section, slider, table)
+from headway.report.reading import OtherResult
+from headway.results import Result
+from headway.table import cells
+from headway.training_results import TrainingResult
+from headway.version import __version__
+
+AnyResult = Result | TrainingResult | OtherResult
+FOLDER = Path(__file__).parent
+SHOWN_FIRST = 3  # results that the explorer shows before anyone chooses
+
+
+def page(results: Sequence[AnyResult], labels: Sequence[str] | None = None) -> str:
+    """The whole page as text. UsageError for a wrong number of labels, or equal ones."""
+    names = _names(results, labels)
+    data: dict[str, Any] = {
+        "sources": explorer.SOURCES, "measures": explorer.MEASURES,
+        "results": [explorer.explored(result, name) for result, name in zip(results, names)
+                    if isinstance(result, Result) and result.points],
+        "training": [training.learned(result, name) for result, name in zip(results, names)
+                     if isinstance(result, TrainingResult) and result.splits]}
+    first = [name for _, name in _different([
+        (result, name) for result, name in zip(results, names) if isinstance(result, Result)])]
+    parts = [("overview", "Results", _overview(results, names))]
+    if data["results"]:
+        parts.append(("explore", "Explore", _explore(data["results"], first[:SHOWN_FIRST])))
+    if data["training"]:
+        parts.append(("learning", "Learning curves", _learning(data["training"])))
+    shared = _together(results, names)
+    if shared:
+        parts.append(("together", "Side by side", shared))
+    parts += [(f"result-{index}", name, _result(result, index))
+              for index, (result, name) in enumerate(zip(results, names), 1)]
+    parts.append(("remake", "Remake this page", _remake(results, labels)))
+    title = " · ".join(dict.fromkeys(result.study for result in results))
+    return _document(title, parts, data)
+
+
+def _names(results: Sequence[AnyResult], labels: Sequence[str] | None) -> list[str]:
+    """One name a result, no two the same."""
+    if labels is not None:
+        if len(labels) != len(results):
+            raise UsageError(f"--labels: has {len(labels)} names for {len(results)} results")
+        if len(set(labels)) != len(labels):
+            raise UsageError("--labels: has equal names; allowed: a name of its own for each result")
+        return list(labels)
+    names = [f"{result.study} ({result.kind})" for result in results]
+    return [name if names.count(name) == 1 else f"{name} {names[:index].count(name) + 1}"
+            for index, name in enumerate(names)]
+
+
+def _document(title: str, parts: Sequence[tuple[str, str, str]], data: dict[str, Any]) -> str:
+    style, *scripts = ((FOLDER / name).read_text(encoding="utf-8")
+                       for name in ("report.css", "charts.js", "report.js"))
+    script = "".join(scripts)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    # Nothing is loaded, and nothing but the script of this package runs, whatever a file may hold.
+    policy = (f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
+              "img-src data:; base-uri 'none'; form-action 'none'")
+    embedded = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    links = "".join(element("li", element("a", escaped(name), href=f"#{identity}"))
+                    for identity, name, _ in parts)
+    themes = choice("theme", "Colours", {"auto": "as the system", "light": "light", "dark": "dark"})
+    return "".join((
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
+        f'<meta http-equiv="Content-Security-Policy" content="{escaped(policy)}">\n',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
+        '<link rel="icon" href="data:,">\n', element("title", escaped(f"{title} – Headway")), "\n",
+        "<style>\n", style, "</style>\n</head>\n<body>\n",
+        '<a class="skip" href="#main">Skip to the results</a>\n',
+        element("header", element("h1", escaped(title)), themes), "\n",
+        element("nav", element("ul", links), aria_label="Sections"), "\n",
+        '<main id="main" tabindex="-1">\n',
+        *(section(identity, name, content) for identity, name, content in parts), "</main>\n",
+        element("footer", paragraph(f"Made by Headway {__version__}, from result files alone.")),
+        '\n<script type="application/json" id="data">', embedded, "</script>\n<script>", script,
+        "</script>\n</body>\n</html>\n"))
+
+
+def _overview(results: Sequence[AnyResult], names: Sequence[str]) -> str:
+    rows = []
+    for result, name in zip(results, names):
+        about = result.provenance
+        holds = result.summary.removeprefix(f"{result.study}, ")
+        rows.append([name, result.file.name, holds, about.get("seed", "–"), _seconds(about),
+                     about.get("headway_version", "–")])
+    return table(["result", "file", "holds", "seed", "seconds", "version"], rows,
+                 "The results on this page")
+
+
+def _seconds(about: Mapping[str, Any]) -> str:
+    return f"{about['seconds']:.3g}" if isinstance(about.get("seconds"), float) else "–"
+
+
+# ---- what moves
+
+
+def _explore(explored: Sequence[dict[str, Any]], first: Sequence[str]) -> str:
+    """Controls and the places that the script fills."""
+    points = [point for result in explored for point in result["points"]]
+    largest = {_width_name(point["widths"]): max(point["widths"]) for point in points}
+    widths = sorted(largest, key=lambda name: (largest[name], name))  # of any number of layers
+    temperatures = sorted({point["temperature"] for point in points})
+    known = {name for point in points for name in point["sources"]}
+    sources = {name: label for name, label in explorer.SOURCES.items() if name in known}
+    layers = max(result["layers"] for result in explored)
+    measures = {name: label for name, label in explorer.MEASURES.items() if any(
+        source["measures"][name] is not None for point in points
+        for source in point["sources"].values())}
+    start = points[0]  # of the first result, which is shown
+    controls = [slider("width", "Width", widths, widths.index(_width_name(start["widths"]))),
+                slider("temperature", "Temperature", [f"T = {value:g}" for value in temperatures],
+                       temperatures.index(start["temperature"])),
+                choice("source", "Show", sources)]
+    choices = []
+    if layers > 1:
+        choices.append(choice("layer", "Order parameters of", {
+            str(layer): f"layer {layer}" for layer in range(1, layers + 1)}))
+    if len(explored) > 1:
+        choices.append(element("fieldset", element("legend", "Results"), *(
+            element("label", f'<input type="checkbox" name="shown" value="{index}"'
+                    + (" checked> " if result["name"] in first else "> "),
+                    escaped(result["name"])) for index, result in enumerate(explored))))
+    return "".join((
+        element("noscript", paragraph("The controls need JavaScript; everything below works without.")),
+        element("div", *choices, class_="choices") if choices else "",
+        element("form", *controls, id="explorer", class_="controls",
+                aria_label="What the panels below show",
+                data_widths=json.dumps([[name, largest[name]] for name in widths]),
+                data_temperatures=json.dumps(temperatures)),
+        paragraph("", id="explored", class_="status", role="status", aria_live="polite"),
+        element("div", id="columns", class_="columns"),
+        element("div", element("h3", "Against the width"),
+                choice("measure", "Measure", measures), element("div", id="sweep"), class_="panel")))
+
+
+def _width_name(widths: Sequence[int]) -> str:
+    if len(set(widths)) == 1:
+        return f"N = {widths[0]}"
+    names = [f"N{layer}" for layer in range(1, len(widths))] + ["Na"]
+    return ", ".join(f"{name} = {width}" for name, width in zip(names, widths))
+
+
+def _learning(learned: list[dict[str, Any]]) -> str:
+    return "".join((
+        element("form", choice("split", "Split", training.split_names(learned)),
+                choice("metric", "Metric", training.metric_names(learned)),
+                element("label", '<input type="checkbox" id="logarithmic"> ', "logarithmic steps"),
+                id="learner", class_="controls", aria_label="Which learning curve is shown"),
+        element("div", element("div", id="curves"), class_="panel")))
+
+
+# ---- what stands
+
+
+def _together(results: Sequence[AnyResult], names: Sequence[str]) -> str:
+    """Figures that hold several results at once."""
+    content = []
+    for kind, prefix in ((Result, "theory"), (TrainingResult, "training")):
+        chosen = _different([(result, name) for result, name in zip(results, names)
+                             if isinstance(result, kind)])
+        if len(chosen) < 2:
+            continue
+        shown, labels = [result for result, _ in chosen], tuple(name for _, name in chosen)
+        kinds = [(result.study, result.kind == "sample") for result in shown]
+        own_names = len(set(kinds)) < len(kinds)  # else studies tell them apart, and samples join theirs
+        options = figures.PlotOptions(labels=labels if own_names else None)
+        try:
+            drawn = figures.draw_all(shown, options, together=True)
+        except HeadwayError as error:
+            content.append(paragraph(f"No figure of all of them: {error}."))
+            continue
+        content += _drawings(drawn, f"{prefix}-together", shown)
+    return "".join(content)
+
+
+def _different(chosen: list[tuple[AnyResult, str]]) -> list[tuple[AnyResult, str]]:
+    """Without further results of the same study and data, which would draw the same theory again."""
+    kept: dict[tuple, tuple[AnyResult, str]] = {}
+    for result, name in chosen:
+        data = result.provenance.get("data_hash", name)
+        key = ((result.study, data, result.kind == "sample") if isinstance(result, Result) else name)
+        kept.setdefault(key, (result, name))
+    return list(kept.values())
+
+
+def _drawings(drawn: dict, prefix: str, results: Sequence[AnyResult]) -> list[str]:
+    files = " ".join(shlex.quote(str(result.file)) for result in results)
+    return [drawing(name, figure, figures.FIGURES[name].shows, f"{prefix}-{name}",
+                    f"python3 -m headway plot {files} --only {name}")
+            for name, figure in drawn.items()]
+
+
+def _result(result: AnyResult, index: int) -> str:
+    """A result: its table, its figures, where it comes from."""
+    content = [paragraph(f"{result.summary}.")]
+    if result.partial:
+        content.append(paragraph("This result is partial: what was finished when it was interrupted.",
+                                 class_="warning"))
+    if isinstance(result, OtherResult):
+        content += _members(result)
+    else:
+        content.append(table(*cells(result), "Points" if isinstance(result, Result) else "Variants"))
+        content += _warnings(result)
+        try:
+            content += _drawings(figures.draw_all(result), f"result-{index}", [result])
+        except HeadwayError as error:
+            content.append(paragraph(f"No figure: {error}."))
+    return "".join([*content, _provenance(result, index)])
+
+
+def _members(result: OtherResult) -> list[str]:
+    note = (f"This version of the page has no figures for results of headway {result.kind}; "
+            "these are the members of the file.")
+    more = f" {result.left_out} more are not listed." if result.left_out else ""
+    return [paragraph(note + more), table(["member", "what"], result.members, "Members of the file")]
+
+
+def _warnings(result: Result | TrainingResult) -> list[str]:
+    """What the program warned of at each point or run."""
+    found = []
+    if isinstance(result, Result):
+        for point in result.points:
+            place = f"{_width_name(point.widths)}, T = {point.temperature:g}"
+            said = str(point.attributes.get("warnings", ""))
+            found += [f"{place}: {line}" for line in said.splitlines() if line.strip()]
+            if not point.converged:
+                found.append(f"{place}: not converged. {point.attributes.get('message', '')}")
+    else:
+        found = [f"{run.label}, seed {run.seed}: {run.outcome}. {run.attributes.get('message', '')}"
+                 for run in result.runs if run.outcome not in ("finished", "")]
+    if not found:
+        return []
+    return [element("ul", *(element("li", escaped(line)) for line in found), class_="warning")]
+
+
+def _provenance(result: AnyResult, index: int) -> str:
+    about = dict(result.provenance)
+    study = str(about.pop("study_toml", ""))
+    command = str(about.pop("command", ""))
+    about |= {"seconds": _seconds(about), "partial": "yes" if result.partial else "no"}
+    again = f"headway {result.kind} {shlex.quote(str(result.file))} -o again.h5"
+    content = [element("h3", "How to remake it"),
+               paragraph("The file holds its own study. This computes it again:"),
+               code_block(again, "Command that computes the result again")]
+    if command:
+        content += [paragraph("It was made by:"), code_block(command, "Command that made the result")]
+    if study:
+        content.append(details("The resolved study",
+                               code_block(study, f"Study of result {index}")))
+    content += [element("h3", "Where it comes from"),
+                definitions({name.replace("_", " "): value for name, value in about.items()})]
+    return element("div", *content, class_="provenance")
+
+
+def _remake(results: Sequence[AnyResult], labels: Sequence[str] | None) -> str:
+    files = " ".join(shlex.quote(str(result.file)) for result in results)
+    named = "" if labels is None else f" --labels {shlex.quote(','.join(labels))}"
+    return code_block(f"python3 -m headway report {files}{named} -o report.html --force",
+                      "Command that makes this page")

@@ -1,0 +1,79 @@
+"""Results of every kind, those that this package has no object for as the list of their members."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import h5py
+
+from headway import hdf5
+from headway.display import Brief
+from headway.errors import BadDataError
+from headway.result_reader import KINDS, provenance_of, read_result
+from headway.results import Result
+from headway.training_results import TrainingResult
+
+MEMBERS = 400  # that are listed
+
+
+@dataclass(frozen=True, repr=False)
+class OtherResult(Brief):
+    """A result of a verb that the pages know nothing of: its provenance, and (name, what) of its
+    members; `left_out` of them are not listed."""
+
+    file: Path
+    kind: str
+    study: str
+    partial: bool
+    members: tuple[tuple[str, str], ...]
+    left_out: int = 0
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def summary(self) -> str:
+        return f"{self.study}, {len(self.members) + self.left_out} members"
+
+
+def read_any(path: str | os.PathLike) -> Result | TrainingResult | OtherResult:
+    """read_result, or for other verbs than it knows an OtherResult. Errors as of read_result."""
+    with hdf5.open_file(path) as file:
+        hdf5.check_schema(file, "headway-result")
+        kind = hdf5.text(file.attrs.get("kind", ""))
+        if kind not in KINDS and kind:
+            return _other(file, Path(path), kind)
+    result = read_result(path)
+    if isinstance(result, (Result, TrainingResult)):
+        return result
+    with hdf5.open_file(path) as file:
+        return _other(file, Path(path), kind)
+
+
+def _other(file: h5py.File, path: Path, kind: str) -> OtherResult:
+    members: list[tuple[str, str]] = []
+
+    def note(name: str, item: h5py.Group | h5py.Dataset) -> None:
+        if isinstance(item, h5py.Dataset):
+            shape = " × ".join(map(str, item.shape)) or "one value"
+            what = "text" if h5py.check_string_dtype(item.dtype) is not None else str(item.dtype)
+            members.append((name, f"{shape}, {what}"))
+        members.extend((f"{name} @ {key}", _short(item.attrs[key])) for key in item.attrs)
+
+    try:
+        hdf5.check_texts(file)
+        file.visititems(note)
+    except BadDataError as error:
+        raise BadDataError([f"{path}: {fault}" for fault in error.faults]) from None
+    except (OSError, RuntimeError, KeyError) as error:  # damaged below the headers
+        raise BadDataError(f"{path}: damaged: {str(error).splitlines()[0]}") from None
+    return OtherResult(
+        file=path, kind=kind, study=hdf5.text(file.attrs.get("study", path.stem)),
+        partial=bool(file.attrs.get("partial", 0)), members=tuple(members[:MEMBERS]),
+        left_out=max(0, len(members) - MEMBERS), provenance=provenance_of(file))
+
+
+def _short(value: Any) -> str:
+    text = hdf5.text(value)
+    return text if len(text) <= 120 else text[:117] + "..."

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <vector>
+
+#include "headway/core/types.hpp"
+
+// Linear decoders: what can be read off a code z by a linear map. Columns of codes are standardised
+// by the mean and the deviation of the codes that a decoder is fitted to.
+namespace headway::analysis {
+
+/// Mean and deviation of every column; a deviation of 0 counts as 1.
+struct Standardisation {
+  VectorXd mean, deviation;  ///< [H]
+
+  explicit Standardisation(const MatrixXd& codes);
+  [[nodiscard]] MatrixXd apply(const MatrixXd& codes) const;
+};
+
+/// weights [H + 1, O]: of the standardised columns, and the intercepts in the last row.
+struct LinearDecoder {
+  Standardisation standardisation;
+  MatrixXd weights;
+  bool converged = true;  ///< the stopping test of the iteration was met
+  int iterations = 0;     ///< 0 where the solution is in closed form
+
+  /// Scores of every output, [n, O].
+  [[nodiscard]] MatrixXd scores(const MatrixXd& codes) const;
+  /// The class of the highest score, [n]; of equal ones the first.
+  [[nodiscard]] std::vector<int> classes(const MatrixXd& codes) const;
+};
+
+/// Ridge regression (src/training/README.md, eq. 23), in closed form, with the intercept left free:
+///   minimise  1/(2n) sum_i |y_i - W^T z_i - b|^2 + penalty/2 |W|^2.
+/// codes [n, H], targets [n, O], n >= 1; penalty > 0, or 0 where the codes have full rank
+/// (Error{kInternal} otherwise). Cost: n H^2 + H^3.
+LinearDecoder fit_ridge(const MatrixXd& codes, const MatrixXd& targets, double penalty);
+
+/// n / (C' n_c) for each of the C classes, C' of them with n_c > 0: with these weights every class
+/// that is there weighs the same. 0 for the others.
+VectorXd balanced_class_weights(const std::vector<int>& classes, int count);
+
+/// The objective of logistic regression with C classes (src/training/README.md, eq. 22), for Ceres
+/// and for tests:
+///   f(W, b) = 1/n sum_i w_{c_i} ( log sum_c exp(s_ic) - s_{i c_i} ) + penalty/2 |W|^2,
+///   s_i = W^T z_i + b.
+/// `codes` are taken as they are. weights [H + 1, C], the intercepts in the last row; gradient of
+/// the same shape, or null. Cost: n H C.
+double logistic_objective(const MatrixXd& codes, const std::vector<int>& classes,
+                          const VectorXd& class_weights, double penalty, const MatrixXd& weights,
+                          MatrixXd* gradient);
+
+/// Multinomial logistic regression: the minimum of logistic_objective() with balanced class
+/// weights, by L-BFGS (Ceres) from `start` ([H + 1, C]; zeros where empty). Two classes are a
+/// C = 2 of the same: the penalty of the difference of their weights is then penalty / 2. Not
+/// converging is a value. Classes are 0 ... count - 1, one per row of codes, at least two of them
+/// present (Error{kInternal}); penalty > 0.
+LinearDecoder fit_logistic(const MatrixXd& codes, const std::vector<int>& classes, int count,
+                           double penalty, const MatrixXd& start = {});
+
+}  // namespace headway::analysis

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headway/core/observer.hpp"
+#include "headway/core/record.hpp"
+#include "headway/studies/trained.hpp"
+#include "headway/studies/training.hpp"
+
+namespace headway::studies {
+
+/// One network on the splits of a task.
+struct EvaluatedRun {
+  Index run = 1;
+  std::string label, variant;
+  std::uint64_t seed = 0;
+  Index step = 0;
+  double held_out_seen = 0.0;
+  std::vector<std::pair<std::string, training::Evaluation>> evaluations;
+};
+template <class Visitor, RecordOf<EvaluatedRun> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("run", r.run, "its number among those of the training study");
+  visit("label", r.label, "the settings but for seeds, in short");
+  visit("variant", r.variant, "train.attention, with what else it has");
+  visit("seed", r.seed, "of the run");
+  visit("step", r.step, "updates that the weights have seen");
+  visit("held_out_seen", r.held_out_seen,
+        "share of the tasks of held_out that the network was trained on: 0 where the split is that "
+        "of training");
+  visit("evaluations", r.evaluations, "by split", {.layout = FieldLayout::kByName});
+}
+
+/// One number over the runs that differ in their seeds alone.
+struct MetricSpread {
+  std::string split, metric;  ///< "loss", or the name of a metric
+  Spread value;
+};
+template <class Visitor, RecordOf<MetricSpread> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("split", r.split, "of the task");
+  visit("metric", r.metric, "\"loss\", or the name of a metric");
+  fields(visit, r.value, "value", "mean over seeds");
+}
+
+struct EvaluatedGroup {
+  std::string label;
+  std::vector<std::uint64_t> seeds;
+  std::vector<MetricSpread> metrics;
+};
+template <class Visitor, RecordOf<EvaluatedGroup> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("label", r.label, "of the runs");
+  visit("seeds", r.seeds, "of the runs", {.layout = FieldLayout::kAttribute});
+  visit("metrics", r.metrics, "of every split", {.layout = FieldLayout::kColumns});
+}
+
+struct EvaluateResult {
+  static constexpr const char* kVerb = "evaluate";
+  std::string task;  ///< [task] that the first network was put on, as a study has it
+  std::vector<EvaluatedRun> runs;
+  std::size_t planned = 0;
+  bool interrupted = false;
+  double seconds = 0.0;
+  int threads = 1;
+};
+
+/// `headway evaluate`: loss and metrics of every split of each network's task, changed by `change`,
+/// on study.evaluate.examples examples (0: train.eval_examples). With no change and the last
+/// weights these are the numbers of the end of training. Interruption between two networks is a
+/// value. Errors: as changed_study() and ready_network().
+EvaluateResult evaluate(const std::vector<TrainedNetwork>& networks, const TaskChange& change,
+                        const TaskMaker& make_task, Observer& observer);
+
+/// Over seeds, in the order of the first runs.
+std::vector<EvaluatedGroup> group_evaluations(const EvaluateResult& result);
+
+}  // namespace headway::studies

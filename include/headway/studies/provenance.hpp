@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "headway/core/record.hpp"
+#include "headway/studies/study.hpp"
+
+namespace headway::studies {
+
+/// How to remake a result: what ran, on what, and when.
+struct ResultProvenance {
+  std::string study_toml, study_hash, data_hash;
+  std::string headway_version, git_commit, compiler, blas;
+  std::string command, started;
+  std::uint64_t seed = 1;
+  int threads = 1;
+  double seconds = 0.0;
+  bool partial = false;
+};
+template <class Visitor, RecordOf<ResultProvenance> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("study_toml", r.study_toml, "the fully resolved study; running it remakes the result");
+  visit("study_hash", r.study_hash, "SHA-256 (hex) of what the study computes");
+  visit("data_hash", r.data_hash, "SHA-256 (hex) of the data");
+  visit("headway_version", r.headway_version, "such as 0.1.0");
+  visit("git_commit", r.git_commit, "of the program");
+  visit("compiler", r.compiler, "of the program");
+  visit("blas", r.blas, "library of the program");
+  visit("command", r.command, "the command line");
+  visit("started", r.started, "ISO 8601, UTC");
+  visit("seed", r.seed, "root of every random stream", {.optional = true});
+  visit("threads", r.threads, "that were used", {.least = 0});
+  visit("seconds", r.seconds, "of the whole computation");
+  visit("partial", r.partial, "interrupted: only the points that were finished are there");
+}
+
+/// What this build of Headway is.
+struct BuildInfo {
+  std::string version;     ///< "0.1.0"
+  std::string git_commit;  ///< hexadecimal, then " with changes" where there were any; "unknown"
+  std::string compiler;    ///< "GCC 12.2.0"
+  std::string build_type;  ///< "Release"
+};
+
+BuildInfo build_info();
+
+/// Now, as "2025-01-31T12:34:56Z".
+std::string utc_now();
+
+/// Everything of a result's provenance that is known before the computation: the study and its
+/// hash, the hash of the data, version, commit, compiler, BLAS, command, start (now), seed.
+/// `threads`, `seconds` and `partial` are filled in from the result.
+ResultProvenance make_provenance(const Study& study, const std::string& data_hash,
+                                 const std::vector<std::string>& arguments);
+
+}  // namespace headway::studies

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+
+#include "headway/core/gram.hpp"
+#include "headway/theory/path_kernels.hpp"
+
+namespace headway::theory {
+
+/// Phi^T Phi, Phi^T Y and Y^T Y of features (P x D) and labels (P x C). Cost P D^2 flops.
+GramMatrices gram_matrices(const MatrixXd& features, const MatrixXd& labels);
+
+/// From unscaled path features to those of the theory: X = s_0 xi / sqrt(N_0 p).
+GramMatrices scale_gram(GramMatrices data, double input_variance);
+
+/// What is wrong with Gram matrices of `paths` paths, in words with what is allowed, or "": sizes
+/// that do not fit, numbers that are not finite, a matrix that is not symmetric or not positive
+/// semidefinite, a path whose features are all zero, projections that no labels of this size have.
+/// Cost D^3.
+std::string gram_fault(const GramMatrices& data, Index paths);
+
+/// Kernels from scaled Gram matrices alone (KernelForm::kGram); the cost of an evaluation is free
+/// of P. Every T > 0, any number of outputs, singular U too. They have no features(), labels(),
+/// kernel().
+std::shared_ptr<const PathKernels> make_path_kernels(GramMatrices data, Index paths, int threads);
+
+}  // namespace headway::theory

@@ -1,0 +1,268 @@
+#include "headway/analysis/decoding.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "analysis/decoding_score.hpp"
+#include "headway/analysis/linear_decoder.hpp"
+#include "headway/core/error.hpp"
+#include "headway/core/rng.hpp"
+#include "headway/numerics/statistics.hpp"
+
+namespace headway::analysis {
+namespace {
+
+constexpr double kSingleRounding = 1e-5;  // of codes in single precision
+
+/// One decoder a question, or one for all targets.
+using Decoders = std::vector<LinearDecoder>;
+
+DecodingData rows_of(const DecodingData& data, const std::vector<Index>& rows) {
+  DecodingData out;
+  out.codes = data.codes(rows, Eigen::all);
+  if (data.targets.size() > 0) out.targets = data.targets(rows, Eigen::all);
+  for (const Index i : rows) out.tasks.push_back(data.tasks[static_cast<std::size_t>(i)]);
+  for (const std::vector<int>& question : data.classes) {
+    std::vector<int>& kept = out.classes.emplace_back();
+    for (const Index i : rows) kept.push_back(question[static_cast<std::size_t>(i)]);
+  }
+  return out;
+}
+
+bool varies(const std::vector<int>& classes) {
+  return std::adjacent_find(classes.begin(), classes.end(), std::not_equal_to<>()) != classes.end();
+}
+
+/// `start`: decoders of the same questions with another penalty, or none. A question whose labels
+/// do not vary gets no decoder (no weights).
+Decoders fit(const DecodingData& data, const DecodingOptions& options, double penalty,
+             const Decoders& start) {
+  if (options.kind == DecoderKind::kRidge) return {fit_ridge(data.codes, data.targets, penalty)};
+  Decoders out;
+  for (std::size_t q = 0; q < data.classes.size(); ++q) {
+    if (varies(data.classes[q])) {
+      out.push_back(fit_logistic(data.codes, data.classes[q], options.class_count, penalty,
+                                 start.empty() ? MatrixXd() : start[q].weights));
+    } else {
+      out.push_back({Standardisation(data.codes), {}, true, 0});
+    }
+  }
+  return out;
+}
+
+/// What cross-validation compares: squared error, or cross-entropy with the class weights of all
+/// training examples; summed over examples and questions.
+double loss_of(const Decoders& decoders, const DecodingData& data, const DecodingOptions& options,
+               const std::vector<VectorXd>& class_weights) {
+  if (options.kind == DecoderKind::kRidge) {
+    return (decoders.front().scores(data.codes) - data.targets).squaredNorm();
+  }
+  double loss = 0.0;
+  for (std::size_t q = 0; q < decoders.size(); ++q) {
+    if (decoders[q].weights.size() == 0) continue;
+    loss += logistic_objective(decoders[q].standardisation.apply(data.codes), data.classes[q],
+                               class_weights[q], 0.0, decoders[q].weights, nullptr);
+  }
+  return loss * static_cast<double>(data.codes.rows());
+}
+
+/// The penalty of the lowest loss on tasks that were left out.
+double choose_penalty(const DecodingData& train, const DecodingOptions& options) {
+  const std::vector<int> folds = task_folds(train.tasks, options.folds, options.seed);
+  const std::vector<Index> numbers = task_numbers(train.tasks);
+  std::vector<VectorXd> class_weights;
+  for (const std::vector<int>& question : train.classes) {
+    class_weights.push_back(balanced_class_weights(question, options.class_count));
+  }
+  std::vector<double> loss(options.penalties.size(), 0.0);
+  for (int fold = 0; fold < options.folds; ++fold) {
+    std::vector<Index> kept, left_out;
+    for (Index i = 0; i < train.codes.rows(); ++i) {
+      const Index task = numbers[static_cast<std::size_t>(i)];
+      (folds[static_cast<std::size_t>(task)] == fold ? left_out : kept).push_back(i);
+    }
+    const DecodingData seen = rows_of(train, kept), unseen = rows_of(train, left_out);
+    Decoders decoders;  // from penalty to penalty, so that each starts near its end
+    for (std::size_t k = 0; k < loss.size(); ++k) {
+      decoders = fit(seen, options, options.penalties[k], decoders);
+      loss[k] += loss_of(decoders, unseen, options, class_weights);
+    }
+  }
+  return options.penalties[static_cast<std::size_t>(std::min_element(loss.begin(), loss.end()) -
+                                                    loss.begin())];
+}
+
+ScoreSums sums_of(const Decoders& decoders, const DecodingData& data,
+                  const DecodingOptions& options) {
+  if (options.kind == DecoderKind::kRidge) {
+    return regression_sums(decoders.front().scores(data.codes), data.targets, data.tasks);
+  }
+  std::vector<std::vector<int>> answers;
+  for (const LinearDecoder& decoder : decoders) answers.push_back(decoder.classes(data.codes));
+  return class_sums(answers, data.classes, options.class_count, options.metric, data.tasks);
+}
+
+/// Every training task has the labels of the examples of another one: of the next in a random
+/// order.
+DecodingData with_exchanged_labels(const DecodingData& data, Rng& rng) {
+  const std::vector<Index> numbers = task_numbers(data.tasks);
+  std::vector<std::vector<Index>> examples;  // of each task
+  for (Index i = 0; i < data.codes.rows(); ++i) {
+    const auto task = static_cast<std::size_t>(numbers[static_cast<std::size_t>(i)]);
+    if (task >= examples.size()) examples.resize(task + 1);
+    examples[task].push_back(i);
+  }
+  std::vector<std::size_t> order(examples.size());
+  for (std::size_t t = 0; t < order.size(); ++t) order[t] = t;
+  numerics::shuffle(order, rng);
+  std::vector<Index> from(static_cast<std::size_t>(data.codes.rows()));
+  for (std::size_t t = 0; t < order.size(); ++t) {
+    const std::vector<Index>& giver = examples[order[(t + 1) % order.size()]];
+    const std::vector<Index>& taker = examples[order[t]];
+    for (std::size_t j = 0; j < taker.size(); ++j) {
+      from[static_cast<std::size_t>(taker[j])] = giver[j % giver.size()];
+    }
+  }
+  DecodingData out = rows_of(data, from);
+  out.codes = data.codes;
+  out.tasks = data.tasks;
+  return out;
+}
+
+void require_decodable(const DecodingData& train, const DecodingData& held_out,
+                       const DecodingOptions& options) {
+  const Index tasks = task_count(train.tasks), others = task_count(held_out.tasks);
+  if (tasks < options.folds) {
+    throw Error(ErrorKind::kBadData,
+                fmt::format("{} training tasks: must be at least {}, one for each fold of "
+                            "cross-validation",
+                            tasks, options.folds));
+  }
+  if (others < 2) {
+    throw Error(ErrorKind::kBadData,
+                fmt::format("{} held-out tasks: must be at least 2, for an error", others));
+  }
+  for (std::size_t q = 0; q < train.classes.size(); ++q) {
+    if (varies(train.classes[q])) continue;
+    throw Error(ErrorKind::kBadData,
+                fmt::format("label {} is the same in all {} training examples: more examples or "
+                            "tasks are needed",
+                            q, train.codes.rows()));
+  }
+}
+
+bool all_converged(const Decoders& decoders) {
+  return std::all_of(decoders.begin(), decoders.end(),
+                     [](const LinearDecoder& decoder) { return decoder.converged; });
+}
+
+}  // namespace
+
+Words<DecoderKind> words_of(DecoderKind) {
+  static constexpr Word<DecoderKind> kWords[] = {{"logistic", DecoderKind::kLogistic},
+                                                 {"ridge", DecoderKind::kRidge}};
+  return kWords;
+}
+
+Words<DecoderMetric> words_of(DecoderMetric) {
+  static constexpr Word<DecoderMetric> kWords[] = {
+      {"f1", DecoderMetric::kF1},
+      {"balanced_accuracy", DecoderMetric::kBalancedAccuracy},
+      {"r2", DecoderMetric::kR2}};
+  return kWords;
+}
+
+std::vector<int> task_folds(const std::vector<Index>& tasks, int folds, std::uint64_t seed) {
+  std::vector<int> out(static_cast<std::size_t>(task_count(tasks)));
+  for (std::size_t t = 0; t < out.size(); ++t) {
+    out[t] = static_cast<int>(t % static_cast<std::size_t>(folds));
+  }
+  Rng rng(seed, StreamPurpose::kDecodingFolds, 0);
+  numerics::shuffle(out, rng);
+  return out;
+}
+
+Decoding decode(const DecodingData& train, const DecodingData& held_out,
+                const DecodingOptions& options) {
+  require_decodable(train, held_out, options);
+  Decoding out;
+  out.penalty = choose_penalty(train, options);
+  const Decoders decoders = fit(train, options, out.penalty, {});
+  out.converged = all_converged(decoders);
+  out.train = sums_of(decoders, train, options).score();
+  const ScoreSums sums = sums_of(decoders, held_out, options);
+  out.held_out = sums.score();
+  out.standard_error = sums.jackknife_error();
+  out.chance = options.kind == DecoderKind::kRidge
+                   ? 0.0
+                   : chance_of(held_out.classes, options.class_count, options.metric);
+  std::vector<double> shuffled;
+  for (int s = 0; s < options.shuffles; ++s) {
+    Rng rng(options.seed, StreamPurpose::kShuffledLabels, static_cast<std::uint64_t>(s));
+    const Decoders exchanged =
+        fit(with_exchanged_labels(train, rng), options, out.penalty, decoders);
+    shuffled.push_back(sums_of(exchanged, held_out, options).score());
+  }
+  const numerics::Moments spread = numerics::moments(shuffled);
+  out.shuffled = spread.mean;
+  out.shuffled_deviation = spread.deviation();
+  return out;
+}
+
+CodeSimilarity code_similarity(const MatrixXd& train,
+                               const std::vector<std::vector<int>>& train_labels,
+                               const MatrixXd& held_out,
+                               const std::vector<std::vector<int>>& held_out_labels, int count) {
+  // Sums by label of the codes, or of the codes over their lengths.
+  const auto mean_codes = [&](const MatrixXd& codes, const std::vector<std::vector<int>>& labels,
+                              bool unit) {
+    MatrixXd sum = MatrixXd::Zero(count, codes.cols());
+    VectorXd examples = VectorXd::Zero(count);
+    for (Index i = 0; i < codes.rows(); ++i) {
+      const double length = unit ? codes.row(i).norm() : 1.0;
+      for (const int label : labels[static_cast<std::size_t>(i)]) {
+        if (length > 0.0) sum.row(label) += codes.row(i) / length;
+        examples(label) += 1.0;
+      }
+    }
+    return MatrixXd(examples.cwiseInverse().asDiagonal() * sum);  // 0 / 0: NaN
+  };
+  const auto cosines = [](const MatrixXd& codes) {
+    const MatrixXd unit = codes.rowwise().norm().cwiseInverse().asDiagonal() * codes;
+    return MatrixXd(unit * unit.transpose());
+  };
+  CodeSimilarity out;
+  out.mean = mean_codes(held_out, held_out_labels, false);
+  out.cosine = cosines(out.mean);
+  const auto present = [&out](Index r) { return std::isfinite(out.mean.row(r).sum()); };
+  VectorXd centre = VectorXd::Zero(held_out.cols());
+  double labels = 0.0;
+  for (Index r = 0; r < count; ++r) {
+    if (!present(r)) continue;
+    centre += out.mean.row(r).transpose();
+    labels += 1.0;
+  }
+  centre /= labels;
+  MatrixXd about = out.mean.rowwise() - centre.transpose();
+  for (Index r = 0; r < count;
+       ++r) {  // what is left of equal codes is rounding: it has no direction
+    if (about.row(r).norm() <= kSingleRounding * centre.norm()) about.row(r).setZero();
+  }
+  out.centred = cosines(about);
+  const MatrixXd between = mean_codes(train, train_labels, true) *
+                           mean_codes(held_out, held_out_labels, true).transpose();
+  std::vector<double> same, different;
+  for (Index r = 0; r < count; ++r) {
+    for (Index s = 0; s < count; ++s) {
+      if (std::isfinite(between(r, s))) (r == s ? same : different).push_back(between(r, s));
+    }
+  }
+  out.same = numerics::moments(same).mean;
+  out.different = numerics::moments(different).mean;
+  return out;
+}
+
+}  // namespace headway::analysis

@@ -1,0 +1,108 @@
+#include "io/hdf5/record_columns.hpp"
+
+#include "core/fail.hpp"
+#include "headway/core/text.hpp"
+#include "io/hdf5/record.hpp"
+
+namespace headway::io {
+namespace {
+
+constexpr double kLargestWhole = 0x1p53;
+
+template <class Values>
+inline constexpr bool kIsTexts = std::is_same_v<std::decay_t<Values>, detail::Texts>;
+
+}  // namespace
+
+void detail::refuse_column(const std::string& name) {
+  fail(ErrorKind::kInternal, "{}: a column holds numbers, words or texts", name);
+}
+
+void ColumnWriter::write(const std::string& path, std::size_t count, FieldLayout layout,
+                         Hdf5OutputFile& out) const {
+  const auto rows = static_cast<Index>(count);
+  RowMatrixXd table(rows, static_cast<Index>(columns_.size()));
+  std::vector<std::string> names;
+  for (const auto& [name, column] : columns_) {
+    const auto write_one = [&, &name = name](const auto& values) {
+      if (layout == FieldLayout::kTable) {
+        if constexpr (!kIsTexts<decltype(values)>) {
+          std::copy_n(values.begin(), rows, table.col(static_cast<Index>(names.size())).begin());
+        }
+      } else if constexpr (kIsTexts<decltype(values)>) {
+        out.write_strings(member_path(path, name), {values.begin(), values.begin() + rows});
+      } else {
+        out.write(member_path(path, name), {rows}, values.data());
+      }
+    };
+    std::visit(write_one, column);
+    names.push_back(name);
+  }
+  if (layout != FieldLayout::kTable) return;
+  out.write(path, {table.rows(), table.cols()}, table.data());
+  out.set(path, "columns", join(names, ","));
+}
+
+ColumnReader::ColumnReader(const Hdf5InputFile& file, const std::string& path, FieldLayout layout)
+    : file_(file), path_(path), layout_(layout) {
+  if (layout != FieldLayout::kTable) return;
+  table_ = file.read_array(path);
+  table_names_ = split(file.text_attribute(path, "columns").value_or(""), ',');
+}
+
+void ColumnReader::load(const std::string& name, Column column, const FieldForm& form) {
+  if (layout_ == FieldLayout::kTable) {
+    column = table_column(name, std::move(column));
+  } else {
+    RecordReader reader(file_, path_);
+    std::visit([&](auto& values) { reader(name, values, "", form); }, column);
+  }
+  const std::size_t count = std::visit([](const auto& values) { return values.size(); }, column);
+  if (!columns_.empty() && count != count_ && layout_ != FieldLayout::kTable) {
+    bad_data("{}: has {} entries; allowed: {}", member_path(path_, name), count, count_);
+  }
+  count_ = count;
+  columns_.emplace(name, std::move(column));
+}
+
+/// The column of the table, as the type that `column` has; none where the table lacks it.
+Column ColumnReader::table_column(const std::string& name, Column column) const {
+  const auto named = std::find(table_names_.begin(), table_names_.end(), name);
+  if (!table_names_.empty() && named == table_names_.end()) {
+    bad_data("{}: has no column {}", path_, name);
+  }
+  const Index at =
+      table_names_.empty() ? static_cast<Index>(columns_.size()) : named - table_names_.begin();
+  if (table_.shape.size() != 2 || at >= table_.shape[1]) return column;
+  const auto fill = [&](auto& values) {
+    for (std::size_t i = static_cast<std::size_t>(at); i < table_.values.size();
+         i += static_cast<std::size_t>(table_.shape[1])) {
+      using Kept = typename std::decay_t<decltype(values)>::value_type;
+      if constexpr (std::is_arithmetic_v<Kept>) {
+        const double number = table_.values[i];
+        if (std::is_integral_v<Kept> && !(std::abs(number) <= kLargestWhole)) {
+          refuse(name, std::to_string(number));
+        }
+        values.push_back(static_cast<Kept>(number));
+      }
+    }
+  };
+  std::visit(fill, column);
+  return column;
+}
+
+std::size_t ColumnReader::rows() const {
+  const std::size_t width = std::max(columns_.size(), table_names_.size());
+  if (layout_ == FieldLayout::kTable &&
+      (table_.shape.size() != 2 || table_.shape[1] != static_cast<Index>(width))) {
+    bad_data("{}: has shape {}; allowed: [n, {}]", path_, shape_text(table_.shape), width);
+  }
+  return count_;
+}
+
+void ColumnReader::refuse(const std::string& name, const std::string& value) const {
+  bad_data("{}: holds {} where {} is expected",
+           layout_ == FieldLayout::kTable ? path_ : member_path(path_, name), value, name);
+}
+
+}  // namespace headway::io

@@ -1,0 +1,100 @@
+#include "headway/studies/evaluate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "headway/core/parallel.hpp"
+#include "headway/studies/sections.hpp"
+
+namespace headway::studies {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+EvaluatedRun evaluate_one(const TrainedNetwork& network, const Study& study,
+                          const TaskMaker& make_task) {
+  EvaluatedRun out;
+  out.run = network.run;
+  out.label = network.label;
+  out.variant = network.variant;
+  out.seed = network.study.seed;
+  out.step = network.step;
+  out.held_out_seen = held_out_seen_in_training(network, study);
+  const ReadyNetwork ready = ready_network(network, study, make_task);
+  for (const std::string& split : ready.task.task->splits()) {
+    out.evaluations.emplace_back(split, ready.trainer->evaluate(split, study.evaluate.examples));
+  }
+  return out;
+}
+
+/// Adds the value of one run to the numbers of its group.
+void add(const std::string& split, const std::string& metric, double value,
+         std::vector<MetricSpread>& metrics, std::vector<std::vector<double>>& values) {
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    if (metrics[i].split == split && metrics[i].metric == metric) {
+      values[i].push_back(value);
+      return;
+    }
+  }
+  metrics.push_back({split, metric, {}});
+  values.push_back({value});
+}
+
+}  // namespace
+
+EvaluateResult evaluate(const std::vector<TrainedNetwork>& networks, const TaskChange& change,
+                        const TaskMaker& make_task, Observer& observer) {
+  const Clock::time_point began = Clock::now();
+  EvaluateResult result;
+  result.planned = networks.size();
+  std::vector<Study> studies;  // all before the first, so that faults show early
+  for (const TrainedNetwork& network : networks) studies.push_back(changed_study(network, change));
+  result.task = section_text(studies.front(), "task");
+  for (std::size_t i = 0; i < networks.size(); ++i) {
+    if (observer.interrupted()) {
+      result.interrupted = true;
+      break;
+    }
+    result.threads = resolve_threads(studies[i].threads);
+    result.runs.push_back(evaluate_one(networks[i], studies[i], make_task));
+    const EvaluatedRun& run = result.runs.back();
+    if (run.held_out_seen > 0.0) {
+      observer.warning(
+          fmt::format("{}, seed {}: {:.0f} % of the held-out tasks were trained on: "
+                      "another seed or share splits them otherwise",
+                      run.label, run.seed, 100.0 * run.held_out_seen));
+    }
+    observer.progress("evaluate", static_cast<double>(i + 1), static_cast<double>(networks.size()));
+  }
+  result.seconds = std::chrono::duration<double>(Clock::now() - began).count();
+  return result;
+}
+
+std::vector<EvaluatedGroup> group_evaluations(const EvaluateResult& result) {
+  std::vector<EvaluatedGroup> out;
+  for (const EvaluatedRun& first : result.runs) {
+    if (std::any_of(out.begin(), out.end(),
+                    [&](const auto& g) { return g.label == first.label; })) {
+      continue;
+    }
+    EvaluatedGroup& group = out.emplace_back();
+    group.label = first.label;
+    std::vector<std::vector<double>> values;  // of each metric, over the runs
+    for (const EvaluatedRun& run : result.runs) {
+      if (run.label != group.label) continue;
+      group.seeds.push_back(run.seed);
+      for (const auto& [split, evaluation] : run.evaluations) {
+        add(split, "loss", evaluation.loss, group.metrics, values);
+        for (const training::Metric& metric : evaluation.metrics) {
+          add(split, metric.name, metric.value, group.metrics, values);
+        }
+      }
+    }
+    for (std::size_t i = 0; i < values.size(); ++i) group.metrics[i].value = spread_of(values[i]);
+  }
+  return out;
+}
+
+}  // namespace headway::studies

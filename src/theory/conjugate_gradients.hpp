@@ -1,0 +1,32 @@
+#pragma once
+
+#include <functional>
+
+#include "headway/core/observer.hpp"
+#include "headway/theory/action_curvature.hpp"
+
+/// Private to theory.
+namespace headway::theory {
+
+/// What preconditioned conjugate gradients are made of.
+struct LinearSystem {
+  std::function<Tangent(const Tangent&)> apply;  ///< H x
+  std::function<Tangent(const Tangent&)> precondition;
+  /// Called with every direction s, H s and <s, H s> > 0; may be empty.
+  std::function<void(const Tangent&, const Tangent&, double)> seen;
+};
+
+enum class LinearEnd { kSolved, kNegativeCurvature, kInterrupted };
+
+struct LinearSolution {
+  Tangent x;  ///< with negative curvature: what there was before it, or the first direction
+  LinearEnd end = LinearEnd::kSolved;
+  int products = 0;
+};
+
+/// H x = b from x = 0 until |residual| <= tolerance |b| in the norm of the preconditioner, or
+/// `most_products`.
+LinearSolution conjugate_gradients(const LinearSystem& system, const Tangent& b, double tolerance,
+                                   int most_products, Observer& observer);
+
+}  // namespace headway::theory

@@ -1,0 +1,185 @@
+#include "geodesic_descent.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "headway/core/error.hpp"
+#include "headway/numerics/tiles.hpp"
+
+namespace headway::theory {
+namespace {
+
+constexpr double kArmijo = 1e-4;
+constexpr int kLargestHalvings = 40;
+
+}  // namespace
+
+GeodesicStep::GeodesicStep(const std::vector<MatrixXd>& frames, const std::vector<MatrixXd>& logs,
+                           OrderParameters direction, int threads)
+    : threads_(threads), direction_(std::move(direction)) {
+  for (std::size_t l = 0; l < frames.size(); ++l) {
+    const numerics::SymmetricEigen eigen = numerics::symmetric_eigen(logs[l], true);
+    MatrixXd axes(logs[l].rows(), logs[l].cols());
+    numerics::multiply_tiled(frames[l], numerics::Transpose::kNo, eigen.vectors,
+                             numerics::Transpose::kNo, axes, threads);
+    size_ = std::max(size_, eigen.values.cwiseAbs().maxCoeff());
+    axes_.push_back(std::move(axes));
+    values_.push_back(eigen.values);
+  }
+}
+
+OrderParameters GeodesicStep::at(double t) const {
+  OrderParameters u = direction_;
+  for (std::size_t l = 0; l < axes_.size(); ++l) {
+    const MatrixXd half = axes_[l] * (0.5 * t * values_[l]).array().exp().matrix().asDiagonal();
+    numerics::symmetric_product_tiled(half, half, numerics::Transpose::kNo,
+                                      u.at(static_cast<int>(l) + 1), threads_);
+  }
+  return u;
+}
+
+double GeodesicStep::slope(const std::vector<MatrixXd>& gradient) const {
+  double sum = 0.0;
+  for (std::size_t l = 0; l < gradient.size(); ++l)
+    sum += gradient[l].cwiseProduct(direction_.at(static_cast<int>(l) + 1)).sum();
+  return sum;
+}
+
+GeodesicDescent::GeodesicDescent(const Action& action, const SaddlePointOptions& options,
+                                 Observer& observer)
+    : action_(action), options_(options), observer_(observer) {}
+
+SaddlePoint GeodesicDescent::run(const OrderParameters& start, const char* name) {
+  u_ = start;
+  if (options_.elimination == Elimination::kClosedForm)
+    eliminate_upper_layers(action_.architecture(), u_);
+  evaluation_ = evaluate(u_);
+  if (!evaluation_.energy) {
+    throw Error(
+        ErrorKind::kBadStudy,
+        fmt::format("model.temperature = {}: K + T I is not positive definite at the start; a "
+                    "larger temperature or more features than examples is needed",
+                    action_.temperature()));
+  }
+  summary_.optimizer = name;
+  record(0.0);
+  return descend();
+}
+
+SaddlePoint GeodesicDescent::run_on(const OrderParameters& here, SaddlePointSummary summary) {
+  u_ = here;
+  summary_ = std::move(summary);
+  evaluation_ = action_.evaluate(u_);  // counted when the step was tried
+  if (!evaluation_.energy)
+    throw Error(ErrorKind::kBadData, "the state to go on from is not that of this action");
+  return descend();
+}
+
+SaddlePoint GeodesicDescent::descend() {
+  while (!finished()) {
+    if (!step()) break;
+    rest(false);
+  }
+  if (observer_.interrupted() && !summary_.converged) rest(true);
+  summary_.gradient_norm = evaluation_.gradient_norm(action_.architecture());
+  summary_.gradient_rounding = estimate_gradient_rounding(action_, evaluation_);
+  return {std::move(u_), std::move(evaluation_), std::move(summary_)};
+}
+
+Action::Evaluation GeodesicDescent::evaluate(const OrderParameters& u) {
+  ++summary_.evaluations;
+  return action_.evaluate(u);
+}
+
+void GeodesicDescent::record(double log_step) {
+  const double norm = evaluation_.gradient_norm(action_.architecture());
+  summary_.record(evaluation_.value / action_.architecture().largest_width(), norm, log_step);
+  const double first = summary_.history.front().gradient_norm;
+  if (!(first > options_.gradient_tolerance)) return;
+  smallest_norm_ = std::clamp(norm, options_.gradient_tolerance, smallest_norm_);
+  observer_.progress("saddle point, decades of the gradient", std::log10(first / smallest_norm_),
+                     std::log10(first / options_.gradient_tolerance));
+}
+
+bool GeodesicDescent::finished() {
+  const double norm = evaluation_.gradient_norm(action_.architecture());
+  if (norm <= options_.gradient_tolerance) {
+    summary_.converged = true;
+    summary_.message =
+        fmt::format("converged: gradient norm {:.1e} <= {:.1e}", norm, options_.gradient_tolerance);
+    return true;
+  }
+  if (summary_.iterations >= options_.max_iterations) {
+    summary_.message = fmt::format(
+        "not converged: gradient norm {:.1e} after {} iterations (solve.max_iterations)", norm,
+        summary_.iterations);
+    return true;
+  }
+  if (observer_.interrupted()) {
+    summary_.message = "interrupted";
+    return true;
+  }
+  return false;
+}
+
+/// No step lowers the action any more: converged as far as rounding allows, or stuck.
+void GeodesicDescent::judge_stall() {
+  const double norm = evaluation_.gradient_norm(action_.architecture());
+  const double rounding = estimate_gradient_rounding(action_, evaluation_);
+  summary_.converged = norm <= 10.0 * std::max(rounding, options_.gradient_tolerance);
+  summary_.message = fmt::format(
+      "{}: gradient norm {:.1e}, rounding allows {:.1e}",
+      summary_.converged ? "converged to rounding" : "not converged: no step lowers the action",
+      norm, rounding);
+}
+
+bool GeodesicDescent::step() {
+  const std::optional<GeodesicStep> geodesic = next_step();
+  if (!geodesic) {
+    summary_.message = "interrupted";
+    return false;
+  }
+  const double slope = geodesic->slope(evaluation_.gradient);
+  double t = std::min(1.0, options_.max_log_step / geodesic->size());
+  if (!(slope < 0.0) || !std::isfinite(geodesic->size())) {
+    judge_stall();
+    return false;
+  }
+  // Below `noise`, differences of S are rounding: the slope along the step decides instead (Hager
+  // and Zhang 2005).
+  const double noise = 1e-12 * std::max(1.0, std::abs(evaluation_.value));
+  for (int halvings = 0; halvings < kLargestHalvings; ++halvings, t *= 0.5) {
+    OrderParameters trial = geodesic->at(t);
+    if (options_.elimination == Elimination::kClosedForm)
+      eliminate_upper_layers(action_.architecture(), trial);
+    Action::Evaluation next = evaluate(trial);
+    if (!next.energy) continue;
+    const bool decreased = next.value <= evaluation_.value + kArmijo * t * slope;
+    const bool flat = std::abs(t * slope) < noise && next.value < evaluation_.value + noise &&
+                      std::abs(geodesic->slope(next.gradient)) < 0.9 * std::abs(slope);
+    if (decreased || flat) {
+      before_accepting(trial, next);
+      u_ = std::move(trial);
+      evaluation_ = std::move(next);
+      ++summary_.iterations;
+      record(t * geodesic->size());
+      return true;
+    }
+  }
+  judge_stall();
+  return false;
+}
+
+double estimate_gradient_rounding(const Action& action, const Action::Evaluation& evaluation) {
+  // Relative error eps * cond in (K + T)^{-1}; the terms that cancel in the gradient are as large
+  // as the quadratic form and the number of examples, spread over U.
+  const double eps = 2.2e-16;
+  const EnergyState& e = *evaluation.energy;
+  const double terms = std::max(e.quadratic, static_cast<double>(action.kernels().examples()));
+  return eps * std::sqrt(e.condition) * terms / action.architecture().largest_width();
+}
+
+}  // namespace headway::theory

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "headway/theory/saddle_point.hpp"
+
+/// Private to theory: what the Newton methods share, a descent along geodesics of positive-definite
+/// matrices whose directions are plugged in.
+namespace headway::theory {
+
+/// The curve U_l = F_l exp(t E_l) F_l^T (eq. 29) through U_l = F_l F_l^T at t = 0, in all layers.
+class GeodesicStep {
+ public:
+  /// Frames F_l, coordinates E_l and direction F_l E_l F_l^T, which the caller has already. Cost
+  /// one eigenvalue problem a layer.
+  GeodesicStep(const std::vector<MatrixXd>& frames, const std::vector<MatrixXd>& logs,
+               OrderParameters direction, int threads);
+
+  /// The largest |eigenvalue| of the E_l: how much log U changes at t = 1.
+  [[nodiscard]] double size() const { return size_; }
+  [[nodiscard]] OrderParameters at(double t) const;
+  /// d/dt of a function with this gradient at t = 0.
+  [[nodiscard]] double slope(const std::vector<MatrixXd>& gradient) const;
+
+ private:
+  int threads_;
+  OrderParameters direction_;
+  std::vector<MatrixXd> axes_;  // F_l V_l for E_l = V_l diag(values_l) V_l^T
+  std::vector<VectorXd> values_;
+  double size_ = 0.0;
+};
+
+/// Armijo backtracking along the geodesics that next_step() gives, until the gradient is small, no
+/// step lowers the action, or the caller stops.
+class GeodesicDescent {
+ public:
+  GeodesicDescent(const Action& action, const SaddlePointOptions& options, Observer& observer);
+  GeodesicDescent(const GeodesicDescent&) = delete;
+  GeodesicDescent& operator=(const GeodesicDescent&) = delete;
+  virtual ~GeodesicDescent() = default;
+
+  /// Error{kBadStudy} when the action is not finite at the start.
+  SaddlePoint run(const OrderParameters& start, const char* name);
+  /// Goes on with the steps that `summary` tells of, which led to `here`.
+  SaddlePoint run_on(const OrderParameters& here, SaddlePointSummary summary);
+
+ protected:
+  /// The step from here; nothing when the observer interrupted its making.
+  virtual std::optional<GeodesicStep> next_step() = 0;
+  /// Called before a step is taken.
+  virtual void before_accepting(const OrderParameters& /*next*/,
+                                const Action::Evaluation& /*evaluation*/) {}
+
+  /// Called after every step, and when the observer interrupted.
+  virtual void rest(bool /*interrupted*/) {}
+
+  [[nodiscard]] const Action& action() const { return action_; }
+  [[nodiscard]] const SaddlePointOptions& options() const { return options_; }
+  [[nodiscard]] Observer& observer() { return observer_; }
+  [[nodiscard]] const OrderParameters& here() const { return u_; }
+  [[nodiscard]] const Action::Evaluation& evaluation() const { return evaluation_; }
+  [[nodiscard]] SaddlePointSummary& summary() { return summary_; }
+
+ private:
+  Action::Evaluation evaluate(const OrderParameters& u);
+  SaddlePoint descend();
+  void record(double log_step);
+  bool finished();
+  void judge_stall();
+  bool step();
+
+  const Action& action_;
+  const SaddlePointOptions& options_;
+  Observer& observer_;
+  OrderParameters u_;
+  Action::Evaluation evaluation_;
+  SaddlePointSummary summary_;
+  double smallest_norm_ = std::numeric_limits<double>::infinity();
+};
+
+/// Estimated rounding error of the gradient norm: eps * condition(K + T) * (largest energy-gradient
+/// term) / max N.
+double estimate_gradient_rounding(const Action& action, const Action::Evaluation& evaluation);
+
+}  // namespace headway::theory

@@ -1,0 +1,107 @@
+#include "headway/theory/gram.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "headway/numerics/dense.hpp"
+#include "path_kernel_forms.hpp"
+
+namespace headway::theory {
+namespace {
+
+constexpr double kAsymmetry = 1e-6;  // of the largest entry: sums in single precision
+constexpr double kRounding =
+    1e-6;  // of the largest diagonal entry: what a zero eigenvalue may come out as
+
+/// But for rounding.
+bool is_positive_semidefinite(const MatrixXd& gram) {
+  MatrixXd lifted = gram;
+  lifted.diagonal().array() += kRounding * gram.diagonal().maxCoeff();
+  return numerics::SpdFactor::factor(std::move(lifted)).has_value();
+}
+
+/// [G b; b^T Y^T Y], the Gram matrix of features and labels together.
+MatrixXd with_labels(const GramMatrices& data) {
+  const Index d = data.gram.rows();
+  const Index c = data.outputs();
+  // Features and labels on one scale, so that one rounding bound serves both.
+  const double features = 1.0 / std::sqrt(data.gram.diagonal().maxCoeff());
+  const double labels = 1.0 / std::sqrt(std::max(data.label_square.diagonal().maxCoeff(),
+                                                 std::numeric_limits<double>::min()));
+  MatrixXd joint(d + c, d + c);
+  joint.topLeftCorner(d, d) = features * features * data.gram;
+  joint.topRightCorner(d, c) = features * labels * data.projection;
+  joint.bottomLeftCorner(c, d) = joint.topRightCorner(d, c).transpose();
+  joint.bottomRightCorner(c, c) = labels * labels * data.label_square;
+  return joint;
+}
+
+}  // namespace
+
+GramMatrices gram_matrices(const MatrixXd& features, const MatrixXd& labels) {
+  GramMatrices data;
+  data.examples = features.rows();
+  data.gram.resize(features.cols(), features.cols());
+  numerics::rank_update_lower(1.0, features, numerics::Transpose::kYes, 0.0, data.gram);
+  numerics::mirror_lower(data.gram);
+  data.projection.resize(features.cols(), labels.cols());
+  numerics::multiply(1.0, features, numerics::Transpose::kYes, labels, numerics::Transpose::kNo,
+                     0.0, data.projection);
+  data.label_square = labels.transpose() * labels;
+  return data;
+}
+
+GramMatrices scale_gram(GramMatrices data, double input_variance) {
+  const double square = input_variance / static_cast<double>(data.gram.rows());
+  data.gram *= square;
+  data.projection *= std::sqrt(square);
+  return data;
+}
+
+std::string gram_fault(const GramMatrices& data, Index paths) {
+  const Index d = data.gram.rows();
+  if (d == 0 || data.gram.cols() != d || paths < 1 || d % paths != 0) {
+    return fmt::format("the Gram matrix is {} x {}; allowed: D x D, D a multiple of {} paths", d,
+                       data.gram.cols(), paths);
+  }
+  if (data.projection.rows() != d || data.label_square.rows() != data.outputs() ||
+      data.label_square.cols() != data.outputs()) {
+    return fmt::format(
+        "projections of {} x {} and label products of {} x {} do not fit; allowed: D x C and C x C "
+        "with D = {}",
+        data.projection.rows(), data.outputs(), data.label_square.rows(), data.label_square.cols(),
+        d);
+  }
+  if (data.examples < 1) return fmt::format("{} examples; allowed: at least 1", data.examples);
+  if (!data.gram.allFinite() || !data.projection.allFinite() || !data.label_square.allFinite())
+    return "numbers that are not finite; allowed: finite ones";
+  const double largest = data.gram.cwiseAbs().maxCoeff();
+  for (Index a = 0; a < paths; ++a) {
+    const Index n0 = d / paths;
+    if (data.gram.diagonal().segment(a * n0, n0).maxCoeff() > 0.0) continue;
+    return fmt::format("path {} of {} has features that are all zero; leave it out", a + 1, paths);
+  }
+  const double asymmetry = (data.gram - data.gram.transpose()).cwiseAbs().maxCoeff();
+  if (asymmetry > kAsymmetry * largest) {
+    return fmt::format(
+        "the Gram matrix is not symmetric: entries differ by {:.1e}, the largest is "
+        "{:.1e}",
+        asymmetry, largest);
+  }
+  if (!is_positive_semidefinite(data.gram))
+    return "the Gram matrix is not positive semidefinite: no features have it";
+  if (!is_positive_semidefinite(with_labels(data)))
+    return "the projections are larger than labels of this size allow: they belong to other data";
+  return "";
+}
+
+std::shared_ptr<const PathKernels> make_path_kernels(GramMatrices data, Index paths, int threads) {
+  return make_gram_kernels(std::move(data), paths, threads);
+}
+
+}  // namespace headway::theory

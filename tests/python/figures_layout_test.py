@@ -1,0 +1,247 @@
+"""What figures promise they draw, and nothing of them is cut off or covered."""
+
+import math
+import shutil
+import tempfile
+import unittest
+from pathlib import Path
+
+import h5py
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
+
+import headway
+from headway import figures
+from headway.figures import network, style
+from headway.network_seeds import compare_networks
+from headway.table import table
+from synthetic_results import Task, add_network, write_result
+
+TWO_BY_TWO = Task(train=24, test=40, tokens=6, features=10)
+ONE_HEAD = Task(train=16, test=20, tokens=5, features=8, heads=(("same_token",),))
+FOLDER = tempfile.TemporaryDirectory()
+KINDS = ("solve", "align", "prune", "sample")
+
+
+def setUpModule():
+    unittest.addModuleCleanup(FOLDER.cleanup)
+    for kind in KINDS:
+        write_result(place(kind), kind, TWO_BY_TWO, widths=(10, 100))
+        write_result(place(f"{kind}-one-head"), kind, ONE_HEAD, widths=(10,))
+        without_classes(kind)
+    for seed in (1, 2):
+        shutil.copy(place("prune"), place(f"network-{seed}"))
+        add_network(place(f"network-{seed}"), seed)
+    shutil.copy(place("real-prune"), place("real-network"))
+    add_network(place("real-network"), 3, classes=False)
+
+
+def place(name) -> Path:
+    return Path(FOLDER.name) / f"{name}.h5"
+
+
+def read(*names):
+    return [headway.read_result(place(name)) for name in names]
+
+
+def without_classes(kind):
+    """The result as the program writes it where labels are real: no accuracy anywhere."""
+    shutil.copy(place(kind), place(f"real-{kind}"))
+
+    def forget(_, item):
+        for name in item.attrs:
+            if "accuracy" in name:
+                item.attrs[name] = math.nan
+        if isinstance(item, h5py.Dataset) and (
+                "accuracy" in item.name or "cumulative" in item.name and "order" not in item.name):
+            item[...] = math.nan
+
+    with h5py.File(place(f"real-{kind}"), "r+") as file:
+        file.visititems(forget)
+        for group in file["points"].values():
+            group.attrs["test_mean_squared_error"] = 0.25
+
+
+def drawn(name, *results, **options):
+    figure = figures.draw_all(read(*results), figures.PlotOptions(**options), [name])[name]
+    FigureCanvasAgg(figure).draw()
+    return figure
+
+
+def labels(axes):
+    return axes.get_legend_handles_labels()[1]
+
+
+class RealLabels(unittest.TestCase):
+    def test_every_figure_is_drawn(self):
+        for kind in KINDS:
+            found = figures.draw_all(read(f"real-{kind}"))
+            self.assertIn("accuracy_against_width", found, kind)
+            self.assertNotIn("pruning", found)
+        self.assertIn("head_scores", figures.draw_all(read("real-prune")))
+        with self.assertRaisesRegex(headway.BadDataError, "pruning, which needs labels that are"):
+            drawn("pruning", "real-prune")
+
+    def test_samples_of_real_labels_show_the_squared_error(self):
+        axes = drawn("accuracy_against_width", "real-sample").axes[0]
+        self.assertEqual(axes.get_ylabel(), "test mean squared error")
+        self.assertIn("posterior samples (exact)", labels(axes))
+
+    def test_head_scores_show_what_the_squared_error_rises_by(self):
+        [result] = read("real-prune")
+        _, drops, scatter = drawn("head_scores", "real-prune", widths=(10,)).axes
+        pruning = result.points[0].pruning
+        np.testing.assert_allclose([bar.get_width() for bar in drops.patches],
+                                   pruning.mean_squared_error_without - 0.25)
+        words = [text.get_text() for axes in (drops, scatter) for text in axes.findobj(Text)]
+        self.assertFalse([word for word in words if "nan" in word])
+        self.assertEqual(drops.get_xlabel(), "rise of the squared error")
+
+    def test_a_head_without_which_nothing_is_left_is_undefined(self):
+        shutil.copy(place("prune"), place("alone"))
+        with h5py.File(place("alone"), "r+") as file:
+            for group in file["points"].values():
+                group["pruning/accuracy_without"][1] = math.nan
+        _, drops, scatter = drawn("head_scores", "alone", widths=(10,)).axes
+        self.assertEqual([text.get_text().strip() for text in drops.texts], ["undefined"])
+        self.assertNotIn("undefined", scatter.get_title(loc="left"))
+
+    def test_networks_of_real_labels_show_the_squared_error(self):
+        [result] = read("real-network")
+        drops = drawn("network_heads", "real-network", widths=(10,)).axes[1]
+        np.testing.assert_allclose([bar.get_width() for bar in drops.patches],
+                                   result.network.error_rise.mean)
+        curves = drawn("network_pruning", "real-network", widths=(10,)).axes[0]
+        self.assertEqual(curves.get_ylabel(), "network's squared error on test")
+        known = result.points[0].network["score"].rising.mean_squared_error.mean
+        self.assertTrue(any(np.array_equal(line.get_ydata(), known) for line in curves.lines))
+
+    def test_the_table_has_the_squared_error(self):
+        for kind in ("solve", "sample"):
+            [result] = read(f"real-{kind}")
+            header, first, *_ = (line.split(",") for line in table(result, "csv").splitlines())
+            self.assertEqual(first[header.index("test MSE")], "0.2500")
+            self.assertEqual(first[header.index("accuracy")], "-")
+        self.assertIn("corrected MSE", table(read("real-solve")[0]))
+        self.assertNotIn("corrected MSE", table(read("solve")[0]))
+
+
+class ErrorBars(unittest.TestCase):
+    def bars(self, **attributes):
+        shutil.copy(place("sample"), place("bars"))
+        with h5py.File(place("bars"), "r+") as file:
+            for index, group in enumerate(file["points"].values()):
+                group.attrs["accuracy_sd"] = 0.2
+                for name, value in attributes.items():
+                    group.attrs[name] = value[index]
+        axes = drawn("accuracy_against_width", "bars").axes[0]
+        return next(item for item in axes.containers if "samples" in item.get_label())
+
+    def test_bars_of_samples_are_errors_of_what_is_drawn(self):
+        bars = self.bars(accuracy_mcse=(0.01, 0.02))
+        self.assertEqual(bars.get_label(), "posterior samples (exact) ± 2 s.e.")
+        points = read("bars")[0].points
+        for segment, point, error in zip(bars[2][0].get_segments(), points, (0.01, 0.02)):
+            np.testing.assert_allclose(segment[:, 1], [point.accuracy - 2 * error,
+                                                       point.accuracy + 2 * error])
+
+    def test_the_legend_promises_no_bars_that_are_not_drawn(self):
+        for attributes in ({}, {"accuracy_mcse": (math.nan, math.nan)}):
+            bars = self.bars(**attributes)
+            self.assertFalse(bars.has_yerr)
+            self.assertNotIn("s.e.", bars.get_label())
+        shutil.copy(place("sample"), place("bars"))
+        with h5py.File(place("bars"), "r+") as file:
+            for group in file["points"].values():
+                group["U_a_mcse"][...] = math.nan
+                group["order_parameters/layer_1_mcse"][...] = math.nan
+        axes = drawn("readout_and_action", "bars").axes[0]
+        self.assertFalse([label for label in labels(axes) if "s.e." in label])
+        head = drawn("theory_against_samples", "bars", "solve")._suptitle.get_text()
+        self.assertNotIn("bars", head)
+
+
+class Agreement(unittest.TestCase):
+    def test_is_of_what_differs_from_the_identity(self):
+        one = np.eye(4) + 0.1 * (np.eye(4, k=1) + np.eye(4, k=-1))
+        other = np.eye(4) + 0.1 * (np.eye(4, k=2) + np.eye(4, k=-2))
+        self.assertEqual(network.agreement(one, other), 0.0)  # their diagonals alone are alike
+        self.assertAlmostEqual(network.agreement(one, one), 1.0)
+        self.assertAlmostEqual(network.agreement(one, 2 * np.eye(4) - one), -1.0)
+        self.assertTrue(math.isnan(network.agreement(np.eye(4), one)))
+
+    def test_stands_above_each_panel(self):
+        [result] = read("network-1")
+        figure = drawn("network_order_parameters", "network-1", widths=(10,))
+        u, v = result.points[0].order_parameters[0], result.network.order_parameter
+        known = network.agreement(u / np.mean(np.diag(u)), v / np.mean(np.diag(v)))
+        self.assertIn(f"agreement {known:.2f}".replace("-", "\u2212"),
+                      figure.axes[0].get_title(loc="left"))
+
+
+class Copies(unittest.TestCase):
+    def test_are_no_independent_networks(self):
+        shutil.copy(place("network-1"), place("copy"))
+        with self.assertRaisesRegex(headway.UsageError, "copy.h5: has the same trained network as "
+                                                        ".*network-1.h5: must be another one"):
+            compare_networks(read("network-1", "network-2", "copy"))
+        self.assertTrue(compare_networks(read("network-1", "network-2")))
+        self.assertIn("network_pruning_over_seeds", figures.draw_all(read("network-1", "network-2")))
+        with self.assertRaisesRegex(headway.BadDataError, "each on another trained network"):
+            drawn("network_pruning_over_seeds", "network-1", "copy")
+
+
+class Layout(unittest.TestCase):
+    def every_figure(self):
+        for kind in KINDS:
+            for name in (kind, f"{kind}-one-head"):
+                yield from ((f"{name} {key}", figure)
+                            for key, figure in figures.draw_all(read(name)).items())
+        pairs = [("sample", "solve"), ("sample-one-head", "solve-one-head"), ("network-1", "sample"),
+                 ("solve", "solve-one-head")]
+        for pair in pairs:
+            yield from ((f"{pair} {key}", figure)
+                        for key, figure in figures.draw_all(read(*pair)).items())
+
+    def test_nothing_is_cut_off_or_covered(self):
+        checked = 0
+        for name, figure in self.every_figure():
+            canvas = FigureCanvasAgg(figure)
+            with style.applied():
+                canvas.draw()
+            head = figure._suptitle.get_window_extent()
+            self.assertLessEqual(head.x1, figure.bbox.x1, f"{name}: the head line is cut off")
+            for axes in figure.axes:
+                top = axes.title.get_window_extent().y1 if axes.title.get_text() else axes.bbox.y1
+                self.assertLessEqual(top, head.y0 + 1.0, f"{name}: the head line covers a panel")
+                checked += self.check_legend(name, axes)
+        self.assertGreater(checked, 15)
+
+    def check_legend(self, name, axes) -> int:
+        if axes.get_legend() is None:
+            return 0
+        box = axes.get_legend().get_window_extent()
+        for line in axes.lines:
+            if line.get_visible() and len(line.get_xdata()):
+                points = line.get_transform().transform(np.column_stack(
+                    [np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float)]))
+                inside = [box.contains(*point) for point in points if np.isfinite(point).all()]
+                self.assertFalse(any(inside), f"{name}: the legend covers {line.get_label()}")
+        for bar in axes.patches:
+            self.assertFalse(box.overlaps(bar.get_window_extent()) and bar.get_height() > 0,
+                             f"{name}: the legend covers a bar")
+        return 1
+
+    def test_long_names_break_the_head_line(self):
+        shutil.copy(place("sample-one-head"), place("long"))
+        with h5py.File(place("long"), "r+") as file:
+            file.attrs["study"] = "a study of $N$ paths with a rather long name"
+        figure = drawn("theory_against_samples", "long", "solve-one-head")
+        self.assertGreater(figure._suptitle.get_text().count("\n"), 0)
+        self.assertLessEqual(figure._suptitle.get_window_extent().x1, figure.bbox.x1)
+        self.assertIn(r"\$N\$ paths", figure._suptitle.get_text())  # no mathematics
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,290 @@
+"""The page of results in a browser: every control, the keyboard, a screen reader's view, phone and dark.
+
+Skipped where no Chromium is installed. HEADWAY_PICTURES names a folder for screenshots to look at.
+"""
+
+import os
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+from matplotlib import image
+
+import headway
+from browser import Browser, executable
+from synthetic_results import Task, write_result
+from training_result_test import r2_at, write_training_result
+
+SMALL = Task(train=24, test=40, tokens=6, features=10)
+DEEP = Task(train=16, test=20, tokens=4, features=8,
+            heads=(("same_token",), ("uniform", "random"), ("random",)))  # another number of layers
+WIDTHS, TEMPERATURES = (10, 100, 1000), (0.01, 0.1)
+FOLDER = tempfile.TemporaryDirectory()
+PAGE = Path(FOLDER.name) / "report.html"
+PICTURES = Path(os.environ.get("HEADWAY_PICTURES", FOLDER.name))
+# Contrast of every visible text with what lies behind it, the worst first.
+CONTRAST = """(() => {
+  const numbers = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
+  const light = (colour) => { const [r, g, b] = colour.slice(0, 3).map((v) => v / 255)
+    .map((v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const behind = (node) => { for (; node; node = node.parentElement) {
+    const colour = numbers(getComputedStyle(node).backgroundColor);
+    if (colour.length === 3 || colour[3] === 1) return colour; } return [255, 255, 255]; };
+  const found = [];
+  for (const node of document.querySelectorAll("main *, header *, nav *, footer *")) {
+    if (node.closest("svg") || !node.checkVisibility()) continue;
+    if (![...node.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim())) continue;
+    const [a, b] = [light(numbers(getComputedStyle(node).color)), light(behind(node))];
+    found.push([(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), node.tagName + " " + node.textContent.trim().slice(0, 30)]);
+  }
+  return found.sort((a, b) => a[0] - b[0]).slice(0, 3);
+})()"""
+
+
+@unittest.skipUnless(executable(), "Chromium is not installed (HEADWAY_CHROMIUM may name it)")
+class InTheBrowser(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        files = {name: Path(FOLDER.name) / f"{name}.h5" for name in ("solve", "prune", "sample", "train")}
+        for kind in ("solve", "prune", "sample"):
+            write_result(files[kind], kind, DEEP if kind == "prune" else SMALL, widths=WIDTHS, temperatures=TEMPERATURES,
+                         corrections=kind == "solve", study=f"hmm-{kind}")
+        write_training_result(files["train"])
+        headway.write_report(list(files.values()), PAGE)
+        cls.results = {name: headway.read_result(path) for name, path in files.items()}
+        cls.addClassCleanup(FOLDER.cleanup)
+        cls.browser = Browser()
+        cls.addClassCleanup(cls.browser.__exit__)
+
+    def setUp(self):
+        self.page = self.browser.open(PAGE)
+        self.page.size(1280, 900)
+        self.addCleanup(self.quiet)
+
+    def quiet(self):
+        """After each test: nothing was complained of, and nothing asked of any network."""
+        self.assertEqual(self.page.complaints(), [])
+        self.assertEqual(self.page.requests(), [])
+
+    def choose(self, identity, value):
+        self.page.run(f"(() => {{ const one = document.getElementById('{identity}'); one.value = '{value}';"
+                      "one.dispatchEvent(new Event('input', {bubbles: true})); })()")
+
+    def click(self, selector):
+        self.page.run(f"document.querySelector({selector!r}).click()")
+
+    def column(self, number):
+        return f"document.querySelectorAll('#columns > .column')[{number}]"
+
+    def entries(self, number):
+        """The numbers of the table of U."""
+        words = self.page.run(f"[...{self.column(number)}.querySelectorAll('.heat td')]"
+                              ".map((cell) => cell.textContent).filter((text) => text)")
+        return np.array([float(word.replace("−", "-")) for word in words])
+
+    def point(self, name, width, temperature):
+        return next(point for point in self.results[name].points
+                    if point.widths[0] == width and point.temperature == temperature)
+
+    def test_sliders_move_every_panel(self):
+        self.assertEqual(self.page.run("document.getElementById('width-shown').textContent"), "N = 10")
+        seen = {}
+        for width in range(3):
+            for temperature in range(2):
+                self.choose("width", width)
+                self.choose("temperature", temperature)
+                point = self.point("solve", WIDTHS[width], TEMPERATURES[temperature])
+                np.testing.assert_allclose(self.entries(0), point.order_parameters[0].ravel(),
+                                           rtol=0.06, atol=0.006)
+                deep = self.point("prune", WIDTHS[width], TEMPERATURES[temperature])
+                np.testing.assert_allclose(self.entries(1), deep.order_parameters[0].ravel(),
+                                           rtol=0.06, atol=0.006)
+                text = self.page.run(f"{self.column(0)}.querySelector('dl').textContent")
+                self.assertIn(f"{point.accuracy:.4g}", text)
+                seen[width, temperature] = self.page.run(
+                    f"(() => {{ const one = {self.column(0)}; return [one.querySelector('.scores').textContent,"
+                    "one.querySelector('.prediction path').getAttribute('d'), one.querySelector('canvas').toDataURL(),"
+                    "document.querySelector('#sweep svg').outerHTML,"
+                    "document.getElementById('explored').textContent]; })()")
+        for part in zip(*seen.values()):
+            self.assertGreater(len(set(part)), 3)  # scores, predictions, kernel, sweep, what is told
+        self.assertEqual(len(set(list(zip(*seen.values()))[4])), 6)
+
+    def test_the_keyboard_alone(self):
+        self.page.run("document.activeElement.blur()")
+        self.page.press("Tab")
+        self.assertEqual(self.page.run("document.activeElement.className"), "skip")
+        self.assertGreaterEqual(self.page.run("document.activeElement.getBoundingClientRect().left"), 0)
+        reached, sliders = set(), {}
+        for _ in range(60):
+            self.page.press("Tab")
+            identity = self.page.run("document.activeElement.id || document.activeElement.name || ''")
+            reached.add(identity)
+            outline = self.page.run("getComputedStyle(document.activeElement).outlineStyle")
+            self.assertNotEqual(outline, "none", identity)
+            if identity in ("width", "temperature"):
+                self.page.press("End")
+                sliders[identity] = self.page.run("document.activeElement.getAttribute('aria-valuetext')")
+                self.page.press("ArrowLeft")
+            if identity == "measure":
+                break
+        self.assertEqual(sliders, {"width": "N = 1000", "temperature": "T = 0.1"})
+        self.assertLessEqual({"theme", "width", "temperature", "source", "layer", "shown", "measure"},
+                             reached)
+        np.testing.assert_allclose(self.entries(0), self.point("solve", 100, 0.01)
+                                   .order_parameters[0].ravel(), rtol=0.06, atol=0.006)
+
+    def test_what_is_shown(self):
+        self.choose("source", "corrected")
+        known = self.point("solve", 10, 0.01).corrected
+        if known.defined:
+            np.testing.assert_allclose(self.entries(0), known.order_parameters[0].ravel(), rtol=0.06,
+                                       atol=0.006)
+        self.assertIn("has no", self.page.run(f"{self.column(1)}.querySelector('.warning').textContent"))
+        for part in (".parts", "dl"):  # nothing of another point stays in sight
+            self.assertFalse(self.page.run(f"{self.column(1)}.querySelector('{part}').checkVisibility()"))
+        self.choose("source", "samples")
+        samples = self.point("sample", 10, 0.01).samples
+        np.testing.assert_allclose(self.entries(2), samples.mean[0].ravel(), rtol=0.06, atol=0.006)
+        self.choose("layer", 2)
+        np.testing.assert_allclose(self.entries(2), samples.mean[1].ravel(), rtol=0.06, atol=0.006)
+        self.choose("source", "gaussian_process")
+        np.testing.assert_array_equal(self.entries(2), np.eye(2).ravel())
+
+    def test_traces_of_every_quantity(self):
+        self.choose("source", "samples")
+        select = f"{self.column(2)}.querySelector('.traces select')"
+        count = self.page.run(f"{select}.options.length")
+        self.assertEqual(count, 5)
+        lines = set()
+        for quantity in range(count):
+            self.page.run(f"(() => {{ {select}.value = {quantity};"
+                          f"{select}.dispatchEvent(new Event('input', {{bubbles: true}})); }})()")
+            paths = self.page.run(f"[...{self.column(2)}.querySelectorAll('.traces svg.chart path')]"
+                                  ".map((path) => path.getAttribute('d'))")
+            self.assertEqual(len(paths), 4)  # chains
+            lines.update(paths)
+        self.assertEqual(len(lines), 4 * count)
+
+    def test_results_come_and_go(self):
+        visible = "[...document.querySelectorAll('#columns > .column')].map((one) => one.checkVisibility())"
+        self.assertEqual(self.page.run(visible), [True, True, True])
+        self.click("[name=shown][value='1']")
+        self.assertEqual(self.page.run(visible), [True, False, True])
+        self.click("[name=shown][value='2']")
+        self.assertTrue(self.page.run(f"{self.column(0)}.classList.contains('alone')"))
+        self.click("[name=shown][value='0']")
+        self.assertEqual(self.page.run(visible), [False] * 3)
+
+    def test_numbers_behind_the_charts_follow(self):
+        self.click("#sweep summary")
+        rows = "[...document.querySelectorAll('#sweep tbody tr')].map((row) => row.textContent)"
+        for measure in ("accuracy", "U_a", "action"):
+            self.choose("measure", measure)
+            point = self.point("solve", 1000, 0.01)
+            value = {"accuracy": point.accuracy, "U_a": point.readout_scalar,
+                     "action": point.action}[measure]
+            self.assertIn(f"{value:.4g}".rstrip("0"), self.page.run(rows)[-1])
+
+    def test_learning_curves(self):
+        self.click("#curves summary")
+        rows = "[...document.querySelectorAll('#curves tbody tr')].map((row) => row.textContent)"
+        for split, shift in (("held_out", 0.0), ("unknown_terms", -1.0)):
+            self.choose("split", split)
+            self.choose("metric", "r2")
+            for word in (f"{r2_at(label, 2)[-1] + shift:.4g}" for label in ("softmax", "hyla")):
+                self.assertIn(word.replace("-", "−"), self.page.run(rows)[-1])
+        path = "document.querySelector('#curves svg.chart path').getAttribute('d')"
+        before = self.page.run(path)
+        self.click("#logarithmic")
+        self.assertNotEqual(self.page.run(path), before)
+        self.choose("metric", "loss")
+        self.choose("split", "train")
+
+    def test_tables_sort(self):
+        table = "[...document.querySelectorAll('table.sortable')].find((one) => one.caption.textContent === 'Points')"
+        column = "2"  # accuracy
+        cells = f"[...{table}.tBodies[0].rows].map((row) => Number(row.cells[{column}].textContent))"
+        button = f"{table}.tHead.rows[0].cells[{column}].querySelector('button')"
+        for order, word in ((1, "ascending"), (-1, "descending")):
+            self.page.run(f"{button}.focus()")
+            self.page.press("Space")
+            self.page.wait(lambda word=word: self.page.run(
+                f"{button}.parentNode.getAttribute('aria-sort')") == word)
+            values = self.page.run(cells)
+            self.assertEqual(values, sorted(values, reverse=order < 0))
+        self.page.run(f"{table}.tHead.rows[0].cells[0].querySelector('button').click()")
+        first = self.page.run(f"[...{table}.tBodies[0].rows].map((row) => row.cells[0].textContent)")
+        self.assertEqual(first, ["10", "10", "100", "100", "1000", "1000", "infinite", "infinite"])
+
+    def test_a_screen_reader_is_told_everything(self):
+        nodes = self.page.accessible()
+        roles = {node["role"] for node in nodes}
+        self.assertLessEqual({"main", "navigation", "banner", "contentinfo", "heading", "slider",
+                              "combobox", "checkbox", "table", "columnheader", "rowheader", "status",
+                              "form", "region"}, roles)
+        for node in nodes:
+            if node["role"] in ("slider", "combobox", "checkbox", "button", "link", "image", "img",
+                                "region", "form", "table", "Canvas", "heading"):
+                self.assertTrue(node["name"].strip(), node)
+        [told] = [node["name"] for node in nodes if node["role"] in ("image", "img")
+                  and node["name"].startswith("Accuracy against width: ")][:1]
+        self.assertIn("Gaussian process", told)
+        self.choose("source", "gaussian_process")
+        kernels = [node["name"] for node in self.page.accessible() if "Mean within +1" in node["name"]]
+        self.assertEqual(len(kernels), 3)
+        skipped = [(a, b) for a, b in zip(self.levels(), self.levels()[1:]) if b > a + 1]
+        self.assertEqual(skipped, [])
+
+    def levels(self):
+        return self.page.run("[...document.querySelectorAll('h1,h2,h3,h4')]"
+                             ".map((heading) => Number(heading.tagName[1]))")
+
+    def test_light_and_dark(self):
+        papers = {}
+        for system in ("light", "dark"):
+            self.page.prefers(system)
+            for chosen in ("auto", "light", "dark"):
+                self.choose("theme", chosen)
+                colours = self.page.run(
+                    "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color,"
+                    "getComputedStyle(document.querySelector('figure svg path[style*=theory]') || document.body).stroke]")
+                papers[system, chosen] = tuple(colours)
+                for ratio, text in self.page.run(CONTRAST):
+                    self.assertGreaterEqual(ratio, 4.5, f"{system}, {chosen}: {text}")
+            self.choose("theme", "auto")
+            self.page.picture(PICTURES / f"desktop-{system}.png", whole=True)
+        self.assertEqual(papers["dark", "auto"], papers["light", "dark"])
+        self.assertEqual(papers["light", "auto"], papers["dark", "light"])
+        for light, dark in zip(papers["light", "auto"], papers["light", "dark"]):
+            self.assertNotEqual(light, dark)
+        shown = image.imread(PICTURES / "desktop-dark.png")[..., :3]
+        self.assertLess(np.median(shown), 0.25)
+
+    def test_a_phone(self):
+        self.page.size(360, 740, phone=True)
+        self.page.run("window.dispatchEvent(new Event('resize'))")
+        self.page.wait(lambda: self.page.run("document.querySelector('#sweep svg').viewBox.baseVal.width") < 360)
+        self.assertLessEqual(self.page.run("document.documentElement.scrollWidth"), 360)
+        small = self.page.run(
+            "[...document.querySelectorAll('select, button, summary, input[type=range]')]"
+            ".filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 24)"
+            ".map((one) => one.outerHTML.slice(0, 80))")
+        self.assertEqual(small, [])
+        self.page.picture(PICTURES / "phone.png", whole=True)
+        self.page.run("document.querySelector('#columns canvas').scrollIntoView({behavior: 'instant'})")
+        top = self.page.run("document.getElementById('explorer').getBoundingClientRect().top")
+        self.assertLess(abs(top), 2)  # the sliders stay in sight of what they move
+
+    def test_without_a_script_the_rest_stands(self):
+        self.page.call("Emulation.setScriptExecutionDisabled", value=True)
+        self.page.call("Page.reload")
+        self.page.call("Emulation.setScriptExecutionDisabled", value=False)
+        self.page.wait(lambda: self.page.run("document.readyState") == "complete")
+        self.assertGreater(self.page.run("document.querySelectorAll('figure svg').length"), 10)
+        self.assertTrue(self.page.run("document.querySelector('noscript') !== null"))
+
+
+if __name__ == "__main__":
+    unittest.main()

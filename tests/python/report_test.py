@@ -1,0 +1,364 @@
+"""The page of results: what it holds, that nothing of a file becomes markup, and how it fails."""
+
+import base64
+import contextlib
+import hashlib
+import io
+import json
+import os
+import re
+import shutil
+import tempfile
+import unittest
+from html.parser import HTMLParser
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+import headway
+from headway import cli, figures
+from headway.report import explorer, read_any
+from headway.report.drawings import figure_tables, plain_words
+from headway.report.page import page
+from headway.table import cells
+from synthetic_results import Task, add_network, write_result
+from training_result_test import r2_at, write_training_result
+
+SMALL = Task(train=24, test=40, tokens=6, features=10)
+ONE_HEAD = Task(train=16, test=20, tokens=5, features=8, heads=(("same_token",),))
+FOLDER = tempfile.TemporaryDirectory()
+EVIL = '</script><script>alert("1")</script><img src="http://evil.example/x.png" onerror=alert(2)>'
+
+
+def setUpModule():
+    unittest.addModuleCleanup(FOLDER.cleanup)
+    for kind in ("solve", "align", "prune", "sample"):
+        write_result(place(kind), kind, SMALL, widths=(10, 100), temperatures=(0.01, 0.1),
+                     corrections=kind == "solve")
+    add_network(place("prune"))
+    write_result(place("one-head"), "solve", ONE_HEAD, widths=(10,), study="one head")
+    write_training_result(place("train"))
+    with h5py.File(place("other"), "w") as file:
+        file.attrs.update({"schema_name": "headway-result", "schema_version": [1, 0],
+                           "kind": "dreams", "study": "to come", "command": "headway dreams"})
+        file["runs/0/codes"] = np.zeros((5, 3))
+        file["runs/0/codes"].attrs["meaning"] = EVIL
+
+
+def place(name) -> Path:
+    return Path(FOLDER.name) / f"{name}.h5"
+
+
+class Reader(HTMLParser):
+    """Elements with their attributes; tables by caption; text of the scripts and styles left out."""
+
+    VOID = {"meta", "link", "input", "br", "img"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.stack, self.tables, self.texts = [], [], {}, []
+        self.rows, self.caption = [], ""
+        self.feed(text)
+        assert not self.stack, f"never closed: {self.stack}"
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag not in self.VOID:
+            self.stack.append(tag)
+        if tag == "table":
+            self.rows, self.caption = [], ""
+        elif tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_startendtag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        opened = self.stack.pop()
+        assert opened == tag, f"<{opened}> is closed by </{tag}>"
+        if tag == "table":
+            self.tables.setdefault(self.caption, []).append(self.rows)
+
+    def handle_data(self, data):
+        if not {"script", "style"} & set(self.stack):
+            self.texts.append(data)
+        if "caption" in self.stack:
+            self.caption += data
+        elif {"td", "th"} & set(self.stack):
+            self.rows[-1][-1] += data
+
+    def all(self, tag, **attributes):
+        return [found for name, found in self.elements if name == tag
+                and all(found.get(key) == value for key, value in attributes.items())]
+
+
+def made(*names, labels=None):
+    text = page([read_any(place(name)) for name in names], labels)
+    return text, Reader(text)
+
+
+def embedded(text):
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text,
+                                re.DOTALL)[1])
+
+
+class Contents(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.names = ("solve", "align", "prune", "sample", "train")
+        cls.text, cls.page = made(*cls.names)
+        cls.data = embedded(cls.text)
+
+    def test_every_figure_is_there_with_its_numbers(self):
+        labels = [svg["aria-label"] for svg in self.page.all("svg", role="img")]
+        for name in self.names:
+            for figure in figures.draw_all(headway.read_result(place(name))):
+                self.assertTrue([label for label in labels
+                                 if label.startswith(figure.replace("_", " ").capitalize())], figure)
+        result = headway.read_result(place("solve"))
+        rows = self.page.tables["test accuracy"]
+        known = {f"{point.accuracy:.6g}" for point in result.points}
+        self.assertLessEqual(known, {cell for table in rows for row in table for cell in row})
+
+    def test_tables_are_those_of_the_package(self):
+        for name in ("solve", "sample", "train"):
+            header, rows = cells(headway.read_result(place(name)))
+            caption = "Variants" if name == "train" else "Points"
+            self.assertIn([header, *rows], self.page.tables[caption])
+
+    def test_sliders_move_the_numbers_of_the_points(self):
+        result = headway.read_result(place("solve"))
+        found = self.data["results"][0]
+        for point, shown in zip(result.points, found["points"]):
+            source = shown["sources"]["saddle_point"]
+            np.testing.assert_allclose(source["U"][0], point.order_parameters[0], rtol=1e-3)
+            self.assertAlmostEqual(source["measures"]["accuracy"], point.accuracy)
+            counts = source["prediction"]["counts"]
+            right = sum(sum(values[half:] if sign > 0 else values[:half]) for sign, values, half in (
+                (1, counts[0]["values"], explorer.BINS // 2),
+                (-1, counts[1]["values"], explorer.BINS // 2)))
+            self.assertEqual(right, round(point.accuracy * len(result.test_labels)))
+        self.assertEqual(set(found["points"][0]["sources"]),
+                         {"saddle_point", "corrected", "gaussian_process"})
+        limit = found["points"][0]["sources"]["gaussian_process"]
+        np.testing.assert_array_equal(limit["U"][0], np.eye(4))
+        self.assertEqual(set(self.data["results"][3]["points"][0]["sources"]),
+                         {"samples", "gaussian_process"})
+
+    def test_head_scores_are_those_of_the_program(self):
+        result = headway.read_result(place("prune"))
+        for point in result.points:
+            np.testing.assert_allclose(explorer.head_scores(point.order_parameters[0], result),
+                                       point.pruning.score, rtol=1e-9)
+
+    def test_learning_curves(self):
+        curves = self.data["training"][0]["curves"]
+        found = next(curve for curve in curves if (curve["label"], curve["split"], curve["metric"])
+                     == ("hyla", "held_out", "r2"))
+        np.testing.assert_allclose(found["mean"], r2_at("hyla", 2))
+        self.assertFalse([curve for curve in curves if curve["metric"] == "steps_per_second"])
+
+    def test_provenance_and_how_to_remake_it(self):
+        text = " ".join(self.page.texts)
+        self.assertIn("schema = 1", text)
+        self.assertIn(f"headway solve {place('solve')} -o again.h5", text)
+        self.assertIn("python3 -m headway report", text)
+        self.assertIn("2024-01-01T00:00:00Z", text)
+
+    def test_nothing_is_loaded_and_only_this_script_runs(self):
+        for tag, attributes in self.page.elements:
+            for name in ("src", "href", "xlink:href", "action", "data", "srcset"):
+                self.assertRegex(attributes.get(name) or "#", r"^(#|data:)", f"<{tag} {name}>")
+            self.assertFalse([name for name in attributes if name.startswith("on")], tag)
+        [policy] = self.page.all("meta", **{"http-equiv": "Content-Security-Policy"})
+        script = self.text[self.text.rindex("<script>") + 8:self.text.rindex("</script>")]
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        self.assertIn(f"script-src 'sha256-{digest}'", policy["content"])
+        self.assertIn("default-src 'none'", policy["content"])
+        self.assertNotIn("innerHTML", script)
+        self.assertNotRegex(script.replace("http://www.w3.org/2000/svg", ""), r"https?://|fetch\(|import ")
+
+    def test_names_of_elements_are_unique_and_lead_somewhere(self):
+        identities = [attributes["id"] for _, attributes in self.page.elements if "id" in attributes]
+        self.assertEqual(len(identities), len(set(identities)))
+        for _, attributes in self.page.elements:
+            for name in ("href", "xlink:href", "for", "aria-labelledby", "form"):
+                target = attributes.get(name) or ""
+                if name in ("for", "aria-labelledby", "form") and target or target.startswith("#"):
+                    self.assertIn(target.removeprefix("#"), identities)
+
+    def test_everything_has_a_name(self):
+        for tag in ("svg", "table", "section", "nav", "form", "pre"):
+            for attributes in self.page.all(tag):
+                if tag == "svg" and attributes.get("role") != "img":
+                    continue
+                named = attributes.get("aria-label") or attributes.get("aria-labelledby")
+                self.assertTrue(named or tag == "table", f"{tag} {attributes}")
+        self.assertNotIn("", self.page.tables)  # every table has a caption
+        self.assertEqual([attributes for tag, attributes in self.page.elements if tag == "html"],
+                         [{"lang": "en"}])
+
+
+class Kinds(unittest.TestCase):
+    def test_one_head_real_labels_and_several_outputs_have_pages(self):
+        self.assertIn("one head", made("one-head")[0])
+        shutil.copy(place("sample"), place("real"))
+        with h5py.File(place("real"), "r+") as file:
+            file["labels/test"][...] = np.linspace(-2.0, 2.0, 40)
+            file["labels/train"][...] = np.linspace(-2.0, 2.0, 24)
+        data = embedded(made("real")[0])["results"][0]
+        self.assertIsNone(data["bins"])
+        dots = data["points"][0]["sources"]["samples"]["prediction"]
+        mean = headway.read_result(place("real")).points[0].predictor.mean
+        np.testing.assert_allclose(dots["mean"], mean, rtol=1e-3)
+
+    def test_several_results_stand_side_by_side(self):
+        text, found = made("solve", "sample", "one-head")
+        boxes = found.all("input", name="shown")
+        self.assertEqual([("checked" in box) for box in boxes], [True] * 3)
+        prefixed = [attributes["id"] for attributes in found.all("g") if "id" in attributes]
+        for name in ("accuracy_against_width", "theory_against_samples"):
+            self.assertTrue([identity for identity in prefixed
+                             if identity.startswith(f"theory-together-{name}")], name)
+        self.assertNotIn("No figure", text)
+
+    def test_copies_of_one_study_are_not_all_shown_at_first(self):
+        boxes = made("solve", "align", "prune")[1].all("input", name="shown")
+        self.assertEqual([("checked" in box) for box in boxes], [True, False, False])
+
+    def test_an_unknown_kind_is_listed(self):
+        text, found = made("other", "solve")
+        [members] = found.tables["Members of the file"]
+        self.assertIn(["runs/0/codes", "5 × 3, float64"], members)
+        self.assertIn("no figures for results of headway dreams", text)
+        self.assertFalse(found.all("img"))
+
+    def test_a_result_without_points_says_so(self):
+        shutil.copy(place("solve"), place("empty"))
+        with h5py.File(place("empty"), "r+") as file:
+            del file["points"]
+            file.attrs["partial"] = 1
+        text, _ = made("empty")
+        self.assertIn("holds no points, so there is nothing to draw", text)
+        self.assertIn("This result is partial", text)
+
+    def test_words_of_a_file_are_no_markup(self):
+        for name, folder in (("solve", "points"), ("train", "runs")):
+            shutil.copy(place(name), place("evil"))
+            with h5py.File(place("evil"), "r+") as file:
+                for group in (file, *file[folder].values()):
+                    for key, value in group.attrs.items():
+                        if isinstance(value, str) and key not in ("schema_name", "kind", "splits"):
+                            group.attrs[key] = EVIL
+                if "names/layer_1" in file:
+                    file["names/layer_1"][0] = EVIL
+                for group in file[folder].values():
+                    group.attrs["converged"], group.attrs["warnings"] = 0, EVIL
+            text, found = made("evil", labels=[EVIL])
+            self.assertFalse(found.all("img"))
+            self.assertEqual(len(found.all("script")), 2)
+            self.assertNotIn("http://evil", re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
+                             .replace("http://evil.example/x.png&quot;", ""))
+            self.assertIn(EVIL, "".join(found.texts))  # as words
+
+    def test_the_same_page_every_time(self):
+        self.assertEqual(made("align", "train")[0], made("align", "train")[0])
+
+
+class Numbers(unittest.TestCase):
+    def test_of_a_figure_are_those_that_are_drawn(self):
+        result = headway.read_result(place("prune"))
+        figure = result.plot("head_scores", widths=(10,)).only()
+        tables = figure_tables(figure)
+        score = next(rows for _, header, rows in tables if header[1] == "head score (tick: weighted)")
+        self.assertEqual([row[1] for row in score], [f"{value:.6g}" for value in
+                                                     result.points[0].pruning.score])
+        self.assertEqual(score[0][0], "layer 1, same token")
+        figure = headway.read_result(place("solve")).plot("order_parameters", widths=(10,)).only()
+        [(caption, header, rows)] = figure_tables(figure)
+        self.assertEqual((caption, header[1:]), ("N = 10", ["(1,1)", "(1,2)", "(2,1)", "(2,2)"]))
+        self.assertEqual(len(rows), 4)
+
+    def test_mathematics_in_words(self):
+        self.assertEqual(plain_words(r"$N_\mathrm{a}$ = 10"), "N_a = 10")
+        self.assertEqual(plain_words(r"path $\pi^\prime$, \$5"), "path π′, $5")
+
+    def test_packed_arrays_keep_sixteen_bits(self):
+        values = np.random.default_rng(1).standard_normal((7, 5))
+        found = explorer.packed(values)
+        integers = np.frombuffer(base64.b64decode(found["data"]), "<i2").reshape(found["shape"])
+        np.testing.assert_allclose(found["scale"] * integers, values,
+                                   atol=np.abs(values).max() / 32767)
+
+    def test_kernels_are_averages_over_neighbours(self):
+        result = headway.read_result(place("solve"))
+        found = explorer.explored(result, "x")["kernel"]
+        order = np.argsort(-result.train_labels, kind="stable")
+        integers = np.frombuffer(base64.b64decode(found["kernels"]["data"]), "<i2")
+        shown = found["kernels"]["scale"] * integers.reshape(found["kernels"]["shape"])
+        np.testing.assert_allclose(shown, result.path_kernels[:, order][:, :, order],
+                                   atol=np.abs(result.path_kernels).max() / 32767)
+        self.assertEqual((found["names"], found["borders"]), (["+1", "−1"], [0.5, 1.0]))
+
+
+class CommandLine(unittest.TestCase):
+    def run_main(self, *arguments):
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = cli.main(["report", *map(str, arguments)])
+        return code, out.getvalue(), err.getvalue()
+
+    def test_writes_a_page_and_replaces_it_only_when_told(self):
+        target = Path(FOLDER.name) / "page.html"
+        self.assertEqual(self.run_main(place("align"), "-o", target), (0, f"{target}\n", ""))
+        first = target.read_bytes()
+        code, out, err = self.run_main(place("one-head"), "-o", target)
+        self.assertEqual((code, out), (73, ""))
+        self.assertIn("page.html: exists already; --force (overwrite=True) replaces it", err)
+        self.assertEqual(target.read_bytes(), first)
+        self.assertEqual(self.run_main(place("one-head"), "-o", target, "--force")[0], 0)
+        self.assertNotEqual(target.read_bytes(), first)
+
+    def test_stands_beside_the_result_by_default(self):
+        self.assertEqual(self.run_main(place("one-head"))[1], f"{place('one-head').with_suffix('.html')}\n")
+
+    def test_failures_leave_nothing_behind(self):
+        before = set(os.listdir(FOLDER.name))
+        broken = place("broken")
+        broken.write_bytes(place("solve").read_bytes()[:2000])
+        target = Path(FOLDER.name) / "never.html"
+        for code, words, arguments in (
+                (65, "broken.h5: not a readable HDF5 file", (broken, "-o", target)),
+                (66, "absent.h5: no such file", (place("solve"), place("absent"), "-o", target)),
+                (64, "--labels: has 1 names for 2 results",
+                 (place("solve"), place("align"), "--labels", "a", "-o", target)),
+                (64, "--labels: has equal names",
+                 (place("solve"), place("align"), "--labels", "a,a", "-o", target)),
+                (73, "cannot be written", (place("one-head"), "-o", target / "deeper" / "x.html")),
+                (73, "is a folder", (place("one-head"), "-o", FOLDER.name))):
+            found, out, err = self.run_main(*arguments)
+            self.assertEqual((found, out), (code, ""), err)
+            self.assertIn(words, err)
+        self.assertEqual(set(os.listdir(FOLDER.name)), before | {"broken.h5"})
+
+    def test_in_python(self):
+        target = Path(FOLDER.name) / "python.html"
+        self.assertEqual(headway.write_report(place("one-head"), target), target)
+        with self.assertRaises(headway.CannotWriteError):
+            headway.write_report(place("one-head"), target)
+        with self.assertRaisesRegex(headway.UsageError, "at least one result"):
+            headway.write_report([], target)
+
+
+class Documents(unittest.TestCase):
+    def test_every_figure_is_in_the_table_of_the_readme(self):
+        readme = (Path(__file__).parents[2] / "apps/python/README.md").read_text(encoding="utf-8")
+        named = set(re.findall(r"^\| `(\w+)` \|", readme, re.MULTILINE))
+        self.assertLessEqual(set(figures.FIGURES), named)
+
+
+if __name__ == "__main__":
+    unittest.main()

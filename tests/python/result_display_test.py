@@ -1,0 +1,144 @@
+"""How results show themselves: at a prompt, in a notebook, as figures; and what importing costs."""
+
+import subprocess
+import sys
+import tempfile
+import unittest
+from html.parser import HTMLParser
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+import headway
+from headway.display import brief
+from synthetic_results import Task, write_result
+from training_result_test import write_training_result
+
+SMALL = Task(train=24, test=40, tokens=6, features=10)
+FOLDER = tempfile.TemporaryDirectory()
+KINDS = ("solve", "align", "prune", "sample")
+
+
+def setUpModule():
+    unittest.addModuleCleanup(FOLDER.cleanup)
+    for kind in KINDS:
+        write_result(place(kind), kind, SMALL, widths=(10, 100))
+    write_training_result(place("train"))
+
+
+def place(name) -> Path:
+    return Path(FOLDER.name) / f"{name}.h5"
+
+
+class Cells(HTMLParser):
+    """Rows of the tables, and every name of an element."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.rows, self.elements, self.cell = [], [], False
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        self.cell = tag in ("td", "th")
+
+    def handle_data(self, data):
+        if self.cell:
+            self.rows[-1].append(data)
+
+
+class Prompt(unittest.TestCase):
+    def test_a_result_is_one_line(self):
+        for kind in KINDS:
+            result = headway.read_result(place(kind))
+            line = repr(result)
+            self.assertLess(len(line), 200)
+            self.assertIn(f"<Result of headway {kind}: hmm-synthetic, 2 points (N 10 to 100, T 0.01), "
+                          "heads [2, 2], 4 paths, 24 train and 40 test examples>", line)
+            for part in (result.points[0], result.points, result.gaussian_process,
+                         result.points[0].predictor, result.points[0].samples,
+                         result.points[0].pruning, result.points[0].alignment):
+                self.assertLess(len(repr(part)), 1000)
+                self.assertNotIn("\n", repr(part))
+        point = headway.read_result(place("solve")).points[0]
+        self.assertEqual(repr(point), f"<Point N = 10, T = 0.01, saddle_point, accuracy "
+                         f"{point.accuracy:.4g}, test squared error "
+                         f"{point.test_mean_squared_error:.4g}>")
+        self.assertIn("order_parameters=[array [4, 4], array [2, 2]]", repr(point.corrected))
+
+    def test_trained_networks_too(self):
+        result = headway.read_result(place("train"))
+        self.assertEqual(repr(result), "<TrainingResult of headway train: small, fuzzy_logic, 6 runs "
+                                       "of softmax, hyla>")
+        self.assertLess(len(repr(result.runs[0])), 600)
+
+    def test_what_is_unusual_is_said(self):
+        write_result(place("odd"), "solve", SMALL, widths=(10,))
+        with h5py.File(place("odd"), "r+") as file:
+            file.attrs["partial"] = 1
+            file["points/0"].attrs["converged"] = 0
+        result = headway.read_result(place("odd"))
+        self.assertIn("1 point (N 10, T 0.01)", repr(result))
+        self.assertIn(", partial>", repr(result))
+        self.assertIn("not converged", repr(result.points[0]))
+
+    def test_short_forms(self):
+        self.assertEqual(brief(np.ones((3, 4))), "array [3, 4]")
+        self.assertEqual(brief(np.array(2.5)), "2.5")
+        self.assertEqual(brief(tuple(range(9))), "[0, 1, 2, 3, ... 9 in all]")
+        self.assertEqual(brief("x" * 100), repr("x" * 57 + "..."))
+        self.assertEqual(brief({str(i): i for i in range(9)}), "{9 entries}")
+
+
+class Notebook(unittest.TestCase):
+    def test_a_result_is_a_table(self):
+        from headway.table import cells
+        for kind in (*KINDS, "train"):
+            result = headway.read_result(place(kind))
+            header, rows = cells(result)
+            found = Cells(result._repr_html_())
+            self.assertEqual(found.rows[0], header)
+            self.assertEqual([row for row in found.rows[1:]],
+                             [[cell for cell in row if cell] for row in rows])
+
+    def test_names_are_no_markup(self):
+        write_result(place("markup"), "solve", SMALL, widths=(10,),
+                     study="<script>alert(1)</script>")
+        text = headway.read_result(place("markup"))._repr_html_()
+        self.assertNotIn("script", Cells(text).elements)
+        self.assertIn("&lt;script&gt;", text)
+
+    def test_plot_draws(self):
+        result = headway.read_result(place("solve"))
+        found = result.plot("order_parameters", "convergence", widths=(10,))
+        self.assertEqual(list(found), ["order_parameters", "convergence"])
+        self.assertEqual(repr(found), "<2 figures: order_parameters, convergence>")
+        self.assertEqual(len([axes for axes in found["order_parameters"].axes if axes.images]), 1)
+        self.assertEqual(found._repr_html_().count("data:image/svg+xml;base64,"), 2)
+        self.assertEqual(set(result.plot()), set(headway.figures.draw_all(result)))
+        sampled = headway.read_result(place("sample"))
+        pair = sampled.plot("theory_against_samples", others=[result])
+        self.assertIs(pair.only(), pair["theory_against_samples"])
+        with self.assertRaisesRegex(ValueError, "2 figures"):
+            found.only()
+        with self.assertRaisesRegex(headway.UsageError, "--only: is nonsense"):
+            result.plot("nonsense")
+        self.assertEqual(list(headway.read_result(place("train")).plot()), ["learning_curves"])
+
+
+class Importing(unittest.TestCase):
+    def test_figures_come_when_they_are_asked_for(self):
+        code = ("import sys, headway\n"
+                "before = 'matplotlib' in sys.modules\n"
+                "print(before, 'order_parameters' in headway.figures.FIGURES)\n"
+                "try:\n    headway.nonsense\nexcept AttributeError as error:\n    print(error)\n")
+        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                               check=True)
+        self.assertEqual(found.stdout, "False True\nmodule 'headway' has no attribute 'nonsense'\n")
+
+
+if __name__ == "__main__":
+    unittest.main()

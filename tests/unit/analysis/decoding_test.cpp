@@ -1,0 +1,238 @@
+#include "headway/analysis/decoding.hpp"
+
+#include <cmath>
+#include <set>
+
+#include "analysis/decoding_score.hpp"
+#include "catch.hpp"
+#include "headway/core/error.hpp"
+#include "headway/core/rng.hpp"
+
+using namespace headway;
+using analysis::DecoderKind;
+using analysis::DecoderMetric;
+using analysis::DecodingData;
+using analysis::DecodingOptions;
+using Catch::Matchers::WithinAbs;
+using Catch::Matchers::WithinRel;
+
+namespace {
+
+constexpr int kClasses = 4;
+
+/// Tasks of one class each, `each` examples of every task; codes are a class's own point, times
+/// `signal`, plus noise. Tasks from `first` on.
+DecodingData class_data(Index tasks, Index each, double signal, Index first) {
+  DecodingData out;
+  out.codes.resize(tasks * each, 5);
+  out.classes.resize(1);
+  Rng points(3, StreamPurpose::kTests, 0);
+  MatrixXd centre(kClasses, 5);
+  for (double& x : centre.reshaped()) x = points.normal();
+  Rng rng(3, StreamPurpose::kTests, static_cast<std::uint64_t>(first) + 1);
+  for (Index i = 0; i < tasks * each; ++i) {
+    const Index task = first + i / each;
+    const int label = static_cast<int>(task % kClasses);
+    out.tasks.push_back(task);
+    out.classes[0].push_back(label);
+    for (Index j = 0; j < 5; ++j) out.codes(i, j) = signal * centre(label, j) + rng.normal();
+  }
+  return out;
+}
+
+DecodingOptions class_options() {
+  DecodingOptions options;
+  options.metric = DecoderMetric::kBalancedAccuracy;
+  options.class_count = kClasses;
+  options.seed = 9;
+  return options;
+}
+
+std::string message_of(const DecodingData& train, const DecodingData& held_out,
+                       const DecodingOptions& options) {
+  try {
+    analysis::decode(train, held_out, options);
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kBadData);
+    return error.what();
+  }
+  FAIL("no error");
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("scores by hand") {
+  const std::vector<Index> tasks = {5, 5, 9, 9, 9, 7};
+  CHECK(analysis::task_count(tasks) == 3);
+  CHECK(analysis::task_numbers(tasks) == std::vector<Index>{0, 0, 2, 2, 2, 1});
+  const std::vector<int> truth = {1, 0, 1, 1, 0, 0}, answer = {1, 1, 0, 1, 0, 0};
+  // TP 2, FP 1, FN 1.
+  const auto f1 = analysis::class_sums({answer}, {truth}, 2, DecoderMetric::kF1, tasks);
+  CHECK_THAT(f1.score(), WithinRel(4.0 / 6.0, 1e-15));
+  CHECK(f1.by_task.row(2) == Eigen::RowVector3d(1.0, 0.0, 1.0));
+  const auto balanced =
+      analysis::class_sums({answer}, {truth}, 3, DecoderMetric::kBalancedAccuracy, tasks);
+  CHECK_THAT(balanced.score(), WithinRel(0.5 * (2.0 / 3.0 + 2.0 / 3.0), 1e-15));
+  // A question whose class 1 is not there is in no mean.
+  const std::vector<int> none(6, 0);
+  CHECK_THAT(
+      analysis::class_sums({answer, none}, {truth, none}, 2, DecoderMetric::kF1, tasks).score(),
+      WithinRel(4.0 / 6.0, 1e-15));
+
+  const MatrixXd y{{1.0}, {2.0}, {6.0}}, p{{1.0}, {3.0}, {5.0}};
+  const auto r2 = analysis::regression_sums(p, y, {0, 1, 2});
+  CHECK_THAT(r2.score(), WithinRel(1.0 - 2.0 / 14.0, 1e-13));
+}
+
+TEST_CASE("chance is the best answer that does not look") {
+  const std::vector<int> quarter = {1, 0, 0, 0, 1, 0, 0, 0};
+  // Always yes: precision 1/4, recall 1.
+  CHECK_THAT(analysis::chance_of({quarter}, 2, DecoderMetric::kF1), WithinRel(0.4, 1e-15));
+  CHECK(analysis::chance_of({{0, 3, 3, 2}}, 5, DecoderMetric::kBalancedAccuracy) == 1.0 / 3.0);
+}
+
+TEST_CASE("the jackknife of a mean is its standard error over tasks") {
+  // The recall of one class with one example a task is a mean of zeros and ones over tasks.
+  const std::vector<int> truth(10, 0);
+  const std::vector<int> answer = {0, 1, 0, 0, 1, 0, 0, 0, 1, 0};
+  std::vector<Index> tasks(10);
+  for (Index t = 0; t < 10; ++t) tasks[static_cast<std::size_t>(t)] = t;
+  const auto sums =
+      analysis::class_sums({answer}, {truth}, 2, DecoderMetric::kBalancedAccuracy, tasks);
+  CHECK_THAT(sums.score(), WithinRel(0.7, 1e-15));
+  CHECK_THAT(sums.jackknife_error(), WithinRel(std::sqrt(0.7 * 0.3 / 9.0), 1e-12));
+  // The same examples twice in each task: no more information, the same error.
+  std::vector<int> truth_twice, answer_twice;
+  std::vector<Index> tasks_twice;
+  for (std::size_t i = 0; i < 10; ++i) {
+    for (int twice = 0; twice < 2; ++twice) {
+      truth_twice.push_back(truth[i]);
+      answer_twice.push_back(answer[i]);
+      tasks_twice.push_back(tasks[i]);
+    }
+  }
+  CHECK_THAT(analysis::class_sums({answer_twice}, {truth_twice}, 2,
+                                  DecoderMetric::kBalancedAccuracy, tasks_twice)
+                 .jackknife_error(),
+             WithinRel(std::sqrt(0.7 * 0.3 / 9.0), 1e-12));
+}
+
+TEST_CASE("folds deal out whole tasks evenly") {
+  std::vector<Index> tasks;
+  for (Index i = 0; i < 230; ++i) tasks.push_back(i % 23);
+  const std::vector<int> folds = analysis::task_folds(tasks, 5, 3);
+  REQUIRE(folds.size() == 23);
+  std::vector<int> size(5, 0);
+  for (const int fold : folds) ++size[static_cast<std::size_t>(fold)];
+  CHECK(std::multiset<int>(size.begin(), size.end()) == std::multiset<int>{4, 4, 5, 5, 5});
+  CHECK(analysis::task_folds(tasks, 5, 3) == folds);
+  CHECK(analysis::task_folds(tasks, 5, 4) != folds);
+}
+
+TEST_CASE("classes that codes show are decoded on tasks never seen") {
+  const DecodingData train = class_data(24, 30, 2.0, 0), held_out = class_data(12, 30, 2.0, 100);
+  const analysis::Decoding d = analysis::decode(train, held_out, class_options());
+  CHECK(d.converged);
+  CHECK(d.held_out > 0.85);
+  CHECK(d.train > 0.85);
+  CHECK(d.chance == 0.25);
+  CHECK(d.standard_error > 0.0);
+  CHECK(d.standard_error < 0.05);
+  // Labels exchanged between tasks give chance.
+  CHECK(std::abs(d.shuffled - 0.25) < 0.15);
+  CHECK(d.held_out - d.shuffled > 4.0 * d.shuffled_deviation);
+}
+
+TEST_CASE("codes that say nothing give chance, however the labels are") {
+  const DecodingData train = class_data(40, 20, 0.0, 0), held_out = class_data(40, 20, 0.0, 100);
+  DecodingOptions options = class_options();
+  options.shuffles = 0;
+  const analysis::Decoding d = analysis::decode(train, held_out, options);
+  CHECK(std::abs(d.held_out - d.chance) < 5.0 * d.standard_error);
+  CHECK(std::isnan(d.shuffled));
+}
+
+TEST_CASE("decoding is not fooled by what tells tasks apart but not labels") {
+  // Every task has a point of its own, and labels are drawn by task: within training tasks a
+  // decoder of many dims reads the label off the task; on other tasks there is nothing to read.
+  const auto data = [](Index tasks, Index first) {
+    DecodingData out;
+    out.codes.resize(tasks * 20, 30);
+    out.classes.resize(1);
+    Rng rng(4, StreamPurpose::kTests, static_cast<std::uint64_t>(first));
+    for (Index t = 0; t < tasks; ++t) {
+      VectorXd point(30);
+      for (double& x : point) x = 3.0 * rng.normal();
+      const auto label = static_cast<int>(rng.uniform_index(2));
+      for (Index j = 0; j < 20; ++j) {
+        out.tasks.push_back(first + t);
+        out.classes[0].push_back(label);
+        for (Index k = 0; k < 30; ++k) out.codes(20 * t + j, k) = point(k) + 0.1 * rng.normal();
+      }
+    }
+    return out;
+  };
+  DecodingOptions options;
+  options.metric = DecoderMetric::kBalancedAccuracy;
+  options.shuffles = 0;
+  const analysis::Decoding d = analysis::decode(data(30, 0), data(40, 100), options);
+  CHECK(d.train > 0.8);
+  CHECK(std::abs(d.held_out - 0.5) < 4.0 * d.standard_error + 0.05);
+  CHECK(d.penalty >= 0.01);  // left-out tasks ask for a strong one, left-out examples would not
+}
+
+TEST_CASE("ridge decoding of numbers, and what it has of noise") {
+  const auto data = [](Index first) {
+    DecodingData out;
+    out.codes.resize(400, 6);
+    out.targets.resize(400, 2);
+    Rng rng(5, StreamPurpose::kTests, static_cast<std::uint64_t>(first));
+    for (double& x : out.codes.reshaped()) x = rng.normal();
+    for (Index i = 0; i < 400; ++i) {
+      out.tasks.push_back(first + i / 20);
+      out.targets(i, 0) = 2.0 * out.codes(i, 1) - out.codes(i, 4) + 1.0;
+      out.targets(i, 1) = rng.normal();
+    }
+    return out;
+  };
+  DecodingOptions options;
+  options.kind = DecoderKind::kRidge;
+  options.metric = DecoderMetric::kR2;
+  const analysis::Decoding d = analysis::decode(data(0), data(100), options);
+  CHECK(d.chance == 0.0);
+  CHECK_THAT(d.held_out, WithinAbs(0.5, 0.03));  // the mean of 1 and 0
+  CHECK(d.shuffled < 0.05);
+}
+
+TEST_CASE("too few tasks, and labels that do not vary") {
+  using Catch::Matchers::ContainsSubstring;
+  const DecodingData train = class_data(24, 5, 1.0, 0), held_out = class_data(12, 5, 1.0, 100);
+  CHECK_THAT(message_of(class_data(4, 30, 1.0, 0), held_out, class_options()),
+             ContainsSubstring("4 training tasks: must be at least 5"));
+  CHECK_THAT(message_of(train, class_data(1, 30, 1.0, 100), class_options()),
+             ContainsSubstring("1 held-out tasks: must be at least 2"));
+  DecodingData same = train;
+  same.classes.emplace_back(train.tasks.size(), 3);
+  DecodingData others = held_out;
+  others.classes.emplace_back(held_out.tasks.size(), 3);
+  CHECK_THAT(message_of(same, others, class_options()), ContainsSubstring("label 1 is the same"));
+}
+
+TEST_CASE("cosines of mean codes by hand") {
+  const MatrixXd held_out{{1.0, 0.0}, {3.0, 0.0}, {0.0, 2.0}};
+  const MatrixXd train{{2.0, 0.0}, {1.0, 1.0}};
+  const auto s = analysis::code_similarity(train, {{0}, {1}}, held_out, {{0}, {0}, {1}}, 3);
+  CHECK(s.mean.row(0) == Eigen::RowVector2d(2.0, 0.0));
+  CHECK(s.cosine(0, 0) == 1.0);
+  CHECK(s.cosine(0, 1) == 0.0);
+  CHECK(std::isnan(s.cosine(2, 0)));                    // a label that does not occur
+  CHECK_THAT(s.centred(0, 1), WithinRel(-1.0, 1e-15));  // of two labels about their middle
+  const MatrixXd equal = MatrixXd::Constant(3, 2, 0.3);
+  const auto same = analysis::code_similarity(equal, {{0}, {0}, {1}}, equal, {{0}, {0}, {1}}, 2);
+  CHECK_THAT(same.cosine(0, 1), WithinRel(1.0, 1e-15));
+  CHECK(std::isnan(same.centred(0, 1)));
+  const double diagonal = 1.0 / std::sqrt(2.0);
+  CHECK_THAT(s.same, WithinRel(0.5 * (1.0 + diagonal), 1e-15));
+  CHECK_THAT(s.different, WithinRel(0.5 * (0.0 + diagonal), 1e-15));
+}

@@ -1,0 +1,132 @@
+#include "headway/theory/hessian_probes.hpp"
+
+#include <cmath>
+#include <optional>
+
+#include "catch.hpp"
+#include "headway/theory/finite_width.hpp"
+#include "headway/theory/saddle_evidence.hpp"
+#include "theory_problems.hpp"
+
+using namespace headway;
+using test::kernels_of;
+using test::random_case;
+
+namespace {
+
+constexpr double kT = 0.1;
+
+/// A saddle point with its dense Hessian and its products. Wide, so that the 1/N correction exists.
+struct Solved {
+  explicit Solved(Index outputs = 1, Index width = 60)
+      : c(random_case({2, 3}, outputs, 25, 5, 17)) {
+    c.architecture.widths.assign(3, width);
+    action.emplace(c.architecture, kT, kernels_of(c, theory::KernelForm::kStreamed));
+    saddle = theory::solve_saddle_point(
+        *action, theory::gaussian_process_order_parameters(c.architecture), {}, observer);
+    hessian = action->hessian(saddle.order_parameters, *saddle.evaluation.energy);
+    curvature.emplace(*action, saddle.order_parameters, saddle.evaluation,
+                      theory::Precision::kDouble);
+  }
+  test::TheoryCase c;
+  Observer observer;
+  std::optional<theory::Action> action;
+  theory::SaddlePoint saddle;
+  MatrixXd hessian;
+  std::optional<theory::ActionCurvature> curvature;
+};
+
+class StopAtOnce final : public Observer {
+ public:
+  [[nodiscard]] bool interrupted() const override { return true; }
+};
+
+}  // namespace
+
+TEST_CASE("the smallest eigenvalue from products is that of the dense Hessian, within its error") {
+  for (const Index outputs : {1, 2}) {
+    Solved s(outputs);
+    const double exact = theory::smallest_hessian_eigenvalue(*s.action, s.hessian);
+    const theory::SmallestEigenvalue tight =
+        theory::smallest_hessian_eigenvalue(*s.action, *s.curvature, 1e-8, 2000, s.observer);
+    CAPTURE(exact, tight.value, tight.error, tight.products);
+    CHECK_THAT(tight.value, Catch::Matchers::WithinRel(exact, 1e-7));
+    const theory::SmallestEigenvalue rough =
+        theory::smallest_hessian_eigenvalue(*s.action, *s.curvature, 0.01, 30, s.observer);
+    CHECK(rough.products <= 30);
+    CHECK(rough.value >= exact * (1 - 1e-10));
+    CHECK(rough.value - exact <= rough.error);
+  }
+}
+
+TEST_CASE("the evidence from random probes agrees with the dense one, within its stated error") {
+  for (const Index outputs : {1, 2}) {
+    Solved s(outputs);
+    const double exact = theory::saddle_evidence(*s.action, s.saddle, s.hessian).laplace;
+    double square = 0.0;
+    constexpr int kSeeds = 40;
+    for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+      const theory::HessianProbes probes = theory::probe_hessian(*s.curvature, 8, seed, s.observer);
+      REQUIRE(probes.positive);
+      const theory::SaddleEvidence e =
+          theory::saddle_evidence(*s.action, s.saddle, *s.curvature, probes);
+      REQUIRE(e.laplace_error > 0.0);
+      square += std::pow((e.laplace - exact) / e.laplace_error, 2);
+    }
+    // Errors of 8 probes have 7 degrees of freedom: mean square 7 / 5, less than 4 over 40 seeds.
+    CAPTURE(square / kSeeds);
+    CHECK(square / kSeeds > 0.4);
+    CHECK(square / kSeeds < 4.0);
+  }
+}
+
+TEST_CASE("the correction from random probes agrees with the dense one, within its stated error") {
+  Solved s;
+  Rng rng(2, StreamPurpose::kTests);
+  const MatrixXd test_features = test::random_matrix(6, s.c.features.cols(), rng);
+  const theory::FiniteWidthCorrection exact =
+      theory::finite_width_correction(*s.action, s.saddle, s.hessian, test_features, s.observer);
+  REQUIRE(exact.defined);
+  CHECK(exact.probe_error == 0.0);
+  const theory::HessianProbes probes = theory::probe_hessian(*s.curvature, 400, 1, s.observer);
+  const theory::FiniteWidthCorrection probed = theory::finite_width_correction(
+      *s.action, s.saddle, *s.curvature, probes, test_features, s.observer);
+  REQUIRE(probed.defined);
+  CHECK(probed.probe_error > 0.0);
+  CHECK(probed.probe_error < 0.2);
+  for (int l = 1; l <= 3; ++l) {
+    const MatrixXd sd = exact.deviation.at(l);
+    const MatrixXd shift = exact.mean.at(l) - s.saddle.order_parameters.at(l);
+    CAPTURE(l, probed.probe_error);
+    CHECK((probed.mean.at(l) - exact.mean.at(l)).cwiseQuotient(sd).cwiseAbs().maxCoeff() <
+          5.0 * probed.probe_error);
+    CHECK(shift.cwiseQuotient(sd).cwiseAbs().maxCoeff() > 0.02);  // there is something to find
+    CHECK((probed.deviation.at(l).cwiseQuotient(sd).array() - 1.0).abs().maxCoeff() < 0.2);
+  }
+  CHECK(test::relative_error(probed.prediction.mean, exact.prediction.mean) < 0.05);
+  CHECK(test::relative_error(probed.prediction.variance, exact.prediction.variance) < 0.1);
+}
+
+TEST_CASE("a saddle that is no minimum, and a stop, are told") {
+  Solved s;
+  theory::OrderParameters far = s.saddle.order_parameters;
+  far.layers[0] *= 40.0;  // log det K is concave there and N small against P
+  test::TheoryCase narrow = s.c;
+  narrow.architecture.widths.assign(3, 1);
+  const theory::Action action(narrow.architecture, kT,
+                              kernels_of(narrow, theory::KernelForm::kStreamed));
+  const theory::Action::Evaluation at = action.evaluate(far);
+  const theory::ActionCurvature curvature(action, far, at, theory::Precision::kDouble);
+  REQUIRE(theory::smallest_hessian_eigenvalue(action, action.hessian(far, *at.energy)) < 0.0);
+  CHECK(theory::smallest_hessian_eigenvalue(action, curvature, 1e-6, 500, s.observer).value < 0.0);
+  CHECK_FALSE(theory::probe_hessian(curvature, 4, 1, s.observer).positive);
+
+  StopAtOnce stop;
+  CHECK(theory::probe_hessian(*s.curvature, 4, 1, stop).interrupted);
+  CHECK(std::isnan(
+      theory::smallest_hessian_eigenvalue(*s.action, *s.curvature, 1e-9, 500, stop).value));
+  const theory::FiniteWidthCorrection stopped =
+      theory::finite_width_correction(*s.action, s.saddle, s.hessian, MatrixXd(0, 30), stop);
+  CHECK_FALSE(stopped.defined);
+  CHECK(stopped.reason == "interrupted");
+}
