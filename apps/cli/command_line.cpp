@@ -30,6 +30,7 @@ Examples:
   headway evaluate small.h5 --set task.sequence_length=48 its networks on other data of their kind
   headway latents small.h5 -o codes.h5                    what their attention weights say of the task
   headway extract trained.h5 -o heads.h5                  its heads as a data set for solve, prune, ...
+  headway gram part1.h5 part2.h5 -o gram.h5               data larger than memory, for solve and sample
   headway inspect four.h5                                 what it holds, and how to remake it
 
 Exit codes: 0 ok; 2 finished but a point is not usable; 64 usage; 65 bad data; 66 file missing;
@@ -67,6 +68,8 @@ void add_options(CLI::App& command, const Verb& verb, Options& options) {
                         : "data-set file (HDF5)")
       ->required()
       ->type_name("FILE");
+  if (verb.more_inputs != nullptr)
+    command.add_option("more", options.more_inputs, verb.more_inputs)->type_name("FILE...");
   command.add_flag("--json", options.json, "one JSON object on standard output and nothing else");
   if (study) add_study_options(command, options);
   CLI::Option* quiet =

@@ -47,7 +47,7 @@ EvaluateJob load(const Options& options) {
 }
 
 std::string read_data(const Options& options, EvaluateJob& job, Observer& observer) {
-  job.make_task = io::training_task_maker();
+  job.make_task = studies::make_task_maker(io::task_files());
   job.networks =
       io::read_trained_networks(options.input, job.study, job.study.evaluate.weights, observer);
   std::vector<std::string> hashes;

@@ -83,7 +83,7 @@ void check_images(const Options& options, const studies::TrainedNetwork& network
   const auto other_sets = std::erase_if(overlays, [](const std::string& overlay) {
     return io::overlay_key(overlay) == "task.out_of_distribution";
   });
-  const studies::TaskMaker make_task = io::training_task_maker();
+  const studies::TaskMaker make_task = studies::make_task_maker(io::task_files());
   std::vector<std::string> hashes;
   try {
     for (studies::TrainRun& run :
@@ -137,7 +137,7 @@ ExtractJob load(const Options& options) {
 
 std::string read_data(const Options& options, ExtractJob& job, Observer& observer) {
   check_images(options, job.network, observer);
-  job.examples = io::read_one_shot_examples(job.study);
+  job.examples = studies::one_shot_examples(job.study, io::task_files());
   return job.network.data_hash;
 }
 

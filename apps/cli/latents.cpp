@@ -49,7 +49,7 @@ std::string read_data(const Options& options, LatentsJob& job, Observer& observe
       studies::check_latents(studies::latents_study(run.study));
     return hash;
   }
-  job.make_task = io::training_task_maker();
+  job.make_task = studies::make_task_maker(io::task_files());
   job.networks =
       io::read_trained_networks(options.input, job.study, job.study.latents.weights, observer);
   for (const TrainedNetwork& network : job.networks) {

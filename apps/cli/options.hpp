@@ -10,9 +10,10 @@ namespace headway::cli {
 /// The command line, parsed. Every verb takes the same options as far as they make sense for it
 /// (Verb::takes); its own ones are in Verb::own.
 struct Options {
-  std::string input;                  ///< study, data set or result
-  std::vector<std::string> overlays;  ///< --set section.key=value, in order
-  std::string output;                 ///< -o; empty: no file
+  std::string input;                     ///< study, data set or result
+  std::vector<std::string> more_inputs;  ///< of verbs that take several files
+  std::vector<std::string> overlays;     ///< --set section.key=value, in order
+  std::string output;                    ///< -o; empty: no file
   std::optional<std::uint64_t> seed;
   std::optional<int> threads;
   std::string weights;  ///< --export: .npz or .safetensors; empty: none

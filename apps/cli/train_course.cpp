@@ -39,7 +39,7 @@ std::string read_training_data(const Options& options, TrainJob& job, Observer& 
     observer.note(obstacle.empty() ? training::training_backend() : obstacle);
   }
   job.runs = studies::train_runs(job.study);
-  job.make_task = io::training_task_maker();
+  job.make_task = studies::make_task_maker(io::task_files());
   for (const studies::TrainRun& run : job.runs) {
     const studies::TrainTask task = job.make_task(run.study);
     studies::check_train_run(run.study, *task.task);

@@ -33,6 +33,7 @@ struct Verb {
   std::string summary;                ///< one line of --help
   std::vector<std::string> sections;  ///< of the study file, that its --help explains
   std::vector<OwnOption> own = {};
+  const char* more_inputs = nullptr;  ///< help of further files, where the verb takes them
   Takes takes = Takes::kComputes;
   /// The exit code; throws headway::Error.
   std::function<int(const Options&)> run = {};

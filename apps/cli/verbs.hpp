@@ -15,14 +15,15 @@ Verb train_verb();
 Verb latents_verb();
 Verb evaluate_verb();
 Verb extract_verb();
+Verb gram_verb();
 Verb inspect_verb();
 Verb validate_verb();
 
 /// All verbs of this build, in the order of --help.
 inline const std::vector<Verb>& verbs() {
   static const std::vector<Verb> all = {
-      solve_verb(),   align_verb(),    prune_verb(),   sample_verb(),  train_verb(),
-      latents_verb(), evaluate_verb(), extract_verb(), inspect_verb(), validate_verb()};
+      solve_verb(),    align_verb(),   prune_verb(), sample_verb(),  train_verb(),   latents_verb(),
+      evaluate_verb(), extract_verb(), gram_verb(),  inspect_verb(), validate_verb()};
   return all;
 }
 

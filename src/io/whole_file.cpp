@@ -1,6 +1,5 @@
 #include "io/whole_file.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,70 +32,47 @@ FileHandle open_file(const std::string& file_path) {
 /// went well, with errno.
 class TemporaryFile {
  public:
-  explicit TemporaryFile(const std::string& file_path);
-  ~TemporaryFile();
+  explicit TemporaryFile(const std::string& file_path) {
+    const std::filesystem::path target(file_path);
+    for (int attempt = 0; attempt < 1000 && !file_; ++attempt) {
+      const std::string leaf = fmt::format(".headway-{}-{}.tmp", ::getpid(), attempt);
+      name_ = (target.parent_path() / leaf).string();
+      file_.reset(std::fopen(name_.c_str(), "wbxe"));
+      if (!file_ && errno != EEXIST) break;
+    }
+    if (!file_) name_.clear();
+  }
+  ~TemporaryFile() {
+    if (!name_.empty()) ::unlink(name_.c_str());
+  }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
-  [[nodiscard]] bool write(std::string_view bytes) const;
-  [[nodiscard]] bool finish();
-  [[nodiscard]] bool rename_to(const std::string& file_path);
+  [[nodiscard]] bool write(std::string_view bytes) {
+    if (!file_ || std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) < bytes.size()) {
+      return false;
+    }
+    if (std::fflush(file_.get()) != 0) return false;
+    // Some file systems do not support fsync; their answer is no loss of data.
+    const bool synced = ::fsync(::fileno(file_.get())) == 0 || errno == EINVAL || errno == ENOTSUP;
+    return synced && std::fclose(file_.release()) == 0;
+  }
+  [[nodiscard]] bool rename_to(const std::string& file_path) {
+    if (::rename(name_.c_str(), file_path.c_str()) != 0) return false;
+    name_.clear();
+    return true;
+  }
 
  private:
   std::string name_;
-  int descriptor_ = -1;
+  FileHandle file_{nullptr, &std::fclose};
 };
-
-TemporaryFile::TemporaryFile(const std::string& file_path) {
-  const std::filesystem::path target(file_path);
-  for (int attempt = 0; attempt < 1000; ++attempt) {
-    const std::string leaf = fmt::format(".headway-{}-{}.tmp", ::getpid(), attempt);
-    name_ = (target.parent_path() / leaf).string();
-    descriptor_ = ::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor_ >= 0 || errno != EEXIST) break;
-  }
-  if (descriptor_ < 0) name_.clear();
-}
-
-TemporaryFile::~TemporaryFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-  if (!name_.empty()) ::unlink(name_.c_str());
-}
-
-bool TemporaryFile::write(std::string_view bytes) const {
-  if (descriptor_ < 0) return false;
-  std::size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t n = ::write(descriptor_, bytes.data() + done, bytes.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    done += static_cast<std::size_t>(n);
-  }
-  return true;
-}
-
-bool TemporaryFile::finish() {
-  // Some file systems do not support fsync; their answer is no loss of data.
-  const bool synced = ::fsync(descriptor_) == 0 || errno == EINVAL || errno == ENOTSUP;
-  const int sync_error = errno;
-  const bool closed = ::close(descriptor_) == 0;
-  descriptor_ = -1;
-  if (!synced) errno = sync_error;
-  return synced && closed;
-}
-
-bool TemporaryFile::rename_to(const std::string& file_path) {
-  if (::rename(name_.c_str(), file_path.c_str()) != 0) return false;
-  name_.clear();
-  return true;
-}
 
 void sync_directory(const std::string& file_path) {
   const std::string parent = std::filesystem::path(file_path).parent_path().string();
-  const int descriptor = ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  ::fsync(descriptor);  // best effort: the file itself is safe
-  ::close(descriptor);
+  const FileHandle directory(std::fopen(parent.empty() ? "." : parent.c_str(), "rbe"),
+                             &std::fclose);
+  if (directory) ::fsync(::fileno(directory.get()));  // best effort: the file itself is safe
 }
 
 }  // namespace
@@ -146,7 +122,7 @@ void check_output_path(const std::string& file_path, bool force) {
 void write_whole_file(const std::string& file_path, std::string_view bytes, bool force) {
   check_output_path(file_path, force);
   TemporaryFile temporary(file_path);
-  if (temporary.write(bytes) && temporary.finish()) {
+  if (temporary.write(bytes)) {
     check_output_path(file_path, force);  // somebody may have been faster
     if (temporary.rename_to(file_path)) return sync_directory(file_path);
   }

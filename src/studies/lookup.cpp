@@ -45,8 +45,10 @@ std::string solve_fault(const SolveResult& result) {
   }
   faults.push_back(
       count_fault("sets, attribute examples", result.set_examples.size(), result.set_names.size()));
-  faults.push_back(
-      shape_fault("labels/train", result.train_labels, result.train_examples, result.outputs));
+  if (result.train_labels.size() != 0) {  // Gram matrices have none
+    faults.push_back(
+        shape_fault("labels/train", result.train_labels, result.train_examples, result.outputs));
+  }
   faults.push_back(
       shape_fault("labels/test", result.test_labels, result.test_examples, result.outputs));
   for (const MatrixXd& kernel : result.path_kernels) {

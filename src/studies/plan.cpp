@@ -77,7 +77,7 @@ double feature_flops(const Study& study, const tasks::Dataset& dataset) {
 
 void count_memory(const tasks::Dataset& dataset, TheoryPlan& plan) {
   const double row = kNumber * plan.paths * static_cast<double>(plan.features);
-  const auto train = static_cast<double>(plan.train_examples);
+  const auto train = static_cast<double>(dataset.train.size());  // none of Gram matrices
   const auto evaluated = static_cast<double>(dataset.evaluated_examples());
   plan.feature_bytes = row * (train + evaluated);
   // Unscaled too: one split after the other where they are computed, all where the file has them.
@@ -99,7 +99,7 @@ void count_memory(const tasks::Dataset& dataset, TheoryPlan& plan) {
 TheoryPlan plan_theory(const Study& study, const tasks::Dataset& dataset, TheoryVerb verb) {
   check_study_against_dataset(study, dataset);
   TheoryPlan plan;
-  plan.train_examples = dataset.train.size();
+  plan.train_examples = dataset.train_examples();
   plan.test_examples = dataset.test ? dataset.test->size() : 0;
   for (const tasks::NamedSplit& set : dataset.sets) {
     plan.sets.emplace_back(set.name, set.split.size());
@@ -115,9 +115,11 @@ TheoryPlan plan_theory(const Study& study, const tasks::Dataset& dataset, Theory
                 static_cast<double>(study.model.temperatures.size());
   plan.path_feature_flops = feature_flops(study, dataset);
   const bool samples = verb == TheoryVerb::kSamples;
+  theory::PathKernelOptions options =
+      kernel_options(samples ? sampled_study(study, dataset) : study);
+  if (dataset.gram) options.form = theory::KernelForm::kGram;
   plan.kernels = theory::kernel_cost(
-      {plan.train_examples, static_cast<Index>(plan.paths), plan.features, plan.outputs},
-      kernel_options(samples ? sampled_study(study, dataset) : study));
+      {plan.train_examples, static_cast<Index>(plan.paths), plan.features, plan.outputs}, options);
   count_memory(dataset, plan);
   if (samples) plan.draw_bytes = draw_bytes(study, dataset);
   return plan;

@@ -17,6 +17,7 @@
 #include "headway/numerics/dense.hpp"
 #include "headway/studies/task_kinds.hpp"
 #include "headway/studies/verbs.hpp"
+#include "headway/theory/gram.hpp"
 
 namespace headway::studies {
 namespace {
@@ -66,6 +67,29 @@ void check_sets(const tasks::Dataset& dataset) {
     throw Error(ErrorKind::kBadData,
                 fmt::format("{}: sets/{}: is {}", dataset.name, set.name, fault));
   }
+}
+
+/// Kernels of data that are Gram matrices.
+std::shared_ptr<const theory::PathKernels> gram_kernels(const Study& study,
+                                                        const tasks::Dataset& dataset,
+                                                        double input_variance) {
+  using theory::KernelForm;
+  const theory::PathKernelOptions options = kernel_options(study);
+  if (options.form != KernelForm::kAuto && options.form != KernelForm::kGram) {
+    bad_study("solve.kernels",
+              fmt::format("solve.kernels = \"{}\": {} holds Gram matrices; allowed: \"auto\" or "
+                          "\"gram\"",
+                          word_of(options.form), dataset.name));
+  }
+  if (!(options.smallest_temperature > 0.0)) {
+    bad_study(
+        "model.temperature",
+        fmt::format("model.temperature = {}: {} holds Gram matrices, which need a temperature "
+                    "> 0",
+                    options.smallest_temperature, dataset.name));
+  }
+  return theory::make_path_kernels(theory::scale_gram(*dataset.gram, input_variance),
+                                   model::path_count(dataset.heads), options.threads);
 }
 
 /// Path outputs of the data set's network on scaled features X_pi = s_0 xi_pi / sqrt(N_0 p).
@@ -237,6 +261,17 @@ TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Ob
     };
     if (dataset.test) append(*dataset.test);
     for (const tasks::NamedSplit& set : dataset.sets) append(set.split);
+  }
+  if (dataset.gram) {
+    if (directions == FeatureDirections::kAll) {
+      bad_study(
+          "sample.sampler",
+          fmt::format("sample.sampler = \"{}\": weights need examples, {} holds Gram matrices; "
+                      "allowed: \"exact\"",
+                      word_of(study.sample.sampler), dataset.name));
+    }
+    problem.kernels = gram_kernels(study, dataset, architecture.variance(0));
+    return problem;
   }
   MatrixXd train_features = scaled(dataset.train);
   problem.network = network_problem(dataset, problem, train_features, architecture.variance(0));

@@ -6,6 +6,7 @@
 #include "headway/core/nearest_word.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/text.hpp"
+#include "headway/studies/idle_keys.hpp"
 #include "headway/studies/sections.hpp"
 #include "headway/studies/sweep.hpp"
 
@@ -98,6 +99,23 @@ void check_schema(const OptionValue::Table& root) {
   }
 }
 
+/// Where the first of the fields stands that the study gives; else what would hold the first: the
+/// head of a task, its table, the file.
+Place place_of(const OptionValue& root, const std::vector<std::string>& fields) {
+  for (const std::string& field : fields) {
+    const OptionValue* value = value_at(root, field);
+    if (value != nullptr) return value->place;
+  }
+  std::string holder = fields.front();
+  while (!holder.empty()) {
+    const std::size_t end = holder.find_last_of(".[");
+    holder.resize(end == std::string::npos ? 0 : end);
+    const OptionValue* value = holder.empty() ? nullptr : value_at(root, holder);
+    if (value != nullptr) return value->place;
+  }
+  return root.place;
+}
+
 }  // namespace
 
 void read_task(const OptionValue& keys, Study& study) { read_section("task", keys, study); }
@@ -120,6 +138,19 @@ void read_sections(const OptionValue& root, Study& study) {
       if (found == nullptr) refuse_unknown_root_key(entry);
       found->read(entry.value, entry.key, study);
     }
+  }
+}
+
+Study checked_study(const OptionValue& root, const std::vector<std::string>& set_by_hand) {
+  try {
+    for (const std::string& key : set_by_hand) refuse_table_axes_that_set(root, key);
+    Study study;
+    read_sections(root, study);
+    refuse_idle_keys(root, study, train_runs(study));
+    return study;
+  } catch (const OptionError& error) {
+    if (error.has_place()) throw;
+    throw error.at(place_of(root, error.fields()).text());
   }
 }
 

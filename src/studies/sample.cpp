@@ -159,7 +159,8 @@ class PointSampler {
     const MatrixXd positions = recorded_positions(records, target.dimension(), point.draws);
     Rng rng(study_.seed, StreamPurpose::kPrior, index);
     const posterior::Evidence evidence = posterior::bridge_evidence(
-        target, positions, point.chains, static_cast<double>(problem_.train_labels.size()), rng);
+        target, positions, point.chains,
+        static_cast<double>(problem_.kernels->examples() * problem_.kernels->outputs()), rng);
     point.evidence_reason = evidence.reason;
     if (!evidence.reliable) return;
     point.log_evidence = evidence.log_evidence;

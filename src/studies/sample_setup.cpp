@@ -50,9 +50,9 @@ bool has_singular_matrix(const model::Architecture& architecture) {
 
 Study sampled_study(const Study& study, const tasks::Dataset& dataset) {
   Study sampled = study;
-  if (sampled.solve.kernels != theory::KernelForm::kAuto) return sampled;
+  if (sampled.solve.kernels != theory::KernelForm::kAuto || dataset.gram) return sampled;
   for (const SweepPoint& point : sweep_points(study, dataset)) {
-    // A singular U has no feature-space form.
+    // Of a singular U the feature-space form loses digits to a division by T.
     const model::Architecture a = architecture_of(study, dataset, point.widths);
     if (has_singular_matrix(a))
       sampled.solve.kernels =

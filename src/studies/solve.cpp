@@ -57,6 +57,14 @@ class OneOfMany final : public Observer {
   const Observer& whole_;
 };
 
+/// The mean predictor on the training examples, where they are at hand.
+MatrixXd mean_on_train(const TheoryProblem& problem, const theory::EnergyState& energy,
+                       const MatrixXd& u) {
+  const MatrixXd& features = problem.kernels->features();
+  if (features.size() == 0) return {};
+  return theory::mean_from_dual(features, energy.projected_dual(), u);
+}
+
 class PointSolver {
  public:
   PointSolver(const Study& study, const tasks::Dataset& dataset, const TheoryProblem& problem,
@@ -115,14 +123,10 @@ class PointSolver {
     point.order_parameters = saddle.order_parameters;
     point.kernels = word_of(problem_.kernels->form());
     point.predictor = report_predictor(
-        problem_, {mean_on_train(*saddle.evaluation.energy, saddle.order_parameters), {}},
+        problem_,
+        {mean_on_train(problem_, *saddle.evaluation.energy, saddle.order_parameters.layers.front()),
+         {}},
         saddle.evaluation.energy->predict(problem_.evaluation_features));
-  }
-
-  [[nodiscard]] MatrixXd mean_on_train(const theory::EnergyState& energy,
-                                       const theory::OrderParameters& u) const {
-    return theory::mean_from_dual(problem_.kernels->features(), energy.projected_dual(),
-                                  u.layers.front());
   }
 
   /// The Hessian test, the evidence and the 1/N correction.
@@ -284,14 +288,15 @@ std::vector<GaussianProcessPoint> solve_gaussian_process(const Study& study,
           fmt::format(
               "model.temperature = {}: K + T I of the Gaussian process is not positive definite "
               "({} examples, {} features over all paths); a larger temperature is needed",
-              point.temperature, problem.kernels->examples(), problem.kernels->features().cols()));
+              point.temperature, problem.kernels->examples(),
+              problem.kernels->feature_count() * problem.kernels->paths()));
     }
-    const double count = static_cast<double>(problem.train_labels.size());
+    const double count =
+        static_cast<double>(problem.kernels->examples() * problem.kernels->outputs());
     point.log_evidence = -0.5 * (state->energy() + count * std::log(2.0 * std::numbers::pi));
-    const MatrixXd train = theory::mean_from_dual(problem.kernels->features(),
-                                                  state->projected_dual(), u.layers.front());
     point.predictor =
-        report_predictor(problem, {train, {}}, state->predict(problem.evaluation_features));
+        report_predictor(problem, {mean_on_train(problem, *state, u.layers.front()), {}},
+                         state->predict(problem.evaluation_features));
   });
   return points;
 }
@@ -303,7 +308,8 @@ constexpr Index kLargestShownPaths = 16;
 std::vector<MatrixXd> same_path_kernels(const TheoryProblem& problem) {
   const theory::PathKernels& kernels = *problem.kernels;
   std::vector<MatrixXd> result;
-  if (kernels.examples() > kLargestShownKernel || kernels.paths() > kLargestShownPaths ||
+  if (kernels.features().size() == 0 || kernels.examples() > kLargestShownKernel ||
+      kernels.paths() > kLargestShownPaths ||
       kernels.examples() * kernels.examples() * kernels.paths() > 1000000) {
     return result;
   }
@@ -325,7 +331,7 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
   result.heads = problem.heads;
   result.variances = architecture_of(study, dataset, study.model.widths.front()).variances;
   result.outputs = problem.outputs;
-  result.train_examples = problem.train_labels.rows();
+  result.train_examples = problem.kernels->examples();
   result.test_examples = problem.evaluation.test_labels.rows();
   result.features = dataset.features;
   result.train_labels = problem.train_labels;

@@ -19,7 +19,7 @@ class RecordBytes {
     } else if constexpr (IsRecords<T>) {
       add(value.size());
       for (const auto& record : value) fields(*this, record);
-    } else if constexpr (std::is_arithmetic_v<T>) {
+    } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
       add(value);
     } else {
       add_all(value);

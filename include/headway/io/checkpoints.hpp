@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,9 +38,6 @@ class Checkpoints {
 
   /// Calls `read` with the checkpoint of a part; false when there is none.
   bool load(std::size_t part, const std::function<void(const Hdf5InputFile&)>& read) const;
-  /// The record "point" of a part's checkpoint; nothing when there is none.
-  template <class Record>
-  [[nodiscard]] std::optional<Record> load_record(std::size_t part) const;
   /// Replaces the checkpoint of a part by what `write` writes. `done`: nothing is left to do.
   /// Error{kCannotWrite} when the disk is full.
   void save(std::size_t part, bool done, const std::function<void(Hdf5OutputFile&)>& write) const;
@@ -56,29 +52,20 @@ class Checkpoints {
   std::size_t resumable_ = 0, finished_ = 0;
 };
 
-/// The checkpoints of `solve`: one for each sweep point that takes long.
-class SolveCheckpoints final : public Checkpoints {
+/// The checkpoints of `solve` or `sample`: one for each sweep point that takes long.
+template <class Hooks>
+class PointCheckpoints final : public Checkpoints {
  public:
-  SolveCheckpoints(const std::string& result_path, const studies::Study& study,
+  PointCheckpoints(const std::string& result_path, const studies::Study& study,
                    const std::string& data_hash, bool force);
-  /// What studies::solve calls; save is absent when solve.checkpoint_seconds is 0.
-  [[nodiscard]] studies::SolveHooks hooks() const;
+  /// What the verb calls; save is absent when its checkpoint_seconds is 0.
+  [[nodiscard]] Hooks hooks() const;
 
  private:
   bool saves_;
 };
-
-/// The checkpoints of `sample`: one for each sweep point.
-class SampleCheckpoints final : public Checkpoints {
- public:
-  SampleCheckpoints(const std::string& result_path, const studies::Study& study,
-                    const std::string& data_hash, bool force);
-  /// What studies::sample calls; save is absent when sample.checkpoint_seconds is 0.
-  [[nodiscard]] studies::SampleHooks hooks() const;
-
- private:
-  bool saves_;
-};
+using SolveCheckpoints = PointCheckpoints<studies::SolveHooks>;
+using SampleCheckpoints = PointCheckpoints<studies::SampleHooks>;
 
 /// The checkpoints of `train`: one for each run (studies::train_parts()). Runs of a grid that give
 /// the same numbers share a file, but for those that differ in `threads`.

@@ -7,8 +7,9 @@
 
 namespace headway::io {
 
-/// True when the file is HDF5 and its root says schema_name = "headway-dataset". Throws nothing but
-/// kInterrupted. Cost: the first time one pass over the file, in a forked copy of the process.
+/// True when the file is HDF5 and its root says schema_name = "headway-dataset", or "headway-gram",
+/// Gram matrices in place of training examples (gram_file.hpp). Throws nothing but kInterrupted.
+/// Cost: the first time one pass over the file, in a forked copy of the process.
 bool is_dataset_file(const std::string& file_path);
 
 /// Reads and checks a data-set file (schema "headway-dataset" 1.x): inputs [P, S, N_0], labels [P]
@@ -30,7 +31,11 @@ bool is_dataset_file(const std::string& file_path);
 /// `content_hash` is the SHA-256 of the whole file. The file must not change while the data set is
 /// in use. Errors: kMissingFile when missing or unreadable; kBadData on the first fault, naming
 /// file, data set, index and value. Cost: two passes over the file (hash, checks).
-tasks::Dataset read_dataset(const std::string& file_path);
+///
+/// FeaturesIn::kFile leaves the path features of the training examples in the file too, and makes
+/// no content_hash: one pass over the file, for checks.
+enum class FeaturesIn { kMemory, kFile };
+tasks::Dataset read_dataset(const std::string& file_path, FeaturesIn place = FeaturesIn::kMemory);
 
 /// Every fault of a data-set file, one message each (at most kMaxFaultsPerDataset of a kind from
 /// one data set, then a count), with the name of the HDF5 data set; empty when read_dataset accepts

@@ -43,8 +43,25 @@ struct TrainTask {
   std::string tokenizer;
 };
 
-/// Makes the task of a study; io::training_task_maker() has all kinds.
+/// Makes the task of a study: make_task_maker() of all kinds.
 using TaskMaker = std::function<TrainTask(const Study&)>;
+
+/// How files of tasks are read: io::task_files().
+struct TaskFiles {
+  std::function<tasks::TextCorpus(const std::string& path, const tasks::TextShares&)> text;
+  std::function<std::shared_ptr<const tasks::ImageSet>(const std::vector<std::string>& paths)>
+      drawings;
+  std::function<std::shared_ptr<const tasks::ImageSet>(const OutOfDistributionSet&)> other_images;
+};
+
+/// Makes those that are generated, and texts and images from their files. For the other runs of a
+/// grid the last drawings are kept, the last text with its tokens, and every tokenizer that was
+/// learned. Errors: those of `files`, kBadStudy for a text that is too short, too few characters
+/// for the shares of the splits, or another kind of task, those of train_bpe_tokenizer().
+TaskMaker make_task_maker(const TaskFiles& files);
+
+/// The generators of a study with task.kind = "omniglot". Errors as above.
+training::OneShotExamples one_shot_examples(const Study& study, const TaskFiles& files);
 
 /// Seed of the data: task.seed where given, else the study's.
 std::uint64_t task_seed(const Study& study);

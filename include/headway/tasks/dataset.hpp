@@ -6,18 +6,32 @@
 #include <vector>
 
 #include "headway/core/examples.hpp"
+#include "headway/core/gram.hpp"
 #include "headway/core/linear_value_network.hpp"
 #include "headway/core/types.hpp"
 
 namespace headway::tasks {
 
+/// Path features left where they are and read in blocks. Thread-safe.
+class FeatureSource {
+ public:
+  FeatureSource() = default;
+  FeatureSource(const FeatureSource&) = delete;
+  FeatureSource& operator=(const FeatureSource&) = delete;
+  virtual ~FeatureSource() = default;
+
+  /// out: [count, p N_0], row-major.
+  virtual void read(Index begin, Index count, double* out) const = 0;
+};
+
 /// One split (train, test, or a further set) of a data set: labels, and either inputs served in
 /// blocks or path features.
 struct Split {
   std::shared_ptr<const ExampleSource> examples;  ///< null when the data set holds path features
-  RowMatrixXd path_features;     ///< P x (p N_0), unscaled xi_pi, path-major; else empty
-  MatrixXd labels;               ///< P x C
-  std::vector<std::string> ids;  ///< optional, one per example
+  RowMatrixXd path_features;  ///< P x (p N_0), unscaled xi_pi, path-major; else empty
+  std::shared_ptr<const FeatureSource> feature_source;  ///< in place of path_features
+  MatrixXd labels;                                      ///< P x C
+  std::vector<std::string> ids;                         ///< optional, one per example
 
   [[nodiscard]] Index size() const { return labels.rows(); }
 };
@@ -49,6 +63,8 @@ struct Dataset {
   std::optional<Readout> readout;
   Split train;
   std::optional<Split> test;
+  /// In place of the examples and labels of `train`, which then holds none.
+  std::optional<GramMatrices> gram;
   std::vector<NamedSplit> sets;  ///< further sets, each name once; train's shapes but for P
   /// Weights that were trained with these heads, in the theory's scaling: pruned beside it.
   std::optional<LinearValueNetwork> network;
@@ -56,6 +72,8 @@ struct Dataset {
   std::string content_hash;  ///< SHA-256 of the file or of the task's resolved parameters
 
   [[nodiscard]] Index outputs() const { return train.labels.cols(); }
+  /// P
+  [[nodiscard]] Index train_examples() const { return gram ? gram->examples : train.size(); }
   /// Examples of the test set and all further sets together.
   [[nodiscard]] Index evaluated_examples() const;
 };

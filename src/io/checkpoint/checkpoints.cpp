@@ -21,6 +21,9 @@ constexpr std::string_view kTemporary = ".headway-";  // left by a call that was
 constexpr std::string_view kSuffix = ".h5";
 constexpr std::size_t kMostDifferences = 4;
 
+template <class Hooks>
+constexpr bool kSamples = std::is_same_v<Hooks, studies::SampleHooks>;
+
 /// Names in the folder that `wanted` takes, sorted; none when there is no folder.
 std::vector<std::string> names_in(const std::string& folder, bool (*wanted)(std::string_view)) {
   std::vector<std::string> names;
@@ -108,13 +111,6 @@ bool Checkpoints::load(std::size_t part,
   return fits;
 }
 
-template <class Record>
-std::optional<Record> Checkpoints::load_record(std::size_t part) const {
-  std::optional<Record> record;
-  load(part, [&](const Hdf5InputFile& file) { record = read_record<Record>(file, "point"); });
-  return record;
-}
-
 void Checkpoints::save(std::size_t part, bool done,
                        const std::function<void(Hdf5OutputFile&)>& write) const {
   std::error_code failure;
@@ -135,39 +131,39 @@ void Checkpoints::remove() const {
   fs::remove(folder_, ignored);  // stays when somebody put a file of their own there
 }
 
-SolveCheckpoints::SolveCheckpoints(const std::string& result_path, const studies::Study& study,
-                                   const std::string& data_hash, bool force)
-    : Checkpoints(result_path, "solve",
-                  studies::point_parts(study, studies::solve_hash(study), data_hash), force),
-      saves_(study.solve.checkpoint_seconds > 0.0) {}
+template <class Hooks>
+PointCheckpoints<Hooks>::PointCheckpoints(const std::string& result_path,
+                                          const studies::Study& study, const std::string& data_hash,
+                                          bool force)
+    : Checkpoints(
+          result_path, kSamples<Hooks> ? "sample" : "solve",
+          studies::point_parts(
+              study, kSamples<Hooks> ? studies::sample_hash(study) : studies::solve_hash(study),
+              data_hash),
+          force),
+      saves_((kSamples<Hooks> ? study.sample.checkpoint_seconds : study.solve.checkpoint_seconds) >
+             0.0) {}
 
-studies::SolveHooks SolveCheckpoints::hooks() const {
-  studies::SolveHooks hooks;
-  hooks.load = [*this](std::size_t point) { return load_record<theory::SaddlePointState>(point); };
+template <class Hooks>
+Hooks PointCheckpoints<Hooks>::hooks() const {
+  using Found = typename decltype(Hooks::load)::result_type;
+  using State = typename Found::value_type;
+  Hooks hooks;
+  hooks.load = [*this](std::size_t point) {
+    Found state;
+    load(point, [&](const Hdf5InputFile& file) { state = read_record<State>(file, "point"); });
+    return state;
+  };
   if (!saves_) return hooks;
-  hooks.save = [*this](std::size_t point, const theory::SaddlePointState& state) {
-    // A solved point is soon solved again from its last step.
+  hooks.save = [*this](std::size_t point, const State& state) {
+    // Never done: a solved point is soon solved again from its last step, and what is said of the
+    // draws is made of them again.
     save(point, false, [&](Hdf5OutputFile& out) { write_record("point", state, out); });
   };
   return hooks;
 }
-
-SampleCheckpoints::SampleCheckpoints(const std::string& result_path, const studies::Study& study,
-                                     const std::string& data_hash, bool force)
-    : Checkpoints(result_path, "sample",
-                  studies::point_parts(study, studies::sample_hash(study), data_hash), force),
-      saves_(study.sample.checkpoint_seconds > 0.0) {}
-
-studies::SampleHooks SampleCheckpoints::hooks() const {
-  studies::SampleHooks hooks;
-  hooks.load = [*this](std::size_t point) { return load_record<studies::SampleState>(point); };
-  if (!saves_) return hooks;
-  hooks.save = [*this](std::size_t point, const studies::SampleState& state) {
-    // Never done: what is said of the draws is made of them again.
-    save(point, false, [&](Hdf5OutputFile& out) { write_record("point", state, out); });
-  };
-  return hooks;
-}
+template class PointCheckpoints<studies::SolveHooks>;
+template class PointCheckpoints<studies::SampleHooks>;
 
 TrainCheckpoints::TrainCheckpoints(const std::string& result_path,
                                    const std::vector<studies::TrainRun>& runs,

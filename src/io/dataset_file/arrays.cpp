@@ -1,7 +1,7 @@
-#include "io/dataset_file/arrays.hpp"
-
 #include <algorithm>
 #include <utility>
+
+#include "io/dataset_file/layout.hpp"
 
 namespace headway::io {
 namespace {
@@ -19,48 +19,13 @@ const char* absence(NodeKind kind) {
   }
 }
 
-/// An extent by its place in the highest rank; what a lower rank leaves out is 1.
-Index extent_at(const ArrayInfo& info, std::size_t d) {
-  return d < info.shape.size() ? info.shape[d] : 1;
-}
+/// What the table asks for, with the symbols of one layer and split.
+struct Wanted {
+  std::string axes;
+  std::vector<std::string> symbols, keys;
+};
 
-}  // namespace
-
-void ArrayChecker::check(const DatasetMember& member, const std::string& split, int layer,
-                         bool needed) {
-  FoundArray array{member.path_in(split), split, &member, {}};
-  if (layer > 0) array.path += fmt::format("/layer_{}", layer);
-  faults_.guard(array.path, [&] {
-    const int layers = static_cast<int>(layout_.extent("L"));
-    Wanted wanted{member.axes(layer, layers), {}, {}};
-    for (const std::string& symbol : member.shapes.back()) {
-      wanted.symbols.push_back(symbol_in(symbol, layer, layers));
-      wanted.keys.push_back(extent_key(wanted.symbols.back(), split));
-    }
-    const NodeKind kind = file_.kind(array.path);
-    if (kind == NodeKind::kAbsent && !needed) return;
-    if (kind == NodeKind::kDataset) return check_present(std::move(array), wanted);
-    faults_.add(array.path, ": {}; allowed: a data set {} in this file", absence(kind),
-                wanted.axes);
-  });
-}
-
-void ArrayChecker::check_present(FoundArray array, const Wanted& wanted) {
-  array.info = file_.info(array.path);
-  std::string fault = type_fault(array);
-  if (fault.empty() && !rank_fits(array)) fault = shape_fault(array, wanted);
-  if (fault.empty()) {
-    fault = implausible_storage(array.info, file_.file_bytes(), array.member->in_memory);
-  }
-  const bool readable = fault.empty();
-  if (readable) fault = extent_faults(array, wanted);
-  if (!fault.empty()) faults_.add(array.path, ": {}", fault);
-  if (!readable) return;
-  if (array.member->values == DatasetMember::Values::kText) check_text(array.path);
-  layout_.arrays.push_back(std::move(array));
-}
-
-std::string ArrayChecker::type_fault(const FoundArray& array) const {
+std::string type_fault(const FoundArray& array) {
   const bool text = array.member->values == DatasetMember::Values::kText;
   const bool fits =
       text ? array.info.kind == ElementKind::kText || array.info.kind == ElementKind::kInteger
@@ -70,7 +35,7 @@ std::string ArrayChecker::type_fault(const FoundArray& array) const {
                      text ? "strings" : "float32, float64 or integers");
 }
 
-bool ArrayChecker::rank_fits(const FoundArray& array) const {
+bool rank_fits(const FoundArray& array) {
   const std::vector<Index>& shape = array.info.shape;
   const auto& shapes = array.member->shapes;
   return std::any_of(shapes.begin(), shapes.end(),
@@ -78,16 +43,28 @@ bool ArrayChecker::rank_fits(const FoundArray& array) const {
          std::find(shape.begin(), shape.end(), 0) == shape.end();
 }
 
+std::string shape_fault(const FoundArray& array, const Wanted& wanted,
+                        const DatasetLayout& layout) {
+  std::vector<std::string> extents;
+  for (const std::string& key : wanted.keys) {
+    const Index known = layout.extent(key);
+    extents.push_back(known == 0 ? "any" : std::to_string(known));
+  }
+  return fmt::format("shape {}; allowed: {} with extents [{}], none zero",
+                     shape_text(array.info.shape), wanted.axes, join(extents));
+}
+
 /// Extents that another data set, or another index of this one, has otherwise; when there are none,
 /// new extents are noted.
-std::string ArrayChecker::extent_faults(const FoundArray& array, const Wanted& wanted) {
+std::string extent_faults(const FoundArray& array, const Wanted& wanted, DatasetLayout& layout) {
   std::map<std::string, DatasetLayout::Extent> found;
   std::vector<std::string> notes;
   for (std::size_t d = 0; d < wanted.keys.size(); ++d) {
     const std::string& symbol = wanted.symbols[d];
-    const auto& known_here = layout_.extents.contains(wanted.keys[d]) ? layout_.extents : found;
+    const auto& known_here = layout.extents.contains(wanted.keys[d]) ? layout.extents : found;
     const auto known = known_here.find(wanted.keys[d]);
-    const Index extent = extent_at(array.info, d);
+    // What a lower rank leaves out is 1.
+    const Index extent = d < array.info.shape.size() ? array.info.shape[d] : 1;
     if (known == known_here.end()) {
       found[wanted.keys[d]] = {extent, array.path};
     } else if (known->second.value != extent) {
@@ -100,28 +77,52 @@ std::string ArrayChecker::extent_faults(const FoundArray& array, const Wanted& w
     }
   }
   if (!notes.empty()) {
-    return fmt::format("{} ({})", shape_fault(array, wanted), join(notes));
+    return fmt::format("{} ({})", shape_fault(array, wanted, layout), join(notes));
   }
-  layout_.extents.merge(found);
+  layout.extents.merge(found);
   return {};
 }
 
-std::string ArrayChecker::shape_fault(const FoundArray& array, const Wanted& wanted) const {
-  std::vector<std::string> extents;
-  for (const std::string& key : wanted.keys) {
-    const Index known = layout_.extent(key);
-    extents.push_back(known == 0 ? "any" : std::to_string(known));
-  }
-  return fmt::format("shape {}; allowed: {} with extents [{}], none zero",
-                     shape_text(array.info.shape), wanted.axes, join(extents));
-}
-
-void ArrayChecker::check_text(const std::string& path) {
-  const std::vector<std::string> texts = file_.read_strings(path);
+void check_text(const Hdf5InputFile& file, const std::string& path, FaultList& faults) {
+  const std::vector<std::string> texts = file.read_strings(path);
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const std::string fault = text_fault(texts[i], false);
-    if (!fault.empty()) faults_.add(path, "[{}] {}", i, fault);
+    if (!fault.empty()) faults.add(path, "[{}] {}", i, fault);
   }
+}
+
+}  // namespace
+
+void ArrayChecker::check(const DatasetMember& member, const std::string& split, int layer,
+                         bool needed) const {
+  FoundArray array{member.path_in(split), split, &member, {}};
+  if (layer > 0) array.path += fmt::format("/layer_{}", layer);
+  faults.guard(array.path, [&] {
+    const int layers = static_cast<int>(layout.extent("L"));
+    Wanted wanted{member.axes(layer, layers), {}, {}};
+    for (const std::string& symbol : member.shapes.back()) {
+      wanted.symbols.push_back(symbol_in(symbol, layer, layers));
+      wanted.keys.push_back(extent_key(wanted.symbols.back(), split));
+    }
+    const NodeKind kind = file.kind(array.path);
+    if (kind == NodeKind::kAbsent && !needed) return;
+    if (kind != NodeKind::kDataset) {
+      return faults.add(array.path, ": {}; allowed: a data set {} in this file", absence(kind),
+                        wanted.axes);
+    }
+    array.info = file.info(array.path);
+    std::string fault = type_fault(array);
+    if (fault.empty() && !rank_fits(array)) fault = shape_fault(array, wanted, layout);
+    if (fault.empty()) {
+      fault = implausible_storage(array.info, file.file_bytes(), member.in_memory);
+    }
+    const bool readable = fault.empty();
+    if (readable) fault = extent_faults(array, wanted, layout);
+    if (!fault.empty()) faults.add(array.path, ": {}", fault);
+    if (!readable) return;
+    if (member.values == DatasetMember::Values::kText) check_text(file, array.path, faults);
+    layout.arrays.push_back(array);
+  });
 }
 
 }  // namespace headway::io

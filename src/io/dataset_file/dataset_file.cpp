@@ -1,15 +1,16 @@
 #include "headway/io/dataset_file.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <memory>
 #include <utility>
 
 #include "core/fail.hpp"
 #include "headway/core/sha256.hpp"
+#include "headway/io/gram_file.hpp"
 #include "io/dataset_file/layout.hpp"
 #include "io/dataset_file/members.hpp"
 #include "io/first_reading.hpp"
-#include "io/hdf5/examples.hpp"
 #include "io/hdf5/isolated.hpp"
 
 namespace headway::io {
@@ -34,32 +35,133 @@ struct ArrayReader {
   }
 };
 
-std::shared_ptr<const ExampleSource> open_examples(const std::shared_ptr<const Hdf5InputFile>& file,
-                                                   const DatasetLayout& layout,
-                                                   const std::string& split) {
-  ExamplePaths paths{split + "/inputs", "", {}};
-  if (layout.find(split + "/mask") != nullptr) paths.mask = split + "/mask";
-  if (layout.form == AttentionForm::kSupplied) {
-    for (std::size_t l = 0; l < layout.heads.size(); ++l) {
-      paths.attention.push_back(layer_path(split + "/attention", l));
-    }
+/// Rows of an array of a file; errors name the file.
+void read_rows(const Hdf5InputFile& file, const Hdf5Array& array, Index begin, Index count,
+               double* out) {
+  const Hdf5Lock lock;
+  try {
+    array.read_rows(begin, count, out);
+  } catch (const Error& e) {
+    fail(e.kind(), "{}: {}", file.file_path(), e.what());
   }
-  return std::make_shared<Hdf5Examples>(file, paths);
 }
 
+/// Path features [P, p, N_0] read from an open data-set file on demand. Thread-safe: HDF5 is
+/// entered under an Hdf5Lock.
+class Hdf5Features final : public tasks::FeatureSource {
+ public:
+  /// The data set has been checked. Under an Hdf5Lock.
+  Hdf5Features(std::shared_ptr<const Hdf5InputFile> file, const std::string& path)
+      : file_(std::move(file)), features_(file_->open_array(path)) {}
+  ~Hdf5Features() override {
+    const Hdf5Lock lock;
+    features_.reset();
+    file_.reset();
+  }
+  void read(Index begin, Index count, double* out) const override {
+    read_rows(*file_, *features_, begin, count, out);
+  }
+
+ private:
+  std::shared_ptr<const Hdf5InputFile> file_;
+  std::optional<Hdf5Array> features_;
+};
+
+/// Examples read from an open data-set file on demand. Only the mask is held in memory.
+/// Thread-safe: HDF5 is entered under an Hdf5Lock. Inputs of masked tokens and attention rows of
+/// masked queries are served as zeros.
+class Hdf5Examples final : public ExampleSource {
+ public:
+  /// The data sets of `split` have been checked. Under an Hdf5Lock.
+  Hdf5Examples(std::shared_ptr<const Hdf5InputFile> file, const DatasetLayout& layout,
+               const std::string& split)
+      : file_(std::move(file)), inputs_(file_->open_array(split + "/inputs")) {
+    if (layout.find(split + "/mask") != nullptr) {
+      for (const double v : file_->read_array(split + "/mask").values) mask_.push_back(v != 0.0);
+    }
+    if (layout.form != AttentionForm::kSupplied) return;
+    for (std::size_t l = 0; l < layout.heads.size(); ++l) {
+      attention_.push_back(file_->open_array(layer_path(split + "/attention", l)));
+    }
+  }
+  ~Hdf5Examples() override {
+    const Hdf5Lock lock;
+    attention_.clear();
+    inputs_.reset();
+    file_.reset();
+  }
+
+  [[nodiscard]] Index size() const override { return inputs_->info().shape[0]; }
+  [[nodiscard]] Index tokens() const override { return inputs_->info().shape[1]; }
+  [[nodiscard]] Index features() const override { return inputs_->info().shape[2]; }
+  [[nodiscard]] bool has_mask() const override { return !mask_.empty(); }
+  [[nodiscard]] bool thread_safe() const override { return true; }
+
+  void read_inputs(Index begin, Index count, double* out) const override {
+    read(*inputs_, begin, count, out);
+    if (mask_.empty()) return;
+    for (Index i = 0; i < count * tokens(); ++i) {
+      if (is_real(begin * tokens() + i)) continue;
+      std::fill_n(out + i * features(), features(), 0.0);
+    }
+  }
+
+  void read_mask(Index begin, Index count, std::uint8_t* out) const override {
+    check_range(begin, count);
+    if (mask_.empty()) return ExampleSource::read_mask(begin, count, out);
+    std::copy_n(mask_.data() + begin * tokens(), count * tokens(), out);
+  }
+
+  void read_attention(int layer, Index begin, Index count, double* out) const override {
+    if (layer < 1 || static_cast<std::size_t>(layer) > attention_.size()) {
+      return ExampleSource::read_attention(layer, begin, count, out);
+    }
+    const Hdf5Array& array = attention_[static_cast<std::size_t>(layer - 1)];
+    read(array, begin, count, out);
+    if (mask_.empty()) return;
+    const Index heads = array.info().shape[1];
+    for (Index r = 0; r < count * heads * tokens(); ++r) {
+      if (is_real((begin + r / (heads * tokens())) * tokens() + r % tokens())) continue;
+      std::fill_n(out + r * tokens(), tokens(), 0.0);
+    }
+  }
+
+ private:
+  [[nodiscard]] bool is_real(Index token) const {
+    return mask_[static_cast<std::size_t>(token)] != 0;
+  }
+
+  void check_range(Index begin, Index count) const {
+    if (begin >= 0 && count >= 0 && begin <= size() - count) return;
+    fail(ErrorKind::kInternal, "examples {} + {} of {} asked for", begin, count, size());
+  }
+
+  void read(const Hdf5Array& array, Index begin, Index count, double* out) const {
+    check_range(begin, count);
+    read_rows(*file_, array, begin, count, out);
+  }
+
+  std::shared_ptr<const Hdf5InputFile> file_;
+  std::vector<std::uint8_t> mask_;
+  std::optional<Hdf5Array> inputs_;
+  std::vector<Hdf5Array> attention_;
+};
+
 tasks::Split read_split(const std::shared_ptr<const Hdf5InputFile>& file,
-                        const DatasetLayout& layout, const std::string& name) {
+                        const DatasetLayout& layout, const std::string& name, FeaturesIn place) {
   tasks::Split split;
   const Index examples = layout.extent(extent_key("P", name));
   const Tensor labels = file->read_array(name + "/labels");
   split.labels = ConstRowMatrixMap(labels.values.data(), examples, layout.extent("C"));
   if (layout.find(name + "/ids") != nullptr) split.ids = file->read_strings(name + "/ids");
-  if (layout.form == AttentionForm::kPathFeatures) {
+  if (layout.form != AttentionForm::kPathFeatures) {
+    split.examples = std::make_shared<Hdf5Examples>(file, layout, name);
+  } else if (place == FeaturesIn::kFile && name == "train") {
+    split.feature_source = std::make_shared<Hdf5Features>(file, name + "/path_features");
+  } else {
     const Tensor xi = file->read_array(name + "/path_features");
     split.path_features = ConstRowMatrixMap(xi.values.data(), examples,
                                             static_cast<Index>(xi.values.size()) / examples);
-  } else {
-    split.examples = open_examples(file, layout, name);
   }
   return split;
 }
@@ -76,7 +178,7 @@ std::string file_hash(const std::string& file_path) {
   fail(ErrorKind::kMissingFile, "{}: cannot be read to its end", file_path);
 }
 
-tasks::Dataset load(const std::string& file_path) {
+tasks::Dataset load(const std::string& file_path, FeaturesIn place) {
   const auto file = std::make_shared<const Hdf5InputFile>(file_path);
   FaultList faults;
   const DatasetLayout layout = check_layout(*file, faults);
@@ -96,7 +198,7 @@ tasks::Dataset load(const std::string& file_path) {
     visit_network(read, *dataset.network);
   }
   for (const std::string& name : layout.splits) {
-    tasks::Split split = read_split(file, layout, name);
+    tasks::Split split = read_split(file, layout, name, place);
     if (name == "train") {
       dataset.train = std::move(split);
     } else if (name == "test") {
@@ -111,7 +213,8 @@ tasks::Dataset load(const std::string& file_path) {
 }  // namespace
 
 bool is_dataset_file(const std::string& file_path) {
-  return schema_name(file_path) == dataset_rules().schema_name;
+  const std::string schema = schema_name(file_path);
+  return schema == dataset_rules().schema_name || schema == kGramSchema;
 }
 
 std::vector<std::string> validate_dataset(const std::string& file_path) {
@@ -119,6 +222,10 @@ std::vector<std::string> validate_dataset(const std::string& file_path) {
   try {
     const FirstReading reading = first_reading(file_path);
     if (reading.schema == dataset_rules().schema_name) return reading.faults;
+    if (reading.schema == kGramSchema) {
+      read_gram(file_path);
+      return {};
+    }
     return run_isolated(file_path, [&] { return dataset_faults(Hdf5InputFile(file_path)); });
   } catch (const Error& e) {
     if (e.kind() != ErrorKind::kBadData) throw;
@@ -126,16 +233,21 @@ std::vector<std::string> validate_dataset(const std::string& file_path) {
   }
 }
 
-tasks::Dataset read_dataset(const std::string& file_path) {
+tasks::Dataset read_dataset(const std::string& file_path, FeaturesIn place) {
   const std::vector<std::string> faults = validate_dataset(file_path);
   if (!faults.empty()) {
     const bool named = faults.front().starts_with(file_path);
     bad_data("{}{}{}", named ? "" : file_path, named ? "" : ": ", faults.front());
   }
+  if (schema_name(file_path) == kGramSchema) {
+    tasks::Dataset dataset = studies::dataset_of(read_gram(file_path), file_path);
+    dataset.content_hash = file_hash(file_path);
+    return dataset;
+  }
   const Hdf5Lock lock;
   try {
-    tasks::Dataset dataset = load(file_path);
-    dataset.content_hash = file_hash(file_path);
+    tasks::Dataset dataset = load(file_path, place);
+    if (place == FeaturesIn::kMemory) dataset.content_hash = file_hash(file_path);
     return dataset;
   } catch (const std::bad_alloc&) {
     bad_data("{}: does not fit into memory", file_path);

@@ -1,12 +1,13 @@
 #pragma once
 
-#include <functional>
+#include <exception>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/fail.hpp"
+#include "headway/io/dataset_file.hpp"
 
 namespace headway::io {
 
@@ -23,15 +24,36 @@ class FaultList {
   }
   /// Runs one part of the checks; damage found by HDF5 on the way is a fault of `dataset` like any
   /// other.
-  void guard(const std::string& dataset, const std::function<void()>& check);
+  template <class Check>
+  void guard(const std::string& dataset, Check check) {
+    try {
+      check();
+    } catch (const Error& e) {
+      add_text(dataset, e.what());
+    } catch (const std::exception&) {  // bad_alloc or length_error
+      add(dataset, ": one example does not fit into memory");
+    }
+  }
   [[nodiscard]] bool empty() const { return messages_.empty(); }
   /// How many this data set has.
-  [[nodiscard]] int count(const std::string& dataset) const;
+  [[nodiscard]] int count(const std::string& dataset) const {
+    const auto found = counts_.find(dataset);
+    return found == counts_.end() ? 0 : found->second;
+  }
   /// The messages, then a line for each data set that has more.
-  [[nodiscard]] std::vector<std::string> messages() const;
+  [[nodiscard]] std::vector<std::string> messages() const {
+    std::vector<std::string> all = messages_;
+    for (const auto& [dataset, count] : counts_) {
+      if (count <= kMaxFaultsPerDataset) continue;
+      all.push_back(fmt::format("{}: {} more faults", dataset, count - kMaxFaultsPerDataset));
+    }
+    return all;
+  }
 
  private:
-  void add_text(const std::string& dataset, const std::string& text);
+  void add_text(const std::string& dataset, const std::string& text) {
+    if (++counts_[dataset] <= kMaxFaultsPerDataset) messages_.push_back(text);
+  }
 
   std::vector<std::string> messages_;
   std::map<std::string, int> counts_;

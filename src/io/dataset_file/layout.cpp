@@ -10,7 +10,6 @@
 #include "headway/model/path_index.hpp"
 #include "headway/studies/study.hpp"
 #include "headway/tasks/dataset.hpp"
-#include "io/dataset_file/arrays.hpp"
 
 namespace headway::io {
 namespace {
@@ -43,26 +42,271 @@ bool nearly(std::string name, const std::string& known) {
 class LayoutChecker {
  public:
   LayoutChecker(const Hdf5InputFile& file, FaultList& faults)
-      : file_(file), faults_(faults), arrays_(file, faults, layout_) {}
-  DatasetLayout run();
+      : file_(file), faults_(faults), arrays_{file, faults, layout_} {}
+
+  DatasetLayout run() {
+    faults_.guard("/", [&] { check_schema(); });
+    faults_.guard("/", [&] { check_note(); });
+    faults_.guard("/", [&] { find_splits(); });
+    faults_.guard("/", [&] { check_member_names(); });
+    faults_.guard("/", [&] { find_form(); });
+    for (const std::string& split : layout_.splits) {
+      for (const DatasetMember& member : rules_.members) {
+        if (member.in_split()) check_member(member, split);
+      }
+    }
+    for (const DatasetMember& member : rules_.members) {
+      if (!member.in_split()) check_member(member, "");
+    }
+    check_paths();
+    faults_.guard("network", [&] { check_network(); });
+    faults_.guard("/", [&] { check_readout(); });
+    return std::move(layout_);
+  }
 
  private:
-  void check_schema();
-  void check_note();
-  void find_splits();
-  void find_sets();
-  void check_names(const std::string& group, const std::vector<std::string>& known);
-  void check_member_names();
-  void find_form();
-  [[nodiscard]] bool is_there(const DatasetMember& member) const;
-  void check_member(const DatasetMember& member, const std::string& split);
-  [[nodiscard]] bool needed(const DatasetMember& member) const;
-  void check_layers(const DatasetMember& member, const std::string& split);
-  void count_layers(const std::string& group, const std::vector<std::string>& members);
-  void check_path_heads(const std::string& path);
-  void check_paths();
-  void check_network();
-  void check_readout();
+  void check_schema() {
+    const auto name = file_.text_attribute("/", "schema_name");
+    if (name != rules_.schema_name) {
+      faults_.add("/", "root attribute schema_name {}; allowed: \"{}\"",
+                  name ? fmt::format("= \"{}\"", shown(*name)) : "is missing", rules_.schema_name);
+    }
+    const auto version = file_.number_attribute("/", "schema_version");
+    const std::vector<double>& ours = rules_.schema_version;
+    if (!version || version->empty() || version->size() > ours.size()) {
+      faults_.add("/", "root attribute schema_version {}; allowed: [{}]",
+                  version ? "has the wrong length" : "is missing", fmt::join(ours, ", "));
+    } else if (version->front() > ours.front()) {
+      faults_.add("/",
+                  "root attribute schema_version = [{}]: a newer major version; this Headway reads "
+                  "{}.x",
+                  fmt::join(*version, ", "), ours.front());
+    } else if (version->front() != ours.front()) {
+      faults_.add("/", "root attribute schema_version = [{}]; allowed: [{}]",
+                  fmt::join(*version, ", "), fmt::join(ours, ", "));
+    }
+  }
+
+  void check_note() {
+    layout_.note = file_.text_attribute("/", "note").value_or("");
+    const std::string fault = text_fault(layout_.note, true);
+    if (!fault.empty()) faults_.add("/", "root attribute note {}", fault);
+  }
+
+  void find_splits() {
+    for (const char* name : {"train", "test"}) {
+      const NodeKind kind = file_.kind(name);
+      if (kind == NodeKind::kGroup) {
+        layout_.splits.emplace_back(name);
+      } else if (kind != NodeKind::kAbsent || name == std::string_view("train")) {
+        faults_.add(name, kNoSplit);
+      }
+    }
+    find_sets();
+  }
+
+  void find_sets() {
+    const NodeKind kind = file_.kind("sets");
+    if (kind == NodeKind::kAbsent) return;
+    if (kind != NodeKind::kGroup) {
+      faults_.add("sets", ": is no group; allowed: a group with one group for each further set");
+      return;
+    }
+    for (const std::string& name : file_.members("sets")) {
+      const std::string fault = tasks::set_name_fault(name);
+      if (!fault.empty()) {
+        faults_.add("sets/" + shown(name), ": is {}", fault);
+      } else if (file_.kind("sets/" + name) != NodeKind::kGroup) {
+        faults_.add("sets/" + name, kNoSplit);
+      } else {
+        layout_.splits.push_back("sets/" + name);
+      }
+    }
+  }
+
+  /// A fault for each member of a group that is not part of the schema but whose name is nearly one
+  /// that is: such a data set would be ignored in silence. Other extra members are welcome.
+  void check_names(const std::string& group, const std::vector<std::string>& known) {
+    for (const std::string& name : file_.members(group)) {
+      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+      const auto meant = std::find_if(known.begin(), known.end(),
+                                      [&name](const std::string& k) { return nearly(name, k); });
+      if (meant == known.end()) continue;
+      const std::string prefix = group == "/" ? "" : group + "/";
+      faults_.add(prefix + shown(name), ": unknown name; did you mean {}{}?", prefix, *meant);
+    }
+  }
+
+  void check_member_names() {
+    std::vector<std::string> root = {"train", "test", "sets"};
+    for (const std::string& name : rules_.children("")) root.push_back(name);
+    check_names("/", root);
+    for (const std::string& split : layout_.splits) check_names(split, rules_.children("<split>"));
+    for (const char* group : {"attention", "network"}) check_names(group, rules_.children(group));
+  }
+
+  void find_form() {
+    std::vector<std::string> found, all;
+    for (std::size_t f = 0; f < rules_.forms.size(); ++f) {
+      const auto form = static_cast<AttentionForm>(f);
+      all.push_back(rules_.forms[f].name);
+      if (std::none_of(rules_.members.begin(), rules_.members.end(), [&](const auto& member) {
+            return member.is_form && member.has_form(form) && is_there(member);
+          })) {
+        continue;
+      }
+      layout_.form = form;
+      found.push_back(rules_.forms[f].name);
+    }
+    known_form_ = found.size() == 1;
+    if (known_form_) return;
+    faults_.add("/", "{}; allowed: exactly one of {}",
+                found.empty() ? "no attention is given" : join(found) + " are given", join(all));
+  }
+
+  [[nodiscard]] bool is_there(const DatasetMember& member) const {
+    if (!member.in_split()) return file_.kind(member.path_in("")) != NodeKind::kAbsent;
+    return std::any_of(layout_.splits.begin(), layout_.splits.end(), [&](const auto& split) {
+      return file_.kind(member.path_in(split)) != NodeKind::kAbsent;
+    });
+  }
+
+  void check_member(const DatasetMember& member, const std::string& split) {
+    const std::string path = member.path_in(split);
+    faults_.guard(path, [&] {
+      if (known_form_ && !member.has_form(layout_.form)) {
+        if (file_.kind(path) != NodeKind::kAbsent) {
+          const std::string& name = rules_.forms[static_cast<std::size_t>(layout_.form)].name;
+          faults_.add(path, ": not allowed beside {}", name.substr(name.find('/') + 1));
+        }
+        return;
+      }
+      if (member.layered()) return check_layers(member, split);
+      arrays_.check(member, split, 0, needed(member));
+      if (!member.attribute.empty() && layout_.find(path) != nullptr) check_path_heads(path);
+    });
+  }
+
+  [[nodiscard]] bool needed(const DatasetMember& member) const {
+    switch (member.needed) {
+      case Needed::kAlways:
+        return known_form_ || member.forms.empty();
+      case Needed::kInItsGroup:
+        return file_.kind(member.path.substr(0, member.path.find('/'))) == NodeKind::kGroup;
+      case Needed::kNever:
+        return false;
+    }
+    return false;
+  }
+
+  void check_layers(const DatasetMember& member, const std::string& split) {
+    const std::string group = member.path_in(split);
+    const NodeKind kind = file_.kind(group);
+    if (kind == NodeKind::kAbsent && !needed(member)) return;
+    if (kind != NodeKind::kGroup) {
+      faults_.add(group, ": is missing or no group; allowed: a group with layer_1, layer_2, ...");
+      return;
+    }
+    const std::vector<std::string> members = file_.members(group);
+    if (layout_.extent("L") == 0 && member.is_form) count_layers(group, members);
+    const Index layers = layout_.extent("L");
+    if (layers == 0) return;
+    const bool counted = layout_.extents.at("L").source == group;  // then count_layers said it
+    for (const std::string& name : members) {
+      const bool welcome = member.needed == Needed::kNever && !name.starts_with("layer_");
+      if (counted || welcome || is_layer(name, layers)) continue;
+      faults_.add(group + "/" + shown(name), ": no such layer; allowed: layer_1 to layer_{}",
+                  layers);
+    }
+    for (Index l = 1; l <= layers; ++l) {
+      arrays_.check(member, split, static_cast<int>(l), needed(member));
+    }
+  }
+
+  /// The first group of layers says how many there are.
+  void count_layers(const std::string& group, const std::vector<std::string>& members) {
+    Index layers = 0;
+    while (std::binary_search(members.begin(), members.end(), layer_name(layers + 1))) ++layers;
+    for (const std::string& name : members) {
+      if (is_layer(name, layers)) continue;
+      faults_.add(
+          group + "/" + shown(name),
+          ": unexpected; allowed: layer_1, layer_2, ... without a gap (layer_{} is missing)",
+          layers + 1);
+    }
+    if (members.empty()) faults_.add(group, ": is empty; allowed: layer_1, layer_2, ...");
+    if (layers > 0) layout_.extents["L"] = {layers, group};
+  }
+
+  /// Path features say in an attribute of how many heads each layer of their paths is.
+  void check_path_heads(const std::string& path) {
+    const Index paths = layout_.find(path)->shape[1];
+    auto heads = file_.number_attribute(path, "heads");
+    if (!heads) heads = file_.number_attribute("/", "heads");
+    if (!heads || heads->empty()) {
+      faults_.add(path,
+                  ": attribute heads is missing; allowed: [H_1, ..., H_L] with product p = {}",
+                  paths);
+      return;
+    }
+    const bool whole = std::all_of(heads->begin(), heads->end(), [](double h) {
+      return h >= 1.0 && h == std::floor(h) && h <= kMaxPaths;
+    });
+    if (!whole || model::path_count<double>(*heads) != static_cast<double>(paths)) {
+      faults_.add(path,
+                  ": attribute heads = [{}]; allowed: positive integers with product p = {} (the "
+                  "second extent)",
+                  fmt::join(*heads, ", "), paths);
+      return;
+    }
+    if (layout_.heads.empty()) {
+      layout_.heads.assign(heads->begin(), heads->end());
+      layout_.extents["L"] = {static_cast<Index>(heads->size()), path};
+      for (std::size_t l = 0; l < heads->size(); ++l) {
+        layout_.extents[fmt::format("H_{}", l + 1)] = {layout_.heads[l], path};
+      }
+    } else if (std::vector<double>(layout_.heads.begin(), layout_.heads.end()) != *heads) {
+      faults_.add(path, ": attribute heads = [{}]; allowed: [{}] as in {}", fmt::join(*heads, ", "),
+                  fmt::join(layout_.heads, ", "), layout_.extents.at("L").source);
+    }
+  }
+
+  /// The heads of every layer, and a bound on the paths through them.
+  void check_paths() {
+    std::vector<Index> heads;
+    double paths = 1.0;
+    for (Index l = 1; l <= layout_.extent("L"); ++l) {
+      heads.push_back(layout_.extent(fmt::format("H_{}", l)));
+      paths *= static_cast<double>(std::max<Index>(heads.back(), 1));
+    }
+    if (paths > kMaxPaths) {
+      faults_.add(layout_.extents.at("L").source, ": heads [{}] make {} paths; allowed: at most {}",
+                  fmt::join(heads, ", "), paths, kMaxPaths);
+      return;
+    }
+    layout_.heads.assign(heads.begin(), heads.end());
+  }
+
+  void check_network() {
+    const NodeKind kind = file_.kind("network");
+    layout_.network = kind == NodeKind::kGroup;
+    if (layout_.network || kind == NodeKind::kAbsent) return;
+    faults_.add("network", ": is no group; allowed: a group with {}",
+                join(rules_.children("network")));
+  }
+
+  void check_readout() {
+    const auto name = file_.text_attribute("/", "readout");
+    if (!name && !layout_.network) return;
+    Readout readout{};
+    if (name && read_word(*name, readout)) {
+      layout_.readout = readout;
+      return;
+    }
+    faults_.add("/", "root attribute readout {}; allowed: \"{}\"",
+                name ? fmt::format("= \"{}\"", shown(*name)) : "is missing beside network",
+                join(all_words<Readout>(), "\", \""));
+  }
 
   const Hdf5InputFile& file_;
   FaultList& faults_;
@@ -71,267 +315,6 @@ class LayoutChecker {
   ArrayChecker arrays_;
   bool known_form_ = false;
 };
-
-DatasetLayout LayoutChecker::run() {
-  faults_.guard("/", [&] { check_schema(); });
-  faults_.guard("/", [&] { check_note(); });
-  faults_.guard("/", [&] { find_splits(); });
-  faults_.guard("/", [&] { check_member_names(); });
-  faults_.guard("/", [&] { find_form(); });
-  for (const std::string& split : layout_.splits) {
-    for (const DatasetMember& member : rules_.members) {
-      if (member.in_split()) check_member(member, split);
-    }
-  }
-  for (const DatasetMember& member : rules_.members) {
-    if (!member.in_split()) check_member(member, "");
-  }
-  check_paths();
-  faults_.guard("network", [&] { check_network(); });
-  faults_.guard("/", [&] { check_readout(); });
-  return std::move(layout_);
-}
-
-void LayoutChecker::check_schema() {
-  const auto name = file_.text_attribute("/", "schema_name");
-  if (name != rules_.schema_name) {
-    faults_.add("/", "root attribute schema_name {}; allowed: \"{}\"",
-                name ? fmt::format("= \"{}\"", shown(*name)) : "is missing", rules_.schema_name);
-  }
-  const auto version = file_.number_attribute("/", "schema_version");
-  const std::vector<double>& ours = rules_.schema_version;
-  if (!version || version->empty() || version->size() > ours.size()) {
-    faults_.add("/", "root attribute schema_version {}; allowed: [{}]",
-                version ? "has the wrong length" : "is missing", fmt::join(ours, ", "));
-  } else if (version->front() > ours.front()) {
-    faults_.add("/",
-                "root attribute schema_version = [{}]: a newer major version; this Headway reads "
-                "{}.x",
-                fmt::join(*version, ", "), ours.front());
-  } else if (version->front() != ours.front()) {
-    faults_.add("/", "root attribute schema_version = [{}]; allowed: [{}]",
-                fmt::join(*version, ", "), fmt::join(ours, ", "));
-  }
-}
-
-void LayoutChecker::check_note() {
-  layout_.note = file_.text_attribute("/", "note").value_or("");
-  const std::string fault = text_fault(layout_.note, true);
-  if (!fault.empty()) faults_.add("/", "root attribute note {}", fault);
-}
-
-void LayoutChecker::find_splits() {
-  for (const char* name : {"train", "test"}) {
-    const NodeKind kind = file_.kind(name);
-    if (kind == NodeKind::kGroup) {
-      layout_.splits.emplace_back(name);
-    } else if (kind != NodeKind::kAbsent || name == std::string_view("train")) {
-      faults_.add(name, kNoSplit);
-    }
-  }
-  find_sets();
-}
-
-void LayoutChecker::find_sets() {
-  const NodeKind kind = file_.kind("sets");
-  if (kind == NodeKind::kAbsent) return;
-  if (kind != NodeKind::kGroup) {
-    faults_.add("sets", ": is no group; allowed: a group with one group for each further set");
-    return;
-  }
-  for (const std::string& name : file_.members("sets")) {
-    const std::string fault = tasks::set_name_fault(name);
-    if (!fault.empty()) {
-      faults_.add("sets/" + shown(name), ": is {}", fault);
-    } else if (file_.kind("sets/" + name) != NodeKind::kGroup) {
-      faults_.add("sets/" + name, kNoSplit);
-    } else {
-      layout_.splits.push_back("sets/" + name);
-    }
-  }
-}
-
-/// A fault for each member of a group that is not part of the schema but whose name is nearly one
-/// that is: such a data set would be ignored in silence. Other extra members are welcome.
-void LayoutChecker::check_names(const std::string& group, const std::vector<std::string>& known) {
-  for (const std::string& name : file_.members(group)) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    const auto meant = std::find_if(known.begin(), known.end(),
-                                    [&name](const std::string& k) { return nearly(name, k); });
-    if (meant == known.end()) continue;
-    const std::string prefix = group == "/" ? "" : group + "/";
-    faults_.add(prefix + shown(name), ": unknown name; did you mean {}{}?", prefix, *meant);
-  }
-}
-
-void LayoutChecker::check_member_names() {
-  std::vector<std::string> root = {"train", "test", "sets"};
-  for (const std::string& name : rules_.children("")) root.push_back(name);
-  check_names("/", root);
-  for (const std::string& split : layout_.splits) check_names(split, rules_.children("<split>"));
-  for (const char* group : {"attention", "network"}) check_names(group, rules_.children(group));
-}
-
-void LayoutChecker::find_form() {
-  std::vector<std::string> found, all;
-  for (std::size_t f = 0; f < rules_.forms.size(); ++f) {
-    const auto form = static_cast<AttentionForm>(f);
-    all.push_back(rules_.forms[f].name);
-    if (std::none_of(rules_.members.begin(), rules_.members.end(), [&](const auto& member) {
-          return member.is_form && member.has_form(form) && is_there(member);
-        })) {
-      continue;
-    }
-    layout_.form = form;
-    found.push_back(rules_.forms[f].name);
-  }
-  known_form_ = found.size() == 1;
-  if (known_form_) return;
-  faults_.add("/", "{}; allowed: exactly one of {}",
-              found.empty() ? "no attention is given" : join(found) + " are given", join(all));
-}
-
-bool LayoutChecker::is_there(const DatasetMember& member) const {
-  if (!member.in_split()) return file_.kind(member.path_in("")) != NodeKind::kAbsent;
-  return std::any_of(layout_.splits.begin(), layout_.splits.end(), [&](const auto& split) {
-    return file_.kind(member.path_in(split)) != NodeKind::kAbsent;
-  });
-}
-
-void LayoutChecker::check_member(const DatasetMember& member, const std::string& split) {
-  const std::string path = member.path_in(split);
-  faults_.guard(path, [&] {
-    if (known_form_ && !member.has_form(layout_.form)) {
-      if (file_.kind(path) != NodeKind::kAbsent) {
-        const std::string& name = rules_.forms[static_cast<std::size_t>(layout_.form)].name;
-        faults_.add(path, ": not allowed beside {}", name.substr(name.find('/') + 1));
-      }
-      return;
-    }
-    if (member.layered()) return check_layers(member, split);
-    arrays_.check(member, split, 0, needed(member));
-    if (!member.attribute.empty() && layout_.find(path) != nullptr) check_path_heads(path);
-  });
-}
-
-bool LayoutChecker::needed(const DatasetMember& member) const {
-  switch (member.needed) {
-    case Needed::kAlways:
-      return known_form_ || member.forms.empty();
-    case Needed::kInItsGroup:
-      return file_.kind(member.path.substr(0, member.path.find('/'))) == NodeKind::kGroup;
-    case Needed::kNever:
-      return false;
-  }
-  return false;
-}
-
-void LayoutChecker::check_layers(const DatasetMember& member, const std::string& split) {
-  const std::string group = member.path_in(split);
-  const NodeKind kind = file_.kind(group);
-  if (kind == NodeKind::kAbsent && !needed(member)) return;
-  if (kind != NodeKind::kGroup) {
-    faults_.add(group, ": is missing or no group; allowed: a group with layer_1, layer_2, ...");
-    return;
-  }
-  const std::vector<std::string> members = file_.members(group);
-  if (layout_.extent("L") == 0 && member.is_form) count_layers(group, members);
-  const Index layers = layout_.extent("L");
-  if (layers == 0) return;
-  const bool counted = layout_.extents.at("L").source == group;  // then count_layers said it
-  for (const std::string& name : members) {
-    const bool welcome = member.needed == Needed::kNever && !name.starts_with("layer_");
-    if (counted || welcome || is_layer(name, layers)) continue;
-    faults_.add(group + "/" + shown(name), ": no such layer; allowed: layer_1 to layer_{}", layers);
-  }
-  for (Index l = 1; l <= layers; ++l) {
-    arrays_.check(member, split, static_cast<int>(l), needed(member));
-  }
-}
-
-/// The first group of layers says how many there are.
-void LayoutChecker::count_layers(const std::string& group,
-                                 const std::vector<std::string>& members) {
-  Index layers = 0;
-  while (std::binary_search(members.begin(), members.end(), layer_name(layers + 1))) ++layers;
-  for (const std::string& name : members) {
-    if (is_layer(name, layers)) continue;
-    faults_.add(group + "/" + shown(name),
-                ": unexpected; allowed: layer_1, layer_2, ... without a gap (layer_{} is missing)",
-                layers + 1);
-  }
-  if (members.empty()) faults_.add(group, ": is empty; allowed: layer_1, layer_2, ...");
-  if (layers > 0) layout_.extents["L"] = {layers, group};
-}
-
-/// Path features say in an attribute of how many heads each layer of their paths is.
-void LayoutChecker::check_path_heads(const std::string& path) {
-  const Index paths = layout_.find(path)->shape[1];
-  auto heads = file_.number_attribute(path, "heads");
-  if (!heads) heads = file_.number_attribute("/", "heads");
-  if (!heads || heads->empty()) {
-    faults_.add(path, ": attribute heads is missing; allowed: [H_1, ..., H_L] with product p = {}",
-                paths);
-    return;
-  }
-  const bool whole = std::all_of(heads->begin(), heads->end(), [](double h) {
-    return h >= 1.0 && h == std::floor(h) && h <= kMaxPaths;
-  });
-  if (!whole || model::path_count<double>(*heads) != static_cast<double>(paths)) {
-    faults_.add(path,
-                ": attribute heads = [{}]; allowed: positive integers with product p = {} (the "
-                "second extent)",
-                fmt::join(*heads, ", "), paths);
-    return;
-  }
-  if (layout_.heads.empty()) {
-    layout_.heads.assign(heads->begin(), heads->end());
-    layout_.extents["L"] = {static_cast<Index>(heads->size()), path};
-    for (std::size_t l = 0; l < heads->size(); ++l) {
-      layout_.extents[fmt::format("H_{}", l + 1)] = {layout_.heads[l], path};
-    }
-  } else if (std::vector<double>(layout_.heads.begin(), layout_.heads.end()) != *heads) {
-    faults_.add(path, ": attribute heads = [{}]; allowed: [{}] as in {}", fmt::join(*heads, ", "),
-                fmt::join(layout_.heads, ", "), layout_.extents.at("L").source);
-  }
-}
-
-/// The heads of every layer, and a bound on the paths through them.
-void LayoutChecker::check_paths() {
-  std::vector<Index> heads;
-  double paths = 1.0;
-  for (Index l = 1; l <= layout_.extent("L"); ++l) {
-    heads.push_back(layout_.extent(fmt::format("H_{}", l)));
-    paths *= static_cast<double>(std::max<Index>(heads.back(), 1));
-  }
-  if (paths > kMaxPaths) {
-    faults_.add(layout_.extents.at("L").source, ": heads [{}] make {} paths; allowed: at most {}",
-                fmt::join(heads, ", "), paths, kMaxPaths);
-    return;
-  }
-  layout_.heads.assign(heads.begin(), heads.end());
-}
-
-void LayoutChecker::check_network() {
-  const NodeKind kind = file_.kind("network");
-  layout_.network = kind == NodeKind::kGroup;
-  if (layout_.network || kind == NodeKind::kAbsent) return;
-  faults_.add("network", ": is no group; allowed: a group with {}",
-              join(rules_.children("network")));
-}
-
-void LayoutChecker::check_readout() {
-  const auto name = file_.text_attribute("/", "readout");
-  if (!name && !layout_.network) return;
-  Readout readout{};
-  if (name && read_word(*name, readout)) {
-    layout_.readout = readout;
-    return;
-  }
-  faults_.add("/", "root attribute readout {}; allowed: \"{}\"",
-              name ? fmt::format("= \"{}\"", shown(*name)) : "is missing beside network",
-              join(all_words<Readout>(), "\", \""));
-}
 
 }  // namespace
 

@@ -42,6 +42,17 @@ struct DatasetLayout {
   [[nodiscard]] Index extent(const std::string& symbol) const;
 };
 
+/// Holds single data sets of a file to their rows of the table. What is wrong becomes a fault; what
+/// can be read goes into layout.arrays, and sound extents into layout.extents.
+struct ArrayChecker {
+  const Hdf5InputFile& file;
+  FaultList& faults;
+  DatasetLayout& layout;
+
+  /// `layer`: from 1, or 0 where the member has none. An absent data set is a fault where `needed`.
+  void check(const DatasetMember& member, const std::string& split, int layer, bool needed) const;
+};
+
 /// "mnist" of "sets/mnist"; "" of train and test.
 std::string set_name(const std::string& split);
 
@@ -51,10 +62,6 @@ std::string extent_key(const std::string& symbol, const std::string& split);
 /// Checks everything but the values: schema, members, shapes, types, storage, attributes, names and
 /// ids.
 DatasetLayout check_layout(const Hdf5InputFile& file, FaultList& faults);
-
-/// Reads every number once, in blocks: finiteness, masks, attention rows. Skips data sets that
-/// check_layout refused.
-void check_values(const Hdf5InputFile& file, const DatasetLayout& layout, FaultList& faults);
 
 /// All faults of the file, in this process (validate_dataset runs it in a forked copy). Under an
 /// Hdf5Lock.

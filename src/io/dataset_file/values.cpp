@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "io/dataset_file/layout.hpp"
-#include "io/hdf5/blocks.hpp"
 
 namespace headway::io {
 namespace {
@@ -121,9 +120,10 @@ std::vector<Index> token_extents(const FoundArray& array) {
   return {array.info.shape[0], array.info.shape[static_cast<std::size_t>(at)]};
 }
 
-/// The values of all data sets of one split, or of those outside of the splits ("").
-void check_values_of(const Hdf5InputFile& file, const DatasetLayout& layout,
-                     const std::string& split, FaultList& faults) {
+/// Reads every number of one split, or outside of the splits (""), once: finiteness, masks,
+/// attention rows. Skips data sets that check_layout refused.
+void check_values(const Hdf5InputFile& file, const DatasetLayout& layout, const std::string& split,
+                  FaultList& faults) {
   using Values = DatasetMember::Values;
   const FoundArray* masks = nullptr;
   for (const FoundArray& array : layout.arrays) {
@@ -153,15 +153,11 @@ void check_values_of(const Hdf5InputFile& file, const DatasetLayout& layout,
 
 }  // namespace
 
-void check_values(const Hdf5InputFile& file, const DatasetLayout& layout, FaultList& faults) {
-  for (const std::string& split : layout.splits) check_values_of(file, layout, split, faults);
-  check_values_of(file, layout, "", faults);
-}
-
 std::vector<std::string> dataset_faults(const Hdf5InputFile& file) {
   FaultList faults;
   const DatasetLayout layout = check_layout(file, faults);
-  check_values(file, layout, faults);
+  for (const std::string& split : layout.splits) check_values(file, layout, split, faults);
+  check_values(file, layout, "", faults);
   return faults.messages();
 }
 

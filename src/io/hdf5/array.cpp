@@ -1,6 +1,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <type_traits>
 
 #include "core/fail.hpp"
@@ -13,7 +15,8 @@ constexpr std::uint64_t kMaxElements = std::uint64_t{1} << 46;
 /// Deflate stores at best one byte for 1032; anything beyond that claims data that is not there.
 constexpr std::uint64_t kMaxExpansion = 1100;
 constexpr std::uint64_t kAlwaysPlausibleBytes = std::uint64_t{16} << 20;
-constexpr std::size_t kMaxChunkCache = std::size_t{256} << 20;
+constexpr double kLeastChunkCache = 0x1p20, kMostChunkCache = 0x1p28;
+constexpr Index kBlockDoubles = Index{2} << 20, kAlignedBlockDoubles = Index{8} << 20;
 
 std::uint64_t machine_memory() {
   const long pages = sysconf(_SC_PHYS_PAGES);
@@ -24,14 +27,11 @@ std::uint64_t machine_memory() {
 
 std::vector<Index> extent(hid_t space) {
   if (H5Sget_simple_extent_type(space) == H5S_NULL) return {0};
-  const int rank = H5Sget_simple_extent_ndims(space);
-  if (rank <= 0) return {};
-  std::vector<hsize_t> dims(static_cast<std::size_t>(rank));
-  H5Sget_simple_extent_dims(space, dims.data(), nullptr);
+  std::array<hsize_t, H5S_MAX_RANK> dims{};
+  const int rank = H5Sget_simple_extent_dims(space, dims.data(), nullptr);
   std::vector<Index> shape;
-  shape.reserve(dims.size());
-  for (const hsize_t d : dims) {
-    shape.push_back(static_cast<Index>(std::min<hsize_t>(d, hsize_t{1} << 62)));
+  for (int d = 0; d < rank; ++d) {
+    shape.push_back(static_cast<Index>(std::min<hsize_t>(dims[d], hsize_t{1} << 62)));
   }
   return shape;
 }
@@ -115,15 +115,12 @@ ArrayInfo describe(hid_t dataset, const std::string& path) {
 /// Bytes of all chunks that one chunk-row of the first index touches, so that reading block after
 /// block decompresses each chunk once.
 std::size_t chunk_cache_bytes(const ArrayInfo& info) {
-  std::size_t bytes = info.element_bytes;
+  auto bytes = static_cast<double>(info.element_bytes);
   for (std::size_t d = 0; d < info.chunk.size(); ++d) {
-    const auto chunk = static_cast<std::size_t>(std::max<Index>(info.chunk[d], 1));
-    const auto dim = static_cast<std::size_t>(d == 0 ? info.chunk[d] : info.shape[d]);
-    const std::size_t padded = (std::max<std::size_t>(dim, 1) + chunk - 1) / chunk * chunk;
-    if (padded > kMaxChunkCache || bytes > kMaxChunkCache / padded) return kMaxChunkCache;
-    bytes *= padded;
+    const auto chunk = static_cast<double>(std::max<Index>(info.chunk[d], 1));
+    bytes *= d == 0 ? chunk : std::ceil(static_cast<double>(info.shape[d]) / chunk) * chunk;
   }
-  return std::max<std::size_t>(bytes, std::size_t{1} << 20);
+  return static_cast<std::size_t>(std::clamp(bytes, kLeastChunkCache, kMostChunkCache));
 }
 
 Handle open_with_cache(hid_t file, const std::string& path, const ArrayInfo& info) {
@@ -132,6 +129,17 @@ Handle open_with_cache(hid_t file, const std::string& path, const ArrayInfo& inf
     H5Pset_chunk_cache(access.get(), 12421, chunk_cache_bytes(info), 1.0);
   }
   return {H5Dopen2(file, path.c_str(), access.get()), H5Dclose};
+}
+
+/// Entries of the first index in one block.
+Index rows_per_block(const ArrayInfo& info) {
+  Index row = 1;
+  for (std::size_t d = 1; d < info.shape.size(); ++d) row *= std::max<Index>(info.shape[d], 1);
+  const Index block = std::max<Index>(1, kBlockDoubles / row);
+  if (info.chunk.empty() || info.chunk[0] <= 1) return block;
+  const Index chunk = info.chunk[0];
+  const Index aligned = std::max<Index>(chunk, block / chunk * chunk);
+  return aligned * row <= kAlignedBlockDoubles ? aligned : block;
 }
 
 }  // namespace
@@ -269,6 +277,20 @@ std::vector<MatrixXd> Hdf5InputFile::read_matrices(const std::string& path) cons
         Eigen::Map<const RowMatrixXd>(tensor.values.data() + i * rows * columns, rows, columns));
   }
   return matrices;
+}
+
+void for_each_block(
+    const Hdf5InputFile& file, const std::string& path,
+    const std::function<void(const ArrayInfo&, Index, Index, std::span<const double>)>& visit) {
+  const Hdf5Array array = file.open_array(path);
+  const Index rows = array.info().shape[0];
+  const Index block = rows_per_block(array.info());
+  std::vector<double> values(static_cast<std::size_t>(std::min(block, rows) * array.row_size()));
+  for (Index begin = 0; begin < rows; begin += block) {
+    const Index count = std::min(block, rows - begin);
+    array.read_rows(begin, count, values.data());
+    visit(array.info(), begin, count, values);
+  }
 }
 
 }  // namespace headway::io

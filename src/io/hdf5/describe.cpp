@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/fail.hpp"
+#include "headway/io/gram_file.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "io/hdf5/isolated.hpp"
 
@@ -100,21 +101,30 @@ std::string or_reason(Describe describe) {
   }
 }
 
+/// What a file of a schema is, and what describes it.
+struct Kind {
+  std::string_view schema;
+  const char* name;
+  std::string (*describe)(const Hdf5InputFile&);
+};
+constexpr Kind kKinds[] = {{"headway-result", "Headway result", describe_result},
+                           {"headway-dataset", "Headway data set", describe_dataset},
+                           {"headway-checkpoint", "Headway checkpoint", describe_checkpoint},
+                           {kGramSchema, "Headway Gram matrices", describe_gram}};
+
 std::string describe(const std::string& file_path) {
   const Hdf5InputFile file(file_path);
-  std::string schema;
+  const char* name = "HDF5 file";
   const std::string head = or_reason([&]() -> std::string {
-    schema = file.text_attribute("/", "schema_name").value_or("");
-    if (schema == "headway-result") return describe_result(file);
-    if (schema == "headway-dataset") return describe_dataset(file);
-    if (schema == "headway-checkpoint") return describe_checkpoint(file);
-    return "  no Headway file (root attribute schema_name is missing or unknown)\n";
+    const std::string schema = file.text_attribute("/", "schema_name").value_or("");
+    const Kind* kind = std::ranges::find(kKinds, schema, &Kind::schema);
+    if (kind == std::end(kKinds)) {
+      return "  no Headway file (root attribute schema_name is missing or unknown)\n";
+    }
+    name = kind->name;
+    return kind->describe(file);
   });
-  const char* what = schema == "headway-result"       ? "Headway result"
-                     : schema == "headway-dataset"    ? "Headway data set"
-                     : schema == "headway-checkpoint" ? "Headway checkpoint"
-                                                      : "HDF5 file";
-  return fmt::format("{}: {}\n{}\nContents:\n{}", file_path, what, head,
+  return fmt::format("{}: {}\n{}\nContents:\n{}", file_path, name, head,
                      or_reason([&] { return TreeWriter(file).run(); }));
 }
 

@@ -9,6 +9,9 @@ namespace headway::io {
 /// What a data set holds: form, sizes, heads, note.
 std::string describe_dataset(const Hdf5InputFile& file);
 
+/// Gram matrices in place of training examples.
+std::string describe_gram(const Hdf5InputFile& file);
+
 /// What a result holds: provenance, sizes, a table of its points or its runs, how to remake it.
 std::string describe_result(const Hdf5InputFile& file);
 

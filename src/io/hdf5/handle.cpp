@@ -45,15 +45,6 @@ void damaged(const std::string& what) {
   bad_data("{}: damaged (HDF5: {})", what, hdf5_error_text());
 }
 
-Handle& Handle::operator=(Handle&& other) noexcept {
-  if (this != &other) {
-    close();
-    id_ = std::exchange(other.id_, -1);
-    closer_ = other.closer_;
-  }
-  return *this;
-}
-
 bool Handle::close() noexcept {
   if (id_ < 0) return true;
   return closer_(std::exchange(id_, -1)) >= 0;

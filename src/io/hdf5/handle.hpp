@@ -3,6 +3,7 @@
 #include <hdf5.h>
 
 #include <string>
+#include <utility>
 
 namespace headway::io {
 
@@ -31,10 +32,12 @@ class Handle {
 
   Handle() = default;
   Handle(hid_t id, Closer closer) : id_(id), closer_(closer) {}
-  Handle(Handle&& other) noexcept : id_(other.id_), closer_(other.closer_) { other.id_ = -1; }
-  Handle& operator=(Handle&& other) noexcept;
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
+  Handle(Handle&& other) noexcept : Handle() { *this = std::move(other); }
+  Handle& operator=(Handle&& other) noexcept {
+    std::swap(id_, other.id_);
+    std::swap(closer_, other.closer_);
+    return *this;
+  }
   ~Handle() { close(); }
 
   [[nodiscard]] bool valid() const { return id_ >= 0; }

@@ -12,17 +12,19 @@
 namespace headway::io {
 namespace {
 
-constexpr std::size_t kMaxMembers = 100000;
+constexpr std::size_t kMaxNames = 100000;
 
 herr_t refuse_external_link(const char*, const char*, const char*, const char*, unsigned*, hid_t,
                             void*) {
   return -1;
 }
 
-herr_t collect_member(hid_t, const char* name, const H5L_info_t*, void* out) {
+/// For H5Literate and H5Aiterate2.
+template <class Info>
+herr_t collect_name(hid_t, const char* name, const Info*, void* out) {
   try {
     auto& names = *static_cast<std::vector<std::string>*>(out);
-    if (names.size() >= kMaxMembers) return -1;
+    if (names.size() >= kMaxNames) return -1;
     names.emplace_back(name);
   } catch (...) {
     return -1;  // no exception may cross HDF5's C code
@@ -110,8 +112,20 @@ std::vector<std::string> Hdf5InputFile::members(const std::string& group) const 
   const Handle object = open_object(group);
   std::vector<std::string> names;
   hsize_t position = 0;
-  if (H5Literate(object.get(), H5_INDEX_NAME, H5_ITER_INC, &position, collect_member, &names) < 0) {
+  if (H5Literate(object.get(), H5_INDEX_NAME, H5_ITER_INC, &position, collect_name<H5L_info_t>,
+                 &names) < 0) {
     damaged(group + ": the group cannot be listed");
+  }
+  return names;
+}
+
+std::vector<std::string> Hdf5InputFile::attributes(const std::string& object) const {
+  const Handle owner = open_object(object);
+  std::vector<std::string> names;
+  hsize_t position = 0;
+  if (H5Aiterate2(owner.get(), H5_INDEX_NAME, H5_ITER_INC, &position, collect_name<H5A_info_t>,
+                  &names) < 0) {
+    damaged((object.empty() ? "/" : object) + ": the attributes cannot be listed");
   }
   return names;
 }

@@ -1,8 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,9 @@ class Hdf5Array {
   ArrayInfo info_;
 };
 
+/// "root attribute seed"; "points/0, attribute seed".
+std::string attribute_label(const std::string& object, const std::string& name);
+
 class Hdf5Attribute;  // text.cpp
 
 /// An HDF5 file opened for reading. Objects in other files (external links) are never followed.
@@ -102,6 +106,8 @@ class Hdf5InputFile {
   /// Names of the attributes of an object.
   [[nodiscard]] std::vector<std::string> attributes(const std::string& object) const;
   [[nodiscard]] bool has_attribute(const std::string& object, const std::string& name) const;
+  /// Whether it is there and one text.
+  [[nodiscard]] bool has_text_attribute(const std::string& object, const std::string& name) const;
   /// nullopt when the attribute is absent; Error{kBadData} when it is of another type.
   [[nodiscard]] std::optional<std::string> text_attribute(const std::string& object,
                                                           const std::string& name) const;
@@ -110,8 +116,6 @@ class Hdf5InputFile {
   /// One unsigned 64-bit integer, exactly.
   [[nodiscard]] std::optional<std::uint64_t> unsigned_attribute(const std::string& object,
                                                                 const std::string& name) const;
-  /// All attributes of an object that are one text, by name.
-  [[nodiscard]] std::map<std::string, std::string> text_attributes(const std::string& object) const;
   /// An attribute of any type as short text, for inspection.
   [[nodiscard]] std::string attribute_text(const std::string& object,
                                            const std::string& name) const;
@@ -126,5 +130,12 @@ class Hdf5InputFile {
   Handle file_;
   Handle link_access_;
 };
+
+/// Calls `visit` with what the array is, a first row, a number of rows and their values, for all
+/// rows of an array that is no scalar, block by block: about 16 MiB of doubles; whole chunks, so
+/// that none is unpacked twice, where that takes at most 64 MiB.
+void for_each_block(
+    const Hdf5InputFile& file, const std::string& path,
+    const std::function<void(const ArrayInfo&, Index, Index, std::span<const double>)>& visit);
 
 }  // namespace headway::io

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,10 +9,10 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
+#include <cstdio>
 #include <cstring>
-#include <exception>
-#include <new>
+#include <filesystem>
+#include <fstream>
 
 #include "core/fail.hpp"
 #include "io/hdf5/handle.hpp"
@@ -64,13 +63,9 @@ void lower_limit(int resource, rlim_t value) {
 
 /// What the address space of this process takes already, in bytes.
 rlim_t address_space() {
-  std::array<char, 64> text{};
-  const int file = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
-  const ssize_t n = ::read(file, text.data(), text.size() - 1);
-  ::close(file);
-  if (n <= 0) return 0;
-  return std::strtoull(text.data(), nullptr, 10) * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
+  rlim_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
 }
 
 void restrict_child(const std::string& file_path, int seconds) {
@@ -78,10 +73,9 @@ void restrict_child(const std::string& file_path, int seconds) {
        {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGXCPU, SIGINT, SIGTERM, SIGPIPE}) {
     std::signal(s, SIG_DFL);
   }
-  struct stat status {};
-  const bool found = ::stat(file_path.c_str(), &status) == 0;
-  const auto mebibytes = static_cast<rlim_t>(found ? status.st_size >> 20 : 0);
-  lower_limit(RLIMIT_CPU, static_cast<rlim_t>(seconds) + mebibytes);
+  std::error_code failure;
+  const std::uintmax_t bytes = std::filesystem::file_size(file_path, failure);
+  lower_limit(RLIMIT_CPU, static_cast<rlim_t>(seconds) + (failure ? 0 : bytes >> 20));
   lower_limit(RLIMIT_CORE, 0);
 #ifndef HEADWAY_IO_ADDRESS_SANITIZER
   lower_limit(RLIMIT_AS, address_space() + kExtraAddressSpace);
@@ -92,14 +86,11 @@ void restrict_child(const std::string& file_path, int seconds) {
 
 [[noreturn]] void run_child(int pipe_end, const std::function<std::vector<std::string>()>& work) {
   const std::string message = run_to_message(work);
-  std::size_t sent = 0;
-  while (sent < message.size()) {
-    const ssize_t n = ::write(pipe_end, message.data() + sent, message.size() - sent);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    sent += static_cast<std::size_t>(n);
-  }
-  ::_exit(sent == message.size() ? 0 : 1);
+  std::FILE* out = ::fdopen(pipe_end, "w");
+  const bool sent = out != nullptr &&
+                    std::fwrite(message.data(), 1, message.size(), out) == message.size() &&
+                    std::fflush(out) == 0;
+  ::_exit(sent ? 0 : 1);
 }
 
 std::string read_until_end(int pipe_end) {

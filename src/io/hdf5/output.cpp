@@ -141,15 +141,15 @@ void Hdf5OutputFile::write_dataset(const std::string& path, const Elements& elem
   const std::size_t slash = path.rfind('/');
   if (slash != std::string::npos) make_group(path.substr(0, slash));
   const Handle space = make_space(elements.shape);
-  const Handle storage = make_storage(elements.shape, elements.file_type);
-  const Handle dataset(H5Dcreate2(file_.get(), path.c_str(), elements.file_type, space.get(),
+  const Handle storage = make_storage(elements.shape, elements.type);
+  const Handle dataset(H5Dcreate2(file_.get(), path.c_str(), elements.type, space.get(),
                                   H5P_DEFAULT, storage.get(), H5P_DEFAULT),
                        H5Dclose);
   require(dataset.valid(), path);
   if (H5Sget_simple_extent_npoints(space.get()) == 0) return;
-  require(H5Dwrite(dataset.get(), elements.memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT,
-                   elements.values) >= 0,
-          path);
+  require(
+      H5Dwrite(dataset.get(), elements.type, H5S_ALL, H5S_ALL, H5P_DEFAULT, elements.values) >= 0,
+      path);
 }
 
 void Hdf5OutputFile::write_attribute(const std::string& object, const std::string& name,
@@ -157,12 +157,12 @@ void Hdf5OutputFile::write_attribute(const std::string& object, const std::strin
   const std::string what = fmt::format("{}, attribute {}", object, name);
   const Handle owner = open_or_make_group(object);
   const Handle space = make_space(elements.shape);
-  const Handle attribute(H5Acreate2(owner.get(), name.c_str(), elements.file_type, space.get(),
-                                    H5P_DEFAULT, H5P_DEFAULT),
-                         H5Aclose);
+  const Handle attribute(
+      H5Acreate2(owner.get(), name.c_str(), elements.type, space.get(), H5P_DEFAULT, H5P_DEFAULT),
+      H5Aclose);
   require(attribute.valid(), what);
   if (H5Sget_simple_extent_npoints(space.get()) == 0) return;
-  require(H5Awrite(attribute.get(), elements.memory_type, elements.values) >= 0, what);
+  require(H5Awrite(attribute.get(), elements.type, elements.values) >= 0, what);
 }
 
 void Hdf5OutputFile::write_strings(const std::string& path,
@@ -170,16 +170,14 @@ void Hdf5OutputFile::write_strings(const std::string& path,
   texts_[path] = joined_texts(values);
   std::vector<const char*> texts;
   for (const std::string& value : values) texts.push_back(value.c_str());
-  write_dataset(
-      path,
-      {{static_cast<Index>(values.size())}, text_type_.get(), text_type_.get(), texts.data()});
+  write_dataset(path, {{static_cast<Index>(values.size())}, text_type_.get(), texts.data()});
 }
 
 void Hdf5OutputFile::set(const std::string& object, const std::string& name,
                          const std::string& value) {
   const char* text = value.c_str();
   texts_[text_place(object, name)] = text;  // HDF5 too ends it at a NUL
-  write_attribute(object, name, {{}, text_type_.get(), text_type_.get(), &text});
+  write_attribute(object, name, {{}, text_type_.get(), &text});
 }
 
 void Hdf5OutputFile::seal() { set("/", kTextDigest, text_digest(texts_)); }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -57,22 +58,18 @@ class Hdf5OutputFile {
  private:
   struct Elements {
     std::vector<Index> shape;
-    hid_t file_type, memory_type;
+    hid_t type;  ///< in the file and in memory
     const void* values;
   };
   template <class Number>
   static Elements elements_of(const std::vector<Index>& shape, const Number* values) {
-    if constexpr (std::is_same_v<Number, double>) {
-      return {shape, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, values};
-    } else if constexpr (std::is_same_v<Number, float>) {
-      return {shape, H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, values};
-    } else if constexpr (std::is_same_v<Number, std::int64_t>) {
-      return {shape, H5T_STD_I64LE, H5T_NATIVE_INT64, values};
-    } else if constexpr (std::is_same_v<Number, std::uint64_t>) {
-      return {shape, H5T_STD_U64LE, H5T_NATIVE_UINT64, values};
+    static_assert(std::endian::native == std::endian::little, "numbers are written as they are");
+    constexpr bool kSigned = std::is_signed_v<Number>, kEight = sizeof(Number) == 8;
+    if constexpr (std::is_floating_point_v<Number>) {
+      return {shape, kEight ? H5T_IEEE_F64LE : H5T_IEEE_F32LE, values};
     } else {
-      static_assert(std::is_same_v<Number, std::uint8_t>);
-      return {shape, H5T_STD_U8LE, H5T_NATIVE_UINT8, values};
+      static_assert(kEight || std::is_same_v<Number, std::uint8_t>);
+      return {shape, !kEight ? H5T_STD_U8LE : kSigned ? H5T_STD_I64LE : H5T_STD_U64LE, values};
     }
   }
   Handle open_or_make_group(const std::string& path);

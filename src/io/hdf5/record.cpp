@@ -3,18 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/fail.hpp"
 #include "headway/core/text.hpp"
 
 namespace headway::io {
 namespace {
 
 constexpr double kExact = 0x1p53;  // whole numbers up to here a double has exactly
-
-std::string attribute_label(const std::string& path) {
-  const auto [object, attribute] = attribute_of(path);
-  return (object == "/" ? "root attribute " : object + ", attribute ") + attribute;
-}
 
 /// Error unless `value` is a whole number that a double has exactly, from `least` to `largest`.
 void require_whole(const std::string& path, double value, std::int64_t least,
@@ -27,6 +21,11 @@ void require_whole(const std::string& path, double value, std::int64_t least,
 }
 
 }  // namespace
+
+std::string attribute_label(const std::string& path) {
+  const auto [object, attribute] = attribute_of(path);
+  return attribute_label(object, attribute);
+}
 
 bool RecordReader::present(const std::string& path, const FieldForm& form) const {
   if (file_.kind(path) != NodeKind::kAbsent) return true;
@@ -47,8 +46,7 @@ std::vector<std::string> RecordReader::record_groups(const std::string& path,
     const auto rank = [&](const std::string& name) {
       return std::find(shapes_.keys.begin(), shapes_.keys.end(), name);
     };
-    std::stable_sort(names.begin(), names.end(),
-                     [&](const std::string& a, const std::string& b) { return rank(a) < rank(b); });
+    std::ranges::stable_sort(names, {}, rank);
     return names;
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -184,45 +182,17 @@ void RecordReader::get(const std::string& path, std::vector<detail::Texts>& valu
   }
 }
 
-template <class Kept>
-std::optional<std::vector<Kept>> RecordReader::numbers(const std::string& path,
-                                                       const FieldForm& form) const {
-  std::vector<Kept> values;
-  if (form.layout == FieldLayout::kAttribute) {
-    const auto found = attribute(path, form);
-    if (!found) return std::nullopt;
-    for (const double value : *found) {
-      if (form.least == 1 && !(value >= 1.0 && value <= 1e15 && value == std::floor(value))) {
-        bad_data("{}: holds {}; allowed: positive integers", attribute_label(path), value);
-      }
-      if (std::is_integral_v<Kept>) {
-        require_whole(path, value, form.least, std::numeric_limits<std::int64_t>::max());
-      }
-      values.push_back(static_cast<Kept>(value));
+/// Numbers of an attribute; `whole`: integers.
+void RecordReader::check_list(const std::string& path, const std::vector<double>& values,
+                              bool whole, const FieldForm& form) {
+  for (const double value : values) {
+    if (form.least == 1 && !(value >= 1.0 && value <= 1e15 && value == std::floor(value))) {
+      bad_data("{}: holds {}; allowed: positive integers", attribute_label(path), value);
     }
-  } else if (!present(path, form)) {
-    return std::nullopt;
-  } else if constexpr (std::is_integral_v<Kept>) {
-    values = file_.read_integers<Kept>(path);
-  } else {
-    values = file_.read_array(path).values;
+    if (whole) {
+      require_whole(path, value, form.least, std::numeric_limits<std::int64_t>::max());
+    }
   }
-  return values;
-}
-template std::optional<std::vector<double>> RecordReader::numbers(const std::string&,
-                                                                  const FieldForm&) const;
-template std::optional<std::vector<std::int64_t>> RecordReader::numbers(const std::string&,
-                                                                        const FieldForm&) const;
-template std::optional<std::vector<std::uint64_t>> RecordReader::numbers(const std::string&,
-                                                                         const FieldForm&) const;
-
-void RecordReader::refuse_count(const std::string& path, std::size_t found, std::size_t wanted) {
-  bad_data("{}: holds {} numbers; allowed: {}", path, found, wanted);
-}
-
-void RecordReader::refuse_word(const std::string& path, const std::string& word,
-                               const std::vector<std::string>& known) {
-  bad_data("{}: is \"{}\"; allowed: {}", attribute_label(path), word, join(known));
 }
 
 }  // namespace headway::io

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/fail.hpp"
 #include "io/hdf5/input.hpp"
 #include "io/hdf5/output.hpp"
 #include "io/hdf5/record_columns.hpp"
@@ -20,12 +21,19 @@ namespace headway::io {
 std::string member_path(const std::string& group, const std::string& name);
 /// The object and the attribute that a path names: "history" and "columns" of "history/columns".
 std::pair<std::string, std::string> attribute_of(const std::string& path);
+/// "history, attribute columns".
+std::string attribute_label(const std::string& path);
 /// "<path>/layer_<l>", `layer` counted from 0.
 std::string layer_path(const std::string& path, std::size_t layer);
 
 inline bool in_columns(FieldLayout layout) {
   return layout == FieldLayout::kColumns || layout == FieldLayout::kLists ||
          layout == FieldLayout::kTable;
+}
+/// Empty arrays, that is.
+inline bool leaves_out(const FieldForm& form) {
+  return form.optional || form.layout == FieldLayout::kOutputs ||
+         form.layout == FieldLayout::kReadout || form.layout == FieldLayout::kStacked;
 }
 
 /// Writes the fields of a record into a group, which it makes.
@@ -41,7 +49,7 @@ class RecordWriter {
     if (form.place == FieldPlace::kJson || form.layout == FieldLayout::kKey) return;
     const std::string path = member_path(group_, name);
     if constexpr (IsRecord<T>) {
-      write_record(path, value);
+      write_record(path, value, out_);
     } else if constexpr (IsRecords<T>) {
       if (!form.optional || !value.empty()) write_records(path, value, form.layout);
     } else if constexpr (detail::kIsOptional<T>) {
@@ -56,15 +64,9 @@ class RecordWriter {
 
  private:
   template <class T>
-  void write_record(const std::string& group, const T& value) {
-    RecordWriter nested(out_, group);
-    fields(nested, value);
-  }
-
-  template <class T>
   void write_records(const std::string& path, const std::vector<T>& records, FieldLayout layout) {
     if (layout == FieldLayout::kByName) {
-      for (const T& record : records) write_record(path + "/" + record_key(record), record);
+      for (const T& record : records) write_record(path + "/" + record_key(record), record, out_);
     } else if (in_columns(layout)) {
       ColumnWriter columns;
       if (records.empty()) {  // the columns are there, without entries
@@ -76,7 +78,7 @@ class RecordWriter {
     } else {
       out_.make_group(path);
       for (std::size_t i = 0; i < records.size(); ++i) {
-        write_record(path + "/" + std::to_string(i), records[i]);
+        write_record(path + "/" + std::to_string(i), records[i], out_);
       }
     }
   }
@@ -108,8 +110,6 @@ class RecordWriter {
                    const FieldForm& form);
   void write_array(const std::string& path, const std::vector<detail::Texts>& values,
                    const FieldForm& form);
-  /// Empty arrays, that is.
-  static bool leaves_out(const FieldForm& form);
 
   Hdf5OutputFile& out_;
   std::string group_;
@@ -145,7 +145,9 @@ class RecordReader {
     } else if constexpr (std::is_enum_v<T>) {
       std::string text(word_of(value));
       get(path, text, form);
-      if (!read_word(text, value)) refuse_word(path, text, all_words<T>());
+      if (!read_word(text, value)) {
+        bad_data("{}: is \"{}\"; allowed: {}", attribute_label(path), text, join(all_words<T>()));
+      }
     } else if constexpr (std::is_same_v<T, bool> || std::is_floating_point_v<T>) {
       double number = static_cast<double>(value);
       get(path, number, form);
@@ -185,12 +187,27 @@ class RecordReader {
   template <class T>
   void get_numbers(const std::string& path, T& values, const FieldForm& form) const {
     using Number = typename T::value_type;
-    const auto found = numbers<detail::Stored<Number>>(path, form);
-    if (!found) return;
-    if constexpr (requires { values.resize(found->size()); }) values.resize(found->size());
-    if (values.size() != found->size()) refuse_count(path, found->size(), values.size());
-    std::transform(found->begin(), found->end(), values.begin(),
-                   [](auto number) { return static_cast<Number>(number); });
+    using Kept = detail::Stored<Number>;
+    const auto take = [&](const auto& found) {
+      if constexpr (requires { values.resize(found.size()); }) values.resize(found.size());
+      if (values.size() != found.size()) {
+        bad_data("{}: holds {} numbers; allowed: {}", path, found.size(), values.size());
+      }
+      std::transform(found.begin(), found.end(), values.begin(),
+                     [](auto number) { return static_cast<Number>(static_cast<Kept>(number)); });
+    };
+    if (form.layout == FieldLayout::kAttribute) {
+      if (const auto found = attribute(path, form)) {
+        check_list(path, *found, std::is_integral_v<Kept>, form);
+        take(*found);
+      }
+    } else if (!present(path, form)) {
+      return;
+    } else if constexpr (std::is_integral_v<Kept>) {
+      take(file_.read_integers<Kept>(path));
+    } else {
+      take(file_.read_array(path).values);
+    }
   }
 
   /// Those that `arrays` names, in its order; all that are there when it is empty.
@@ -225,17 +242,12 @@ class RecordReader {
            const FieldForm& form) const;
   [[nodiscard]] std::int64_t get_whole(const std::string& path, std::int64_t value,
                                        std::int64_t largest, const FieldForm& form) const;
-  template <class Kept>
-  [[nodiscard]] std::optional<std::vector<Kept>> numbers(const std::string& path,
-                                                         const FieldForm& form) const;
   [[nodiscard]] std::optional<std::vector<double>> attribute(const std::string& path,
                                                              const FieldForm& form) const;
+  static void check_list(const std::string& path, const std::vector<double>& values, bool whole,
+                         const FieldForm& form);
   [[nodiscard]] std::size_t layers(const std::string& path) const;
   [[nodiscard]] MatrixXd matrix(const std::string& path, Index rows, Index columns) const;
-  [[noreturn]] static void refuse_count(const std::string& path, std::size_t found,
-                                        std::size_t wanted);
-  [[noreturn]] static void refuse_word(const std::string& path, const std::string& word,
-                                       const std::vector<std::string>& known);
 
   const Hdf5InputFile& file_;
   std::string group_;

@@ -1,6 +1,5 @@
 #include "io/hdf5/record_columns.hpp"
 
-#include "core/fail.hpp"
 #include "headway/core/text.hpp"
 #include "io/hdf5/record.hpp"
 
@@ -13,10 +12,6 @@ template <class Values>
 inline constexpr bool kIsTexts = std::is_same_v<std::decay_t<Values>, detail::Texts>;
 
 }  // namespace
-
-void detail::refuse_column(const std::string& name) {
-  fail(ErrorKind::kInternal, "{}: a column holds numbers, words or texts", name);
-}
 
 void ColumnWriter::write(const std::string& path, std::size_t count, FieldLayout layout,
                          Hdf5OutputFile& out) const {

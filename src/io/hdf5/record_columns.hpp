@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/fail.hpp"
 #include "io/hdf5/record_values.hpp"
 
 // Records of one kind as columns: arrays <path>/<field>, or one table of numbers.
@@ -20,11 +21,6 @@ class Hdf5OutputFile;
 /// One array of what a column of records holds.
 using Column = std::variant<std::vector<double>, std::vector<std::int64_t>,
                             std::vector<std::uint64_t>, std::vector<std::string>>;
-
-namespace detail {
-/// Error{kInternal}: the member `name` is no number, word or text.
-[[noreturn]] void refuse_column(const std::string& name);
-}  // namespace detail
 
 /// Gathers the fields of records of one kind, column by column, each with as many entries as there
 /// are records.
@@ -41,7 +37,7 @@ class ColumnWriter {
       auto& column = at == columns_.end() ? columns_.emplace_back(name, Kept{}) : *at;
       std::get<Kept>(column.second).push_back(detail::stored(value));
     } else {
-      detail::refuse_column(name);
+      fail(ErrorKind::kInternal, "{}: a column holds numbers, words or texts", name);
     }
   }
   [[nodiscard]] std::size_t size() const { return columns_.size(); }
@@ -82,7 +78,7 @@ class ColumnReader {
         value = static_cast<T>(kept);
       }
     } else {
-      detail::refuse_column(name);
+      fail(ErrorKind::kInternal, "{}: a column holds numbers, words or texts", name);
     }
   }
 

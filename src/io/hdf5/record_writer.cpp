@@ -43,11 +43,6 @@ NumberArray<double> detail::array_of(const std::vector<MatrixXd>& values,
   return out;
 }
 
-bool RecordWriter::leaves_out(const FieldForm& form) {
-  return form.optional || form.layout == FieldLayout::kOutputs ||
-         form.layout == FieldLayout::kReadout || form.layout == FieldLayout::kStacked;
-}
-
 void RecordWriter::write_array(const std::string& path, const detail::Texts& values,
                                const FieldForm& form) {
   if (form.optional && values.empty()) return;

@@ -60,16 +60,12 @@ std::vector<std::string> read_texts(hid_t object, hid_t type, hid_t space, ReadI
   return values;
 }
 
-herr_t collect_attribute(hid_t, const char* name, const H5A_info_t*, void* out) {
-  try {
-    static_cast<std::vector<std::string>*>(out)->emplace_back(name);
-  } catch (...) {
-    return -1;
-  }
-  return 0;
-}
-
 }  // namespace
+
+std::string attribute_label(const std::string& object, const std::string& name) {
+  const bool at_root = object.empty() || object == "/";
+  return (at_root ? "root attribute " : object + ", attribute ") + name;
+}
 
 /// An open attribute.
 class Hdf5Attribute {
@@ -83,6 +79,7 @@ class Hdf5Attribute {
   [[nodiscard]] const std::string& label() const { return label_; }
   [[nodiscard]] bool is(H5T_class_t type) const { return H5Tget_class(type_.get()) == type; }
   [[nodiscard]] bool is_number() const { return is(H5T_FLOAT) || is(H5T_INTEGER) || is(H5T_ENUM); }
+  [[nodiscard]] bool is_one_text() const { return is(H5T_STRING) && count() == 1; }
   /// Elements, after a check against absurd sizes.
   [[nodiscard]] std::size_t count() const {
     const hssize_t points = H5Sget_simple_extent_npoints(space_.get());
@@ -127,8 +124,7 @@ std::optional<Hdf5Attribute> Hdf5InputFile::open_attribute(const std::string& ob
   const Handle owner = open_object(object);
   const htri_t exists = H5Aexists(owner.get(), name.c_str());
   if (exists == 0) return std::nullopt;
-  const bool at_root = object.empty() || object == "/";
-  const std::string label = (at_root ? "root attribute " : object + ", attribute ") + name;
+  const std::string label = attribute_label(object, name);
   Handle attribute(exists > 0 ? H5Aopen(owner.get(), name.c_str(), H5P_DEFAULT) : -1, H5Aclose);
   if (!attribute.valid()) damaged(label + ": cannot be opened");
   return Hdf5Attribute(std::move(attribute), label);
@@ -138,35 +134,17 @@ bool Hdf5InputFile::has_attribute(const std::string& object, const std::string& 
   return open_attribute(object, name).has_value();
 }
 
-std::vector<std::string> Hdf5InputFile::attributes(const std::string& object) const {
-  const Handle owner = open_object(object);
-  std::vector<std::string> names;
-  hsize_t position = 0;
-  if (H5Aiterate2(owner.get(), H5_INDEX_NAME, H5_ITER_INC, &position, collect_attribute, &names) <
-      0) {
-    damaged((object.empty() ? "/" : object) + ": the attributes cannot be listed");
-  }
-  return names;
+bool Hdf5InputFile::has_text_attribute(const std::string& object, const std::string& name) const {
+  const auto attribute = open_attribute(object, name);
+  return attribute && attribute->is_one_text();
 }
 
 std::optional<std::string> Hdf5InputFile::text_attribute(const std::string& object,
                                                          const std::string& name) const {
   const auto attribute = open_attribute(object, name);
   if (!attribute) return std::nullopt;
-  if (!attribute->is(H5T_STRING) || attribute->count() != 1) {
-    bad_data("{}: allowed: one string", attribute->label());
-  }
+  if (!attribute->is_one_text()) bad_data("{}: allowed: one string", attribute->label());
   return attribute->texts().at(0);
-}
-
-std::map<std::string, std::string> Hdf5InputFile::text_attributes(const std::string& object) const {
-  std::map<std::string, std::string> texts;
-  for (const std::string& name : attributes(object)) {
-    const auto attribute = open_attribute(object, name);
-    if (!attribute->is(H5T_STRING) || attribute->count() != 1) continue;
-    texts[name] = attribute->texts().at(0);
-  }
-  return texts;
 }
 
 std::optional<std::vector<double>> Hdf5InputFile::number_attribute(const std::string& object,

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include "headway/core/sha256.hpp"
-#include "io/hdf5/blocks.hpp"
 
 namespace headway::io {
 namespace {
@@ -16,10 +15,8 @@ void read_object(const Hdf5InputFile& file, const std::string& path, int depth,
   const NodeKind kind = file.kind(path);
   if (depth > kMaxDepth || (kind != NodeKind::kGroup && kind != NodeKind::kDataset)) return;
   for (const std::string& name : file.attributes(path)) {
-    static_cast<void>(file.attribute_text(path, name));
-  }
-  for (auto& [name, text] : file.text_attributes(path)) {
-    texts[text_place(path, name)] = std::move(text);
+    const std::string text = file.attribute_text(path, name);
+    if (file.has_text_attribute(path, name)) texts[text_place(path, name)] = text;
   }
   if (kind == NodeKind::kGroup) {
     for (const std::string& name : file.members(path)) {

@@ -2,39 +2,30 @@
 
 #include <png.h>
 
+#include <memory>
+
 #include "core/fail.hpp"
 
 namespace headway::io {
-namespace {
-
-// libpng's simplified reader, which frees what it holds.
-struct PngReader {
-  png_image image{};
-  PngReader() { image.version = PNG_IMAGE_VERSION; }
-  ~PngReader() { png_image_free(&image); }
-  PngReader(const PngReader&) = delete;
-  PngReader& operator=(const PngReader&) = delete;
-};
-
-}  // namespace
-
 GreyImage decode_png(std::span<const std::uint8_t> bytes, const std::string& name) {
-  PngReader reader;
-  if (png_image_begin_read_from_memory(&reader.image, bytes.data(), bytes.size()) == 0) {
-    bad_data("{}: is no sound PNG: {}", name, printable(reader.image.message));
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  const std::unique_ptr<png_image, void (*)(png_imagep)> held(&image, &png_image_free);
+  if (png_image_begin_read_from_memory(&image, bytes.data(), bytes.size()) == 0) {
+    bad_data("{}: is no sound PNG: {}", name, printable(image.message));
   }
   GreyImage result;
-  result.height = reader.image.height;
-  result.width = reader.image.width;
+  result.height = image.height;
+  result.width = image.width;
   if (result.height > kLargestImageSide || result.width > kLargestImageSide) {
     bad_data("{}: is {} x {} pixels: must be at most {} each way", name, result.width,
              result.height, kLargestImageSide);
   }
-  reader.image.format = PNG_FORMAT_GRAY;
+  image.format = PNG_FORMAT_GRAY;
   result.pixels.resize(static_cast<std::size_t>(result.height * result.width));
   const png_color white{255, 255, 255};
-  if (png_image_finish_read(&reader.image, &white, result.pixels.data(), 0, nullptr) == 0) {
-    bad_data("{}: is a damaged PNG: {}", name, printable(reader.image.message));
+  if (png_image_finish_read(&image, &white, result.pixels.data(), 0, nullptr) == 0) {
+    bad_data("{}: is a damaged PNG: {}", name, printable(image.message));
   }
   return result;
 }

@@ -11,7 +11,6 @@
 #include "headway/studies/sweep.hpp"
 #include "io/dataset_file/write.hpp"
 #include "io/hdf5/record.hpp"
-#include "io/result_file/trained_run.hpp"
 
 namespace headway::io {
 namespace {
@@ -42,7 +41,8 @@ std::string group_of(const Hdf5InputFile& file, const studies::TrainRun& wanted)
   for (std::size_t i = 0; i < file.members("runs").size(); ++i) {
     const std::string group = fmt::format("runs/{}", i);
     if (file.kind(group) != NodeKind::kGroup) continue;
-    if (trained_run_settings(file, group) == wanted.settings) return group;
+    const std::vector<std::string> settings = file.read_strings(group + "/settings");
+    if (studies::settings_of(settings) == wanted.settings) return group;
   }
   return "";
 }

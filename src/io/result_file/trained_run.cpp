@@ -36,11 +36,6 @@ std::vector<training::TrainRecord> read_records(const Hdf5InputFile& file,
 
 }  // namespace
 
-std::vector<studies::Setting> trained_run_settings(const Hdf5InputFile& file,
-                                                   const std::string& group) {
-  return studies::settings_of(file.read_strings(group + "/settings"));
-}
-
 TrainedRun read_trained_run(const Hdf5InputFile& file, const std::string& group) {
   RecordShapes shapes;
   shapes.keys = split(file.text_attribute(group, "splits").value_or(""), ',');

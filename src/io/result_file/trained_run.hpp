@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "headway/studies/training.hpp"
 #include "io/hdf5/input.hpp"
@@ -11,9 +10,5 @@ namespace headway::io {
 /// The run in `group` of a checkpoint, with its whole state (studies::TrainedRunView says how it
 /// lies there). Error{kBadData} naming the attribute or data set that is missing or malformed.
 studies::TrainedRun read_trained_run(const Hdf5InputFile& file, const std::string& group);
-
-/// What a sweep sets in the run in `group`, of a result too.
-std::vector<studies::Setting> trained_run_settings(const Hdf5InputFile& file,
-                                                   const std::string& group);
 
 }  // namespace headway::io

@@ -3,7 +3,6 @@
 #include <filesystem>
 
 #include "core/fail.hpp"
-#include "headway/core/option_error.hpp"
 #include "headway/io/dataset_file.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "headway/io/result_file.hpp"
@@ -32,31 +31,6 @@ std::string study_text_for_dataset(const std::string& file_path) {
                      quoted_text(path.lexically_normal().string()));
 }
 
-/// Where the first of the fields stands that the study gives; else what would hold the first: the
-/// head of a task, its table, the file.
-Place place_of(const OptionValue& root, const std::vector<std::string>& fields) {
-  for (const std::string& field : fields) {
-    const OptionValue* value = value_at(root, field);
-    if (value != nullptr) return value->place;
-  }
-  std::string holder = fields.front();
-  while (!holder.empty()) {
-    const std::size_t end = holder.find_last_of(".[");
-    holder.resize(end == std::string::npos ? 0 : end);
-    const OptionValue* value = holder.empty() ? nullptr : value_at(root, holder);
-    if (value != nullptr) return value->place;
-  }
-  return root.place;
-}
-
-Study checked_study(const OptionValue& root, const std::vector<std::string>& set_by_hand) {
-  for (const std::string& key : set_by_hand) studies::refuse_table_axes_that_set(root, key);
-  Study study;
-  studies::read_sections(root, study);
-  studies::refuse_idle_keys(root, study, studies::train_runs(study));
-  return study;
-}
-
 }  // namespace
 
 Study parse_study(std::string_view text, const std::string& source_name,
@@ -72,12 +46,7 @@ Study parse_study(std::string_view text, const std::string& source_name,
   studies::change_paths(root, [&from](const std::string& file) {
     return fs::absolute(from / file).lexically_normal().string();
   });
-  try {
-    return checked_study(root, set_by_hand);
-  } catch (const OptionError& error) {
-    if (error.has_place()) throw;
-    throw error.at(place_of(root, error.fields()).text());
-  }
+  return studies::checked_study(root, set_by_hand);
 }
 
 OptionValue task_overlays(const std::vector<std::string>& overlays) {

@@ -47,111 +47,60 @@ constexpr int kMostKeyParts = 32;
 
 /// Refuses keys of very many parts before the parser sees them (a recursion per part would end the
 /// stack). A small lexer: dots count outside strings and comments, from one separator to the next.
-class KeyDepthCheck {
- public:
-  KeyDepthCheck(std::string_view text, const std::string& source) : text_(text), source_(source) {}
-
-  void run() {
-    while (at_ < text_.size()) {
-      const char c = text_[at_];
-      if (c == '"' || c == '\'') {
-        skip_string(c);
-      } else if (c == '#') {
-        at_ = std::min(text_.find('\n', at_), text_.size());
-      } else {
-        take(c);
-        ++at_;
+void refuse_deep_keys(std::string_view text, const std::string& source) {
+  unsigned line = 1;
+  int dots = 0;             // of the key at hand
+  std::string_view quotes;  // that end the string at hand; none outside
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    const bool unterminated = c == '\n' && quotes.size() == 1;  // the parser will say so
+    if (c == '\n') ++line;
+    if (!quotes.empty() && !unterminated) {
+      if (c == '\\' && quotes.front() == '"') {
+        if (text.substr(++at, 1) == "\n") ++line;
+      } else if (text.substr(at).starts_with(quotes)) {
+        at += quotes.size() - 1;
+        quotes = {};
       }
+    } else if (c == '"' || c == '\'') {
+      quotes = text.substr(at, text.substr(at, 3) == std::string(3, c) ? 3 : 1);
+      at += quotes.size() - 1;
+    } else if (c == '#') {
+      at = std::min(text.find('\n', at), text.size()) - 1;
+    } else if (c == '.' && ++dots >= kMostKeyParts) {
+      refuse_syntax(source, line, fmt::format("a key of more than {} parts", kMostKeyParts));
+    } else if (std::string_view("\n=,{}").find(c) != std::string_view::npos) {
+      dots = 0;
+      quotes = {};
     }
   }
-
- private:
-  void take(char c) {
-    if (c == '\n' || c == '=' || c == ',' || c == '{' || c == '}') dots_ = 0;
-    if (c == '.' && ++dots_ >= kMostKeyParts) {
-      refuse_syntax(source_, line_, fmt::format("a key of more than {} parts", kMostKeyParts));
-    }
-    if (c == '\n') ++line_;
-  }
-
-  void skip_string(char quote) {
-    const std::string triple(3, quote);
-    const bool multi_line = text_.substr(at_, 3) == triple;
-    at_ += multi_line ? 3 : 1;
-    while (at_ < text_.size()) {
-      const char c = text_[at_];
-      if (c == '\n' && !multi_line) return;  // unterminated: the parser will say so
-      if (c == '\n') ++line_;
-      if (c == '\\' && quote == '"') {
-        if (text_.substr(at_ + 1, 1) == "\n") ++line_;
-        at_ += 2;
-      } else if (multi_line ? text_.substr(at_, 3) == triple : c == quote) {
-        at_ += multi_line ? 3 : 1;
-        return;
-      } else {
-        ++at_;
-      }
-    }
-  }
-
-  std::string_view text_;
-  const std::string& source_;
-  std::size_t at_ = 0;
-  unsigned line_ = 1;
-  int dots_ = 0;  // of the key at hand
-};
-
-OptionValue convert(const toml::node& node, const std::shared_ptr<const std::string>& source);
-
-OptionValue convert_table(const toml::table& table,
-                          const std::shared_ptr<const std::string>& source) {
-  OptionValue::Table out;
-  for (auto&& [key, node] : table) {
-    OptionValue value = convert(node, source);
-    // The line of the key, where the value starts on a later one or has no place of its own.
-    const int key_line = static_cast<int>(key.source().begin.line);
-    if (key_line > 0) value.place.line = key_line;
-    out.push_back({std::string(key.str()), std::move(value)});
-  }
-  return OptionValue{std::move(out), {}};
 }
 
-OptionValue convert_array(const toml::array& array,
-                          const std::shared_ptr<const std::string>& source) {
-  OptionValue::Array out;
-  out.reserve(array.size());
-  for (const toml::node& node : array) out.push_back(convert(node, source));
-  return OptionValue{std::move(out), {}};
-}
-
-template <class T>
-OptionValue date_time(const T& date) {
-  std::ostringstream text;
-  text << date;
-  return OptionValue{OptionValue::DateTime{text.str()}, {}};
-}
-
+/// `source`: shared by the places of all values.
 OptionValue convert(const toml::node& node, const std::shared_ptr<const std::string>& source) {
-  OptionValue out;
-  if (const auto* table = node.as_table()) {
-    out = convert_table(*table, source);
-  } else if (const auto* array = node.as_array()) {
-    out = convert_array(*array, source);
-  } else if (const auto* text = node.as_string()) {
-    out.data = text->get();
-  } else if (const auto* integer = node.as_integer()) {
-    out.data = integer->get();
-  } else if (const auto* real = node.as_floating_point()) {
-    out.data = real->get();
-  } else if (const auto* flag = node.as_boolean()) {
-    out.data = flag->get();
-  } else if (const auto* date = node.as_date()) {
-    out = date_time(date->get());
-  } else if (const auto* time = node.as_time()) {
-    out = date_time(time->get());
-  } else if (const auto* moment = node.as_date_time()) {
-    out = date_time(moment->get());
-  }
+  OptionValue out = node.visit([&](const auto& value) -> OptionValue {
+    using Node = std::remove_cvref_t<decltype(value)>;
+    if constexpr (toml::is_table<Node>) {
+      OptionValue::Table table;
+      for (auto&& [key, entry] : value) {
+        table.push_back({std::string(key.str()), convert(entry, source)});
+        // The line of the key, where the value starts on a later one or has no place of its own.
+        const int key_line = static_cast<int>(key.source().begin.line);
+        if (key_line > 0) table.back().value.place.line = key_line;
+      }
+      return {std::move(table), {}};
+    } else if constexpr (toml::is_array<Node>) {
+      OptionValue::Array array;
+      for (const toml::node& entry : value) array.push_back(convert(entry, source));
+      return {std::move(array), {}};
+    } else if constexpr (toml::is_chronological<Node>) {
+      std::ostringstream text;
+      text << value.get();
+      return {OptionValue::DateTime{text.str()}, {}};
+    } else {
+      return {value.get(), {}};
+    }
+  });
   out.place = {source, static_cast<int>(node.source().begin.line)};
   return out;
 }
@@ -159,7 +108,7 @@ OptionValue convert(const toml::node& node, const std::shared_ptr<const std::str
 }  // namespace
 
 OptionValue parse_toml(std::string_view text, const std::string& source) {
-  KeyDepthCheck(text, source).run();
+  refuse_deep_keys(text, source);
   try {
     const toml::table table = toml::parse(text, source);
     return convert(table, std::make_shared<const std::string>(source));

@@ -10,6 +10,7 @@
 #include "headway/io/result_file.hpp"
 #include "headway/studies/choice.hpp"
 #include "headway/studies/evaluate.hpp"
+#include "headway/studies/gram.hpp"
 #include "headway/studies/latents.hpp"
 #include "headway/studies/sample_results.hpp"
 #include "headway/studies/training.hpp"
@@ -29,7 +30,9 @@ std::vector<Section> sections() {
   studies::SamplePoint sample;
   sample.order_parameters.resize(1);
   std::vector<ListedField> provenance = list_fields(studies::ResultProvenance{});
-  for (ListedField& field : provenance) field.json.clear();
+  std::vector<ListedField> gram = list_fields(studies::GramResult{});
+  for (std::vector<ListedField>* only_in_files : {&provenance, &gram})
+    for (ListedField& field : *only_in_files) field.json.clear();
   return {{"provenance", "The root", provenance},
           {"result", "The root, but for train", list_fields(studies::SolveResult{})},
           {"point", "`points/<i>` of solve, align and prune; `points/<i>/theory` of sample",
@@ -50,7 +53,8 @@ std::vector<Section> sections() {
           {"latent_run", "`runs/<i>` of latents", list_fields(studies::LatentRun{})},
           {"latent_group", "`groups/<g>` of latents", list_fields(studies::LatentGroup{})},
           {"evaluated_run", "`runs/<i>` of evaluate", list_fields(studies::EvaluatedRun{})},
-          {"evaluated_group", "`groups/<g>` of evaluate", list_fields(studies::EvaluatedGroup{})}};
+          {"evaluated_group", "`groups/<g>` of evaluate", list_fields(studies::EvaluatedGroup{})},
+          {"gram", "Gram matrices (the root has the provenance too)", gram}};
 }
 
 std::string markdown() {

@@ -1,5 +1,3 @@
-#include "headway/io/text_files.hpp"
-
 #include <algorithm>
 #include <string>
 
@@ -49,7 +47,7 @@ TEST_CASE("Tasks of byte-pair tokens learn them from the training part, once for
   study.task.text.held_out = (static_cast<double>(tail.size()) - 0.5) / bytes_in_all;
   study.task.text.validation = static_cast<double>(middle.size()) / bytes_in_all;
   study.task.file = store("one.txt", train + middle + tail);
-  const auto maker = headway::io::training_task_maker();
+  const auto maker = headway::studies::make_task_maker(headway::io::task_files());
   const auto one = maker(study);
   CHECK(one.task->format().vocabulary == 520);
   CHECK(one.tokenizer == train_bpe_tokenizer(train, "train", {520})->serialize());

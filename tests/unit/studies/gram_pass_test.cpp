@@ -1,0 +1,195 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "catch.hpp"
+#include "headway/core/error.hpp"
+#include "headway/studies/gram.hpp"
+#include "headway/studies/plan.hpp"
+#include "headway/studies/verbs.hpp"
+#include "headway/theory/gram.hpp"
+
+using namespace headway;
+using Catch::Matchers::ContainsSubstring;
+using studies::Study;
+
+namespace {
+
+constexpr Index kPaths = 4;
+constexpr Index kN0 = 3;
+
+tasks::Split random_split(Index examples, std::uint64_t stream, Index outputs) {
+  Rng rng(11, StreamPurpose::kTests, stream);
+  tasks::Split split;
+  split.path_features.resize(examples, kPaths * kN0);
+  for (double& x : split.path_features.reshaped()) x = rng.normal();
+  split.labels.resize(examples, outputs);
+  for (double& y : split.labels.reshaped()) y = rng.normal() < 0.0 ? -1.0 : 1.0;
+  return split;
+}
+
+tasks::Dataset data_with_sets(Index examples, std::uint64_t stream = 0, Index outputs = 1) {
+  tasks::Dataset data;
+  data.name = fmt::format("data {}", stream);
+  data.form = AttentionForm::kPathFeatures;
+  data.heads = {2, 2};
+  data.layers.resize(2);
+  data.features = kN0;
+  data.train = random_split(examples, 10 * stream, outputs);
+  data.test = random_split(5, 10 * stream + 1, outputs);
+  data.sets.push_back({"validation", random_split(4, 10 * stream + 2, outputs)});
+  return data;
+}
+
+Study small_study() {
+  Study study;
+  study.task.kind = studies::TaskKind::kDataset;
+  study.model.widths = {{20}, {100}};
+  study.model.temperatures = {0.1};
+  study.threads = 1;
+  return study;
+}
+
+double difference(const MatrixXd& a, const MatrixXd& b) {
+  REQUIRE(a.rows() == b.rows());
+  REQUIRE(a.cols() == b.cols());
+  return (a - b).cwiseAbs().maxCoeff() / b.cwiseAbs().maxCoeff();
+}
+
+std::string refusal(const Study& study, const std::vector<tasks::Dataset>& data) {
+  Observer observer;
+  try {
+    studies::gram(study, data, observer);
+  } catch (const Error& e) {
+    CHECK(e.kind() == ErrorKind::kBadData);
+    return e.what();
+  }
+  return "(accepted)";
+}
+
+}  // namespace
+
+TEST_CASE("Gram matrices are sums over examples, the same on any number of threads and files") {
+  Observer observer;
+  Study study = small_study();
+  for (const Index examples : {1, 30, 5000}) {  // one leaf, one, five
+    const tasks::Dataset whole = data_with_sets(examples, 0, 2);
+    const studies::GramResult one = studies::gram(study, {whole}, observer);
+    const GramMatrices expected =
+        theory::gram_matrices(whole.train.path_features, whole.train.labels);
+    CHECK(one.data.examples == examples);
+    CHECK(difference(one.data.gram, expected.gram) < 1e-13);
+    CHECK(difference(one.data.projection, expected.projection) < 1e-12);
+    CHECK(difference(one.data.label_square, expected.label_square) < 1e-13);
+    study.threads = 3;
+    const studies::GramResult three = studies::gram(study, {whole}, observer);
+    CHECK(three.data.gram == one.data.gram);
+    CHECK(three.data.projection == one.data.projection);
+    study.threads = 1;
+    if (examples == 1) continue;
+    tasks::Dataset first = whole;
+    tasks::Dataset second = whole;
+    first.train.path_features = whole.train.path_features.topRows(11);
+    first.train.labels = whole.train.labels.topRows(11);
+    second.train.path_features = whole.train.path_features.bottomRows(examples - 11);
+    second.train.labels = whole.train.labels.bottomRows(examples - 11);
+    const studies::GramResult parts = studies::gram(study, {first, second}, observer);
+    CHECK(parts.data.examples == examples);
+    CHECK(difference(parts.data.gram, expected.gram) < 1e-13);
+    REQUIRE(parts.sets.size() == 2);
+    CHECK(parts.sets[0].labels.rows() == 10);  // both test sets
+    CHECK(parts.sets[1].name == "validation");
+    CHECK(parts.sources == std::vector<std::string>{"data 0", "data 0"});
+  }
+}
+
+TEST_CASE("solve and sample of Gram matrices are those of the examples") {
+  Observer observer;
+  for (const Index outputs : {1, 2}) {
+    const tasks::Dataset data = data_with_sets(40, 1, outputs);
+    Study study = small_study();
+    study.solve.kernels = theory::KernelForm::kStreamed;
+    const studies::SolveResult expected = studies::solve(study, data, observer);
+    study.solve.kernels = theory::KernelForm::kAuto;
+    const tasks::Dataset gram =
+        studies::dataset_of(studies::gram(study, {data}, observer), "gram.h5");
+    CHECK(gram.train_examples() == 40);
+    CHECK(gram.outputs() == outputs);
+    CHECK(studies::plan_theory(study, gram, studies::TheoryVerb::kSolves).kernels.form ==
+          theory::KernelForm::kGram);
+    const studies::SolveResult result = studies::solve(study, gram, observer);
+    REQUIRE(result.points.size() == 2);
+    CHECK(result.train_examples == 40);
+    for (std::size_t i = 0; i < 2; ++i) {
+      const studies::SolvePoint& a = result.points[i];
+      const studies::SolvePoint& b = expected.points[i];
+      CHECK(a.kernels == "gram");
+      CHECK(a.summary.converged);
+      CHECK(difference(a.order_parameters.layers[0], b.order_parameters.layers[0]) < 1e-9);
+      CHECK(difference(a.predictor.mean, b.predictor.mean) < 1e-9);
+      CHECK(difference(a.predictor.variance, b.predictor.variance) < 1e-9);
+      CHECK_THAT(a.action, Catch::Matchers::WithinRel(b.action, 1e-9));
+      CHECK_THAT(a.log_evidence, Catch::Matchers::WithinRel(b.log_evidence, 1e-9));
+      CHECK_THAT(a.smallest_hessian_eigenvalue,
+                 Catch::Matchers::WithinRel(b.smallest_hessian_eigenvalue, 1e-9));
+      CHECK(difference(a.corrected.mean.layers[0], b.corrected.mean.layers[0]) < 1e-9);
+      CHECK(std::isnan(a.predictor.train_accuracy));
+      CHECK(a.predictor.sets.at(0).name == "validation");
+    }
+    CHECK_THAT(result.gaussian_process[0].log_evidence,
+               Catch::Matchers::WithinRel(expected.gaussian_process[0].log_evidence, 1e-9));
+  }
+  const tasks::Dataset data = data_with_sets(40, 1);
+  Study study = small_study();
+  study.model.widths = {{2}};  // below the number of paths: singular U
+  study.sample.draws = 20;
+  study.sample.warmup = 30;
+  study.sample.chains = 1;
+  const tasks::Dataset gram = studies::dataset_of(studies::gram(study, {data}, observer), "g");
+  const studies::SampleResult sampled = studies::sample(study, gram, observer);
+  CHECK(sampled.points.at(0).draws == 20);
+}
+
+TEST_CASE("what Gram matrices cannot do is refused by name") {
+  Observer observer;
+  Study study = small_study();
+  const tasks::Dataset gram =
+      studies::dataset_of(studies::gram(study, {data_with_sets(20)}, observer), "g.h5");
+  Study cold = study;
+  cold.model.temperatures = {0.0};
+  CHECK_THROWS_WITH(studies::solve(cold, gram, observer),
+                    ContainsSubstring("model.temperature = 0") && ContainsSubstring("g.h5"));
+  Study stored = study;
+  stored.solve.kernels = theory::KernelForm::kStored;
+  CHECK_THROWS_WITH(studies::solve(stored, gram, observer), ContainsSubstring("solve.kernels"));
+  CHECK_THROWS_WITH(studies::align(study, gram, observer), ContainsSubstring("Gram matrices"));
+  Study weights = study;
+  weights.sample.sampler = studies::Sampler::kGibbs;
+  CHECK_THROWS_WITH(studies::sample(weights, gram, observer), ContainsSubstring("sample.sampler"));
+  CHECK_THAT(refusal(study, {gram}), ContainsSubstring("holds Gram matrices already"));
+}
+
+TEST_CASE("data sets that disagree, and features that say nothing, are named") {
+  const Study study = small_study();
+  const tasks::Dataset good = data_with_sets(20, 1);
+  tasks::Dataset other = data_with_sets(20, 2);
+  other.heads = {4};
+  other.layers.resize(1);
+  CHECK_THAT(refusal(study, {good, other}),
+             ContainsSubstring("data 2: has heads [4]; allowed: [2, 2] as in data 1"));
+  other = data_with_sets(20, 2, 3);
+  CHECK_THAT(refusal(study, {good, other}), ContainsSubstring("data 2: has outputs C = 3"));
+  other = data_with_sets(20, 2);
+  other.test.reset();
+  CHECK_THAT(refusal(study, {good, other}), ContainsSubstring("data 2: has sets [validation]"));
+  other = data_with_sets(20, 2);
+  other.readout = Readout::kMean;
+  CHECK_THAT(refusal(study, {good, other}), ContainsSubstring("data 2: has readout mean"));
+  other = data_with_sets(20, 2);
+  other.train.path_features(7, 3) = std::nan("");
+  CHECK_THAT(refusal(study, {good, other}), ContainsSubstring("data 2: path features of train[7]"));
+  tasks::Dataset empty_path = good;
+  empty_path.train.path_features.middleCols(kN0, kN0).setZero();
+  CHECK_THAT(refusal(study, {empty_path}),
+             ContainsSubstring("data 1") && ContainsSubstring("path 2 of 4"));
+}
