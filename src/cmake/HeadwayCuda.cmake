@@ -36,7 +36,7 @@ endif()
 
 set(HEADWAY_HAVE_CUDA ON)
 set(headway_cuda_folder ${PROJECT_BINARY_DIR}/cuda)
-set(HEADWAY_PTXAS_REPORT ${headway_cuda_folder}/attention.ptxas)
+set(HEADWAY_PTXAS_REPORT ${headway_cuda_folder}/attention.ptxas CACHE INTERNAL "What ptxas said of the kernels")
 file(MAKE_DIRECTORY ${headway_cuda_folder})
 get_target_property(headway_eigen Eigen3::Eigen INTERFACE_INCLUDE_DIRECTORIES)
 list(TRANSFORM headway_eigen PREPEND -I)
