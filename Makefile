@@ -3,6 +3,8 @@ PYTHON ?= /usr/bin/python3
 JOBS ?= $(shell nproc)
 STUDY ?= data/studies/hmm-four-paths.toml
 RESULTS ?= results
+# The posterior is sampled beside the theory where that takes seconds; SAMPLES=on samples any study, with its own settings.
+SAMPLES ?= $(if $(filter hmm-%,$(notdir $(STUDY))),seconds,off)
 # DEPENDENCIES=have skips the installation, for systems that apps/setup/dependencies.sh does not know.
 DEPENDENCIES ?= install
 # TRAINING=off builds without the training engine, and does not install its packages (LibTorch, oneDNN);
@@ -21,14 +23,14 @@ CONFIGURE := -DCMAKE_UNITY_BUILD=$(UNITY) -DHEADWAY_PYTHON=$(PYTHON) -DHEADWAY_T
 .PHONY: help build demo test bench format tidy dependencies clean
 
 help:
-	@echo 'make demo     install what is missing, build, solve $(STUDY), draw its figures'
+	@echo 'make demo     install what is missing, build, solve $(STUDY), sample its posterior, draw the figures'
 	@echo 'make test     the same set-up, then every test that continuous integration runs'
 	@echo 'make build    the program, at $(HEADWAY)'
 	@echo 'make bench    the speed report of apps/benchmarks'
 	@echo 'make format   clang-format every source in place'
 	@echo 'make tidy     clang-tidy with warnings as errors (slow)'
 	@echo 'make clean    remove build/'
-	@echo 'Variables: PYTHON=$(PYTHON) JOBS=$(JOBS) STUDY=... RESULTS=$(RESULTS) DEPENDENCIES=have TRAINING=off TORCH=auto'
+	@echo 'Variables: PYTHON=$(PYTHON) JOBS=$(JOBS) STUDY=... RESULTS=$(RESULTS) DEPENDENCIES=have TRAINING=off SAMPLES=off TORCH=auto'
 
 dependencies:
 ifneq ($(DEPENDENCIES),have)
@@ -39,7 +41,8 @@ build: dependencies
 	@cmake --preset release $(CONFIGURE) --log-level=NOTICE
 	@cmake --build --preset release --parallel $(JOBS) --target headway_cli
 
-# The table of the theory on the terminal; alignment, head scores and every figure in $(RESULTS)/.
+# The table of the theory on the terminal; samples, alignment, head scores and every figure in $(RESULTS)/.
+demo: SAMPLED = $(if $(filter off,$(SAMPLES)),,$(RESULT)-samples.h5)
 demo: RESULT = $(RESULTS)/$(basename $(notdir $(STUDY)))
 demo: PLOT = PYTHONPATH=apps/python $(PYTHON) -m headway plot -o $(RESULT)-figures
 demo: build
@@ -47,7 +50,11 @@ demo: build
 	$(HEADWAY) solve $(STUDY) --force -o $(RESULT).h5
 	$(HEADWAY) align $(RESULT).h5 -q --force -o $(RESULT)-align.h5 > $(RESULT)-align.txt
 	$(HEADWAY) prune $(RESULT).h5 -q --force -o $(RESULT)-prune.h5 > $(RESULT)-prune.txt
-	$(PLOT) $(RESULT).h5
+ifneq ($(SAMPLES),off)
+	$(HEADWAY) sample $(STUDY) $(if $(filter seconds,$(SAMPLES)),--set sample.warmup=500) \
+	           -q --force -o $(RESULT)-samples.h5 > $(RESULT)-samples.txt || [ $$? -eq 2 ]  # 2: the chains do not agree yet
+endif
+	$(PLOT) $(RESULT).h5 $(SAMPLED)
 	$(PLOT) --only kernel_alignment $(RESULT)-align.h5
 	$(PLOT) --only head_scores,pruning $(RESULT)-prune.h5
 

@@ -84,7 +84,13 @@ void add_options(CLI::App& command, const Verb& verb, Options& options) {
                   "result file (HDF5); without it nothing is written to disk")
       ->type_name("FILE.h5");
   for (const OwnOption& own : verb.own) {
-    command.add_option(own.name, options.*own.member, own.help)->type_name(own.value);
+    if (const auto* text = std::get_if<std::string Options::*>(&own.member)) {
+      command.add_option(own.name, options.*(*text), own.help)->type_name(own.value);
+    } else {
+      command.add_option(own.name, options.*std::get<1>(own.member), own.help)
+          ->type_name(own.value)
+          ->check(CLI::Range(1, 4096));
+    }
   }
   command.add_flag("--force", options.force, "overwrite an existing result file");
   command.add_flag("--dry-run", options.dry_run,

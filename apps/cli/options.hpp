@@ -16,7 +16,8 @@ struct Options {
   std::string output;                    ///< -o; empty: no file
   std::optional<std::uint64_t> seed;
   std::optional<int> threads;
-  std::string weights;  ///< --export: .npz or .safetensors; empty: none
+  std::optional<int> jobs;  ///< train --jobs: runs at once
+  std::string weights;      ///< --export: .npz or .safetensors; empty: none
   std::string task;  ///< --task: a study whose [task] a trained network is put on; empty: its own
   bool json = false;
   bool dry_run = false;

@@ -82,7 +82,11 @@ Verb train_verb() {
        {{"--export", "FILE",
          "the parameters at the end (not of the best checkpoint) as NumPy arrays (.npz) "
          "or .safetensors; several runs of a sweep: one file each, numbered",
-         &Options::weights}}},
+         &Options::weights},
+        {"--jobs", "N",
+         "runs at once, each with its share of the cores or --threads; as many as the cores "
+         "allow unless given (one on a GPU); never changes a result",
+         &Options::jobs}}},
       {.load = &load_study<TrainJob>,
        .read_data = &read_training_data,
        .goes_on = &training_goes_on,

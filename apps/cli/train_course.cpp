@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "headway/core/parallel.hpp"
@@ -29,6 +30,13 @@ studies::TrainHooks keep_checkpoints(const Options& options, TrainJob& job) {
                               checkpoints->folder()));
   }
   return checkpoints->hooks();
+}
+
+JobShare share_of_runs(const Options& options, const TrainJob& job) {
+  const bool on_gpu = std::any_of(job.planned.begin(), job.planned.end(),
+                                  [](const PlannedRun& run) { return run.cost.device == "cuda"; });
+  return share_of_cores(job.runs.size(), options.jobs.value_or(on_gpu ? 1 : 0), job.study.threads,
+                        resolve_threads(0));
 }
 
 }  // namespace
@@ -67,18 +75,26 @@ studies::TrainResult train_grid(const Options& options, TrainJob& job, TerminalO
                                 const TrainRecordHook& record) {
   static_cast<void>(training::training_backend());  // Error{kUnavailable} without LibTorch
   studies::TrainHooks hooks = keep_checkpoints(options, job);
+  const JobShare share = share_of_runs(options, job);
+  if (share.jobs > 1) {
+    observer.note(fmt::format("{} runs at once, threads of each: {}", share.jobs, share.threads));
+  }
   const double peak =
-      options.quiet ? 0.0 : training::measure_peak_flops(resolve_threads(job.study.threads));
-  TrainProgress progress(options.quiet, peak, observer);
+      options.quiet ? 0.0 : training::measure_peak_flops(share.jobs * share.threads);
+  TrainProgress progress(options.quiet, job.runs.size(), peak);
   hooks.begin = [&](std::size_t run, const studies::TrainedRun& trained) {
-    progress.begin(run, job.runs.size(), trained, job.runs[run].study);
+    progress.begin(run, trained, job.runs[run].study);
   };
   hooks.record = [&](std::size_t run, const studies::TrainedRun& trained,
                      const training::TrainRecord& one) {
     if (record) record(run, trained, one);
-    progress.record(one);
+    progress.record(run, one);
   };
-  return studies::train(job.runs, job.make_task, progress, hooks);
+  hooks.progress = [&](std::size_t run, double done, double total) {
+    progress.progress(run, done, total);
+  };
+  hooks.end = [&](std::size_t run, const studies::TrainedRun&) { progress.end(run); };
+  return studies::train(job.runs, job.make_task, observer, hooks, share);
 }
 
 }  // namespace headway::cli

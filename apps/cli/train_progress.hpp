@@ -1,51 +1,58 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <map>
 #include <string>
 
-#include "headway/core/observer.hpp"
 #include "headway/studies/training.hpp"
 #include "terminal.hpp"
 
 namespace headway::cli {
 
-/// The observer of `train`: one line with step, loss, accuracy or R^2, examples a second, share of
-/// the flop limit and remaining time; on standard error.
-class TrainProgress final : public Observer {
+/// The progress of `train` on standard error. One run: a line with step, loss, accuracy or R^2,
+/// examples a second, share of the flop limit and remaining time. Several at once: how far each is,
+/// examples a second and share of the limit of all, and the time that the slowest of them needs.
+class TrainProgress {
  public:
-  /// `peak_flops`: what this machine could do at most; 0 where that is not known. `messages` gets
-  /// warnings and notes.
-  TrainProgress(bool quiet, double peak_flops, Observer& messages)
-      : quiet_(quiet), peak_flops_(peak_flops), messages_(messages) {}
+  /// `peak_flops`: what this machine could do at most; 0 where that is not known.
+  TrainProgress(bool quiet, std::size_t planned, double peak_flops)
+      : quiet_(quiet), planned_(planned), peak_flops_(peak_flops) {}
 
   /// A run begins, or goes on from `run.state`.
-  void begin(std::size_t index, std::size_t planned, const studies::TrainedRun& run,
-             const studies::Study& study);
-  void record(const training::TrainRecord& record);
-
-  void progress(std::string_view stage, double done, double total) override;
-  void warning(std::string_view text) override { messages_.warning(text); }
-  void note(std::string_view text) override { messages_.note(text); }
-  [[nodiscard]] bool interrupted() const override { return stop_requested(); }
+  void begin(std::size_t index, const studies::TrainedRun& run, const studies::Study& study);
+  void record(std::size_t index, const training::TrainRecord& record);
+  /// Of steps, or of the examples of an evaluation.
+  void progress(std::size_t index, double done, double total);
+  void end(std::size_t index);
 
  private:
   using Clock = std::chrono::steady_clock;
+  struct Run {
+    std::string title;  ///< "hyla seed 1"
+    bool on_cpu = true;
+    double flops_per_step = 0.0;
+    double batch = 0.0, steps = 0.0;
+    double step = 0.0, begun_at = 0.0;  ///< this call began at that step
+    Clock::time_point began;
+    double loss = 0.0, steps_per_second = 0.0;
+    bool has_loss = false;
+    std::string score;  ///< "held_out r2 0.61"
+
+    [[nodiscard]] double seconds_left() const;  ///< 0: not known yet, or at its end
+  };
+
   void show();
-  [[nodiscard]] std::string line() const;
+  [[nodiscard]] std::string numbered(std::size_t index) const;
+  [[nodiscard]] std::string line(std::size_t index, const Run& run) const;
+  [[nodiscard]] std::string line_of_all() const;
+  [[nodiscard]] std::string speed() const;
 
   bool quiet_;
+  std::size_t planned_;
   double peak_flops_;
-  Observer& messages_;
   ProgressClock clock_;
-  std::string title_;
-  bool on_cpu_ = true;
-  double flops_per_step_ = 0.0;
-  double batch_ = 0.0, steps_ = 0.0;
-  double step_ = 0.0, begun_at_ = 0.0;  // this call began at that step
-  Clock::time_point began_;
-  double loss_ = 0.0, steps_per_second_ = 0.0;
-  bool has_loss_ = false;
-  std::string score_;  // "held_out r2 0.61"
+  std::map<std::size_t, Run> runs_;  ///< that are being trained, by index
 };
 
 }  // namespace headway::cli

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "options.hpp"
@@ -23,7 +25,8 @@ struct OwnOption {
   const char* name;  ///< "--export"
   const char* value;
   const char* help;
-  std::string Options::*member;
+  /// Texts may be anything; whole numbers are 1 to 4096.
+  std::variant<std::string Options::*, std::optional<int> Options::*> member;
 };
 
 /// One verb of the program. Those that compute are made by make_verb() (course.hpp) or

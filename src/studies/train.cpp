@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <mutex>
 #include <utility>
 
 #include "headway/core/error.hpp"
@@ -82,58 +84,170 @@ std::string sample_text(const Study& study, const TrainTask& task, training::Tra
   return task.decode(ids);
 }
 
-/// Trains one run to its end, or to the interruption.
-void train_one(std::size_t index, const TrainRun& plan, const TrainTask& task, Observer& observer,
-               const TrainHooks& hooks, TrainedRun& run) {
-  training::Trainer trainer(plan.study.train.model, resolved_run(plan.study), *task.task);
+/// A grid that is being trained, by one thread or several.
+class Grid {
+ public:
+  Grid(std::span<const TrainRun> runs, const TaskMaker& make_task, Observer& observer,
+       const TrainHooks& hooks, int threads)
+      : runs_(runs),
+        make_task_(make_task),
+        observer_(observer),
+        hooks_(one_at_a_time(hooks)),
+        threads_(threads),
+        trained_(runs.size()) {}
+
+  /// Trains run `index` to its end, or to the interruption; one that is done only joins the others.
+  void train(std::size_t index);
+
+  /// The runs that began, in order.
+  [[nodiscard]] TrainResult result();
+
+ private:
+  /// What a run tells its observer goes to the hooks or to the observer of all, one at a time.
+  class RunObserver final : public Observer {
+   public:
+    RunObserver(Grid& grid, std::size_t index) : grid_(grid), index_(index) {}
+    void progress(std::string_view stage, double done, double total) override {
+      if (grid_.hooks_.progress) return grid_.hooks_.progress(index_, done, total);
+      const Lock lock(grid_.telling_);
+      grid_.observer_.progress(stage, done, total);
+    }
+    void warning(std::string_view text) override {
+      const Lock lock(grid_.telling_);
+      grid_.observer_.warning(text);
+    }
+    void note(std::string_view text) override {
+      const Lock lock(grid_.telling_);
+      grid_.observer_.note(text);
+    }
+    [[nodiscard]] bool interrupted() const override { return grid_.interrupted(); }
+
+   private:
+    Grid& grid_;
+    std::size_t index_;
+  };
+
+  using Lock = std::lock_guard<std::recursive_mutex>;
+
+  template <class... Arguments>
+  std::function<void(Arguments...)> one_at_a_time(const std::function<void(Arguments...)>& hook) {
+    if (!hook) return {};
+    return [this, hook](Arguments... arguments) {
+      const Lock lock(telling_);
+      hook(arguments...);
+    };
+  }
+  TrainHooks one_at_a_time(const TrainHooks& hooks) {
+    return {hooks.load,
+            one_at_a_time(hooks.save),
+            one_at_a_time(hooks.begin),
+            one_at_a_time(hooks.record),
+            one_at_a_time(hooks.progress),
+            one_at_a_time(hooks.end)};
+  }
+  [[nodiscard]] bool interrupted() const {
+    const Lock lock(telling_);
+    return failed_ || observer_.interrupted();
+  }
+  /// The run as it stands before this call, and its task; nothing where it may not begin any more.
+  std::optional<std::pair<TrainTask, TrainedRun>> begin(std::size_t index);
+  void train(std::size_t index, const TrainTask& task, TrainedRun& run);
+
+  std::span<const TrainRun> runs_;
+  const TaskMaker& make_task_;
+  Observer& observer_;
+  mutable std::recursive_mutex
+      telling_;  // of hooks and observer; tasks are made one at a time, too
+  TrainHooks hooks_;
+  int threads_;
+  bool failed_ = false;  // an error in one run stops the others
+  bool interrupted_ = false;
+  std::map<std::string, std::vector<SplitCeiling>> ceilings_;  // runs mostly share one task
+  std::vector<std::optional<TrainedRun>> trained_;
+};
+
+std::optional<std::pair<TrainTask, TrainedRun>> Grid::begin(std::size_t index) {
+  const Lock lock(telling_);
+  const TrainRun& plan = runs_[index];
+  std::optional<TrainedRun> earlier = hooks_.load ? hooks_.load(index) : std::nullopt;
+  // After Ctrl-C the runs that are done already still belong to the result.
+  if (interrupted() && !(earlier && earlier->done())) {
+    interrupted_ = true;
+    return std::nullopt;
+  }
+  TrainTask task = make_task_(plan.study);
+  check_train_run(plan.study, *task.task);
+  TrainedRun run = new_run(plan, task);
+  const auto [found, is_new] = ceilings_.try_emplace(task.content_hash);
+  if (is_new) found->second = split_ceilings(plan.study);
+  run.ceilings = found->second;
+  if (earlier) {
+    run.records = std::move(earlier->records);
+    run.summary = std::move(earlier->summary);
+    run.training_seconds = earlier->training_seconds;
+    run.sample = std::move(earlier->sample);
+    run.state = std::move(earlier->state);
+  }
+  if (hooks_.begin) hooks_.begin(index, run);
+  return std::pair(std::move(task), std::move(run));
+}
+
+void Grid::train(std::size_t index, const TrainTask& task, TrainedRun& run) {
+  const Study& study = runs_[index].study;
+  training::TrainOptions options = resolved_run(study);
+  if (threads_ > 0) options.threads = threads_;
+  training::Trainer trainer(study.train.model, options, *task.task);
   if (!run.state.parameters.empty()) trainer.set_state(run.state);
   const double seconds_before = run.training_seconds;
-  RunSink sink(index, run, hooks);
+  RunSink sink(index, run, hooks_);
+  RunObserver observer(*this, index);
   run.summary = trainer.run(observer, sink);
   run.training_seconds = seconds_before + run.summary.training_seconds;
   if (run.summary.outcome == training::TrainOutcome::kFinished) {
-    run.sample = sample_text(plan.study, task, trainer);
+    run.sample = sample_text(study, task, trainer);
   }
-  if (hooks.save) hooks.save(index, run);
+  if (hooks_.save) hooks_.save(index, run);
+}
+
+void Grid::train(std::size_t index) {
+  try {
+    std::optional<std::pair<TrainTask, TrainedRun>> begun = begin(index);
+    if (!begun) return;
+    auto& [task, run] = *begun;
+    if (!run.done()) train(index, task, run);
+    if (hooks_.end) hooks_.end(index, run);
+    const Lock lock(telling_);
+    interrupted_ = interrupted_ || !run.done();
+    trained_[index] = std::move(run);
+  } catch (...) {
+    const Lock lock(telling_);
+    failed_ = true;
+    throw;
+  }
+}
+
+TrainResult Grid::result() {
+  TrainResult result;
+  result.planned = runs_.size();
+  result.interrupted = interrupted_;
+  for (std::optional<TrainedRun>& run : trained_) {
+    if (run) result.runs.push_back(std::move(*run));
+  }
+  return result;
 }
 
 }  // namespace
 
 TrainResult train(std::span<const TrainRun> runs, const TaskMaker& make_task, Observer& observer,
-                  const TrainHooks& hooks) {
+                  const TrainHooks& hooks, JobShare share) {
   const Clock::time_point began = Clock::now();
-  TrainResult result;
-  result.planned = runs.size();
-  std::vector<SplitCeiling> ceilings;  // runs mostly share one task
-  std::string ceilings_of;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    result.threads = resolve_threads(runs[i].study.threads);
-    std::optional<TrainedRun> earlier = hooks.load ? hooks.load(i) : std::nullopt;
-    const bool done = earlier && earlier->done();
-    // After Ctrl-C the runs that are done already still belong to the result.
-    if (observer.interrupted() && !done) {
-      result.interrupted = true;
-      continue;
-    }
-    const TrainTask task = make_task(runs[i].study);
-    check_train_run(runs[i].study, *task.task);
-    TrainedRun run = new_run(runs[i], task);
-    if (task.content_hash != ceilings_of) {
-      ceilings = split_ceilings(runs[i].study);
-      ceilings_of = task.content_hash;
-    }
-    run.ceilings = ceilings;
-    if (earlier) {
-      run.records = std::move(earlier->records);
-      run.summary = std::move(earlier->summary);
-      run.training_seconds = earlier->training_seconds;
-      run.sample = std::move(earlier->sample);
-      run.state = std::move(earlier->state);
-    }
-    if (hooks.begin) hooks.begin(i, run);
-    if (!done) train_one(i, runs[i], task, observer, hooks, run);
-    result.interrupted = result.interrupted || !run.done();
-    result.runs.push_back(std::move(run));
+  Grid grid(runs, make_task, observer, hooks, share.threads);
+  run_jobs(runs.size(), static_cast<std::size_t>(share.jobs),
+           [&](std::size_t index) { grid.train(index); });
+  TrainResult result = grid.result();
+  if (!runs.empty()) {
+    result.threads = share.jobs * (share.threads > 0 ? share.threads
+                                                     : resolve_threads(runs.back().study.threads));
   }
   result.seconds = std::chrono::duration<double>(Clock::now() - began).count();
   return result;

@@ -20,10 +20,11 @@ class Checkpoints(TrainTest):
     ARGUMENTS = ["--set", "train.steps=3000", "--set", "train.eval_every=500", "--set",
                  "sweep.seed=[1,2]"]
 
-    def stop(self, output, when, signal_number=signal.SIGINT, arguments=()):
-        """Starts a run and sends the signal when `when(files of the folder)` is true."""
+    def stop(self, output, when, signal_number=signal.SIGINT, arguments=(), jobs=1):
+        """Starts a grid, one run after the other, and sends the signal when `when(files of the folder)` is true."""
         folder = output + ".checkpoint"
-        command = [PROGRAM, "train", self.tiny, *self.ARGUMENTS, *arguments, "-o", output]
+        command = [PROGRAM, "train", self.tiny, *self.ARGUMENTS, *arguments, "--jobs", str(jobs), "-o",
+                   output]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True) as process:
             limit = time.monotonic() + 100
@@ -39,7 +40,7 @@ class Checkpoints(TrainTest):
 
     def whole(self):
         output = self.path("whole.h5")
-        self.check(run("train", self.tiny, *self.ARGUMENTS, "-o", output, "--threads", "2"), 0)
+        self.check(run("train", self.tiny, *self.ARGUMENTS, "-o", output, "--jobs", "1", "--threads", "2"), 0)
         return content(output)
 
     def test_interrupt_and_resume_give_the_bits_of_an_uninterrupted_run(self):
@@ -72,6 +73,18 @@ class Checkpoints(TrainTest):
         self.assertFalse(os.path.exists(parts))
         self.check(run("train", self.tiny, *self.ARGUMENTS, "-o", parts), 0, "done before")
         self.check_same(self.whole(), content(parts))
+
+    def test_runs_at_once_resume_too(self):
+        parts = self.path("parts.h5")
+        code, _, stderr = self.stop(parts, lambda names: len(names) == 2, jobs=2)
+        self.assertEqual(code, 130, stderr)
+        with h5py.File(parts) as file:
+            self.assertEqual([run.attrs["outcome"] for run in file["runs"].values()], ["interrupted"] * 2)
+        process = run("train", self.tiny, *self.ARGUMENTS, "-o", parts, "--jobs", "2")
+        self.check(process, 0, "run 1 of 2, hyla seed 1: resuming at step",
+                   "run 2 of 2, hyla seed 2: resuming at step")
+        self.check_same(self.whole(), content(parts))
+        self.check(run("train", self.tiny, "--jobs", "0"), 64, "--jobs")
 
     def test_a_checkpoint_of_another_model_is_refused(self):
         output = self.path("out.h5")

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -80,12 +81,14 @@ std::string element(const std::string& path, std::size_t index);
 
 // --- one option ----------------------------------------------------------------------------------
 
+/// Never inline: tables call it hundreds of times, once a run.
 template <class Owner, class T>
-Option<Owner> option(std::string name, T Owner::*member, OptionType<T> type, std::string help) {
+[[gnu::noinline]] Option<Owner> option(std::string_view name, T Owner::*member,
+                                       const OptionType<T>& type, std::string_view help) {
   Option<Owner> out;
-  out.name = std::move(name);
+  out.name = name;
   out.allowed = type.allowed;
-  out.help = std::move(help);
+  out.help = help;
   out.read = [member, read = type.read](const OptionValue& value, const std::string& path,
                                         Owner& owner) { owner.*member = read(value, path); };
   out.write = [member, write = type.write](const Owner& owner) { return write(owner.*member); };

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "headway/core/jobs.hpp"
 #include "headway/core/observer.hpp"
 #include "headway/studies/results.hpp"
 #include "headway/studies/study.hpp"
@@ -235,7 +236,8 @@ struct TrainResult {
   int threads = 1;
 };
 
-/// How runs are watched, checkpointed and skipped. Any may be empty.
+/// How runs are watched, checkpointed and skipped. Any may be empty. They are called one at a time,
+/// from the thread of the run.
 struct TrainHooks {
   /// What an earlier call left of this run: one that is done() is not run again.
   std::function<std::optional<TrainedRun>(std::size_t run)> load;
@@ -243,13 +245,20 @@ struct TrainHooks {
   /// At the start of a run, also of one that `load` gave.
   std::function<void(std::size_t run, const TrainedRun&)> begin;
   std::function<void(std::size_t run, const TrainedRun&, const training::TrainRecord&)> record;
+  /// In place of the observer's: `done` of `total` steps, or of examples of an evaluation.
+  std::function<void(std::size_t run, double done, double total)> progress;
+  /// At the end of a run, trained to it or not.
+  std::function<void(std::size_t run, const TrainedRun&)> end;
 };
 
-/// `headway train`: one training::Trainer per run, one after the other. Interruption and divergence
-/// are values; the state of an interrupted run goes on to the same bits. Errors: kBadStudy as
-/// check_train_run, kUnavailable without LibTorch or CUDA, kBadData for a state of another model.
+/// `headway train`: one training::Trainer per run, `share.jobs` of them at once with
+/// `share.threads` threads each (0: as the study says); the results are the same
+/// to the last bit for any number. Interruption and divergence are values; the state of an
+/// interrupted run goes on to the same bits. After an error in one run the others stop as if
+/// interrupted, and it is thrown. Errors: kBadStudy as check_train_run, kUnavailable without
+/// LibTorch or CUDA, kBadData for a state of another model.
 TrainResult train(std::span<const TrainRun> runs, const TaskMaker& make_task, Observer& observer,
-                  const TrainHooks& hooks = {});
+                  const TrainHooks& hooks = {}, JobShare share = {1, 0});
 
 /// The final table: groups in the order of their first runs.
 std::vector<TrainGroup> group_runs(const TrainResult& result);

@@ -1,3 +1,4 @@
+#include <atomic>
 #include <optional>
 
 #include "catch.hpp"
@@ -170,6 +171,60 @@ TEST_CASE("a grid is trained, saved, stopped, gone on with, and skipped where do
     CHECK(rest.runs[i].state.parameters == whole.runs[i].state.parameters);
     CHECK(places(rest.runs[i]) == places(whole.runs[i]));
   }
+}
+
+TEST_CASE("runs at once have the same bits, and are told of one at a time", "[torch]") {
+  std::vector<TrainRun> runs(5);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    runs[i].study = small_study();
+    runs[i].study.seed = i / 2;
+    runs[i].study.train.model.attention = i % 2 == 0 ? "hyla" : "softmax";
+    runs[i].settings = {{"seed", std::to_string(i)}};
+  }
+  Observer observer;
+  const TrainResult alone = studies::train(runs, &studies::make_generated_task, observer);
+  REQUIRE(alone.runs.size() == runs.size());
+  std::atomic<int> inside = 0;
+  int most = 0;
+  std::vector<std::vector<Index>> steps(runs.size());
+  std::vector<int> ended(runs.size(), 0);
+  TrainHooks hooks;
+  hooks.record = [&](std::size_t run, const TrainedRun&, const training::TrainRecord& record) {
+    most = std::max(most, ++inside);
+    steps[run].push_back(record.step);
+    --inside;
+  };
+  hooks.end = [&](std::size_t run, const TrainedRun&) { ++ended[run]; };
+  for (const JobShare share : {JobShare{2, 1}, JobShare{3, 2}, JobShare{5, 1}}) {
+    steps.assign(runs.size(), {});
+    ended.assign(runs.size(), 0);
+    const TrainResult together =
+        studies::train(runs, &studies::make_generated_task, observer, hooks, share);
+    REQUIRE(together.runs.size() == runs.size());
+    CHECK(together.threads == share.jobs * share.threads);
+    CHECK(ended == std::vector<int>(runs.size(), 1));
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      CHECK(together.runs[i].settings == runs[i].settings);
+      CHECK(together.runs[i].state.parameters == alone.runs[i].state.parameters);
+      CHECK(together.runs[i].state.best_parameters == alone.runs[i].state.best_parameters);
+      CHECK(places(together.runs[i]) == places(alone.runs[i]));
+      CHECK(steps[i].size() == together.runs[i].records.size());
+    }
+  }
+  CHECK(most == 1);
+}
+
+TEST_CASE("an error in one of the runs at once stops the others, and is thrown", "[torch]") {
+  std::vector<TrainRun> runs = two_runs();
+  runs[1].study.train.run.steps = 100'000'000;  // would take days
+  runs[1].study.train.run.eval_every = 100'000'000;
+  Observer observer;
+  TrainHooks hooks;
+  hooks.record = [&](std::size_t run, const TrainedRun&, const training::TrainRecord& record) {
+    if (run == 0 && record.step == 30) throw Error(ErrorKind::kCannotWrite, "the disk is full");
+  };
+  CHECK_THROWS_WITH(studies::train(runs, &studies::make_generated_task, observer, hooks, {2, 1}),
+                    Catch::Matchers::ContainsSubstring("the disk is full"));
 }
 
 TEST_CASE("a checkpoint of another model is refused", "[torch]") {

@@ -123,8 +123,9 @@ def _results(axes: Axes, results: Sequence[Result], names: Sequence[str], option
         if index > 0 and options.limits_only and result.kind != "sample":
             continue
         if result.kind == "sample":
+            own = style.INK if options.limits_only else colour  # one curve alone: none to tell apart
             _samples(axes, points, values, SAMPLE_LOOKS[sampled % len(SAMPLE_LOOKS)][0]
-                     if single else colour, sampled, [measure_error(point) for point in points])
+                     if single else own, sampled, [measure_error(point) for point in points])
             sampled += 1
         else:
             _curve(axes, points, values, colour,
@@ -136,7 +137,7 @@ def _results(axes: Axes, results: Sequence[Result], names: Sequence[str], option
     if limits:
         handles.append(_dashed(style.GAUSSIAN_PROCESS))
         labels.append("Gaussian process ($N \\to \\infty$)")
-    style.legend_above(axes, handles, labels, columns=3 if options.limits_only else 2)
+    style.legend_above(axes, handles, labels, columns=3 if len(handles) == 3 else 2)
 
 
 def _curve(axes: Axes, points: Sequence[Point], values: Sequence[float], colour, label: str) -> None:

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+namespace headway {
+
+/// Calls body(i) for i in [0, count), in rising order, on up to `jobs` threads at once that take no
+/// signals (the calling thread waits and takes them). Unlike the bodies of parallel_for(), each may
+/// use OpenMP itself. After an exception none begins any more; the first by index is rethrown when
+/// those that run have ended. With one job all run in the calling thread.
+void run_jobs(std::size_t count, std::size_t jobs, const std::function<void(std::size_t)>& body);
+
+/// How `count` jobs share `cores`: at once, and threads of each.
+struct JobShare {
+  int jobs = 1;
+  int threads = 1;
+};
+
+/// `jobs` = 0: as many at once as `cores` allow; `threads` = 0: each takes its share of the cores.
+/// At most `count` at once.
+JobShare share_of_cores(std::size_t count, int jobs, int threads, int cores);
+
+}  // namespace headway

@@ -1,0 +1,79 @@
+#include "headway/core/jobs.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace headway {
+namespace {
+
+/// Keeps signals from the threads that are started in its lifetime: a handler's stack belongs to
+/// one thread, the one that installed it.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+void run_jobs(std::size_t count, std::size_t jobs, const std::function<void(std::size_t)>& body) {
+  if (jobs <= 1 || count <= 1) {
+    for (std::size_t i = 0; i < count; ++i) body(i);
+    return;
+  }
+  std::mutex guard;
+  std::size_t next = 0;
+  std::size_t failed_index = count;
+  std::exception_ptr failure;
+  const auto work = [&] {
+    for (;;) {
+      std::size_t i = 0;
+      {
+        const std::lock_guard<std::mutex> lock(guard);
+        if (next == count || failure) return;
+        i = next++;
+      }
+      try {
+        body(i);
+      } catch (...) {
+        const std::lock_guard<std::mutex> lock(guard);
+        if (i < failed_index) {
+          failed_index = i;
+          failure = std::current_exception();
+        }
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    const SignalsBlocked blocked;
+    for (std::size_t t = 0; t < std::min(jobs, count); ++t) threads.emplace_back(work);
+    // Signals come again before the wait: `blocked` goes first, then the threads are joined.
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+JobShare share_of_cores(std::size_t count, int jobs, int threads, int cores) {
+  const int most = static_cast<int>(std::min<std::size_t>(count, 1U << 20U));
+  if (jobs <= 0) jobs = cores / std::max(threads, 1);
+  jobs = std::clamp(jobs, 1, std::max(most, 1));
+  if (threads <= 0) threads = std::max(cores / jobs, 1);
+  return {jobs, threads};
+}
+
+}  // namespace headway
