@@ -8,6 +8,7 @@
 #include "headway/core/cpu.hpp"
 #include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/core/text.hpp"
 #include "headway/numerics/dense.hpp"
 
 namespace headway::cli {
@@ -19,6 +20,7 @@ std::vector<std::string> inputs_of(const Options& options, const Job& job) {
   std::vector<std::string> inputs;
   if (job.origin != io::StudyOrigin::kResultFile) inputs.push_back(options.input);
   if (!job.study.task.file.empty()) inputs.push_back(job.study.task.file);
+  inputs.insert(inputs.end(), job.study.prune.theory.begin(), job.study.prune.theory.end());
   const studies::OmniglotOptions& images = job.study.task.omniglot;
   inputs.insert(inputs.end(), images.files.begin(), images.files.end());
   for (const studies::OutOfDistributionSet& set : images.out_of_distribution) {
@@ -33,6 +35,15 @@ std::vector<std::string> Options::study_overlays() const {
   std::vector<std::string> all = overlays;
   if (seed) all.push_back(fmt::format("seed={}", *seed));
   if (threads) all.push_back(fmt::format("threads={}", *threads));
+  if (!layers.empty()) all.push_back(fmt::format("extract.layers=[{}]", layers));
+  if (!form.empty()) all.push_back(fmt::format("extract.form={}", quoted_text(form)));
+  if (!theory.empty()) {
+    std::string files;
+    for (const std::string& file : split(theory, ',')) {
+      files += (files.empty() ? "" : ", ") + quoted_text(file);
+    }
+    all.push_back(fmt::format("prune.theory=[{}]", files));
+  }
   return all;
 }
 

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "course.hpp"
 #include "headway/core/error.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"
+#include "headway/model/path_index.hpp"
 #include "headway/studies/sweep.hpp"
 #include "json_text.hpp"
 #include "table.hpp"
@@ -20,23 +23,41 @@ using Json = nlohmann::ordered_json;
 
 struct ExtractJob : Job {
   studies::TrainedNetwork network;
-  training::OneShotExamples examples;
+  training::OneShotExamples images;  ///< of a linear-value network
+  studies::TrainTask task;           ///< of a transformer
+
+  [[nodiscard]] bool linear_value() const {
+    return study.train.model.network == training::NetworkKind::kLinearValue;
+  }
 };
 
 std::string heads_line(const studies::TrainedNetwork& network,
                        const studies::ExtractResult& result) {
   return fmt::format("{}: {} weights after {} steps, heads [{}], {} paths, {} features",
                      network.study_name, word_of(network.study.extract.weights), network.step,
-                     numbers_text(result.dataset.heads), result.order_parameter.rows(),
-                     result.dataset.features);
+                     numbers_text(result.dataset.heads),
+                     model::path_count<double>(result.dataset.heads), result.dataset.features);
 }
+
+/// "" unless parts were summed up.
+std::string gap_line(const studies::ExtractResult& result) {
+  if (result.dataset.form != AttentionForm::kPathFeatures) return "";
+  return fmt::format("the parts sum up to the embedding but for {:.1g} of it\n",
+                     result.largest_gap);
+}
+
+Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 std::string extract_text(const studies::TrainedNetwork& network,
                          const studies::ExtractResult& result) {
   Table table({"split<", "examples", "accuracy", "squared error"});
   for (const studies::ExtractedSplit& split : result.splits) {
-    table.add({split.name, std::to_string(split.paths.labels.size()),
-               cell(split.accuracy, "{:.4f}"), cell(split.mean_squared_error, "{:.4f}")});
+    table.add({split.name, std::to_string(split.examples), cell(split.accuracy, "{:.4f}"),
+               cell(split.mean_squared_error, "{:.4f}")});
+  }
+  if (result.order_parameter.size() == 0) {
+    return fmt::format("{}\n\nthe trained network itself\n{}{}", heads_line(network, result),
+                       table.text(), gap_line(result));
   }
   const double scale =
       result.order_parameter.trace() / static_cast<double>(result.order_parameter.rows());
@@ -61,11 +82,16 @@ std::string extract_json(const studies::TrainedNetwork& network,
   out["splits"] = Json::array();
   for (const studies::ExtractedSplit& split : result.splits) {
     out["splits"].push_back({{"name", split.name},
-                             {"examples", split.paths.labels.size()},
-                             {"accuracy", split.accuracy},
-                             {"mean_squared_error", split.mean_squared_error}});
+                             {"examples", split.examples},
+                             {"accuracy", number_or_null(split.accuracy)},
+                             {"mean_squared_error", number_or_null(split.mean_squared_error)}});
   }
-  out["U_1"] = Json::array();
+  if (result.dataset.form == AttentionForm::kPathFeatures) {
+    out["largest_gap"] = result.largest_gap;
+  }
+  out["names"] = Json::array();
+  for (const LayerHeads& layer : result.dataset.layers) out["names"].push_back(layer.names);
+  if (result.order_parameter.size() > 0) out["U_1"] = Json::array();
   for (Index i = 0; i < result.order_parameter.rows(); ++i) {
     const VectorXd row = result.order_parameter.row(i);
     out["U_1"].push_back(std::vector<double>(row.begin(), row.end()));
@@ -136,8 +162,14 @@ ExtractJob load(const Options& options) {
 }
 
 std::string read_data(const Options& options, ExtractJob& job, Observer& observer) {
-  check_images(options, job.network, observer);
-  job.examples = studies::one_shot_examples(job.study, io::task_files());
+  if (job.study.task.kind == studies::TaskKind::kOmniglot) {
+    check_images(options, job.network, observer);
+  }
+  if (job.linear_value()) {
+    job.images = studies::one_shot_examples(job.study, io::task_files());
+  } else {
+    job.task = studies::make_task_maker(io::task_files())(job.study);
+  }
   return job.network.data_hash;
 }
 
@@ -147,11 +179,14 @@ studies::ExtractResult compute(const Options& options, ExtractJob& job,
   const studies::TrainedNetwork& network = job.network;
   try {
     studies::ExtractResult result =
-        studies::extract(network.study, network.parameters, job.examples, observer);
+        job.linear_value()
+            ? studies::extract(network.study, network.parameters, job.images, observer)
+            : studies::extract(network.study, network.parameters, *job.task.task, observer);
     result.dataset.note =
-        fmt::format("heads of a trained linear-value network ({}, {} weights after {} steps); {}",
-                    network.study_name, word_of(network.study.extract.weights), network.step,
-                    result.dataset.note);
+        fmt::format("{} of a trained {} network ({}, {} weights after {} steps); {}",
+                    job.linear_value() ? "heads" : "parts",
+                    job.linear_value() ? "linear-value" : network.variant, network.study_name,
+                    word_of(network.study.extract.weights), network.step, result.dataset.note);
     return result;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kBadData) throw;
@@ -191,8 +226,11 @@ std::string closing(const Options& options, const Outcome& /*outcome*/) {
 Verb extract_verb() {
   return make_verb<ExtractJob, studies::ExtractResult>(
       {"extract",
-       "the heads of a trained linear-value network as a data set of the theory",
-       {"extract"}},
+       "a trained network as a data set of the theory: its heads, or what they contribute",
+       {"extract"},
+       {{"--layers", "L,...", "transformers: the layers whose parts are told apart, from 1",
+         &Options::layers},
+        {"--form", "FORM", "transformers: contributions or attention", &Options::form}}},
       {.load = &load,
        .read_data = &read_data,
        .plan = &plan,

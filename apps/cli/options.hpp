@@ -18,6 +18,9 @@ struct Options {
   std::optional<int> threads;
   std::optional<int> jobs;  ///< train --jobs: runs at once
   std::string weights;      ///< --export: .npz or .safetensors; empty: none
+  std::string layers;       ///< extract --layers, "1,2"; empty: not given
+  std::string form;         ///< extract --form; empty: not given
+  std::string theory;       ///< prune --theory, files joined by commas; empty: not given
   std::string task;  ///< --task: a study whose [task] a trained network is put on; empty: its own
   bool json = false;
   bool dry_run = false;
@@ -26,7 +29,7 @@ struct Options {
   bool verbose = false;
   std::vector<std::string> command;  ///< the arguments as given, for provenance
 
-  /// --set, --seed and --threads as overlays of a study.
+  /// --set, --seed, --threads and the verbs' own options as overlays of a study.
   [[nodiscard]] std::vector<std::string> study_overlays() const;
 };
 

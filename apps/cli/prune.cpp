@@ -1,4 +1,7 @@
+#include <utility>
+
 #include "headway/studies/verbs.hpp"
+#include "prune_trained.hpp"
 #include "result_tables.hpp"
 #include "theory_course.hpp"
 #include "verbs.hpp"
@@ -6,10 +9,13 @@
 namespace headway::cli {
 
 Verb prune_verb() {
-  return make_theory_verb<studies::PruneResult>(
+  Verb verb = make_theory_verb<studies::PruneResult>(
       {"prune",
-       "head scores, accuracy without each head, cumulative pruning; also of a trained network",
-       {"prune"}},
+       "head scores, accuracy without each head, cumulative pruning; also of trained networks",
+       {"prune"},
+       {{"--theory", "FILE,...",
+         "of a train result: results of headway prune on data extracted from its runs",
+         &Options::theory}}},
       {.compute =
            [](const Options&, TheoryJob& job, Observer& observer) {
              return studies::prune(job.study, job.dataset, observer, job.reused());
@@ -19,6 +25,10 @@ Verb prune_verb() {
            [](const studies::PruneResult& result) {
              return solve_outcome(result.solve, result.seconds);
            }});
+  verb.run = [theory = std::move(verb.run)](const Options& options) {
+    return prunes_networks(options) ? prune_networks(options) : theory(options);
+  };
+  return verb;
 }
 
 }  // namespace headway::cli

@@ -48,6 +48,12 @@ VectorXd squared_errors(const MatrixXd& outputs, const MatrixXd& labels) {
   return (outputs - labels).rowwise().squaredNorm() / static_cast<double>(labels.cols());
 }
 
+ExampleQuality examples_of(const MatrixXd& outputs, const MatrixXd& labels) {
+  ExampleQuality examples{{}, squared_errors(outputs, labels)};
+  if (labels_are_classes(labels)) examples.score = right_answers(outputs, labels);
+  return examples;
+}
+
 /// Outputs through one head alone, examples x C.
 MatrixXd outputs_through(const PathOutputs& paths, const HeadAddress& address) {
   const PathMembership membership(paths.heads, paths.outputs);
@@ -107,56 +113,57 @@ Estimate estimate_mean(const VectorXd& values) {
   return {m.mean, m.standard_error()};
 }
 
-Quality quality_of(const MatrixXd& outputs, const MatrixXd& labels) {
-  Quality quality{{numerics::kUndefined, numerics::kUndefined},
-                  estimate_mean(squared_errors(outputs, labels))};
-  if (labels_are_classes(labels)) quality.accuracy = estimate_mean(right_answers(outputs, labels));
+Quality quality_of(const ExampleQuality& examples) {
+  Quality quality{{numerics::kUndefined, numerics::kUndefined}, estimate_mean(examples.error)};
+  if (examples.score.size() > 0) quality.accuracy = estimate_mean(examples.score);
   return quality;
 }
 
-QualityCurve quality_curve(const PathOutputs& paths, const MatrixXd& labels,
-                           const std::vector<int>& order, Rescaling rescaling) {
+Quality quality_of(const MatrixXd& outputs, const MatrixXd& labels) {
+  return quality_of(examples_of(outputs, labels));
+}
+
+Removal removal_of(const PathOutputs& paths, const MatrixXd& labels, Rescaling rescaling) {
   check_sizes(paths, labels);
+  return [&paths, &labels, rescaling](const std::vector<int>& removed) {
+    return examples_of(outputs_without(paths, removed, rescaling), labels);
+  };
+}
+
+QualityCurve quality_curve(const Removal& removal, const std::vector<int>& order) {
   QualityCurve curve{order, {}};
   std::vector<int> removed;
-  curve.quality.push_back(quality_of(outputs_without(paths, removed, rescaling), labels));
+  curve.quality.push_back(quality_of(removal(removed)));
   for (const int head : order) {
     removed.push_back(head);
-    curve.quality.push_back(quality_of(outputs_without(paths, removed, rescaling), labels));
+    curve.quality.push_back(quality_of(removal(removed)));
   }
   return curve;
 }
 
-HeadDrops head_drops(const PathOutputs& paths, const MatrixXd& labels, Rescaling rescaling) {
-  check_sizes(paths, labels);
-  const std::vector<HeadAddress> addresses = all_heads(paths.heads);
+HeadDrops head_drops(const std::vector<int>& heads, const Removal& removal, bool only_heads) {
+  const std::vector<HeadAddress> addresses = all_heads(heads);
   const auto count = static_cast<Index>(addresses.size());
-  const bool classes = labels_are_classes(labels);
-  const MatrixXd whole = outputs_without(paths, {}, rescaling);
-  HeadDrops drops{MatrixXd(labels.rows(), classes ? count : 0), MatrixXd(labels.rows(), count)};
+  const ExampleQuality whole = removal({});
+  HeadDrops drops{MatrixXd(whole.score.size(), whole.score.size() > 0 ? count : 0),
+                  MatrixXd(whole.error.size(), count)};
   for (Index h = 0; h < count; ++h) {
-    if (paths.heads[addresses[h].layer] == 1) {
-      if (classes) drops.accuracy.col(h).setConstant(numerics::kUndefined);
-      drops.squared_error.col(h).setConstant(numerics::kUndefined);
+    if (heads[addresses[h].layer] == 1 && !only_heads) {
+      if (drops.score.cols() > 0) drops.score.col(h).setConstant(numerics::kUndefined);
+      drops.error.col(h).setConstant(numerics::kUndefined);
       continue;
     }
-    const MatrixXd without = outputs_without(paths, {static_cast<int>(h)}, rescaling);
-    if (classes) {
-      drops.accuracy.col(h) = right_answers(whole, labels) - right_answers(without, labels);
-    }
-    drops.squared_error.col(h) = squared_errors(without, labels) - squared_errors(whole, labels);
+    const ExampleQuality without = removal({static_cast<int>(h)});
+    if (drops.score.cols() > 0) drops.score.col(h) = whole.score - without.score;
+    drops.error.col(h) = without.error - whole.error;
   }
   return drops;
 }
 
-std::vector<int> greedy_order(const PathOutputs& paths, const MatrixXd& labels,
-                              Rescaling rescaling) {
-  check_sizes(paths, labels);
-  const bool classes = labels_are_classes(labels);
-  return greedy_order(paths.heads, [&](const std::vector<int>& removed) -> RemovalQuality {
-    const MatrixXd outputs = outputs_without(paths, removed, rescaling);
-    return {classes ? right_answers(outputs, labels).mean() : 0.0,
-            -squared_errors(outputs, labels).mean()};
+std::vector<int> greedy_order(const std::vector<int>& heads, const Removal& removal) {
+  return greedy_order(heads, [&](const std::vector<int>& removed) -> RemovalQuality {
+    const ExampleQuality q = removal(removed);
+    return {q.score.size() > 0 ? q.score.mean() : 0.0, -q.error.mean()};
   });
 }
 

@@ -41,10 +41,12 @@ ExtractedSplit evaluate(const std::string& name, const tasks::Split& examples,
                         Observer& observer) {
   ExtractedSplit out;
   out.name = name;
-  out.paths = training::trained_path_outputs(trained, *examples.examples, examples.labels.col(0),
-                                             threads, observer);
-  const VectorXd answers = out.paths.outputs.rowwise().sum();
-  const VectorXd& labels = out.paths.labels;
+  out.examples = examples.size();
+  const VectorXd labels = examples.labels.col(0);
+  const VectorXd answers =
+      training::trained_path_outputs(trained, *examples.examples, labels, threads, observer)
+          .outputs.rowwise()
+          .sum();
   const auto count = static_cast<double>(labels.size());
   out.accuracy = static_cast<double>((answers.array() * labels.array() > 0.0).count()) / count;
   out.mean_squared_error = (answers - labels).squaredNorm() / count;
@@ -76,17 +78,20 @@ void add_sets(const ExtractOptions& wanted, const training::OneShotExamples& exa
 }  // namespace
 
 void check_extractable(const Study& study) {
-  if (study.task.kind != TaskKind::kOmniglot) {
-    throw OptionError(fmt::format("task.kind = \"{}\": must be \"omniglot\": headway extract takes "
-                                  "linear-value networks trained on it",
-                                  word_of(study.task.kind)),
-                      {"task.kind"});
-  }
-  if (study.train.model.network != training::NetworkKind::kLinearValue) {
+  const bool linear_value = study.train.model.network == training::NetworkKind::kLinearValue;
+  if (linear_value ? study.task.kind != TaskKind::kOmniglot : study.task.kind == TaskKind::kText) {
     throw OptionError(
-        "train.network = \"transformer\": must be \"linear_value\": the theory describes "
-        "attention paths without residuals and nonlinearities",
-        {"train.network"});
+        fmt::format("task.kind = \"{}\": must be {}", word_of(study.task.kind),
+                    linear_value ? "\"omniglot\" for train.network = \"linear_value\""
+                                 : "another one: a text has as many classes as tokens, and every "
+                                   "token is scored"),
+        {"task.kind"});
+  }
+  if (!linear_value && study.train.model.encoder_layers > 0) {
+    throw OptionError(
+        fmt::format("train.encoder_layers = {}: must be 0: the theory has one stream of tokens",
+                    study.train.model.encoder_layers),
+        {"train.encoder_layers"});
   }
 }
 
@@ -95,21 +100,21 @@ ExtractResult extract(const Study& study, const std::vector<training::NamedTenso
   check_extractable(study);
   const ExtractOptions& wanted = study.extract;
   ExtractResult out;
-  out.trained = training::linear_value_network(parameters);
-  check_architecture(study, out.trained);
-  out.order_parameter = model::order_parameter(out.trained.network);
+  const training::TrainedLinearValue trained = training::linear_value_network(parameters);
+  check_architecture(study, trained);
+  out.order_parameter = model::order_parameter(trained.network);
   tasks::OneShotDatasetOptions options;
   options.train_examples = wanted.train_examples;
   options.test_examples = examples.images->classes().test.empty() ? 0 : wanted.test_examples;
   out.dataset =
-      tasks::make_one_shot_dataset(examples.images, examples.images, out.trained.heads, options);
+      tasks::make_one_shot_dataset(examples.images, examples.images, trained.heads, options);
   out.dataset.name = study.name;
   out.dataset.readout = Readout::kMean;
-  out.dataset.network = out.trained.network;
+  out.dataset.network = trained.network;
   add_sets(wanted, examples, out.dataset);
   const int threads = resolve_threads(study.threads);
   const auto add = [&](const std::string& name, const tasks::Split& split) {
-    out.splits.push_back(evaluate(name, split, out.trained, threads, observer));
+    out.splits.push_back(evaluate(name, split, trained, threads, observer));
   };
   add("train", out.dataset.train);
   if (out.dataset.test) add("test", *out.dataset.test);

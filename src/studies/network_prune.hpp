@@ -13,32 +13,49 @@
 /// Private to studies: pruning of the trained network that a data set carries.
 namespace headway::studies {
 
+/// A network whose heads can be removed.
+struct PrunableNetwork {
+  std::vector<int> heads;      ///< H_1, ..., H_L
+  analysis::Removal measured;  ///< on the examples that drops and curves are reported on
+  analysis::Removal chosen;    ///< on those of the greedy search
+  std::string measured_on, greedy_on;
+  analysis::QualityNames names;
+  bool only_heads = false;  ///< its layers do without heads: they have a residual stream
+};
+
 /// Prunes one network in many orders. The theory's orders come point by point; the rest is done
 /// once.
 class NetworkPruner {
  public:
-  NetworkPruner(const NetworkProblem& problem, const Study& study);
+  /// Removes each head alone.
+  NetworkPruner(PrunableNetwork network, const Study& study);
 
-  /// Everything that is the same for all points. Stops between curves when interrupted.
-  [[nodiscard]] NetworkPruning prune(Observer& observer) const;
-  /// A score of all heads: how it agrees with the drops and, where asked for, its curves.
+  [[nodiscard]] const analysis::HeadDrops& drops() const { return drops_; }
+  /// A score of all heads: how it agrees with the drops and, where asked for, its curves. Heads
+  /// whose score is NaN have no place in it.
   [[nodiscard]] NetworkScore judge(std::string name, std::vector<double> score) const;
+  /// Drops, and the curves of random orders and of the greedy search. Stops between curves when
+  /// interrupted.
+  void measure(NetworkPruning& result, Observer& observer) const;
 
  private:
   [[nodiscard]] analysis::QualityCurve curve(const std::vector<int>& order) const;
   [[nodiscard]] RankCorrelation correlate(const std::vector<double>& score, const MatrixXd& effects,
                                           const MatrixXd& resampled) const;
-  void add_baselines(NetworkPruning& result) const;
   void add_random(NetworkPruning& result, Observer& observer) const;
 
-  const NetworkProblem& problem_;
+  PrunableNetwork network_;
   const Study& study_;
-  const NetworkExamples& train_;
-  const NetworkExamples& measured_;  // test, or train where there is none
-  const NetworkExamples& chosen_;    // validation, or train
-  analysis::Rescaling rescaling_;
   analysis::HeadDrops drops_;
-  MatrixXd resampled_accuracy_, resampled_error_;
+  MatrixXd resampled_score_, resampled_error_;
 };
+
+/// What head removal needs of the linear-value network that a data set carries; `problem` must
+/// outlive it.
+PrunableNetwork prunable(const NetworkProblem& problem, const PruneOptions& options);
+
+/// All of its pruning that is the same for all points of the theory.
+NetworkPruning prune_network(const NetworkProblem& problem, const Study& study,
+                             const NetworkPruner& pruner, Observer& observer);
 
 }  // namespace headway::studies

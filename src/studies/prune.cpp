@@ -180,8 +180,8 @@ PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& o
   result.solve = solve_or_reuse(study, dataset, problem, observer, known);
   std::optional<NetworkPruner> network;
   if (problem.network) {
-    network.emplace(*problem.network, study);
-    result.network = network->prune(observer);
+    network.emplace(prunable(*problem.network, study.prune), study);
+    result.network = prune_network(*problem.network, study, *network, observer);
   }
   const PruneTask task = {study,
                           result.solve,

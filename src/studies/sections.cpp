@@ -39,7 +39,7 @@ std::vector<Section> make_sections() {
       [](auto& study) -> auto& { return study.align; }, AlignOptions::table(), Side::kTheory));
   add(section(
       "prune", "head scores and pruning", [](auto& study) -> auto& { return study.prune; },
-      PruneOptions::table(), Side::kTheory));
+      PruneOptions::table(), Side::kBoth));
   add(section(
       "sample", "draws from the posterior", [](auto& study) -> auto& { return study.sample; },
       SampleOptions::table(), Side::kTheory));

@@ -42,7 +42,9 @@ std::string study_hash(const Study& study) {
   Study defaults;
   defaults.task.kind = study.task.kind;
   std::vector<std::string> left_out;
-  for (const char* name : {"evaluate", "latents"}) {
+  std::vector<const char*> younger = {"evaluate", "latents"};
+  if (description_of(study.task.kind).side == Side::kTraining) younger.push_back("prune");
+  for (const char* name : younger) {
     if (section_text(study, name) == section_text(defaults, name)) left_out.emplace_back(name);
   }
   return hash_without(study, left_out);
@@ -76,7 +78,7 @@ std::string train_hash(const Study& study) {
   hashed.train.keep_weights = TrainOptions{}.keep_weights;
   hashed.extract = {};
   // What looks at networks decides nothing of them, and checkpoints outlive new keys of it.
-  return hash_without(hashed, {"evaluate", "latents"});
+  return hash_without(hashed, {"evaluate", "latents", "prune"});
 }
 
 }  // namespace headway::studies

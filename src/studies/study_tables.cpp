@@ -115,6 +115,18 @@ Words<KeptWeights> words_of(KeptWeights) {
   return kWords;
 }
 
+Words<ExtractForm> words_of(ExtractForm) {
+  static constexpr Word<ExtractForm> kWords[] = {{"contributions", ExtractForm::kContributions},
+                                                 {"attention", ExtractForm::kAttention}};
+  return kWords;
+}
+
+Words<RemovedAs> words_of(RemovedAs) {
+  static constexpr Word<RemovedAs> kWords[] = {{"zero", RemovedAs::kZero},
+                                               {"mean", RemovedAs::kMean}};
+  return kWords;
+}
+
 Words<LatentFeature> words_of(LatentFeature) {
   static constexpr Word<LatentFeature> kWords[] = {{"random", LatentFeature::kRandom},
                                                    {"last", LatentFeature::kLast}};
@@ -216,6 +228,20 @@ const OptionTable<PruneOptions>& PruneOptions::table() {
              "trained network: bootstrap of rank correlations over examples"),
       option("permutations", &P::permutations, integer<int>(1, 100'000'000),
              "trained network: random pairings for p-values (10 heads or more)"),
+      option("removed_as", &P::removed_as, optional(choice<RemovedAs>()),
+             "train result: what stands in for removed heads in the curves; absent: zero"),
+      option("weights", &P::weights, optional(choice<KeptWeights>()),
+             "train result: those of the best checkpoint, or those at the end; absent: best"),
+      option("examples", &P::examples, optional(integer<Index>(2, kLargestCount)),
+             "train result: of each split that heads are removed on; absent: 1000"),
+      option("sensitivity_examples", &P::sensitivity_examples,
+             optional(integer<Index>(1, kLargestCount)),
+             "train result: training examples of the gradient sensitivity; absent: 256"),
+      option("mean_examples", &P::mean_examples, optional(integer<Index>(1, kLargestCount)),
+             "train result: training examples of the mean of a head; absent: 64"),
+      option("theory", &P::theory,
+             list(text(4096, false), "a list of result files of headway prune", 1, 1000),
+             "train result: the theory's pruning of data extracted from its runs"),
   }};
   return table;
 }
@@ -273,6 +299,16 @@ const OptionTable<ExtractOptions>& ExtractOptions::table() {
   static const OptionTable<E> table = {{
       option("run", &E::run, integer<Index>(1, kLargestCount),
              "of the runs of a sweep, in their order"),
+      option("layers", &E::layers,
+             list(integer<Index>(1, 1'000), "a list of layers, from 1, rising", 1, 1'000),
+             "transformers: the layers whose parts are told apart; absent: the last one"),
+      option("form", &E::form, optional(choice<ExtractForm>()),
+             "transformers: what becomes of them; absent: contributions"),
+      option("parts", &E::parts, optional(choice<training::GeneratedParts>()),
+             "HYLA: a part for each head, or for each pair of heads that generates and reads; "
+             "absent: heads"),
+      option("position", &E::position, optional(integer<Index>(1, kLargestCount)),
+             "transformers: which of the scored tokens, from 1; absent: the last one"),
       option("weights", &E::weights, choice<KeptWeights>(),
              "those of the best checkpoint, or those at the end"),
       option("train_examples", &E::train_examples, integer<Index>(1, kLargestCount), "P"),

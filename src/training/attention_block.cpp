@@ -178,9 +178,9 @@ void input_backward(const BlockContext& context, const AttentionBlockShape& shap
                       n.dim);
       context.kernels->column_sums(count, out, d, sums.at(group, part + 1));
     };
-    const auto back = [&](Index count, Index out, const float* d, const float* w, float beta,
+    const auto back = [&](Index count, Index out, const float* d, const float* w, float previous,
                           float* to) {
-      context.product(false, false, count, n.dim, out, d, out, w, n.dim, beta, to, n.dim);
+      context.product(false, false, count, n.dim, out, d, out, w, n.dim, previous, to, n.dim);
     };
     weight(2, rows, n.q, dk, z);
     weight(4, rows, n.v, dv, z);

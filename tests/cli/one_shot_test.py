@@ -328,12 +328,6 @@ class Extracting(OneShotTest):
         without = self.path("without.h5")
         self.check(run("train", self.tiny, "--set", "train.keep_weights=false", "-o", without), 0)
         self.check(run("extract", without), 65, "train.keep_weights")
-        fuzzy = self.path("fuzzy.h5")
-        study = self.write("fuzzy.toml", "[task]\nkind = \"fuzzy_logic\"\nsequence_length = 6\n"
-                           "[train]\nsteps = 3\nwarmup_steps = 1\nlayers = 1\nbatch = 4\n"
-                           "eval_examples = 8\n")
-        self.check(run("train", study, "-o", fuzzy), 0)
-        self.check(run("extract", fuzzy), 78, 'task.kind = "fuzzy_logic"')
         self.check(run("extract", self.write("x.h5", b"not HDF5")), 78)
 
     def test_weights_of_another_architecture(self):

@@ -112,6 +112,20 @@ class ResultTablesTest(unittest.TestCase):
             self.check(row[1], [choice["accuracy"] for choice in chosen], 100)
             self.check(row[2], [choice["sets"]["digits"] for choice in chosen], 100)
 
+    def test_heads_of_transformers(self):
+        groups = runs_by_variant(load("hyla-heads"))
+        names = {"gradient sensitivity": "sensitivity", "weight norm": "weight_norm",
+                 "the theory's rise": "theory error_rise", "score of U_1": "theory score"}
+        found = [row for row in self.results if len(row) == 5 and row[0].partition(", N =")[0] in names]
+        self.assertEqual(len(found), 6)
+        for row in found:
+            name, _, width = row[0].partition(", N = ")
+            scores = [f"{names[name]} N = {width} T = {t}" for t in ("0.01", "0.1", "1")] if width else [names[name]]
+            for cell, upper, variant in zip(row[1:], (False, False, True, True), 2 * ("softmax", "hyla")):
+                for text, score in zip(cell.split(" / "), scores, strict=True):
+                    runs = [run["upper"] if upper else run for run in groups[variant]]
+                    self.check(text, [run["ranks"][score]["spearman"] for run in runs])
+
     def test_a_wrong_number_is_noticed(self):
         self.assertTrue(says("0.72 +- 0.04", 0.7248, 0.0449))
         self.assertFalse(says("0.72 +- 0.05", 0.7248, 0.0449))

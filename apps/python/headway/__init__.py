@@ -24,6 +24,7 @@ from headway.datasets import check_dataset, write_dataset
 from headway.errors import (BadDataError, CannotWriteError, HeadwayError, UnreadableFileError,
                             UsageError)
 from headway.latent_results import EvaluateResult, LatentRun, LatentsResult
+from headway.network_results import RemovalResult
 from headway.networks import from_attentions, from_hugging_face, from_torch
 from headway.result_reader import read_result
 from headway.results import Result
@@ -33,7 +34,7 @@ from headway.xarray_export import posterior_draws, to_arviz, to_datatree, to_inf
 
 __all__ = [
     "BadDataError", "CannotWriteError", "EvaluateResult", "HeadwayError", "LatentRun", "LatentsResult",
-    "Result", "TrainedRun", "TrainingResult", "UnreadableFileError", "UsageError",
+    "RemovalResult", "Result", "TrainedRun", "TrainingResult", "UnreadableFileError", "UsageError",
     "__version__", "check_dataset", "figures", "from_attentions", "from_hugging_face", "from_torch",
     "posterior_draws", "read_result", "to_arviz", "to_datatree", "to_inference_data", "write_dataset",
     "write_report",

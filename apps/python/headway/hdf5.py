@@ -43,6 +43,14 @@ def texts(dataset: h5py.Dataset) -> list[str]:
     return [text(value) for value in np.atleast_1d(dataset[()])]
 
 
+def numbered(parent: h5py.Group, name: str) -> list[h5py.Group]:
+    """The groups <name>/0, <name>/1, ... in order; BadDataError where there is no group `name`."""
+    group = parent.get(name)
+    if not isinstance(group, h5py.Group):
+        raise BadDataError(f"{parent.name.rstrip('/')}/{name}: is missing")
+    return [group[key] for key in sorted((key for key in group if key.isdigit()), key=int)]
+
+
 def schema_faults(file: h5py.File, schema_name: str) -> list[str]:
     """What is wrong with the root attributes schema_name and schema_version, if anything."""
     name = file.attrs.get("schema_name")

@@ -171,18 +171,11 @@ class EvaluateResult(Shown):
 
 def read_latent_runs(file: h5py.File) -> tuple[LatentRun, ...]:
     """The groups runs/0, runs/1, ...; BadDataError names what is missing or malformed."""
-    return tuple(_latent_run(group) for group in _numbered(file, "runs"))
+    return tuple(_latent_run(group) for group in hdf5.numbered(file, "runs"))
 
 
 def read_evaluated_runs(file: h5py.File) -> tuple[EvaluatedRun, ...]:
-    return tuple(_evaluated_run(group) for group in _numbered(file, "runs"))
-
-
-def _numbered(parent: h5py.Group, name: str) -> list[h5py.Group]:
-    group = parent.get(name)
-    if not isinstance(group, h5py.Group):
-        raise BadDataError(f"{parent.name.rstrip('/')}/{name}: is missing")
-    return [group[key] for key in sorted((key for key in group if key.isdigit()), key=int)]
+    return tuple(_evaluated_run(group) for group in hdf5.numbered(file, "runs"))
 
 
 def _attribute(group: h5py.Group, name: str) -> Any:
@@ -202,7 +195,7 @@ def _array(group: h5py.Group, name: str, *, rows: int | None = None) -> np.ndarr
 
 
 def _latent_run(group: h5py.Group) -> LatentRun:
-    layers = tuple(_layer(item) for item in _numbered(group, "layers"))
+    layers = tuple(_layer(item) for item in hdf5.numbered(group, "layers"))
     if not isinstance(group.get("all_layers"), h5py.Group):
         raise BadDataError(f"{group.name}/all_layers: is missing")
     run = LatentRun(
@@ -237,7 +230,7 @@ def _layer(group: h5py.Group) -> LatentLayer:
     labels = tuple(hdf5.texts(similarity["labels"]))
     return LatentLayer(
         layer=int(_attribute(group, "layer")), heads=int(_attribute(group, "heads")),
-        decoders=tuple(_decoder(item) for item in _numbered(group, "decoders")),
+        decoders=tuple(_decoder(item) for item in hdf5.numbered(group, "decoders")),
         similarity=Similarity(
             labels=labels, cosine=_array(similarity, "cosine", rows=len(labels)),
             centred_cosine=_array(similarity, "centred_cosine", rows=len(labels)),

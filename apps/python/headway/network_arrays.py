@@ -1,7 +1,7 @@
-"""Results of `headway latents` and `headway evaluate` as groups of arrays whose dimensions have names.
+"""Results of `headway latents`, `headway evaluate` and `headway prune` of a train result as groups of arrays whose dimensions have names.
 
 Dimensions: run, layer (its number; 0: all together), decoder, code, column (pairs and heads of a code),
-label and label_other (terms or rules), split.
+label and label_other (terms or rules), split, removed_head (over all layers), score.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 
 from headway.latent_results import SPLITS, EvaluateResult, LatentLayer, LatentsResult
 from headway.named_arrays import Group, stacked
+from headway.network_results import RemovalResult, score_kind
 
 
 def latents_groups(result: LatentsResult) -> dict[str, Group]:
@@ -37,13 +38,34 @@ def evaluation_groups(result: EvaluateResult) -> dict[str, Group]:
     return {"/": _root(result), "/runs": runs}
 
 
-def _root(result: LatentsResult | EvaluateResult) -> Group:
+def removal_groups(result: RemovalResult) -> dict[str, Group]:
+    """"/", /runs (changes by removing each head) and /scores: what each score says of the heads, and
+    its rank correlations. Runs of other sizes end in NaN."""
+    runs, heads = _runs(result), [run.heads for run in result.runs]
+    for name in ("layer", "head", "gradient_sensitivity"):
+        runs.add(name, ("run", "removed_head"), stacked(getattr(one, name) for one in heads))
+    for name in ("metric_change", "loss_change", "metric_change_mean", "loss_change_mean"):
+        runs.add(name, ("run", "removed_head"), stacked(getattr(one, name).mean for one in heads))
+        runs.add(f"{name}_error", ("run", "removed_head"),
+                 stacked(getattr(one, name).error for one in heads))
+    by_kind = [{score_kind(name): score for name, score in run.network.scores.items()}
+               for run in result.runs]
+    kinds = list(dict.fromkeys(kind for scores in by_kind for kind in scores))
+    scores = Group(coordinates={"score": (("score",), np.array(kinds))})
+    for name in ("accuracy_drop", "error_rise"):
+        scores.add(f"{name}_spearman", ("run", "score"), np.array(
+            [[getattr(found[kind], name).spearman if kind in found else np.nan for kind in kinds]
+             for found in by_kind]))
+    return {"/": _root(result), "/runs": runs, "/scores": scores}
+
+
+def _root(result: LatentsResult | EvaluateResult | RemovalResult) -> Group:
     more = {"evaluated_on": result.evaluated_on} if isinstance(result, EvaluateResult) else {}
     return Group(attributes={**result.provenance, "kind": result.kind, "study": result.study,
                              "task": result.task, "partial": int(result.partial), **more})
 
 
-def _runs(result: LatentsResult | EvaluateResult) -> Group:
+def _runs(result: LatentsResult | EvaluateResult | RemovalResult) -> Group:
     group = Group()
     for name in ("label", "variant", "seed"):
         group.add(name, ("run",), np.array([getattr(run, name) for run in result.runs]))

@@ -16,19 +16,20 @@ from headway.errors import BadDataError
 from headway.fields import FIELDS, attributes, below, plain
 from headway.latent_results import (EvaluateResult, LatentsResult, read_evaluated_runs,
                                     read_latent_runs)
-from headway.network_results import read_network, read_scores
+from headway.network_results import RemovalResult, read_network, read_removals, read_scores
 from headway.results import (Alignment, Corrected, GaussianProcessPoint, Point, Predictor,
                              Pruning, Result, Samples, SetMeasures, TemperatureChoice, number)
 from headway.training_results import TrainingResult, read_runs
 
-KINDS = ("solve", "align", "prune", "sample", "train", "latents", "evaluate")
+KINDS = ("solve", "align", "prune", "sample", "train", "latents", "evaluate", "network_prune")
 PROVENANCE = ("study", *FIELDS["provenance"])
 
 
 def read_result(path: str | os.PathLike
-                ) -> Result | TrainingResult | LatentsResult | EvaluateResult:
+                ) -> Result | TrainingResult | LatentsResult | EvaluateResult | RemovalResult:
     """Reads a result file of the program `headway`; one of kind "train" as a TrainingResult, of
-    "latents" as a LatentsResult, of "evaluate" as an EvaluateResult.
+    "latents" as a LatentsResult, of "evaluate" as an EvaluateResult, of "network_prune" (`headway
+    prune` of a train result) as a RemovalResult.
 
     Errors: UnreadableFileError (missing, no permission), BadDataError (not HDF5, another schema, a
     newer major version, a missing or malformed part; the message names file and part).
@@ -62,6 +63,8 @@ _OF_NETWORKS = {
     "train": lambda file, path: TrainingResult(runs=read_runs(file), **_common(file, path)),
     "latents": lambda file, path: LatentsResult(runs=read_latent_runs(file),
                                                 **_common(file, path)),
+    "network_prune": lambda file, path: RemovalResult(runs=read_removals(file),
+                                                      **_common(file, path)),
     "evaluate": lambda file, path: EvaluateResult(
         runs=read_evaluated_runs(file), evaluated_on=hdf5.text(file.attrs.get("evaluated_on", "")),
         **_common(file, path))}

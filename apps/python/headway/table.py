@@ -9,6 +9,7 @@ import numpy as np
 
 from headway.errors import UsageError
 from headway.latent_results import EvaluateResult, LatentsResult
+from headway.network_results import RemovalResult, score_kind
 from headway.network_seeds import compare_networks
 from headway.results import GaussianProcessPoint, Measures, Point, Result
 from headway.training_results import TrainingResult, mean_and_error
@@ -17,21 +18,22 @@ FORMATS = ("text", "markdown", "csv")
 Column = tuple[str, Callable[[Point], str]]
 
 
-def table(result: Result | TrainingResult | LatentsResult | EvaluateResult,
+def table(result: Result | TrainingResult | LatentsResult | EvaluateResult | RemovalResult,
           layout: str = "text") -> str:
     """One row a sweep point, and the Gaussian processes as the last rows (solve and its kin); one
-    row a variant (train), a variant, layer and decoder (latents) or a variant, split and metric
-    (evaluate), mean and standard error over seeds."""
+    row a variant (train), a variant, layer and decoder (latents), a variant, split and metric
+    (evaluate) or a variant and score of heads (prune of a train result), mean and standard error over
+    seeds."""
     if layout not in FORMATS:
         raise UsageError(f"--format: is {layout}; allowed: {', '.join(FORMATS)}")
     return _LAYOUTS[layout](*cells(result))
 
 
-def cells(result: Result | TrainingResult | LatentsResult | EvaluateResult
+def cells(result: Result | TrainingResult | LatentsResult | EvaluateResult | RemovalResult
           ) -> tuple[list[str], list[list[str]]]:
     """The header and the rows of `table`, as texts."""
     for kind, rows in ((TrainingResult, _training_rows), (LatentsResult, _latent_rows),
-                       (EvaluateResult, _evaluated_rows)):
+                       (EvaluateResult, _evaluated_rows), (RemovalResult, _removal_rows)):
         if isinstance(result, kind):
             return rows(result)
     columns = _sample_columns(result) if result.kind == "sample" else _solve_columns(result)
@@ -223,6 +225,21 @@ def _evaluated_rows(result: EvaluateResult) -> tuple[list[str], list[list[str]]]
                 rows.append([label, ",".join(str(run.seed) for run in runs), split, metric,
                              _spread([run.evaluations[split].get(metric, math.nan) for run in runs])])
     return ["variant", "seeds", "split", "metric", "value"], rows
+
+
+def _removal_rows(result: RemovalResult) -> tuple[list[str], list[list[str]]]:
+    rows = []
+    for label in result.labels:
+        runs = result.runs_of(label)
+        for kind in dict.fromkeys(score_kind(name) for run in runs for name in run.network.scores):
+            scores = [score for run in runs for name, score in run.network.scores.items()
+                      if score_kind(name) == kind]
+            rows.append([label, ",".join(str(run.seed) for run in runs), kind,
+                         *(_spread([one.spearman for one in found], 2)
+                           for found in ([score.accuracy_drop for score in scores],
+                                         [score.error_rise for score in scores]))])
+    metric = result.runs[0].metric
+    return ["variant", "seeds", "score", f"rank corr. with {metric} drops", "with rises of the loss"], rows
 
 
 def _gaussian_process_row(columns: Sequence[Column], sets: Sequence[Column],

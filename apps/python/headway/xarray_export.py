@@ -10,7 +10,8 @@ import numpy as np
 from headway.errors import BadDataError, UsageError
 from headway.latent_results import EvaluateResult, LatentsResult
 from headway.named_arrays import Group, Names, draws_of, groups_of
-from headway.network_arrays import evaluation_groups, latents_groups
+from headway.network_arrays import evaluation_groups, latents_groups, removal_groups
+from headway.network_results import RemovalResult
 from headway.version import __version__
 
 if TYPE_CHECKING:
@@ -18,20 +19,25 @@ if TYPE_CHECKING:
     from headway.training_results import TrainingResult
 
 
-def to_datatree(result: Result | TrainingResult | LatentsResult | EvaluateResult) -> Any:
+def to_datatree(result: Result | TrainingResult | LatentsResult | EvaluateResult | RemovalResult
+                ) -> Any:
     """An `xarray.DataTree` of everything that the result holds; see headway.named_arrays for its
     dimensions. Needs xarray 2024.10 or newer (UsageError).
 
     Groups of the theory: / (labels, path kernels; provenance as attributes), points, corrected,
     alignment, pruning, posterior, theory (of samples), gaussian_process, network. Of training: runs, and
-    curves/<split>. Of latents: runs, decoding, layer_<l>, all_layers; of evaluate: runs. Where points differ in a size, shorter arrays end in NaN.
+    curves/<split>. Of latents: runs, decoding, layer_<l>, all_layers; of evaluate: runs; of
+    prune of a train result: runs, scores. Where points differ in a size, shorter arrays end in NaN.
     """
     xarray = _xarray("to_datatree")
     return xarray.DataTree.from_dict(
         {path: _dataset(xarray, group) for path, group in _groups(result).items()})
 
 
-def _groups(result: Result | TrainingResult | LatentsResult | EvaluateResult) -> dict[str, Group]:
+def _groups(result: Result | TrainingResult | LatentsResult | EvaluateResult | RemovalResult
+            ) -> dict[str, Group]:
+    if isinstance(result, RemovalResult):
+        return removal_groups(result)
     if isinstance(result, LatentsResult):
         return latents_groups(result)
     return evaluation_groups(result) if isinstance(result, EvaluateResult) else groups_of(result)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "headway/core/types.hpp"
@@ -42,35 +43,47 @@ Estimate estimate_mean(const VectorXd& values);
 /// Test quality of some outputs. The errors hold for examples drawn independently, and say nothing
 /// of another training run.
 struct Quality {
-  Estimate accuracy;       ///< NaN where labels are no classes
-  Estimate squared_error;  ///< mean over outputs, then examples
+  Estimate accuracy;       ///< or another score; NaN where labels are no classes
+  Estimate squared_error;  ///< mean over outputs, then examples; or loss
 };
 Quality quality_of(const MatrixXd& outputs, const MatrixXd& labels);
+
+/// How well a network answers each of some examples.
+struct ExampleQuality {
+  VectorXd score;  ///< larger is better: 1 right and 0 wrong, or R^2; empty: there is none
+  VectorXd error;  ///< squared error, mean over outputs, or loss
+};
+Quality quality_of(const ExampleQuality& examples);
+
+/// A network, or what stands for it, without some heads (counted over all layers, layer 1 first).
+using Removal = std::function<ExampleQuality(const std::vector<int>& removed)>;
+
+/// Of path outputs and their labels, which must outlive it.
+Removal removal_of(const PathOutputs& paths, const MatrixXd& labels,
+                   Rescaling rescaling = Rescaling::kLayer);
 
 /// Quality after removing the first 0, 1, ..., all of `order`.
 struct QualityCurve {
   std::vector<int> order;
   std::vector<Quality> quality;
 };
-QualityCurve quality_curve(const PathOutputs& paths, const MatrixXd& labels,
-                           const std::vector<int>& order, Rescaling rescaling = Rescaling::kLayer);
+QualityCurve quality_curve(const Removal& removal, const std::vector<int>& order);
 
 /// Effect of removing each head alone, example by example, so that its error bar is that of paired
-/// differences and not of two accuracies apart. A head that is its layer's only one cannot be
-/// removed: its column is NaN.
+/// differences and not of two accuracies apart.
 struct HeadDrops {
-  MatrixXd accuracy;       ///< examples x heads: right with all heads - right without this one (-1,
-                           ///< 0, 1); empty where labels are no classes
-  MatrixXd squared_error;  ///< examples x heads: squared error without this head - with all heads
+  MatrixXd score;  ///< examples x heads: score with all heads - without this one (accuracy: -1, 0,
+                   ///< 1); empty where there is none
+  MatrixXd error;  ///< examples x heads: error without this head - with all heads
 };
-HeadDrops head_drops(const PathOutputs& paths, const MatrixXd& labels,
-                     Rescaling rescaling = Rescaling::kLayer);
+/// `only_heads`: also remove a head that is its layer's only one; else its column is NaN.
+HeadDrops head_drops(const std::vector<int>& heads, const Removal& removal,
+                     bool only_heads = false);
 
-/// The greedy order of analysis/head_scores.hpp by accuracy, ties by the lower squared error (by
-/// the latter alone where labels are no classes). It is that of `paths` and `labels`; measure it on
-/// other examples.
-std::vector<int> greedy_order(const PathOutputs& paths, const MatrixXd& labels,
-                              Rescaling rescaling = Rescaling::kLayer);
+/// The greedy order of analysis/head_scores.hpp by mean score, ties by the lower error (by the
+/// latter alone where there is no score). It is that of the removal's examples; measure it on
+/// others.
+std::vector<int> greedy_order(const std::vector<int>& heads, const Removal& removal);
 
 /// Sensitivity of the loss to each head (eq. 56; Michel, Levy and Neubig, "Are Sixteen Heads Really
 /// Better than One?", NeurIPS 2019, equation 2): with a mask variable m_h = 1 on the output of each

@@ -31,12 +31,11 @@ std::vector<studies::TrainedNetwork> read_trained_networks(const std::string& fi
 studies::TrainedNetwork read_trained_network(const std::string& file_path,
                                              const std::vector<std::string>& overlays = {});
 
-/// Writes a data-set file (schema "headway-dataset" 1.0) with its sets, in single
-/// precision: inputs in blocks, heads as query and key matrices (or weights), names, readout and
-/// note.
-/// The other weights of the network are its group network, which headway prune prunes.
-/// `provenance`: attributes of the root, name and text. Errors:
-/// kCannotWrite.
+/// Writes a data-set file (schema "headway-dataset" 1.0) with its sets, in single precision: path
+/// features, or inputs in blocks with the examples' attention, or with heads as query and key
+/// matrices (or weights); names, readout and note. The other weights of a linear-value network are
+/// its group network, which headway prune prunes. `provenance`: attributes of the root, name and
+/// text. Error{kCannotWrite}.
 void write_extracted(const std::string& file_path, const studies::ExtractResult& result,
                      const std::vector<std::pair<std::string, std::string>>& provenance,
                      bool force);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "headway/core/observer.hpp"
+#include "headway/studies/results.hpp"
 #include "headway/studies/study.hpp"
 #include "headway/tasks/dataset.hpp"
 #include "headway/training/linear_value.hpp"
@@ -14,19 +15,20 @@ namespace headway::studies {
 
 /// What the trained network itself does on one split of the extracted data.
 struct ExtractedSplit {
-  std::string name;  ///< "train", "test", "validation", or that of an out-of-distribution set
-  training::TrainedPathOutputs paths;
-  double accuracy = 0.0;  ///< share of the examples whose sign is right
-  double mean_squared_error = 0.0;
+  std::string name;  ///< "train", "test", "validation", or that of another set
+  Index examples = 0;
+  double accuracy = kUndefined;            ///< share of right signs or classes; NaN for real labels
+  double mean_squared_error = kUndefined;  ///< NaN where the loss is a cross-entropy
 };
 
 struct ExtractResult {
-  /// Inputs of train, test and further examples (sets "validation", and those out of distribution)
-  /// and the learned queries and keys, for the theory.
+  /// Train, test and further examples ("validation", and those out of distribution) with learned
+  /// queries and keys, attention matrices, or contributions, for the theory.
   tasks::Dataset dataset;
-  training::TrainedLinearValue trained;
-  std::vector<ExtractedSplit> splits;  ///< train, test, then as dataset.sets
-  MatrixXd order_parameter;            ///< U_1 of the trained weights, p x p
+  std::vector<ExtractedSplit> splits;
+  MatrixXd order_parameter;  ///< linear-value: U_1 of the trained weights, p x p; else empty
+  /// Contributions: the largest |sum of the parts - embedding| / |embedding| of all examples.
+  double largest_gap = 0.0;
 };
 
 /// `headway extract`: the heads that a trained linear-value network has learned, as a data set of
@@ -38,6 +40,17 @@ struct ExtractResult {
 /// features of all examples.
 ExtractResult extract(const Study& study, const std::vector<training::NamedTensor>& parameters,
                       const training::OneShotExamples& examples, Observer& observer);
+
+/// The same of a transformer: its frozen contributions (training::FrozenNetwork) at one scored
+/// token as path features, or the normed stream that enters its first kept layer with its attention
+/// matrices, as study.extract says. Labels are the targets of that token, one-hot for classes.
+/// Splits: train; test is "held_out" where the task has it, else "test"; "validation" is the task's
+/// selection split; others keep their names. From the contributions and real labels their means
+/// over the training examples are removed; one factor makes the mean diagonal of the Gaussian
+/// process's kernel 1. Errors as above and as FrozenNetwork; kBadStudy for attention whose rows do
+/// not sum up to 1. Cost: that of the definitions, about 10 ms an example of fuzzy logic.
+ExtractResult extract(const Study& study, const std::vector<training::NamedTensor>& parameters,
+                      const training::TrainingTask& task, Observer& observer);
 
 /// Error{kBadStudy} unless a run of this study gives heads to extract.
 void check_extractable(const Study& study);

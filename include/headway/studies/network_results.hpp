@@ -34,19 +34,38 @@ void fields(Visitor& visit, const std::vector<Estimate>& estimates, const std::s
   visit(name + "_error", errors, "their standard errors", {.place = FieldPlace::kFile});
 }
 
+/// What the numbers of a Quality are: of a linear-value network, or of a transformer ("r2" or
+/// "accuracy", and "loss").
+struct QualityNames {
+  std::string score = "accuracy";
+  std::string error = "mean_squared_error";
+};
+
 template <class Visitor, RecordOf<Quality> Record>
-void fields(Visitor& visit, Record& r) {
-  fields(visit, r.accuracy, "accuracy", "of the network; NaN where labels are no classes");
-  fields(visit, r.squared_error, "mean_squared_error", "of the network");
+void fields(Visitor& visit, Record& r, const QualityNames& names) {
+  fields(visit, r.accuracy, names.score, "of the network; NaN where it is undefined");
+  fields(visit, r.squared_error, names.error, "of the network");
 }
 
-/// The curve `name`; nothing where there is none.
-template <class Visitor, RecordOf<QualityCurve> Record>
-void fields(Visitor& visit, Record& r, const std::string& name) {
+/// The curve `name`; nothing where there is none. For writing alone.
+template <class Visitor>
+void fields(Visitor& visit, const QualityCurve& r, const std::string& name,
+            const QualityNames& names) {
   if (!shows(visit, !r.quality.empty())) return;
   visit(name + "/order", r.order, "heads in the order of their removal, counted from 0");
-  visit(name, r.quality, "of the network after removing the first 0, 1, 2, ... of them",
-        {.layout = FieldLayout::kLists});
+  std::vector<double> score, score_error, error, error_error;
+  for (const Quality& quality : r.quality) {
+    score.push_back(quality.accuracy.mean);
+    score_error.push_back(quality.accuracy.error);
+    error.push_back(quality.squared_error.mean);
+    error_error.push_back(quality.squared_error.error);
+  }
+  const auto show = [&](const std::string& what, const std::vector<double>& values,
+                        const char* meaning) { visit(name + "/" + what, values, meaning); };
+  show(names.score, score, "of the network after removing the first 0, 1, 2, ... of them");
+  show(names.score + "_error", score_error, "standard errors over the examples");
+  show(names.error, error, "likewise");
+  show(names.error + "_error", error_error, "standard errors over the examples");
 }
 
 }  // namespace headway::analysis
@@ -77,6 +96,7 @@ void fields(Visitor& visit, Record& r, const std::string& name) {
 /// when it is the last of its layer stays, so that the curves end with one head in each layer.
 struct NetworkScore {
   std::string name;
+  analysis::QualityNames names;
   std::vector<double> score;
   RankCorrelation accuracy_drop, error_rise;
   analysis::QualityCurve rising, falling;
@@ -85,19 +105,21 @@ struct NetworkScore {
 /// How a trained network answers one set of examples, all heads in place.
 struct NetworkSet {
   std::string name;
+  analysis::QualityNames names;
   Index examples = 0;
-  analysis::Quality quality;
+  analysis::Quality quality{};
 };
 
 /// A trained network pruned head by head: what does not depend on the theory's width and
 /// temperature.
 struct NetworkPruning {
+  analysis::QualityNames names;
   bool rescaled = true;
   std::string measured_on;
   std::string greedy_on;
   std::string sensitivity_on;
   std::vector<NetworkSet> sets;
-  MatrixXd order_parameter;
+  MatrixXd order_parameter;                       ///< of a linear-value network; else empty
   std::vector<analysis::Estimate> accuracy_drop;  ///< of each head removed alone; paired errors
   std::vector<analysis::Estimate> error_rise;     ///< of the mean squared error, likewise
   /// "weight_norm" |V_l^h|, "path_norm", "sensitivity" (each layer's divided by its norm),
@@ -108,24 +130,24 @@ struct NetworkPruning {
   std::vector<double> random_mean, random_sd, random_error;
 };
 
-template <class Visitor, RecordOf<NetworkScore> Record>
-void fields(Visitor& visit, Record& r) {
+/// For writing alone, and so are the next ones.
+template <class Visitor>
+void fields(Visitor& visit, const NetworkScore& r) {
   visit("name", r.name, "of the score", {.layout = FieldLayout::kKey});
   visit("score", r.score, "of every head, layer 1 first");
-  fields(visit, r.accuracy_drop, "accuracy_drop");
+  fields(visit, r.accuracy_drop, r.names.score + "_drop");
   fields(visit, r.error_rise, "error_rise");
-  fields(visit, r.rising, "rising");    // lowest score first
-  fields(visit, r.falling, "falling");  // highest score first
+  fields(visit, r.rising, "rising", r.names);    // lowest score first
+  fields(visit, r.falling, "falling", r.names);  // highest score first
 }
 
-template <class Visitor, RecordOf<NetworkSet> Record>
-void fields(Visitor& visit, Record& r) {
+template <class Visitor>
+void fields(Visitor& visit, const NetworkSet& r) {
   visit("name", r.name, "of the set");
   visit("examples", r.examples, "of the set");
-  fields(visit, r.quality);
+  fields(visit, r.quality, r.names);
 }
 
-/// For writing alone.
 template <class Visitor>
 void fields(Visitor& visit, const NetworkPruning& r) {
   constexpr FieldForm kOptional = {.optional = true};
@@ -134,11 +156,13 @@ void fields(Visitor& visit, const NetworkPruning& r) {
   visit("greedy_on", r.greedy_on, "set that the greedy order was searched on");
   visit("sensitivity_on", r.sensitivity_on, "set of the gradient sensitivity");
   visit("sets", r.sets, "how the whole network answers", {.layout = FieldLayout::kColumns});
-  visit("U_1", r.order_parameter, "U_1 = V V^T / N_1 of its weights");
-  fields(visit, r.accuracy_drop, "accuracy_drop", "of each head removed alone");
-  fields(visit, r.error_rise, "error_rise", "of the mean squared error, likewise");
+  if (shows(visit, r.order_parameter.size() > 0)) {
+    visit("U_1", r.order_parameter, "U_1 = V V^T / N_1 of the weights of a linear-value network");
+  }
+  fields(visit, r.accuracy_drop, r.names.score + "_drop", "of each head removed alone");
+  fields(visit, r.error_rise, "error_rise", "of the squared error, or the loss, likewise");
   visit("scores", r.baselines, "scores of the heads by name", {.layout = FieldLayout::kByName});
-  fields(visit, r.greedy, "greedy");
+  fields(visit, r.greedy, "greedy", r.names);
   std::vector<std::vector<double>> accuracy;
   std::vector<std::vector<int>> order;
   for (const analysis::QualityCurve& curve : r.random) {
@@ -147,9 +171,10 @@ void fields(Visitor& visit, const NetworkPruning& r) {
     for (const analysis::Quality& q : curve.quality) accuracy.back().push_back(q.accuracy.mean);
   }
   constexpr FieldForm kRows = {.place = FieldPlace::kFile, .optional = true};
-  visit("random/accuracy", accuracy, "in every random order, [orders, removals + 1]", kRows);
+  visit("random/" + r.names.score, accuracy, "in every random order, [orders, removals + 1]",
+        kRows);
   visit("random/order", order, "heads in the order of their removal, [orders, removals]", kRows);
-  visit("random/mean", r.random_mean, "accuracy over the random orders", kOptional);
+  visit("random/mean", r.random_mean, "of the score over the random orders", kOptional);
   visit("random/sd", r.random_sd, "over the random orders", kOptional);
   visit("random/error", r.random_error, "sd / sqrt(orders)", kOptional);
 }

@@ -13,6 +13,7 @@
 #include "headway/studies/evaluate.hpp"
 #include "headway/studies/latents.hpp"
 #include "headway/studies/lookup.hpp"
+#include "headway/studies/prune_trained.hpp"
 #include "headway/studies/sample_results.hpp"
 #include "headway/studies/study.hpp"
 #include "headway/studies/training.hpp"
@@ -276,6 +277,11 @@ template <class Visitor>
 void result_fields(Visitor& visit, const Study& study, const EvaluateResult& r) {
   visit("evaluated_on", r.task, "[task] that the first network was put on");
   network_fields(visit, study, r, group_evaluations(r));
+}
+
+template <class Visitor>
+void result_fields(Visitor& visit, const Study& study, const TrainedPruneResult& r) {
+  network_fields(visit, study, r, r.groups);
 }
 
 }  // namespace headway::studies

@@ -15,6 +15,7 @@
 #include "headway/tasks/sraven.hpp"
 #include "headway/theory/path_kernels.hpp"
 #include "headway/theory/saddle_point.hpp"
+#include "headway/training/contributions.hpp"
 #include "headway/training/task_adapters.hpp"
 #include "headway/training/train_options.hpp"
 #include "headway/training/transformer_options.hpp"
@@ -117,6 +118,17 @@ struct AlignOptions {
   static const OptionTable<AlignOptions>& table();
 };
 
+/// Which of the parameters that a training run keeps.
+enum class KeptWeights { kBest, kLast };
+Words<KeptWeights> words_of(KeptWeights);
+
+/// What stands in for a head that is removed from a transformer.
+enum class RemovedAs {
+  kZero,  ///< nothing: its attention weights are 0
+  kMean,  ///< the mean of what it adds to the residual stream
+};
+Words<RemovedAs> words_of(RemovedAs);
+
 /// [prune]
 struct PruneOptions {
   int random_orders = 20;  ///< draws of the random pruning order
@@ -127,6 +139,13 @@ struct PruneOptions {
   bool normalise_sensitivity = true;  ///< each layer's gradient sensitivities divided by their norm
   int resamples = 1000;               ///< bootstrap of the rank correlations over examples
   int permutations = 20'000;          ///< random pairings for their p-values (10 heads or more)
+  // Of a train result; keys that are absent by default are written only where they are given.
+  std::optional<RemovedAs> removed_as;  ///< of the curves; each head alone is removed both ways
+  std::optional<KeptWeights> weights;   ///< absent: best
+  std::optional<Index> examples;        ///< of each split that heads are removed on; absent: 1000
+  std::optional<Index> sensitivity_examples;  ///< training examples of it; absent: 256
+  std::optional<Index> mean_examples;         ///< training examples of a head's mean; absent: 64
+  std::vector<std::string> theory;  ///< results of headway prune on data extracted from the runs
 
   static const OptionTable<PruneOptions>& table();
 };
@@ -174,13 +193,22 @@ struct TrainOptions {
   static const OptionTable<TrainOptions>& table();
 };
 
-/// Which of the parameters that a training run keeps.
-enum class KeptWeights { kBest, kLast };
-Words<KeptWeights> words_of(KeptWeights);
+/// What a transformer is as a data set of the theory.
+enum class ExtractForm {
+  kContributions,  ///< what its parts add to its embedding, as path features
+  kAttention,      ///< the inputs of its first kept layer, and its attention matrices
+};
+Words<ExtractForm> words_of(ExtractForm);
 
-/// [extract]: from a trained network to a data set of the theory
+/// [extract]: from a trained network to a data set of the theory. Keys that are absent by default
+/// are written only where they are given: the hashes of training runs do not know them.
 struct ExtractOptions {
   Index run = 1;  ///< of the runs of a sweep, counted from 1
+  // Transformers alone:
+  std::vector<Index> layers;                      ///< kept ones, from 1; empty: the last one
+  std::optional<ExtractForm> form;                ///< absent: contributions
+  std::optional<training::GeneratedParts> parts;  ///< absent: heads
+  std::optional<Index> position;                  ///< of the scored tokens, from 1; absent: last
   KeptWeights weights = KeptWeights::kBest;
   Index train_examples = 600;  ///< P of [T24]
   Index test_examples = 1000;

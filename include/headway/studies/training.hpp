@@ -188,6 +188,9 @@ void fields(Visitor& visit, Record& r, const std::string& name, const char* mean
   visit(name + "_count", r.count, "runs whose value is finite", {.json = name + "/count"});
 }
 
+/// Of the values that are finite.
+Spread spread_of(std::vector<double> values);
+
 struct SplitSpread {
   std::string split, metric;
   Spread last, best;

@@ -26,21 +26,52 @@ void write_inputs(const std::string& path, const ExampleSource& examples, Hdf5Ou
   out.write(path, {examples.size(), examples.tokens(), examples.features()}, all.data());
 }
 
-void write_split(const std::string& group, const tasks::Split& split, Hdf5OutputFile& out) {
-  if (split.examples == nullptr) {
-    fail(ErrorKind::kInternal, "{}: a data set without inputs cannot be written", group);
+/// [P, H, S, S] of every layer.
+void write_attention(const std::string& path, const std::vector<int>& heads,
+                     const ExampleSource& examples, Hdf5OutputFile& out) {
+  const Index tokens = examples.tokens();
+  for (std::size_t l = 0; l < heads.size(); ++l) {
+    const Index per_example = heads[l] * tokens * tokens;
+    std::vector<float> all(static_cast<std::size_t>(examples.size() * per_example));
+    std::vector<double> block(static_cast<std::size_t>(kBlock * per_example));
+    for (Index first = 0; first < examples.size(); first += kBlock) {
+      const Index count = std::min(kBlock, examples.size() - first);
+      examples.read_attention(static_cast<int>(l) + 1, first, count, block.data());
+      std::transform(block.begin(), block.begin() + count * per_example,
+                     all.begin() + first * per_example,
+                     [](double x) { return static_cast<float>(x); });
+    }
+    out.write(layer_path(path, l), {examples.size(), heads[l], tokens, tokens}, all.data());
+  }
+}
+
+void write_path_features(const std::string& path, const tasks::Dataset& dataset,
+                         const RowMatrixXd& features, Hdf5OutputFile& out) {
+  const std::vector<float> values(features.data(), features.data() + features.size());
+  out.write(path, {features.rows(), features.cols() / dataset.features, dataset.features},
+            values.data());
+  out.set(path, "heads", std::vector<std::int64_t>(dataset.heads.begin(), dataset.heads.end()));
+}
+
+void write_split(const std::string& group, const tasks::Dataset& dataset, const tasks::Split& split,
+                 Hdf5OutputFile& out) {
+  RecordWriter writer(out, group);
+  writer("labels", split.labels, "y", {.layout = FieldLayout::kOutputs});
+  writer("ids", split.ids, "of the examples", {.optional = true});
+  if (dataset.form == AttentionForm::kPathFeatures) {
+    return write_path_features(group + "/path_features", dataset, split.path_features, out);
   }
   const ExampleSource& examples = *split.examples;
   write_inputs(group + "/inputs", examples, out);
-  RecordWriter writer(out, group);
-  writer("labels", split.labels, "y", {.layout = FieldLayout::kOutputs});
   if (examples.has_mask()) {
     std::vector<std::uint8_t> mask(static_cast<std::size_t>(examples.size() * examples.tokens()));
     examples.read_mask(0, examples.size(), mask.data());
     const std::vector<std::int64_t> integers(mask.begin(), mask.end());
     out.write(group + "/mask", {examples.size(), examples.tokens()}, integers.data());
   }
-  writer("ids", split.ids, "of the examples", {.optional = true});
+  if (dataset.form == AttentionForm::kSupplied) {
+    write_attention(group + "/attention", dataset.heads, examples, out);
+  }
 }
 
 /// Writes a member in single precision; nothing where it is empty.
@@ -83,12 +114,10 @@ void write_dataset(const tasks::Dataset& dataset, Hdf5OutputFile& out) {
   if (dataset.readout) out.set("/", "readout", std::string(word_of(*dataset.readout)));
   const ArrayWriter write{out};
   if (dataset.network) visit_network(write, *dataset.network);
-  write_split("train", dataset.train, out);
-  if (dataset.test) write_split("test", *dataset.test, out);
-  for (const tasks::NamedSplit& set : dataset.sets) write_split("sets/" + set.name, set.split, out);
-  for (const LayerHeads& layer : dataset.layers) {
-    if (!layer.weights.empty() || !layer.query.empty()) continue;
-    fail(ErrorKind::kInternal, "a data set without head matrices cannot be written");
+  write_split("train", dataset, dataset.train, out);
+  if (dataset.test) write_split("test", dataset, *dataset.test, out);
+  for (const tasks::NamedSplit& set : dataset.sets) {
+    write_split("sets/" + set.name, dataset, set.split, out);
   }
   visit_layers(write, dataset.layers);
 }

@@ -6,6 +6,7 @@
 #include "core/fail.hpp"
 #include "headway/studies/evaluate.hpp"
 #include "headway/studies/latents.hpp"
+#include "headway/studies/prune_trained.hpp"
 #include "headway/studies/sample_results.hpp"
 #include "headway/studies/training.hpp"
 
@@ -189,6 +190,21 @@ std::string evaluations_text(const Hdf5InputFile& file) {
   return out + fmt::format("  on{}\n", printable(task));
 }
 
+/// How scores agree with removing heads from the networks: the table over seeds.
+std::string prunings_text(const Hdf5InputFile& file) {
+  std::string out = networks_line(file);
+  for_each_group(file, "groups", [&](const std::string& group) {
+    for (const std::string& score : file.members(group + "/scores")) {
+      const std::string at = fmt::format("{}/scores/{}", group, score);
+      out += fmt::format("  {}, {}: rank correlation with the rise of the loss {}+-{}\n",
+                         shown(text(file, group, "label")), shown(score),
+                         cell(file, at, "error_rise_spearman", 4),
+                         cell(file, at, "error_rise_spearman_standard_error", 2));
+    }
+  });
+  return out;
+}
+
 }  // namespace
 
 std::string describe_result(const Hdf5InputFile& file) {
@@ -199,7 +215,8 @@ std::string describe_result(const Hdf5InputFile& file) {
   const bool trained = kind == studies::TrainResult::kVerb;
   std::string out = fmt::format("  study      {} ({}){}\n", text(file, "/", "study"), kind,
                                 partial ? ", interrupted: only part of it is here" : "");
-  if (!trained && !latents && !evaluated) out += sizes_text(file);
+  const bool pruned = kind == studies::TrainedPruneResult::kVerb;
+  if (!trained && !latents && !evaluated && !pruned) out += sizes_text(file);
   out += fmt::format("  made by    Headway {} (commit {}, {}, {})\n",
                      text(file, "/", "headway_version"), text(file, "/", "git_commit"),
                      text(file, "/", "compiler"), text(file, "/", "blas"));
@@ -212,8 +229,9 @@ std::string describe_result(const Hdf5InputFile& file) {
   out += trained     ? trained_text(file)
          : latents   ? latents_text(file)
          : evaluated ? evaluations_text(file)
+         : pruned    ? prunings_text(file)
                      : table_of_points(file, kind == studies::SampleResult::kVerb);
-  if (evaluated) {
+  if (evaluated || pruned) {
     return out + "\nTo remake it, run the command above: the file that it names has the networks\n";
   }
   out += fmt::format(

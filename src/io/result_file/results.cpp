@@ -71,6 +71,7 @@ template struct ResultOutput<studies::AlignResult>;
 template struct ResultOutput<studies::PruneResult>;
 template struct ResultOutput<studies::SampleResult>;
 template struct ResultOutput<studies::TrainResult>;
+template struct ResultOutput<studies::TrainedPruneResult>;
 template struct ResultOutput<studies::LatentsResult>;
 template struct ResultOutput<studies::EvaluateResult>;
 

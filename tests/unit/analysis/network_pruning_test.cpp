@@ -132,19 +132,20 @@ TEST_CASE("quality of outputs, with its errors") {
 TEST_CASE("drops are paired differences; a layer's only head has none") {
   Drawn drawn({3, 1});
   const MatrixXd labels = random_signs(kExamples, drawn.rng);
-  const HeadDrops drops = head_drops(drawn.paths, labels);
-  REQUIRE(drops.accuracy.cols() == 4);
-  CHECK(std::isnan(drops.accuracy(0, 3)));
-  CHECK(std::isnan(drops.squared_error(0, 3)));
-  const QualityCurve curve = quality_curve(drawn.paths, labels, {1});
-  CHECK_THAT(drops.accuracy.col(1).mean(),
+  const HeadDrops drops = head_drops({3, 1}, removal_of(drawn.paths, labels));
+  REQUIRE(drops.score.cols() == 4);
+  CHECK(std::isnan(drops.score(0, 3)));
+  CHECK(std::isnan(drops.error(0, 3)));
+  const QualityCurve curve = quality_curve(removal_of(drawn.paths, labels), {1});
+  CHECK_THAT(drops.score.col(1).mean(),
              WithinAbs(curve.quality[0].accuracy.mean - curve.quality[1].accuracy.mean, 1e-14));
   CHECK_THAT(
-      drops.squared_error.col(1).mean(),
+      drops.error.col(1).mean(),
       WithinAbs(curve.quality[1].squared_error.mean - curve.quality[0].squared_error.mean, 1e-13));
-  CHECK(drops.accuracy.leftCols(3).cwiseAbs().maxCoeff() > 0.0);
-  CHECK(head_drops(drawn.paths, 0.3 * labels).accuracy.size() == 0);
-  CHECK_THROWS_AS(head_drops(drawn.paths, labels.topRows(3)), Error);
+  CHECK(drops.score.leftCols(3).cwiseAbs().maxCoeff() > 0.0);
+  const MatrixXd real = 0.3 * labels;
+  CHECK(head_drops({3, 1}, removal_of(drawn.paths, real)).score.size() == 0);
+  CHECK_THROWS_AS(removal_of(drawn.paths, labels.topRows(3)), Error);
 }
 
 TEST_CASE("gradient sensitivity equals finite differences of the loss in the head masks") {
@@ -191,9 +192,10 @@ TEST_CASE("greedy order removes what is missed least, by accuracy and then by sq
   paths.values.col(1) = 0.1 * labels;
   paths.values.col(2) << -3, 0.1, 0.1, 0.1;
   paths.values.col(3) << 0.3, -0.3, 0.3, -0.3;
-  const std::vector<int> order = greedy_order(paths, labels, Rescaling::kNone);
+  const Removal removal = removal_of(paths, labels, Rescaling::kNone);
+  const std::vector<int> order = greedy_order(paths.heads, removal);
   CHECK(order == std::vector<int>{2, 3, 1});
-  const QualityCurve curve = quality_curve(paths, labels, order, Rescaling::kNone);
+  const QualityCurve curve = quality_curve(removal, order);
   CHECK(curve.quality[0].accuracy.mean == 0.75);
   CHECK(curve.quality[1].accuracy.mean == 1.0);
   CHECK(curve.quality[3].squared_error.mean == 0.0);

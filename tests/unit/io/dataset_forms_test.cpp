@@ -7,6 +7,7 @@
 #include "headway/io/dataset_file.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "headway/io/result_file.hpp"
+#include "headway/io/trained_network.hpp"
 
 using namespace headway;           // NOLINT(google-build-using-namespace)
 using namespace headway::testing;  // NOLINT(google-build-using-namespace)
@@ -291,4 +292,73 @@ TEST_CASE("Data sets are told from other files") {
   CHECK_FALSE(io::is_hdf5(scratch.file("text")));
   CHECK_FALSE(io::is_dataset_file(scratch.file("text")));
   CHECK_FALSE(io::is_dataset_file(scratch.file("missing")));
+}
+
+namespace {
+
+Dataset extracted(AttentionForm form, std::shared_ptr<const ExampleSource> examples) {
+  Dataset data;
+  data.form = form;
+  data.heads = {2, 3};
+  data.features = 2;
+  data.layers = {{{}, {}, {}, {"a", "b"}}, {{}, {}, {}, {"c", "d", "e"}}};
+  data.note = "made for a test";
+  data.train.labels = MatrixXd::Constant(4, 1, 0.25);
+  data.train.labels(3, 0) = -1.5;
+  data.train.examples = std::move(examples);
+  if (form == AttentionForm::kPathFeatures) {
+    data.train.path_features.resize(4, 12);
+    for (Index i = 0; i < 48; ++i)
+      data.train.path_features.data()[i] = 0.5 * static_cast<double>(i);
+  }
+  data.sets = {{"validation", data.train}};
+  return data;
+}
+
+Dataset write_and_read(const Dataset& data, const ScratchDirectory& scratch) {
+  const std::string path = scratch.file("extracted.h5");
+  studies::ExtractResult result;
+  result.dataset = data;
+  io::write_extracted(path, result, {{"weights_sha256", "abc"}}, true);
+  CHECK(io::validate_dataset(path) == std::vector<std::string>{});
+  return io::read_dataset(path);
+}
+
+}  // namespace
+
+TEST_CASE("Extracted path features are read back") {
+  const ScratchDirectory scratch;
+  const Dataset wanted = extracted(AttentionForm::kPathFeatures, nullptr);
+  const Dataset data = write_and_read(wanted, scratch);
+  CHECK(data.form == AttentionForm::kPathFeatures);
+  CHECK(data.heads == wanted.heads);
+  CHECK(data.layers[1].names == wanted.layers[1].names);
+  CHECK(data.train.path_features == wanted.train.path_features);
+  CHECK(data.sets.at(0).split.path_features == wanted.train.path_features);
+  CHECK(data.train.labels == wanted.train.labels);
+}
+
+TEST_CASE("Extracted attention is read back") {
+  const ScratchDirectory scratch;
+  Tensor inputs({4, 3, 2});
+  std::vector<Tensor> attention = {Tensor({4, 2, 3, 3}), Tensor({4, 3, 3, 3})};
+  for (std::size_t i = 0; i < inputs.values.size(); ++i) inputs.values[i] = 0.25 * double(i);
+  for (Tensor& layer : attention) {
+    for (std::size_t i = 0; i < layer.values.size(); i += 3) {  // rows that differ, sum 1
+      const double first = static_cast<double>(i % 16) / 32.0;
+      layer.values[i] = first;
+      layer.values[i + 1] = 0.25;
+      layer.values[i + 2] = 0.75 - first;
+    }
+  }
+  const std::vector<double> second = attention[1].values;
+  const Dataset wanted = extracted(
+      AttentionForm::kSupplied,
+      std::make_shared<tasks::MemoryExamples>(inputs, std::vector<std::uint8_t>{}, attention));
+  const Dataset data = write_and_read(wanted, scratch);
+  CHECK(data.form == AttentionForm::kSupplied);
+  CHECK(read_inputs(*data.train.examples, 0, 4) == inputs.values);
+  std::vector<double> read(4 * 27);
+  data.sets.at(0).split.examples->read_attention(2, 0, 4, read.data());
+  CHECK(read == second);
 }

@@ -12,6 +12,7 @@
 #include "headway/studies/evaluate.hpp"
 #include "headway/studies/gram.hpp"
 #include "headway/studies/latents.hpp"
+#include "headway/studies/prune_trained.hpp"
 #include "headway/studies/sample_results.hpp"
 #include "headway/studies/training.hpp"
 
@@ -50,6 +51,12 @@ std::vector<Section> sections() {
            "`best_weights/<name>`",
            list_fields(studies::TrainedRun{})},
           {"group", "`groups/<g>` of train", list_fields(studies::TrainGroup{})},
+          {"network_run",
+           "`runs/<i>` of prune on a train result; r2 in place of accuracy where that "
+           "is the metric",
+           list_fields(studies::RunPruning{})},
+          {"network_group", "`groups/<g>` of prune on a train result",
+           list_fields(studies::PruneGroup{})},
           {"latent_run", "`runs/<i>` of latents", list_fields(studies::LatentRun{})},
           {"latent_group", "`groups/<g>` of latents", list_fields(studies::LatentGroup{})},
           {"evaluated_run", "`runs/<i>` of evaluate", list_fields(studies::EvaluatedRun{})},

@@ -10,10 +10,11 @@ from matplotlib.figure import Figure
 
 from headway.errors import BadDataError, UsageError
 from headway.figures import (accuracy, alignment, convergence, heads, latents, learning, limits,
-                             network, network_curves, order_parameters, path_kernels, samples,
-                             style)
+                             network, network_curves, order_parameters, path_kernels, removal,
+                             samples, style)
 from headway.figures.selection import PlotOptions
 from headway.latent_results import EvaluateResult, LatentsResult
+from headway.network_results import RemovalResult
 from headway.results import Result
 from headway.training_results import TrainingResult
 
@@ -109,6 +110,10 @@ FIGURES: dict[str, FigureKind] = {
     "latent_tsne": FigureKind(
         _always, latents.draw_tsne, made_from=LatentsResult, package="sklearn",
         shows="t-SNE of the latent codes, coloured by what they are of"),
+    "head_removal": FigureKind(
+        _always, removal.draw, made_from=RemovalResult,
+        shows="what trained networks lose without each head, with heads removed one by one, and which "
+              "scores foresee it"),
     "evaluation": FigureKind(
         _always, latents.draw_evaluation, made_from=EvaluateResult,
         shows="the score on every split, mean and standard error over seeds"),

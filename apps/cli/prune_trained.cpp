@@ -1,0 +1,171 @@
+// `headway prune` of a train result: heads removed from the networks themselves.
+#include "prune_trained.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "course.hpp"
+#include "headway/io/hdf5_file.hpp"
+#include "headway/io/result_file.hpp"
+#include "headway/io/theory_scores.hpp"
+#include "headway/io/trained_network.hpp"
+#include "headway/io/training_tasks.hpp"
+#include "json_text.hpp"
+#include "table.hpp"
+
+namespace headway::cli {
+namespace {
+
+using studies::TrainedPruneResult;
+
+struct NetworkJob : Job {
+  std::vector<studies::TrainedNetwork> networks;
+  std::vector<studies::TheoryScores> theory;
+};
+
+std::string with_error(const analysis::Estimate& estimate) {
+  if (std::isnan(estimate.mean)) return "-";
+  return cell(estimate.mean, "{:+.4f}") + "+-" + cell(estimate.error, "{:.4f}");
+}
+
+std::string rank_text(const studies::RankCorrelation& rank) {
+  if (std::isnan(rank.spearman)) return "-";
+  return fmt::format("{} [{}, {}]", cell(rank.spearman, "{:+.2f}"),
+                     cell(rank.bootstrap.lower, "{:+.2f}"), cell(rank.bootstrap.upper, "{:+.2f}"));
+}
+
+std::string curve_text(const std::string& name, std::size_t width,
+                       const analysis::QualityCurve& curve) {
+  if (curve.quality.empty()) return "";
+  std::vector<double> values;
+  for (const analysis::Quality& quality : curve.quality) values.push_back(quality.accuracy.mean);
+  return fmt::format("  {:<{}}{}\n", name, width, decimals_text(values));
+}
+
+std::string run_text(const studies::RunPruning& run) {
+  std::string out = fmt::format("run {}: {}, seed {}:", run.run, run.label, run.seed);
+  for (const studies::NetworkSet& set : run.network.sets) {
+    out +=
+        fmt::format(" {} {} {}", set.name, run.metric, cell(set.quality.accuracy.mean, "{:.4f}"));
+  }
+  Table heads(
+      {"layer", "head", run.metric + " change", "mean in its place", "loss change", "sensitivity"});
+  for (const studies::HeadChange& head : run.heads) {
+    heads.add({std::to_string(head.layer), std::to_string(head.head), with_error(head.score),
+               with_error(head.score_mean), with_error(head.loss),
+               cell(head.gradient_sensitivity, "{:.4g}")});
+  }
+  out += fmt::format("\neach head removed alone, on {}\n{}", run.network.measured_on, heads.text());
+  Table ranks({"score<", "rank correlation with the drop<", "with the rise of the loss<"});
+  for (const studies::NetworkScore& score : run.network.baselines) {
+    ranks.add({score.name, rank_text(score.accuracy_drop), rank_text(score.error_rise)});
+  }
+  out += "[95 % of resampled examples]\n" + ranks.text();
+  std::string curves;
+  std::size_t width = 32;
+  for (const studies::NetworkScore& score : run.network.baselines) {
+    width = std::max(width, score.name.size() + 5);
+  }
+  for (const studies::NetworkScore& score : run.network.baselines) {
+    curves += curve_text("by " + score.name, width, score.rising);
+  }
+  curves += curve_text("greedy on " + run.network.greedy_on, width, run.network.greedy);
+  if (!run.network.random_mean.empty()) {
+    curves += fmt::format("  {:<{}}{}\n  {:<{}}{}\n", "random mean", width,
+                          decimals_text(run.network.random_mean), "random sd", width,
+                          decimals_text(run.network.random_sd));
+  }
+  if (!curves.empty()) {
+    out += fmt::format("{} after removing 0, 1, 2, ... heads ({}), one kept in each layer\n{}",
+                       run.metric, word_of(run.removed_as), curves);
+  }
+  return out + "\n";
+}
+
+std::string spread_text(const studies::Spread& spread) {
+  if (spread.count == 0) return "-";
+  return spread.count == 1 ? cell(spread.mean, "{:+.2f}")
+                           : fmt::format("{} +- {} ({} seeds)", cell(spread.mean, "{:+.2f}"),
+                                         cell(spread.standard_error, "{:.2f}"), spread.count);
+}
+
+std::string result_text(const TrainedPruneResult& result) {
+  std::string out;
+  for (const studies::RunPruning& run : result.runs) out += run_text(run);
+  for (const studies::PruneGroup& group : result.groups) {
+    Table table({"score<", "rank correlation with the drop<", "with the rise of the loss<"});
+    for (const studies::ScoreAgreement& score : group.scores) {
+      table.add({score.name, spread_text(score.drop), spread_text(score.rise)});
+    }
+    out += fmt::format("{}, mean over seeds\n{}\n", group.label, table.text());
+  }
+  return out;
+}
+
+NetworkJob load(const Options& options) {
+  NetworkJob job;
+  job.study = io::read_trained_study(options.input, options.study_overlays(),
+                                     {"prune.", "seed", "threads", "name", "task.files"});
+  for (const std::string& file : job.study.prune.theory) {
+    const auto scores = io::read_theory_scores(file);
+    job.theory.insert(job.theory.end(), scores.begin(), scores.end());
+  }
+  return job;
+}
+
+std::string read_data(const Options& options, NetworkJob& job, Observer& observer) {
+  job.networks = io::read_trained_networks(
+      options.input, job.study, job.study.prune.weights.value_or(studies::KeptWeights::kBest),
+      observer);
+  return job.networks.front().data_hash;
+}
+
+std::string plan(const Options& options, const NetworkJob& job) {
+  const studies::PruneOptions& wanted = job.study.prune;
+  if (options.json) {
+    nlohmann::ordered_json out;
+    out["dry_run"] = true;
+    out["verb"] = "prune";
+    out["study"] = job.study.name;
+    out["runs"] = job.networks.size();
+    out["theory"] = wanted.theory;
+    return json_text(out);
+  }
+  return fmt::format(
+      "{}: heads of {} runs removed from the networks themselves, {} of the theory's scores\n"
+      "output {}\n",
+      job.study.name, job.networks.size(), job.theory.size(),
+      options.output.empty() ? "none" : options.output);
+}
+
+}  // namespace
+
+bool prunes_networks(const Options& options) {
+  if (!io::is_result_file(options.input)) return false;
+  return studies::is_training_task(io::read_study(options.input, {}).study.task.kind);
+}
+
+int prune_networks(const Options& options) {
+  Course<NetworkJob, TrainedPruneResult> course;
+  course.load = &load;
+  course.read_data = &read_data;
+  course.plan = &plan;
+  course.compute = [](const Options&, NetworkJob& job, TerminalObserver& observer) {
+    return studies::prune_trained(job.study, job.networks, job.theory,
+                                  studies::make_task_maker(io::task_files()), observer);
+  };
+  course.outcome = [](const TrainedPruneResult& result) {
+    return Outcome{fmt::format("{} of {} networks", result.runs.size(), result.planned),
+                   result.interrupted, result.seconds, result.threads};
+  };
+  course.write = &write_result_file<NetworkJob, TrainedPruneResult>;
+  course.print = [](const Options& wanted, const NetworkJob& job,
+                    const TrainedPruneResult& result) {
+    return wanted.json ? io::result_json(job.study, result) + "\n" : result_text(result);
+  };
+  return run_course(options, course);
+}
+
+}  // namespace headway::cli

@@ -1,0 +1,147 @@
+#pragma once
+
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headway/core/observer.hpp"
+#include "headway/studies/network_results.hpp"
+#include "headway/studies/trained.hpp"
+
+namespace headway::studies {
+
+/// The theory's judgement of the parts of a network that `headway extract` took apart, at one point
+/// of a sweep.
+struct TheoryScores {
+  std::string label;               ///< for tables: "softmax-prune N = 100 T = 0.1"
+  std::string weights_sha256;      ///< of the network
+  std::vector<std::string> names;  ///< of the parts, "L2H3" and those that begin so for its heads
+  std::vector<double> score;       ///< eq. 53 of the theory
+  std::vector<double> error_rise;  ///< of the predictor's squared error without the part
+};
+
+/// What removing one head does on the measured split: without the head less with it.
+struct HeadChange {
+  std::string metric = "accuracy";  ///< or "r2": begins the names of its fields
+  int layer = 1, head = 1;
+  analysis::Estimate score{}, loss{};            ///< its attention weights 0
+  analysis::Estimate score_mean{}, loss_mean{};  ///< its mean in its place; NaN: not defined
+  double gradient_sensitivity = 0.0;             ///< eq. 21 of training
+};
+template <class Visitor>
+void fields(Visitor& visit, const HeadChange& r) {
+  visit("layer", r.layer, "counted from 1");
+  visit("head", r.head, "of the layer, counted from 1");
+  fields(visit, r.score, r.metric + "_change", "without the head less with it");
+  fields(visit, r.loss, "loss_change", "of the loss, likewise");
+  fields(visit, r.score_mean, r.metric + "_change_mean", "with the head's mean in its place");
+  fields(visit, r.loss_mean, "loss_change_mean", "of the loss, likewise");
+  visit("gradient_sensitivity", r.gradient_sensitivity,
+        "mean size of dL / dm_h over training examples");
+}
+
+/// The changes on one split, of all heads.
+struct SplitChanges {
+  std::string split, metric = "accuracy";
+  std::vector<analysis::Estimate> score, loss;
+};
+template <class Visitor>
+void fields(Visitor& visit, const SplitChanges& r) {
+  visit("split", r.split, "its name", {.layout = FieldLayout::kKey});
+  std::vector<double> score, score_error, loss, loss_error;
+  for (std::size_t h = 0; h < r.loss.size(); ++h) {
+    score.push_back(r.score[h].mean);
+    score_error.push_back(r.score[h].error);
+    loss.push_back(r.loss[h].mean);
+    loss_error.push_back(r.loss[h].error);
+  }
+  visit(r.metric + "_change", score, "of every head: without it less with it");
+  visit(r.metric + "_change_error", score_error, "standard errors over the examples");
+  visit("loss_change", loss, "of the loss, likewise");
+  visit("loss_change_error", loss_error, "standard errors over the examples");
+}
+
+/// Head removal in one run of a train result.
+struct RunPruning {
+  Index run = 1;
+  std::string label, variant, metric, weights_sha256;
+  std::uint64_t seed = 0;
+  RemovedAs removed_as = RemovedAs::kZero;
+  std::vector<HeadChange> heads;
+  std::vector<SplitChanges> splits;
+  /// Scores "weight_norm" and "sensitivity", then those of the theory; curves and drops.
+  NetworkPruning network;
+};
+template <class Visitor>
+void fields(Visitor& visit, const RunPruning& r) {
+  constexpr FieldPlace kJson = FieldPlace::kJson;
+  visit("run", r.run, "of the sweep, counted from 1");
+  visit("label", r.label, "the settings but for seeds, in short");
+  visit("variant", r.variant, "train.attention");
+  visit("seed", r.seed, "of the run");
+  visit("metric", r.metric, "that changes: r2 or accuracy");
+  visit("removed_as", r.removed_as, "what stands in for removed heads in curves and drops");
+  visit("weights_sha256", r.weights_sha256, "of the network");
+  visit("heads", r.heads, "one entry a head, layer 1 first", {.layout = FieldLayout::kColumns});
+  visit("splits", r.splits, "changes by split", {.layout = FieldLayout::kByName});
+  for (const NetworkScore& score : r.network.baselines) {
+    std::vector<double> curve;
+    for (const analysis::Quality& q : score.rising.quality) curve.push_back(q.accuracy.mean);
+    visit("cumulative/" + score.name, curve, "the metric, lowest score first", {.place = kJson});
+  }
+  visit("cumulative/random/mean", r.network.random_mean, "over random orders", {.place = kJson});
+  visit("cumulative/random/sd", r.network.random_sd, "over random orders", {.place = kJson});
+  std::vector<double> greedy;
+  for (const analysis::Quality& q : r.network.greedy.quality) greedy.push_back(q.accuracy.mean);
+  visit("cumulative/greedy", greedy, "the metric in the greedy order", {.place = kJson});
+  visit("network", r.network, "scores, drops and curves");
+}
+
+/// How a score agrees with true removal, over runs that differ in their seeds alone.
+struct ScoreAgreement {
+  std::string name, metric = "accuracy";
+  Spread drop, rise;  ///< of Spearman's rho with the drop of the metric, the rise of the loss
+};
+template <class Visitor>
+void fields(Visitor& visit, const ScoreAgreement& r) {
+  visit("name", r.name, "of the score", {.layout = FieldLayout::kKey});
+  fields(visit, r.drop, r.metric + "_drop_spearman", "mean over seeds");
+  fields(visit, r.rise, "error_rise_spearman", "mean over seeds");
+}
+
+struct PruneGroup {
+  std::string label;
+  std::vector<std::uint64_t> seeds;
+  std::vector<ScoreAgreement> scores;
+};
+template <class Visitor>
+void fields(Visitor& visit, const PruneGroup& r) {
+  visit("label", r.label, "of the runs");
+  visit("seeds", r.seeds, "of the runs", {.place = FieldPlace::kJson});
+  visit("scores", r.scores, "agreement by score", {.layout = FieldLayout::kByName});
+}
+
+/// `headway prune` of a train result.
+struct TrainedPruneResult {
+  static constexpr const char* kVerb = "network_prune";  ///< the kind of its file
+  std::vector<RunPruning> runs;
+  std::vector<PruneGroup> groups;
+  std::size_t planned = 0;  ///< networks
+  bool interrupted = false;
+  double seconds = 0.0;
+  int threads = 1;
+};
+
+/// Removes every head of every network from the network itself (src/training/README.md, "Removing
+/// heads"): alone, on every split but train and both ways; then one after the other, by each score,
+/// at random and greedily on the split that selects checkpoints, as study.prune says. Drops and
+/// curves are those of "held_out", else "test", else the selecting split. `theory`: scores of parts
+/// of these networks, matched by weights_sha256; a head's is the sum over the parts that it is. An
+/// interrupted run is left out. Errors: as ready_network(); kBadData for scores of none of the
+/// networks. Cost: an evaluation of study.prune.examples for each removal.
+TrainedPruneResult prune_trained(const Study& study, std::span<const TrainedNetwork> networks,
+                                 std::span<const TheoryScores> theory, const TaskMaker& make_task,
+                                 Observer& observer);
+
+}  // namespace headway::studies

@@ -1,0 +1,169 @@
+"""`headway extract` and `headway prune` of trained transformers, and the theory on what was extracted."""
+
+import json
+import unittest
+
+import h5py
+import numpy as np
+
+from support import ProgramTest, run
+from train_support import SMALL_MODEL, needs_training
+
+STUDY = f"""name = "heads"
+seed = 3
+[task]
+kind = "fuzzy_logic"
+sequence_length = 8
+held_out = 0.5
+[train]
+{SMALL_MODEL.replace("layers = 1", "layers = 2")}steps = 60
+batch = 16
+learning_rate = 0.01
+warmup_steps = 5
+eval_every = 20
+eval_examples = 64
+[sweep]
+"train.attention" = ["softmax", "hyla"]
+"""
+FEW = ("extract.train_examples=40", "extract.test_examples=30", "extract.validation_examples=20",
+       "extract.out_of_distribution_examples=0")
+SMALL_PRUNE = ("prune.examples=50", "prune.sensitivity_examples=20", "prune.mean_examples=8",
+               "prune.random_orders=3", "prune.resamples=50", "prune.permutations=100")
+THEORY = ("model.widths=[20]", "model.temperature=0.1")
+
+
+def settings(*values):
+    return [word for value in values for word in ("--set", value)]
+
+
+@needs_training
+class TrainedHeads(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.trained = self.train(STUDY, "trained.h5")
+
+    def train(self, study, output, *more):
+        output = self.path(output)
+        self.check(run("train", self.write(f"{output}.toml", study), "-o", output, "-q", *more), 0)
+        return output
+
+    def extract(self, output, *more):
+        output = self.path(output)
+        process = run("extract", self.trained, "-o", output, "--json", "-q", *settings(*FEW), *more)
+        self.check(process, 0)
+        self.check(run("validate", output), 0)
+        return output, json.loads(process.stdout)
+
+    def object_of(self, *arguments):
+        process = run(*arguments, "--json", "-q")
+        self.check(process, 0)
+        return json.loads(process.stdout)
+
+    def put_theory_on(self, data):
+        """Every verb of the theory; the pruning's file."""
+        pruned = self.path("pruned.h5")
+        for verb, more in (("solve", []), ("align", []), ("sample", settings("sample.chains=2", "sample.draws=20")),
+                           ("prune", ["-o", pruned, "--force"])):
+            process = run(verb, data, "--json", "-q", *settings(*THEORY), *more)
+            self.assertIn(process.returncode, (0, 2) if verb == "sample" else (0,), process.stderr)
+            self.assertEqual(len(json.loads(process.stdout)["points"]), 1)
+        return pruned
+
+    def test_contributions_of_both_kinds_of_values(self):
+        for number, variant in enumerate(("softmax", "hyla"), 1):
+            data, found = self.extract(f"{variant}.h5", "--layers", "1,2", "--set", f"extract.run={number}")
+            self.assertEqual((found["label"], found["heads"]), (variant, [4, 4]))
+            self.assertEqual(found["names"][1], ["L2 residual", "L2H1", "L2H2", "L2 feed-forward"])
+            self.assertLess(found["largest_gap"], 1e-12)
+            with h5py.File(data) as file:
+                self.assertEqual(file["train/path_features"].shape, (40, 16, 8))
+                self.assertEqual(file.attrs["weights_sha256"], found["weights_sha256"])
+                self.assertIn(f"parts of a trained {variant} network", file.attrs["note"])
+                self.assertEqual(list(file["sets"]), ["validation"])
+                features = file["train/path_features"][()]
+                self.assertAlmostEqual(np.mean(features.astype(float) ** 2), 1.0, places=5)
+                np.testing.assert_allclose(features.mean(axis=0), 0.0, atol=1e-5)
+            with h5py.File(self.put_theory_on(data)) as file:
+                names = [name.decode() for name in file["points/0/pruning/name"][()]]
+                self.assertEqual(names[:2], ["L1 residual", "L1H1"])
+        pairs, found = self.extract("pairs.h5", "--set", "extract.run=2", "--set", "extract.parts=pairs")
+        self.assertEqual(found["heads"], [3, 4])  # {direct, heads that generate} x {residual, heads, feed-forward}
+
+    def test_attention(self):
+        data, found = self.extract("attention.h5", "--form", "attention", "--layers", "1,2")
+        self.assertEqual(found["heads"], [2, 2])
+        with h5py.File(data) as file:
+            weights = file["train/attention/layer_2"][()]
+            self.assertEqual(weights.shape, (40, 2, 8, 8))
+            np.testing.assert_allclose(weights.sum(axis=3), 1.0, atol=1e-5)
+            self.assertEqual(file["test/inputs"].shape, (30, 8, 8))
+        self.put_theory_on(data)
+
+    def test_heads_are_removed_from_the_networks(self):
+        data, _ = self.extract("softmax.h5", "--layers", "1,2")
+        theory = self.put_theory_on(data)
+        output = self.path("removed.h5")
+        found = self.object_of("prune", self.trained, "--theory", theory, "-o", output, *settings(*SMALL_PRUNE))
+        self.assertEqual([one["variant"] for one in found["runs"]], ["softmax", "hyla"])
+        softmax, hyla = found["runs"]
+        self.assertEqual([(head["layer"], head["head"]) for head in softmax["heads"]],
+                         [(1, 1), (1, 2), (2, 1), (2, 2)])
+        for head in softmax["heads"] + hyla["heads"]:
+            self.assertLessEqual({"r2_change", "gradient_sensitivity", "loss_change"}, set(head))
+            self.assertNotEqual(head["r2_change"], 0.0)
+        theirs = {name for name in softmax["cumulative"] if name.startswith("theory")}
+        self.assertEqual(theirs, {"theory error_rise pruned N = 20 T = 0.1", "theory score pruned N = 20 T = 0.1"})
+        self.assertFalse(any(name.startswith("theory") for name in hyla["cumulative"]))
+        self.assertEqual(len(softmax["cumulative"]["greedy"]), 3)  # of four heads, one stays in each layer
+        last = self.object_of("prune", self.trained, *settings(*SMALL_PRUNE, "prune.weights=last"))
+        self.assertEqual([head["r2_change"] for head in last["runs"][0]["heads"]] ==
+                         [head["r2_change"] for head in softmax["heads"]],
+                         last["runs"][0]["weights_sha256"] == softmax["weights_sha256"])
+        with h5py.File(output) as file:
+            self.assertEqual(file.attrs["kind"], "network_prune")
+            self.assertEqual(file["runs/1/heads/r2_change"][()].tolist(),
+                             [head["r2_change"] for head in hyla["heads"]])
+        text = run("inspect", output).stdout
+        for word in ("2 of 2 networks", "softmax, sensitivity: rank correlation", "the file that it names"):
+            self.assertIn(word, text)
+        table = run("prune", self.trained, "--theory", theory, *settings(*SMALL_PRUNE)).stdout
+        for word in ("each head removed alone, on held_out", "greedy on validation", "mean over seeds",
+                     "by theory error_rise pruned N = 20 T = 0.1"):
+            self.assertIn(word, table)
+
+    def test_refusals(self):
+        bare = self.train(STUDY, "bare.h5", "--set", "train.keep_weights=false")
+        data, _ = self.extract("softmax.h5")
+        solved, theory, other = self.path("solved.h5"), self.path("theory.h5"), self.path("other.h5")
+        for verb, output in (("solve", solved), ("prune", theory)):
+            self.check(run(verb, data, "-q", "-o", output, *settings(*THEORY)), 0)
+        self.check(run("prune", self.study, "-q", "-o", other), 0)
+        elsewhere = self.train(STUDY, "elsewhere.h5", "--seed", "4")
+        encoder = self.train(STUDY.replace("layers = 2", "layers = 1\nencoder_layers = 1"), "encoder.h5")
+        for arguments, code, words in (
+                (("extract", bare), 65, ["bare.h5", "train.keep_weights"]),
+                (("prune", bare), 65, ["bare.h5", "holds no weights"]),
+                (("extract", self.trained, "--layers", "3"), 78, ["extract.layers", "3", "from 1 to 2"]),
+                (("extract", self.trained, "--layers", "2,1"), 78, ["extract.layers", "rising"]),
+                (("extract", self.trained, "--layers", "two"), 78, ["extract.layers"]),
+                (("extract", self.trained, "--form", "attn"), 78, ["extract.form", '"attention"']),
+                (("extract", self.trained, "--form", "attention", "--set", "extract.run=2"), 78,
+                 ["extract.form", "train.attention", "hyla"]),
+                (("extract", self.trained, "--set", "extract.position=2"), 78, ["extract.position = 2"]),
+                (("extract", self.trained, "--set", "train.heads=4"), 78, ["train.heads=4"]),
+                (("extract", encoder), 78, ["train.encoder_layers"]),
+                (("prune", encoder), 78, ["train.encoder_layers"]),
+                (("prune", self.trained, "--theory", self.path("none.h5")), 66, ["none.h5"]),
+                (("prune", self.trained, "--theory", data), 65, ["softmax.h5"]),
+                (("prune", self.trained, "--theory", solved), 65, ["solved.h5", "headway prune"]),
+                (("prune", self.trained, "--theory", other), 65, ["other.h5", "headway extract"]),
+                (("prune", elsewhere, "--theory", theory), 65, ["prune.theory", "other weights"]),
+                (("prune", self.trained, "--theory", theory, "-o", theory, "--force"), 73, ["is the input"]),
+                (("prune", self.trained, "-o", self.trained, "--force"), 73, ["is the input"]),
+                (("prune", self.trained, "--set", "train.heads=4"), 78, ["train.heads=4"])):
+            with self.subTest(arguments=arguments):
+                self.check(run(*arguments), code, *words)
+
+
+if __name__ == "__main__":
+    unittest.main()
