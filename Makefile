@@ -10,12 +10,15 @@ DEPENDENCIES ?= install
 # TRAINING=off builds without the training engine, and does not install its packages (LibTorch, oneDNN);
 # TRAINING=required fails where they are missing, as continuous integration wants it.
 TRAINING ?= on
+# TORCH=auto takes the LibTorch inside an installed PyTorch (2.6 or later, with CUDA or without), TORCH=FOLDER a given
+# one; else it is the system's.
+TORCH ?=
 
 HEADWAY := build/release/bin/headway
 CCACHE := $(shell command -v ccache 2>/dev/null)
 # Files are compiled in groups, which halves the time from nothing; UNITY=OFF compiles them singly, to work on them.
 UNITY ?= ON
-CONFIGURE := -DCMAKE_UNITY_BUILD=$(UNITY) -DHEADWAY_PYTHON=$(PYTHON) -DHEADWAY_TRAINING=$(if $(filter off,$(TRAINING)),OFF,$(if $(filter required,$(TRAINING)),ON,AUTO)) $(if $(CCACHE),-DCMAKE_CXX_COMPILER_LAUNCHER=$(CCACHE))
+CONFIGURE := -DCMAKE_UNITY_BUILD=$(UNITY) -DHEADWAY_PYTHON=$(PYTHON) -DHEADWAY_TRAINING=$(if $(filter off,$(TRAINING)),OFF,$(if $(filter required,$(TRAINING)),ON,AUTO)) -DHEADWAY_TORCH=$(TORCH) $(if $(CCACHE),-DCMAKE_CXX_COMPILER_LAUNCHER=$(CCACHE))
 
 .PHONY: help build demo test bench format tidy dependencies clean
 
@@ -27,11 +30,11 @@ help:
 	@echo 'make format   clang-format every source in place'
 	@echo 'make tidy     clang-tidy with warnings as errors (slow)'
 	@echo 'make clean    remove build/'
-	@echo 'Variables: PYTHON=$(PYTHON) JOBS=$(JOBS) STUDY=... RESULTS=$(RESULTS) DEPENDENCIES=have TRAINING=off SAMPLES=off'
+	@echo 'Variables: PYTHON=$(PYTHON) JOBS=$(JOBS) STUDY=... RESULTS=$(RESULTS) DEPENDENCIES=have TRAINING=off SAMPLES=off TORCH=auto'
 
 dependencies:
 ifneq ($(DEPENDENCIES),have)
-	@TRAINING=$(TRAINING) apps/setup/dependencies.sh
+	@TRAINING=$(if $(TORCH),off,$(TRAINING)) apps/setup/dependencies.sh
 endif
 
 build: dependencies

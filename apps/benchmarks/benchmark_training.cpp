@@ -311,7 +311,7 @@ int main(int argc, char** argv) {
     }
   }
   if (!training_available()) {
-    fmt::print("this build has no training engine\n");
+    fmt::print("{}\n", training_obstacle());
     return 0;
   }
   setting.peak = apart([&] { return measure_peak_flops(setting.threads); });

@@ -41,7 +41,11 @@ JobShare share_of_runs(const Options& options, const TrainJob& job) {
 
 }  // namespace
 
-std::string read_training_data(const Options& /*options*/, TrainJob& job, Observer& /*observer*/) {
+std::string read_training_data(const Options& options, TrainJob& job, Observer& observer) {
+  if (options.verbose) {
+    const std::string obstacle = training::training_obstacle();
+    observer.note(obstacle.empty() ? training::training_backend() : obstacle);
+  }
   job.runs = studies::train_runs(job.study);
   job.make_task = studies::make_task_maker(io::task_files());
   for (const studies::TrainRun& run : job.runs) {
@@ -69,7 +73,7 @@ bool training_goes_on(const Options& options, const TrainJob& job) {
 
 studies::TrainResult train_grid(const Options& options, TrainJob& job, TerminalObserver& observer,
                                 const TrainRecordHook& record) {
-  observer.note(training::training_backend());  // Error{kUnavailable} without LibTorch
+  static_cast<void>(training::training_backend());  // Error{kUnavailable} without LibTorch
   studies::TrainHooks hooks = keep_checkpoints(options, job);
   const JobShare share = share_of_runs(options, job);
   if (share.jobs > 1) {

@@ -50,9 +50,8 @@ std::string train_plan_text(const studies::Study& study, const TrainPlan& plan,
   if (!ceilings.empty()) out += "\n" + ceilings;
   out += fmt::format("\nin all {}\nstudy hash {}\n", amount_text(total, "flop"),
                      studies::study_hash(study));
-  if (!training::training_available()) {
-    out += "this build has no LibTorch: it can plan but not train\n";
-  }
+  const std::string obstacle = training::training_obstacle();
+  if (!obstacle.empty()) out += fmt::format("can plan but not train: {}\n", obstacle);
   return out;
 }
 

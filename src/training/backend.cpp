@@ -8,12 +8,14 @@
 
 namespace headway::training {
 
-bool training_available() {
+bool training_available() { return training_obstacle().empty(); }
+
+std::string training_obstacle() {
   try {
     static_cast<void>(detail::torch_library());
-    return true;
-  } catch (const Error&) {
-    return false;
+    return "";
+  } catch (const Error& error) {
+    return error.what();
   }
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "catch.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/training/attention.hpp"
 #include "training/attention_kernels.hpp"
@@ -201,6 +202,50 @@ double relative_distance(const std::vector<A>& a, const std::vector<B>& b, doubl
   }
   if (a.size() != b.size()) return std::nan("");
   return std::sqrt(difference) / std::max(std::sqrt(size), floor);
+}
+
+/// Sizes and inputs that a layer may have.
+struct AttentionCase {
+  AttentionShape shape;
+  AttentionExtras extras;
+  bool causal;
+};
+
+// B, H, Sq, Sk, d, dv
+inline const std::vector<AttentionCase>& attention_shapes() {
+  static const std::vector<AttentionCase> list = {
+      {{2, 3, 5, 5, 4, 4}, {}, false},
+      {{17, 2, 9, 9, 4, 4}, {true, false, false}, false},
+      {{3, 5, 7, 7, 3, 5}, {true, true, true}, true},
+      {{16, 4, 6, 11, 4, 2}, {true, true, false}, false},  // cross-attention
+      {{5, 3, 20, 6, 1, 7}, {false, true, true}, true},    // queries that see no key
+      {{2, 2, 18, 35, 5, 3}, {true, false, true}, true},
+      {{1, 8, 33, 33, 16, 8}, {true, true, true}, false},
+      {{19, 7, 4, 3, 2, 9}, {true, true, true}, false},
+      {{4, 1, 6, 8, 3, 1}, {true, true, true}, false},
+      {{2, 2, 70, 70, 6, 10}, {true, false, false}, true},
+  };
+  return list;
+}
+
+/// Errors of single precision: a few units in the last place for each of some hundred additions,
+/// and where the derivative jumps at 0 one pair in 10^5 on the wrong side. `smooth` bounds the
+/// gradients' error where it does not.
+inline void check_answer(const AttentionProblem<float>& p, const AttentionAnswer<float>& fast,
+                         const AttentionAnswer<double>& exact, double smooth = 1e-5) {
+  CHECK(relative_distance(fast.output, exact.output) < 3e-6);
+  CHECK(relative_distance(fast.log_sum_exp, exact.log_sum_exp) < 1e-6);
+  const bool jump = p.options.nonlinearity == training::Nonlinearity::kRelu;
+  const double tolerance = jump ? 1e-4 : smooth;
+  // With one head RMSHead's weights are signs: the gradient of the scores cancels.
+  const bool cancels =
+      p.shape.heads == 1 && p.options.normalisation == training::Normalisation::kRmsHead;
+  const double floor = cancels ? 30.0 : 1e-30;
+  CHECK(relative_distance(fast.d_query, exact.d_query, floor) < tolerance);
+  CHECK(relative_distance(fast.d_key, exact.d_key, floor) < tolerance);
+  CHECK(relative_distance(fast.d_value, exact.d_value) < tolerance);
+  CHECK(relative_distance(fast.d_bias, exact.d_bias, floor) < tolerance);
+  CHECK(relative_distance(fast.d_mixing, exact.d_mixing) < tolerance);
 }
 
 }  // namespace headway::testing

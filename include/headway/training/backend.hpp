@@ -6,8 +6,12 @@
 
 namespace headway::training {
 
-/// Whether this build has LibTorch; without it a Trainer cannot be made (Error{kUnavailable}).
+/// Whether LibTorch is here and can be loaded; without it a Trainer cannot be made
+/// (Error{kUnavailable}).
 bool training_available();
+
+/// Why not, in a sentence; "" where it is available.
+std::string training_obstacle();
 
 /// Whether LibTorch is there and finds a CUDA device.
 bool cuda_available();
@@ -15,7 +19,8 @@ bool cuda_available();
 /// kCpu or kCuda for kAuto. Error{kUnavailable} for kCuda where there is none, or without LibTorch.
 Device resolve_device(Device wanted);
 
-/// One line for -v: LibTorch's version, its BLAS, oneDNN, the kernels' instruction set.
+/// One line for -v: LibTorch's version, CUDA and its devices, what multiplies matrices, the
+/// kernels' instruction set. Error{kUnavailable} without LibTorch.
 std::string training_backend();
 
 /// Flops a second of `threads` threads that do nothing but fused multiply-adds in float32, measured

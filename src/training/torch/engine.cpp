@@ -300,7 +300,14 @@ std::unique_ptr<TransformerEngine> make_engine(const EngineSetup& setup) {
 bool cuda_found() { return at::hasCUDA() && torch::cuda::is_available(); }
 
 std::string describe() {
-  return fmt::format("LibTorch {}, matrix products by {}", TORCH_VERSION, matrix_product_name());
+  std::string cuda = "without CUDA";
+  if (at::hasCUDA()) {
+    const auto devices = torch::cuda::device_count();
+    cuda =
+        devices == 0 ? "with CUDA but no device" : fmt::format("with CUDA, devices: {}", devices);
+  }
+  return fmt::format("LibTorch {} {}, matrix products by {}", TORCH_VERSION, cuda,
+                     matrix_product_name());
 }
 
 }  // namespace

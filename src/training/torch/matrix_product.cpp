@@ -6,6 +6,11 @@
 
 #ifdef HEADWAY_ONEDNN
 #include <dnnl.h>
+#elif defined(HEADWAY_TORCH_SGEMM)
+// The BLAS inside LibTorch, by its Fortran name.
+extern "C" void sgemm_(const char* transpose_a, const char* transpose_b, const int* m, const int* n,
+                       const int* k, const float* alpha, const float* a, const int* lda,
+                       const float* b, const int* ldb, const float* beta, float* c, const int* ldc);
 #else
 #include "training/torch/headers.hpp"
 #endif
@@ -25,6 +30,19 @@ void product(bool transpose_a, bool transpose_b, Index m, Index n, Index k, cons
 }
 constexpr const char* kName = "oneDNN " HEADWAY_ONEDNN;
 
+#elif defined(HEADWAY_TORCH_SGEMM)
+
+// Fortran's matrices have their columns one after the other: c^T = b^T a^T.
+void product(bool transpose_a, bool transpose_b, Index m, Index n, Index k, const float* a,
+             Index lda, const float* b, Index ldb, float beta, float* c, Index ldc) {
+  const auto size = [](Index x) { return static_cast<int>(x); };
+  const int sizes[] = {size(n), size(m), size(k), size(ldb), size(lda), size(ldc)};
+  const float one = 1.0F;
+  sgemm_(transpose_b ? "T" : "N", transpose_a ? "T" : "N", &sizes[0], &sizes[1], &sizes[2], &one, b,
+         &sizes[3], a, &sizes[4], &beta, c, &sizes[5]);
+}
+constexpr const char* kName = "LibTorch's BLAS";
+
 #else
 
 at::Tensor matrix(const float* data, bool transposed, Index rows, Index columns, Index stride) {
@@ -40,7 +58,7 @@ void product(bool transpose_a, bool transpose_b, Index m, Index n, Index k, cons
   at::addmm_out(result, result, matrix(a, transpose_a, m, k, lda),
                 matrix(b, transpose_b, k, n, ldb), beta, 1.0F);
 }
-constexpr const char* kName = "LibTorch's BLAS";
+constexpr const char* kName = "LibTorch's operations";
 
 #endif
 

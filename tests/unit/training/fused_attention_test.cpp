@@ -8,47 +8,6 @@ using headway::training::Normalisation;
 
 namespace {
 
-struct Case {
-  AttentionShape shape;
-  AttentionExtras extras;
-  bool causal;
-};
-
-// B, H, Sq, Sk, d, dv
-const std::vector<Case>& cases() {
-  static const std::vector<Case> list = {
-      {{2, 3, 5, 5, 4, 4}, {}, false},
-      {{17, 2, 9, 9, 4, 4}, {true, false, false}, false},
-      {{3, 5, 7, 7, 3, 5}, {true, true, true}, true},
-      {{16, 4, 6, 11, 4, 2}, {true, true, false}, false},  // cross-attention
-      {{5, 3, 20, 6, 1, 7}, {false, true, true}, true},    // queries that see no key
-      {{2, 2, 18, 35, 5, 3}, {true, false, true}, true},
-      {{1, 8, 33, 33, 16, 8}, {true, true, true}, false},
-      {{19, 7, 4, 3, 2, 9}, {true, true, true}, false},
-      {{4, 1, 6, 8, 3, 1}, {true, true, true}, false},
-      {{2, 2, 70, 70, 6, 10}, {true, false, false}, true},
-  };
-  return list;
-}
-
-// Errors of single precision: a few units in the last place for each of some hundred additions, and
-// where the derivative jumps at 0 one pair in 10^5 on the wrong side.
-void check_answer(const AttentionProblem<float>& p, const AttentionAnswer<float>& fast,
-                  const AttentionAnswer<double>& exact) {
-  CHECK(relative_distance(fast.output, exact.output) < 3e-6);
-  CHECK(relative_distance(fast.log_sum_exp, exact.log_sum_exp) < 1e-6);
-  const bool jump = p.options.nonlinearity == headway::training::Nonlinearity::kRelu;
-  const double tolerance = jump ? 1e-4 : 1e-5;
-  // With one head RMSHead's weights are signs: the gradient of the scores cancels.
-  const bool cancels = p.shape.heads == 1 && p.options.normalisation == Normalisation::kRmsHead;
-  const double floor = cancels ? 30.0 : 1e-30;
-  CHECK(relative_distance(fast.d_query, exact.d_query, floor) < tolerance);
-  CHECK(relative_distance(fast.d_key, exact.d_key, floor) < tolerance);
-  CHECK(relative_distance(fast.d_value, exact.d_value) < tolerance);
-  CHECK(relative_distance(fast.d_bias, exact.d_bias, floor) < tolerance);
-  CHECK(relative_distance(fast.d_mixing, exact.d_mixing) < tolerance);
-}
-
 void check_all_kernels(const AttentionShape& shape, AttentionOptions options,
                        const AttentionExtras& extras) {
   const AttentionProblem<float> p = in_floats(attention_problem(shape, options, extras, 3));
@@ -65,7 +24,7 @@ void check_all_kernels(const AttentionShape& shape, AttentionOptions options,
 
 TEST_CASE("Every kernel gives the reference's outputs and gradients, for every variant") {
   for (auto [name, options] : attention_cases()) {
-    for (const Case& c : cases()) {
+    for (const AttentionCase& c : attention_shapes()) {
       INFO(name << fmt::format(
                ": B {} H {} Sq {} Sk {} d {} dv {}, bias {} mask {} dropout {} causal {}",
                c.shape.batch, c.shape.heads, c.shape.queries, c.shape.keys, c.shape.query_dim,

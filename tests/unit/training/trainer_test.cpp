@@ -551,5 +551,6 @@ TEST_CASE("What a task or machine does not have is refused", "[torch]") {
   CHECK_THROWS_WITH(trainer.generate(std::vector<std::int32_t>{1}, {}),
                     ContainsSubstring("causal"));
   CHECK(trainer.parameters() == count_parameters(small_model(), task.format()));
-  CHECK(training_backend().find("LibTorch") != std::string::npos);
+  CHECK_THAT(training_backend(), ContainsSubstring("LibTorch ") && ContainsSubstring("CUDA"));
+  CHECK(training_obstacle().empty());
 }

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "headway/training/attention_variant.hpp"
+
+// How the fused GPU kernels cut a layer: sizes that fit a device, chosen on the host from the layer
+// and the device alone, so that the same device always makes the same sums.
+namespace headway::training {
+
+/// What products of two numbers are made of on a GPU; sums are always float.
+enum class GpuArithmetic {
+  kFloat32,  ///< arrays of floats, fused multiply-adds
+  kTf32,     ///< arrays of floats, tensor cores that round operands to 11 bits
+  kBf16,     ///< arrays of bf16 (bias and its gradient, M_h and its gradient: float), tensor cores
+};
+
+struct GpuDevice {
+  int multiprocessors = 132;
+  int block_shared_bytes = 232448;  ///< most of one block; these are an H100's
+  int shared_bytes = 233472;        ///< of a multiprocessor
+};
+
+/// Passed to kernels as it is.
+struct AttentionPlanSizes {
+  int threads = 0;  ///< of a block
+  int heads = 0;    ///< of a block: all, but for a plain network without RMSHead one
+  int tile_queries = 0;
+  int tile_keys = 0;
+  int tile_dims = 0;   ///< of what a value network computes, at a time
+  int groups = 0;      ///< runs of examples, each of one block (backward)
+  int key_slices = 0;  ///< runs of keys, each of one block (backward)
+  int slice_keys = 0;  ///< keys of a slice
+  int shared_bytes = 0;
+};
+
+struct GpuAttentionPlan {
+  AttentionPlanSizes forward;
+  AttentionPlanSizes sums;  ///< of the sums over keys: softmax only
+  AttentionPlanSizes backward;
+  // Floats of workspace of the backward pass.
+  Index query_sums = 0;   ///< [key slices, B, Sq, H, d]
+  Index bias_sums = 0;    ///< [groups, H, Sq, Sk]; 0 where no gradient of a bias is wanted
+  Index mixing_sums = 0;  ///< [groups * key slices, H, dv, dv]; 0 but for hyla_deep
+  Index over_keys = 0;    ///< [B, H, Sq]; softmax only
+};
+
+/// Nothing where the smallest tiles do not fit the device, or an array of one example passes 2^31
+/// numbers. Error{kBadStudy} for a bad shape. Memory is linear in queries and keys: at most 16 key
+/// slices, but for at most 256 MiB of copies of the gradients of bias and M_h (one copy where it is
+/// larger).
+std::optional<GpuAttentionPlan> plan_gpu_attention(const AttentionShape& shape,
+                                                   const AttentionOptions& options,
+                                                   GpuArithmetic arithmetic, bool bias_gradient,
+                                                   bool dropout, const GpuDevice& device = {});
+
+}  // namespace headway::training

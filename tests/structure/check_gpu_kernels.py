@@ -1,0 +1,79 @@
+"""Registers, stack and spills of the CUDA kernels, from what ptxas said when they were compiled.
+
+    python3 check_gpu_kernels.py REPORT      prints a table; fails where a kernel spills, keeps a stack, or uses more
+                                             registers than two blocks of 256 threads on a multiprocessor leave
+
+`ReportIsRead` reads a report with a spill, so that the check cannot pass because it reads nothing.
+"""
+
+import re
+import sys
+import unittest
+
+MOST_REGISTERS = 128
+KERNELS = {"ForwardKernel": 3, "SumsOverKeysKernel": 3, "BackwardKernel": 3, "SumOfCopiesKernel": 2}  # for each target
+ARITHMETIC = {"0": "float32", "1": "tf32", "2": "bf16"}
+TARGETS = ("sm_80", "sm_90")
+
+
+def kernels_of(report):
+    """[(target, kernel, arithmetic, registers, stack bytes, spilled bytes)]"""
+    rows = []
+    for part in re.split(r"(?=ptxas info\s*: Compiling entry function)", report):
+        entry = re.search(r"Compiling entry function '\w*?(\d+)([A-Z]\w*?Kernel)I(\w*)' for '(sm_\d+)'", part)
+        if entry is None:
+            continue
+        kind = re.search(r"ArithmeticE(\d)", entry.group(3))
+        stack = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", part)
+        registers = re.search(r"Used (\d+) registers", part)
+        if stack is None or registers is None:
+            raise ValueError(f"ptxas says nothing of {entry.group(2)}:\n{part}")
+        rows.append((entry.group(4), entry.group(2), ARITHMETIC[kind.group(1)] if kind else "",
+                     int(registers.group(1)), int(stack.group(1)), int(stack.group(2)) + int(stack.group(3))))
+    return sorted(rows)
+
+
+def faults_of(rows):
+    faults = [f"{target} {kernel} {kind}: {registers} registers, stack {stack}, spilled {spilled} bytes"
+              for target, kernel, kind, registers, stack, spilled in rows
+              if stack or spilled or registers > MOST_REGISTERS]
+    for target in TARGETS:
+        for kernel, count in KERNELS.items():
+            found = sum(row[0] == target and row[1] == kernel for row in rows)
+            if found != count:
+                faults.append(f"{target}: {found} of {kernel}, expected {count}")
+    return faults
+
+
+EXAMPLE = """ptxas info    : Compiling entry function '_ZN7headway8block_ofINS0_11gpu_kernels13ForwardKernelILNS3_10ArithmeticE1EfEEEEvT_' for 'sm_90'
+ptxas info    : Function properties for _ZN7headway
+    0 bytes stack frame, 8 bytes spill stores, 4 bytes spill loads
+ptxas info    : Used 118 registers, used 1 barriers
+"""
+
+
+class ReportIsRead(unittest.TestCase):
+    def test_a_spill(self):
+        rows = kernels_of(EXAMPLE)
+        self.assertEqual(rows, [("sm_90", "ForwardKernel", "tf32", 118, 0, 12)])
+        self.assertIn("sm_90 ForwardKernel tf32: 118 registers, stack 0, spilled 12 bytes", faults_of(rows))
+
+
+class KernelsFit(unittest.TestCase):
+    report = ""
+
+    def test_no_kernel_spills(self):
+        rows = kernels_of(self.report)
+        print(f"\n{'target':8}{'kernel':22}{'arithmetic':12}{'registers':>9}{'stack':>7}{'spilled':>9}")
+        for target, kernel, kind, registers, stack, spilled in rows:
+            print(f"{target:8}{kernel:22}{kind:12}{registers:9}{stack:7}{spilled:9}")
+        faults = faults_of(rows)
+        self.assertFalse(faults, "\n" + "\n".join(faults))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: check_gpu_kernels.py REPORT")
+    with open(sys.argv.pop(), encoding="utf-8") as file:
+        KernelsFit.report = file.read()
+    unittest.main()

@@ -1,0 +1,205 @@
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "headway/core/rng.hpp"
+#include "training/cuda/tile_product.hpp"
+
+// The emulator itself: it notices what would be a fault on a GPU, and its tensor cores multiply.
+
+using namespace headway::training;                    // NOLINT: a test
+using namespace headway::training::emulated_kernels;  // NOLINT
+using Catch::Matchers::ContainsSubstring;
+using headway::Rng;
+using headway::StreamPurpose;
+
+namespace {
+
+struct Faulty {
+  std::vector<float> numbers = std::vector<float>(64, 1.0F);
+  std::vector<float> empty = std::vector<float>(64);
+  GlobalMemory memory;
+  Global<const float> in = memory.input("in", numbers);
+  Global<float> out = memory.output("out", empty);
+
+  template <typename Kernel>
+  std::string message_of(const Kernel& kernel, int blocks = 1) {
+    try {
+      launch({blocks, 1, 32, 1024}, kernel);
+    } catch (const headway::Error& error) {
+      return error.what();
+    }
+    return "";
+  }
+};
+
+}  // namespace
+
+TEST_CASE("The emulator lets a correct kernel pass") {
+  Faulty f;
+  CHECK(f.message_of(
+            [&](Block& block, SharedMemory& memory) {
+              const Shared<float> turned = memory.take<float>("turned", 32);
+              for_each(block, 32,
+                       [&](int i) { put(turned, 31 - i, get(f.in, i + 32 * block.x())); });
+              for_each(block, 32, [&](int i) { put(f.out, i + 32 * block.x(), get(turned, i)); });
+              for_each(block, 32, [&](int i) { add(f.out, i + 32 * block.x(), 1.0F); });
+            },
+            2) == "");
+  CHECK(f.empty == std::vector<float>(64, 2.0F));
+}
+
+TEST_CASE("The emulator notices accesses out of bounds") {
+  Faulty f;
+  CHECK_THAT(
+      f.message_of(
+          [&](Block& block, SharedMemory&) { for_each(block, 65, [&](int i) { get(f.in, i); }); }),
+      ContainsSubstring("in[64], of 64 elements: thread 0 of block 0 reaches out of bounds"));
+  CHECK_THAT(f.message_of([&](Block& block, SharedMemory& memory) {
+    const Shared<float> first = memory.take<float>("first", 8);
+    memory.take<float>("second", 8);
+    for_each(block, 9, [&](int i) { put(first, i, 0.0F); });
+  }),
+             ContainsSubstring("first[8]"));
+  CHECK_THAT(f.message_of([&](Block& block, SharedMemory&) {
+    for_each(block, 1, [&](int) { put(f.out, -1, 0.0F); });
+  }),
+             ContainsSubstring("out[-1]"));
+  CHECK_THAT(f.message_of([&](Block&, SharedMemory& memory) { memory.take<float>("big", 257); }),
+             ContainsSubstring("big takes shared memory beyond the 1024 bytes"));
+}
+
+TEST_CASE("The emulator notices what barriers do not order") {
+  Faulty f;
+  const auto neighbour = [](int i) { return (i + 1) % 32; };
+  CHECK_THAT(f.message_of([&](Block& block, SharedMemory& memory) {
+    const Shared<float> x = memory.take<float>("x", 32);
+    for_each(block, 32, [&](int i) {
+      put(x, i, 1.0F);
+      if (i > 0) get(x, i - 1);
+    });
+  }),
+             ContainsSubstring("reads what thread 0 writes in the same phase"));
+  CHECK_THAT(f.message_of([&](Block& block, SharedMemory& memory) {
+    const Shared<float> x = memory.take<float>("x", 32);
+    fill(block, x, 32, 0.0F);
+    for_each(block, 32, [&](int i) {
+      get(x, neighbour(i));
+      put(x, i, 1.0F);
+    });
+  }),
+             ContainsSubstring("writes what another thread reads in the same phase"));
+  CHECK_THAT(f.message_of([&](Block& block, SharedMemory& memory) {
+    const Shared<float> x = memory.take<float>("x", 32);
+    for_each(block, 32, [&](int i) { put(x, i / 2, 1.0F); });
+  }),
+             ContainsSubstring("writes what thread 0 writes in the same phase"));
+  CHECK_THAT(f.message_of([&](Block& block, SharedMemory& memory) {
+    const Shared<float> x = memory.take<float>("x", 32);
+    block.warps([&](const Warp& warp) {
+      warp.lanes([&](int lane) { put(x, lane, 1.0F); });
+      warp.lanes([&](int lane) { get(x, neighbour(lane)); });
+    });
+  }),
+             ContainsSubstring("in the same phase"));
+}
+
+TEST_CASE("The emulator notices reads of what was never written, and blocks in each other's way") {
+  Faulty f;
+  CHECK_THAT(f.message_of([&](Block& block, SharedMemory& memory) {
+    const Shared<float> x = memory.take<float>("x", 32);
+    for_each(block, 32, [&](int i) { get(x, i); });
+  }),
+             ContainsSubstring("reads what nobody wrote"));
+  CHECK_THAT(f.message_of([&](Block& block, SharedMemory&) {
+    for_each(block, 1, [&](int i) { get(f.out, i); });
+  }),
+             ContainsSubstring("reads what nobody wrote"));
+  const auto same_place = [&](Block& block, SharedMemory&) {
+    for_each(block, 1, [&](int i) { put(f.out, i, 1.0F); });
+  };
+  CHECK_THAT(f.message_of(same_place, 2),
+             ContainsSubstring("writes what block 0 writes in the same launch"));
+  CHECK(f.message_of(same_place) == "");  // in another launch
+  CHECK_THAT(f.message_of(
+                 [&](Block& block, SharedMemory&) {
+                   for_each(block, 1, [&](int i) {
+                     if (block.x() == 0) put(f.out, i, 1.0F);
+                     if (block.x() == 1) get(f.out, i);
+                   });
+                 },
+                 2),
+             ContainsSubstring("reads what block 0 writes in the same launch"));
+  CHECK_THAT(f.message_of(
+                 [&](Block& block, SharedMemory&) {
+                   for_each(block, 1, [&](int i) {
+                     if (block.x() == 0) get(f.out, i);
+                     if (block.x() == 1) put(f.out, i, 1.0F);
+                   });
+                 },
+                 2),
+             ContainsSubstring("writes what another block reads in the same launch"));
+}
+
+namespace {
+
+// Small whole numbers: exact in every arithmetic.
+std::vector<float> whole_numbers(Rng* rng, int count) {
+  std::vector<float> x;
+  for (int i = 0; i < count; ++i) x.push_back(static_cast<float>(rng->uniform_index(9)) - 4.0F);
+  return x;
+}
+
+template <Arithmetic kind>
+void check_product(const ProductSize& n) {
+  Rng rng(1, StreamPurpose::kTests);
+  const auto a = whole_numbers(&rng, n.batches * n.rows * n.inner);
+  const auto b = whole_numbers(&rng, n.batches * n.inner * n.columns);
+  std::vector<float> c(static_cast<std::size_t>(n.batches * n.rows * n.columns));
+  GlobalMemory memory;
+  const Operand<Global<const float>> x = {memory.input("a", a), n.rows * n.inner, n.inner, 1};
+  const Operand<Global<const float>> y = {memory.input("b", b), n.inner * n.columns, 1, n.inner};
+  const Global<float> out = memory.output("c", c);
+  launch({1, 1, 96, 0}, [&](Block& block, SharedMemory&) {
+    product<kind>(block, n, x, y, [&](int batch, int row, int column, float sum) {
+      put(out, (batch * n.rows + row) * n.columns + column, sum);
+    });
+  });
+  std::vector<float> exact(c.size());
+  for (int i = 0; i < n.batches * n.rows * n.columns; ++i) {
+    const int batch = i / n.columns / n.rows;
+    float sum = 0.0F;
+    for (int k = 0; k < n.inner; ++k) {
+      sum += a[static_cast<std::size_t>((i / n.columns) * n.inner + k)] *
+             b[static_cast<std::size_t>((batch * n.columns + i % n.columns) * n.inner + k)];
+    }
+    exact[static_cast<std::size_t>(i)] = sum;
+  }
+  CHECK(c == exact);
+}
+
+}  // namespace
+
+TEST_CASE("Products of a block are exact in every arithmetic, for odd sizes") {
+  for (const ProductSize& n :
+       {ProductSize{1, 1, 1, 1}, ProductSize{3, 16, 8, 8}, ProductSize{2, 17, 25, 33},
+        ProductSize{5, 7, 3, 40}, ProductSize{1, 50, 16, 16}, ProductSize{2, 4, 31, 2}}) {
+    INFO(n.batches << " x " << n.rows << " x " << n.columns << " x " << n.inner);
+    check_product<Arithmetic::kFloat32>(n);
+    check_product<Arithmetic::kTf32>(n);
+    check_product<Arithmetic::kBf16>(n);
+  }
+}
+
+TEST_CASE("Numbers are rounded to bf16 and TF32 as the hardware does") {
+  CHECK(to_float(to_bf16(1.0F + 0x1p-8F)) == 1.0F);  // a tie: to even
+  CHECK(to_float(to_bf16(1.0F + 3 * 0x1p-8F)) == 1.0F + 0x1p-6F);
+  CHECK(to_float(to_bf16(1.0F + 0x1p-8F + 0x1p-20F)) == 1.0F + 0x1p-7F);
+  CHECK(std::isinf(to_float(to_bf16(3.4e38F))));
+  CHECK(std::isnan(to_float(to_bf16(float_of(0x7F800001U)))));
+  CHECK(to_tf32(1.0F + 0x1p-11F) == 1.0F + 0x1p-10F);  // a tie: away from zero
+  CHECK(to_tf32(-1.0F - 0x1p-11F) == -1.0F - 0x1p-10F);
+  CHECK(to_tf32(1.0F + 0x1p-12F) == 1.0F);
+  CHECK(std::isinf(to_tf32(float_of(0x7F800000U))));
+  CHECK(std::isnan(to_tf32(float_of(0x7F800001U))));
+}
