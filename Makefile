@@ -51,7 +51,7 @@ demo: build
 	$(HEADWAY) align $(RESULT).h5 -q --force -o $(RESULT)-align.h5 > $(RESULT)-align.txt
 	$(HEADWAY) prune $(RESULT).h5 -q --force -o $(RESULT)-prune.h5 > $(RESULT)-prune.txt
 ifneq ($(SAMPLES),off)
-	$(HEADWAY) sample $(STUDY) $(if $(filter seconds,$(SAMPLES)),--set sample.warmup=500) \
+	$(HEADWAY) sample $(STUDY) $(if $(filter seconds,$(SAMPLES)),--set sample.warmup=500 --set sample.predictor_draws=100) \
 	           -q --force -o $(RESULT)-samples.h5 > $(RESULT)-samples.txt || [ $$? -eq 2 ]  # 2: the chains do not agree yet
 endif
 	$(PLOT) $(RESULT).h5 $(SAMPLED)
