@@ -1,22 +1,18 @@
 """Runs the notebook on where the theory ends, and the sampling figures, on a small result of the program."""
 
-import os
 import re
 import tempfile
 import unittest
 from pathlib import Path
 
-import nbformat
 import numpy as np
-from nbclient import NotebookClient
 
 import headway
 import program
+from notebooks import NotebookTest
 from headway import figures
 from headway.figures import limits
 
-SOURCE = Path(os.environ.get("HEADWAY_SOURCE_DIR", "."))
-NOTEBOOK = SOURCE / "notebooks" / "where_the_theory_ends.ipynb"
 STUDY = "hmm-where-the-theory-ends.toml"
 SMALL = ("--set", "model.widths=[100, 30, 10, 3]", "--set", "task.test_examples=100",
          "--set", "task.features=20", "--set", "task.train_examples=30", "--set",
@@ -38,31 +34,18 @@ def setUpModule():
             raise
 
 
-class Notebook(unittest.TestCase):
+class Notebook(NotebookTest):
+    name = "where_the_theory_ends.ipynb"
+
     def test_is_stored_without_outputs(self):
-        notebook = nbformat.read(NOTEBOOK, as_version=4)
-        nbformat.validate(notebook)
-        for cell in notebook.cells:
-            if cell.cell_type == "code":
-                self.assertEqual((cell.outputs, cell.execution_count), ([], None))
+        self.check_stored_without_outputs()
 
     def test_runs_on_a_result_of_the_program(self):
-        os.environ["HEADWAY_RESULTS"] = FOLDER.name
-        for name in ("IPYTHONDIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR"):
-            os.environ[name] = str(Path(FOLDER.name) / "jupyter")
-        notebook = nbformat.read(NOTEBOOK, as_version=4)
-        client = NotebookClient(notebook, timeout=300, kernel_name="python3",
-                                resources={"metadata": {"path": str(NOTEBOOK.parent)}})
-        client.execute()
-        outputs = [output for cell in notebook.cells if cell.cell_type == "code"
-                   for output in cell.outputs]
-        pictures = [output for output in outputs if "image/png" in output.get("data", {})]
-        self.assertEqual(len(pictures), 5)
-        text = "".join(output.get("text", "") for output in outputs)
+        text, pictures = self.execute(Path(FOLDER.name))
+        self.assertEqual(pictures, 5)
         power = re.search(r"U_1, saddle point: N\^\((-[\d.]+)\)", text)
         self.assertIsNotNone(power, text)
         self.assertLess(float(power[1]), -0.5)
-        self.assertEqual([output for output in outputs if output.get("name") == "stderr"], [])
 
 
 class Figures(unittest.TestCase):

@@ -1,18 +1,14 @@
 """Runs the notebook of the one-shot images on small results of the program, made with its study."""
 
-import os
 import re
 import tempfile
 import unittest
 from pathlib import Path
 
-import nbformat
-from nbclient import NotebookClient
-
 import program
 from network_problem import HEADS, NetworkProblem
+from notebooks import NotebookTest
 
-NOTEBOOK = Path(os.environ.get("HEADWAY_SOURCE_DIR", ".")) / "notebooks" / "one_shot_images.ipynb"
 STUDY = "omniglot-one-shot-theory.toml"
 FOLDER = tempfile.TemporaryDirectory()
 RESULTS = Path(FOLDER.name)
@@ -40,32 +36,19 @@ def setUpModule():
         run("prune", f"prune-{seed}", *AT, seed=seed)
 
 
-class Notebook(unittest.TestCase):
+class Notebook(NotebookTest):
+    name = "one_shot_images.ipynb"
+
     def test_is_stored_without_outputs(self):
-        notebook = nbformat.read(NOTEBOOK, as_version=4)
-        nbformat.validate(notebook)
-        for cell in notebook.cells:
-            if cell.cell_type == "code":
-                self.assertEqual((cell.outputs, cell.execution_count), ([], None))
+        self.check_stored_without_outputs()
 
     def test_runs_on_results_of_the_program(self):
-        os.environ["HEADWAY_RESULTS"] = FOLDER.name
-        for name in ("IPYTHONDIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR"):
-            os.environ[name] = str(RESULTS / "jupyter")
-        notebook = nbformat.read(NOTEBOOK, as_version=4)
-        client = NotebookClient(notebook, timeout=300, kernel_name="python3",
-                                resources={"metadata": {"path": str(NOTEBOOK.parent)}})
-        client.execute()
-        outputs = [output for cell in notebook.cells if cell.cell_type == "code"
-                   for output in cell.outputs]
-        pictures = [output for output in outputs if "image/png" in output.get("data", {})]
-        self.assertEqual(len(pictures), 6)
-        text = "".join(output.get("text", "") for output in outputs)
+        text, pictures = self.execute(RESULTS)
+        self.assertEqual(pictures, 6)
         for rule in ("validation", "evidence", "test"):
             self.assertIn(f"temperature by {rule}", text)
         self.assertEqual(len(re.findall(r"^  theory, N = \d+ +[+-]\d\.\d\d", text, re.M)), 3)
         self.assertIn(f"all {sum(HEADS)} heads:", text)
-        self.assertEqual([output for output in outputs if output.get("name") == "stderr"], [])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,48 @@
+"""A notebook under test: stored without outputs, executed on a folder of results."""
+
+from __future__ import annotations
+
+import os
+import unittest
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+
+
+class NotebookTest(unittest.TestCase):
+    """Base of the tests of one notebook, which they name."""
+
+    name: str
+
+    @property
+    def path(self) -> Path:
+        return Path(os.environ.get("HEADWAY_SOURCE_DIR", ".")) / "notebooks" / self.name
+
+    def check_stored_without_outputs(self):
+        notebook = nbformat.read(self.path, as_version=4)
+        nbformat.validate(notebook)
+        for cell in notebook.cells:
+            if cell.cell_type == "code":
+                self.assertEqual((cell.outputs, cell.execution_count), ([], None))
+
+    def commands(self) -> list[list[str]]:
+        """The lines `headway VERB ...` of its texts, in words after the program's name."""
+        cells = nbformat.read(self.path, as_version=4).cells
+        return [line.split()[1:] for cell in cells if cell.cell_type == "markdown"
+                for line in cell.source.splitlines() if line.startswith("    headway ")]
+
+    def execute(self, results: Path) -> tuple[str, int]:
+        """Runs it on the results of that folder: what it prints, and how many pictures it shows. Nothing may come
+        on standard error."""
+        os.environ["HEADWAY_RESULTS"] = str(results)
+        for name in ("IPYTHONDIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR"):
+            os.environ[name] = str(Path(results) / "jupyter")  # nothing from the user's own set-up
+        notebook = nbformat.read(self.path, as_version=4)
+        client = NotebookClient(notebook, timeout=300, kernel_name="python3",
+                                resources={"metadata": {"path": str(self.path.parent)}})
+        client.execute()
+        outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+        self.assertEqual([output for output in outputs if output.get("name") == "stderr"], [])
+        return ("".join(output.get("text", "") for output in outputs),
+                sum("image/png" in output.get("data", {}) for output in outputs))
