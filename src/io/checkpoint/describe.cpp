@@ -1,59 +1,17 @@
 #include "io/hdf5/describe.hpp"
 
-#include <algorithm>
-
 #include "core/fail.hpp"
-#include "headway/studies/sample_state.hpp"
 #include "io/checkpoint/checkpoint_file.hpp"
 #include "io/hdf5/record.hpp"
 #include "io/result_file/trained_run.hpp"
+#include "studies/progress_text.hpp"
 
 namespace headway::io {
-namespace {
-
-/// The line of the settings that says what is sampled.
-std::string target_of(const std::string& settings) {
-  constexpr std::string_view kKey = "\ntarget = ";
-  const std::size_t begin = settings.find(kKey);
-  if (begin == std::string::npos) return "(missing)";
-  const std::size_t end = settings.find('\n', begin + 1);
-  return settings.substr(begin + kKey.size(), end - begin - kKey.size());
-}
-
-std::string point_text(const studies::SampleState& state) {
-  std::size_t least = state.run.chains.empty() ? 0 : state.run.chains.front().statistics.size();
-  std::size_t most = least;
-  for (const sampling::ChainState& chain : state.run.chains) {
-    least = std::min(least, chain.statistics.size());
-    most = std::max(most, chain.statistics.size());
-  }
-  return fmt::format(
-      "  point      {}\n"
-      "  state      {} chains, {} to {} draws each after warm-up, {:.3g} s so far\n",
-      shown(target_of(state.run.settings)), state.run.chains.size(), least, most, state.seconds);
-}
-
-std::string run_text(const studies::TrainedRun& run) {
-  const training::TrainState& state = run.state;
-  std::string out = fmt::format(
-      "  run        {}, seed {}: {} after {} steps, train loss {:.4g}\n"
-      "  state      step {}, {} examples seen, {} parameters in {} arrays",
-      shown(run.label), run.seed, word_of(run.summary.outcome), run.summary.steps,
-      studies::final_train_loss(run), state.step, state.examples, run.cost.parameters,
-      state.parameters.size());
-  if (state.best_step >= 0) {
-    out += fmt::format("; best at step {}, loss {:.6g}", state.best_step, state.best_loss);
-  }
-  return out + "\n";
-}
-
-}  // namespace
-
 std::string describe_checkpoint(const Hdf5InputFile& file) {
   const auto header = read_record<CheckpointHeader>(file, "/");
   std::string out = header.verb == "train"
-                        ? run_text(read_trained_run(file, "run"))
-                        : point_text(read_record<studies::SampleState>(file, "point"));
+                        ? studies::progress_text(read_trained_run(file, "run"))
+                        : studies::progress_text(read_record<studies::SampleState>(file, "point"));
   const auto text = [&file](const char* name) {
     return shown(file.text_attribute("/", name).value_or("(missing)"));
   };

@@ -4,8 +4,8 @@
 
 #include "core/fail.hpp"
 #include "headway/io/study_file.hpp"
-#include "headway/studies/sweep.hpp"
 #include "io/study_file/toml.hpp"
+#include "studies/set_by_hand.hpp"
 
 namespace headway::io {
 namespace {
@@ -55,15 +55,6 @@ OptionValue overlay_value(const std::string& text) {
   return {text, {}};
 }
 
-void set_place(OptionValue& value, const Place& place) {
-  value.place = place;
-  if (auto* array = value.get<OptionValue::Array>()) {
-    for (OptionValue& item : *array) set_place(item, place);
-  } else if (auto* table = value.get<OptionValue::Table>()) {
-    for (OptionEntry& entry : *table) set_place(entry.value, place);
-  }
-}
-
 }  // namespace
 
 std::string overlay_key(const std::string& overlay) { return join(overlay_parts(overlay), "."); }
@@ -74,14 +65,8 @@ std::string apply_overlay(OptionValue& root, const std::string& overlay) {
   const std::vector<std::string> parts = overlay_parts(overlay);
   const Place place{
       std::make_shared<const std::string>("--set " + printable(clip(overlay, kLongestShown))), 0};
-  OptionValue* at = &root;
-  for (const std::string& part : parts) at = &child(*at, part, place);
-  OptionValue value = overlay_value(overlay.substr(overlay.find('=') + 1));
-  set_place(value, place);
-  *at = value;
-  const std::string key = join(parts, ".");
-  studies::drop_axes(root, key, value);
-  return key;
+  studies::set_by_hand(root, parts, overlay_value(overlay.substr(overlay.find('=') + 1)), place);
+  return join(parts, ".");
 }
 
 }  // namespace detail
