@@ -5,9 +5,12 @@
 #include "core/fail.hpp"
 #include "headway/core/sha256.hpp"
 #include "headway/studies/provenance.hpp"
+#include "io/hdf5/describe.hpp"
 #include "io/hdf5/isolated.hpp"
 #include "io/hdf5/record.hpp"
+#include "io/result_file/trained_run.hpp"
 #include "io/whole_file.hpp"
+#include "studies/progress_text.hpp"
 
 namespace headway::io {
 namespace {
@@ -105,6 +108,20 @@ void read_checkpoint(const std::string& file_path, const CheckpointReader& read)
     if (error.kind() != ErrorKind::kBadData) throw;
     refuse_damaged(file_path, error.what());
   }
+}
+
+std::string describe_checkpoint(const Hdf5InputFile& file) {
+  const auto header = read_record<CheckpointHeader>(file, "/");
+  std::string out = header.verb == "train"
+                        ? studies::progress_text(read_trained_run(file, "run"))
+                        : studies::progress_text(read_record<studies::SampleState>(file, "point"));
+  const auto text = [&file](const char* name) {
+    return shown(file.text_attribute("/", name).value_or("(missing)"));
+  };
+  out += fmt::format("  made by    Headway {} (commit {}), {}\n", shown(header.version),
+                     text("git_commit"), text("written"));
+  out += "\nThe command that wrote it goes on from it; delete it to start afresh.\n";
+  return out;
 }
 
 }  // namespace headway::io

@@ -8,9 +8,11 @@
 #include "core/fail.hpp"
 #include "headway/core/sha256.hpp"
 #include "headway/io/gram_file.hpp"
+#include "headway/studies/study.hpp"
 #include "io/dataset_file/layout.hpp"
 #include "io/dataset_file/members.hpp"
 #include "io/first_reading.hpp"
+#include "io/hdf5/describe.hpp"
 #include "io/hdf5/isolated.hpp"
 
 namespace headway::io {
@@ -35,70 +37,73 @@ struct ArrayReader {
   }
 };
 
-/// Rows of an array of a file; errors name the file.
-void read_rows(const Hdf5InputFile& file, const Hdf5Array& array, Index begin, Index count,
-               double* out) {
-  const Hdf5Lock lock;
-  try {
-    array.read_rows(begin, count, out);
-  } catch (const Error& e) {
-    fail(e.kind(), "{}: {}", file.file_path(), e.what());
-  }
-}
-
-/// Path features [P, p, N_0] read from an open data-set file on demand. Thread-safe: HDF5 is
-/// entered under an Hdf5Lock.
-class Hdf5Features final : public tasks::FeatureSource {
+/// An array of an open file that any thread may read from: HDF5 is entered under an Hdf5Lock.
+class SharedArray {
  public:
-  /// The data set has been checked. Under an Hdf5Lock.
-  Hdf5Features(std::shared_ptr<const Hdf5InputFile> file, const std::string& path)
-      : file_(std::move(file)), features_(file_->open_array(path)) {}
-  ~Hdf5Features() override {
+  /// Under an Hdf5Lock.
+  SharedArray(std::shared_ptr<const Hdf5InputFile> file, const std::string& path)
+      : file_(std::move(file)), array_(file_->open_array(path)) {}
+  SharedArray(SharedArray&&) = default;
+  ~SharedArray() {
     const Hdf5Lock lock;
-    features_.reset();
+    array_.reset();
     file_.reset();
   }
-  void read(Index begin, Index count, double* out) const override {
-    read_rows(*file_, *features_, begin, count, out);
+
+  [[nodiscard]] const std::vector<Index>& shape() const { return array_->info().shape; }
+  /// Entries [begin, begin + count) of the first index. Errors name the file.
+  void read(Index begin, Index count, double* out) const {
+    const Hdf5Lock lock;
+    try {
+      array_->read_rows(begin, count, out);
+    } catch (const Error& e) {
+      fail(e.kind(), "{}: {}", file_->file_path(), e.what());
+    }
   }
 
  private:
   std::shared_ptr<const Hdf5InputFile> file_;
-  std::optional<Hdf5Array> features_;
+  std::optional<Hdf5Array> array_;
 };
 
-/// Examples read from an open data-set file on demand. Only the mask is held in memory.
-/// Thread-safe: HDF5 is entered under an Hdf5Lock. Inputs of masked tokens and attention rows of
-/// masked queries are served as zeros.
+/// Path features [P, p, N_0] read from an open data-set file on demand, from any thread.
+class Hdf5Features final : public tasks::FeatureSource {
+ public:
+  explicit Hdf5Features(SharedArray features) : features_(std::move(features)) {}
+  void read(Index begin, Index count, double* out) const override {
+    features_.read(begin, count, out);
+  }
+
+ private:
+  SharedArray features_;
+};
+
+/// Examples read from an open data-set file on demand, from any thread. Only the mask is held in
+/// memory. Inputs of masked tokens and attention rows of masked queries are served as zeros.
 class Hdf5Examples final : public ExampleSource {
  public:
   /// The data sets of `split` have been checked. Under an Hdf5Lock.
-  Hdf5Examples(std::shared_ptr<const Hdf5InputFile> file, const DatasetLayout& layout,
+  Hdf5Examples(const std::shared_ptr<const Hdf5InputFile>& file, const DatasetLayout& layout,
                const std::string& split)
-      : file_(std::move(file)), inputs_(file_->open_array(split + "/inputs")) {
+      : inputs_(file, split + "/inputs") {
     if (layout.find(split + "/mask") != nullptr) {
-      for (const double v : file_->read_array(split + "/mask").values) mask_.push_back(v != 0.0);
+      for (const double v : file->read_array(split + "/mask").values) mask_.push_back(v != 0.0);
     }
     if (layout.form != AttentionForm::kSupplied) return;
     for (std::size_t l = 0; l < layout.heads.size(); ++l) {
-      attention_.push_back(file_->open_array(layer_path(split + "/attention", l)));
+      attention_.emplace_back(file, layer_path(split + "/attention", l));
     }
   }
-  ~Hdf5Examples() override {
-    const Hdf5Lock lock;
-    attention_.clear();
-    inputs_.reset();
-    file_.reset();
-  }
 
-  [[nodiscard]] Index size() const override { return inputs_->info().shape[0]; }
-  [[nodiscard]] Index tokens() const override { return inputs_->info().shape[1]; }
-  [[nodiscard]] Index features() const override { return inputs_->info().shape[2]; }
+  [[nodiscard]] Index size() const override { return inputs_.shape()[0]; }
+  [[nodiscard]] Index tokens() const override { return inputs_.shape()[1]; }
+  [[nodiscard]] Index features() const override { return inputs_.shape()[2]; }
   [[nodiscard]] bool has_mask() const override { return !mask_.empty(); }
   [[nodiscard]] bool thread_safe() const override { return true; }
 
   void read_inputs(Index begin, Index count, double* out) const override {
-    read(*inputs_, begin, count, out);
+    check_range(begin, count);
+    inputs_.read(begin, count, out);
     if (mask_.empty()) return;
     for (Index i = 0; i < count * tokens(); ++i) {
       if (is_real(begin * tokens() + i)) continue;
@@ -116,10 +121,11 @@ class Hdf5Examples final : public ExampleSource {
     if (layer < 1 || static_cast<std::size_t>(layer) > attention_.size()) {
       return ExampleSource::read_attention(layer, begin, count, out);
     }
-    const Hdf5Array& array = attention_[static_cast<std::size_t>(layer - 1)];
-    read(array, begin, count, out);
+    check_range(begin, count);
+    const SharedArray& array = attention_[static_cast<std::size_t>(layer - 1)];
+    array.read(begin, count, out);
     if (mask_.empty()) return;
-    const Index heads = array.info().shape[1];
+    const Index heads = array.shape()[1];
     for (Index r = 0; r < count * heads * tokens(); ++r) {
       if (is_real((begin + r / (heads * tokens())) * tokens() + r % tokens())) continue;
       std::fill_n(out + r * tokens(), tokens(), 0.0);
@@ -136,15 +142,9 @@ class Hdf5Examples final : public ExampleSource {
     fail(ErrorKind::kInternal, "examples {} + {} of {} asked for", begin, count, size());
   }
 
-  void read(const Hdf5Array& array, Index begin, Index count, double* out) const {
-    check_range(begin, count);
-    read_rows(*file_, array, begin, count, out);
-  }
-
-  std::shared_ptr<const Hdf5InputFile> file_;
+  SharedArray inputs_;
   std::vector<std::uint8_t> mask_;
-  std::optional<Hdf5Array> inputs_;
-  std::vector<Hdf5Array> attention_;
+  std::vector<SharedArray> attention_;
 };
 
 tasks::Split read_split(const std::shared_ptr<const Hdf5InputFile>& file,
@@ -157,7 +157,8 @@ tasks::Split read_split(const std::shared_ptr<const Hdf5InputFile>& file,
   if (layout.form != AttentionForm::kPathFeatures) {
     split.examples = std::make_shared<Hdf5Examples>(file, layout, name);
   } else if (place == FeaturesIn::kFile && name == "train") {
-    split.feature_source = std::make_shared<Hdf5Features>(file, name + "/path_features");
+    split.feature_source =
+        std::make_shared<Hdf5Features>(SharedArray(file, name + "/path_features"));
   } else {
     const Tensor xi = file->read_array(name + "/path_features");
     split.path_features = ConstRowMatrixMap(xi.values.data(), examples,
@@ -210,7 +211,50 @@ tasks::Dataset load(const std::string& file_path, FeaturesIn place) {
   return dataset;
 }
 
+std::string split_text(const DatasetLayout& layout, const std::string& split) {
+  const auto has = [&](const char* name) { return layout.find(split + name) != nullptr; };
+  std::string text = fmt::format("{} examples, {} outputs", layout.extent(extent_key("P", split)),
+                                 layout.extent("C"));
+  if (has("/inputs")) text += fmt::format(", {} tokens", layout.extent("S"));
+  if (has("/mask")) text += ", masked";
+  if (has("/ids")) text += ", with ids";
+  return text;
+}
+
 }  // namespace
+
+std::string describe_dataset(const Hdf5InputFile& file) {
+  FaultList faults;
+  const DatasetLayout layout = check_layout(file, faults);
+  const DatasetRules& rules = dataset_rules();
+  std::string sets;
+  std::string test = "none";
+  for (const std::string& split : layout.splits) {
+    if (split == "test") test = split_text(layout, split);
+    if (set_name(split).empty()) continue;
+    sets += fmt::format("  set        {}: {}\n", set_name(split), split_text(layout, split));
+  }
+  std::string out = fmt::format(
+      "  train      {}\n  test       {}\n{}  features   {}\n  attention  {}\n  heads      [{}]\n",
+      split_text(layout, "train"), test, sets, layout.extent("N_0"),
+      rules.forms[static_cast<std::size_t>(layout.form)].means, fmt::join(layout.heads, ", "));
+  for (std::size_t l = 1; l <= layout.heads.size(); ++l) {
+    const std::string names = fmt::format("names/layer_{}", l);
+    if (layout.find(names) == nullptr) continue;
+    out += fmt::format("  layer {}    {}\n", l, join(file.read_strings(names)));
+  }
+  if (layout.network) {
+    out += "  network    the values, input and readout trained with these heads\n";
+  }
+  if (layout.readout) out += fmt::format("  readout    {}\n", word_of(*layout.readout));
+  if (!layout.note.empty()) out += fmt::format("  note       {}\n", layout.note);
+  for (const std::string& fault : faults.messages()) out += fmt::format("  fault      {}\n", fault);
+  out += fmt::format(
+      "\nTo check all of it:  headway validate {0}\n"
+      "To solve it:         headway solve {0} --set model.widths=[10,100]\n",
+      file.file_path());
+  return out;
+}
 
 bool is_dataset_file(const std::string& file_path) {
   const std::string schema = schema_name(file_path);

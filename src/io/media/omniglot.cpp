@@ -2,7 +2,6 @@
 #include <zip.h>
 
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "headway/io/image_files.hpp"
 #include "io/media/image_decoders.hpp"
 #include "io/whole_file.hpp"
+#include "tasks/drawing_collection.hpp"
 
 namespace headway::io {
 namespace {
@@ -48,10 +48,10 @@ std::optional<DrawingName> parse_name(const std::string& source, const std::stri
   return name;
 }
 
-// Takes drawings one by one, scales them, and puts them in order.
+// Takes drawings one by one, within the limits of what is read.
 class Collection {
  public:
-  Collection(std::string source, Index side) : source_(std::move(source)), side_(side) {}
+  Collection(const std::string& source, Index side) : drawings_(source, side), source_(source) {}
 
   void add(const DrawingName& name, std::span<const std::uint8_t> bytes) {
     unpacked_ += bytes.size();
@@ -66,45 +66,17 @@ class Collection {
           "several folders one by one)",
           source_, shown(folder_), shown(name.folder));
     }
-    const std::string path =
-        fmt::format("{}/{}/{}", shown(name.alphabet), shown(name.character), shown(name.file));
-    const GreyImage image = decode_png(bytes, source_ + ": " + path);
-    if (image.height != image.width) {
-      bad_data("{}: {}: is {} x {} pixels: must be square", source_, path, image.width,
-               image.height);
-    }
-    const bool is_new =
-        classes_[{name.alphabet, name.character}]
-            .emplace(name.file, tasks::resize_grey(image.pixels, image.height, image.width, side_))
-            .second;
-    if (!is_new) bad_data("{}: {} is there twice", source_, path);
+    const std::string label = fmt::format("{}: {}/{}/{}", source_, shown(name.alphabet),
+                                          shown(name.character), shown(name.file));
+    const GreyImage image = decode_png(bytes, label);
+    drawings_.add({name.alphabet, name.character, name.file}, image.pixels, image.height,
+                  image.width);
   }
-
-  [[nodiscard]] tasks::ImageSet finish() const {
-    if (classes_.empty()) {
-      bad_data("{}: holds no drawing: must have files <alphabet>/<character>/<drawing>.png",
-               source_);
-    }
-    tasks::ImageSet set;
-    set.name = source_;
-    set.side = side_;
-    for (const auto& [name, drawings] : classes_) {
-      std::vector<std::uint8_t> pixels;
-      for (const auto& [file, drawing] : drawings) {
-        pixels.insert(pixels.end(), drawing.begin(), drawing.end());
-      }
-      tasks::add_class(set, name.first, name.second, pixels);
-    }
-    return set;
-  }
+  [[nodiscard]] tasks::ImageSet finish() const { return drawings_.finish(); }
 
  private:
-  using Drawings = std::map<std::string, std::vector<std::uint8_t>>;  // [side, side] by file name
-
-  std::string source_;
-  Index side_;
-  std::string folder_;
-  std::map<std::pair<std::string, std::string>, Drawings> classes_;  // by alphabet and character
+  tasks::DrawingCollection drawings_;
+  std::string source_, folder_;
   Index count_ = 0;
   std::uint64_t unpacked_ = 0;
 };

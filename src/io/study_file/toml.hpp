@@ -11,10 +11,4 @@ namespace headway::io::detail {
 /// a syntax error.
 OptionValue parse_toml(std::string_view text, const std::string& source);
 
-/// Applies one `section.key=value` to a parsed study: a TOML value, else a string. Tables on the
-/// way are made, and the axis of [sweep] that sets the key alone goes; if the value is a table, so
-/// do the axes of its keys. Gives the key, as overlay_key(). Error{kUsage} when it has no '=' or no
-/// key.
-std::string apply_overlay(OptionValue& root, const std::string& overlay);
-
 }  // namespace headway::io::detail

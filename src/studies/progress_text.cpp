@@ -1,14 +1,10 @@
-#include "io/hdf5/describe.hpp"
+#include "studies/progress_text.hpp"
 
 #include <algorithm>
 
 #include "core/fail.hpp"
-#include "headway/studies/sample_state.hpp"
-#include "io/checkpoint/checkpoint_file.hpp"
-#include "io/hdf5/record.hpp"
-#include "io/result_file/trained_run.hpp"
 
-namespace headway::io {
+namespace headway::studies {
 namespace {
 
 /// The line of the settings that says what is sampled.
@@ -20,7 +16,9 @@ std::string target_of(const std::string& settings) {
   return settings.substr(begin + kKey.size(), end - begin - kKey.size());
 }
 
-std::string point_text(const studies::SampleState& state) {
+}  // namespace
+
+std::string progress_text(const SampleState& state) {
   std::size_t least = state.run.chains.empty() ? 0 : state.run.chains.front().statistics.size();
   std::size_t most = least;
   for (const sampling::ChainState& chain : state.run.chains) {
@@ -33,13 +31,13 @@ std::string point_text(const studies::SampleState& state) {
       shown(target_of(state.run.settings)), state.run.chains.size(), least, most, state.seconds);
 }
 
-std::string run_text(const studies::TrainedRun& run) {
+std::string progress_text(const TrainedRun& run) {
   const training::TrainState& state = run.state;
   std::string out = fmt::format(
       "  run        {}, seed {}: {} after {} steps, train loss {:.4g}\n"
       "  state      step {}, {} examples seen, {} parameters in {} arrays",
       shown(run.label), run.seed, word_of(run.summary.outcome), run.summary.steps,
-      studies::final_train_loss(run), state.step, state.examples, run.cost.parameters,
+      final_train_loss(run), state.step, state.examples, run.cost.parameters,
       state.parameters.size());
   if (state.best_step >= 0) {
     out += fmt::format("; best at step {}, loss {:.6g}", state.best_step, state.best_loss);
@@ -47,20 +45,4 @@ std::string run_text(const studies::TrainedRun& run) {
   return out + "\n";
 }
 
-}  // namespace
-
-std::string describe_checkpoint(const Hdf5InputFile& file) {
-  const auto header = read_record<CheckpointHeader>(file, "/");
-  std::string out = header.verb == "train"
-                        ? run_text(read_trained_run(file, "run"))
-                        : point_text(read_record<studies::SampleState>(file, "point"));
-  const auto text = [&file](const char* name) {
-    return shown(file.text_attribute("/", name).value_or("(missing)"));
-  };
-  out += fmt::format("  made by    Headway {} (commit {}), {}\n", shown(header.version),
-                     text("git_commit"), text("written"));
-  out += "\nThe command that wrote it goes on from it; delete it to start afresh.\n";
-  return out;
-}
-
-}  // namespace headway::io
+}  // namespace headway::studies
