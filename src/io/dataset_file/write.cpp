@@ -1,9 +1,9 @@
-#include "io/dataset_file/write.hpp"
-
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "core/fail.hpp"
-#include "headway/studies/study.hpp"
+#include "headway/io/trained_network.hpp"
 #include "io/dataset_file/members.hpp"
 #include "io/dataset_file/rules.hpp"
 
@@ -12,37 +12,21 @@ namespace {
 
 constexpr Index kBlock = 64;  // examples in double precision at a time
 
-void write_inputs(const std::string& path, const ExampleSource& examples, Hdf5OutputFile& out) {
-  const Index per_example = examples.tokens() * examples.features();
-  std::vector<float> all(static_cast<std::size_t>(examples.size() * per_example));
-  std::vector<double> block(static_cast<std::size_t>(kBlock * per_example));
-  for (Index first = 0; first < examples.size(); first += kBlock) {
-    const Index count = std::min(kBlock, examples.size() - first);
-    examples.read_inputs(first, count, block.data());
-    std::transform(block.begin(), block.begin() + count * per_example,
-                   all.begin() + first * per_example,
+/// An array of `shape` in single precision: read(first, count, out) gives some entries of its first
+/// index.
+template <class Read>
+void write_blocks(const std::string& path, const std::vector<Index>& shape, const Read& read,
+                  Hdf5OutputFile& out) {
+  const Index size = std::accumulate(shape.begin() + 1, shape.end(), Index{1}, std::multiplies<>());
+  std::vector<float> all(static_cast<std::size_t>(shape[0] * size));
+  std::vector<double> block(static_cast<std::size_t>(kBlock * size));
+  for (Index first = 0; first < shape[0]; first += kBlock) {
+    const Index count = std::min(kBlock, shape[0] - first);
+    read(first, count, block.data());
+    std::transform(block.begin(), block.begin() + count * size, all.begin() + first * size,
                    [](double x) { return static_cast<float>(x); });
   }
-  out.write(path, {examples.size(), examples.tokens(), examples.features()}, all.data());
-}
-
-/// [P, H, S, S] of every layer.
-void write_attention(const std::string& path, const std::vector<int>& heads,
-                     const ExampleSource& examples, Hdf5OutputFile& out) {
-  const Index tokens = examples.tokens();
-  for (std::size_t l = 0; l < heads.size(); ++l) {
-    const Index per_example = heads[l] * tokens * tokens;
-    std::vector<float> all(static_cast<std::size_t>(examples.size() * per_example));
-    std::vector<double> block(static_cast<std::size_t>(kBlock * per_example));
-    for (Index first = 0; first < examples.size(); first += kBlock) {
-      const Index count = std::min(kBlock, examples.size() - first);
-      examples.read_attention(static_cast<int>(l) + 1, first, count, block.data());
-      std::transform(block.begin(), block.begin() + count * per_example,
-                     all.begin() + first * per_example,
-                     [](double x) { return static_cast<float>(x); });
-    }
-    out.write(layer_path(path, l), {examples.size(), heads[l], tokens, tokens}, all.data());
-  }
+  out.write(path, shape, all.data());
 }
 
 void write_path_features(const std::string& path, const tasks::Dataset& dataset,
@@ -62,15 +46,23 @@ void write_split(const std::string& group, const tasks::Dataset& dataset, const 
     return write_path_features(group + "/path_features", dataset, split.path_features, out);
   }
   const ExampleSource& examples = *split.examples;
-  write_inputs(group + "/inputs", examples, out);
+  const Index size = examples.size(), tokens = examples.tokens();
+  const auto inputs = [&](auto... range) { examples.read_inputs(range...); };
+  write_blocks(group + "/inputs", {size, tokens, examples.features()}, inputs, out);
   if (examples.has_mask()) {
-    std::vector<std::uint8_t> mask(static_cast<std::size_t>(examples.size() * examples.tokens()));
-    examples.read_mask(0, examples.size(), mask.data());
+    std::vector<std::uint8_t> mask(static_cast<std::size_t>(size * tokens));
+    examples.read_mask(0, size, mask.data());
     const std::vector<std::int64_t> integers(mask.begin(), mask.end());
-    out.write(group + "/mask", {examples.size(), examples.tokens()}, integers.data());
+    out.write(group + "/mask", {size, tokens}, integers.data());
   }
   if (dataset.form == AttentionForm::kSupplied) {
-    write_attention(group + "/attention", dataset.heads, examples, out);
+    for (std::size_t l = 0; l < dataset.heads.size(); ++l) {
+      const auto layer = [&](auto... range) {
+        examples.read_attention(static_cast<int>(l) + 1, range...);
+      };
+      write_blocks(layer_path(group + "/attention", l), {size, dataset.heads[l], tokens, tokens},
+                   layer, out);
+    }
   }
 }
 
@@ -105,8 +97,13 @@ struct ArrayWriter {
 
 }  // namespace
 
-void write_dataset(const tasks::Dataset& dataset, Hdf5OutputFile& out) {
+void write_extracted(const std::string& file_path, const studies::ExtractResult& result,
+                     const std::vector<std::pair<std::string, std::string>>& provenance,
+                     bool force) {
+  const tasks::Dataset& dataset = result.dataset;
   const DatasetRules& rules = dataset_rules();
+  const Hdf5Lock lock;
+  Hdf5OutputFile out;
   out.set("/", "schema_name", rules.schema_name);
   out.set("/", "schema_version",
           std::vector<std::int64_t>(rules.schema_version.begin(), rules.schema_version.end()));
@@ -120,6 +117,8 @@ void write_dataset(const tasks::Dataset& dataset, Hdf5OutputFile& out) {
     write_split("sets/" + set.name, dataset, set.split, out);
   }
   visit_layers(write, dataset.layers);
+  for (const auto& [name, text] : provenance) out.set("/", name, text);
+  out.write_to(file_path, force);
 }
 
 }  // namespace headway::io

@@ -7,7 +7,6 @@
 #include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"
 #include "headway/studies/sweep.hpp"
-#include "io/dataset_file/write.hpp"
 #include "io/first_reading.hpp"
 #include "io/hdf5/record.hpp"
 
@@ -132,16 +131,6 @@ studies::TrainedNetwork read_trained_network(const std::string& file_path,
   out.run = static_cast<Index>(wanted);
   out.data_hash = read_result_provenance(file_path).data_hash;
   return out;
-}
-
-void write_extracted(const std::string& file_path, const studies::ExtractResult& result,
-                     const std::vector<std::pair<std::string, std::string>>& provenance,
-                     bool force) {
-  const Hdf5Lock lock;
-  Hdf5OutputFile out;
-  write_dataset(result.dataset, out);
-  for (const auto& [name, text] : provenance) out.set("/", name, text);
-  out.write_to(file_path, force);
 }
 
 }  // namespace headway::io
