@@ -6,8 +6,6 @@
 namespace headway::cli {
 
 /// One object and a newline; text that is no UTF-8 is replaced.
-inline std::string json_text(const nlohmann::ordered_json& object, int indent = 1) {
-  return object.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-}
+std::string json_text(const nlohmann::ordered_json& object, int indent = 1);
 
 }  // namespace headway::cli

@@ -71,6 +71,54 @@ std::string element(const std::string& path, std::size_t index) {
   return fmt::format("{}[{}]", path, index + 1);
 }
 
+AnyOption::AnyOption() = default;
+AnyOption::AnyOption(const AnyOption&) = default;
+AnyOption::AnyOption(AnyOption&&) noexcept = default;
+AnyOption& AnyOption::operator=(const AnyOption&) = default;
+AnyOption& AnyOption::operator=(AnyOption&&) noexcept = default;
+AnyOption::~AnyOption() = default;
+
+AnyOption AnyOption::of_part(const std::function<void*(void*)>& part) const {
+  // What is const in the owner is const in its part: the functions below only look at it.
+  const auto const_part = [part](const void* owner) -> const void* {
+    return part(const_cast<void*>(owner));
+  };
+  AnyOption out = *this;
+  out.read_ = [part, read = read_](const OptionValue& value, const std::string& path, void* owner) {
+    read(value, path, part(owner));
+  };
+  out.write_ = [const_part, write = write_](const void* owner) { return write(const_part(owner)); };
+  out.check_ = [const_part, check = check_](const void* owner, const std::string& path) {
+    check(const_part(owner), path);
+  };
+  if (belongs_) {
+    out.belongs_ = [const_part, belongs = belongs_](const void* owner) {
+      return belongs(const_part(owner));
+    };
+  }
+  return out;
+}
+
+AnyOption AnyOption::only_where(const std::function<bool(const void*)>& belongs,
+                                const std::string& belongs_to,
+                                const std::function<std::string()>& by_default) const {
+  AnyOption out = *this;
+  out.belongs_ = belongs;
+  out.belongs_to = belongs_to;
+  // A sweep may make an owner of the other kind: what was set is written all the same.
+  out.write_ = [belongs, by_default, write = write_](const void* owner) {
+    std::string value = write(owner);
+    return belongs(owner) || value != by_default() ? value : std::string();
+  };
+  out.check_ = [belongs, belongs_to, write = out.write_, check = check_](const void* owner,
+                                                                         const std::string& path) {
+    if (belongs(owner)) return check(owner, path);
+    const std::string value = write(owner);
+    if (!value.empty()) refuse(value, path, "absent: it belongs to " + belongs_to);
+  };
+  return out;
+}
+
 template <class T>
 OptionType<T> integer(std::int64_t low, std::int64_t high) {
   const bool unbounded = high == std::numeric_limits<std::int64_t>::max();

@@ -133,6 +133,13 @@ Words<LatentFeature> words_of(LatentFeature) {
   return kWords;
 }
 
+Study::Study() = default;
+Study::Study(const Study&) = default;
+Study::Study(Study&&) noexcept = default;
+Study& Study::operator=(const Study&) = default;
+Study& Study::operator=(Study&&) noexcept = default;
+Study::~Study() = default;
+
 const OptionTable<Study>& Study::table() {
   static const OptionTable<Study> table = {{
       option("schema", &Study::schema, integer<int>(1, 1), "version of the study file"),

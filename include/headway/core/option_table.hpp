@@ -44,21 +44,53 @@ struct OptionCondition {
   std::string key, value;
 };
 
-/// One option of `Owner`: the only place where its key is named.
-template <class Owner>
-struct Option {
+/// One option of some struct, the type of which only Option<Owner> knows: a program has hundreds of
+/// options of a dozen structs, and what is done with them is compiled once.
+struct AnyOption {
   std::string name;
   std::string allowed;
   std::string help;
-  std::function<void(const OptionValue&, const std::string& path, Owner&)> read;
-  std::function<std::string(const Owner&)> write;
-  std::function<void(const Owner&, const std::string& path)> check;
   bool required = false;  ///< of tables within lists: one without it is refused
   /// Elsewhere it is allowed, at its default or where a sweep meets the condition in some run.
   std::optional<OptionCondition> counts_where;
-  /// What has the option, see only_where(); empty: every Owner.
-  std::function<bool(const Owner&)> belongs;
-  std::string belongs_to;
+  std::string belongs_to;  ///< what has the option, in words, see only_where()
+
+  AnyOption();
+  AnyOption(const AnyOption&);
+  AnyOption(AnyOption&&) noexcept;
+  AnyOption& operator=(const AnyOption&);
+  AnyOption& operator=(AnyOption&&) noexcept;
+  ~AnyOption();
+
+  /// The same option of a larger struct, of which `part` gives the part that has it.
+  [[nodiscard]] AnyOption of_part(const std::function<void*(void*)>& part) const;
+  /// An option of those owners alone of which `belongs` is true; see only_where().
+  [[nodiscard]] AnyOption only_where(const std::function<bool(const void*)>& belongs,
+                                     const std::string& belongs_to,
+                                     const std::function<std::string()>& by_default) const;
+
+ protected:
+  std::function<void(const OptionValue&, const std::string& path, void* owner)> read_;
+  std::function<std::string(const void* owner)> write_;
+  std::function<void(const void* owner, const std::string& path)> check_;
+  std::function<bool(const void* owner)> belongs_;  ///< empty: to every owner
+};
+
+/// One option of `Owner`: the only place where its key is named.
+template <class Owner>
+struct Option : AnyOption {
+  Option() = default;
+  explicit Option(AnyOption any) : AnyOption(std::move(any)) {}
+  /// An option that is a member of type T.
+  template <class T>
+  Option(std::string_view key, T Owner::*member, const OptionType<T>& type, std::string_view why);
+
+  void read(const OptionValue& value, const std::string& path, Owner& owner) const {
+    read_(value, path, &owner);
+  }
+  [[nodiscard]] std::string write(const Owner& owner) const { return write_(&owner); }
+  void check(const Owner& owner, const std::string& path) const { check_(&owner, path); }
+  [[nodiscard]] bool belongs(const Owner& owner) const { return !belongs_ || belongs_(&owner); }
 };
 
 template <class Owner>
@@ -81,21 +113,30 @@ std::string element(const std::string& path, std::size_t index);
 
 // --- one option ----------------------------------------------------------------------------------
 
+template <class Owner>
+template <class T>
+Option<Owner>::Option(std::string_view key, T Owner::*member, const OptionType<T>& type,
+                      std::string_view why) {
+  name = key;
+  allowed = type.allowed;
+  help = why;
+  read_ = [member, read = type.read](const OptionValue& value, const std::string& path,
+                                     void* owner) {
+    static_cast<Owner*>(owner)->*member = read(value, path);
+  };
+  write_ = [member, write = type.write](const void* owner) {
+    return write(static_cast<const Owner*>(owner)->*member);
+  };
+  check_ = [member, check = type.check](const void* owner, const std::string& path) {
+    check(static_cast<const Owner*>(owner)->*member, path);
+  };
+}
+
 /// Never inline: tables call it hundreds of times, once a run.
 template <class Owner, class T>
 [[gnu::noinline]] Option<Owner> option(std::string_view name, T Owner::*member,
                                        const OptionType<T>& type, std::string_view help) {
-  Option<Owner> out;
-  out.name = name;
-  out.allowed = type.allowed;
-  out.help = help;
-  out.read = [member, read = type.read](const OptionValue& value, const std::string& path,
-                                        Owner& owner) { owner.*member = read(value, path); };
-  out.write = [member, write = type.write](const Owner& owner) { return write(owner.*member); };
-  out.check = [member, check = type.check](const Owner& owner, const std::string& path) {
-    check(owner.*member, path);
-  };
-  return out;
+  return Option<Owner>(name, member, type, help);
 }
 
 template <class Owner>
@@ -255,32 +296,15 @@ std::vector<std::string> names_of(const OptionTable<Owner>& table) {
   return names;
 }
 
-/// The options of a part of `Owner` as options of `Owner`. `part` gives the part of a const and of
-/// a changing Owner.
+/// The options of a part of `Owner` as options of `Owner`. `part` gives the part of an Owner.
 template <class Owner, class Part, class Access>
 OptionTable<Owner> options_of_part(Access part, const OptionTable<Part>& table) {
+  const auto any_part = [part](void* owner) -> void* {
+    Part& of_owner = part(*static_cast<Owner*>(owner));
+    return &of_owner;
+  };
   OptionTable<Owner> out;
-  for (const Option<Part>& o : table.options) {
-    Option<Owner> lifted;
-    lifted.name = o.name;
-    lifted.allowed = o.allowed;
-    lifted.help = o.help;
-    lifted.required = o.required;
-    lifted.counts_where = o.counts_where;
-    lifted.belongs_to = o.belongs_to;
-    lifted.read = [part, read = o.read](const OptionValue& value, const std::string& path,
-                                        Owner& owner) { read(value, path, part(owner)); };
-    lifted.write = [part, write = o.write](const Owner& owner) { return write(part(owner)); };
-    lifted.check = [part, check = o.check](const Owner& owner, const std::string& path) {
-      check(part(owner), path);
-    };
-    if (o.belongs) {
-      lifted.belongs = [part, belongs = o.belongs](const Owner& owner) {
-        return belongs(part(owner));
-      };
-    }
-    out.options.push_back(std::move(lifted));
-  }
+  for (const Option<Part>& o : table.options) out.options.emplace_back(o.of_part(any_part));
   return out;
 }
 
@@ -299,20 +323,12 @@ OptionTable<Owner> joined(std::vector<OptionTable<Owner>> tables) {
 template <class Owner>
 OptionTable<Owner> only_where(const std::function<bool(const Owner&)>& belongs,
                               const std::string& belongs_to, OptionTable<Owner> table) {
+  const auto any_belongs = [belongs](const void* owner) {
+    return belongs(*static_cast<const Owner*>(owner));
+  };
   for (Option<Owner>& o : table.options) {
-    o.belongs = belongs;
-    o.belongs_to = belongs_to;
-    // A sweep may make an Owner of the other kind: what was set is written all the same.
-    o.write = [belongs, write = o.write](const Owner& owner) {
-      std::string value = write(owner);
-      return belongs(owner) || value != write(Owner()) ? value : std::string();
-    };
-    o.check = [belongs, belongs_to, write = o.write, check = o.check](const Owner& owner,
-                                                                      const std::string& path) {
-      if (belongs(owner)) return check(owner, path);
-      const std::string value = write(owner);
-      if (!value.empty()) refuse(value, path, "absent: it belongs to " + belongs_to);
-    };
+    const auto by_default = [unbound = o] { return unbound.write(Owner()); };
+    o = Option<Owner>(o.only_where(any_belongs, belongs_to, by_default));
   }
   return table;
 }

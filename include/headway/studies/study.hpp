@@ -275,6 +275,14 @@ struct Study {
   std::vector<SweepAxis> sweep;  ///< of training runs; train_runs() gives the runs
   int threads = 0;               ///< 0 = all cores
 
+  // Compiled once: a hundred members, which some twenty source files copy and destroy.
+  Study();
+  Study(const Study&);
+  Study(Study&&) noexcept;
+  Study& operator=(const Study&);
+  Study& operator=(Study&&) noexcept;
+  ~Study();
+
   static const OptionTable<Study>& table();  ///< the keys outside any section
 };
 
