@@ -7,6 +7,7 @@
 
 #include "headway/core/cpu.hpp"
 #include "headway/core/error.hpp"
+#include "headway/core/output_path.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/text.hpp"
 #include "headway/numerics/dense.hpp"
@@ -57,7 +58,7 @@ void check_output_early(const Options& options, const Job& job, bool may_continu
     }
   }
   const bool resumable = may_continue && io::is_result_file(options.output);
-  io::check_output_path(options.output, options.force || resumable);
+  check_output_path(options.output, options.force || resumable);
 }
 
 bool is_partial_result_of(const Options& options, const Job& job) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "headway/core/observer.hpp"
-#include "headway/io/hdf5_file.hpp"
+#include "headway/core/output_path.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"
 #include "headway/studies/provenance.hpp"
@@ -109,7 +109,7 @@ JobType prepare(const Options& options, const Course<JobType, Result>& course, O
   job.overwrite =
       options.force || (writes && course.goes_on != nullptr && course.goes_on(options, job));
   if (course.check_exports) course.check_exports(options, job);
-  if (writes) io::check_output_path(options.output, job.overwrite);
+  if (writes) check_output_path(options.output, job.overwrite);
   return job;
 }
 

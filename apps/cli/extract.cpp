@@ -6,7 +6,6 @@
 
 #include "course.hpp"
 #include "headway/core/error.hpp"
-#include "headway/io/hdf5_file.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"
 #include "headway/model/path_index.hpp"

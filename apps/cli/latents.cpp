@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "headway/core/error.hpp"
-#include "headway/io/hdf5_file.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"

@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "course.hpp"
-#include "headway/io/hdf5_file.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/theory_scores.hpp"
 #include "headway/io/trained_network.hpp"

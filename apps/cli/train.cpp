@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "headway/io/hdf5_file.hpp"
+#include "headway/core/output_path.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/weights_file.hpp"
 #include "outcomes.hpp"
@@ -23,7 +23,7 @@ void check_weights_paths(const Options& options, const TrainJob& job) {
   if (options.weights.empty()) return;
   io::check_weights_path(options.weights);
   for (std::size_t i = 0; i < job.runs.size(); ++i) {
-    io::check_output_path(weights_path(options.weights, i, job.runs.size()), job.overwrite);
+    check_output_path(weights_path(options.weights, i, job.runs.size()), job.overwrite);
   }
 }
 

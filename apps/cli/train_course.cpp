@@ -7,7 +7,6 @@
 
 #include "headway/core/parallel.hpp"
 #include "headway/io/checkpoints.hpp"
-#include "headway/io/hdf5_file.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/training_tasks.hpp"
 #include "headway/studies/sweep.hpp"

@@ -124,7 +124,7 @@ class TrainedHeads(ProgramTest):
             self.assertEqual(file["runs/1/heads/r2_change"][()].tolist(),
                              [head["r2_change"] for head in hyla["heads"]])
         text = run("inspect", output).stdout
-        for word in ("2 of 2 networks", "softmax, sensitivity: rank correlation", "the file that it names"):
+        for word in ("runs       2 of 2", "0/scores/sensitivity", "the file that it names"):
             self.assertIn(word, text)
         table = run("prune", self.trained, "--theory", theory, *settings(*SMALL_PRUNE)).stdout
         for word in ("each head removed alone, on held_out", "greedy on validation", "mean over seeds",

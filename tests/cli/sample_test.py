@@ -92,7 +92,7 @@ class Output(ProgramTest):
         text = run("sample", self.study, *QUICK).stdout
         for word in ("R-hat", "saddle point", "1/N-corrected", "samples", "log evidence"):
             self.assertIn(word, text)
-        self.assertIn("R-hat", run("inspect", output).stdout)
+        self.assertIn("rhat_max", run("inspect", output).stdout)
 
     def test_arviz_gets_its_layout(self):
         """The two lines of the README; ArviZ itself may not be here."""

@@ -260,7 +260,7 @@ class Output(TrainTest):
         self.assertIn(f"{spread['mean']:.4f}+-", text)
         for word in ("held_out r2", "train loss", "hyla", str(row["parameters"])):
             self.assertIn(word, text)
-        self.assertIn("hyla, seed 1: finished after 60 steps", run("inspect", output).stdout)
+        self.assertRegex(run("inspect", output).stdout, r"hyla +1 +finished +60 ")
 
     def test_a_result_is_run_again_to_the_same_bits_on_any_number_of_threads(self):
         one, two = self.path("one.h5"), self.path("two.h5")

@@ -1,4 +1,4 @@
-"""`python -m headway plot|report|table|check`. Exit codes are those of the program `headway`."""
+"""`python -m headway plot|report|table|summary|check`. Exit codes are those of the program `headway`."""
 
 from __future__ import annotations
 
@@ -59,6 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     table.add_argument("results", nargs="+", metavar="RESULT.h5")
     table.add_argument("--format", default="text", metavar="text|markdown|csv")
     table.set_defaults(command=_table)
+    _add_summary(commands)
     check = commands.add_parser("check", help="all faults of a data-set file")
     check.add_argument("dataset", metavar="DATA.h5")
     check.set_defaults(command=_check)
@@ -99,6 +100,26 @@ def _add_report(commands) -> None:
     report.add_argument("--labels", metavar="NAME,...", help="a name for each result")
     report.add_argument("--force", action="store_true", help="replace a page that exists")
     report.set_defaults(command=_report)
+
+
+def _add_summary(commands) -> None:
+    brief = commands.add_parser(
+        "summary", help="results as small JSON, with what made them",
+        description="Writes what results say, under the names of their fields: command, commit and machine, "
+        "numbers with five significant digits; without weights and large arrays. So are the files of "
+        "data/results made.")
+    brief.add_argument("results", nargs="+", metavar="RESULT.h5")
+    brief.add_argument("-o", "--output", required=True, metavar="SUMMARY.json")
+    brief.add_argument("--largest", type=int, default=500, metavar="N",
+                       help="leave out arrays of more numbers (default 500)")
+    brief.add_argument("--force", action="store_true", help="replace a file that exists")
+    brief.set_defaults(command=_summary)
+
+
+def _summary(options: argparse.Namespace) -> int:
+    from headway.summary import write_summary
+    print(write_summary(options.results, options.output, options.force, options.largest))
+    return EXIT_OK
 
 
 def _report(options: argparse.Namespace) -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,41 +10,15 @@ import h5py
 import numpy as np
 
 from headway.dataset_table import SCHEMA_NAME, SCHEMA_VERSION
-from headway.errors import BadDataError, CannotWriteError, HeadwayError
+from headway.errors import BadDataError
+from headway.files import whole_file
+
 
 @contextmanager
 def new_file(path: Path, overwrite: bool) -> Iterator[h5py.File]:
     """An open file with a temporary name, which takes its own when the block ends without an error."""
-    if path.is_dir():
-        raise CannotWriteError(f"{path}: is a folder")
-    if path.exists() and not overwrite:
-        raise CannotWriteError(f"{path}: exists already; overwrite=True replaces it")
-    partial = None
-    try:
-        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.",
-                                           suffix=".h5.partial")
-        os.close(handle)
-        with h5py.File(partial, "w") as file:
-            yield file
-        _publish(partial, path)
-    except OSError as error:
-        if isinstance(error, HeadwayError):
-            raise
-        reason = error.strerror or str(error).splitlines()[0]
-        raise CannotWriteError(f"{path}: cannot be written: {reason}") from None
-    finally:
-        if partial is not None and os.path.exists(partial):
-            os.unlink(partial)
-
-
-def _publish(partial: str, path: Path) -> None:
-    """Gives the finished file the usual permissions and its name, with its bytes on the disk."""
-    mask = os.umask(0)
-    os.umask(mask)
-    os.chmod(partial, 0o666 & ~mask)
-    with open(partial, "rb") as written:
-        os.fsync(written.fileno())
-    os.replace(partial, path)
+    with whole_file(path, overwrite, "overwrite=True") as name, h5py.File(name, "w") as file:
+        yield file
 
 
 def write_header(file: h5py.File, note: str | None, readout: str | None) -> None:

@@ -3,13 +3,13 @@
 #include <string_view>
 
 #include "core/fail.hpp"
+#include "core/whole_file.hpp"
 #include "headway/core/sha256.hpp"
 #include "headway/studies/provenance.hpp"
 #include "io/hdf5/describe.hpp"
 #include "io/hdf5/isolated.hpp"
 #include "io/hdf5/record.hpp"
 #include "io/result_file/trained_run.hpp"
-#include "io/whole_file.hpp"
 #include "studies/progress_text.hpp"
 
 namespace headway::io {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/fail.hpp"
-#include "headway/io/hdf5_file.hpp"
+#include "headway/core/output_path.hpp"
 #include "headway/model/path_index.hpp"
 #include "io/first_reading.hpp"
 #include "io/hdf5/describe.hpp"

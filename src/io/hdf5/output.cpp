@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "core/fail.hpp"
+#include "core/whole_file.hpp"
 #include "io/hdf5/text_digest.hpp"
-#include "io/whole_file.hpp"
 
 namespace headway::io {
 namespace {

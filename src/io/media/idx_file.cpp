@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "core/fail.hpp"
+#include "core/whole_file.hpp"
 #include "headway/io/image_files.hpp"
 #include "io/media/image_decoders.hpp"
-#include "io/whole_file.hpp"
 
 namespace headway::io {
 namespace {

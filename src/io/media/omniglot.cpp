@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "core/fail.hpp"
+#include "core/whole_file.hpp"
 #include "headway/io/image_files.hpp"
 #include "io/media/image_decoders.hpp"
-#include "io/whole_file.hpp"
 #include "tasks/drawing_collection.hpp"
 
 namespace headway::io {

@@ -2,8 +2,8 @@
 
 #include <memory>
 
+#include "core/whole_file.hpp"
 #include "headway/io/image_files.hpp"
-#include "io/whole_file.hpp"
 
 namespace headway::io {
 namespace {

@@ -12,28 +12,28 @@ namespace {
 constexpr std::size_t kMostRows = 200;
 
 /// A table of the results of a verb: a row for each group, "*" in whose path is any member; a
-/// column for each attribute, "name" being that of the group.
+/// column for each attribute ("name": of the group; with "?": yes or no).
 struct Listing {
   const char* verb;
   const char* rows;
   const char* columns;
 };
 constexpr const char* kPoints =
-    "widths temperature action accuracy gp_accuracy test_mean_squared_error converged";
+    "widths temperature action accuracy gp_accuracy test_mean_squared_error converged?";
 constexpr Listing kListings[] = {
     {studies::SolveResult::kVerb, "points/*", kPoints},
     {studies::AlignResult::kVerb, "points/*", kPoints},
     {studies::PruneResult::kVerb, "points/*", kPoints},
     {studies::SampleResult::kVerb, "points/*",
-     "widths temperature draws accuracy gp_accuracy rhat_max ess_bulk_min log_evidence complete"},
+     "widths temperature draws accuracy gp_accuracy rhat_max ess_bulk_min log_evidence complete?"},
     {studies::TrainResult::kVerb, "runs/*", "label seed outcome steps train_loss"},
-    {studies::TrainResult::kVerb, "groups/*", "label parameters flops_per_step train_loss"},
+    {studies::TrainResult::kVerb, "groups/*", "name label parameters flops_per_step train_loss"},
     {studies::TrainResult::kVerb, "groups/*/splits/*", "name metric last last_standard_error"},
     {studies::LatentsResult::kVerb, "groups/*",
      "label layer decoder metric held_out train chance shuffled untrained"},
-    {studies::EvaluateResult::kVerb, "groups/*",
-     "label metrics/split metrics/metric metrics/value"},
-    {studies::TrainedPruneResult::kVerb, "groups/*", "label"},
+    {studies::EvaluateResult::kVerb, "runs/*", "name label seed"},
+    {studies::EvaluateResult::kVerb, "runs/*/evaluations/*", "name examples loss accuracy r2"},
+    {studies::TrainedPruneResult::kVerb, "groups/*", "name label"},
     {studies::TrainedPruneResult::kVerb, "groups/*/scores/*",
      "name error_rise_spearman error_rise_spearman_standard_error"}};
 
@@ -41,30 +41,25 @@ std::string text(const Hdf5InputFile& file, const std::string& object, const cha
   return printable(file.text_attribute(object, name).value_or("(missing)"));
 }
 
-/// "-" where it is undefined or nothing is there, one where all are equal.
-std::string list_text(const std::vector<std::string>& values) {
-  if (values.empty()) return "-";
-  const bool uniform = std::ranges::adjacent_find(values, std::not_equal_to()) == values.end();
-  return shown(uniform ? values.front() : fmt::format("[{}]", join(values)));
-}
-
+/// "-" where it is undefined or nothing is there, one number where all are equal.
 std::string list_text(const std::vector<double>& values) {
   std::vector<std::string> texts;
   for (const double v : values) texts.push_back(std::isfinite(v) ? fmt::format("{:.6g}", v) : "-");
-  return list_text(texts);
+  if (texts.empty()) return "-";
+  const bool uniform = std::ranges::adjacent_find(texts, std::not_equal_to()) == texts.end();
+  return uniform ? texts.front() : fmt::format("[{}]", join(texts));
 }
 
-/// What a group has as `column`, an attribute or an array.
+/// What a group has as `column`.
 std::string cell(const Hdf5InputFile& file, const std::string& group, const std::string& column) {
-  if (column == "name") return shown(group.substr(group.rfind('/') + 1));
-  const std::string path = group == "/" ? column : group + "/" + column;
-  if (file.kind(path) == NodeKind::kDataset) {
-    return file.info(path).is_number() ? list_text(file.read_array(path).values)
-                                       : list_text(file.read_strings(path));
+  if (column == "name") return shown(group.substr(group.find('/') + 1));
+  if (column.ends_with('?')) {
+    return cell(file, group, column.substr(0, column.size() - 1)) == "1" ? "yes" : "no";
   }
   if (file.has_text_attribute(group, column)) return text(file, group, column.c_str());
-  if (column == "seed")
+  if (column == "seed") {
     return fmt::format("{}", file.unsigned_attribute(group, column).value_or(0));
+  }
   return list_text(file.number_attribute(group, column).value_or(std::vector<double>{}));
 }
 

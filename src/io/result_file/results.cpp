@@ -2,7 +2,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "headway/io/hdf5_file.hpp"
+#include "headway/core/output_path.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/studies/result_fields.hpp"
 #include "headway/studies/study_hash.hpp"

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "core/fail.hpp"
-#include "headway/io/hdf5_file.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"
 #include "headway/studies/sweep.hpp"

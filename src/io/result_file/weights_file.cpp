@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "core/fail.hpp"
-#include "io/whole_file.hpp"
+#include "core/whole_file.hpp"
 
 namespace headway::io {
 namespace {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/fail.hpp"
+#include "core/whole_file.hpp"
 #include "headway/io/dataset_file.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "headway/io/result_file.hpp"
@@ -13,7 +14,6 @@
 #include "headway/studies/sections.hpp"
 #include "headway/studies/sweep.hpp"
 #include "io/study_file/toml.hpp"
-#include "io/whole_file.hpp"
 #include "studies/set_by_hand.hpp"
 
 namespace headway::io {

@@ -7,11 +7,11 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from headway.errors import CannotWriteError, HeadwayError, UsageError
+from headway.errors import UsageError
+from headway.files import write_text
 from headway.report.page import page
 from headway.report.reading import read_any
 
@@ -29,33 +29,4 @@ def write_report(results: str | os.PathLike | Sequence[str | os.PathLike], path:
     files = [results] if isinstance(results, (str, os.PathLike)) else list(results)
     if not files:
         raise UsageError("results: there is none; allowed: at least one result file")
-    path = Path(path)
-    if path.is_dir():
-        raise CannotWriteError(f"{path}: is a folder")
-    if path.exists() and not overwrite:
-        raise CannotWriteError(f"{path}: exists already; --force (overwrite=True) replaces it")
-    text = page([read_any(file) for file in files], labels)
-    _publish(text.encode("utf-8"), path)
-    return path
-
-
-def _publish(data: bytes, path: Path) -> None:
-    """The bytes under their name, complete, or no file of that name."""
-    partial = None
-    try:
-        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial")
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(partial, 0o666 & ~mask)
-        os.replace(partial, path)
-    except OSError as error:
-        if isinstance(error, HeadwayError):
-            raise
-        raise CannotWriteError(f"{path}: cannot be written: {error.strerror or error}") from None
-    finally:
-        if partial is not None and os.path.exists(partial):
-            os.unlink(partial)
+    return write_text(page([read_any(file) for file in files], labels), path, overwrite)

@@ -6,7 +6,7 @@
 
 #include "headway/core/error.hpp"
 
-namespace headway::io {
+namespace headway {
 
 inline constexpr std::uint64_t kNoLimit = UINT64_MAX;
 
@@ -23,4 +23,4 @@ void require_readable_file(const std::string& file_path);
 /// with the system's reason; then nothing is left behind.
 void write_whole_file(const std::string& file_path, std::string_view bytes, bool force);
 
-}  // namespace headway::io
+}  // namespace headway

@@ -1,4 +1,4 @@
-#include "io/whole_file.hpp"
+#include "core/whole_file.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,9 +11,9 @@
 #include <memory>
 
 #include "core/fail.hpp"
-#include "headway/io/hdf5_file.hpp"
+#include "headway/core/output_path.hpp"
 
-namespace headway::io {
+namespace headway {
 namespace {
 
 using FileHandle = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
@@ -129,4 +129,4 @@ void write_whole_file(const std::string& file_path, std::string_view bytes, bool
   fail(ErrorKind::kCannotWrite, "{}: cannot be written: {}", file_path, std::strerror(errno));
 }
 
-}  // namespace headway::io
+}  // namespace headway

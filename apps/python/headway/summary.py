@@ -1,0 +1,104 @@
+"""Results as small JSON, for repositories and papers: what the file says under the names of its fields,
+with what is needed to make it again, and without its large arrays."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from headway import hdf5
+from headway.errors import BadDataError, UsageError
+from headway.fields import plain
+from headway.files import write_text
+from headway.result_reader import provenance_of
+
+DIGITS = 5  #: significant ones that are kept
+LARGEST = 500  #: numbers in an array that is kept
+
+_AT_ROOT = frozenset(("schema_name", "schema_version", "study_toml", "text_sha256"))
+_LIST = re.compile(r"\[[^\[\]{}\"]*\]")  # of numbers
+_WEIGHTS = frozenset(("weights", "best_weights", "tokenizer"))
+
+
+def summary(path: str | os.PathLike, largest: int = LARGEST) -> dict[str, Any]:
+    """What a result of any kind says: attributes and arrays under the names of src/io/README.md,
+    numbered groups (points, runs, ...) as lists, numbers with five significant digits, NaN as None.
+
+    `made` holds what made it: command (of absolute paths the last part), commit, compiler, linear
+    algebra with the instruction set that it ran on, threads, seconds. Left out: weights, and arrays of more than `largest` numbers.
+    Errors: as read_result.
+    """
+    with hdf5.open_file(path) as file:
+        hdf5.check_schema(file, "headway-result")
+        hdf5.check_texts(file)
+        try:
+            made = {name: _rounded(value) for name, value in provenance_of(file).items()
+                    if name not in _AT_ROOT}
+            made["command"] = " ".join(os.path.basename(word) if word.startswith("/") else word
+                                       for word in str(made.get("command", "")).split(" "))
+            out = {"kind": hdf5.text(file.attrs.get("kind", "")), "made": made}
+            found = _group(file, largest)
+        except (OSError, RuntimeError, KeyError) as error:  # damaged below the headers
+            raise BadDataError(f"{path}: damaged: {str(error).splitlines()[0]}") from None
+    known = {*made, *out, *_AT_ROOT}
+    return out | {name: value for name, value in found.items() if name not in known}
+
+
+def write_summary(results: str | os.PathLike | Sequence[str | os.PathLike], path: str | os.PathLike,
+                  overwrite: bool = False, largest: int = LARGEST) -> Path:
+    """Writes {"results": [summary, ...]} of one result file or several, whole or not at all.
+
+    Errors: as summary(); UsageError without results, CannotWriteError where the file exists already
+    and `overwrite` is not set, or cannot be written.
+    """
+    files = [results] if isinstance(results, (str, os.PathLike)) else list(results)
+    if not files:
+        raise UsageError("results: there is none; allowed: at least one result file")
+    text = json.dumps({"results": [summary(file, largest) for file in files]}, indent=1, allow_nan=False)
+    return write_text(_LIST.sub(lambda found: _one_line(found[0]), text) + "\n", path, overwrite)
+
+
+def _one_line(found: str) -> str:
+    return " ".join(found.split()).replace("[ ", "[").replace(" ]", "]")
+
+
+def _group(group: h5py.Group, largest: int) -> Any:
+    members = {name: item for name, item in group.items() if name not in _WEIGHTS}
+    if members and not len(group.attrs) and all(name.isdigit() for name in members):
+        return [_item(members[name], largest) for name in sorted(members, key=int)]
+    out = {name: _rounded(plain(value)) for name, value in group.attrs.items()}
+    for name, item in members.items():
+        value = _item(item, largest)
+        if value is not None and value != {}:
+            out[name] = value
+    return out
+
+
+def _item(item: h5py.Group | h5py.Dataset, largest: int) -> Any:
+    if isinstance(item, h5py.Group):
+        return _group(item, largest)
+    if item.size is None or item.size > largest:
+        return None
+    columns = hdf5.text(item.attrs.get("columns", "")).split(",")
+    if len(columns) > 1 and item.ndim == 2 and item.shape[1] == len(columns):
+        return {name: _rounded(item[:, at]) for at, name in enumerate(columns) if name}
+    if h5py.check_string_dtype(item.dtype) is not None:
+        return hdf5.texts(item)
+    return _rounded(item[()])
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, (np.ndarray, list)):
+        return [_rounded(entry) for entry in value]
+    if isinstance(value, (bytes, str)):
+        return hdf5.text(value)
+    if isinstance(value, (float, np.floating)):
+        return float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None
+    return value.item() if isinstance(value, np.generic) else value

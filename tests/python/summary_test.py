@@ -1,0 +1,74 @@
+"""`python -m headway summary`: small JSON of results of any kind, with what made them."""
+
+import json
+import tempfile
+import unittest
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+import headway
+from headway import cli
+from headway.summary import LARGEST, summary, write_summary
+from training_result_test import STEPS, r2_at, write_training_result
+
+
+class SummaryTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.result = self.folder / "train.h5"
+        write_training_result(self.result, labels=("softmax",), seeds=(1, 2))
+        with h5py.File(self.result, "r+") as file:
+            file.attrs.update({"git_commit": "0123abc", "blas": "OpenBLAS, kernels for Haswell", "seconds": 12.3456789,
+                               "command": "/opt/bin/headway train /data/small.toml --seed 2 -o out.h5",
+                               "study_toml": "schema = 1\n"})
+            run = file["runs/1"]
+            run.create_dataset("weights/embedding", data=np.ones((2, 3), np.float32))
+            run.create_dataset("large", data=np.zeros(LARGEST + 1))
+            run.attrs["train_loss"] = np.nan
+            for index in range(2, 11):
+                file.create_group(f"runs/{index}").attrs["seed"] = index
+
+    def test_what_a_result_says_and_what_made_it(self):
+        found = summary(self.result)
+        self.assertEqual(found["kind"], "train")
+        self.assertEqual(found["made"]["git_commit"], "0123abc")
+        self.assertEqual(found["made"]["seconds"], 12.346)
+        self.assertEqual(found["made"]["command"], "headway train small.toml --seed 2 -o out.h5")
+        self.assertNotIn("study_toml", json.dumps(found))
+        self.assertEqual([run["seed"] for run in found["runs"]], [1, 2, *range(2, 11)])  # by number, not by name
+        curve = found["runs"][1]["curves"]["held_out"]
+        self.assertEqual(curve["step"], STEPS.tolist())
+        np.testing.assert_allclose(curve["r2"], r2_at("softmax", 2), rtol=1e-5)
+        self.assertEqual(found["runs"][1]["settings"][:2], ["train.attention", '"softmax"'])
+        self.assertIsNone(found["runs"][1]["train_loss"])
+        for name in ("weights", "large"):
+            self.assertNotIn(name, found["runs"][1])
+        self.assertIn("large", summary(self.result, largest=LARGEST + 1)["runs"][1])
+
+    def test_the_file_appears_whole_and_is_not_replaced_unasked(self):
+        out = self.folder / "summary.json"
+        self.assertEqual(cli.main(["summary", str(self.result), str(self.result), "-o", str(out)]), 0)
+        self.assertEqual(json.loads(out.read_text())["results"], 2 * [summary(self.result)])
+        self.assertEqual(cli.main(["summary", str(self.result), "-o", str(out)]), 73)
+        self.assertEqual(cli.main(["summary", str(self.result), "-o", str(out), "--force"]), 0)
+        self.assertEqual(len(json.loads(out.read_text())["results"]), 1)
+        self.assertEqual({entry.name for entry in self.folder.iterdir()}, {"train.h5", "summary.json"})
+
+    def test_faults(self):
+        with self.assertRaises(headway.UsageError):
+            write_summary([], self.folder / "none.json")
+        with self.assertRaises(headway.UnreadableFileError):
+            summary(self.folder / "absent.h5")
+        with h5py.File(self.result, "r+") as file:
+            file.attrs["schema_version"] = [2, 0]
+        with self.assertRaisesRegex(headway.BadDataError, "schema_version is 2.0"):
+            summary(self.result)
+        self.assertFalse((self.folder / "none.json").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
