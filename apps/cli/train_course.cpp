@@ -71,7 +71,7 @@ bool training_goes_on(const Options& options, const TrainJob& job) {
   return kept.resumable() + kept.finished() > 0;
 }
 
-studies::TrainResult train_grid(const Options& options, TrainJob& job, TerminalObserver& observer,
+studies::TrainResult train_grid(const Options& options, TrainJob& job, Observer& observer,
                                 const TrainRecordHook& record) {
   static_cast<void>(training::training_backend());  // Error{kUnavailable} without LibTorch
   studies::TrainHooks hooks = keep_checkpoints(options, job);

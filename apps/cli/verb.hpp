@@ -6,6 +6,8 @@
 #include <variant>
 #include <vector>
 
+#include "computation.hpp"
+#include "headway/core/observer.hpp"
 #include "options.hpp"
 
 namespace headway::cli {
@@ -29,6 +31,9 @@ struct OwnOption {
   std::variant<std::string Options::*, std::optional<int> Options::*> member;
 };
 
+/// Computes; throws headway::Error.
+using Compute = std::function<Computation(const Options&, Observer&)>;
+
 /// One verb of the program. Those that compute are made by make_verb() (course.hpp) or
 /// make_theory_verb() (theory_course.hpp).
 struct Verb {
@@ -38,7 +43,8 @@ struct Verb {
   std::vector<OwnOption> own = {};
   const char* more_inputs = nullptr;  ///< help of further files, where the verb takes them
   Takes takes = Takes::kComputes;
-  /// The exit code; throws headway::Error.
+  Compute compute = {};  ///< of those that compute (run_computation()); else empty
+  /// Of the others: the exit code; throws headway::Error.
   std::function<int(const Options&)> run = {};
 };
 

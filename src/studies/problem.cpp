@@ -28,6 +28,11 @@ namespace {
 
 RowMatrixXd features_of(const tasks::Split& split, const Study& study,
                         const tasks::Dataset& dataset, Observer& observer) {
+  if (split.feature_source) {
+    RowMatrixXd features(split.size(), model::path_count(dataset.heads) * dataset.features);
+    split.feature_source->read(0, features.rows(), features.data());
+    return features;
+  }
   if (dataset.form == AttentionForm::kPathFeatures) return split.path_features;
   model::PathFeatureOptions options;
   options.readout = readout_of(study, dataset);
