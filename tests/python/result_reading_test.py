@@ -71,6 +71,12 @@ class Reading(ReadingTest):
         pruning = headway.read_result(self.files["prune"]).points[0].pruning
         self.assertEqual(pruning.name, ["same token", "random", "uniform", "random"])
         self.assertEqual(list(pruning.layer), [1, 1, 2, 2])
+        table = headway.read_result(self.files["prune"]).head_table()
+        self.assertEqual(table.names, tuple(pruning.name))
+        np.testing.assert_array_equal(table.grid("score"), pruning.score.reshape(2, 2))
+        self.assertIn("accuracy_without", table.to_csv().splitlines()[0])
+        with self.assertRaisesRegex(headway.UsageError, "point 0 has no heads"):
+            headway.read_result(self.files["solve"]).head_table()
         self.assertEqual(pruning.random.shape, (10, 4))
         self.assertEqual(pruning.by_score[0], pruning.accuracy)
 

@@ -13,6 +13,7 @@
     headway.write_dataset("mine.h5", train_inputs=x, train_labels=y, attention_weights=[w1, w2])
 
     headway.from_hugging_face("mine.h5", model, encoded, labels)   # the heads of a trained network
+    headway.ablate_heads(model, encoded, labels).to_csv("heads.csv")   # what they are worth to it
 
     python -m headway plot results/hmm-four-paths.h5      # the figures
     python -m headway report results/hmm-four-paths.h5    # one page with everything, for a browser
@@ -27,6 +28,7 @@ from headway.datasets import check_dataset, write_dataset
 from headway.errors import (BadDataError, BadStudyError, CannotWriteError, HeadwayError, InternalError,
                             Interrupted, NotUsableWarning, UnavailableError, UnreadableFileError,
                             UsageError)
+from headway.head_table import HeadTable
 from headway.latent_results import EvaluateResult, LatentRun, LatentsResult
 from headway.network_results import RemovalResult
 from headway.networks import from_attentions, from_hugging_face, from_torch
@@ -40,21 +42,24 @@ from headway.version import __version__
 from headway.xarray_export import posterior_draws, to_arviz, to_datatree, to_inference_data
 
 __all__ = [
-    "Action", "BadDataError", "BadStudyError", "CannotWriteError", "EvaluateResult", "HeadwayError",
-    "InternalError", "Interrupted", "LatentRun", "LatentsResult", "NotUsableWarning",
-    "RemovalResult", "Result", "Study", "TrainedRun", "TrainingResult", "UnavailableError",
-    "UnreadableFileError", "UsageError", "__version__", "action", "align", "check_dataset",
-    "evaluate", "figures", "from_attentions", "from_hugging_face", "from_torch", "kernel",
+    "Action", "BadDataError", "BadStudyError", "CannotWriteError", "EvaluateResult", "HeadTable",
+    "HeadwayError", "InternalError", "Interrupted", "LatentRun", "LatentsResult",
+    "NotUsableWarning", "RemovalResult", "Result", "Study", "TrainedRun", "TrainingResult",
+    "UnavailableError", "UnreadableFileError", "UsageError", "__version__", "ablate_heads",
+    "action", "align", "check_dataset", "evaluate", "figures", "from_attentions",
+    "from_hugging_face", "from_torch", "gradient_sensitivity", "head_baselines", "kernel",
     "latents", "posterior_draws", "prune", "read_result", "read_study", "sample", "solve",
     "to_arviz", "to_datatree", "to_inference_data", "train", "write_dataset", "write_report",
 ]
 
 
 def __getattr__(name: str):
-    """`headway.figures` and `write_report` are imported when they are first asked for: they take
-    matplotlib with them."""
+    """Imported when they are first asked for: `headway.figures` and `write_report`, which take
+    matplotlib with them, and what needs PyTorch."""
     if name == "figures":
         return importlib.import_module("headway.figures")
     if name == "write_report":
         return importlib.import_module("headway.report").write_report
+    if name in ("ablate_heads", "gradient_sensitivity", "head_baselines"):
+        return getattr(importlib.import_module("headway.head_removal"), name)
     raise AttributeError(f"module 'headway' has no attribute {name!r}")

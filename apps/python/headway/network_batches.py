@@ -122,7 +122,7 @@ def _without_gradients(torch: Any, torch_attention: bool) -> Iterator[None]:
             fast_path.set_fastpath_enabled(True)
 
 
-def _part(value: Any, begin: int, count: int, device: Any) -> Any:
+def part_of(value: Any, begin: int, count: int, device: Any) -> Any:
     """Some examples of a tensor or array, on the model's device."""
     part = value[begin:begin + count]
     torch = sys.modules.get("torch")
@@ -131,18 +131,28 @@ def _part(value: Any, begin: int, count: int, device: Any) -> Any:
     return (part if hasattr(part, "to") else torch.as_tensor(part)).to(device)
 
 
-def _device_of(model: Any) -> Any:
+def device_of(model: Any) -> Any:
     if hasattr(model, "device"):
         return model.device
     parameters = model.parameters() if hasattr(model, "parameters") else ()
     return next((p.device for p in parameters if hasattr(p, "device")), None)
 
 
-def hugging_face_blocks(model: Any, encoded: Mapping[str, Any], layers: Sequence[int] | None,
-                         batch_size: int, name: str) -> Iterator[Block]:
-    device = _device_of(model)
+@dataclass
+class Answer:
+    """What a Hugging Face model says of a batch: attention and hidden states of all layers."""
+
+    batch: Mapping[str, Any]
+    attentions: Sequence[Any]  # [b, H_l, S, S]
+    hidden: Sequence[Any]  # [b, S, N], what enters layer 1, 2, ..., and what leaves the last
+    mask: Any  # [b, S] or None
+
+
+def hugging_face_answers(model: Any, encoded: Mapping[str, Any], batch_size: int,
+                         name: str) -> Iterator[Answer]:
+    device = device_of(model)
     for begin in range(0, examples_in(encoded), batch_size):
-        batch = {key: _part(value, begin, batch_size, device) for key, value in encoded.items()}
+        batch = {key: part_of(value, begin, batch_size, device) for key, value in encoded.items()}
         said = model(**batch, output_attentions=True, output_hidden_states=True)
         attentions = getattr(said, "attentions", None)
         if not attentions or any(array is None for array in attentions):
@@ -154,11 +164,18 @@ def hugging_face_blocks(model: Any, encoded: Mapping[str, Any], layers: Sequence
         hidden = getattr(said, "hidden_states", None)
         if not hidden:
             raise UsageError("model: returns no hidden_states")
-        kept = _kept(layers, len(attentions))
         mask = batch.get("attention_mask")
         if mask is not None and len(mask.shape) != 2:
             raise UsageError(f"{name}: attention_mask: has shape {list(mask.shape)}; allowed: [P, S]")
-        yield Block(hidden[kept[0] - 1], [attentions[layer - 1] for layer in kept], mask)
+        yield Answer(batch, attentions, hidden, mask)
+
+
+def hugging_face_blocks(model: Any, encoded: Mapping[str, Any], layers: Sequence[int] | None,
+                         batch_size: int, name: str) -> Iterator[Block]:
+    for answer in hugging_face_answers(model, encoded, batch_size, name):
+        kept = _kept(layers, len(answer.attentions))
+        yield Block(answer.hidden[kept[0] - 1], [answer.attentions[layer - 1] for layer in kept],
+                    answer.mask)
 
 
 def _kept(layers: Sequence[int] | None, found: int) -> Sequence[int]:
@@ -214,31 +231,37 @@ def _recorded(modules: Sequence[Any], calls: list[_Call]) -> Iterator[None]:
                 module.__dict__["forward"] = forward
 
 
-def torch_blocks(model: Any, given: Mapping[str, Any], layers: Sequence[int] | None, batch_size: int,
-                  name: str) -> Iterator[Block]:
+def torch_calls(model: Any, given: Mapping[str, Any], batch_size: int
+                ) -> Iterator[tuple[list[_Call], Any]]:
+    """The calls of attention modules in every batch, and its mask of real tokens."""
     modules = [module for module in model.modules()
                if any(base.__name__ == "MultiheadAttention" for base in type(module).__mro__)]
     if not modules:
         raise UsageError("model: holds no torch.nn.MultiheadAttention; give from_attentions the "
                          "attention matrices")
-    inputs, mask, device = given["inputs"], given.get("mask"), _device_of(model)
+    inputs, mask, device = given["inputs"], given.get("mask"), device_of(model)
     for begin in range(0, examples_in(inputs), batch_size):
         calls: list[_Call] = []
         with _recorded(modules, calls):
             if isinstance(inputs, Mapping):
-                model(**{key: _part(value, begin, batch_size, device)
+                model(**{key: part_of(value, begin, batch_size, device)
                          for key, value in inputs.items()})
             else:
-                model(*(_part(value, begin, batch_size, device) for value in members_of(inputs)))
+                model(*(part_of(value, begin, batch_size, device) for value in members_of(inputs)))
         if not calls:
             raise UsageError("model: calls none of its torch.nn.MultiheadAttention modules on its own "
                              "tokens")
         if len({id(call.module) for call in calls}) < len(calls):
             raise UsageError("model: calls an attention module twice for one input; give "
                              "from_attentions the attention matrices")
+        yield calls, mask[begin:begin + batch_size] if mask is not None else _real(calls[0].padding)
+
+
+def torch_blocks(model: Any, given: Mapping[str, Any], layers: Sequence[int] | None, batch_size: int,
+                  name: str) -> Iterator[Block]:
+    for calls, mask in torch_calls(model, given, batch_size):
         chosen = [calls[layer - 1] for layer in _kept(layers, len(calls))]
-        own_mask = mask[begin:begin + batch_size] if mask is not None else _real(calls[0].padding)
-        yield Block(chosen[0].query, [call.weights for call in chosen], own_mask)
+        yield Block(chosen[0].query, [call.weights for call in chosen], mask)
 
 
 def _real(padding: Any) -> np.ndarray | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,7 @@ class Options:
             raise UsageError(f"classes: is {self.classes!r}; allowed: None, or an integer from 2")
 
 
-def _checked_labels(name: str, source: Source, classes: int | None) -> np.ndarray:
+def checked_labels(name: str, source: Source, classes: int | None) -> np.ndarray:
     labels = as_numpy(source.given["labels"])
     if labels.ndim not in (1, 2) or len(labels) != source.count or labels.dtype.kind not in "fiub":
         raise BadDataError(f"{name}: labels: have shape {list(labels.shape)} and type {labels.dtype}; "
@@ -62,6 +63,14 @@ def _checked_labels(name: str, source: Source, classes: int | None) -> np.ndarra
     return np.where(labels == 1, 1.0, -1.0) if classes == 2 else np.eye(classes)[labels.astype(int)]
 
 
+def write_labels(file: h5py.File, name: str, source: Source, labels: np.ndarray) -> None:
+    """Labels of a split, and its ids where there are any."""
+    file[f"{name}/labels"] = labels
+    if source.given.get("ids") is not None:
+        file.create_dataset(f"{name}/ids", data=[str(i) for i in source.given["ids"]],
+                            dtype=h5py.string_dtype())
+
+
 class _OwnError(Exception):
     """An OSError of the network, which is not one of the file."""
 
@@ -70,36 +79,39 @@ class _OwnError(Exception):
         self.error = error
 
 
-def _guarded(blocks: Iterator[Block]) -> Iterator[Block]:
+def guarded(blocks: Iterator[Block]) -> Iterator[Block]:
     try:
         yield from blocks
     except OSError as error:
         raise _OwnError(error) from None
 
 
-def write_network(path: Path, sources: Mapping[str, Source], options: Options, overwrite: bool) -> Path:
-    options.check()
-    labels = {name: _checked_labels(name, source, options.classes)
-              for name, source in sources.items()}
+@contextmanager
+def network_errors() -> Iterator[None]:
+    """An error that `guarded` noted comes out as it was."""
     try:
-        with new_file(path, overwrite) as file:
-            write_header(file, options.note, options.readout)
-            shape: list[Any] = []
-            for name, source in sources.items():
-                file[f"{name}/labels"] = labels[name]
-                if source.given.get("ids") is not None:
-                    file.create_dataset(f"{name}/ids", data=[str(i) for i in source.given["ids"]],
-                                        dtype=h5py.string_dtype())
-                _SplitWriter(file, name, source, np.dtype(options.dtype), shape).run()
-            heads = shape[1:]
-            check_name_layers(options.head_names, heads)
-            write_head_names(file, options.head_names or _numbered_heads(heads, options.layers))
-            file.flush()
-            faults = Checker(file).run()
-            if faults:
-                raise BadDataError(faults)
+        yield
     except _OwnError as error:
         raise error.error from None
+
+
+def write_network(path: Path, sources: Mapping[str, Source], options: Options, overwrite: bool) -> Path:
+    options.check()
+    labels = {name: checked_labels(name, source, options.classes)
+              for name, source in sources.items()}
+    with network_errors(), new_file(path, overwrite) as file:
+        write_header(file, options.note, options.readout)
+        shape: list[Any] = []
+        for name, source in sources.items():
+            write_labels(file, name, source, labels[name])
+            _SplitWriter(file, name, source, np.dtype(options.dtype), shape).run()
+        heads = shape[1:]
+        check_name_layers(options.head_names, heads)
+        write_head_names(file, options.head_names or _numbered_heads(heads, options.layers))
+        file.flush()
+        faults = Checker(file).run()
+        if faults:
+            raise BadDataError(faults)
     return path
 
 
@@ -123,7 +135,7 @@ class _SplitWriter:
 
     def run(self) -> None:
         begin = 0
-        for block in _guarded(self.source.blocks()):
+        for block in guarded(self.source.blocks()):
             inputs = as_numpy(block.inputs)
             attentions = [as_numpy(array) for array in block.attentions]
             mask = None if block.mask is None else as_numpy(block.mask) != 0
@@ -159,7 +171,7 @@ class _SplitWriter:
         shape = [inputs.shape[1:], *(array.shape[1] for array in attentions)]
         if not self.shape:
             self.shape.extend(shape)
-            _check_paths(shape[1:])
+            check_paths(shape[1:])
         elif self.shape != shape:
             raise BadDataError(
                 f"{name}: [S, N_0] = {list(shape[0])} and heads {shape[1:]}; the first examples have "
@@ -179,7 +191,7 @@ class _SplitWriter:
             create(f"attention/layer_{layer}", array.shape[1:], self.dtype)
 
 
-def _check_paths(heads: Sequence[int]) -> None:
+def check_paths(heads: Sequence[int]) -> None:
     paths = math.prod(heads)
     advice = "keep fewer layers with layers=[...]"
     if paths > MOST_PATHS:

@@ -1,9 +1,13 @@
-"""Data sets from the attention of trained networks: arrays, Hugging Face models, PyTorch modules.
+"""Data sets from trained networks: arrays, Hugging Face models, PyTorch modules.
 
-What the theory then takes as given is the attention of every head on every example, as the network
-computed it. A trained network computes the attention of layer l from what the layers below made of
-the input; the theory keeps it fixed, mixes the inputs of the lowest layer kept here along the
-attention paths, and leaves everything else out (feed-forward blocks, residual streams, LayerNorm,
+With form="contributions" they hold what every part of the kept layers contributes to the network's
+readout, attention, norms and gates frozen: an exact split of the network
+(headway.network_contributions).
+
+With form="attention" what the theory takes as given is the attention of every head on every example,
+as the network computed it. A trained network computes the attention of layer l from what the layers
+below made of the input; the theory keeps it fixed, mixes the inputs of the lowest layer kept here along
+the attention paths, and leaves everything else out (feed-forward blocks, residual streams, LayerNorm,
 the values that the network learned). It is an approximation of the network, and a good one only so
 far as the heads' attention tells what the network does; the file says so in its note.
 """
@@ -11,7 +15,8 @@ far as the heads' attention tells what the network does; the file says so in its
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,11 +67,12 @@ def from_attentions(path: str | os.PathLike, *, inputs, attentions: Sequence, la
 def from_hugging_face(path: str | os.PathLike, model, encoded: Mapping[str, Any], labels, *,
                       ids: Sequence[str] | None = None, test: Mapping[str, Any] | None = None,
                       sets: Mapping[str, Mapping[str, Any]] | None = None,
-                      layers: Sequence[int] | None = None, readout: str = "first_token",
-                      classes: int | None = None, batch_size: int = 16,
+                      form: str = "attention", layers: Sequence[int] | None = None,
+                      readout: str = "first_token", classes: int | None = None,
+                      batch_size: int = 16,
                       head_names: Sequence[Sequence[str]] | None = None, note: str | None = None,
                       dtype="float32", overwrite: bool = False) -> Path:
-    """Writes a data set from the attention of a Hugging Face transformer on examples.
+    """Writes a data set from what a Hugging Face transformer computes on examples.
 
     model: whatever, called as model(**batch, output_attentions=True, output_hidden_states=True),
     gives .attentions and .hidden_states: an encoder or a decoder of `transformers`, with a head or
@@ -76,23 +82,43 @@ def from_hugging_face(path: str | os.PathLike, model, encoded: Mapping[str, Any]
     Its attention_mask, where there is one, tells padding. labels, classes, ids and readout as for
     from_attentions; decoders want readout="last_token".
     test: {"encoded": ..., "labels": ...} for the test set; sets: the same by name.
-    layers: which layers to keep, counted from 1, ascending; by default all. The inputs of the data
-    set are what enters the first of them: the embeddings of the tokens for layer 1. The theory works
-    with all p = H_1 H_2 ... paths of heads through the layers, at a cost that grows as p^2: keep two
-    or three layers of a large model.
+    form: "attention" or "contributions".
+    layers: which layers to keep, counted from 1, or -1, -2, ... from the last one down; ascending.
+    With "attention" by default all; the inputs of the data set are what enters the first of them: the
+    embeddings of the tokens for layer 1. The theory works with all p = H_1 H_2 ... paths of heads
+    through the layers, at a cost that grows as p^2: keep two or three layers of a large model.
+
+    "contributions" takes blocks like those of BERT, DistilBERT, ALBERT, GPT-2 and Llama apart, by
+    default the last one, into path features [P, p, N]: p = H + 2 parts of one layer (residual stream,
+    heads, feed-forward block), (H + 2)^2 of two. Their sum is what the network says of the token, or
+    the mean over tokens, that `readout` names; this is checked to 1e-5. They are written without
+    their means over the training examples, scaled to a mean kernel diagonal of 1; real labels lose
+    their means too. Names of the parts: "L6 residual", "L6H3", "L6 feed-forward".
 
     The model runs without gradients, in evaluation mode (dropout off), `batch_size` examples at a
     time, each batch written before the next. Its training mode is restored.
-    Errors: UsageError (no attention returned, an option), BadDataError, CannotWriteError.
+    Errors: UsageError (no attention returned, blocks that are not known, an option), BadDataError,
+    CannotWriteError.
     """
     splits = _splits({"encoded": encoded, "labels": labels, "ids": ids}, test, sets,
                      required=("encoded", "labels"))
-    kept = _checked_layers(layers)
+    contributions = _checked_form(form, head_names)
+    kept = checked_layers(layers, lambda: model.config.num_hidden_layers)
     sources = {}
     for name, given in splits.items():
         if not isinstance(given["encoded"], Mapping):
             raise UsageError(f"{name}: encoded: is {type(given['encoded']).__name__}; allowed: the "
                              "mapping that a tokenizer returns")
+    if contributions:
+        from headway.network_blocks import stack_of
+        from headway.network_contributions import hugging_face_states
+
+        def states(name, given, first):
+            return hugging_face_states(model, given["encoded"], first, batch_size, name)
+        with evaluating(model, batch_size, torch_attention=False):
+            return _write_parts(Path(path), stack_of(model), states, splits, "encoded",
+                                Options(readout, classes, None, note or "", dtype, kept), overwrite)
+    for name, given in splits.items():
         sources[name] = Source(
             lambda name=name, given=given: hugging_face_blocks(model, given["encoded"], kept,
                                                                 batch_size, name),
@@ -105,8 +131,8 @@ def from_hugging_face(path: str | os.PathLike, model, encoded: Mapping[str, Any]
 def from_torch(path: str | os.PathLike, model, inputs, labels, *, readout: str, mask=None,
                ids: Sequence[str] | None = None, test: Mapping[str, Any] | None = None,
                sets: Mapping[str, Mapping[str, Any]] | None = None,
-               layers: Sequence[int] | None = None, classes: int | None = None,
-               batch_size: int = 16,
+               form: str = "attention", layers: Sequence[int] | None = None,
+               classes: int | None = None, batch_size: int = 16,
                head_names: Sequence[Sequence[str]] | None = None, note: str | None = None,
                dtype="float32", overwrite: bool = False) -> Path:
     """Writes a data set from a PyTorch model whose attention is torch.nn.MultiheadAttention.
@@ -119,10 +145,23 @@ def from_torch(path: str | os.PathLike, model, inputs, labels, *, readout: str, 
     default the key_padding_mask that the model hands to its first layer. test: {"inputs": ...,
     "labels": ..., "mask": ...} for the test set; sets: the same by name. The rest is as for
     from_hugging_face; the inputs of the data set are the queries of the first layer kept.
+    form="contributions", of a model made of torch.nn.TransformerEncoderLayer: as there.
     """
     splits = _splits({"inputs": inputs, "labels": labels, "mask": mask, "ids": ids}, test, sets,
                      required=("inputs", "labels"))
-    kept = _checked_layers(layers)
+    contributions = _checked_form(form, head_names)
+    kept = checked_layers(layers, lambda: sum(
+        type(module).__name__ == "MultiheadAttention" for module in model.modules()))
+    if contributions:
+        from headway.network_blocks import stack_of
+        from headway.network_contributions import torch_states
+        stack = stack_of(model)
+
+        def states(name, given, first):
+            return torch_states(model, stack, given, first, batch_size)
+        with evaluating(model, batch_size, torch_attention=True):
+            return _write_parts(Path(path), stack, states, splits, "inputs",
+                                Options(readout, classes, None, note or "", dtype, kept), overwrite)
     sources = {
         name: Source(lambda name=name, given=given: torch_blocks(model, given, kept, batch_size,
                                                                    name),
@@ -163,14 +202,49 @@ def _splits(train: Mapping[str, Any], test: Any, sets: Any,
     return given
 
 
-def _checked_layers(layers: Sequence[int] | None) -> list[int] | None:
+def checked_layers(layers: Sequence[int] | None, count: Callable[[], int]) -> list[int] | None:
+    """Layers counted from 1; `count` says how many the model has, where that is asked for."""
     if layers is None:
         return None
     kept = [int(layer) for layer in layers]
+    if any(layer < 0 for layer in kept):
+        try:
+            kept = [layer + count() + 1 if layer < 0 else layer for layer in kept]
+        except AttributeError:
+            raise UsageError(f"layers: is {kept}: the model does not say how many layers it has; "
+                             "allowed: numbers from 1, the layer at the input") from None
     if not kept or kept[0] < 1 or any(b <= a for a, b in zip(kept, kept[1:])):
-        raise UsageError(f"layers: is {kept}; allowed: ascending numbers from 1, the layer at the "
-                         "input")
+        raise UsageError(f"layers: is {list(layers)}; allowed: ascending numbers from 1, the layer at "
+                         "the input, or from -1, the last layer, down")
     return kept
+
+
+def _checked_form(form: str, head_names: Any) -> bool:
+    """Are contributions wanted?"""
+    if form not in ("attention", "contributions"):
+        raise UsageError(f"form: is {form!r}; allowed: \"attention\", \"contributions\"")
+    if form == "contributions" and head_names is not None:
+        raise UsageError("head_names: is given with form=\"contributions\", which names its parts")
+    return form == "contributions"
+
+
+def _write_parts(path: Path, stack: Any, states: Callable, splits: Mapping[str, Mapping[str, Any]],
+                 inputs: str, options: Options, overwrite: bool) -> Path:
+    from headway.contribution_writer import write_contributions
+    from headway.network_contributions import contribution_blocks, part_names
+    kept = options.layers or [len(stack.blocks)]
+    if kept[-1] > len(stack.blocks):
+        raise UsageError(f"layers: holds {kept[-1]}; the model has {len(stack.blocks)} layers")
+    sources = {name: Source(
+        lambda name=name, given=given: contribution_blocks(
+            stack, states(name, given, kept[0]), kept, options.readout, name),
+        examples_in(given[inputs]), given) for name, given in splits.items()}
+    note = options.note or (
+        f"contributions of the parts of layers {', '.join(map(str, kept))} of {stack.model_name} to "
+        "its readout, attention, norms and gates frozen, without their means over the training "
+        "examples (those of real labels too), scaled to a mean kernel diagonal of 1")
+    return write_contributions(path, sources, part_names(stack, kept), replace(options, note=note),
+                               overwrite)
 
 
 def _note_of(model: Any, layers: Sequence[int] | None) -> str:

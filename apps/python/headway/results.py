@@ -13,7 +13,9 @@ import numpy as np
 
 from headway import hdf5
 from headway.display import Brief, Shown, brief
+from headway.errors import UsageError
 from headway.fields import Numbers
+from headway.head_table import HeadTable, head_table
 from headway.network_results import NetworkPruning, NetworkScore
 
 def number(attributes: Mapping[str, Any], name: str) -> float:
@@ -245,6 +247,20 @@ class Result(Shown):
         """Draws of a sweep point for ArviZ; see headway.xarray_export.to_inference_data."""
         from headway.xarray_export import to_inference_data
         return to_inference_data(self, point)
+
+    def head_table(self, point: int = 0) -> HeadTable:
+        """What `headway prune` says of every head at one sweep point."""
+        found = self.points[point].pruning
+        if found is None:
+            raise UsageError(f"{self.file}: point {point} has no heads: must be a result of headway "
+                             "prune")
+        columns = {name: values for name, values in found.values.items()
+                   if isinstance(values, np.ndarray) and values.shape == found.score.shape
+                   and values.dtype.kind == "f" and "/" not in name}
+        names = [name for layer in self.head_names for name in layer]
+        return head_table(found.layer, found.head, columns, names,
+                          widths=self.points[point].widths,
+                          temperature=self.points[point].temperature)
 
     @property
     def summary(self) -> str:

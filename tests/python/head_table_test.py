@@ -1,0 +1,77 @@
+"""Tables of heads, and contributions as data sets; neither needs PyTorch."""
+
+import tempfile
+import unittest
+from pathlib import Path
+from types import SimpleNamespace
+
+import h5py
+import numpy as np
+
+import headway
+from headway.contribution_writer import write_contributions
+from headway.head_table import head_table
+from headway.network_writer import Options, Source
+
+
+class Tables(unittest.TestCase):
+    def table(self):
+        return head_table([5, 5, 6], [1, 2, 1], {"loss": [0.5, np.nan, 0.25]}, examples=3)
+
+    def test_csv(self):
+        self.assertEqual(self.table().to_csv(),
+                         "layer,head,name,loss\n5,1,L5H1,0.5\n5,2,L5H2,\n6,1,L6H1,0.25\n")
+        with tempfile.TemporaryDirectory() as folder:
+            text = self.table().to_csv(Path(folder) / "heads.csv", column="loss")
+            self.assertEqual((Path(folder) / "heads.csv").read_text(), text)
+        self.assertEqual(text, "layer,1,2\n5,0.5,\n6,0.25,\n")
+
+    def test_grid(self):
+        np.testing.assert_array_equal(self.table().grid("loss"), [[0.5, np.nan], [0.25, np.nan]])
+        with self.assertRaisesRegex(headway.UsageError, "column: is 'x'; allowed: loss"):
+            self.table().grid("x")
+
+
+class Writer(unittest.TestCase):
+    def write(self, path, parts, labels, **options):
+        """Parts [P, p, N] of two layers of two parts, in blocks of uneven size; test is train again."""
+        def blocks():
+            yield SimpleNamespace(parts=parts[:70])
+            yield SimpleNamespace(parts=parts[70:])
+        sources = {name: Source(blocks, options.get("count", len(parts)), {"labels": labels})
+                   for name in ("train", "test")}
+        names = [["L1 residual", "L1H1"], ["L2 residual", "L2H1"]]
+        write_contributions(path, sources, names,
+                            Options("mean", None, None, "note", "float64", [1, 2]), True)
+
+    def test_features_are_centred_and_scaled(self):
+        parts = np.random.default_rng(1).normal(3.0, 2.0, (100, 4, 5))
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "a.h5"
+            self.write(path, parts, np.linspace(1.0, 3.0, 100))
+            self.assertEqual(headway.check_dataset(path), [])
+            with h5py.File(path) as file:
+                centred = parts - parts.mean(0)
+                expected = centred / np.sqrt((centred ** 2).mean())
+                for split in ("train", "test"):
+                    np.testing.assert_allclose(file[f"{split}/path_features"], expected, atol=1e-12)
+                    np.testing.assert_allclose(file[f"{split}/labels"], np.linspace(-1.0, 1.0, 100),
+                                               atol=1e-12)
+                self.assertEqual(list(file["names/layer_2"].asstr()), ["L2 residual", "L2H1"])
+            signs = np.resize([1.0, 1.0, -1.0], 100)
+            self.write(path, parts, signs)
+            with h5py.File(path) as file:
+                np.testing.assert_array_equal(file["train/labels"], signs)
+
+    def test_refusals(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "a.h5"
+            for words, parts, options in (("the same on all examples", np.ones((80, 4, 5)), {}),
+                                          ("answered for 80 of 90", np.ones((80, 4, 5)), {"count": 90})):
+                with self.assertRaisesRegex(headway.BadDataError, words):
+                    self.write(path, parts, np.resize([1.0, -1.0], options.get("count", 80)), **options)
+            self.assertEqual(list(Path(folder).iterdir()), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
