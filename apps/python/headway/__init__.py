@@ -34,7 +34,7 @@ from headway.network_results import RemovalResult
 from headway.networks import from_attentions, from_hugging_face, from_torch
 from headway.result_reader import read_result
 from headway.results import Result
-from headway.studies import Study, read_study
+from headway.study_files import Study, read_study
 from headway.training_results import TrainedRun, TrainingResult
 from headway.verbs import (Action, action, align, evaluate, kernel, latents, prune, sample, solve,
                            train)

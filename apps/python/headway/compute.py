@@ -17,7 +17,7 @@ from headway.errors import Interrupted, NotUsableWarning, UsageError
 from headway.progress import Bars, listener_of
 from headway.result_reader import result_of
 from headway.settings import overlays_of
-from headway.studies import Study, text_of_path
+from headway.study_files import Study, text_of_path
 from headway.training_results import TrainingResult
 
 _LOG = logging.getLogger("headway")

@@ -78,7 +78,7 @@ def write_dataset(path: str | os.PathLike, *, train_inputs=None, train_labels=No
         raise BadDataError(faults)
     with new_file(Path(path), overwrite) as file:
         write_header(file, note, readout)
-        fill(file, arrays, heads)
+        _fill(file, arrays, heads)
         checker = Checker(file, argument_name, attribute="")
         faults = checker.run()
         if faults:
@@ -247,7 +247,7 @@ def warn_about_labels(name: str, labels: np.ndarray) -> None:
 # ---- writing
 
 
-def fill(file: h5py.File, arrays: Mapping[str, Any], heads: Any) -> None:
+def _fill(file: h5py.File, arrays: Mapping[str, Any], heads: Any) -> None:
     for path, value in arrays.items():
         if value is EMPTY_GROUP:
             file.require_group(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+from pathlib import Path
 from types import ModuleType
 
 from headway.errors import UnavailableError
@@ -45,4 +46,7 @@ def _load() -> ModuleType:
     if found.version != __version__:
         raise UnavailableError(f"the extension module is of version {found.version}, the package of "
                                f"{__version__}: build it again")
+    studies = Path(__file__).with_name("studies")  # of a wheel; a build has those of its sources
+    if studies.is_dir():
+        found.add_studies_folder(str(studies))
     return found

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 
@@ -11,20 +12,36 @@ from headway import native
 from headway.compute import compute, request_of
 from headway.datasets import number_array
 from headway.errors import BadDataError, UsageError
+from headway.progress import Progress
+from headway.study_files import Study
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from headway.latent_results import EvaluateResult, LatentsResult
     from headway.network_results import RemovalResult
     from headway.results import Result
     from headway.training_results import TrainingResult
 
+    Source = Union[str, os.PathLike, Study, Result, TrainingResult]
 
-def solve(study: Any = None, *, features=None, inputs=None, labels=None, heads=None,
-          attention=None, attention_weights=None, query=None, key=None, mask=None,
-          test_features=None, test_inputs=None, test_labels=None, test_attention=None,
-          test_mask=None, sets=None, head_names=None, widths=None, temperature=None, variances=None,
-          readout=None, seed=None, threads=None, settings=None, progress=None, output=None,
-          force=False, **options) -> Result:
+
+def solve(study: Source | None = None, *, features: ArrayLike | None = None,
+          inputs: ArrayLike | None = None, labels: ArrayLike | None = None,
+          heads: Sequence[int] | None = None, attention: Sequence[ArrayLike] | str | None = None,
+          attention_weights: Sequence[ArrayLike] | None = None,
+          query: Sequence[ArrayLike] | None = None, key: Sequence[ArrayLike] | None = None,
+          mask: ArrayLike | None = None, test_features: ArrayLike | None = None,
+          test_inputs: ArrayLike | None = None, test_labels: ArrayLike | None = None,
+          test_attention: Sequence[ArrayLike] | None = None, test_mask: ArrayLike | None = None,
+          sets: Mapping[str, Mapping[str, Any]] | None = None,
+          head_names: Sequence[Sequence[str]] | None = None,
+          widths: Sequence[int | Sequence[int]] | None = None,
+          temperature: float | Sequence[float] | None = None,
+          variances: float | Sequence[float] | None = None, readout: str | None = None,
+          seed: int | None = None, threads: int | None = None,
+          settings: Mapping[str, Any] | None = None, progress: bool | Progress | None = None,
+          output: str | os.PathLike | None = None, force: bool = False, **options: Any) -> Result:
     """Order parameters of the theory and what follows from them: `headway solve` in memory.
 
     The action S(U) = logdet(K(U_1) + T I) + y^T (K(U_1) + T I)^-1 y + entropy(U_1, ..., U_L, U_a) is
@@ -74,7 +91,7 @@ def solve(study: Any = None, *, features=None, inputs=None, labels=None, heads=N
     return compute("solve", study, _merged(locals()))
 
 
-def align(study: Any = None, **arguments) -> Result:
+def align(study: Source | None = None, **arguments: Any) -> Result:
     """Overlaps |v_k . y| / |y| of the eigenvectors v_k of K(U_1) with the labels, by falling eigenvalue,
     and those of the Gaussian process: `headway align` in memory.
 
@@ -85,7 +102,8 @@ def align(study: Any = None, **arguments) -> Result:
     return compute("align", study, arguments)
 
 
-def prune(study: Any = None, *, network=None, **arguments) -> Result | RemovalResult:
+def prune(study: Source | None = None, *, network: Mapping[str, Any] | None = None,
+          **arguments: Any) -> Result | RemovalResult:
     """Head scores (the share of U_1 on paths through a head), the accuracy without each head, and
     cumulative pruning in every order: `headway prune` in memory.
 
@@ -98,8 +116,9 @@ def prune(study: Any = None, *, network=None, **arguments) -> Result | RemovalRe
     return compute("prune", study, {"network": network, **arguments})
 
 
-def sample(study: Any = None, *, sampler=None, chains=None, draws=None, warmup=None,
-           **arguments) -> Result:
+def sample(study: Source | None = None, *, sampler: str | None = None,
+           chains: int | None = None, draws: int | None = None, warmup: int | None = None,
+           **arguments: Any) -> Result:
     """Draws from the exact posterior of U, or of all weights, at finite width, with error bars and
     diagnostics: `headway sample` in memory.
 
@@ -115,8 +134,10 @@ def sample(study: Any = None, *, sampler=None, chains=None, draws=None, warmup=N
                                      "warmup": warmup, **arguments})
 
 
-def train(study: Any, *, steps=None, seed=None, threads=None, jobs=None, settings=None,
-          progress=None, output=None, force=False, **options) -> TrainingResult:
+def train(study: Source, *, steps: int | None = None, seed: int | None = None,
+          threads: int | None = None, jobs: int | None = None,
+          settings: Mapping[str, Any] | None = None, progress: bool | Progress | None = None,
+          output: str | os.PathLike | None = None, force: bool = False, **options: Any) -> TrainingResult:
     """Trains the transformers of a study: `headway train` in memory.
 
         headway.train("fuzzy-logic-small", steps=1000)
@@ -130,14 +151,15 @@ def train(study: Any, *, steps=None, seed=None, threads=None, jobs=None, setting
     return compute("train", study, _merged(locals()))
 
 
-def latents(study: Any, **arguments) -> LatentsResult:
+def latents(study: Source, **arguments: Any) -> LatentsResult:
     """Latent codes of trained networks and what can be decoded from them on unseen tasks: `headway
     latents`. study: the path of a result of `headway train`, or a study, whose networks are trained
     first; every key of [latents] may be given. Other arguments as headway.train."""
     return compute("latents", study, arguments)
 
 
-def evaluate(study: Any, *, task=None, **arguments) -> EvaluateResult:
+def evaluate(study: Source, *, task: str | os.PathLike | None = None,
+             **arguments: Any) -> EvaluateResult:
     """Trained networks on other data of their kind: `headway evaluate`. study: the path of a result of
     `headway train`; task: a study whose [task] the networks are put on; settings={"task.KEY": value}
     changes single keys; every key of [evaluate] may be given."""
@@ -167,7 +189,7 @@ class Action:
                                       for at, matrix in enumerate(matrices)])
 
 
-def action(study: Any = None, **arguments) -> Action:
+def action(study: Source | None = None, **arguments: Any) -> Action:
     """The action S(U) = logdet(K(U_1) + T I) + y^T (K(U_1) + T I)^-1 y + entropy(U) as a function.
 
         value, gradient = headway.action(features=xi, labels=y, heads=[2, 2], widths=[10],
@@ -179,7 +201,8 @@ def action(study: Any = None, **arguments) -> Action:
     return Action(native.module().Action(request))
 
 
-def kernel(*, features, order_parameters, other=None, variance: float = 1.0) -> np.ndarray:
+def kernel(*, features: ArrayLike, order_parameters: ArrayLike | Sequence[ArrayLike],
+           other: ArrayLike | None = None, variance: float = 1.0) -> np.ndarray:
     """The renormalised kernel K(U) = sum over paths of U[pi, pi'] X_pi X'_pi'^T (eq. 14), without T,
     where X_pi = s_0 xi_pi / sqrt(N_0 p).
 

@@ -36,6 +36,9 @@ inline bool leaves_out(const FieldForm& form) {
          form.layout == FieldLayout::kReadout || form.layout == FieldLayout::kStacked;
 }
 
+template <class Record>
+void write_record(const std::string& group, const Record& record, FieldSink& out);
+
 /// Writes the fields of a record into a group, which it makes.
 class RecordWriter {
  public:
