@@ -20,6 +20,7 @@ enum class Takes {
   kFile,      ///< --json, -q, -v
   kStudy,     ///< and --set, --seed, --threads
   kComputes,  ///< and -o, --force, --dry-run
+  kParts,     ///< several files; --json, -q, -v, -o, --force
 };
 
 /// An option that other verbs do not have.
@@ -30,6 +31,11 @@ struct OwnOption {
   /// Texts may be anything; whole numbers are 1 to 4096.
   std::variant<std::string Options::*, std::optional<int> Options::*> member;
 };
+
+inline const OwnOption kShardOption = {
+    "--shard", "i/n",
+    "the i-th of n parts alone, i from 0, for job arrays: headway merge joins them",
+    &Options::shard};
 
 /// Computes; throws headway::Error.
 using Compute = std::function<Computation(const Options&, Observer&)>;
