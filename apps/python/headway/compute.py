@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shutil
 import tempfile
 import threading
 import warnings
-from collections.abc import Mapping
+import weakref
 from typing import Any
 
-from headway import memory, native
+from headway import native
 from headway.arrays import PATHS, ArrayData, data_of
 from headway.errors import Interrupted, NotUsableWarning, UsageError
 from headway.progress import Bars, listener_of
@@ -103,9 +104,11 @@ def _source(study: Any) -> dict[str, Any]:
 
 def _file_of(trained: TrainingResult) -> str:
     """A file of a result in memory, from which the program takes networks; it goes with the result."""
-    folder = trained.__dict__.get("_folder")
-    if folder is None:
-        folder = tempfile.TemporaryDirectory(prefix="headway-")
-        object.__setattr__(trained, "_folder", folder)
-        trained.save(os.path.join(folder.name, "trained.h5"))
-    return os.path.join(folder.name, "trained.h5")
+    file = trained.__dict__.get("_file")
+    if file is None:
+        folder = tempfile.mkdtemp(prefix="headway-")
+        weakref.finalize(trained, shutil.rmtree, folder, ignore_errors=True)
+        file = os.path.join(folder, "trained.h5")
+        object.__setattr__(trained, "_file", file)
+        trained.save(file)
+    return file
