@@ -30,6 +30,8 @@ Examples:
   headway evaluate small.h5 --set task.sequence_length=48 its networks on other data of their kind
   headway latents small.h5 -o codes.h5                    what their attention weights say of the task
   headway extract trained.h5 -o heads.h5                  its heads as a data set for solve, prune, ...
+  headway solve s.toml --shard 0/4 -o part0.h5            one of four parts, as in a job array
+  headway merge part0.h5 part1.h5 part2.h5 part3.h5 -o s.h5  and the whole of them
   headway gram part1.h5 part2.h5 -o gram.h5               data larger than memory, for solve and sample
   headway inspect four.h5                                 what it holds, and how to remake it
 
@@ -60,14 +62,12 @@ void add_study_options(CLI::App& command, Options& options) {
 }
 
 void add_options(CLI::App& command, const Verb& verb, Options& options) {
-  const bool study = verb.takes != Takes::kFile;
-  command
-      .add_option("input", options.input,
-                  study ? "study (TOML), the name of one that comes with Headway, or a data-set or "
-                          "result file (HDF5) in place of one"
-                        : "data-set file (HDF5)")
-      ->required()
-      ->type_name("FILE");
+  const bool study = verb.takes == Takes::kStudy || verb.takes == Takes::kComputes;
+  const char* file = verb.takes == Takes::kParts ? "result of one part (HDF5)"
+                     : study ? "study (TOML), the name of one that comes with Headway, or a "
+                               "data-set or result file (HDF5) in place of one"
+                             : "data-set file (HDF5)";
+  command.add_option("input", options.input, file)->required()->type_name("FILE");
   if (verb.more_inputs != nullptr)
     command.add_option("more", options.more_inputs, verb.more_inputs)->type_name("FILE...");
   command.add_flag("--json", options.json, "one JSON object on standard output and nothing else");
@@ -78,7 +78,7 @@ void add_options(CLI::App& command, const Verb& verb, Options& options) {
       .add_flag("-v,--verbose", options.verbose,
                 "more on standard error: BLAS, threads, instruction sets, solver notes")
       ->excludes(quiet);
-  if (verb.takes != Takes::kComputes) return;
+  if (verb.takes == Takes::kFile || verb.takes == Takes::kStudy) return;
   command
       .add_option("-o,--output", options.output,
                   "result file (HDF5); without it nothing is written to disk")
@@ -93,6 +93,7 @@ void add_options(CLI::App& command, const Verb& verb, Options& options) {
     }
   }
   command.add_flag("--force", options.force, "overwrite an existing result file");
+  if (verb.takes == Takes::kParts) return;
   command.add_flag("--dry-run", options.dry_run,
                    "check study and data, print sizes and costs, compute nothing");
 }

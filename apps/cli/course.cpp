@@ -19,6 +19,7 @@ namespace {
 std::vector<std::string> inputs_of(const Options& options, const Job& job) {
   std::vector<std::string> inputs;
   if (job.origin != io::StudyOrigin::kResultFile) inputs.push_back(options.input);
+  inputs.insert(inputs.end(), options.more_inputs.begin(), options.more_inputs.end());
   if (!job.study.task.file.empty()) inputs.push_back(job.study.task.file);
   inputs.insert(inputs.end(), job.study.prune.theory.begin(), job.study.prune.theory.end());
   const studies::OmniglotOptions& images = job.study.task.omniglot;
@@ -63,7 +64,7 @@ bool is_partial_result_of(const Options& options, const Job& job) {
   if (!io::is_result_file(options.output)) return false;
   const studies::ResultProvenance stored = io::read_result_provenance(options.output);
   return stored.partial && stored.study_hash == job.provenance.study_hash &&
-         stored.data_hash == job.provenance.data_hash;
+         stored.data_hash == job.provenance.data_hash && stored.shard == job.provenance.shard;
 }
 
 void note_environment(const studies::Study& study, Observer& observer) {

@@ -10,6 +10,7 @@
 #include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"
 #include "headway/studies/provenance.hpp"
+#include "headway/studies/shards.hpp"
 #include "headway/studies/study.hpp"
 #include "terminal.hpp"
 #include "verb.hpp"
@@ -20,6 +21,7 @@ namespace headway::cli {
 struct Job {
   studies::Study study;
   io::StudyOrigin origin = io::StudyOrigin::kStudyFile;
+  studies::Shard shard = {};  ///< the part of the study that is computed
   studies::ResultProvenance provenance;
   bool overwrite = false;  ///< the output may exist: --force, or this run goes on where it stopped
   std::function<void()> remove_checkpoints = {};  ///< called when nothing is left to go on with
@@ -97,11 +99,13 @@ void write_result_file(const Options& options, const JobType& job, const Result&
 template <class JobType, class Result>
 JobType prepare(const Options& options, const Course<JobType, Result>& course, Observer& observer) {
   JobType job = course.load(options);
+  if (!options.shard.empty()) job.shard = studies::read_shard(options.shard);
   note_environment(job.study, observer);
   const bool writes = !options.output.empty();
   if (writes) check_output_early(options, job, course.goes_on != nullptr);
   const std::string data_hash = course.read_data(options, job, observer);
   job.provenance = studies::make_provenance(job.study, data_hash, options.command);
+  if (!options.shard.empty()) job.provenance.shard = studies::shard_text(job.shard);
   job.overwrite =
       options.force || (writes && course.goes_on != nullptr && course.goes_on(options, job));
   if (course.check_exports) course.check_exports(options, job);

@@ -21,7 +21,8 @@ struct Options {
   std::string layers;       ///< extract --layers, "1,2"; empty: not given
   std::string form;         ///< extract --form; empty: not given
   std::string theory;       ///< prune --theory, files joined by commas; empty: not given
-  std::string task;  ///< --task: a study whose [task] a trained network is put on; empty: its own
+  std::string task;   ///< --task: a study whose [task] a trained network is put on; empty: its own
+  std::string shard;  ///< --shard, "i/n"; empty: the whole study
   bool json = false;
   bool dry_run = false;
   bool force = false;

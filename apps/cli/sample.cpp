@@ -14,21 +14,8 @@ namespace {
 
 studies::SampleResult compute(const Options& options, TheoryJob& job, Observer& observer) {
   return studies::sample(job.study, job.dataset, observer,
-                         checkpoint_hooks<io::SampleCheckpoints>(options, job), job.reused());
-}
-
-/// A sampled point must have mixed chains. The theory beside it is a comparison: where it did not
-/// converge the table says so.
-Outcome sample_outcome(const studies::SampleResult& result) {
-  Outcome outcome{fmt::format("{} points", result.points.size()), result.interrupted,
-                  result.seconds, result.solve.threads};
-  for (const studies::SamplePoint& point : result.points) {
-    const std::string fault = studies::sampling_fault(point);
-    if (fault.empty()) continue;
-    outcome.faults.push_back(fmt::format("widths {}, temperature {:g}: not usable: {}",
-                                         widths_text(point.widths), point.temperature, fault));
-  }
-  return outcome;
+                         checkpoint_hooks<io::SampleCheckpoints>(options, job), job.reused(),
+                         job.shard);
 }
 
 }  // namespace
@@ -37,7 +24,8 @@ Verb sample_verb() {
   return make_theory_verb<studies::SampleResult>(
       {"sample",
        "posterior draws with error bars, exact at every width, beside the theory",
-       {"sample"}},
+       {"sample"},
+       {kShardOption}},
       {.goes_on = true,
        .kind = studies::TheoryVerb::kSamples,
        .compute = &compute,

@@ -10,13 +10,14 @@ Verb solve_verb() {
   return make_theory_verb<studies::SolveResult>(
       {"solve",
        "saddle point of the theory: order parameters, predictor, accuracy per sweep point",
-       {"", "task", "model", "solve"}},
+       {"", "task", "model", "solve"},
+       {kShardOption}},
       {.reuses = false,
        .goes_on = true,
        .compute =
            [](const Options& options, TheoryJob& job, Observer& observer) {
              return studies::solve(job.study, job.dataset, observer,
-                                   checkpoint_hooks<io::SolveCheckpoints>(options, job));
+                                   checkpoint_hooks<io::SolveCheckpoints>(options, job), job.shard);
            },
        .table = &solve_table,
        .outcome =

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "headway/core/error.hpp"
 #include "headway/core/memory.hpp"
 #include "headway/io/dataset_file.hpp"
@@ -25,6 +23,7 @@ std::optional<studies::SolveResult> known_result(const Options& options, const T
   const studies::Study study = io::parse_study(stored.study_toml, options.input);
   std::string reason;
   if (stored.partial || known.interrupted) reason = "it is partial";
+  if (!stored.shard.empty()) reason = "it is part " + stored.shard + " of its study";
   if (studies::study_hash(study) != stored.study_hash) reason = "its study and study_hash disagree";
   if (studies::solve_hash(study) != studies::solve_hash(job.study))
     reason = "the study was changed";
@@ -36,14 +35,6 @@ std::optional<studies::SolveResult> known_result(const Options& options, const T
   }
   observer.warning(fmt::format("{}: its order parameters are not used: {}", options.input, reason));
   return std::nullopt;
-}
-
-bool is_finite(const studies::SolvePoint& point) {
-  bool finite = std::isfinite(point.action) && std::isfinite(point.summary.gradient_norm) &&
-                point.order_parameters.readout.allFinite() && point.predictor.mean.allFinite() &&
-                point.predictor.variance.allFinite();
-  for (const MatrixXd& layer : point.order_parameters.layers) finite = finite && layer.allFinite();
-  return finite;
 }
 
 }  // namespace
@@ -64,24 +55,6 @@ std::string read_theory_data(const Options& options, TheoryJob& job, studies::Th
 std::string theory_plan(const Options& options, const TheoryJob& job, const std::string& verb) {
   return options.json ? plan_json(job.plan, job.study, verb)
                       : plan_text(job.plan, job.study, verb, options.output);
-}
-
-Outcome solve_outcome(const studies::SolveResult& result, double seconds) {
-  Outcome outcome{fmt::format("{} points", result.points.size()), result.interrupted, seconds,
-                  result.threads};
-  std::vector<std::string>& faults = outcome.faults;
-  for (const studies::SolvePoint& point : result.points) {
-    const std::string where =
-        fmt::format("widths {}, temperature {:g}", widths_text(point.widths), point.temperature);
-    if (!is_finite(point)) {
-      faults.push_back(fmt::format("{}: not finite: {}", where, point.summary.message));
-    } else if (!point.summary.converged) {
-      faults.push_back(fmt::format(
-          "{}: not converged (gradient norm {:.2g} after {} iterations): {}", where,
-          point.summary.gradient_norm, point.summary.iterations, point.summary.message));
-    }
-  }
-  return outcome;
 }
 
 }  // namespace headway::cli

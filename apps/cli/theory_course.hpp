@@ -12,6 +12,7 @@
 #include "headway/studies/plan.hpp"
 #include "headway/studies/results.hpp"
 #include "headway/tasks/dataset.hpp"
+#include "outcomes.hpp"
 
 namespace headway::cli {
 
@@ -42,9 +43,6 @@ struct TheorySteps {
 std::string read_theory_data(const Options& options, TheoryJob& job, studies::TheoryVerb kind,
                              bool reuses, Observer& observer);
 std::string theory_plan(const Options& options, const TheoryJob& job, const std::string& verb);
-
-/// The outcome of a verb whose points are those of its solve: each must be converged and finite.
-Outcome solve_outcome(const studies::SolveResult& result, double seconds);
 
 /// The hooks of checkpoints beside the result, which are removed when it is complete; none without
 /// a result file.

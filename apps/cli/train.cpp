@@ -3,6 +3,7 @@
 #include "headway/io/hdf5_file.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/weights_file.hpp"
+#include "outcomes.hpp"
 #include "train_course.hpp"
 #include "train_table.hpp"
 #include "verbs.hpp"
@@ -52,20 +53,6 @@ void export_weights(const Options& options, const TrainJob& job,
   }
 }
 
-Outcome train_outcome(const studies::TrainResult& result) {
-  Outcome outcome{"", result.interrupted, result.seconds, result.threads};
-  std::size_t done = 0;
-  for (const studies::TrainedRun& run : result.runs) {
-    done += run.done() ? 1 : 0;
-    const std::string fault = studies::training_fault(run);
-    if (fault.empty()) continue;
-    outcome.faults.push_back(
-        fmt::format("{}, seed {}: not usable: {}", run.label, run.seed, fault));
-  }
-  outcome.done = fmt::format("{} of {} runs done", done, result.planned);
-  return outcome;
-}
-
 std::string plan(const Options& options, const TrainJob& job) {
   const TrainPlan all{job.planned, studies::split_ceilings(job.runs.front().study)};
   return options.json ? train_plan_json(job.study, all)
@@ -86,7 +73,8 @@ Verb train_verb() {
         {"--jobs", "N",
          "runs at once, each with its share of the cores or --threads; as many as the cores "
          "allow unless given (one on a GPU); never changes a result",
-         &Options::jobs}}},
+         &Options::jobs},
+        kShardOption}},
       {.load = &load_study<TrainJob>,
        .read_data = &read_training_data,
        .goes_on = &training_goes_on,

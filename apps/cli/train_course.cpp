@@ -32,10 +32,11 @@ studies::TrainHooks keep_checkpoints(const Options& options, TrainJob& job) {
   return checkpoints->hooks();
 }
 
-JobShare share_of_runs(const Options& options, const TrainJob& job) {
+JobShare share_of_runs(const Options& options, const TrainJob& job,
+                       const std::vector<std::size_t>& numbers) {
   const bool on_gpu = std::any_of(job.planned.begin(), job.planned.end(),
                                   [](const PlannedRun& run) { return run.cost.device == "cuda"; });
-  return share_of_cores(job.runs.size(), options.jobs.value_or(on_gpu ? 1 : 0), job.study.threads,
+  return share_of_cores(numbers.size(), options.jobs.value_or(on_gpu ? 1 : 0), job.study.threads,
                         resolve_threads(0));
 }
 
@@ -64,7 +65,7 @@ bool training_goes_on(const Options& options, const TrainJob& job) {
   if (is_partial_result_of(options, job)) return true;
   if (!io::is_result_file(options.output)) return false;
   const studies::ResultProvenance stored = io::read_result_provenance(options.output);
-  if (!stored.partial) return false;
+  if (!stored.partial || stored.shard != job.provenance.shard) return false;
   const studies::Study study = io::parse_study(stored.study_toml, options.output);
   if (!studies::is_training_task(study.task.kind)) return false;
   const io::TrainCheckpoints kept(options.output, job.runs, job.data_hashes, false);
@@ -75,13 +76,14 @@ studies::TrainResult train_grid(const Options& options, TrainJob& job, TerminalO
                                 const TrainRecordHook& record) {
   static_cast<void>(training::training_backend());  // Error{kUnavailable} without LibTorch
   studies::TrainHooks hooks = keep_checkpoints(options, job);
-  const JobShare share = share_of_runs(options, job);
+  const std::vector<std::size_t> numbers = studies::dealt_units(job.runs.size(), job.shard);
+  const JobShare share = share_of_runs(options, job, numbers);
   if (share.jobs > 1) {
     observer.note(fmt::format("{} runs at once, threads of each: {}", share.jobs, share.threads));
   }
   const double peak =
       options.quiet ? 0.0 : training::measure_peak_flops(share.jobs * share.threads);
-  TrainProgress progress(options.quiet, job.runs.size(), peak);
+  TrainProgress progress(options.quiet, numbers.size(), peak);
   hooks.begin = [&](std::size_t run, const studies::TrainedRun& trained) {
     progress.begin(run, trained, job.runs[run].study);
   };
@@ -94,7 +96,7 @@ studies::TrainResult train_grid(const Options& options, TrainJob& job, TerminalO
     progress.progress(run, done, total);
   };
   hooks.end = [&](std::size_t run, const studies::TrainedRun&) { progress.end(run); };
-  return studies::train(job.runs, job.make_task, observer, hooks, share);
+  return studies::train_part(job.runs, numbers, job.make_task, observer, hooks, share);
 }
 
 }  // namespace headway::cli

@@ -77,8 +77,8 @@ std::string train_plan_json(const studies::Study& study, const TrainPlan& plan) 
   out["can_train"] = training::training_available();
   add(out, plan.runs.front());
   for (const auto& [split, best] : plan.ceilings) {
-    for (const auto& [name, value] : studies::ceiling_numbers(best)) {
-      out["ceilings"][split][name] = value;
+    for (const auto& [name, number] : studies::ceiling_numbers()) {
+      out["ceilings"][split][name] = best.*number;
     }
   }
   out["runs"] = nlohmann::ordered_json::array();

@@ -18,6 +18,7 @@ enum class Takes {
   kFile,      ///< --json, -q, -v
   kStudy,     ///< and --set, --seed, --threads
   kComputes,  ///< and -o, --force, --dry-run
+  kParts,     ///< several files; --json, -q, -v, -o, --force
 };
 
 /// An option that other verbs do not have.
@@ -28,6 +29,11 @@ struct OwnOption {
   /// Texts may be anything; whole numbers are 1 to 4096.
   std::variant<std::string Options::*, std::optional<int> Options::*> member;
 };
+
+inline const OwnOption kShardOption = {
+    "--shard", "i/n",
+    "the i-th of n parts alone, i from 0, for job arrays: headway merge joins them",
+    &Options::shard};
 
 /// One verb of the program. Those that compute are made by make_verb() (course.hpp) or
 /// make_theory_verb() (theory_course.hpp).

@@ -16,14 +16,16 @@ Verb latents_verb();
 Verb evaluate_verb();
 Verb extract_verb();
 Verb gram_verb();
+Verb merge_verb();
 Verb inspect_verb();
 Verb validate_verb();
 
 /// All verbs of this build, in the order of --help.
 inline const std::vector<Verb>& verbs() {
-  static const std::vector<Verb> all = {
-      solve_verb(),    align_verb(),   prune_verb(), sample_verb(),  train_verb(),   latents_verb(),
-      evaluate_verb(), extract_verb(), gram_verb(),  inspect_verb(), validate_verb()};
+  static const std::vector<Verb> all = {solve_verb(),    align_verb(),   prune_verb(),
+                                        sample_verb(),   train_verb(),   latents_verb(),
+                                        evaluate_verb(), extract_verb(), gram_verb(),
+                                        merge_verb(),    inspect_verb(), validate_verb()};
   return all;
 }
 

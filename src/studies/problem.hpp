@@ -90,15 +90,18 @@ PredictorReport report_predictor(const TheoryProblem& problem, const theory::Pre
 /// Statistics on the test set alone.
 theory::PredictorStatistics test_statistics(const Evaluation& evaluation, const MatrixXd& mean);
 
-/// The whole sweep on a problem that is already made.
+/// The sweep on a problem that is already made; or of it the points with the `wanted` numbers
+/// (rising), and the Gaussian process at their temperatures.
 SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
                           const TheoryProblem& problem, Observer& observer,
-                          const SolveHooks& hooks = {});
+                          const SolveHooks& hooks = {},
+                          const std::optional<std::vector<std::size_t>>& wanted = {});
 
 /// An earlier result's points when they are exactly this study's sweep, else a new solution.
 SolveResult solve_or_reuse(const Study& study, const tasks::Dataset& dataset,
                            const TheoryProblem& problem, Observer& observer,
-                           const SolveResult* known);
+                           const SolveResult* known,
+                           const std::optional<std::vector<std::size_t>>& wanted = {});
 
 /// Head names of the data set, or "head <h>" where it has none.
 std::vector<std::vector<std::string>> names_of_heads(const tasks::Dataset& dataset);

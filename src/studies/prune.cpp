@@ -13,6 +13,7 @@
 #include "headway/analysis/head_scores.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/studies/shards.hpp"
 #include "headway/studies/verbs.hpp"
 #include "headway/theory/predictor.hpp"
 #include "network_prune.hpp"
@@ -222,7 +223,8 @@ PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& o
 
 SolveResult solve_or_reuse(const Study& study, const tasks::Dataset& dataset,
                            const TheoryProblem& problem, Observer& observer,
-                           const SolveResult* known) {
+                           const SolveResult* known,
+                           const std::optional<std::vector<std::size_t>>& wanted) {
   const std::vector<SweepPoint> sweep = sweep_points(study, dataset);
   bool same = known != nullptr && !known->interrupted && known->points.size() == sweep.size();
   for (std::size_t i = 0; same && i < sweep.size(); ++i) {
@@ -230,11 +232,17 @@ SolveResult solve_or_reuse(const Study& study, const tasks::Dataset& dataset,
            known->points[i].temperature == sweep[i].temperature &&
            known->points[i].order_parameters.layers.size() == problem.heads.size();
   }
-  if (same) {
-    observer.note("order parameters reused from the given result");
-    return *known;
+  if (!same) return solve_problem(study, dataset, problem, observer, {}, wanted);
+  observer.note("order parameters reused from the given result");
+  SolveResult reused = *known;
+  if (!wanted) return reused;
+  reused.points.clear();
+  reused.gaussian_process.clear();
+  for (const std::size_t i : *wanted) reused.points.push_back(known->points[i]);
+  for (const std::size_t t : temperatures_of(study, *wanted)) {
+    reused.gaussian_process.push_back(known->gaussian_process.at(t));
   }
-  return solve_problem(study, dataset, problem, observer);
+  return reused;
 }
 
 }  // namespace headway::studies

@@ -177,30 +177,57 @@ class PointSampler {
 
 }  // namespace
 
-SampleResult sample(const Study& study, const tasks::Dataset& dataset, Observer& observer,
-                    const SampleHooks& hooks, const SolveResult* known) {
+namespace {
+
+/// The points of a part. `problem` keeps the kernels of the theory for further parts; of a whole
+/// study they are let go before the chains run.
+SampleResult sample_part(const Study& sampled, const tasks::Dataset& dataset,
+                         TheoryProblem& problem, Observer& observer, const SampleHooks& hooks,
+                         const SolveResult* known, const Shard& shard) {
   const Clock::time_point began = Clock::now();
-  check_sampling(study);
-  const Study sampled = sampled_study(study, dataset);
-  TheoryProblem problem =
-      make_problem(sampled, dataset, observer,
-                   sampled.sample.sampler == Sampler::kExact ? FeatureDirections::kUsed
-                                                             : FeatureDirections::kAll);
+  const std::vector<std::size_t> numbers = sample_points(sampled, shard);
   SampleResult result;
-  result.solve = solve_or_reuse(sampled, dataset, problem, observer, known);
+  result.solve = solve_or_reuse(sampled, dataset, problem, observer, known, numbers);
+  std::shared_ptr<const theory::PathKernels> of_theory;
+  if (!shard.whole()) of_theory = problem.kernels;
   problem.kernels = sampling_kernels(sampled, problem);
   const std::vector<SweepPoint> sweep = sweep_points(sampled, dataset);
   const PointSampler sampler(sampled, dataset, problem, observer, hooks);
-  for (std::size_t i = 0; i < sweep.size() && !observer.interrupted(); ++i) {
+  for (const std::size_t i : numbers) {
+    if (observer.interrupted()) break;
     result.points.push_back(sampler.sample(sweep[i], i, sweep.size()));
     for (const std::string& warning : result.points.back().warnings) {
       observer.warning(fmt::format("widths {}, temperature {:g}: {}",
                                    fmt::join(sweep[i].widths, ","), sweep[i].temperature, warning));
     }
   }
-  result.interrupted = result.solve.interrupted || result.points.size() < sweep.size();
+  if (of_theory != nullptr) problem.kernels = of_theory;
+  result.interrupted = result.solve.interrupted || result.points.size() < numbers.size();
   for (const SamplePoint& point : result.points)
     result.interrupted = result.interrupted || !point.complete;
+  result.seconds = seconds_since(began);
+  return result;
+}
+
+}  // namespace
+
+PartSampler prepare_sample(const Study& study, const tasks::Dataset& dataset, Observer& observer,
+                           const SampleHooks& hooks, const SolveResult* known) {
+  check_sampling(study);
+  const auto sampled = std::make_shared<const Study>(sampled_study(study, dataset));
+  const auto problem = std::make_shared<TheoryProblem>(
+      make_problem(*sampled, dataset, observer,
+                   sampled->sample.sampler == Sampler::kExact ? FeatureDirections::kUsed
+                                                              : FeatureDirections::kAll));
+  return [&dataset, &observer, hooks, known, sampled, problem](const Shard& shard) {
+    return sample_part(*sampled, dataset, *problem, observer, hooks, known, shard);
+  };
+}
+
+SampleResult sample(const Study& study, const tasks::Dataset& dataset, Observer& observer,
+                    const SampleHooks& hooks, const SolveResult* known, const Shard& shard) {
+  const Clock::time_point began = Clock::now();
+  SampleResult result = prepare_sample(study, dataset, observer, hooks, known)(shard);
   result.seconds = seconds_since(began);
   return result;
 }

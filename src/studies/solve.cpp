@@ -12,6 +12,7 @@
 #include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/studies/shards.hpp"
 #include "headway/studies/verbs.hpp"
 #include "headway/theory/finite_width.hpp"
 #include "headway/theory/saddle_evidence.hpp"
@@ -28,9 +29,7 @@ constexpr int kEigenvalueProducts = 30;
 constexpr double kEigenvalueTolerance = 0.01;
 constexpr int kProbes = 16;
 constexpr double kProbeProducts = 15.0;  // each takes about that many
-constexpr std::size_t kLongestChain =
-    4;  // sweep points solved one from another, where few temperatures are swept
-constexpr double kStartSpread = 0.5;  // of random starts, in log U
+constexpr double kStartSpread = 0.5;     // of random starts, in log U
 
 bool wanted(When when, double flops, double limit) {
   return when == When::kOn || (when == When::kAuto && flops <= limit);
@@ -245,41 +244,30 @@ class PointSolver {
   theory::SaddlePointOptions options_;
 };
 
-/// Points are solved in chains, each from its neighbour: one temperature, widths falling from the
-/// Gaussian-process side. Chains are independent of the number of threads.
-std::vector<std::vector<std::size_t>> sweep_chains(const Study& study,
-                                                   const std::vector<SweepPoint>& points) {
-  const std::size_t temperatures = study.model.temperatures.size();
-  std::vector<std::vector<std::size_t>> chains;
-  for (std::size_t t = 0; t < temperatures; ++t) {
-    std::vector<std::size_t> order;
-    for (std::size_t i = t; i < points.size(); i += temperatures) order.push_back(i);
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return *std::max_element(points[a].widths.begin(), points[a].widths.end()) >
-             *std::max_element(points[b].widths.begin(), points[b].widths.end());
-    });
-    const std::size_t length = !study.solve.warm_start ? 1
-                               : temperatures >= 4     ? order.size()
-                                                       : kLongestChain;
-    for (std::size_t begin = 0; begin < order.size(); begin += length) {
-      const std::size_t end = std::min(order.size(), begin + length);
-      chains.emplace_back(order.begin() + static_cast<std::ptrdiff_t>(begin),
-                          order.begin() + static_cast<std::ptrdiff_t>(end));
+/// The chains that lead to the wanted points, each up to the last of them.
+std::vector<std::vector<std::size_t>> chains_to(const Study& study,
+                                                const std::vector<std::size_t>& wanted) {
+  std::vector<std::vector<std::size_t>> chains = solve_chains(study);
+  for (std::vector<std::size_t>& chain : chains) {
+    while (!chain.empty() && !std::binary_search(wanted.begin(), wanted.end(), chain.back())) {
+      chain.pop_back();
     }
   }
+  std::erase_if(chains, [](const auto& chain) { return chain.empty(); });
   return chains;
 }
 
 std::vector<GaussianProcessPoint> solve_gaussian_process(const Study& study,
                                                          const tasks::Dataset& dataset,
-                                                         const TheoryProblem& problem) {
+                                                         const TheoryProblem& problem,
+                                                         const std::vector<std::size_t>& numbers) {
   const model::Architecture architecture =
       architecture_of(study, dataset, study.model.widths.front());
   const theory::OrderParameters u = theory::gaussian_process_order_parameters(architecture);
-  std::vector<GaussianProcessPoint> points(study.model.temperatures.size());
+  std::vector<GaussianProcessPoint> points(numbers.size());
   parallel_for(static_cast<Index>(points.size()), resolve_threads(study.threads), [&](Index i) {
     GaussianProcessPoint& point = points[static_cast<std::size_t>(i)];
-    point.temperature = study.model.temperatures[static_cast<std::size_t>(i)];
+    point.temperature = study.model.temperatures[numbers[static_cast<std::size_t>(i)]];
     const std::unique_ptr<theory::EnergyState> state =
         problem.kernels->evaluate(u.layers.front(), point.temperature);
     if (!state) {
@@ -324,9 +312,11 @@ std::vector<MatrixXd> same_path_kernels(const TheoryProblem& problem) {
 }  // namespace
 
 SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
-                          const TheoryProblem& problem, Observer& observer,
-                          const SolveHooks& hooks) {
+                          const TheoryProblem& problem, Observer& observer, const SolveHooks& hooks,
+                          const std::optional<std::vector<std::size_t>>& wanted) {
   const Clock::time_point began = Clock::now();
+  const std::vector<SweepPoint> sweep = sweep_points(study, dataset);
+  const std::vector<std::size_t> numbers = wanted ? *wanted : dealt_units(sweep.size(), {});
   SolveResult result;
   result.heads = problem.heads;
   result.variances = architecture_of(study, dataset, study.model.widths.front()).variances;
@@ -343,10 +333,12 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
   result.head_names = names_of_heads(dataset);
   result.path_kernels = same_path_kernels(problem);
   result.threads = resolve_threads(study.threads);
-  result.gaussian_process = solve_gaussian_process(study, dataset, problem);
+  result.gaussian_process =
+      solve_gaussian_process(study, dataset, problem, temperatures_of(study, numbers));
 
-  const std::vector<SweepPoint> sweep = sweep_points(study, dataset);
-  const std::vector<std::vector<std::size_t>> chains = sweep_chains(study, sweep);
+  const std::vector<std::vector<std::size_t>> chains = chains_to(study, numbers);
+  std::size_t total = 0;
+  for (const std::vector<std::size_t>& chain : chains) total += chain.size();
   std::vector<std::optional<SolvePoint>> points(sweep.size());
   OneOfMany one_of_many(observer);
   const PointSolver solver(study, dataset, problem,
@@ -366,22 +358,30 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
       if (point.summary.converged) neighbour = std::move(u);
       const std::lock_guard<std::mutex> lock(guard);
       points[i] = std::move(point);
-      observer.progress("solve", static_cast<double>(++done), static_cast<double>(sweep.size()));
+      observer.progress("solve", static_cast<double>(++done), static_cast<double>(total));
     }
   });
-  for (std::optional<SolvePoint>& point : points) {
-    if (point) result.points.push_back(std::move(*point));
+  for (const std::size_t i : numbers) {
+    if (points[i]) result.points.push_back(std::move(*points[i]));
   }
-  result.interrupted = result.points.size() < sweep.size();
+  result.interrupted = result.points.size() < numbers.size();
   result.seconds = seconds_since(began);
   return result;
 }
 
+PartSolver prepare_solve(const Study& study, const tasks::Dataset& dataset, Observer& observer,
+                         const SolveHooks& hooks) {
+  const auto problem =
+      std::make_shared<const TheoryProblem>(make_problem(study, dataset, observer));
+  return [&study, &dataset, &observer, hooks, problem](const Shard& shard) {
+    return solve_problem(study, dataset, *problem, observer, hooks, solve_points(study, shard));
+  };
+}
+
 SolveResult solve(const Study& study, const tasks::Dataset& dataset, Observer& observer,
-                  const SolveHooks& hooks) {
+                  const SolveHooks& hooks, const Shard& shard) {
   const Clock::time_point began = Clock::now();
-  const TheoryProblem problem = make_problem(study, dataset, observer);
-  SolveResult result = solve_problem(study, dataset, problem, observer, hooks);
+  SolveResult result = prepare_solve(study, dataset, observer, hooks)(shard);
   result.seconds = seconds_since(began);
   return result;
 }

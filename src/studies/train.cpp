@@ -4,6 +4,7 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <utility>
 
 #include "headway/core/error.hpp"
@@ -240,10 +241,18 @@ TrainResult Grid::result() {
 
 TrainResult train(std::span<const TrainRun> runs, const TaskMaker& make_task, Observer& observer,
                   const TrainHooks& hooks, JobShare share) {
+  std::vector<std::size_t> all(runs.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return train_part(runs, all, make_task, observer, hooks, share);
+}
+
+TrainResult train_part(std::span<const TrainRun> runs, const std::vector<std::size_t>& numbers,
+                       const TaskMaker& make_task, Observer& observer, const TrainHooks& hooks,
+                       JobShare share) {
   const Clock::time_point began = Clock::now();
   Grid grid(runs, make_task, observer, hooks, share.threads);
-  run_jobs(runs.size(), static_cast<std::size_t>(share.jobs),
-           [&](std::size_t index) { grid.train(index); });
+  run_jobs(numbers.size(), static_cast<std::size_t>(share.jobs),
+           [&](std::size_t i) { grid.train(numbers[i]); });
   TrainResult result = grid.result();
   if (!runs.empty()) {
     result.threads = share.jobs * (share.threads > 0 ? share.threads

@@ -57,15 +57,18 @@ std::vector<SplitCeiling> split_ceilings(const Study& study) {
   return task.ceilings != nullptr ? task.ceilings(study) : std::vector<SplitCeiling>();
 }
 
-std::vector<std::pair<std::string, double>> ceiling_numbers(const tasks::SravenCeiling& ceiling) {
-  return {{"accuracy", ceiling.accuracy},
-          {"accuracy_error", ceiling.accuracy_error},
-          {"accuracy_per_feature", ceiling.accuracy_per_feature},
-          {"accuracy_per_feature_error", ceiling.accuracy_per_feature_error},
-          {"several_answers", ceiling.several_answers},
-          {"several_answers_error", ceiling.several_answers_error},
-          {"every_feature_wrong", ceiling.every_feature_wrong},
-          {"every_feature_wrong_error", ceiling.every_feature_wrong_error}};
+const std::vector<CeilingNumber>& ceiling_numbers() {
+  using tasks::SravenCeiling;
+  static const std::vector<CeilingNumber> all = {
+      {"accuracy", &SravenCeiling::accuracy},
+      {"accuracy_error", &SravenCeiling::accuracy_error},
+      {"accuracy_per_feature", &SravenCeiling::accuracy_per_feature},
+      {"accuracy_per_feature_error", &SravenCeiling::accuracy_per_feature_error},
+      {"several_answers", &SravenCeiling::several_answers},
+      {"several_answers_error", &SravenCeiling::several_answers_error},
+      {"every_feature_wrong", &SravenCeiling::every_feature_wrong},
+      {"every_feature_wrong_error", &SravenCeiling::every_feature_wrong_error}};
+  return all;
 }
 
 TrainTask make_generated_task(const Study& study) {

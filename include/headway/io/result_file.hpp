@@ -6,6 +6,7 @@
 
 #include "headway/studies/provenance.hpp"
 #include "headway/studies/results.hpp"
+#include "headway/studies/sample_results.hpp"
 #include "headway/studies/study.hpp"
 #include "headway/studies/training.hpp"
 
@@ -59,6 +60,11 @@ std::string read_result_kind(const std::string& file_path);
 /// data set or attribute.
 studies::SolveResult read_solve_result(const std::string& file_path,
                                        studies::ResultProvenance* provenance = nullptr);
+
+/// All of a result of `sample`, or of `train` with the last and best weights where it holds them.
+/// Errors likewise.
+studies::SampleResult read_sample_result(const std::string& file_path);
+studies::TrainResult read_train_result(const std::string& file_path);
 
 /// The provenance alone, of a result file of any kind and also a partial one.
 studies::ResultProvenance read_result_provenance(const std::string& file_path);

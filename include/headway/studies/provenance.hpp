@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "headway/core/record.hpp"
@@ -18,6 +19,7 @@ struct ResultProvenance {
   int threads = 1;
   double seconds = 0.0;
   bool partial = false;
+  std::string shard;  ///< "" for a whole result
 };
 template <class Visitor, RecordOf<ResultProvenance> Record>
 void fields(Visitor& visit, Record& r) {
@@ -34,6 +36,9 @@ void fields(Visitor& visit, Record& r) {
   visit("threads", r.threads, "that were used", {.least = 0});
   visit("seconds", r.seconds, "of the whole computation");
   visit("partial", r.partial, "interrupted: only the points that were finished are there");
+  if (std::is_const_v<Record> && !shows(visit, !r.shard.empty())) return;
+  visit("shard", r.shard, "\"i/n\": one of n parts, i from 0; whole results have none",
+        {.optional = true});
 }
 
 /// What this build of Headway is.

@@ -312,14 +312,14 @@ void fields(Visitor& visit, const PrunePoint& r) {
   visit("seconds", r.seconds, "of the pruning", {.place = kFile});
   visit("", r.heads, "one entry a head, layer 1 first",
         {.json = "heads", .layout = FieldLayout::kColumns});
-  fields(visit, r.by_score, "cumulative/score",
-         "accuracy after removing 0, 1, 2, ... heads, lowest score first");
-  fields(visit, r.by_squared_error, "cumulative/squared_error",
-         "the same, lowest change of the squared error first");
   visit("posterior_errors", r.posterior_errors,
         "of the changes: \"draws\" of sample, \"1/N\" to leading order, or \"\"");
   visit("rank_stability", r.rank_stability,
         "of squared_error_change, over the posterior of U_1 and redrawn examples");
+  fields(visit, r.by_score, "cumulative/score",
+         "accuracy after removing 0, 1, 2, ... heads, lowest score first");
+  fields(visit, r.by_squared_error, "cumulative/squared_error",
+         "the same, lowest change of the squared error first");
   std::vector<std::vector<double>> accuracy;
   std::vector<std::vector<int>> order;
   for (const PruningCurve& curve : r.random) {

@@ -111,15 +111,15 @@ struct SplitCeiling {
 /// one core.
 std::vector<SplitCeiling> split_ceilings(const Study& study);
 
-/// Its numbers by the names of SravenCeiling's fields, for files and tables.
-std::vector<std::pair<std::string, double>> ceiling_numbers(const tasks::SravenCeiling& ceiling);
+/// The numbers of a SravenCeiling by the names of its members, for files and tables.
+using CeilingNumber = std::pair<const char*, double tasks::SravenCeiling::*>;
+const std::vector<CeilingNumber>& ceiling_numbers();
 
-/// For writing alone.
-template <class Visitor>
-void fields(Visitor& visit, const SplitCeiling& r) {
+template <class Visitor, RecordOf<SplitCeiling> Record>
+void fields(Visitor& visit, Record& r) {
   visit("split", r.split, "its name", {.layout = FieldLayout::kKey});
   visit("instances", r.best.instances, "that the ceiling was averaged over");
-  for (const auto& [name, value] : ceiling_numbers(r.best)) visit(name, value, "at best");
+  for (const auto& [name, number] : ceiling_numbers()) visit(name, r.best.*number, "at best");
 }
 
 /// One run, finished or not: what a checkpoint keeps and a result shows.
@@ -149,7 +149,7 @@ double final_train_loss(const TrainedRun& run);
 std::vector<std::string> setting_words(const std::vector<Setting>& settings);
 std::vector<Setting> settings_of(const std::vector<std::string>& words);
 
-/// All but records, weights and state. Ceilings are written only.
+/// All but records, weights and state.
 template <class Visitor, RecordOf<TrainedRun> Record>
 void fields(Visitor& visit, Record& r) {
   visit("label", r.label, "the settings but for seeds, in short");
@@ -163,10 +163,8 @@ void fields(Visitor& visit, Record& r) {
   fields(visit, r.cost);
   const double loss = final_train_loss(r);
   visit("train_loss", loss, "mean over the steps of its last record");
-  if constexpr (std::is_const_v<Record>) {
-    visit("ceiling", r.ceilings, "what any solver can reach at best, by split",
-          {.json = "ceilings", .layout = FieldLayout::kByName, .optional = true});
-  }
+  visit("ceiling", r.ceilings, "what any solver can reach at best, by split",
+        {.json = "ceilings", .layout = FieldLayout::kByName, .optional = true});
   visit("training_seconds", r.training_seconds, "of every call, evaluations left out");
   visit("sample", r.sample, "text: what the trained model writes",
         training::if_any(visit, r.sample));
@@ -262,6 +260,11 @@ struct TrainHooks {
 /// LibTorch or CUDA, kBadData for a state of another model.
 TrainResult train(std::span<const TrainRun> runs, const TaskMaker& make_task, Observer& observer,
                   const TrainHooks& hooks = {}, JobShare share = {1, 0});
+
+/// The same of the runs with these numbers alone (rising), a part of the grid (shards.hpp).
+TrainResult train_part(std::span<const TrainRun> runs, const std::vector<std::size_t>& numbers,
+                       const TaskMaker& make_task, Observer& observer, const TrainHooks& hooks = {},
+                       JobShare share = {1, 0});
 
 /// The final table: groups in the order of their first runs.
 std::vector<TrainGroup> group_runs(const TrainResult& result);

@@ -7,6 +7,7 @@
 #include "headway/core/observer.hpp"
 #include "headway/studies/sample_results.hpp"
 #include "headway/studies/sample_state.hpp"
+#include "headway/studies/shards.hpp"
 #include "headway/studies/study.hpp"
 #include "headway/tasks/dataset.hpp"
 
@@ -24,9 +25,15 @@ struct SolveHooks {
 };
 
 /// `headway solve` (eq. 18 and what follows from it) on data in memory. Points not converged are
-/// values, not errors.
+/// values, not errors. `shard`: one part of it, to be merged (shards.hpp).
 SolveResult solve(const Study& study, const tasks::Dataset& dataset, Observer& observer,
-                  const SolveHooks& hooks = {});
+                  const SolveHooks& hooks = {}, const Shard& shard = {});
+
+/// Makes the study ready once, for a caller who wants one part after another. What it is given must
+/// outlive the function that it returns.
+using PartSolver = std::function<SolveResult(const Shard&)>;
+PartSolver prepare_solve(const Study& study, const tasks::Dataset& dataset, Observer& observer,
+                         const SolveHooks& hooks = {});
 
 /// `headway align` and `headway prune` (eqs. 52 to 58). `known` reuses the U of an earlier
 /// solve of the same study and data (its points must match the study's sweep).
@@ -52,6 +59,12 @@ struct SampleHooks {
 /// them, or taken from `known` as `align` does. Interruption is a value: the last point then holds
 /// the draws so far.
 SampleResult sample(const Study& study, const tasks::Dataset& dataset, Observer& observer,
-                    const SampleHooks& hooks = {}, const SolveResult* known = nullptr);
+                    const SampleHooks& hooks = {}, const SolveResult* known = nullptr,
+                    const Shard& shard = {});
+
+/// As prepare_solve().
+using PartSampler = std::function<SampleResult(const Shard&)>;
+PartSampler prepare_sample(const Study& study, const tasks::Dataset& dataset, Observer& observer,
+                           const SampleHooks& hooks = {}, const SolveResult* known = nullptr);
 
 }  // namespace headway::studies

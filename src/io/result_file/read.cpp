@@ -8,6 +8,7 @@
 #include "headway/studies/result_fields.hpp"
 #include "io/first_reading.hpp"
 #include "io/hdf5/record.hpp"
+#include "io/result_file/trained_run.hpp"
 
 namespace headway::io {
 namespace {
@@ -31,12 +32,14 @@ std::vector<std::string> verbs_of(const std::tuple<Results...>& /*any*/) {
   return {Results::kVerb...};
 }
 
+std::string require_kind(const Hdf5InputFile& file, const std::vector<std::string>& known) {
+  std::string kind = file.text_attribute("/", "kind").value_or("");
+  if (std::find(known.begin(), known.end(), kind) != known.end()) return kind;
+  bad_data("root attribute kind: is \"{}\"; allowed here: {}", kind, join(known));
+}
+
 SolveResult read_solved(const Hdf5InputFile& file) {
-  const std::string kind = file.text_attribute("/", "kind").value_or("");
-  const std::vector<std::string> known = verbs_of(studies::TheoryResults());
-  if (std::find(known.begin(), known.end(), kind) == known.end()) {
-    bad_data("root attribute kind: is \"{}\"; allowed here: {}", kind, join(known));
-  }
+  const std::string kind = require_kind(file, verbs_of(studies::TheoryResults()));
   auto result = read_record<SolveResult>(file, "");
   const std::string fault = studies::solve_fault(result);
   if (!fault.empty()) bad_data("{}", fault);
@@ -78,6 +81,47 @@ SolveResult read_solve_result(const std::string& file_path, studies::ResultProve
   });
   if (provenance != nullptr) *provenance = from;
   return result;
+}
+
+studies::SampleResult read_sample_result(const std::string& file_path) {
+  return read_hdf5(file_path, kResultSchema, [](const Hdf5InputFile& file) {
+    studies::SampleResult result;
+    result.solve = read_solved(file);
+    const RecordShapes shapes = shapes_of(result.solve);
+    for (std::size_t i = 0; i < result.solve.points.size(); ++i) {
+      const std::string group = fmt::format("points/{}", i);
+      studies::SamplePoint& point = result.points.emplace_back();
+      point.order_parameters.resize(result.solve.heads.size());
+      RecordReader reader(file, group, shapes);
+      fields(reader, point);
+      Tensor weights;
+      reader("draws/weights", weights, "[chain, draw, weight]", {.optional = true});
+      if (weights.shape.size() != 3) continue;
+      point.weights = Eigen::Map<const MatrixXd>(weights.values.data(), weights.shape[2],
+                                                 weights.shape[0] * weights.shape[1]);
+    }
+    result.interrupted = result.solve.interrupted;
+    result.seconds = result.solve.seconds;
+    return result;
+  });
+}
+
+studies::TrainResult read_train_result(const std::string& file_path) {
+  return read_hdf5(file_path, kResultSchema, [](const Hdf5InputFile& file) {
+    require_kind(file, {studies::TrainResult::kVerb});
+    studies::TrainResult result;
+    RecordReader(file, "")("planned_runs", result.planned, "of the grid", {.least = 1});
+    for (std::size_t i = 0; i < file.members("runs").size(); ++i) {
+      const std::string group = fmt::format("runs/{}", i);
+      result.runs.push_back(read_trained_run(file, group));
+      read_kept_weights(file, group, result.runs.back());
+    }
+    const studies::ResultProvenance from = read_provenance(file);
+    result.interrupted = from.partial;
+    result.seconds = from.seconds;
+    result.threads = from.threads;
+    return result;
+  });
 }
 
 std::string read_result_kind(const std::string& file_path) {

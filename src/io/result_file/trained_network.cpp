@@ -10,6 +10,7 @@
 #include "io/dataset_file/write.hpp"
 #include "io/first_reading.hpp"
 #include "io/hdf5/record.hpp"
+#include "io/result_file/trained_run.hpp"
 
 namespace headway::io {
 namespace {
@@ -36,13 +37,6 @@ std::vector<training::NamedTensor> read_weights(const Hdf5InputFile& file, const
            best && file.kind(group + "/weights") == NodeKind::kGroup
                ? "the run was never evaluated; weights = \"last\" takes those at its end"
                : "the result holds no weights (train.keep_weights = false)");
-}
-
-/// Its learned tokenizer; "" where it has none.
-std::string read_tokenizer(const Hdf5InputFile& file, const std::string& group) {
-  std::vector<std::uint8_t> bytes;
-  RecordReader(file, group)("tokenizer", bytes, "a SentencePiece model", {.optional = true});
-  return {bytes.begin(), bytes.end()};
 }
 
 studies::TrainedNetwork read_run(const Hdf5InputFile& file, const std::string& group,

@@ -39,6 +39,7 @@ std::vector<training::TrainRecord> read_records(const Hdf5InputFile& file,
 TrainedRun read_trained_run(const Hdf5InputFile& file, const std::string& group) {
   RecordShapes shapes;
   shapes.keys = split(file.text_attribute(group, "splits").value_or(""), ',');
+  shapes.keys.emplace_back("all");  // of ceilings, behind those of the splits
   RecordReader reader(file, group, shapes);
   TrainedRun run;
   fields(reader, run);
@@ -50,6 +51,22 @@ TrainedRun read_trained_run(const Hdf5InputFile& file, const std::string& group)
   reader("weights", state.parameters, "at the last step");
   reader("best_weights", state.best_parameters, "at the best step", {.optional = true});
   return run;
+}
+
+std::string read_tokenizer(const Hdf5InputFile& file, const std::string& group) {
+  std::vector<std::uint8_t> bytes;
+  RecordReader(file, group)("tokenizer", bytes, "a SentencePiece model", {.optional = true});
+  return {bytes.begin(), bytes.end()};
+}
+
+void read_kept_weights(const Hdf5InputFile& file, const std::string& group, TrainedRun& run) {
+  if (file.kind(group + "/weights") != NodeKind::kGroup) return;
+  RecordReader reader(file, group);
+  reader("weights", run.state.parameters, "at the last step");
+  if (run.summary.best_step >= 0) {
+    reader("best_weights", run.state.best_parameters, "at the best step");
+  }
+  run.tokenizer = read_tokenizer(file, group);
 }
 
 }  // namespace headway::io

@@ -1,0 +1,68 @@
+#include "outcomes.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "headway/studies/lookup.hpp"
+#include "table.hpp"
+
+namespace headway::cli {
+
+namespace {
+
+bool is_finite(const studies::SolvePoint& point) {
+  bool finite = std::isfinite(point.action) && std::isfinite(point.summary.gradient_norm) &&
+                point.order_parameters.readout.allFinite() && point.predictor.mean.allFinite() &&
+                point.predictor.variance.allFinite();
+  for (const MatrixXd& layer : point.order_parameters.layers) finite = finite && layer.allFinite();
+  return finite;
+}
+
+}  // namespace
+
+Outcome solve_outcome(const studies::SolveResult& result, double seconds) {
+  Outcome outcome{fmt::format("{} points", result.points.size()), result.interrupted, seconds,
+                  result.threads};
+  std::vector<std::string>& faults = outcome.faults;
+  for (const studies::SolvePoint& point : result.points) {
+    const std::string where =
+        fmt::format("widths {}, temperature {:g}", widths_text(point.widths), point.temperature);
+    if (!is_finite(point)) {
+      faults.push_back(fmt::format("{}: not finite: {}", where, point.summary.message));
+    } else if (!point.summary.converged) {
+      faults.push_back(fmt::format(
+          "{}: not converged (gradient norm {:.2g} after {} iterations): {}", where,
+          point.summary.gradient_norm, point.summary.iterations, point.summary.message));
+    }
+  }
+  return outcome;
+}
+
+Outcome sample_outcome(const studies::SampleResult& result) {
+  Outcome outcome{fmt::format("{} points", result.points.size()), result.interrupted,
+                  result.seconds, result.solve.threads};
+  for (const studies::SamplePoint& point : result.points) {
+    const std::string fault = studies::sampling_fault(point);
+    if (fault.empty()) continue;
+    outcome.faults.push_back(fmt::format("widths {}, temperature {:g}: not usable: {}",
+                                         widths_text(point.widths), point.temperature, fault));
+  }
+  return outcome;
+}
+
+Outcome train_outcome(const studies::TrainResult& result) {
+  Outcome outcome{"", result.interrupted, result.seconds, result.threads};
+  std::size_t done = 0;
+  for (const studies::TrainedRun& run : result.runs) {
+    done += run.done() ? 1 : 0;
+    const std::string fault = studies::training_fault(run);
+    if (fault.empty()) continue;
+    outcome.faults.push_back(
+        fmt::format("{}, seed {}: not usable: {}", run.label, run.seed, fault));
+  }
+  outcome.done = fmt::format("{} of {} runs done", done, result.planned);
+  return outcome;
+}
+
+}  // namespace headway::cli

@@ -1,0 +1,233 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <regex>
+#include <utility>
+
+#include "headway/core/error.hpp"
+#include "headway/core/text.hpp"
+#include "headway/studies/shards.hpp"
+#include "headway/studies/study_hash.hpp"
+
+namespace headway::studies {
+namespace {
+
+constexpr std::size_t kMostCommands = 10;  // in a message
+
+[[noreturn]] void bad_data(const std::string& message) {
+  throw Error(ErrorKind::kBadData, message);
+}
+
+const std::regex& shard_option() {
+  static const std::regex pattern(R"( --shard[ =]\d+/\d+)");
+  return pattern;
+}
+
+/// "parts/hmm-3.h5" after "parts/hmm-1.h5" of part 1; a name that has not the number gets it.
+std::string output_of(const std::string& known, std::size_t known_index, std::size_t wanted) {
+  const std::filesystem::path path(known);
+  std::string stem = path.stem().string();
+  const std::string number = std::to_string(known_index);
+  const std::size_t at = stem.rfind(number);
+  if (at == std::string::npos) {
+    stem += fmt::format("-{}", wanted);
+  } else {
+    stem.replace(at, number.size(), std::to_string(wanted));
+  }
+  return (path.parent_path() / (stem + path.extension().string())).string();
+}
+
+/// The command that makes part `wanted` of those that `known` is one of.
+std::string command_of(const PartHeader& known, const Shard& of_known, std::size_t wanted) {
+  static const std::regex output(R"(( -o| --output)[ =]?(\S+))");
+  const std::string& command = known.provenance.command;
+  std::string made = std::regex_replace(command, shard_option(),
+                                        " --shard " + shard_text({wanted, of_known.count}));
+  std::smatch found;
+  if (!std::regex_search(made, found, output)) return made;
+  const std::string file = output_of(found[2], of_known.index, wanted);
+  return found.prefix().str() + " -o " + file + found.suffix().str();
+}
+
+/// Why `part` does not belong to `first`; "" when it does.
+std::string strangeness(const PartHeader& part, const PartHeader& first) {
+  const ResultProvenance& a = part.provenance;
+  const ResultProvenance& b = first.provenance;
+  if (part.kind != first.kind) return fmt::format("is of {}, not of {}", part.kind, first.kind);
+  if (a.study_hash != b.study_hash) {
+    const std::vector<std::string> differences = study_differences(a.study_toml, b.study_toml);
+    return "is of another study: " + (differences.empty() ? "its hash differs" : join(differences));
+  }
+  if (a.data_hash != b.data_hash) return "is of other data";
+  if (a.headway_version != b.headway_version || a.git_commit != b.git_commit) {
+    return fmt::format("was made by version {} (commit {}), not {} (commit {})", a.headway_version,
+                       a.git_commit, b.headway_version, b.git_commit);
+  }
+  const std::size_t count = read_shard(a.shard).count;
+  const std::size_t wanted = read_shard(b.shard).count;
+  if (count != wanted) return fmt::format("is one of {} parts, not of {}", count, wanted);
+  return "";
+}
+
+void require_part(const PartHeader& part) {
+  if (part.provenance.shard.empty()) {
+    bad_data(
+        fmt::format("{}: is a whole result, no part; parts are made with --shard i/n", part.file));
+  }
+  if (part.provenance.partial) {
+    bad_data(fmt::format("{}: part {} is not finished; this goes on with it:\n  {}", part.file,
+                         part.provenance.shard, part.provenance.command));
+  }
+}
+
+[[noreturn]] void report_missing(const std::vector<std::size_t>& missing, std::size_t count,
+                                 const PartHeader& known) {
+  std::string message =
+      fmt::format("of {} parts {} missing:", count,
+                  missing.size() == 1 ? "one is" : fmt::format("{} are", missing.size()));
+  for (std::size_t i = 0; i < std::min(missing.size(), kMostCommands); ++i) {
+    message += "\n  " + command_of(known, read_shard(known.provenance.shard), missing[i]);
+  }
+  if (missing.size() > kMostCommands) {
+    message += fmt::format("\n  ... and {} more", missing.size() - kMostCommands);
+  }
+  throw Error(ErrorKind::kMissingFile, message);
+}
+
+[[noreturn]] void wrong_content(const Shard& shard, std::size_t found, std::size_t wanted) {
+  bad_data(fmt::format("part {}: holds {} points or runs; allowed: {}", shard_text(shard), found,
+                       wanted));
+}
+
+/// Error unless the points of a part are those of its shard.
+template <class Point>
+void check_points(const Study& study, const Shard& shard, const std::vector<Point>& found,
+                  const std::vector<std::size_t>& wanted) {
+  if (found.size() != wanted.size()) wrong_content(shard, found.size(), wanted.size());
+  const std::size_t temperatures = study.model.temperatures.size();
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const Index width = study.model.widths[wanted[i] / temperatures].front();
+    const double temperature = study.model.temperatures[wanted[i] % temperatures];
+    if (found[i].widths.front() == width && found[i].temperature == temperature) continue;
+    bad_data(fmt::format("part {}: point {} is of width {} and temperature {}; allowed: {} and {}",
+                         shard_text(shard), i, found[i].widths.front(), found[i].temperature, width,
+                         temperature));
+  }
+}
+
+/// The points and limits of all parts; what they share is that of the first.
+SolveResult join_solves(const Study& study, std::vector<SolveResult>& parts,
+                        std::vector<std::size_t> (*points_of)(const Study&, const Shard&)) {
+  std::vector<SolvePoint> points(study.model.widths.size() * study.model.temperatures.size());
+  std::vector<std::optional<GaussianProcessPoint>> limits(study.model.temperatures.size());
+  double seconds = 0.0;
+  int threads = 1;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const Shard shard{p, parts.size()};
+    const std::vector<std::size_t> wanted = points_of(study, shard);
+    check_points(study, shard, parts[p].points, wanted);
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      points[wanted[i]] = std::move(parts[p].points[i]);
+    }
+    const std::vector<std::size_t> temperatures = temperatures_of(study, wanted);
+    std::vector<GaussianProcessPoint>& found = parts[p].gaussian_process;
+    if (found.size() != temperatures.size())
+      wrong_content(shard, found.size(), temperatures.size());
+    for (std::size_t i = 0; i < found.size(); ++i) limits[temperatures[i]] = std::move(found[i]);
+    seconds += parts[p].seconds;
+    threads = std::max(threads, parts[p].threads);
+  }
+  SolveResult whole = std::move(parts.front());
+  whole.points = std::move(points);
+  whole.gaussian_process.clear();
+  for (auto& limit : limits) whole.gaussian_process.push_back(std::move(limit.value()));
+  whole.seconds = seconds;
+  whole.threads = threads;
+  return whole;
+}
+
+}  // namespace
+
+std::vector<std::size_t> order_of_parts(const std::vector<PartHeader>& parts) {
+  for (const PartHeader& part : parts) {
+    require_part(part);
+    const std::string strange = strangeness(part, parts.front());
+    if (strange.empty()) continue;
+    bad_data(
+        fmt::format("{}: does not belong to {}: it {}", part.file, parts.front().file, strange));
+  }
+  const std::size_t count = read_shard(parts.front().provenance.shard).count;
+  std::vector<std::size_t> order(count, parts.size());
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    std::size_t& place = order[read_shard(parts[p].provenance.shard).index];
+    if (place != parts.size()) {
+      bad_data(fmt::format("{}: is part {}, which {} is too", parts[p].file,
+                           parts[p].provenance.shard, parts[place].file));
+    }
+    place = p;
+  }
+  std::vector<std::size_t> missing;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (order[i] == parts.size()) missing.push_back(i);
+  }
+  if (!missing.empty()) report_missing(missing, count, parts.front());
+  return order;
+}
+
+ResultProvenance merged_provenance(const std::vector<PartHeader>& parts) {
+  ResultProvenance whole = parts.front().provenance;
+  whole.shard.clear();
+  whole.command = std::regex_replace(whole.command, shard_option(), "");
+  whole.seconds = 0.0;
+  for (const PartHeader& part : parts) {
+    whole.seconds += part.provenance.seconds;
+    whole.started = std::min(whole.started, part.provenance.started);
+    whole.threads = std::max(whole.threads, part.provenance.threads);
+  }
+  return whole;
+}
+
+SolveResult merge_parts(const Study& study, std::vector<SolveResult> parts) {
+  return join_solves(study, parts, &solve_points);
+}
+
+SampleResult merge_parts(const Study& study, std::vector<SampleResult> parts) {
+  SampleResult whole;
+  whole.points.resize(study.model.widths.size() * study.model.temperatures.size());
+  std::vector<SolveResult> theory;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const Shard shard{p, parts.size()};
+    const std::vector<std::size_t> wanted = sample_points(study, shard);
+    check_points(study, shard, parts[p].points, wanted);
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      whole.points[wanted[i]] = std::move(parts[p].points[i]);
+    }
+    whole.seconds += parts[p].seconds;
+    theory.push_back(std::move(parts[p].solve));
+  }
+  whole.solve = join_solves(study, theory, &sample_points);
+  return whole;
+}
+
+TrainResult merge_parts(const Study& /*study*/, std::vector<TrainResult> parts) {
+  TrainResult whole;
+  whole.planned = parts.front().planned;
+  whole.runs.resize(whole.planned);
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const Shard shard{p, parts.size()};
+    const std::vector<std::size_t> wanted = dealt_units(whole.planned, shard);
+    if (parts[p].runs.size() != wanted.size()) {
+      wrong_content(shard, parts[p].runs.size(), wanted.size());
+    }
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      whole.runs[wanted[i]] = std::move(parts[p].runs[i]);
+    }
+    whole.seconds += parts[p].seconds;
+    whole.threads = std::max(whole.threads, parts[p].threads);
+  }
+  return whole;
+}
+
+}  // namespace headway::studies

@@ -1,0 +1,171 @@
+"""Parts of a study (`--shard i/n`) and `headway merge`: the undivided result, whatever n is."""
+
+import json
+import os
+import re
+import unittest
+
+import h5py
+
+from support import ProgramTest, run
+from train_support import needs_training
+
+TIMES = {"seconds", "sampling_seconds", "ess_bulk_min_per_second", "training_seconds", "steps_per_second",
+         "flops_per_second", "started", "threads", "command", "text_sha256"}
+COUNTS = (1, 2, 3, 7)
+SOLVE = ["--set", "model.widths=[5,10,20,40,80]", "--set", "model.temperature=[0.1,1]"]
+SAMPLE = ["--set", "model.widths=[4,8]", "--set", "model.temperature=[0.1,1]", "--set", "sample.draws=40",
+          "--set", "sample.warmup=60", "--set", "sample.chains=2", "--set", "sample.predictor_draws=10"]
+GRID = """name = "grid"
+[task]
+kind = "sraven"
+features = 2
+held_out = 0.25
+[train]
+attention = "hyla"
+layers = 1
+model_dim = 8
+heads = 2
+query_dim = 4
+value_dim = 4
+mlp_dim = 8
+steps = 12
+batch = 4
+warmup_steps = 2
+log_every = 3
+eval_every = 6
+eval_examples = 8
+[sweep]
+"train.attention" = ["softmax", "hyla"]
+seed = [1, 2]
+"""
+
+
+def content(file_path):
+    """Every array as bytes and every attribute of a result, but for times."""
+    found = {}
+
+    def keep(name, item):
+        for key, value in item.attrs.items():
+            if key not in TIMES:
+                found[f"{name}@{key}"] = value.tobytes() if hasattr(value, "tobytes") else value
+        if not isinstance(item, h5py.Dataset):
+            return
+        values = item[()]
+        columns = item.attrs.get("columns", "").split(",")
+        if "steps_per_second" in columns:
+            values = values.copy()
+            values[:, columns.index("steps_per_second")] = 0
+        found[name] = values.tolist() if getattr(values, "dtype", None) == object else values.tobytes()
+
+    with h5py.File(file_path) as file:
+        keep("", file)
+        file.visititems(keep)
+    return found
+
+
+class Merge(ProgramTest):
+    def part(self, index, count):
+        return self.path(f"part-{index}.of{count}.h5")
+
+    def make(self, verb, study, count, *options):
+        """All parts of a study; the exit codes may be 2, as that of the whole."""
+        for i in range(count):
+            done = run(verb, study, *options, "--shard", f"{i}/{count}", "-o", self.part(i, count))
+            self.assertIn(done.returncode, (0, 2), done.stderr)
+        return [self.part(i, count) for i in range(count)]
+
+    def check_equal(self, one, two):
+        one, two = content(one), content(two)
+        self.assertEqual(set(one), set(two))
+        self.assertEqual([name for name in one if one[name] != two[name]], [])
+
+    def check_verb(self, verb, study, *options):
+        whole = self.path("whole.h5")
+        undivided = run(verb, study, *options, "-o", whole)
+        self.assertIn(undivided.returncode, (0, 2), undivided.stderr)
+        for count in COUNTS:
+            parts = self.make(verb, study, count, *options)
+            merged = self.path(f"merged-{count}.h5")
+            done = run("merge", *reversed(parts), "-o", merged)
+            self.assertEqual(done.returncode, undivided.returncode, done.stderr)
+            self.check_equal(whole, merged)
+            with h5py.File(merged) as file:
+                self.assertNotIn("shard", file.attrs)
+                self.assertNotIn("--shard", file.attrs["command"])
+
+    def test_solve(self):
+        self.check_verb("solve", self.study, *SOLVE)
+
+    def test_solve_without_warm_start_and_many_temperatures(self):
+        self.check_verb("solve", self.study, "--set", "solve.warm_start=false",
+                        "--set", "model.temperature=[0.1,0.2,0.5,1,2]")
+
+    def test_sample(self):
+        self.check_verb("sample", self.study, *SAMPLE)
+
+    def test_sample_of_weights(self):
+        self.check_verb("sample", self.study, *SAMPLE, "--set", "sample.sampler=gibbs",
+                        "--set", "sample.keep_weights=true")
+
+    @needs_training
+    def test_train(self):
+        self.check_verb("train", self.write("grid.toml", GRID))
+
+    def test_an_empty_part_says_so_and_the_table_is_that_of_the_whole(self):
+        parts = self.make("solve", self.study, 5)
+        with h5py.File(parts[4]) as file:
+            self.assertEqual((file.attrs["shard"], len(file["points"])), ("4/5", 0))
+        self.check(run("inspect", parts[4]), 0)
+        whole = json.loads(run("solve", self.study, "--json").stdout)
+        merged = json.loads(run("merge", *parts, "--json").stdout)
+        for result in (whole, merged):
+            result.pop("seconds")
+            result.pop("threads")
+            for point in result["points"]:
+                point.pop("seconds")
+        self.assertEqual(whole, merged)
+
+    def test_what_is_missing_is_named_with_its_command_which_makes_it(self):
+        parts = self.make("solve", self.study, 3, *SOLVE)
+        os.remove(parts[1])
+        refused = run("merge", parts[2], parts[0], "-o", self.path("whole.h5"))
+        self.check(refused, 66, "of 3 parts one is missing", "--shard 1/3", parts[1])
+        command, = re.findall(r"^  \S+ (.*--shard 1/3.*)$", refused.stderr, re.MULTILINE)
+        self.check(run(*command.replace("'", "").split()), 0)
+        self.check(run("merge", *parts, "-o", self.path("whole.h5")), 0)
+
+    def test_parts_that_do_not_belong_together(self):
+        first, second = self.make("solve", self.study, 2)
+        other = self.path("other.h5")
+        merged = ["-o", self.path("merged.h5")]
+        run("solve", self.study, "--set", "model.temperature=0.2", "--shard", "1/2", "-o", other)
+        self.check(run("merge", first, other, *merged), 65, other, first, "another study", "temperature")
+        run("solve", self.study, "--seed", 4, "--shard", "1/2", "-o", other, "--force")
+        self.check(run("merge", first, other, *merged), 65, other, "another study", "seed")
+        run("solve", self.study, "--shard", "1/3", "-o", other, "--force")
+        self.check(run("merge", first, other, *merged), 65, other, "one of 3 parts, not of 2")
+        run("sample", self.study, "--set", "sample.draws=10", "--set", "sample.warmup=10", "--shard", "1/2", "-o", other,
+            "--force")
+        self.check(run("merge", first, other, *merged), 65, other, "is of sample, not of solve")
+        self.check(run("merge", first, second, second, *merged), 65, "part 1/2, which")
+        run("solve", self.study, "-o", other, "--force")
+        self.check(run("merge", first, other, *merged), 65, "is a whole result")
+        self.check(run("merge", first, self.study, *merged), 65, self.study)
+        self.check(run("merge", first, self.path("none.h5"), *merged), 66, "none.h5")
+        self.check(run("merge", first, second, "-o", first), 73, first)
+        self.assertFalse(os.path.exists(merged[1]))
+
+    def test_a_part_lends_no_order_parameters(self):
+        part, _ = self.make("solve", self.study, 2)
+        self.check(run("align", part), 0, "it is part 0/2 of its study")
+
+    def test_usage(self):
+        for wrong in ("2/2", "-1/2", "1", "1/0", "a/b", "1/2/3", "1/99999999"):
+            with self.subTest(wrong):
+                self.check(run("solve", self.study, f"--shard={wrong}"), 64, "--shard", "0 <= i < n")
+        self.check(run("align", self.study, "--shard", "0/2"), 64, "--shard")
+
+
+if __name__ == "__main__":
+    unittest.main()
