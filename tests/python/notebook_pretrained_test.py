@@ -23,8 +23,8 @@ class Notebook(NotebookTest):
             text, pictures = self.execute(Path(folder))
             self.assertTrue((Path(folder) / "pretrained-heads.json").is_file())
         self.assertEqual(pictures, 1)
-        for line in ("made up: linear readout right 0.", "  predicted change of the squared error ",
-                     "  gradient sensitivity ", "order of the predicted changes: Kendall's tau"):
+        for line in ("made up: network right 0.", "    predicted change, heads alone ",
+                     "    gradient sensitivity ", "stability of its ranks, tau +"):
             self.assertIn(line, text)
 
 
