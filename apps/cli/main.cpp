@@ -4,6 +4,7 @@
 #include <new>
 
 #include "command_line.hpp"
+#include "course.hpp"
 #include "headway/core/error.hpp"
 #include "headway/numerics/dense.hpp"
 #include "shipped_studies.hpp"
@@ -22,6 +23,7 @@ int run_command(int argc, char** argv) {
   }
   numerics::use_single_threaded_blas();
   line.options.input = find_input(line.options.input);
+  if (line.verb->compute) return run_computation(line.options, line.verb->compute);
   return line.verb->run(line.options);
 }
 

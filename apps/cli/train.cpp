@@ -4,6 +4,7 @@
 #include "headway/io/result_file.hpp"
 #include "headway/io/weights_file.hpp"
 #include "outcomes.hpp"
+#include "terminal.hpp"
 #include "train_course.hpp"
 #include "train_table.hpp"
 #include "verbs.hpp"
@@ -27,7 +28,7 @@ void check_weights_paths(const Options& options, const TrainJob& job) {
   }
 }
 
-studies::TrainResult compute(const Options& options, TrainJob& job, TerminalObserver& observer) {
+studies::TrainResult compute(const Options& options, TrainJob& job, Observer& observer) {
   if (!options.json) return train_grid(options, job, observer, {});
   return train_grid(
       options, job, observer,

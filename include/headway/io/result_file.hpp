@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "headway/core/field_sink.hpp"
 #include "headway/studies/provenance.hpp"
 #include "headway/studies/results.hpp"
 #include "headway/studies/sample_results.hpp"
@@ -24,6 +25,9 @@ template <class Result>
 struct ResultOutput {
   static void write(const std::string& file_path, const studies::Study& study, const Result& result,
                     const studies::ResultProvenance& provenance, bool force);
+  /// Everything that the file has but schema and seal.
+  static void show(const studies::Study& study, const Result& result,
+                   const studies::ResultProvenance& provenance, FieldSink& sink);
   static std::string json(const studies::Study& study, const Result& result);
 };
 
