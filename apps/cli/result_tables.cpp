@@ -74,12 +74,22 @@ std::string point_title(const std::vector<Index>& widths, double temperature) {
   return fmt::format("widths {}, T {:g}", widths_text(widths), temperature);
 }
 
+/// How sure the order of the heads is.
+std::string ranks_text(const studies::PrunePoint& point) {
+  const analysis::RankStability& ranks = point.rank_stability;
+  if (std::isnan(ranks.kendall_tau)) return "";
+  return fmt::format(
+      "squared error +: on {}, deviations over the posterior and over examples; order of the "
+      "heads: "
+      "tau {:.2f}, top {} overlap {:.2f}\n",
+      point.heads.front().set, ranks.kendall_tau, ranks.k, ranks.top_k_overlap);
+}
+
 std::string heads_table(const studies::PrunePoint& point,
                         const std::optional<studies::NetworkPruning>& network) {
-  std::vector<std::string> header = {"layer",    "head",
-                                     "name<",    "score",
-                                     "weighted", "accuracy without",
-                                     "drop",     "squared error without"};
+  std::vector<std::string> header = {
+      "layer",           "head",      "name<",   "score", "weighted", "accuracy without", "drop",
+      "squared error +", "posterior", "examples"};
   if (network) header.emplace_back("network's drop");
   Table table(header);
   for (std::size_t h = 0; h < point.heads.size(); ++h) {
@@ -91,11 +101,13 @@ std::string heads_table(const studies::PrunePoint& point,
                                     cell(head.score_weighted, "{:.4f}"),
                                     cell(head.accuracy_without, "{:.4f}"),
                                     cell(point.accuracy - head.accuracy_without, "{:+.4f}"),
-                                    cell(head.mean_squared_error_without, "{:.4f}")};
+                                    cell(head.squared_error_change, "{:+.4f}"),
+                                    cell(head.squared_error_change_sd, "{:.4f}"),
+                                    cell(head.squared_error_change_error, "{:.4f}")};
     if (network) row.push_back(cell(network->accuracy_drop[h].mean, "{:+.4f}"));
     table.add(row);
   }
-  return table.text();
+  return table.text() + ranks_text(point);
 }
 
 std::string curves_text(const studies::PrunePoint& point) {
@@ -107,6 +119,7 @@ std::string curves_text(const studies::PrunePoint& point) {
     if (!values.empty()) out += fmt::format("  {:<{}}{}\n", name, width, decimals_text(values));
   };
   line("by score", point.by_score.accuracy);
+  line("by error", point.by_squared_error.accuracy);
   line(greedy, point.greedy.accuracy);
   line("random mean", point.random_mean);
   line("random sd", point.random_sd);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -131,6 +132,40 @@ Bootstrap bootstrap_spearman(const std::vector<double>& score, const MatrixXd& m
   std::sort(found.begin(), found.end());
   return {numerics::moments(found).deviation(), numerics::quantile_of_sorted(found, 0.025),
           numerics::quantile_of_sorted(found, 0.975)};
+}
+
+RankStability rank_stability(const std::vector<double>& values, const MatrixXd& draws, int k) {
+  RankStability result{numerics::kUndefined, numerics::kUndefined, k};
+  const auto is_nan = [](double value) { return std::isnan(value); };
+  if (std::any_of(values.begin(), values.end(), is_nan) || draws.rows() == 0) return result;
+  const auto largest = [k](const std::vector<double>& of) {
+    std::vector<std::size_t> order(of.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return of[a] > of[b]; });
+    order.resize(static_cast<std::size_t>(k));
+    std::sort(order.begin(), order.end());
+    return order;
+  };
+  const std::vector<std::size_t> top = largest(values);
+  double tau = 0.0;
+  double shared = 0.0;
+  double counted = 0.0;
+  for (Index row = 0; row < draws.rows(); ++row) {
+    const VectorXd drawn = draws.row(row);
+    const std::vector<double> again(drawn.data(), drawn.data() + drawn.size());
+    const double found = kendall(values, again);
+    if (std::isnan(found) || drawn.hasNaN()) continue;
+    std::vector<std::size_t> both;
+    const std::vector<std::size_t> other = largest(again);
+    std::set_intersection(top.begin(), top.end(), other.begin(), other.end(),
+                          std::back_inserter(both));
+    tau += found;
+    shared += static_cast<double>(both.size()) / k;
+    counted += 1.0;
+  }
+  if (counted == 0.0) return result;
+  return {tau / counted, shared / counted, k};
 }
 
 }  // namespace headway::analysis

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <functional>
@@ -8,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "head_effects.hpp"
 #include "headway/analysis/head_scores.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/rng.hpp"
@@ -22,20 +24,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Examples that a pruned predictor is judged on.
-struct PruneSet {
-  std::string name;
-  MatrixXd features;
-  MatrixXd labels;
-};
-
 /// What the pruning of every point shares.
 struct PruneTask {
   const Study& study;
+  const tasks::Dataset& dataset;
   const SolveResult& solve;
   const TheoryProblem& problem;
   PruneSet measured;             // the test set
-  PruneSet chosen;               // of the greedy search: validation, or the test set without one
+  PruneSet chosen;               // of the greedy search and of what heads are worth: validation,
+                                 // or the test set without one
   const NetworkPruner* network;  // null where the data set has none
 };
 
@@ -144,6 +141,9 @@ PrunePoint prune_point(const PruneTask& task, const SolvePoint& solved, Observer
   PrunedPredictor pruned(task.problem, solved, task.measured);
   point.accuracy = pruned.without({}).accuracy;
   point.heads = report_heads(task.solve, scores, pruned);
+  weigh_heads(task.study, task.dataset, task.problem, task.chosen, solved, observer, point);
+  std::vector<double> changes;
+  for (const HeadReport& head : point.heads) changes.push_back(head.squared_error_change);
   if (task.study.prune.cumulative) {
     const auto accuracy = [&](const std::vector<int>& removed) {
       return pruned.without(removed).accuracy;
@@ -151,6 +151,12 @@ PrunePoint prune_point(const PruneTask& task, const SolvePoint& solved, Observer
     const std::vector<int>& heads = task.problem.heads;
     point.by_score = accuracy_curve(analysis::removal_curve(
         analysis::keep_last_heads(analysis::ascending_order(scores.score), heads), accuracy));
+    const bool known = std::none_of(changes.begin(), changes.end(),
+                                    [](double change) { return std::isnan(change); });
+    if (known) {
+      point.by_squared_error = accuracy_curve(analysis::removal_curve(
+          analysis::keep_last_heads(analysis::ascending_order(changes), heads), accuracy));
+    }
     const int count = std::accumulate(heads.begin(), heads.end(), 0);
     for (int r = 0; r < task.study.prune.random_orders && !observer.interrupted(); ++r) {
       Rng rng(task.study.seed, StreamPurpose::kPruningOrder, static_cast<std::uint64_t>(r));
@@ -165,7 +171,8 @@ PrunePoint prune_point(const PruneTask& task, const SolvePoint& solved, Observer
   }
   if (task.network != nullptr) {
     point.network = {task.network->judge("score", scores.score),
-                     task.network->judge("score_weighted", scores.weighted)};
+                     task.network->judge("score_weighted", scores.weighted),
+                     task.network->judge("squared_error_change", changes)};
   }
   point.seconds = std::chrono::duration<double>(Clock::now() - began).count();
   return point;
@@ -185,6 +192,7 @@ PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& o
     result.network = prune_network(*problem.network, study, *network, observer);
   }
   const PruneTask task = {study,
+                          dataset,
                           result.solve,
                           problem,
                           test_set(problem),

@@ -253,4 +253,45 @@ FiniteWidthCorrection finite_width_correction(const Action& action, const Saddle
   return result;
 }
 
+MatrixXd posterior_covariance(const MatrixXd& svec_hessian,
+                              const std::vector<MatrixXd>& gradients) {
+  const std::optional<SpdFactor> factor = SpdFactor::factor(svec_hessian);
+  if (!factor) return {};
+  MatrixXd columns = MatrixXd::Zero(svec_hessian.rows(), static_cast<Index>(gradients.size()));
+  for (std::size_t h = 0; h < gradients.size(); ++h) {
+    const VectorXd g = numerics::symmetric_to_vector(gradients[h]);
+    columns.col(static_cast<Index>(h)).head(g.size()) = g;
+  }
+  return 2.0 * columns.transpose() * factor->solve(columns);
+}
+
+MatrixXd posterior_covariance(const ActionCurvature& at, const std::vector<MatrixXd>& gradients,
+                              Observer& observer) {
+  const LinearSystem system = {.apply = [&](const Tangent& e) { return at.hessian(e); },
+                               .precondition = [&](const Tangent& e) { return at.precondition(e); },
+                               .seen = {}};
+  std::vector<Tangent> slopes;  // F^T g F, with nothing above layer 1
+  for (const MatrixXd& g : gradients) {
+    const MatrixXd& f = at.frames().front();
+    Tangent slope = {f.transpose() * g * f};
+    for (std::size_t l = 1; l < at.frames().size(); ++l) {
+      slope.push_back(MatrixXd::Zero(at.frames()[l].rows(), at.frames()[l].cols()));
+    }
+    slopes.push_back(std::move(slope));
+  }
+  const auto count = static_cast<Index>(gradients.size());
+  MatrixXd covariance = MatrixXd::Zero(count, count);
+  for (Index h = 0; h < count; ++h) {
+    const Tangent& slope = slopes[static_cast<std::size_t>(h)];
+    if (inner_product(slope, slope) == 0.0) continue;
+    const LinearSolution solution =
+        conjugate_gradients(system, slope, kSolveTolerance, kMostSolveProducts, observer);
+    if (solution.end != LinearEnd::kSolved) return {};
+    for (Index k = 0; k < count; ++k) {
+      covariance(k, h) = 2.0 * inner_product(slopes[static_cast<std::size_t>(k)], solution.x);
+    }
+  }
+  return 0.5 * (covariance + covariance.transpose());
+}
+
 }  // namespace headway::theory

@@ -30,4 +30,24 @@ PredictorStatistics predictor_statistics(const Prediction& prediction, const Mat
   return s;
 }
 
+MatrixXd squared_error_gradient(const EnergyState& state, const MatrixXd& u,
+                                const MatrixXd& features, const MatrixXd& labels) {
+  // eq. 66: e = 2 (f - y) / (M C), t_{a,c} = X*_a^T e_c, Q = t - Z (t U), gradient = sym(Q^T v).
+  const MatrixXd& v = state.projected_dual();
+  const Index n0 = v.rows();
+  const Index outputs = labels.cols();
+  const MatrixXd error =
+      2.0 / static_cast<double>(labels.size()) * (mean_from_dual(features, v, u) - labels);
+  MatrixXd t(n0, v.cols());
+  for (Index a = 0; a < v.cols() / outputs; ++a) {
+    t.middleCols(a * outputs, outputs) = features.middleCols(a * n0, n0).transpose() * error;
+  }
+  const MatrixXd mixed = t * u;
+  const MatrixXd z =
+      state.apply_projected_inverse(Eigen::Map<const MatrixXd>(mixed.data(), mixed.size(), 1));
+  const MatrixXd gradient =
+      (t - Eigen::Map<const MatrixXd>(z.data(), n0, v.cols())).transpose() * v;
+  return 0.5 * (gradient + gradient.transpose());
+}
+
 }  // namespace headway::theory

@@ -374,6 +374,7 @@ class Removal(ModelTest):
         for words, changes in (("mode: is 'half'", {"mode": "half"}), ("probe: is 'svm'", {"probe": "svm"}),
                                ("layers: holds 7", {"layers": [7]}), ("readout: is", {"readout": "x"}),
                                ("penalty: is 0", {"penalty": 0.0}), ("batch_size", {"batch_size": 0}),
+                               (r"test: is \['labels'\]", {"test": {"labels": SIGNS}}),
                                ("batch of one", {"mode": "resample", "batch_size": 1})):
             with self.assertRaisesRegex(headway.UsageError, words):
                 headway.ablate_heads(model, batch, SIGNS, **changes)

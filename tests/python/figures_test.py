@@ -32,7 +32,7 @@ OF_KIND = {
     "align": {"accuracy_against_width", "order_parameters", "path_kernels", "readout_and_action",
               "convergence", "kernel_alignment"},
     "prune": {"accuracy_against_width", "order_parameters", "path_kernels", "readout_and_action",
-              "convergence", "head_scores", "pruning"},
+              "convergence", "head_scores", "head_worth", "pruning"},
     "sample": {"accuracy_against_width", "order_parameters", "path_kernels", "readout_and_action",
                "traces"}}
 
@@ -189,6 +189,18 @@ class Contents(FigureTest):
                                    100 * (pruning.accuracy - pruning.accuracy_without))
         self.assertIn("rank corr.", scatter.get_title(loc="left"))
 
+    def test_what_heads_are_worth(self):
+        pruning = self.results["prune"].points[0].pruning
+        axes = self.draw("head_worth", "prune", widths=(10,)).axes[0]
+        np.testing.assert_array_equal([bar.get_width() for bar in axes.patches],
+                                      pruning.squared_error_change)
+        thin, thick = axes.collections
+        for lines, errors in ((thin, pruning.squared_error_change_error),
+                              (thick, pruning.squared_error_change_sd)):
+            ends = np.array(lines.get_segments())[:, :, 0]
+            np.testing.assert_allclose(np.diff(ends)[:, 0], 2 * errors)
+        self.assertIn("0.90", axes.get_title(loc="left"))
+
     def test_rank_correlation(self):
         self.assertAlmostEqual(rank_correlation([1, 2, 3, 4], [10, 20, 30, 31]), 1.0)
         self.assertAlmostEqual(rank_correlation([1, 2, 3, 4], [4, 3, 2, 1]), -1.0)
@@ -201,6 +213,7 @@ class Contents(FigureTest):
         pruning = self.results["prune"].points[0].pruning
         axes = self.draw("pruning", "prune", widths=(10,)).axes[0]
         for name, values in (("lowest score first", pruning.by_score),
+                             ("lowest predicted change first", pruning.by_squared_error),
                              ("greedy search", pruning.greedy), ("random order", pruning.random_mean)):
             np.testing.assert_array_equal(line(axes, name).get_ydata(), values)
 

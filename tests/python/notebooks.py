@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
+import sys
 import unittest
 from pathlib import Path
 
@@ -56,6 +58,10 @@ class NotebookTest(unittest.TestCase):
         os.environ["HEADWAY_RESULTS"] = str(results)
         for name in ("IPYTHONDIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR"):
             os.environ[name] = str(Path(results) / "jupyter")  # nothing from the user's own set-up
+        kernel = Path(results) / "jupyter" / "kernels" / "python3" / "kernel.json"
+        kernel.parent.mkdir(parents=True, exist_ok=True)  # the Python that the test runs on
+        kernel.write_text(json.dumps({"language": "python", "display_name": "Python 3", "argv": [
+            sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]}))
         notebook = nbformat.read(self.path, as_version=4)
         client = NotebookClient(notebook, timeout=300, kernel_name="python3",
                                 resources={"metadata": {"path": str(self.path.parent)}})

@@ -139,7 +139,7 @@ class Pruning(unittest.TestCase):
             network.accuracy_drop.mean, [h["accuracy_drop"] for h in self.network["heads"]])
         self.assertEqual(network.set_names, ("train", "test", "other", "validation"))
         point, expected = result.points[0], self.found["points"][0]["network"]
-        self.assertEqual(set(point.network), {"score", "score_weighted"})
+        self.assertEqual(set(point.network), {"score", "score_weighted", "squared_error_change"})
         np.testing.assert_allclose(point.network["score"].falling.accuracy.mean,
                                    expected["score"]["falling"]["accuracy"])
         for name in ("spearman", "p_value", "lower", "upper", "sd", "kendall"):
@@ -169,11 +169,11 @@ class Pruning(unittest.TestCase):
         program.run("prune", self.data, *OPTIONS, "-o", path, "-q", "--force")
         result, other = headway.read_result(path), self.another_network()
         every = compare_networks([result, other])
-        self.assertEqual(len(every), len(self.network["scores"]) + 2 * len(result.points))
+        self.assertEqual(len(every), len(self.network["scores"]) + 3 * len(result.points))
         point = self.found["points"][0]
         found = {score.name: score for score in every
                  if score.widths in (None, tuple(point["widths"]))}
-        self.assertEqual(set(found), {*self.network["scores"], "score", "score_weighted"})
+        self.assertEqual(set(found), {*self.network["scores"], *point["network"]})
         curve = np.array([point["network"]["score"]["rising"]["accuracy"][COUNT // 2],
                           other.points[0].network["score"].rising.accuracy.mean[COUNT // 2]])
         np.testing.assert_allclose(found["score"].half, curve)

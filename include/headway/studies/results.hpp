@@ -106,6 +106,7 @@ struct SolvePoint {
   double start_spread = kUndefined;
   CorrectedPoint corrected;
   double seconds = 0.0;
+  Tensor first_layer_draws;  ///< of U_1, [chain, draw, n, n], where a result of sample lends them
 };
 template <class Visitor, RecordOf<SolvePoint> Record>
 void fields(Visitor& visit, Record& r) {
@@ -245,6 +246,12 @@ struct HeadReport {
   double score_weighted = kUndefined;
   double accuracy_without = kUndefined;
   double mean_squared_error_without = kUndefined;
+  // What the predictor loses without the head on validation, else test examples (eq. 66).
+  std::string set;
+  double squared_error_change = kUndefined, squared_error_change_sd = kUndefined;
+  double squared_error_change_error = kUndefined;
+  double accuracy_change = kUndefined, accuracy_change_sd = kUndefined;
+  double accuracy_change_error = kUndefined;
 };
 template <class Visitor, RecordOf<HeadReport> Record>
 void fields(Visitor& visit, Record& r) {
@@ -257,6 +264,14 @@ void fields(Visitor& visit, Record& r) {
   visit("accuracy_without", r.accuracy_without, "of the predictor without the head");
   visit("mean_squared_error_without", r.mean_squared_error_without,
         "of the predictor without the head");
+  visit("set", r.set, "of the changes: \"validation\", else \"test\"");
+  visit("squared_error_change", r.squared_error_change,
+        "of the mean squared error without the head; positive where it is needed");
+  visit("squared_error_change_sd", r.squared_error_change_sd, "over the posterior of U_1");
+  visit("squared_error_change_error", r.squared_error_change_error, "over redrawn examples");
+  visit("accuracy_change", r.accuracy_change, "of the accuracy; negative where it is needed");
+  visit("accuracy_change_sd", r.accuracy_change_sd, "over posterior draws of U_1, with samples");
+  visit("accuracy_change_error", r.accuracy_change_error, "over redrawn examples");
 }
 
 /// Accuracy after removing 0, 1, 2, ... heads in some order.
@@ -276,7 +291,11 @@ struct PrunePoint {
   double temperature = 0.0;
   double accuracy = kUndefined;
   std::vector<HeadReport> heads;
-  PruningCurve by_score, greedy;
+  /// Where the posterior deviations of the heads' changes come from: "draws" of sample, "1/N" to
+  /// leading order, or "".
+  std::string posterior_errors;
+  analysis::RankStability rank_stability{kUndefined, kUndefined, 0};  ///< of squared_error_change
+  PruningCurve by_score, by_squared_error, greedy;
   std::string greedy_on;  ///< "validation", else "test"
   std::vector<PruningCurve> random;
   std::vector<double> random_mean, random_sd;
@@ -293,8 +312,14 @@ void fields(Visitor& visit, const PrunePoint& r) {
   visit("seconds", r.seconds, "of the pruning", {.place = kFile});
   visit("", r.heads, "one entry a head, layer 1 first",
         {.json = "heads", .layout = FieldLayout::kColumns});
+  visit("posterior_errors", r.posterior_errors,
+        "of the changes: \"draws\" of sample, \"1/N\" to leading order, or \"\"");
+  visit("rank_stability", r.rank_stability,
+        "of squared_error_change, over the posterior of U_1 and redrawn examples");
   fields(visit, r.by_score, "cumulative/score",
          "accuracy after removing 0, 1, 2, ... heads, lowest score first");
+  fields(visit, r.by_squared_error, "cumulative/squared_error",
+         "the same, lowest change of the squared error first");
   std::vector<std::vector<double>> accuracy;
   std::vector<std::vector<int>> order;
   for (const PruningCurve& curve : r.random) {

@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "headway/core/observer.hpp"
 #include "headway/theory/hessian_probes.hpp"
@@ -48,5 +49,14 @@ FiniteWidthCorrection finite_width_correction(const Action& action, const Saddle
                                               const ActionCurvature& at,
                                               const HessianProbes& probes,
                                               const MatrixXd& test_features, Observer& observer);
+
+/// Posterior covariance, to leading order in 1/N, of functions of U_1 with these gradients (matrix
+/// derivatives at the saddle point): C_hk = g_h^T Sigma g_k (eq. 67). From the Hessian, cost n^3 /
+/// 3 flops for n unknowns; or from its products in geodesic coordinates, by conjugate gradients,
+/// some tens of products a gradient. Empty where the Hessian is not positive definite, or
+/// interrupted.
+MatrixXd posterior_covariance(const MatrixXd& svec_hessian, const std::vector<MatrixXd>& gradients);
+MatrixXd posterior_covariance(const ActionCurvature& at, const std::vector<MatrixXd>& gradients,
+                              Observer& observer);
 
 }  // namespace headway::theory

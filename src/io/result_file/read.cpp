@@ -54,6 +54,7 @@ SolveResult read_solved(const Hdf5InputFile& file) {
     const bool apart = kind == studies::SampleResult::kVerb;
     const std::string theory = apart ? group + "/theory" : group;
     result.points.push_back(read_record<studies::SolvePoint>(file, theory, shapes));
+    if (apart) result.points.back().first_layer_draws = file.read_array(group + "/draws/layer_1");
     const std::size_t widths = result.points.back().widths.size();
     if (widths != result.heads.size() + 1) {
       bad_data("{}, attribute widths: has {} entries; allowed: L + 1 = {}", theory, widths,

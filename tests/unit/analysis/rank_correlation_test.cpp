@@ -76,3 +76,20 @@ TEST_CASE("the bootstrap is wide where the examples decide, and narrow where the
   CHECK(std::isnan(sd(MatrixXd::Zero(100, 4))));
   CHECK(std::isnan(sd(MatrixXd(0, 4))));
 }
+
+TEST_CASE("ranks are as stable as the draws say") {
+  const Values values = {4, 3, 2, 1};
+  MatrixXd draws(2, 4);
+  draws << 40, 30, 20, 10,  // the same order
+      3, 4, 2, 1;           // one of six pairs turned round
+  const RankStability found = rank_stability(values, draws, 1);
+  CHECK_THAT(found.kendall_tau, WithinAbs((1.0 + 4.0 / 6.0) / 2.0, 1e-14));
+  CHECK(found.top_k_overlap == 0.5);
+  CHECK(rank_stability(values, draws, 2).top_k_overlap == 1.0);
+  CHECK(rank_stability(values, -draws, 2).top_k_overlap == 0.0);
+  CHECK(rank_stability(values, draws.topRows(1), 3).kendall_tau == 1.0);
+  draws(1, 0) = std::nan("");
+  CHECK(rank_stability(values, draws, 1).kendall_tau == 1.0);  // what is undefined does not count
+  CHECK(std::isnan(rank_stability(values, MatrixXd(0, 4), 1).kendall_tau));
+  CHECK(std::isnan(rank_stability({1, std::nan("")}, MatrixXd::Ones(3, 2), 1).top_k_overlap));
+}

@@ -202,7 +202,13 @@ TEST_CASE("prune adds heads and cumulative curves") {
   head.head = 2;
   head.name = "random";
   head.score = 1.0;
+  head.set = "validation";
+  head.squared_error_change = 0.25;
+  head.squared_error_change_sd = 0.125;
   p.heads = {head};
+  p.posterior_errors = "1/N";
+  p.rank_stability = {0.75, 0.5, 2};
+  p.by_squared_error = {{0, 1}, {0.9, 0.7, 0.6}};
   p.by_score = {{1, 0}, {0.9, 0.8, 0.5}};
   p.greedy = {{0, 1}, {0.9, 0.85, 0.5}};
   p.random_mean = {0.9, 0.7};
@@ -215,6 +221,13 @@ TEST_CASE("prune adds heads and cumulative curves") {
   CHECK(out["heads"][0]["name"] == "random");
   CHECK(out["heads"][0]["score"] == 1.0);
   CHECK(out["heads"][0]["score_weighted"].is_null());
+  CHECK(out["heads"][0]["set"] == "validation");
+  CHECK(out["heads"][0]["squared_error_change"] == 0.25);
+  CHECK(out["heads"][0]["squared_error_change_sd"] == 0.125);
+  CHECK(out["heads"][0]["accuracy_change"].is_null());
+  CHECK(out["posterior_errors"] == "1/N");
+  CHECK(out["rank_stability"] == Json({{"kendall_tau", 0.75}, {"top_k_overlap", 0.5}, {"k", 2}}));
+  CHECK(out["cumulative"]["squared_error"] == Json({0.9, 0.7, 0.6}));
   CHECK(out["cumulative"]["score"] == Json({0.9, 0.8, 0.5}));
   CHECK(out["cumulative"]["greedy"] == Json({0.9, 0.85, 0.5}));
   CHECK(out["cumulative"]["random"]["mean"] == Json({0.9, 0.7}));

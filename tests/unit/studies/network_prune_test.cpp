@@ -119,7 +119,7 @@ TEST_CASE("prune removes heads of the network that the data set carries") {
     REQUIRE(network.baselines.size() == 4);
     CHECK(network.baselines[0].rising.order.size() == 3);  // one head stays in each layer
     CHECK(network.random.size() == 3);
-    REQUIRE(result.points.front().network.size() == 2);
+    REQUIRE(result.points.front().network.size() == 3);
     CHECK(result.points.front().network[0].name == "score");
     CHECK(result.points.front().network[0].rising.quality.size() == 4);
   }

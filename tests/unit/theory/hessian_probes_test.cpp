@@ -130,3 +130,30 @@ TEST_CASE("a saddle that is no minimum, and a stop, are told") {
   CHECK_FALSE(stopped.defined);
   CHECK(stopped.reason == "interrupted");
 }
+
+TEST_CASE(
+    "the covariance of functions of U_1 is that of its entries, by the Hessian and by products") {
+  for (const Index outputs : {1, 2}) {
+    Solved s(outputs);
+    const MatrixXd& u = s.saddle.order_parameters.layers.front();
+    Rng rng(8, StreamPurpose::kTests);
+    MatrixXd entry = MatrixXd::Zero(u.rows(), u.rows());
+    entry(0, 0) = 1.0;
+    MatrixXd pair = MatrixXd::Zero(u.rows(), u.rows());
+    pair(1, 0) = pair(0, 1) = 0.5;  // the function U_1[1, 0]
+    const std::vector<MatrixXd> gradients = {entry, pair, test::random_symmetric(u.rows(), rng),
+                                             MatrixXd::Zero(u.rows(), u.rows())};
+    const MatrixXd dense = theory::posterior_covariance(s.hessian, gradients);
+    const MatrixXd products = theory::posterior_covariance(*s.curvature, gradients, s.observer);
+    CHECK(test::relative_error(products, dense) < 1e-5);
+    const theory::FiniteWidthCorrection correction =
+        theory::finite_width_correction(*s.action, s.saddle, s.hessian, {}, s.observer);
+    const MatrixXd& deviation = correction.deviation.layers.front();
+    CHECK_THAT(std::sqrt(dense(0, 0)), Catch::Matchers::WithinRel(deviation(0, 0), 1e-9));
+    CHECK_THAT(std::sqrt(dense(1, 1)), Catch::Matchers::WithinRel(deviation(1, 0), 1e-9));
+    CHECK(dense(3, 3) == 0.0);
+    StopAtOnce stopped;
+    CHECK(theory::posterior_covariance(*s.curvature, gradients, stopped).size() == 0);
+    CHECK(theory::posterior_covariance(-s.hessian, gradients).size() == 0);
+  }
+}

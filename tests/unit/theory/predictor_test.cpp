@@ -3,8 +3,12 @@
 #include <cmath>
 
 #include "catch.hpp"
+#include "headway/analysis/head_scores.hpp"
+#include "theory_problems.hpp"
 
 using namespace headway;
+using test::kernels_of;
+using theory::KernelForm;
 using theory::predictor_statistics;
 
 TEST_CASE("statistics of a predictor with labels +-1") {
@@ -36,4 +40,36 @@ TEST_CASE("classes by one-hot labels, and no accuracy without classes") {
   REQUIRE(std::isnan(predictor_statistics({mean, {}}, real).accuracy));
   REQUIRE_FALSE(std::isnan(predictor_statistics({mean, {}}, real).mean_squared_error));
   REQUIRE(std::isnan(predictor_statistics({}, MatrixXd(0, 1)).accuracy));
+}
+
+TEST_CASE("the gradient of the squared error is that of finite differences, also without heads") {
+  constexpr double kTemperature = 0.3, kStep = 1e-5;
+  for (const Index outputs : {1, 2}) {
+    const test::TheoryCase c = test::random_case({2, 2}, outputs, 9, 5, 41);
+    const test::TheoryCase others = test::random_case({2, 2}, outputs, 7, 5, 42);
+    Rng rng(3, StreamPurpose::kTests);
+    const MatrixXd whole = test::random_spd(4 * outputs, rng);
+    for (const MatrixXd& u : {whole, analysis::remove_heads(whole, {2, 2}, outputs, {1})}) {
+      const MatrixXd d = test::random_symmetric(4 * outputs, rng);
+      const auto reference = kernels_of(c, KernelForm::kStreamed, kTemperature);
+      const auto error_at = [&](double step) {
+        return (reference->predictive_mean(u + step * d, kTemperature, others.features) -
+                others.labels)
+            .array()
+            .square()
+            .mean();
+      };
+      const double slope = (error_at(kStep) - error_at(-kStep)) / (2.0 * kStep);
+      for (const KernelForm form : {KernelForm::kStored, KernelForm::kStreamed,
+                                    KernelForm::kFeatureSpace, KernelForm::kGram}) {
+        if (form == KernelForm::kStored && outputs > 1) continue;  // of one output alone
+        const auto state = kernels_of(c, form, kTemperature)->evaluate(u, kTemperature);
+        REQUIRE(state);
+        const MatrixXd gradient =
+            theory::squared_error_gradient(*state, u, others.features, others.labels);
+        CHECK((gradient - gradient.transpose()).norm() < 1e-14);
+        CHECK_THAT(gradient.cwiseProduct(d).sum(), Catch::Matchers::WithinRel(slope, 1e-6));
+      }
+    }
+  }
 }

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from headway.errors import BadDataError, UsageError
 from headway.figures import (accuracy, alignment, convergence, heads, latents, learning, limits,
                              network, network_curves, order_parameters, path_kernels, removal,
-                             samples, style)
+                             samples, style, worth)
 from headway.figures.selection import PlotOptions
 from headway.latent_results import EvaluateResult, LatentsResult
 from headway.network_results import RemovalResult
@@ -66,7 +66,10 @@ FIGURES: dict[str, FigureKind] = {
         shows="the score of each head, what is lost without it, and one against the other"),
     "pruning": FigureKind(
         _first(heads.curves_available), heads.draw_curves, needs="labels that are classes",
-        shows="accuracy against the number of heads removed, in three orders"),
+        shows="accuracy against the number of heads removed, in four orders"),
+    "head_worth": FigureKind(
+        _first(worth.available), worth.draw, needs="a test or validation set",
+        shows="predicted change of the squared error without each head, with its errors"),
     "accuracy_on_sets": FigureKind(
         network.sets_available, network.draw_sets, together=True,
         shows="accuracy against the width on the test set and on every further set"),

@@ -51,7 +51,7 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     return figure
 
 
-def _names(pruning: Pruning) -> list[str]:
+def names(pruning: Pruning) -> list[str]:
     return [f"layer {layer}, {style.plain(name)}" if name else f"layer {layer}, head {head}"
             for layer, head, name in zip(pruning.layer, pruning.head, pruning.name)]
 
@@ -82,7 +82,7 @@ def losses(point: Point) -> Losses:
                   "rise of the squared error", "rise of squared error")
 
 
-def _bars(axes: Axes, pruning: Pruning, values: np.ndarray) -> None:
+def bars(axes: Axes, pruning: Pruning, values: np.ndarray) -> None:
     axes.barh(np.arange(len(values)), values, height=0.68, color=_colours(pruning))
     axes.set_ylim(len(values) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
@@ -93,10 +93,10 @@ def _bars(axes: Axes, pruning: Pruning, values: np.ndarray) -> None:
 
 def _scores(axes: Axes, point: Point, last: bool) -> None:
     pruning = point.pruning
-    _bars(axes, pruning, pruning.score)
+    bars(axes, pruning, pruning.score)
     axes.plot(pruning.score_weighted, np.arange(len(pruning.score)), linestyle="none", marker="|",
               markersize=9, markeredgewidth=1.6, color=style.INK)
-    axes.set_yticks(np.arange(len(pruning.score)), _names(pruning))
+    axes.set_yticks(np.arange(len(pruning.score)), names(pruning))
     axes.set_xlim(0, 1.04)
     axes.set_title(point_label(point))
     if last:
@@ -105,7 +105,7 @@ def _scores(axes: Axes, point: Point, last: bool) -> None:
 
 def _drops(axes: Axes, point: Point, last: bool) -> None:
     found = losses(point)
-    _bars(axes, point.pruning, found.values)
+    bars(axes, point.pruning, found.values)
     axes.set_yticks(np.arange(len(found.values)), [""] * len(found.values))
     for row in np.flatnonzero(np.isnan(found.values)):
         axes.text(0.0, row, " undefined", va="center", fontsize=7.5, color=style.MUTED)
@@ -162,6 +162,9 @@ def _curves(axes: Axes, pruning: Pruning) -> None:
         axes.plot(pruning.greedy, color=style.CORRECTED, marker="s", markersize=7,
                   markerfacecolor="white", linewidth=3.2, label="greedy search" if pruning.greedy_on == "test"
                   else f"greedy search on {pruning.greedy_on}")
+    if pruning.by_squared_error is not None:
+        axes.plot(pruning.by_squared_error, color=LAYER_COLOURS[2], marker="^", markersize=4,
+                  label="lowest predicted change first")
     axes.plot(pruning.by_score, color=style.THEORY, marker="o", markersize=4,
               label="lowest score first")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))

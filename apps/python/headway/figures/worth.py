@@ -1,0 +1,52 @@
+"""What the theory says that each head is worth: predicted change of the squared error, with errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from headway.figures import heads, style
+from headway.figures.selection import PlotOptions, chosen_points, point_label
+from headway.results import Point, Result
+
+
+def _has_changes(point: Point) -> bool:
+    changes = point.pruning.values.get("squared_error_change") if point.pruning else None
+    return changes is not None and bool(np.isfinite(changes).any())
+
+
+def available(result: Result) -> bool:
+    return any(map(_has_changes, result.points))
+
+
+def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
+    """A panel for each width: the change without each head, its deviation over the posterior of U_1
+    (thick) and over redrawn examples (thin)."""
+    result = results[0]
+    points = [point for point in chosen_points(result, options) if _has_changes(point)]
+    count = len(points[0].pruning.score)
+    figure = style.new_figure(1.9 + 2.5 * len(points), 1.2 + 0.22 * max(count, 4))
+    panels = figure.subplots(1, len(points), squeeze=False, sharey=True)[0]
+    for axes, point in zip(panels, points):
+        _panel(axes, point)
+    panels[0].set_yticks(np.arange(count), heads.names(points[0].pruning))
+    style.head_line(figure, result, points[0].temperature)
+    return figure
+
+
+def _panel(axes: Axes, point: Point) -> None:
+    pruning = point.pruning
+    changes, rows = pruning.squared_error_change, np.arange(len(pruning.score))
+    heads.bars(axes, pruning, changes)
+    for errors, width in ((pruning.squared_error_change_error, 1.0),
+                          (pruning.squared_error_change_sd, 3.0)):
+        known = np.isfinite(errors)
+        axes.errorbar(changes[known], rows[known], xerr=errors[known], fmt="none",
+                      ecolor=style.INK, elinewidth=width)
+    tau = pruning.values.get("rank_stability/kendall_tau", np.nan)
+    stable = "\n" + rf"order: $\tau$ = {tau:.2f}" if np.isfinite(tau) else ""
+    axes.set_title(point_label(point) + stable.replace("-", "\u2212"))
+    axes.set_xlabel(f"change of the squared error\non {pruning.set[0]} without the head")
