@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "headway/core/cpu.hpp"
+#include "headway/core/deal.hpp"
 #include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/text.hpp"
@@ -82,6 +83,14 @@ std::string closing_line(const Options& options, const Outcome& outcome) {
   return fmt::format("{}, {:.3g} s{}{}", outcome.done, outcome.seconds,
                      options.output.empty() ? "" : ", result in " + options.output,
                      outcome.interrupted ? "; interrupted: the result is partial" : "");
+}
+
+int refuse_ranks(Ranks& ranks) {
+  agree(ranks, [] {
+    throw Error(ErrorKind::kUsage,
+                "started on several ranks: solve, sample and train alone share their work");
+  });
+  return kExitOk;
 }
 
 int exit_code(const Outcome& outcome) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "headway/core/observer.hpp"
+#include "headway/core/ranks.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"
@@ -39,6 +40,25 @@ struct Outcome {
 /// "7 points, 1.2 s, result in four.h5"
 std::string closing_line(const Options& options, const Outcome& outcome);
 
+template <class JobType, class Result>
+struct Course;
+
+/// How the ranks that mpirun starts share a verb's work: each computes single units of it, as
+/// `--shard` does with as many parts as there are units.
+template <class JobType, class Result>
+struct Sharing {
+  /// run_shared() of shared_course.hpp; null where a verb is not shared.
+  int (*run)(const Options&, const Course<JobType, Result>&) = nullptr;
+  const char* unit_name = "";  ///< for progress
+  std::function<std::size_t(const JobType&)> units = {};
+  /// Makes the study ready on this rank; the rest computes a part of it.
+  std::function<std::function<Result(const studies::Shard&)>(const Options&, JobType&, Observer&)>
+      prepare = {};
+  std::function<Result(const std::string& file)> read = {};
+  /// What is printed before the whole.
+  std::function<void(const Options&, const Result&)> merged = {};
+};
+
 /// The steps in which verbs differ; run_course() says when each is taken. JobType is a Job with
 /// more members. Steps that are left empty are skipped.
 template <class JobType, class Result>
@@ -64,6 +84,7 @@ struct Course {
   std::function<std::string(const Options&, const JobType&, const Result&)> print;
   /// The last line on standard error; "" for none.
   std::function<std::string(const Options&, const Outcome&)> closing = &closing_line;
+  Sharing<JobType, Result> sharing = {};
 };
 
 /// Refuses what cannot become the output before data are read: the inputs, an existing file unless
@@ -113,17 +134,11 @@ JobType prepare(const Options& options, const Course<JobType, Result>& course, O
   return job;
 }
 
-/// The course of every computing verb: prepare, plan or compute, write the files, print, say how it
-/// went. Checkpoints go when the result is out.
+/// What follows the computation: write the files, print, say how it went; the exit code.
+/// Checkpoints go when the result is out.
 template <class JobType, class Result>
-int run_course(const Options& options, const Course<JobType, Result>& course) {
-  TerminalObserver observer(options.quiet, options.verbose);
-  JobType job = prepare(options, course, observer);
-  if (options.dry_run) {
-    write_output(course.plan(options, job));
-    return kExitOk;
-  }
-  const Result result = course.compute(options, job, observer);
+int finish_course(const Options& options, const Course<JobType, Result>& course, JobType& job,
+                  const Result& result, Observer& observer) {
   const Outcome outcome = course.outcome(result);
   job.provenance.threads = outcome.threads;
   job.provenance.seconds = outcome.seconds;
@@ -138,12 +153,30 @@ int run_course(const Options& options, const Course<JobType, Result>& course) {
   return exit_code(outcome);
 }
 
+/// The course of every computing verb: prepare, plan or compute, finish.
+template <class JobType, class Result>
+int run_course(const Options& options, const Course<JobType, Result>& course) {
+  TerminalObserver observer(options.quiet, options.verbose);
+  JobType job = prepare(options, course, observer);
+  if (options.dry_run) {
+    write_output(course.plan(options, job));
+    return kExitOk;
+  }
+  const Result result = course.compute(options, job, observer);
+  return finish_course(options, course, job, result, observer);
+}
+
+/// Error{kUsage}, on the first of several ranks, of a verb that they do not share.
+int refuse_ranks(Ranks& ranks);
+
 /// `verb` with `course` as what it does.
 template <class JobType, class Result>
 Verb make_verb(Verb verb, Course<JobType, Result> course) {
   verb.takes = Takes::kComputes;
   verb.run = [course = std::move(course)](const Options& options) {
-    return run_course(options, course);
+    if (options.ranks == nullptr) return run_course(options, course);
+    return course.sharing.run != nullptr ? course.sharing.run(options, course)
+                                         : refuse_ranks(*options.ranks);
   };
   return verb;
 }

@@ -47,7 +47,7 @@ int merge(const Options& options, const std::vector<studies::PartHeader>& header
     return job.parts.front().provenance.data_hash;
   };
   course.compute = [read](const Options&, MergeJob& job, Observer&) {
-    std::vector<Result> results;
+    studies::Parts<Result> results;
     for (const studies::PartHeader& part : job.parts) results.push_back(read(part.file));
     return studies::merge_parts(job.study, std::move(results));
   };

@@ -5,6 +5,10 @@
 #include <string>
 #include <vector>
 
+namespace headway {
+class Ranks;
+}
+
 namespace headway::cli {
 
 /// The command line, parsed. Every verb takes the same options as far as they make sense for it
@@ -28,6 +32,7 @@ struct Options {
   bool force = false;
   bool quiet = false;
   bool verbose = false;
+  Ranks* ranks = nullptr;            ///< where this process is one of several; not owned
   std::vector<std::string> command;  ///< the arguments as given, for provenance
 
   /// --set, --seed, --threads and the verbs' own options as overlays of a study.

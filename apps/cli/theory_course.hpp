@@ -35,6 +35,7 @@ struct TheorySteps {
   std::function<Result(const Options&, TheoryJob&, Observer&)> compute;
   std::string (*table)(const studies::Study&, const Result&);
   Outcome (*outcome)(const Result&);
+  Sharing<TheoryJob, Result> sharing = {};
 };
 
 /// The parts of the course that need no Result. read_theory_data: reads or makes the data set,
@@ -74,6 +75,7 @@ Course<TheoryJob, Result> theory_course(const std::string& verb, TheorySteps<Res
   };
   course.compute = steps.compute;
   course.outcome = steps.outcome;
+  course.sharing = steps.sharing;
   course.write = &write_result_file<TheoryJob, Result>;
   course.print = [table = steps.table](const Options& options, const TheoryJob& job,
                                        const Result& result) {
