@@ -25,7 +25,7 @@ CONFIGURE := -DCMAKE_UNITY_BUILD=$(UNITY) -DHEADWAY_PYTHON=$(PYTHON) -DHEADWAY_T
 help:
 	@echo 'make demo     install what is missing, build, solve $(STUDY), sample its posterior, draw the figures'
 	@echo 'make test     the same set-up, then every test that continuous integration runs'
-	@echo 'make build    the program, at $(HEADWAY)'
+	@echo 'make build    the program, at $(HEADWAY), and the extension module of the Python package'
 	@echo 'make bench    the speed report of apps/benchmarks'
 	@echo 'make format   clang-format every source in place'
 	@echo 'make tidy     clang-tidy with warnings as errors (slow)'
@@ -39,7 +39,7 @@ endif
 
 build: dependencies
 	@cmake --preset release $(CONFIGURE) --log-level=NOTICE
-	@cmake --build --preset release --parallel $(JOBS) --target headway_cli
+	@cmake --build --preset release --parallel $(JOBS) --target headway_cli headway_python
 
 # The table of the theory on the terminal; samples, alignment, head scores and every figure in $(RESULTS)/.
 demo: SAMPLED = $(if $(filter off,$(SAMPLES)),,$(RESULT)-samples.h5)

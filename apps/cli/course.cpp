@@ -11,6 +11,7 @@
 #include "headway/core/parallel.hpp"
 #include "headway/core/text.hpp"
 #include "headway/numerics/dense.hpp"
+#include "terminal.hpp"
 
 namespace headway::cli {
 
@@ -93,9 +94,31 @@ int refuse_ranks(Ranks& ranks) {
   return kExitOk;
 }
 
-int exit_code(const Outcome& outcome) {
-  if (outcome.interrupted) return static_cast<int>(ErrorKind::kInterrupted);
-  return outcome.faults.empty() ? kExitOk : kExitNotUsable;
+io::LoadedStudy study_of(const Options& options) {
+  if (!options.study_text) return io::read_study(options.input, options.study_overlays());
+  io::LoadedStudy loaded;
+  loaded.study = io::parse_study(*options.study_text, options.input, options.study_overlays());
+  if (options.dataset) loaded.study.task.file = options.dataset->name;  // no path
+  return loaded;
+}
+
+int run_computation(const Options& options, const Compute& compute) {
+  TerminalObserver observer(options.quiet, options.verbose);
+  return deliver(options, compute(options, observer), observer);
+}
+
+int deliver(const Options& options, const Computation& done, Observer& observer) {
+  if (options.dry_run) {
+    write_output(done.plan);
+    return kExitOk;
+  }
+  done.write_files();
+  write_output(done.print());
+  for (const std::string& fault : done.outcome.faults) observer.warning(fault);
+  if (!options.quiet && !done.closing.empty()) write_message("headway: " + done.closing);
+  if (done.outcome.interrupted) return static_cast<int>(ErrorKind::kInterrupted);
+  if (done.remove_checkpoints) done.remove_checkpoints();
+  return done.outcome.faults.empty() ? kExitOk : kExitNotUsable;
 }
 
 }  // namespace headway::cli

@@ -1,10 +1,13 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "computation.hpp"
 #include "headway/core/observer.hpp"
 #include "headway/core/ranks.hpp"
 #include "headway/io/hdf5_file.hpp"
@@ -13,7 +16,6 @@
 #include "headway/studies/provenance.hpp"
 #include "headway/studies/shards.hpp"
 #include "headway/studies/study.hpp"
-#include "terminal.hpp"
 #include "verb.hpp"
 
 namespace headway::cli {
@@ -26,15 +28,6 @@ struct Job {
   studies::ResultProvenance provenance;
   bool overwrite = false;  ///< the output may exist: --force, or this run goes on where it stopped
   std::function<void()> remove_checkpoints = {};  ///< called when nothing is left to go on with
-};
-
-/// How a computation ended.
-struct Outcome {
-  std::string done;  ///< "7 points": what was computed, for the closing line
-  bool interrupted = false;
-  double seconds = 0.0;
-  int threads = 1;
-  std::vector<std::string> faults = {};  ///< what keeps it from being usable, one line each
 };
 
 /// "7 points, 1.2 s, result in four.h5"
@@ -59,7 +52,7 @@ struct Sharing {
   std::function<void(const Options&, const Result&)> merged = {};
 };
 
-/// The steps in which verbs differ; run_course() says when each is taken. JobType is a Job with
+/// The steps in which verbs differ; carry_out() says when each is taken. JobType is a Job with
 /// more members. Steps that are left empty are skipped.
 template <class JobType, class Result>
 struct Course {
@@ -74,7 +67,7 @@ struct Course {
   std::function<void(const Options&, const JobType&)> check_exports = {};
   /// What --dry-run prints: sizes and costs, as text or as one JSON object.
   std::function<std::string(const Options&, const JobType&)> plan;
-  std::function<Result(const Options&, JobType&, TerminalObserver&)> compute;
+  std::function<Result(const Options&, JobType&, Observer&)> compute;
   std::function<Outcome(const Result&)> outcome;
   /// The result file.
   std::function<void(const Options&, const JobType&, const Result&)> write;
@@ -97,13 +90,13 @@ bool is_partial_result_of(const Options& options, const Job& job);
 /// Version, BLAS, threads and instruction sets, for -v.
 void note_environment(const studies::Study& study, Observer& observer);
 
-/// The exit code of a finished computation.
-int exit_code(const Outcome& outcome);
+/// The study of the command line: that of Options::study_text where there is one.
+io::LoadedStudy study_of(const Options& options);
 
-/// The study of the command line, for Course::load.
+/// The same for Course::load.
 template <class JobType>
 JobType load_study(const Options& options) {
-  io::LoadedStudy loaded = io::read_study(options.input, options.study_overlays());
+  io::LoadedStudy loaded = study_of(options);
   JobType job;
   job.study = std::move(loaded.study);
   job.origin = loaded.origin;
@@ -134,37 +127,94 @@ JobType prepare(const Options& options, const Course<JobType, Result>& course, O
   return job;
 }
 
-/// What follows the computation: write the files, print, say how it went; the exit code.
-/// Checkpoints go when the result is out.
-template <class JobType, class Result>
-int finish_course(const Options& options, const Course<JobType, Result>& course, JobType& job,
-                  const Result& result, Observer& observer) {
-  const Outcome outcome = course.outcome(result);
-  job.provenance.threads = outcome.threads;
-  job.provenance.seconds = outcome.seconds;
-  job.provenance.partial = outcome.interrupted;
-  if (!options.output.empty()) course.write(options, job, result);
-  if (course.write_exports) course.write_exports(options, job, result);
-  write_output(course.print(options, job, result));
-  for (const std::string& fault : outcome.faults) observer.warning(fault);
-  const std::string closing = course.closing(options, outcome);
-  if (!options.quiet && !closing.empty()) write_message("headway: " + closing);
-  if (job.remove_checkpoints && !outcome.interrupted) job.remove_checkpoints();
-  return exit_code(outcome);
+/// Has a file and a JSON object of its own (studies/result_fields.hpp).
+template <class Result>
+concept IsResult = requires {
+  Result::kVerb;
+};
+
+/// What `job`, a Job with its result, lends to other verbs; null unless it is one of the theory.
+template <class Finished>
+std::shared_ptr<const Reusable> reusable_of(const std::shared_ptr<Finished>& finished) {
+  if constexpr (requires {
+                  finished->job.dataset;
+                  finished->job.known;
+                }) {
+    const studies::SolveResult* solved = nullptr;
+    if constexpr (requires { finished->result.solve; }) {
+      solved = &finished->result.solve;
+    } else {
+      solved = &finished->result;
+    }
+    return std::make_shared<const Reusable>(
+        Reusable{finished->job.study, {finished, &finished->job.dataset}, {finished, solved}});
+  }
+  return nullptr;
 }
 
-/// The course of every computing verb: prepare, plan or compute, finish.
+/// A job that is done, with all that can be made of it.
 template <class JobType, class Result>
-int run_course(const Options& options, const Course<JobType, Result>& course) {
-  TerminalObserver observer(options.quiet, options.verbose);
-  JobType job = prepare(options, course, observer);
-  if (options.dry_run) {
-    write_output(course.plan(options, job));
-    return kExitOk;
+struct Finished {
+  Options options;
+  Course<JobType, Result> course;
+  JobType job;
+  Result result;
+};
+
+/// What can be made of a result.
+template <class JobType, class Result>
+Computation computation_of(const std::shared_ptr<Finished<JobType, Result>>& all) {
+  const Options& options = all->options;
+  const Course<JobType, Result>& course = all->course;
+  Computation done;
+  done.outcome = course.outcome(all->result);
+  studies::ResultProvenance& provenance = all->job.provenance;
+  provenance.threads = done.outcome.threads;
+  provenance.seconds = done.outcome.seconds;
+  provenance.partial = done.outcome.interrupted;
+  done.provenance = provenance;
+  done.write_files = [all] {
+    if (!all->options.output.empty()) all->course.write(all->options, all->job, all->result);
+    if (all->course.write_exports) all->course.write_exports(all->options, all->job, all->result);
+  };
+  done.print = [all] { return all->course.print(all->options, all->job, all->result); };
+  done.closing = course.closing(options, done.outcome);
+  done.remove_checkpoints = all->job.remove_checkpoints;
+  if constexpr (IsResult<Result>) {
+    done.show = [all](const studies::ResultProvenance& origin, FieldSink& sink) {
+      io::ResultOutput<Result>::show(all->job.study, all->result, origin, sink);
+    };
+    done.save = [all](const studies::ResultProvenance& origin, const std::string& file_path,
+                      bool force) {
+      io::write_result(file_path, all->job.study, all->result, origin, force);
+    };
+    done.reusable = reusable_of(all);
   }
-  const Result result = course.compute(options, job, observer);
-  return finish_course(options, course, job, result, observer);
+  return done;
 }
+
+/// The course of every computing verb up to its result: prepare, plan or compute.
+template <class JobType, class Result>
+Computation carry_out(const Options& options, const Course<JobType, Result>& course,
+                      Observer& observer) {
+  JobType prepared = prepare(options, course, observer);
+  if (options.dry_run) {
+    Computation done;
+    done.plan = course.plan(options, prepared);
+    return done;
+  }
+  const auto all = std::make_shared<Finished<JobType, Result>>(
+      Finished<JobType, Result>{options, course, std::move(prepared), Result{}});
+  all->result = course.compute(options, all->job, observer);
+  return computation_of(all);
+}
+
+/// The program's way with a computation: progress on standard error, files, output, and how it
+/// went. Checkpoints go when the result is out. Returns the exit code.
+int run_computation(const Options& options, const Compute& compute);
+
+/// Its end: the plan of a dry run; else files, output, how it went. The exit code.
+int deliver(const Options& options, const Computation& done, Observer& observer);
 
 /// Error{kUsage}, on the first of several ranks, of a verb that they do not share.
 int refuse_ranks(Ranks& ranks);
@@ -173,10 +223,13 @@ int refuse_ranks(Ranks& ranks);
 template <class JobType, class Result>
 Verb make_verb(Verb verb, Course<JobType, Result> course) {
   verb.takes = Takes::kComputes;
-  verb.run = [course = std::move(course)](const Options& options) {
-    if (options.ranks == nullptr) return run_course(options, course);
-    return course.sharing.run != nullptr ? course.sharing.run(options, course)
-                                         : refuse_ranks(*options.ranks);
+  if (course.sharing.run != nullptr) {
+    verb.run_on_ranks = [course](const Options& options) {
+      return course.sharing.run(options, course);
+    };
+  }
+  verb.compute = [course = std::move(course)](const Options& options, Observer& observer) {
+    return carry_out(options, course, observer);
   };
   return verb;
 }

@@ -101,7 +101,7 @@ Verb evaluate_verb() {
        .read_data = &read_data,
        .plan = &plan,
        .compute =
-           [](const Options&, EvaluateJob& job, TerminalObserver& observer) {
+           [](const Options&, EvaluateJob& job, Observer& observer) {
              return studies::evaluate(job.networks, job.change, job.make_task, observer);
            },
        .outcome = &outcome_of,

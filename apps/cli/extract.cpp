@@ -174,8 +174,7 @@ std::string read_data(const Options& options, ExtractJob& job, Observer& observe
 }
 
 /// studies::extract(), whose errors then name the file.
-studies::ExtractResult compute(const Options& options, ExtractJob& job,
-                               TerminalObserver& observer) {
+studies::ExtractResult compute(const Options& options, ExtractJob& job, Observer& observer) {
   const studies::TrainedNetwork& network = job.network;
   try {
     studies::ExtractResult result =

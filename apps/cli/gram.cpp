@@ -59,7 +59,7 @@ std::string plan(const Options& options, const GramJob& job) {
       8.0 * columns * columns / (1024 * 1024));
 }
 
-studies::GramResult compute(const Options& /*options*/, GramJob& job, TerminalObserver& observer) {
+studies::GramResult compute(const Options& /*options*/, GramJob& job, Observer& observer) {
   return studies::gram(job.study, job.datasets, observer);
 }
 

@@ -62,7 +62,7 @@ bool goes_on(const Options& options, const LatentsJob& job) {
   return !job.trained && training_goes_on(options, job);
 }
 
-LatentsResult compute(const Options& options, LatentsJob& job, TerminalObserver& observer) {
+LatentsResult compute(const Options& options, LatentsJob& job, Observer& observer) {
   if (job.trained) return studies::latents(job.networks, job.make_task, observer);
   const studies::TrainResult trained = train_grid(options, job, observer, {});
   for (const studies::TrainedRun& run : trained.runs) {

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "command_line.hpp"
+#include "course.hpp"
 #include "headway/core/deal.hpp"
 #include "headway/core/error.hpp"
 #include "headway/core/ranks.hpp"
@@ -37,7 +38,11 @@ int run_command(int argc, char** argv, Ranks* ranks) {
   const bool computes = line.verb->takes == Takes::kComputes;
   if (!computes && !first) return kExitOk;
   numerics::use_single_threaded_blas();
-  line.options.ranks = computes ? ranks : nullptr;
+  if (computes && ranks != nullptr) {
+    line.options.ranks = ranks;
+    return line.verb->run_on_ranks ? line.verb->run_on_ranks(line.options) : refuse_ranks(*ranks);
+  }
+  if (line.verb->compute) return run_computation(line.options, line.verb->compute);
   return line.verb->run(line.options);
 }
 

@@ -32,9 +32,10 @@ std::vector<studies::PartHeader> read_headers(const Options& options) {
 /// The course of merging results of one verb: what is computed is read, all else is that of the
 /// verb itself.
 template <class Result>
-int merge(const Options& options, const std::vector<studies::PartHeader>& headers,
-          Result (*read)(const std::string&), Outcome (*outcome)(const Result&),
-          std::string (*table)(const studies::Study&, const Result&)) {
+Computation merge(const Options& options, Observer& observer,
+                  const std::vector<studies::PartHeader>& headers,
+                  Result (*read)(const std::string&), Outcome (*outcome)(const Result&),
+                  std::string (*table)(const studies::Study&, const Result&)) {
   Course<MergeJob, Result> course;
   course.load = [&](const Options&) {
     MergeJob job;
@@ -59,7 +60,7 @@ int merge(const Options& options, const std::vector<studies::PartHeader>& header
   course.print = [table](const Options& to, const MergeJob& job, const Result& result) {
     return to.json ? io::result_json(job.study, result) + "\n" : table(job.study, result);
   };
-  return run_course(options, course);
+  return carry_out(options, course, observer);
 }
 
 studies::SolveResult read_solved(const std::string& file) { return io::read_solve_result(file); }
@@ -68,17 +69,18 @@ Outcome outcome_of_solve(const studies::SolveResult& result) {
   return solve_outcome(result, result.seconds);
 }
 
-int run(const Options& options) {
+Computation compute(const Options& options, Observer& observer) {
   const std::vector<studies::PartHeader> headers = read_headers(options);
   const std::string& kind = headers.front().kind;
   if (kind == studies::SolveResult::kVerb) {
-    return merge(options, headers, &read_solved, &outcome_of_solve, &solve_table);
+    return merge(options, observer, headers, &read_solved, &outcome_of_solve, &solve_table);
   }
   if (kind == studies::SampleResult::kVerb) {
-    return merge(options, headers, &io::read_sample_result, &sample_outcome, &sample_table);
+    return merge(options, observer, headers, &io::read_sample_result, &sample_outcome,
+                 &sample_table);
   }
   if (kind == studies::TrainResult::kVerb) {
-    return merge(options, headers, &io::read_train_result, &train_outcome, &train_table);
+    return merge(options, observer, headers, &io::read_train_result, &train_outcome, &train_table);
   }
   throw Error(ErrorKind::kBadData, headers.front().file + ": is a result of " + kind +
                                        "; allowed: parts of solve, sample or train");
@@ -92,7 +94,7 @@ Verb merge_verb() {
           .sections = {},
           .more_inputs = "the other parts, in any order",
           .takes = Takes::kParts,
-          .run = &run};
+          .compute = &compute};
 }
 
 }  // namespace headway::cli

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "computation.hpp"
 
 namespace headway {
 class Ranks;
@@ -34,6 +37,10 @@ struct Options {
   bool verbose = false;
   Ranks* ranks = nullptr;            ///< where this process is one of several; not owned
   std::vector<std::string> command;  ///< the arguments as given, for provenance
+  // What Python gives in memory:
+  std::optional<std::string> study_text;          ///< in place of the file `input`, then its name
+  std::shared_ptr<const tasks::Dataset> dataset;  ///< in place of the file of task.kind "dataset"
+  std::shared_ptr<const Reusable> reusable;       ///< of an earlier computation; null: none
 
   /// --set, --seed, --threads and the verbs' own options as overlays of a study.
   [[nodiscard]] std::vector<std::string> study_overlays() const;

@@ -25,8 +25,8 @@ Verb prune_verb() {
            [](const studies::PruneResult& result) {
              return solve_outcome(result.solve, result.seconds);
            }});
-  verb.run = [theory = std::move(verb.run)](const Options& options) {
-    return prunes_networks(options) ? prune_networks(options) : theory(options);
+  verb.compute = [theory = std::move(verb.compute)](const Options& options, Observer& observer) {
+    return prunes_networks(options) ? prune_networks(options, observer) : theory(options, observer);
   };
   return verb;
 }

@@ -143,18 +143,18 @@ std::string plan(const Options& options, const NetworkJob& job) {
 }  // namespace
 
 bool prunes_networks(const Options& options) {
-  if (!io::is_result_file(options.input)) return false;
+  if (options.study_text || !io::is_result_file(options.input)) return false;
   return studies::is_training_task(io::read_study(options.input, {}).study.task.kind);
 }
 
-int prune_networks(const Options& options) {
+Computation prune_networks(const Options& options, Observer& observer) {
   Course<NetworkJob, TrainedPruneResult> course;
   course.load = &load;
   course.read_data = &read_data;
   course.plan = &plan;
-  course.compute = [](const Options&, NetworkJob& job, TerminalObserver& observer) {
+  course.compute = [](const Options&, NetworkJob& job, Observer& watching) {
     return studies::prune_trained(job.study, job.networks, job.theory,
-                                  studies::make_task_maker(io::task_files()), observer);
+                                  studies::make_task_maker(io::task_files()), watching);
   };
   course.outcome = [](const TrainedPruneResult& result) {
     return Outcome{fmt::format("{} of {} networks", result.runs.size(), result.planned),
@@ -165,7 +165,7 @@ int prune_networks(const Options& options) {
                     const TrainedPruneResult& result) {
     return wanted.json ? io::result_json(job.study, result) + "\n" : result_text(result);
   };
-  return run_course(options, course);
+  return carry_out(options, course, observer);
 }
 
 }  // namespace headway::cli

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "computation.hpp"
+#include "headway/core/observer.hpp"
 #include "options.hpp"
 
 namespace headway::cli {
@@ -7,7 +9,7 @@ namespace headway::cli {
 /// Is the input a train result, whose networks are pruned themselves?
 bool prunes_networks(const Options& options);
 
-/// The exit code; throws headway::Error.
-int prune_networks(const Options& options);
+/// Prunes them; throws headway::Error.
+Computation prune_networks(const Options& options, Observer& observer);
 
 }  // namespace headway::cli

@@ -13,6 +13,7 @@
 #include "headway/core/deal.hpp"
 #include "headway/core/error.hpp"
 #include "part_store.hpp"
+#include "terminal.hpp"
 
 namespace headway::cli {
 
@@ -63,10 +64,13 @@ class SharedCourse {
     tell_warnings(observer_.take_warnings());
     deal_units(ranks_, work());
     if (!ranks_.is_first()) return kExitOk;
-    const Result result = merged(seconds_since(began_));
+    Result result = merged(seconds_since(began_));
     if (course_.sharing.merged) course_.sharing.merged(options_, result);
-    const int code = finish_course(options_, course_, job_, result, terminal_);
-    if (!course_.outcome(result).interrupted) store_->remove();
+    solver_ = nullptr;  // it refers to the job
+    const Computation done = computation_of(std::make_shared<Finished<JobType, Result>>(
+        Finished<JobType, Result>{options_, course_, std::move(job_), std::move(result)}));
+    const int code = deliver(options_, done, terminal_);
+    if (!done.outcome.interrupted) store_->remove();
     return code;
   }
 

@@ -15,8 +15,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// See add_studies_folder().
+std::vector<fs::path>& further_folders() {
+  static std::vector<fs::path> folders;
+  return folders;
+}
+
 std::vector<fs::path> folders() {
-  std::vector<fs::path> out = {HEADWAY_STUDIES_BUILT, HEADWAY_STUDIES_INSTALLED};
+  std::vector<fs::path> out = further_folders();
+  out.insert(out.end(), {HEADWAY_STUDIES_BUILT, HEADWAY_STUDIES_INSTALLED});
   std::error_code failure;
   const fs::path program = fs::read_symlink("/proc/self/exe", failure);
   if (!failure) out.push_back(program.parent_path().parent_path() / "share/headway/studies");
@@ -39,6 +46,8 @@ std::vector<std::string> names_in(const fs::path& folder) {
 }
 
 }  // namespace
+
+void add_studies_folder(const std::string& folder) { further_folders().emplace_back(folder); }
 
 std::string find_input(const std::string& input) {
   std::error_code ignored;

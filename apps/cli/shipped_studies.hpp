@@ -10,4 +10,7 @@ namespace headway::cli {
 /// Error{kMissingFile} with the nearest name for a bare name that is neither.
 std::string find_input(const std::string& input);
 
+/// Studies that come with Headway are looked for there first: where a Python package has them.
+void add_studies_folder(const std::string& folder);
+
 }  // namespace headway::cli

@@ -5,6 +5,7 @@
 #include "headway/core/error.hpp"
 #include "headway/core/memory.hpp"
 #include "headway/io/dataset_file.hpp"
+#include "headway/studies/sections.hpp"
 #include "headway/studies/study_hash.hpp"
 #include "headway/studies/verbs.hpp"
 #include "plan.hpp"
@@ -37,17 +38,37 @@ std::optional<studies::SolveResult> known_result(const Options& options, const T
   return std::nullopt;
 }
 
+/// Do both make or read the same examples?
+bool same_data(const studies::Study& a, const studies::Study& b) {
+  return studies::section_text(a, "task") == studies::section_text(b, "task") &&
+         studies::task_seed(a) == studies::task_seed(b);
+}
+
+bool may_reuse(const Reusable& earlier, const studies::Study& study) {
+  return !earlier.solved->interrupted && same_data(earlier.study, study) &&
+         studies::solve_hash(earlier.study) == studies::solve_hash(study);
+}
+
 }  // namespace
+
+tasks::Dataset theory_data(const Options& options, const studies::Study& study) {
+  if (options.dataset) return *options.dataset;
+  if (options.reusable && same_data(options.reusable->study, study)) {
+    return *options.reusable->dataset;
+  }
+  return study.task.kind == studies::TaskKind::kDataset ? io::read_dataset(study.task.file)
+                                                        : studies::make_dataset(study);
+}
 
 std::string read_theory_data(const Options& options, TheoryJob& job, studies::TheoryVerb kind,
                              bool reuses, Observer& observer) {
-  job.dataset = job.study.task.kind == studies::TaskKind::kDataset
-                    ? io::read_dataset(job.study.task.file)
-                    : studies::make_dataset(job.study);
+  job.dataset = theory_data(options, job.study);
   job.plan = studies::plan_theory(job.study, job.dataset, kind);
   studies::require_memory(job.plan, job.study, physical_memory());
   if (reuses && job.origin == io::StudyOrigin::kResultFile) {
     job.known = known_result(options, job, observer);
+  } else if (reuses && options.reusable && may_reuse(*options.reusable, job.study)) {
+    job.known = *options.reusable->solved;
   }
   return job.dataset.content_hash;
 }

@@ -13,6 +13,7 @@
 #include "headway/studies/results.hpp"
 #include "headway/tasks/dataset.hpp"
 #include "outcomes.hpp"
+#include "terminal.hpp"
 
 namespace headway::cli {
 
@@ -37,6 +38,9 @@ struct TheorySteps {
   Outcome (*outcome)(const Result&);
   Sharing<TheoryJob, Result> sharing = {};
 };
+
+/// The examples of a study: those in memory, where `options` has them, else read or made.
+tasks::Dataset theory_data(const Options& options, const studies::Study& study);
 
 /// The parts of the course that need no Result. read_theory_data: reads or makes the data set,
 /// checks that study, data and this machine's memory fit each other; with `reuses`, a result file

@@ -5,6 +5,7 @@
 #include "headway/io/weights_file.hpp"
 #include "outcomes.hpp"
 #include "shared_course.hpp"
+#include "terminal.hpp"
 #include "train_course.hpp"
 #include "train_table.hpp"
 #include "verbs.hpp"
@@ -28,7 +29,7 @@ void check_weights_paths(const Options& options, const TrainJob& job) {
   }
 }
 
-studies::TrainResult compute(const Options& options, TrainJob& job, TerminalObserver& observer) {
+studies::TrainResult compute(const Options& options, TrainJob& job, Observer& observer) {
   if (!options.json) return train_grid(options, job, observer, {});
   return train_grid(
       options, job, observer,

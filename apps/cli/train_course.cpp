@@ -72,7 +72,7 @@ bool training_goes_on(const Options& options, const TrainJob& job) {
   return kept.resumable() + kept.finished() > 0;
 }
 
-studies::TrainResult train_grid(const Options& options, TrainJob& job, TerminalObserver& observer,
+studies::TrainResult train_grid(const Options& options, TrainJob& job, Observer& observer,
                                 const TrainRecordHook& record) {
   static_cast<void>(training::training_backend());  // Error{kUnavailable} without LibTorch
   studies::TrainHooks hooks = keep_checkpoints(options, job);
@@ -94,6 +94,9 @@ studies::TrainResult train_grid(const Options& options, TrainJob& job, TerminalO
   };
   hooks.progress = [&](std::size_t run, double done, double total) {
     progress.progress(run, done, total);
+    if (!options.quiet) return;  // who shows no lines may have another observer
+    observer.progress(fmt::format("{} seed {}", job.planned[run].label, job.planned[run].seed),
+                      done, total);
   };
   hooks.end = [&](std::size_t run, const studies::TrainedRun&) { progress.end(run); };
   return studies::train_part(job.runs, numbers, job.make_task, observer, hooks, share);

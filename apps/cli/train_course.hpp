@@ -31,7 +31,7 @@ using TrainRecordHook =
 
 /// Trains the runs of the job, with progress on standard error and checkpoints beside the output,
 /// where there is one; `record` (or none) is told of every record.
-studies::TrainResult train_grid(const Options& options, TrainJob& job, TerminalObserver& observer,
+studies::TrainResult train_grid(const Options& options, TrainJob& job, Observer& observer,
                                 const TrainRecordHook& record);
 
 /// On one of several ranks: checks that it can train; what is returned trains the runs of a part,

@@ -6,6 +6,8 @@
 #include <variant>
 #include <vector>
 
+#include "computation.hpp"
+#include "headway/core/observer.hpp"
 #include "options.hpp"
 
 namespace headway::cli {
@@ -35,6 +37,9 @@ inline const OwnOption kShardOption = {
     "the i-th of n parts alone, i from 0, for job arrays: headway merge joins them",
     &Options::shard};
 
+/// Computes; throws headway::Error.
+using Compute = std::function<Computation(const Options&, Observer&)>;
+
 /// One verb of the program. Those that compute are made by make_verb() (course.hpp) or
 /// make_theory_verb() (theory_course.hpp).
 struct Verb {
@@ -44,7 +49,10 @@ struct Verb {
   std::vector<OwnOption> own = {};
   const char* more_inputs = nullptr;  ///< help of further files, where the verb takes them
   Takes takes = Takes::kComputes;
-  /// The exit code; throws headway::Error.
+  Compute compute = {};  ///< of those that compute (run_computation()); else empty
+  /// Of those that compute, on one of several ranks; empty where they do not share.
+  std::function<int(const Options&)> run_on_ranks = {};
+  /// Of the others: the exit code; throws headway::Error.
   std::function<int(const Options&)> run = {};
 };
 

@@ -11,14 +11,14 @@
 set -eu
 
 # Compiler and build tools; libraries of the program; library of the tests; Python for
-# figures, notebooks and tests. OpenBLAS by name: another BLAS would be found and be many times slower.
+# figures, notebooks, tests and the extension module. OpenBLAS by name: another BLAS would be found and be many times slower.
 packages="
   g++ cmake ninja-build make git
   libeigen3-dev libceres-dev libboost-dev libboost-math-dev libopenblas-pthread-dev libfmt-dev
   libhdf5-dev libpng-dev zlib1g-dev libzip-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev
   catch2
   python3 python3-numpy python3-h5py python3-matplotlib python3-nbformat python3-nbclient
-  python3-ipykernel
+  python3-ipykernel python3-dev pybind11-dev
 "
 
 training_packages="libtorch-dev libdnnl-dev"

@@ -15,6 +15,7 @@
 #include "headway/model/path_features.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/numerics/dense.hpp"
+#include "headway/studies/action.hpp"
 #include "headway/studies/task_kinds.hpp"
 #include "headway/studies/verbs.hpp"
 #include "headway/theory/gram.hpp"
@@ -28,6 +29,11 @@ namespace {
 
 RowMatrixXd features_of(const tasks::Split& split, const Study& study,
                         const tasks::Dataset& dataset, Observer& observer) {
+  if (split.feature_source) {
+    RowMatrixXd features(split.size(), model::path_count(dataset.heads) * dataset.features);
+    split.feature_source->read(0, features.rows(), features.data());
+    return features;
+  }
   if (dataset.form == AttentionForm::kPathFeatures) return split.path_features;
   model::PathFeatureOptions options;
   options.readout = readout_of(study, dataset);
@@ -280,6 +286,12 @@ TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Ob
   problem.kernels = theory::make_path_kernels(std::move(train_features), problem.train_labels,
                                               paths, kernel_options(study));
   return problem;
+}
+
+theory::Action make_action(const Study& study, const tasks::Dataset& dataset, Observer& observer) {
+  const TheoryProblem problem = make_problem(study, dataset, observer);
+  const SweepPoint point = sweep_points(study, dataset).front();
+  return {architecture_of(study, dataset, point.widths), point.temperature, problem.kernels};
 }
 
 Index Evaluation::examples() const {

@@ -1,13 +1,19 @@
-"""A notebook under test: stored without outputs, executed on a folder of results."""
+"""A notebook under test: what it is stored with, and what it shows when it is executed."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import unittest
 from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
+
+
+def computes() -> bool:
+    """Is the extension module there, with which notebooks compute?"""
+    return importlib.util.find_spec("headway._native") is not None
 
 
 class NotebookTest(unittest.TestCase):
@@ -19,7 +25,19 @@ class NotebookTest(unittest.TestCase):
     def path(self) -> Path:
         return Path(os.environ.get("HEADWAY_SOURCE_DIR", ".")) / "notebooks" / self.name
 
+    def check_stored_outputs(self, pictures: int):
+        """It is stored as it came out of one run from top to bottom, without an error and with all pictures."""
+        notebook = nbformat.read(self.path, as_version=4)
+        nbformat.validate(notebook)
+        cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+        self.assertEqual([cell.execution_count for cell in cells], list(range(1, len(cells) + 1)))
+        outputs = [output for cell in cells for output in cell.outputs]
+        self.assertEqual([output for output in outputs
+                          if output.output_type == "error" or output.get("name") == "stderr"], [])
+        self.assertEqual(_pictures(outputs), pictures)
+
     def check_stored_without_outputs(self):
+        """Of one whose results take hours: its texts and cells alone."""
         notebook = nbformat.read(self.path, as_version=4)
         nbformat.validate(notebook)
         for cell in notebook.cells:
@@ -44,5 +62,8 @@ class NotebookTest(unittest.TestCase):
         client.execute()
         outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
         self.assertEqual([output for output in outputs if output.get("name") == "stderr"], [])
-        return ("".join(output.get("text", "") for output in outputs),
-                sum("image/png" in output.get("data", {}) for output in outputs))
+        return "".join(output.get("text", "") for output in outputs), _pictures(outputs)
+
+
+def _pictures(outputs: list) -> int:
+    return sum("image/png" in output.get("data", {}) for output in outputs)

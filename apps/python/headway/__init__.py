@@ -1,6 +1,9 @@
-"""Headway in Python: read results, draw them, and make data-set files from numpy arrays.
+"""Headway in Python: compute on arrays and studies, read results, draw them, make data-set files.
 
     import headway
+    result = headway.solve("hmm-four-paths", widths=[10, 100])      # or arrays: help(headway.solve)
+    headway.align(result), headway.prune(result), headway.sample(...), headway.train(...)
+
     result = headway.read_result("results/hmm-four-paths.h5")
     result.points[0].order_parameters[0]        # U_1 at the first sweep point
 
@@ -22,7 +25,8 @@ The names and symbols are those of the program: U_l order parameters, N_l widths
 import importlib
 
 from headway.datasets import check_dataset, write_dataset
-from headway.errors import (BadDataError, CannotWriteError, HeadwayError, UnreadableFileError,
+from headway.errors import (BadDataError, BadStudyError, CannotWriteError, HeadwayError, InternalError,
+                            Interrupted, NotUsableWarning, UnavailableError, UnreadableFileError,
                             UsageError)
 from headway.head_table import HeadTable
 from headway.latent_results import EvaluateResult, LatentRun, LatentsResult
@@ -30,16 +34,22 @@ from headway.network_results import RemovalResult
 from headway.networks import from_attentions, from_hugging_face, from_torch
 from headway.result_reader import read_result
 from headway.results import Result
+from headway.study_files import Study, read_study
 from headway.training_results import TrainedRun, TrainingResult
+from headway.verbs import (Action, action, align, evaluate, kernel, latents, prune, sample, solve,
+                           train)
 from headway.version import __version__
 from headway.xarray_export import posterior_draws, to_arviz, to_datatree, to_inference_data
 
 __all__ = [
-    "BadDataError", "CannotWriteError", "EvaluateResult", "HeadTable", "HeadwayError", "LatentRun",
-    "LatentsResult", "RemovalResult", "Result", "TrainedRun", "TrainingResult", "UnreadableFileError",
-    "UsageError", "__version__", "ablate_heads", "check_dataset", "figures", "from_attentions",
-    "from_hugging_face", "from_torch", "gradient_sensitivity", "head_baselines", "posterior_draws",
-    "read_result", "to_arviz", "to_datatree", "to_inference_data", "write_dataset", "write_report",
+    "Action", "BadDataError", "BadStudyError", "CannotWriteError", "EvaluateResult", "HeadTable",
+    "HeadwayError", "InternalError", "Interrupted", "LatentRun", "LatentsResult",
+    "NotUsableWarning", "RemovalResult", "Result", "Study", "TrainedRun", "TrainingResult",
+    "UnavailableError", "UnreadableFileError", "UsageError", "__version__", "ablate_heads",
+    "action", "align", "check_dataset", "evaluate", "figures", "from_attentions",
+    "from_hugging_face", "from_torch", "gradient_sensitivity", "head_baselines", "kernel",
+    "latents", "posterior_draws", "prune", "read_result", "read_study", "sample", "solve",
+    "to_arviz", "to_datatree", "to_inference_data", "train", "write_dataset", "write_report",
 ]
 
 

@@ -1,4 +1,6 @@
-"""What an open HDF5 file says of its objects: kind, shape, type, storage. As src/io/hdf5/ sees them."""
+"""What an open HDF5 file says of its objects: kind, shape, type, storage. As src/io/hdf5/ sees them.
+
+The same of arrays in memory (headway.memory), which have no storage."""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ import h5py
 import numpy as np
 from h5py import h5d, h5l, h5o, h5t, h5z
 
+from headway import memory
 from headway.dataset_texts import number
 
 MOST_ELEMENTS = 1 << 46
@@ -24,8 +27,12 @@ class Fault(Exception):
     """What is wrong with an object of a file: a whole message."""
 
 
-def kind(file: h5py.File, path: str) -> str:
+def kind(file: h5py.File | memory.Group, path: str) -> str:
     """"absent", "group", "dataset", "other", "dangling" or "external"."""
+    if isinstance(file, memory.Group):
+        found = file.get(path)
+        return ("absent" if found is None else
+                "group" if isinstance(found, memory.Group) else "dataset")
     group, parts = file.id, path.encode().split(b"/")
     for at, name in enumerate(parts, 1):
         if not group.links.exists(name):
@@ -52,10 +59,10 @@ def _leads_somewhere(group: h5py.h5g.GroupID, name: bytes) -> bool:
         return False
 
 
-def members(file: h5py.File, group: str) -> list[str]:
+def members(file: h5py.File | memory.Group, group: str) -> list[str]:
     if group and kind(file, group) != "group":
         return []
-    return sorted(file[group or "/"], key=os.fsencode)
+    return sorted(file[group] if group else file, key=os.fsencode)
 
 
 @dataclass
@@ -70,8 +77,12 @@ class ArrayInfo:
     missing_filter: str | None
 
 
-def info(file: h5py.File, path: str) -> ArrayInfo:
+def info(file: h5py.File | memory.Group, path: str) -> ArrayInfo:
     dataset = file[path]
+    if isinstance(dataset, memory.Array):
+        text = isinstance(dataset.values, list)
+        return ArrayInfo(dataset.shape, "string" if text else dataset.dtype.name, not text, text, 1, 0,
+                         False, None)
     kind_of_type, name, size = _type_of(dataset.id.get_type())
     space = dataset.id.get_space()
     shape = (0,) if space.get_simple_extent_type() == h5py.h5s.NULL else tuple(dataset.shape)
@@ -152,7 +163,7 @@ def _label(path: str, name: str) -> str:
 
 
 def text_attribute(file: h5py.File, path: str, name: str) -> bytes | None:
-    value = file[path or "/"].attrs.get(name)
+    value = (file[path] if path else file).attrs.get(name)
     if value is None:
         return None
     if isinstance(value, np.ndarray) and value.size == 1:
@@ -163,7 +174,7 @@ def text_attribute(file: h5py.File, path: str, name: str) -> bytes | None:
 
 
 def number_attribute(file: h5py.File, path: str, name: str) -> list[float] | None:
-    value = file[path or "/"].attrs.get(name)
+    value = (file[path] if path else file).attrs.get(name)
     if value is None:
         return None
     array = np.atleast_1d(value)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import h5py
 
 from headway import dataset_table as table
+from headway import memory
 from headway.dataset_arrays import (ArrayInfo, Fault, implausible_storage, info, kind, members, numbers,
                                     number_attribute, shape_text, text_attribute, texts)
 from headway.dataset_table import Member, symbol_in
@@ -80,7 +81,7 @@ def set_name_fault(name: str) -> str | None:
 class Checker:
     """Walks the table over `file`; the twin of src/io/dataset_file/layout.cpp and arrays.cpp."""
 
-    def __init__(self, file: h5py.File, name_of: Callable[[str], str] = lambda path: path,
+    def __init__(self, file: h5py.File | memory.Group, name_of: Callable[[str], str] = lambda path: path,
                  attribute: str = "root attribute "):
         self.file, self.name_of, self.attribute = file, name_of, attribute
         self.faults = Faults(name_of)
@@ -167,8 +168,10 @@ class Checker:
         for group, names in known.items():
             prefix = group and group + "/"
             for name in members(self.file, group):
+                if name in names:
+                    continue
                 near = [word for word in names if nearly(name, word)]
-                if name not in names and near:
+                if near:
                     self.faults.add(prefix + printable(name.encode()),
                                     f": unknown name; did you mean {prefix}{near[0]}?")
 
@@ -288,6 +291,8 @@ class Checker:
             return f"type {found.type_name}; allowed: {allowed}"
         if len(found.shape) not in map(len, array.member.shapes) or 0 in found.shape:
             return self._shape_fault(array, axes, keys)
+        if isinstance(self.file, memory.Group):
+            return None
         return implausible_storage(found, self.file.id.get_filesize(), array.member.in_memory)
 
     def _wrong_extents(self, array: FoundArray, symbols: list[str], keys: list[str]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from headway.dataset_files import check_name_layers, new_file, write_header
 from headway.dataset_table import Member
 from headway.errors import BadDataError, UsageError
 
-_EMPTY_GROUP = object()
+EMPTY_GROUP = object()
 _OWN_NAMES = {"attention/query": "query", "attention/key": "key", "names": "head_names"}
 
 
@@ -67,11 +67,11 @@ def write_dataset(path: str | os.PathLike, *, train_inputs=None, train_labels=No
              "test/mask": test_mask, "test/attention": test_attention,
              "test/path_features": test_path_features, "test/ids": test_ids,
              "attention/weights": attention_weights, "attention/query": query, "attention/key": key,
-             "names": head_names} | _given_sets(sets, faults) | _given_network(network, faults)
+             "names": head_names} | given_sets(sets, faults) | given_network(network, faults)
     arrays: dict[str, Any] = {}
     for where, value in given.items():
         if value is not None:
-            arrays |= _arrays(where, value, dtype, faults)
+            arrays |= arrays_of(where, value, dtype, faults)
     if heads is not None and not any(where.endswith("/path_features") for where in arrays):
         faults.append("heads: is allowed with path features only; otherwise the attention has them")
     if faults:
@@ -79,12 +79,12 @@ def write_dataset(path: str | os.PathLike, *, train_inputs=None, train_labels=No
     with new_file(Path(path), overwrite) as file:
         write_header(file, note, readout)
         _fill(file, arrays, heads)
-        checker = Checker(file, _argument_name, attribute="")
+        checker = Checker(file, argument_name, attribute="")
         faults = checker.run()
         if faults:
             raise BadDataError(faults)
         check_name_layers(head_names, checker.heads)
-        _warn_about_labels(arrays["train/labels"])
+        warn_about_labels("train_labels", arrays["train/labels"])
     return Path(path)
 
 
@@ -116,7 +116,19 @@ def _checked_dtype(dtype: Any) -> np.dtype | None:
     return known
 
 
-def _number_array(name: str, value: Any, dtype: np.dtype | None, faults: list[str]) -> Any:
+def argument_name(path: str) -> str:
+    """"attention/weights/layer_1" -> "attention_weights[0]", "train/inputs" -> "train_inputs",
+    "sets/a/inputs" -> "sets['a']['inputs']"."""
+    layer = re.fullmatch(r"(.+)/layer_(\d+)", path)
+    if layer:
+        return f"{argument_name(layer[1])}[{int(layer[2]) - 1}]"
+    first, *rest = path.split("/")
+    if rest and first in ("sets", "network"):
+        return first + "".join(f"[{part!r}]" for part in rest)
+    return _OWN_NAMES.get(path, path.replace("/", "_"))
+
+
+def number_array(name: str, value: Any, dtype: np.dtype | None, faults: list[str]) -> Any:
     """`value` as a contiguous float array; None, with a fault, where it is none."""
     try:
         with warnings.catch_warnings():
@@ -133,7 +145,7 @@ def _number_array(name: str, value: Any, dtype: np.dtype | None, faults: list[st
         return np.ascontiguousarray(array, dtype=target)
 
 
-def _given_sets(sets: Any, faults: list[str]) -> dict[str, Any]:
+def given_sets(sets: Any, faults: list[str]) -> dict[str, Any]:
     """The argument `sets` by the paths of the file; a set without anything becomes an empty group."""
     if sets is None:
         return {}
@@ -152,12 +164,12 @@ def _given_sets(sets: Any, faults: list[str]) -> dict[str, Any]:
         if unknown:
             faults.append(f"sets[{str(name)!r}]: has the unknown key {unknown[0]!r}; allowed: "
                           f"{', '.join(allowed)}")
-        given |= {f"sets/{name}": _EMPTY_GROUP}
+        given |= {f"sets/{name}": EMPTY_GROUP}
         given |= {f"sets/{name}/{key}": data.get(key) for key in allowed}
     return given
 
 
-def _given_network(network: Any, faults: list[str]) -> dict[str, Any]:
+def given_network(network: Any, faults: list[str]) -> dict[str, Any]:
     """The argument `network` by the paths of the file."""
     if network is None:
         return {}
@@ -169,13 +181,14 @@ def _given_network(network: Any, faults: list[str]) -> dict[str, Any]:
     return {f"network/{key}": network[key] for key in keys}
 
 
-def _arrays(path: str, value: Any, dtype: np.dtype | None, faults: list[str]) -> dict[str, Any]:
+def arrays_of(path: str, value: Any, dtype: np.dtype | None, faults: list[str],
+              name_of: Callable[[str], str] = argument_name) -> dict[str, Any]:
     """What stands at `path` and below in the file, as arrays or lists of texts."""
-    if value is _EMPTY_GROUP:
+    if value is EMPTY_GROUP:
         return {path: value}
     split = path.rpartition("/")[0]
     member = next(row for row in dataset_table.MEMBERS if row.path_in(split) == path)
-    name = _argument_name(path)
+    name = name_of(path)
     if not member.layered:
         return {path: _array(member, name, value, dtype, faults)}
     if isinstance(value, np.ndarray) and value.ndim != 1 or not hasattr(value, "__len__"):
@@ -183,7 +196,7 @@ def _arrays(path: str, value: Any, dtype: np.dtype | None, faults: list[str]) ->
         return {}
     layers = {f"{path}/layer_{layer}": _array(member, f"{name}[{layer - 1}]", array, dtype, faults)
               for layer, array in enumerate(value, 1)}
-    return layers or {path: _EMPTY_GROUP}
+    return layers or {path: EMPTY_GROUP}
 
 
 def _array(member: Member, name: str, value: Any, dtype: np.dtype | None, faults: list[str]) -> Any:
@@ -193,11 +206,11 @@ def _array(member: Member, name: str, value: Any, dtype: np.dtype | None, faults
     if member.values == "text":
         return _text_list(name, value, faults)
     return (_mask_array(name, value, faults) if member.values == "mask"
-            else _number_array(name, value, dtype, faults))
+            else number_array(name, value, dtype, faults))
 
 
 def _mask_array(name: str, value: Any, faults: list[str]) -> np.ndarray | None:
-    array = _number_array(name, value, np.dtype(np.float64), faults)
+    array = number_array(name, value, np.dtype(np.float64), faults)
     if array is None:
         return None
     valid = np.isin(array, (0.0, 1.0))
@@ -220,25 +233,14 @@ def _text_list(name: str, values: Any, faults: list[str]) -> list[str] | None:
     return [str(value) for value in values]
 
 
-def _argument_name(path: str) -> str:
-    """"attention/weights/layer_1" -> "attention_weights[0]", "train/inputs" -> "train_inputs",
-    "sets/a/inputs" -> "sets['a']['inputs']"."""
-    layer = re.fullmatch(r"(.+)/layer_(\d+)", path)
-    if layer:
-        return f"{_argument_name(layer[1])}[{int(layer[2]) - 1}]"
-    first, *rest = path.split("/")
-    if rest and first in ("sets", "network"):
-        return first + "".join(f"[{part!r}]" for part in rest)
-    return _OWN_NAMES.get(path, path.replace("/", "_"))
-
-
-def _warn_about_labels(labels: np.ndarray) -> None:
+def warn_about_labels(name: str, labels: np.ndarray) -> None:
+    """Where labels look like the numbers of classes."""
     if labels.ndim == 1 and not np.isin(labels, (-1.0, 1.0)).all():
         values = np.unique(labels)
         if len(values) <= 20 and (values == np.round(values)).all():
             advice = ("+1 and -1 for two classes" if len(values) <= 2
                       else "one-hot rows [P, C] for several classes")
-            warnings.warn(f"train_labels: holds whole numbers such as {values[:4].tolist()}; they are "
+            warnings.warn(f"{name}: holds whole numbers such as {values[:4].tolist()}; they are "
                           f"taken as real targets. For classes give {advice}", stacklevel=3)
 
 
@@ -247,7 +249,7 @@ def _warn_about_labels(labels: np.ndarray) -> None:
 
 def _fill(file: h5py.File, arrays: Mapping[str, Any], heads: Any) -> None:
     for path, value in arrays.items():
-        if value is _EMPTY_GROUP:
+        if value is EMPTY_GROUP:
             file.require_group(path)
         elif isinstance(value, list):
             file.create_dataset(path, data=value, dtype=h5py.string_dtype())

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import base64
 import html
+import os
+import shutil
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+
+from headway.errors import CannotWriteError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,6 +53,28 @@ class Shown(Brief):
 
     `summary` (of the class that has this one as its base) is the line that says what it is.
     """
+
+    _computation: ClassVar[Any] = None  # of a result in memory: what the extension module made
+    _data: ClassVar[Any] = None  # the arrays that it was made from, if any
+
+    def save(self, path: str | os.PathLike, force: bool = False) -> Path:
+        """Writes the result file that the program would write, whole or not at all; of a result that
+        was read from a file, a copy. Returns its path.
+
+        Errors: CannotWriteError where it exists already (force=True replaces it) or cannot be written.
+        """
+        target = Path(path)
+        if self._computation is not None:
+            self._computation.save(os.fspath(target), force,
+                                   "" if self._data is None else self._data.content_hash)
+        elif target.exists() and not force:
+            raise CannotWriteError(f"{target}: exists already; force=True replaces it")
+        else:
+            try:
+                shutil.copyfile(self.file, target)
+            except OSError as error:
+                raise CannotWriteError(f"{target}: cannot be written: {error}") from None
+        return target
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of headway {self.kind}: {self.summary}>"

@@ -10,9 +10,13 @@ from typing import Any
 import h5py
 import numpy as np
 
+from headway import memory
 from headway.errors import BadDataError, UnreadableFileError
 
 SUPPORTED_MAJOR_VERSION = 1
+#: What a group and an array of a result may be: in a file, or in memory.
+GROUPS = (h5py.Group, memory.Group)
+ARRAYS = (h5py.Dataset, memory.Array)
 
 
 def open_file(path: str | os.PathLike) -> h5py.File:
@@ -46,7 +50,7 @@ def texts(dataset: h5py.Dataset) -> list[str]:
 def numbered(parent: h5py.Group, name: str) -> list[h5py.Group]:
     """The groups <name>/0, <name>/1, ... in order; BadDataError where there is no group `name`."""
     group = parent.get(name)
-    if not isinstance(group, h5py.Group):
+    if not isinstance(group, GROUPS):
         raise BadDataError(f"{parent.name.rstrip('/')}/{name}: is missing")
     return [group[key] for key in sorted((key for key in group if key.isdigit()), key=int)]
 
@@ -92,7 +96,7 @@ def check_texts(file: h5py.File) -> None:
         for key in item.attrs:
             if h5py.check_string_dtype(item.attrs.get_id(key).dtype) is not None:
                 texts[f"{name}@{key}"] = [text(item.attrs[key])]
-        if isinstance(item, h5py.Dataset) and h5py.check_string_dtype(item.dtype) is not None:
+        if isinstance(item, ARRAYS) and h5py.check_string_dtype(item.dtype) is not None:
             texts[name] = [*map(text, np.atleast_1d(item[()])), ""]
 
     gather("", file)

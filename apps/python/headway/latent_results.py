@@ -186,7 +186,7 @@ def _attribute(group: h5py.Group, name: str) -> Any:
 
 def _array(group: h5py.Group, name: str, *, rows: int | None = None) -> np.ndarray:
     item = group.get(name)
-    if not isinstance(item, h5py.Dataset) or item.dtype.kind not in "fiub":
+    if not isinstance(item, hdf5.ARRAYS) or item.dtype.kind not in "fiub":
         raise BadDataError(f"{group.name}/{name}: is missing or no array of numbers")
     values = np.asarray(item[()])
     if rows is not None and (values.ndim == 0 or len(values) != rows):
@@ -196,7 +196,7 @@ def _array(group: h5py.Group, name: str, *, rows: int | None = None) -> np.ndarr
 
 def _latent_run(group: h5py.Group) -> LatentRun:
     layers = tuple(_layer(item) for item in hdf5.numbered(group, "layers"))
-    if not isinstance(group.get("all_layers"), h5py.Group):
+    if not isinstance(group.get("all_layers"), hdf5.GROUPS):
         raise BadDataError(f"{group.name}/all_layers: is missing")
     run = LatentRun(
         label=hdf5.text(_attribute(group, "label")), variant=hdf5.text(_attribute(group, "variant")),
@@ -213,7 +213,7 @@ def _latent_run(group: h5py.Group) -> LatentRun:
 
 def _labels(run: h5py.Group, split: str) -> CodeLabels:
     group = run.get(f"labels/{split}")
-    if not isinstance(group, h5py.Group):
+    if not isinstance(group, hdf5.GROUPS):
         raise BadDataError(f"{run.name}/labels/{split}: is missing")
     task = _array(group, "task").astype(int)
     return CodeLabels(
@@ -225,7 +225,7 @@ def _labels(run: h5py.Group, split: str) -> CodeLabels:
 
 def _layer(group: h5py.Group) -> LatentLayer:
     similarity = group.get("similarity")
-    if not isinstance(similarity, h5py.Group) or "labels" not in similarity:
+    if not isinstance(similarity, hdf5.GROUPS) or "labels" not in similarity:
         raise BadDataError(f"{group.name}/similarity: is missing")
     labels = tuple(hdf5.texts(similarity["labels"]))
     return LatentLayer(

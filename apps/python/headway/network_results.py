@@ -175,7 +175,7 @@ def _removal_run(group: h5py.Group) -> RemovalRun:
     for name in ("label", "variant", "seed", "metric"):
         if name not in about:
             raise BadDataError(f"{group.name}: attribute {name} is missing")
-    if not isinstance(heads, h5py.Group):
+    if not isinstance(heads, hdf5.GROUPS):
         raise BadDataError(f"{group.name}/heads: is missing")
     metric = about["metric"] or "score"
     layer = _array(heads, "layer").astype(int)
@@ -239,7 +239,7 @@ def read_scores(group: h5py.Group | None, heads: int,
 
 def _array(group: h5py.Group, name: str, shape: tuple | None = None) -> np.ndarray:
     item = group.get(name)
-    if not isinstance(item, h5py.Dataset) or item.dtype.kind not in "fiub":
+    if not isinstance(item, hdf5.ARRAYS) or item.dtype.kind not in "fiub":
         raise BadDataError(f"{group.name}/{name}: is missing or no array of numbers")
     if shape is not None and item.shape != shape:
         raise BadDataError(f"{item.name}: has shape {list(item.shape)}, not {list(shape)}")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
 
 import h5py
 import numpy as np
 
-from headway import hdf5
+from headway import hdf5, memory
 from headway.errors import BadDataError
 from headway.fields import FIELDS, attributes, below, plain
 from headway.latent_results import (EvaluateResult, LatentsResult, read_evaluated_runs,
@@ -25,8 +26,10 @@ KINDS = ("solve", "align", "prune", "sample", "train", "latents", "evaluate", "n
 PROVENANCE = ("study", *FIELDS["provenance"])
 
 
-def read_result(path: str | os.PathLike
-                ) -> Result | TrainingResult | LatentsResult | EvaluateResult | RemovalResult:
+AnyResult = Union[Result, TrainingResult, LatentsResult, EvaluateResult, RemovalResult]
+
+
+def read_result(path: str | os.PathLike) -> AnyResult:
     """Reads a result file of the program `headway`; one of kind "train" as a TrainingResult, of
     "latents" as a LatentsResult, of "evaluate" as an EvaluateResult, of "network_prune" (`headway
     prune` of a train result) as a RemovalResult.
@@ -38,14 +41,43 @@ def read_result(path: str | os.PathLike
         hdf5.check_schema(file, "headway-result")
         try:
             hdf5.check_texts(file)
-            make = _OF_NETWORKS.get(hdf5.text(file.attrs.get("kind", "")))
-            if make is not None:
-                return make(file, Path(path))
-            return _Reader(file).result(Path(path))
+            return _read(file, Path(path))
         except BadDataError as error:
             raise BadDataError([f"{path}: {fault}" for fault in error.faults]) from None
         except (OSError, RuntimeError, KeyError) as error:  # damaged below the headers
             raise BadDataError(f"{path}: damaged: {str(error).splitlines()[0]}") from None
+
+
+def _read(file: h5py.File | memory.Group, path: Path) -> AnyResult:
+    make = _OF_NETWORKS.get(hdf5.text(file.attrs.get("kind", "")))
+    return make(file, path) if make is not None else _Reader(file).result(path)
+
+
+def result_of(done: Any, data: Any, name: str) -> AnyResult:
+    """The result of a computation of the extension module, as read_result would read it from a file;
+    `data`: the arrays that it was made from, if any."""
+    result = _read(memory.Group("/", done.tree()), Path(name))
+    if data is not None:
+        object.__setattr__(result, "provenance", Provenance(result.provenance, data))
+    object.__setattr__(result, "_computation", done)
+    object.__setattr__(result, "_data", data)
+    return result
+
+
+class Provenance(Mapping):
+    """How to remake a result of arrays. Their hash is computed when it is asked for."""
+
+    def __init__(self, known: Mapping[str, Any], data: Any):
+        self._known, self._data = known, data
+
+    def __getitem__(self, name: str) -> Any:
+        return self._data.content_hash if name == "data_hash" else self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
 
 
 def provenance_of(file: h5py.File) -> dict[str, Any]:
@@ -131,7 +163,7 @@ class _Reader:
         item = group.get(name)
         if item is None:
             return None
-        if not isinstance(item, h5py.Dataset) or item.dtype.kind not in "fiub":
+        if not isinstance(item, hdf5.ARRAYS) or item.dtype.kind not in "fiub":
             raise BadDataError(f"{group.name}/{name}: is not an array of numbers")
         if shape is not None and item.shape != shape:
             raise BadDataError(f"{item.name}: has shape {_shape(item.shape)}, not {_shape(shape)}")
@@ -260,7 +292,7 @@ class _Reader:
             item = group.get(name)
             if item is None and "/" in name:
                 continue
-            if isinstance(item, h5py.Dataset) and h5py.check_string_dtype(item.dtype) is not None:
+            if isinstance(item, hdf5.ARRAYS) and h5py.check_string_dtype(item.dtype) is not None:
                 found[name] = hdf5.texts(item)
                 continue
             array = self._array(group, name) if "/" in name else self._required(group, name)

@@ -104,7 +104,7 @@ def mean_and_error(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def read_runs(file: h5py.File) -> tuple[TrainedRun, ...]:
     """The groups runs/0, runs/1, ...; BadDataError names what is missing or malformed."""
     parent = file.get("runs")
-    if not isinstance(parent, h5py.Group):
+    if not isinstance(parent, hdf5.GROUPS):
         raise BadDataError("/runs: is missing")
     keys = sorted((key for key in parent if key.isdigit()), key=int)
     return tuple(_run(parent[key]) for key in keys)
@@ -138,7 +138,7 @@ def _numbers(group: h5py.Group) -> dict[str, float]:
 
 def _curve(dataset: h5py.Dataset) -> Curve:
     columns = hdf5.text(dataset.attrs.get("columns", "")).split(",")
-    if not isinstance(dataset, h5py.Dataset) or dataset.ndim != 2 \
+    if not isinstance(dataset, hdf5.ARRAYS) or dataset.ndim != 2 \
             or dataset.shape[1] != len(columns) or "step" not in columns:
         raise BadDataError(f"{dataset.name}: is not a table of the columns {columns}")
     values = np.asarray(dataset[()], dtype=float)

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "headway/core/field_sink.hpp"
 #include "headway/studies/provenance.hpp"
 #include "headway/studies/results.hpp"
 #include "headway/studies/sample_results.hpp"
@@ -25,6 +26,9 @@ template <class Result>
 struct ResultOutput {
   static std::string bytes(const studies::Study& study, const Result& result,
                            const studies::ResultProvenance& provenance);
+  /// Everything that the file has but schema and seal.
+  static void show(const studies::Study& study, const Result& result,
+                   const studies::ResultProvenance& provenance, FieldSink& sink);
   static std::string json(const studies::Study& study, const Result& result);
 };
 

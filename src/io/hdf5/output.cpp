@@ -1,6 +1,7 @@
 #include "io/hdf5/output.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 
@@ -137,7 +138,33 @@ void Hdf5OutputFile::make_group(const std::string& path) {
   require(open_or_make_group(path).valid(), path);
 }
 
+Hdf5OutputFile::Typed Hdf5OutputFile::typed(const Elements& elements) {
+  static_assert(std::endian::native == std::endian::little, "numbers are written as they are");
+  switch (elements.kind) {
+    case NumberKind::kFloat64:
+      return {elements.shape, H5T_IEEE_F64LE, elements.values};
+    case NumberKind::kFloat32:
+      return {elements.shape, H5T_IEEE_F32LE, elements.values};
+    case NumberKind::kInt64:
+      return {elements.shape, H5T_STD_I64LE, elements.values};
+    case NumberKind::kUint64:
+      return {elements.shape, H5T_STD_U64LE, elements.values};
+    case NumberKind::kUint8:
+      return {elements.shape, H5T_STD_U8LE, elements.values};
+  }
+  fail(ErrorKind::kInternal, "numbers of an unknown kind");
+}
+
 void Hdf5OutputFile::write_dataset(const std::string& path, const Elements& elements) {
+  put_dataset(path, typed(elements));
+}
+
+void Hdf5OutputFile::write_attribute(const std::string& object, const std::string& name,
+                                     const Elements& elements) {
+  put_attribute(object, name, typed(elements));
+}
+
+void Hdf5OutputFile::put_dataset(const std::string& path, const Typed& elements) {
   const std::size_t slash = path.rfind('/');
   if (slash != std::string::npos) make_group(path.substr(0, slash));
   const Handle space = make_space(elements.shape);
@@ -152,8 +179,8 @@ void Hdf5OutputFile::write_dataset(const std::string& path, const Elements& elem
       path);
 }
 
-void Hdf5OutputFile::write_attribute(const std::string& object, const std::string& name,
-                                     const Elements& elements) {
+void Hdf5OutputFile::put_attribute(const std::string& object, const std::string& name,
+                                   const Typed& elements) {
   const std::string what = fmt::format("{}, attribute {}", object, name);
   const Handle owner = open_or_make_group(object);
   const Handle space = make_space(elements.shape);
@@ -170,14 +197,14 @@ void Hdf5OutputFile::write_strings(const std::string& path,
   texts_[path] = joined_texts(values);
   std::vector<const char*> texts;
   for (const std::string& value : values) texts.push_back(value.c_str());
-  write_dataset(path, {{static_cast<Index>(values.size())}, text_type_.get(), texts.data()});
+  put_dataset(path, {{static_cast<Index>(values.size())}, text_type_.get(), texts.data()});
 }
 
 void Hdf5OutputFile::set(const std::string& object, const std::string& name,
                          const std::string& value) {
   const char* text = value.c_str();
   texts_[text_place(object, name)] = text;  // HDF5 too ends it at a NUL
-  write_attribute(object, name, {{}, text_type_.get(), &text});
+  put_attribute(object, name, {{}, text_type_.get(), &text});
 }
 
 void Hdf5OutputFile::seal() { set("/", kTextDigest, text_digest(texts_)); }

@@ -1,14 +1,12 @@
 #pragma once
 
-#include <bit>
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
+#include "headway/core/field_sink.hpp"
 #include "headway/core/types.hpp"
 #include "io/hdf5/handle.hpp"
 
@@ -22,31 +20,15 @@ namespace headway::io {
 /// A changed byte is found when the file is read: every array of numbers has HDF5's Fletcher32
 /// checksum; groups, shapes, attributes and scalars lie in headers that have checksums in the
 /// format of HDF5 1.10; and texts, which HDF5 keeps in a heap without any, are guarded by seal().
-class Hdf5OutputFile {
+class Hdf5OutputFile final : public FieldSink {
  public:
   Hdf5OutputFile();
-  ~Hdf5OutputFile();
+  ~Hdf5OutputFile() override;
 
-  void make_group(const std::string& path);
-  /// `values`: row-major, as many as `shape` says; shape {} is a scalar. For double, float,
-  /// std::int64_t, std::uint64_t and std::uint8_t.
-  template <class Number>
-  void write(const std::string& path, const std::vector<Index>& shape, const Number* values) {
-    write_dataset(path, elements_of(shape, values));
-  }
-  void write_strings(const std::string& path, const std::vector<std::string>& values);
-
-  /// An attribute of an object: one number, a list of them, or one text.
-  template <class Number>
-  requires(std::is_arithmetic_v<Number>) void set(const std::string& object,
-                                                  const std::string& name, Number value) {
-    write_attribute(object, name, elements_of({}, &value));
-  }
-  template <class Number>
-  void set(const std::string& object, const std::string& name, const std::vector<Number>& values) {
-    write_attribute(object, name, elements_of({static_cast<Index>(values.size())}, values.data()));
-  }
-  void set(const std::string& object, const std::string& name, const std::string& value);
+  using FieldSink::set;
+  void make_group(const std::string& path) override;
+  void write_strings(const std::string& path, const std::vector<std::string>& values) override;
+  void set(const std::string& object, const std::string& name, const std::string& value) override;
 
   /// Writes the root attribute text_sha256 over all texts so far (text_digest.hpp).
   void seal();
@@ -56,26 +38,19 @@ class Hdf5OutputFile {
   void write_to(const std::string& file_path, bool force);
 
  private:
-  struct Elements {
+  /// Of a type of HDF5, in the file and in memory.
+  struct Typed {
     std::vector<Index> shape;
-    hid_t type;  ///< in the file and in memory
+    hid_t type;
     const void* values;
   };
-  template <class Number>
-  static Elements elements_of(const std::vector<Index>& shape, const Number* values) {
-    static_assert(std::endian::native == std::endian::little, "numbers are written as they are");
-    constexpr bool kSigned = std::is_signed_v<Number>, kEight = sizeof(Number) == 8;
-    if constexpr (std::is_floating_point_v<Number>) {
-      return {shape, kEight ? H5T_IEEE_F64LE : H5T_IEEE_F32LE, values};
-    } else {
-      static_assert(kEight || std::is_same_v<Number, std::uint8_t>);
-      return {shape, !kEight ? H5T_STD_U8LE : kSigned ? H5T_STD_I64LE : H5T_STD_U64LE, values};
-    }
-  }
+  static Typed typed(const Elements& elements);
   Handle open_or_make_group(const std::string& path);
-  void write_dataset(const std::string& path, const Elements& elements);
+  void write_dataset(const std::string& path, const Elements& elements) override;
   void write_attribute(const std::string& object, const std::string& name,
-                       const Elements& elements);
+                       const Elements& elements) override;
+  void put_dataset(const std::string& path, const Typed& values);
+  void put_attribute(const std::string& object, const std::string& name, const Typed& values);
 
   struct Image;
   std::unique_ptr<Image> image_;  ///< the bytes, from the moment that the file is closed

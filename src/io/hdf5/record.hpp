@@ -36,10 +36,13 @@ inline bool leaves_out(const FieldForm& form) {
          form.layout == FieldLayout::kReadout || form.layout == FieldLayout::kStacked;
 }
 
+template <class Record>
+void write_record(const std::string& group, const Record& record, FieldSink& out);
+
 /// Writes the fields of a record into a group, which it makes.
 class RecordWriter {
  public:
-  RecordWriter(Hdf5OutputFile& out, std::string group) : out_(out), group_(std::move(group)) {
+  RecordWriter(FieldSink& out, std::string group) : out_(out), group_(std::move(group)) {
     out_.make_group(group_);
   }
 
@@ -111,7 +114,7 @@ class RecordWriter {
   void write_array(const std::string& path, const std::vector<detail::Texts>& values,
                    const FieldForm& form);
 
-  Hdf5OutputFile& out_;
+  FieldSink& out_;
   std::string group_;
 };
 
@@ -265,7 +268,7 @@ Record read_record(const Hdf5InputFile& file, const std::string& group, RecordSh
 
 /// One record into `group`.
 template <class Record>
-void write_record(const std::string& group, const Record& record, Hdf5OutputFile& out) {
+void write_record(const std::string& group, const Record& record, FieldSink& out) {
   RecordWriter writer(out, group);
   fields(writer, record);
 }

@@ -14,7 +14,7 @@ inline constexpr bool kIsTexts = std::is_same_v<std::decay_t<Values>, detail::Te
 }  // namespace
 
 void ColumnWriter::write(const std::string& path, std::size_t count, FieldLayout layout,
-                         Hdf5OutputFile& out) const {
+                         FieldSink& out) const {
   const auto rows = static_cast<Index>(count);
   RowMatrixXd table(rows, static_cast<Index>(columns_.size()));
   std::vector<std::string> names;

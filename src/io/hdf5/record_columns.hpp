@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "core/fail.hpp"
+#include "headway/core/field_sink.hpp"
 #include "io/hdf5/record_values.hpp"
 
 // Records of one kind as columns: arrays <path>/<field>, or one table of numbers.
 namespace headway::io {
 
 class Hdf5InputFile;
-class Hdf5OutputFile;
 
 /// One array of what a column of records holds.
 using Column = std::variant<std::vector<double>, std::vector<std::int64_t>,
@@ -43,8 +43,7 @@ class ColumnWriter {
   [[nodiscard]] std::size_t size() const { return columns_.size(); }
   /// The first `count` entries of each column. kTable: numbers alone, as one array whose attribute
   /// `columns` names them.
-  void write(const std::string& path, std::size_t count, FieldLayout layout,
-             Hdf5OutputFile& out) const;
+  void write(const std::string& path, std::size_t count, FieldLayout layout, FieldSink& out) const;
 
  private:
   std::vector<std::pair<std::string, Column>> columns_;

@@ -132,13 +132,19 @@ std::string ResultOutput<Result>::bytes(const Study& study, const Result& result
   Hdf5OutputFile out;
   out.set("/", "schema_name", kResultSchema);
   out.set("/", "schema_version", std::vector<std::int64_t>{kResultSchemaMajor, kResultSchemaMinor});
-  out.set("/", "kind", Result::kVerb);
-  out.set("/", "study", study.name);
-  RecordWriter root(out, "");
-  fields(root, provenance);
-  result_fields(root, study, result);
+  show(study, result, provenance, out);
   out.seal();
   return std::string(out.close());
+}
+
+template <class Result>
+void ResultOutput<Result>::show(const Study& study, const Result& result,
+                                const studies::ResultProvenance& provenance, FieldSink& sink) {
+  sink.set("/", "kind", std::string(Result::kVerb));
+  sink.set("/", "study", study.name);
+  RecordWriter root(sink, "");
+  fields(root, provenance);
+  result_fields(root, study, result);
 }
 
 template <class Result>

@@ -1,0 +1,166 @@
+"""Arrays as a data set in memory: what headway.solve and its like take in place of a file."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from headway import memory, native
+from headway.dataset_checks import Checker
+from headway.dataset_files import check_name_layers
+from headway.dataset_table import SCHEMA_NAME, SCHEMA_VERSION
+from headway.datasets import (EMPTY_GROUP, argument_name, arrays_of, given_network, given_sets,
+                              warn_about_labels)
+from headway.errors import BadDataError, UsageError
+
+#: The arguments that are arrays, and where a data-set file has them.
+PATHS = {"features": "train/path_features", "inputs": "train/inputs", "labels": "train/labels",
+         "mask": "train/mask", "attention": "train/attention",
+         "attention_weights": "attention/weights", "query": "attention/query",
+         "key": "attention/key", "head_names": "names", "test_features": "test/path_features",
+         "test_inputs": "test/inputs", "test_labels": "test/labels", "test_mask": "test/mask",
+         "test_attention": "test/attention"}
+_NAMES = {path: name for name, path in PATHS.items()}
+SOURCE = "arrays in memory"
+
+
+def _name_of(path: str) -> str:
+    """The argument that a place in a data-set file stands for."""
+    group, _, layer = path.partition("/layer_")
+    if group in _NAMES:
+        return _NAMES[group] + (f"[{int(layer) - 1}]" if layer else "")
+    return argument_name(path)
+
+
+class ArrayData:
+    """Checked arrays of a data set. They are not copied where they are C-contiguous and of float32 or
+    float64, and must then not change while they are in use."""
+
+    def __init__(self, arrays: Mapping[str, Any], heads: Any, readout: str | None):
+        self._arrays, self._readout = arrays, readout
+        checker = Checker(_tree(arrays, heads, readout), _name_of, attribute="")
+        faults = checker.run()
+        if faults:
+            raise BadDataError(faults)
+        self.heads = checker.heads
+        check_name_layers(_layers(arrays, "names") or None, self.heads)
+        self.dataset = native.module().Dataset(self._as_taken(checker))
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256 (hex) of everything that is given. Takes about 5 ms a megabyte."""
+        digest = hashlib.sha256(f"{self.heads} {self._readout}".encode())
+        for path, value in sorted(self._arrays.items()):
+            if value is EMPTY_GROUP:
+                continue
+            array = np.asarray(value)
+            digest.update(f"\0{path} {array.dtype} {array.shape}\0".encode())
+            digest.update(repr(value).encode() if isinstance(value, list) else
+                          np.ascontiguousarray(array).data)
+        return digest.hexdigest()
+
+    def _as_taken(self, checker: Checker) -> dict[str, Any]:
+        """As apps/python/native/arrays.cpp takes them."""
+        arrays = self._arrays
+        extent = arrays["train/path_features" if checker.form == "path_features" else
+                        "train/inputs"].shape[-1]
+        given = {"name": SOURCE, "form": checker.form, "heads": self.heads, "features": extent,
+                 "splits": {split.removeprefix("sets/"): _split(arrays, split)
+                            for split in sorted(checker.splits, key=_order)}}
+        for name, path in (("weights", "attention/weights"), ("query", "attention/query"),
+                           ("key", "attention/key"), ("names", "names")):
+            layers = _layers(arrays, path)
+            if layers:
+                given[name] = layers
+        if "network/input" in arrays:
+            given["network"] = {"input": arrays["network/input"],
+                                "values": _layers(arrays, "network/values"),
+                                "readout": arrays["network/readout"]}
+        if self._readout is not None:
+            given["readout"] = self._readout
+        return given
+
+
+def data_of(given: Mapping[str, Any], heads: Any, readout: Any, sets: Any, network: Any
+            ) -> ArrayData:
+    """The data set of the arguments named in PATHS; BadDataError with all faults, each naming the
+    argument, its value and what is allowed."""
+    faults: list[str] = []
+    if readout is not None and not isinstance(readout, str):
+        raise UsageError(f"readout: is {readout!r}; allowed: \"last_token\", \"first_token\" or "
+                         "\"mean\"")
+    places = {PATHS[name]: value for name, value in given.items() if value is not None}
+    places |= given_sets(sets, faults) | given_network(network, faults)
+    arrays: dict[str, Any] = {}
+    for place, value in places.items():
+        if value is not None:
+            arrays |= arrays_of(place, value, None, faults, _name_of)
+    if heads is not None:
+        heads = _checked_heads(heads, faults)
+        if not any(place.endswith("/path_features") for place in arrays):
+            faults.append("heads: is allowed beside features only; otherwise the attention has them")
+    if faults:
+        raise BadDataError(faults)
+    data = ArrayData(arrays, heads, readout)
+    warn_about_labels("labels", arrays["train/labels"])
+    return data
+
+
+def _checked_heads(heads: Any, faults: list[str]) -> np.ndarray | None:
+    try:
+        numbers = np.asarray(heads)
+        if numbers.ndim == 1 and numbers.size and numbers.dtype.kind in "iu":
+            return numbers
+    except ValueError:
+        pass
+    faults.append(f"heads: is {heads!r}; allowed: a list of whole numbers H_1, ..., H_L")
+    return None
+
+
+def _tree(arrays: Mapping[str, Any], heads: Any, readout: str | None) -> memory.Group:
+    root: dict[str, Any] = {}
+    for path, value in arrays.items():
+        *groups, name = path.split("/")
+        members = root
+        for group in groups:
+            members = members.setdefault(group, ({}, {}))[1]
+        attributes = {"heads": heads} if name == "path_features" and heads is not None else {}
+        members[name] = ({}, {}) if value is EMPTY_GROUP else (attributes, value)
+    attributes = {"schema_name": SCHEMA_NAME, "schema_version": np.array(SCHEMA_VERSION)}
+    if readout is not None:
+        attributes["readout"] = readout
+    return memory.Group("/", (attributes, root))
+
+
+def _order(split: str) -> tuple:
+    """Train, test, then the further sets by name, as in a file."""
+    return (("train", "test").index(split) if split in ("train", "test") else 2, split)
+
+
+def _layers(arrays: Mapping[str, Any], group: str) -> list[Any]:
+    found = []
+    while f"{group}/layer_{len(found) + 1}" in arrays:
+        found.append(arrays[f"{group}/layer_{len(found) + 1}"])
+    return found
+
+
+def _split(arrays: Mapping[str, Any], split: str) -> dict[str, Any]:
+    labels = np.asarray(arrays[f"{split}/labels"], dtype=float)
+    given = {"labels": np.ascontiguousarray(labels.reshape(len(labels), -1))}
+    if f"{split}/ids" in arrays:
+        given["ids"] = arrays[f"{split}/ids"]
+    if f"{split}/path_features" in arrays:
+        return given | {"path_features": arrays[f"{split}/path_features"]}
+    inputs, attention = arrays[f"{split}/inputs"], _layers(arrays, f"{split}/attention")
+    mask = arrays.get(f"{split}/mask")
+    if mask is not None:  # what stands at masked tokens, nan perhaps, does not matter
+        real = mask != 0
+        inputs = np.where(real[:, :, None], inputs, inputs.dtype.type(0))
+        attention = [np.where(real[:, None, :, None], layer, layer.dtype.type(0))
+                     for layer in attention]
+        given["mask"] = mask
+    return given | {"inputs": inputs} | ({"attention": attention} if attention else {})

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <pybind11/numpy.h>
+
+#include <memory>
+
+#include "headway/tasks/dataset.hpp"
+#include "headway/theory/order_parameters.hpp"
+
+namespace headway::python {
+
+namespace py = pybind11;
+
+/// The data set that headway/arrays.py describes: arrays that it has checked, C-contiguous, of
+/// float64 or float32. Inputs, attention and path features are not copied: the data set keeps the
+/// arrays alive, which must not change while it is in use.
+std::shared_ptr<tasks::Dataset> make_dataset(const py::dict& given);
+
+/// A matrix from an array of two dimensions, or from a number.
+MatrixXd matrix_of(const py::handle& value);
+/// An array of its own.
+py::array array_of(const MatrixXd& matrix);
+
+}  // namespace headway::python

@@ -1,0 +1,241 @@
+// The extension module headway._native: the verbs of the program on studies and arrays in memory.
+// It is called by the package alone, which has checked the arguments; what users see is
+// apps/python/headway/.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "arrays.hpp"
+#include "headway/core/error.hpp"
+#include "headway/io/study_file.hpp"
+#include "headway/numerics/dense.hpp"
+#include "headway/studies/action.hpp"
+#include "headway/studies/sections.hpp"
+#include "headway/theory/path_kernels.hpp"
+#include "shipped_studies.hpp"
+#include "theory_course.hpp"
+#include "tree.hpp"
+#include "verbs.hpp"
+#include "watcher.hpp"
+
+extern "C" {
+int openblas_get_num_threads(void);
+void openblas_set_num_threads(int);
+}
+
+namespace headway::python {
+namespace {
+
+using cli::Computation;
+using cli::Options;
+
+/// Computations thread by themselves, with BLAS on one thread a call. numpy may use the same BLAS,
+/// and gets it back as it was.
+class BlasOnOneThread {
+ public:
+  BlasOnOneThread() { numerics::use_single_threaded_blas(); }
+  ~BlasOnOneThread() { openblas_set_num_threads(before_); }
+  BlasOnOneThread(const BlasOnOneThread&) = delete;
+  BlasOnOneThread& operator=(const BlasOnOneThread&) = delete;
+
+ private:
+  int before_ = openblas_get_num_threads();
+};
+
+/// What headway/compute.py says of a computation.
+struct Request {
+  Options options;
+  py::object progress, warning, note;
+  bool main_thread = false;
+};
+
+template <class T>
+T taken(const py::dict& given, const char* name, T otherwise) {
+  if (!given.contains(name) || given[name].is_none()) return otherwise;
+  return given[name].cast<T>();
+}
+
+Request request_of(const py::dict& given) {
+  Request request;
+  Options& options = request.options;
+  options.input = given["input"].cast<std::string>();
+  options.study_text = taken(given, "text", std::optional<std::string>{});
+  options.overlays = taken(given, "overlays", std::vector<std::string>{});
+  options.dataset = taken(given, "dataset", std::shared_ptr<tasks::Dataset>{});
+  const auto earlier = taken(given, "earlier", std::shared_ptr<Computation>{});
+  if (earlier) options.reusable = earlier->reusable;
+  options.output = taken(given, "output", std::string{});
+  options.force = taken(given, "force", false);
+  options.dry_run = taken(given, "dry_run", false);
+  options.json = options.dry_run;
+  options.jobs = taken(given, "jobs", std::optional<int>{});
+  options.task = taken(given, "task", std::string{});
+  options.command = taken(given, "command", std::vector<std::string>{});
+  options.quiet = true;
+  request.main_thread = taken(given, "main_thread", false);
+  request.progress = taken(given, "progress", py::object(py::none()));
+  request.warning = taken(given, "warning", py::object(py::none()));
+  request.note = taken(given, "note", py::object(py::none()));
+  if (!options.study_text) options.input = cli::find_input(options.input);
+  return request;
+}
+
+/// Runs `work(options, observer)` without Python's lock.
+template <class Work>
+auto run_free(Request& request, const Work& work) {
+  Watcher watcher(request.progress, request.warning, request.note);
+  const StopOnInterrupt stopping(request.main_thread);
+  const BlasOnOneThread blas;
+  auto guarded = [&] {
+    const py::gil_scoped_release free;
+    return work(request.options, watcher);
+  };
+  try {
+    auto result = guarded();
+    watcher.raise_failure();
+    return result;
+  } catch (const Error&) {
+    watcher.raise_failure();  // which is why the computation gave up
+    throw;
+  }
+}
+
+std::shared_ptr<Computation> compute(const std::string& name, const py::dict& given) {
+  Request request = request_of(given);
+  for (const cli::Verb& verb : cli::verbs()) {
+    if (verb.name != name || !verb.compute) continue;
+    return run_free(request, [&verb](const Options& options, Observer& observer) {
+      auto done = std::make_shared<Computation>(verb.compute(options, observer));
+      if (options.dry_run) return done;
+      done->write_files();
+      if (done->remove_checkpoints && !done->outcome.interrupted) done->remove_checkpoints();
+      return done;
+    });
+  }
+  throw Error(ErrorKind::kUsage, name + ": no verb that computes");
+}
+
+std::shared_ptr<theory::Action> action_of(const py::dict& given) {
+  Request request = request_of(given);
+  return run_free(request, [](const Options& options, Observer& observer) {
+    const studies::Study study = cli::study_of(options).study;
+    return std::make_shared<theory::Action>(
+        studies::make_action(study, cli::theory_data(options, study), observer));
+  });
+}
+
+/// S at the matrices U_1, ..., U_L, U_a, with dS/dU of each.
+py::tuple evaluate(const theory::Action& action, const py::list& matrices) {
+  theory::OrderParameters u;
+  for (const py::handle matrix : matrices) u.layers.push_back(matrix_of(matrix));
+  if (!u.layers.empty()) {
+    u.readout = std::move(u.layers.back());
+    u.layers.pop_back();
+  }
+  theory::check_order_parameters(u, action.architecture());
+  theory::Action::Evaluation evaluation;
+  {
+    const BlasOnOneThread blas;
+    const py::gil_scoped_release free;
+    evaluation = action.evaluate(u);
+  }
+  py::list gradient;
+  for (const MatrixXd& part : evaluation.gradient) gradient.append(array_of(part));
+  return py::make_tuple(evaluation.value, std::move(gradient));
+}
+
+/// K(U) between path features [P, p, N_0] and [P', p, N_0], given as [P, p N_0] (eq. 14).
+py::array kernel(const py::handle& features, const py::handle& other, const py::handle& u,
+                 Index paths, double variance) {
+  const MatrixXd weights = matrix_of(u);
+  const RowMatrixXd left = matrix_of(features), right = matrix_of(other);
+  MatrixXd out;
+  {
+    const BlasOnOneThread blas;
+    const py::gil_scoped_release free;
+    out = theory::cross_kernel(theory::PathKernels::scale_features(left, paths, variance),
+                               theory::PathKernels::scale_features(right, paths, variance), weights,
+                               weights.rows() / paths);
+  }
+  return array_of(out);
+}
+
+/// "widths" -> what --help says of it, of every key in the sections of a study.
+py::dict options_of_sections() {
+  py::dict sections;
+  for (const studies::Section& section : studies::study_sections()) {
+    const py::str name(section.name);
+    if (!sections.contains(name)) sections[name] = py::dict();
+    for (const auto& option : section.table.options) {
+      sections[name][py::str(option.name)] = py::str(option.help);
+    }
+  }
+  return sections;
+}
+
+std::string resolved_study(const py::dict& given) {
+  const Request request = request_of(given);
+  return io::write_study(cli::study_of(request.options).study);
+}
+
+void translate_error(std::exception_ptr pointer) {
+  try {
+    if (pointer) std::rethrow_exception(pointer);
+  } catch (const Error& error) {
+    const py::object made =
+        py::module_::import("headway.errors").attr("of_program")(error.exit_code(), error.what());
+    PyErr_SetObject(py::type::of(made).ptr(), made.ptr());
+  }
+}
+
+void define_computation(py::module_& module) {
+  using studies::ResultProvenance;
+  const auto with_hash = [](const Computation& done, const std::string& data_hash) {
+    ResultProvenance origin = done.provenance;
+    if (!data_hash.empty()) origin.data_hash = data_hash;
+    return origin;
+  };
+  py::class_<Computation, std::shared_ptr<Computation>>(module, "Computation")
+      .def_property_readonly("plan", [](const Computation& done) { return done.plan; })
+      .def_property_readonly("faults", [](const Computation& done) { return done.outcome.faults; })
+      .def_property_readonly("interrupted",
+                             [](const Computation& done) { return done.outcome.interrupted; })
+      .def_property_readonly("study",
+                             [](const Computation& done) { return done.provenance.study_toml; })
+      .def("text", [](const Computation& done) { return done.print(); })
+      .def("tree",
+           [](const Computation& done) {
+             Tree tree;
+             done.show(done.provenance, tree);
+             return tree.root();
+           })
+      .def("save", [with_hash](const Computation& done, const std::string& file_path, bool force,
+                               const std::string& data_hash) {
+        done.save(with_hash(done, data_hash), file_path, force);
+      });
+}
+
+}  // namespace
+}  // namespace headway::python
+
+PYBIND11_MODULE(_native, module) {
+  namespace py = pybind11;
+  using namespace headway::python;
+  module.doc() = "The computations of headway; called by the package, not by users.";
+  py::register_exception_translator(&translate_error);
+  define_computation(module);
+  py::class_<headway::tasks::Dataset, std::shared_ptr<headway::tasks::Dataset>>(module, "Dataset")
+      .def(py::init(&make_dataset));
+  py::class_<headway::theory::Action, std::shared_ptr<headway::theory::Action>>(module, "Action")
+      .def(py::init(&action_of))
+      .def("evaluate", &evaluate);
+  module.def("compute", &compute);
+  module.def("kernel", &kernel);
+  module.def("resolved_study", &resolved_study);
+  module.def("options", &options_of_sections);
+  module.def("add_studies_folder", &headway::cli::add_studies_folder);
+  module.attr("version") = headway::studies::build_info().version;
+}

@@ -1,0 +1,45 @@
+"""Training in memory, and what follows from trained networks, against the program; skipped without LibTorch."""
+
+import unittest
+import warnings
+
+import headway
+import program
+from program_bindings_test import FOLDER, differences, file_of, setUpModule  # noqa: F401
+
+SMALL = {"steps": 6, "batch": 4, "eval_every": 6, "eval_examples": 8}
+SWEEP = {"sweep.seed": [1, 2], "sweep.train.attention": ["softmax"], "train.warmup_steps": 2}
+
+
+class Training(unittest.TestCase):
+    def test_the_same_networks_as_the_program_and_what_is_read_off_them(self):
+        said = program.run("train", "fuzzy-logic-small", "--dry-run").stdout
+        if "no LibTorch" in said:
+            self.skipTest("the program was built without LibTorch")
+        seen = []
+        trained = headway.train("fuzzy-logic-small", **SMALL, settings=SWEEP, threads=1,
+                                progress=lambda *now: seen.append(now))
+        self.assertTrue(seen)
+        settings = [f"train.{key}={value}" for key, value in SMALL.items()]
+        settings += ["sweep.seed=[1, 2]", 'sweep.train.attention=["softmax"]', "train.warmup_steps=2"]
+        theirs, ours = file_of("train-program.h5"), trained.save(file_of("train-python.h5"))
+        program.run("train", "fuzzy-logic-small", "-q", "--threads", "1", "-o", theirs,
+                    *(word for setting in settings for word in ("--set", setting)))
+        apart = {"training_seconds", "steps_per_second", "flops_per_second"}
+        found = [name for name in differences(theirs, ours, apart) if not name.startswith("runs/")
+                 or "curves" not in name]  # curves have steps a second
+        self.assertEqual(found, [])
+        self.assertEqual([run.seed for run in trained.runs], [1, 2])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            evaluated = headway.evaluate(trained, examples=8)
+            codes = headway.latents(trained, examples=64, settings={"latents.task.inputs": "fixed_query"})
+            removed = headway.prune(trained, settings={"prune.examples": 8, "prune.resamples": 10,
+                                                       "prune.random_orders": 2})
+        self.assertEqual([run.seed for run in evaluated.runs], [1, 2])
+        self.assertEqual(len(codes.runs), 2)
+        self.assertIsInstance(removed, headway.RemovalResult)
+
+
+if __name__ == "__main__":
+    unittest.main()
