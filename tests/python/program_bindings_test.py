@@ -24,9 +24,9 @@ import program
 FOLDER = tempfile.TemporaryDirectory()
 HERE = Path(__file__).resolve().parent
 GOLDEN = HERE.parent / "data" / "golden"
-#: What two computations of the same numbers may differ in.
+#: What two computations of the same numbers may differ in; program and module may be built one after the other.
 RUN = {"seconds", "started", "command", "threads", "text_sha256", "sampling_seconds", "evidence_seconds",
-       "solve_seconds"}
+       "solve_seconds", "git_commit"}
 SOURCE = {"study", "study_toml", "study_hash", "data_hash"}
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 _TABLE = json.loads(Path(__file__).with_name("dataset_members.json").read_text())
@@ -65,6 +66,7 @@ def symbol_in(symbol: str, layer: int, layers: int) -> str:
 MEMBERS = [Member(**row) for row in _TABLE["members"]]
 
 
+@lru_cache(maxsize=None)
 def children(group: str) -> list[str]:
     """Names of the table in a group: the root "", "<split>", "attention", "network"."""
     prefix = group and group + "/"

@@ -41,14 +41,14 @@ class Group:
         self.name, (self.attrs, self._members) = name, node
 
     def get(self, path: str, default: Any = None) -> Any:
-        node = (self.attrs, self._members)
+        members = self._members
         for part in path.split("/"):
-            members = node[1]
-            if not isinstance(members, dict) or part not in members:
+            if members.__class__ is not dict or part not in members:
                 return default
             node = members[part]
+            members = node[1]
         where = f"{self.name.rstrip('/')}/{path}"
-        return Group(where, node) if isinstance(node[1], dict) else Array(where, *node)
+        return Group(where, node) if members.__class__ is dict else Array(where, *node)
 
     def __getitem__(self, path: str) -> Any:
         found = self.get(path)

@@ -6,6 +6,7 @@ import difflib
 import json
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ def overlays_of(caller: str, verb: str, given: Mapping[str, Any],
     return overlays
 
 
+@lru_cache(maxsize=None)
 def key_places(verb: str) -> dict[str, str]:
     """Bare key: dotted key, of the sections that a verb reads; the verb's own section comes first."""
     sections = native.module().options()
