@@ -59,6 +59,7 @@ endif
 	$(PLOT) --only head_scores,pruning $(RESULT)-prune.h5
 
 # Both trees are built first; one ctest run then covers them, so its summary is the whole answer.
+test: export TESTING = on
 test: dependencies
 	@cmake --preset asan $(CONFIGURE) --log-level=NOTICE
 	@cmake --build --preset asan --parallel $(JOBS) --target unit_tests

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "headway/core/cpu.hpp"
+#include "headway/core/deal.hpp"
 #include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/text.hpp"
@@ -85,6 +86,14 @@ std::string closing_line(const Options& options, const Outcome& outcome) {
                      outcome.interrupted ? "; interrupted: the result is partial" : "");
 }
 
+int refuse_ranks(Ranks& ranks) {
+  agree(ranks, [] {
+    throw Error(ErrorKind::kUsage,
+                "started on several ranks: solve, sample and train alone share their work");
+  });
+  return kExitOk;
+}
+
 io::LoadedStudy study_of(const Options& options) {
   if (!options.study_text) return io::read_study(options.input, options.study_overlays());
   io::LoadedStudy loaded;
@@ -95,7 +104,10 @@ io::LoadedStudy study_of(const Options& options) {
 
 int run_computation(const Options& options, const Compute& compute) {
   TerminalObserver observer(options.quiet, options.verbose);
-  const Computation done = compute(options, observer);
+  return deliver(options, compute(options, observer), observer);
+}
+
+int deliver(const Options& options, const Computation& done, Observer& observer) {
   if (options.dry_run) {
     write_output(done.plan);
     return kExitOk;

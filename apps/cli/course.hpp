@@ -9,6 +9,7 @@
 
 #include "computation.hpp"
 #include "headway/core/observer.hpp"
+#include "headway/core/ranks.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"
@@ -31,6 +32,25 @@ struct Job {
 
 /// "7 points, 1.2 s, result in four.h5"
 std::string closing_line(const Options& options, const Outcome& outcome);
+
+template <class JobType, class Result>
+struct Course;
+
+/// How the ranks that mpirun starts share a verb's work: each computes single units of it, as
+/// `--shard` does with as many parts as there are units.
+template <class JobType, class Result>
+struct Sharing {
+  /// run_shared() of shared_course.hpp; null where a verb is not shared.
+  int (*run)(const Options&, const Course<JobType, Result>&) = nullptr;
+  const char* unit_name = "";  ///< for progress
+  std::function<std::size_t(const JobType&)> units = {};
+  /// Makes the study ready on this rank; the rest computes a part of it.
+  std::function<std::function<Result(const studies::Shard&)>(const Options&, JobType&, Observer&)>
+      prepare = {};
+  std::function<Result(const std::string& file)> read = {};
+  /// What is printed before the whole.
+  std::function<void(const Options&, const Result&)> merged = {};
+};
 
 /// The steps in which verbs differ; carry_out() says when each is taken. JobType is a Job with
 /// more members. Steps that are left empty are skipped.
@@ -57,6 +77,7 @@ struct Course {
   std::function<std::string(const Options&, const JobType&, const Result&)> print;
   /// The last line on standard error; "" for none.
   std::function<std::string(const Options&, const Outcome&)> closing = &closing_line;
+  Sharing<JobType, Result> sharing = {};
 };
 
 /// Refuses what cannot become the output before data are read: the inputs, an existing file unless
@@ -131,25 +152,21 @@ std::shared_ptr<const Reusable> reusable_of(const std::shared_ptr<Finished>& fin
   return nullptr;
 }
 
-/// The course of every computing verb up to its result: prepare, plan or compute.
+/// A job that is done, with all that can be made of it.
 template <class JobType, class Result>
-Computation carry_out(const Options& options, const Course<JobType, Result>& course,
-                      Observer& observer) {
-  struct Finished {
-    Options options;
-    Course<JobType, Result> course;
-    JobType job;
-    Result result;
-  };
-  JobType prepared = prepare(options, course, observer);
+struct Finished {
+  Options options;
+  Course<JobType, Result> course;
+  JobType job;
+  Result result;
+};
+
+/// What can be made of a result.
+template <class JobType, class Result>
+Computation computation_of(const std::shared_ptr<Finished<JobType, Result>>& all) {
+  const Options& options = all->options;
+  const Course<JobType, Result>& course = all->course;
   Computation done;
-  if (options.dry_run) {
-    done.plan = course.plan(options, prepared);
-    return done;
-  }
-  const auto all =
-      std::make_shared<Finished>(Finished{options, course, std::move(prepared), Result{}});
-  all->result = course.compute(options, all->job, observer);
   done.outcome = course.outcome(all->result);
   studies::ResultProvenance& provenance = all->job.provenance;
   provenance.threads = done.outcome.threads;
@@ -176,14 +193,41 @@ Computation carry_out(const Options& options, const Course<JobType, Result>& cou
   return done;
 }
 
+/// The course of every computing verb up to its result: prepare, plan or compute.
+template <class JobType, class Result>
+Computation carry_out(const Options& options, const Course<JobType, Result>& course,
+                      Observer& observer) {
+  JobType prepared = prepare(options, course, observer);
+  if (options.dry_run) {
+    Computation done;
+    done.plan = course.plan(options, prepared);
+    return done;
+  }
+  const auto all = std::make_shared<Finished<JobType, Result>>(
+      Finished<JobType, Result>{options, course, std::move(prepared), Result{}});
+  all->result = course.compute(options, all->job, observer);
+  return computation_of(all);
+}
+
 /// The program's way with a computation: progress on standard error, files, output, and how it
 /// went. Checkpoints go when the result is out. Returns the exit code.
 int run_computation(const Options& options, const Compute& compute);
+
+/// Its end: the plan of a dry run; else files, output, how it went. The exit code.
+int deliver(const Options& options, const Computation& done, Observer& observer);
+
+/// Error{kUsage}, on the first of several ranks, of a verb that they do not share.
+int refuse_ranks(Ranks& ranks);
 
 /// `verb` with `course` as what it does.
 template <class JobType, class Result>
 Verb make_verb(Verb verb, Course<JobType, Result> course) {
   verb.takes = Takes::kComputes;
+  if (course.sharing.run != nullptr) {
+    verb.run_on_ranks = [course](const Options& options) {
+      return course.sharing.run(options, course);
+    };
+  }
   verb.compute = [course = std::move(course)](const Options& options, Observer& observer) {
     return carry_out(options, course, observer);
   };

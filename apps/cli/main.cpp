@@ -1,11 +1,15 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <functional>
+#include <memory>
 #include <new>
 
 #include "command_line.hpp"
 #include "course.hpp"
+#include "headway/core/deal.hpp"
 #include "headway/core/error.hpp"
+#include "headway/core/ranks.hpp"
 #include "headway/numerics/dense.hpp"
 #include "shipped_studies.hpp"
 #include "startup.hpp"
@@ -15,14 +19,29 @@ namespace headway::cli {
 
 namespace {
 
-int run_command(int argc, char** argv) {
-  CommandLine line = parse_command_line(argc, argv);
-  if (line.verb == nullptr) {
-    write_output(line.text);
+int run_command(int argc, char** argv, Ranks* ranks) {
+  const bool first = ranks == nullptr || ranks->is_first();
+  CommandLine line;
+  const auto parse = [&] {
+    line = parse_command_line(argc, argv);
+    if (line.verb != nullptr) line.options.input = find_input(line.options.input);
+  };
+  if (ranks == nullptr) {
+    parse();
+  } else if (!agree(*ranks, parse)) {
     return kExitOk;
   }
+  if (line.verb == nullptr) {
+    if (first) write_output(line.text);
+    return kExitOk;
+  }
+  const bool computes = line.verb->takes == Takes::kComputes;
+  if (!computes && !first) return kExitOk;
   numerics::use_single_threaded_blas();
-  line.options.input = find_input(line.options.input);
+  if (computes && ranks != nullptr) {
+    line.options.ranks = ranks;
+    return line.verb->run_on_ranks ? line.verb->run_on_ranks(line.options) : refuse_ranks(*ranks);
+  }
   if (line.verb->compute) return run_computation(line.options, line.verb->compute);
   return line.verb->run(line.options);
 }
@@ -32,14 +51,10 @@ int report(int code, const std::string& message) {
   return code;
 }
 
-}  // namespace
-
-int run_program(int argc, char** argv) {
-  bind_thread_pools(argv);
-  guard_standard_streams();
-  install_signal_handlers();
+/// The exit code of `body`, with the message of what it throws.
+int guarded(const std::function<int()>& body) {
   try {
-    return run_command(argc, argv);
+    return body();
   } catch (const Error& error) {
     return report(error.exit_code(), error.what());
   } catch (const std::bad_alloc&) {
@@ -56,6 +71,24 @@ int run_program(int argc, char** argv) {
     return report(static_cast<int>(ErrorKind::kInternal),
                   "this is a bug in Headway, please report it with the study that caused it");
   }
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv) {
+  bind_thread_pools(argv);
+  guard_standard_streams();
+  install_signal_handlers();
+  std::unique_ptr<Ranks> ranks;
+  const int joined = guarded([&] {
+    ranks = join_ranks();
+    return kExitOk;
+  });
+  if (joined != kExitOk) return joined;
+  const int code = guarded([&] { return run_command(argc, argv, ranks.get()); });
+  // Where one rank fails by itself the others would wait for it.
+  if (ranks != nullptr && !ranks->is_first() && code != kExitOk) ranks->abort(code);
+  return code;
 }
 
 }  // namespace headway::cli

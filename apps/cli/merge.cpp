@@ -48,7 +48,7 @@ Computation merge(const Options& options, Observer& observer,
     return job.parts.front().provenance.data_hash;
   };
   course.compute = [read](const Options&, MergeJob& job, Observer&) {
-    std::vector<Result> results;
+    studies::Parts<Result> results;
     for (const studies::PartHeader& part : job.parts) results.push_back(read(part.file));
     return studies::merge_parts(job.study, std::move(results));
   };

@@ -8,6 +8,10 @@
 
 #include "computation.hpp"
 
+namespace headway {
+class Ranks;
+}
+
 namespace headway::cli {
 
 /// The command line, parsed. Every verb takes the same options as far as they make sense for it
@@ -31,6 +35,7 @@ struct Options {
   bool force = false;
   bool quiet = false;
   bool verbose = false;
+  Ranks* ranks = nullptr;            ///< where this process is one of several; not owned
   std::vector<std::string> command;  ///< the arguments as given, for provenance
   // What Python gives in memory:
   std::optional<std::string> study_text;          ///< in place of the file `input`, then its name

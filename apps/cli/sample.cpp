@@ -4,6 +4,7 @@
 #include "headway/studies/lookup.hpp"
 #include "headway/studies/verbs.hpp"
 #include "result_tables.hpp"
+#include "shared_course.hpp"
 #include "table.hpp"
 #include "theory_course.hpp"
 #include "verbs.hpp"
@@ -18,6 +19,12 @@ studies::SampleResult compute(const Options& options, TheoryJob& job, Observer& 
                          job.shard);
 }
 
+studies::PartSampler prepare_parts(const Options& options, TheoryJob& job, Observer& observer) {
+  return studies::prepare_sample(job.study, job.dataset, observer,
+                                 checkpoint_hooks<io::SampleCheckpoints>(options, job),
+                                 job.reused());
+}
+
 }  // namespace
 
 Verb sample_verb() {
@@ -30,7 +37,11 @@ Verb sample_verb() {
        .kind = studies::TheoryVerb::kSamples,
        .compute = &compute,
        .table = &sample_table,
-       .outcome = &sample_outcome});
+       .outcome = &sample_outcome,
+       .sharing = {
+           &run_shared<TheoryJob, studies::SampleResult>, "points",
+           [](const TheoryJob& job) { return studies::sample_points(job.study, {}).size(); },
+           &prepare_parts, &io::read_sample_result}});
 }
 
 }  // namespace headway::cli

@@ -1,29 +1,43 @@
 #include "headway/io/checkpoints.hpp"
 #include "headway/studies/verbs.hpp"
 #include "result_tables.hpp"
+#include "shared_course.hpp"
 #include "theory_course.hpp"
 #include "verbs.hpp"
 
 namespace headway::cli {
 
+namespace {
+
+using studies::SolveResult;
+
+SolveResult compute(const Options& options, TheoryJob& job, Observer& observer) {
+  return studies::solve(job.study, job.dataset, observer,
+                        checkpoint_hooks<io::SolveCheckpoints>(options, job), job.shard);
+}
+
+studies::PartSolver prepare_parts(const Options& options, TheoryJob& job, Observer& observer) {
+  return studies::prepare_solve(job.study, job.dataset, observer,
+                                checkpoint_hooks<io::SolveCheckpoints>(options, job));
+}
+
+}  // namespace
+
 Verb solve_verb() {
-  return make_theory_verb<studies::SolveResult>(
+  return make_theory_verb<SolveResult>(
       {"solve",
        "saddle point of the theory: order parameters, predictor, accuracy per sweep point",
        {"", "task", "model", "solve"},
        {kShardOption}},
       {.reuses = false,
        .goes_on = true,
-       .compute =
-           [](const Options& options, TheoryJob& job, Observer& observer) {
-             return studies::solve(job.study, job.dataset, observer,
-                                   checkpoint_hooks<io::SolveCheckpoints>(options, job), job.shard);
-           },
+       .compute = &compute,
        .table = &solve_table,
-       .outcome =
-           [](const studies::SolveResult& result) {
-             return solve_outcome(result, result.seconds);
-           }});
+       .outcome = [](const SolveResult& result) { return solve_outcome(result, result.seconds); },
+       .sharing = {&run_shared<TheoryJob, SolveResult>, "chains of points",
+                   [](const TheoryJob& job) { return studies::solve_chains(job.study).size(); },
+                   &prepare_parts,
+                   [](const std::string& file) { return io::read_solve_result(file); }}});
 }
 
 }  // namespace headway::cli

@@ -36,6 +36,7 @@ struct TheorySteps {
   std::function<Result(const Options&, TheoryJob&, Observer&)> compute;
   std::string (*table)(const studies::Study&, const Result&);
   Outcome (*outcome)(const Result&);
+  Sharing<TheoryJob, Result> sharing = {};
 };
 
 /// The examples of a study: those in memory, where `options` has them, else read or made.
@@ -78,6 +79,7 @@ Course<TheoryJob, Result> theory_course(const std::string& verb, TheorySteps<Res
   };
   course.compute = steps.compute;
   course.outcome = steps.outcome;
+  course.sharing = steps.sharing;
   course.write = &write_result_file<TheoryJob, Result>;
   course.print = [table = steps.table](const Options& options, const TheoryJob& job,
                                        const Result& result) {

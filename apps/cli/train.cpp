@@ -4,6 +4,7 @@
 #include "headway/io/result_file.hpp"
 #include "headway/io/weights_file.hpp"
 #include "outcomes.hpp"
+#include "shared_course.hpp"
 #include "terminal.hpp"
 #include "train_course.hpp"
 #include "train_table.hpp"
@@ -60,6 +61,20 @@ std::string plan(const Options& options, const TrainJob& job) {
                       : train_plan_text(job.study, all, options.output);
 }
 
+std::string print(const Options& options, const TrainJob& job, const studies::TrainResult& result) {
+  return options.json ? io::result_json(job.study, result) + "\n" : train_table(job.study, result);
+}
+
+/// Those of runs that other ranks trained, run by run.
+void print_records(const Options& options, const studies::TrainResult& result) {
+  if (!options.json) return;
+  for (std::size_t run = 0; run < result.runs.size(); ++run) {
+    for (const training::TrainRecord& record : result.runs[run].records) {
+      write_output(io::train_record_json(run, result.runs[run], record) + "\n");
+    }
+  }
+}
+
 }  // namespace
 
 Verb train_verb() {
@@ -85,11 +100,10 @@ Verb train_verb() {
        .outcome = &train_outcome,
        .write = &write_result_file<TrainJob, studies::TrainResult>,
        .write_exports = &export_weights,
-       .print = [](const Options& options, const TrainJob& job,
-                   const studies::TrainResult& result) {
-         return options.json ? io::result_json(job.study, result) + "\n"
-                             : train_table(job.study, result);
-       }});
+       .print = &print,
+       .sharing = {&run_shared<TrainJob, studies::TrainResult>, "runs",
+                   [](const TrainJob& job) { return job.runs.size(); }, &prepare_training_parts,
+                   &io::read_train_result, &print_records}});
 }
 
 }  // namespace headway::cli

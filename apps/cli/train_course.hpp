@@ -34,4 +34,9 @@ using TrainRecordHook =
 studies::TrainResult train_grid(const Options& options, TrainJob& job, Observer& observer,
                                 const TrainRecordHook& record);
 
+/// On one of several ranks: checks that it can train; what is returned trains the runs of a part,
+/// one after another, with all of the rank's threads.
+std::function<studies::TrainResult(const studies::Shard&)> prepare_training_parts(
+    const Options& options, TrainJob& job, Observer& observer);
+
 }  // namespace headway::cli

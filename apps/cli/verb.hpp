@@ -50,6 +50,8 @@ struct Verb {
   const char* more_inputs = nullptr;  ///< help of further files, where the verb takes them
   Takes takes = Takes::kComputes;
   Compute compute = {};  ///< of those that compute (run_computation()); else empty
+  /// Of those that compute, on one of several ranks; empty where they do not share.
+  std::function<int(const Options&)> run_on_ranks = {};
   /// Of the others: the exit code; throws headway::Error.
   std::function<int(const Options&)> run = {};
 };

@@ -6,6 +6,7 @@
 #   apps/setup/dependencies.sh --list    print the packages, one per line, and install nothing
 #   TRAINING=off                      leaves out the packages of the training engine (LibTorch, oneDNN: 400 MB),
 #                                     which are installed only where the system has them
+#   TESTING=on                        adds what only tests need: a Slurm of one node, started and ended by its test
 # shellcheck disable=SC2086,SC1091  # the package lists are meant to split into words
 set -eu
 
@@ -23,9 +24,12 @@ packages="
 training_packages="libtorch-dev libdnnl-dev"
 [ "${TRAINING:-on}" = off ] && training_packages=
 text_packages="libsentencepiece-dev"
+mpi_packages="libopenmpi-dev openmpi-bin"
+slurm_packages="slurmctld slurmd slurm-client munge"
+[ "${TESTING:-off}" = on ] || slurm_packages=
 
 if [ "${1:-}" = "--list" ]; then
-  printf '%s\n' $packages $text_packages $training_packages
+  printf '%s\n' $packages $text_packages $training_packages $mpi_packages $slurm_packages
   exit 0
 fi
 
@@ -110,4 +114,6 @@ install_optional() {
 
 install_required
 install_optional "byte-pair encoding of texts" $text_packages
+install_optional "MPI (one study on several machines at once)" $mpi_packages
+[ -z "$slurm_packages" ] || install_optional "the tests of the job scripts" $slurm_packages
 install_optional "'headway train' (TRAINING=off leaves them out)" $training_packages

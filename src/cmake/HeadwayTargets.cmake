@@ -1,6 +1,6 @@
 # headway_module(NAME PUBLIC deps... PRIVATE deps...): one static library headway_<name> = headway::<name>, made of
 # src/<name>/**/*.cpp and include/headway/<name>/*.hpp. A module of headers alone becomes an interface library.
-# The folders torch/ and bpe/ are libraries of their own, loaded when they are needed.
+# The folders torch/, bpe/ and mpi/ are libraries of their own, loaded when they are needed.
 add_library(headway_options INTERFACE)
 target_compile_options(headway_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
                        -Wno-unknown-pragmas -Werror=switch)  # a new enumerator is handled everywhere, or nothing builds
@@ -22,7 +22,7 @@ endif()
 function(headway_module name)
   cmake_parse_arguments(ARG "" "" "PUBLIC;PRIVATE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "/(torch|bpe)/")
+  list(FILTER sources EXCLUDE REGEX "/(torch|bpe|mpi)/")
   set(include_dirs $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   if(sources)
     add_library(headway_${name} STATIC ${sources})

@@ -7,6 +7,7 @@
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace headway {
@@ -66,6 +67,11 @@ void run_jobs(std::size_t count, std::size_t jobs, const std::function<void(std:
     // Signals come again before the wait: `blocked` goes first, then the threads are joined.
   }
   if (failure) std::rethrow_exception(failure);
+}
+
+std::jthread start_quiet_thread(std::function<void()> body) {
+  const SignalsBlocked blocked;
+  return std::jthread(std::move(body));
 }
 
 JobShare share_of_cores(std::size_t count, int jobs, int threads, int cores) {

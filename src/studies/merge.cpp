@@ -10,6 +10,7 @@
 #include "headway/core/text.hpp"
 #include "headway/studies/shards.hpp"
 #include "headway/studies/study_hash.hpp"
+#include "headway/studies/sweep.hpp"
 
 namespace headway::studies {
 namespace {
@@ -117,32 +118,46 @@ void check_points(const Study& study, const Shard& shard, const std::vector<Poin
   }
 }
 
+/// Those that are there, in order.
+template <class T>
+std::vector<T> present(std::vector<std::optional<T>>& all) {
+  std::vector<T> found;
+  for (std::optional<T>& one : all) {
+    if (one) found.push_back(std::move(*one));
+  }
+  return found;
+}
+
+using PointsOfShard = std::vector<std::size_t> (*)(const Study&, const Shard&);
+
 /// The points and limits of all parts; what they share is that of the first.
-SolveResult join_solves(const Study& study, std::vector<SolveResult>& parts,
-                        std::vector<std::size_t> (*points_of)(const Study&, const Shard&)) {
-  std::vector<SolvePoint> points(study.model.widths.size() * study.model.temperatures.size());
+SolveResult join_solves(const Study& study, Parts<SolveResult>& parts, PointsOfShard points_of) {
+  std::vector<std::optional<SolvePoint>> points(study.model.widths.size() *
+                                                study.model.temperatures.size());
   std::vector<std::optional<GaussianProcessPoint>> limits(study.model.temperatures.size());
+  SolveResult whole;
+  bool first = true;
   double seconds = 0.0;
   int threads = 1;
   for (std::size_t p = 0; p < parts.size(); ++p) {
+    if (!parts[p]) continue;
+    SolveResult& part = *parts[p];
     const Shard shard{p, parts.size()};
     const std::vector<std::size_t> wanted = points_of(study, shard);
-    check_points(study, shard, parts[p].points, wanted);
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-      points[wanted[i]] = std::move(parts[p].points[i]);
-    }
+    check_points(study, shard, part.points, wanted);
+    for (std::size_t i = 0; i < wanted.size(); ++i) points[wanted[i]] = std::move(part.points[i]);
     const std::vector<std::size_t> temperatures = temperatures_of(study, wanted);
-    std::vector<GaussianProcessPoint>& found = parts[p].gaussian_process;
+    std::vector<GaussianProcessPoint>& found = part.gaussian_process;
     if (found.size() != temperatures.size())
       wrong_content(shard, found.size(), temperatures.size());
     for (std::size_t i = 0; i < found.size(); ++i) limits[temperatures[i]] = std::move(found[i]);
-    seconds += parts[p].seconds;
-    threads = std::max(threads, parts[p].threads);
+    seconds += part.seconds;
+    threads = std::max(threads, part.threads);
+    if (std::exchange(first, false)) whole = std::move(part);
   }
-  SolveResult whole = std::move(parts.front());
-  whole.points = std::move(points);
-  whole.gaussian_process.clear();
-  for (auto& limit : limits) whole.gaussian_process.push_back(std::move(limit.value()));
+  whole.points = present(points);
+  whole.gaussian_process = present(limits);
+  whole.interrupted = whole.points.size() < points.size();
   whole.seconds = seconds;
   whole.threads = threads;
   return whole;
@@ -189,44 +204,48 @@ ResultProvenance merged_provenance(const std::vector<PartHeader>& parts) {
   return whole;
 }
 
-SolveResult merge_parts(const Study& study, std::vector<SolveResult> parts) {
+SolveResult merge_parts(const Study& study, Parts<SolveResult> parts) {
   return join_solves(study, parts, &solve_points);
 }
 
-SampleResult merge_parts(const Study& study, std::vector<SampleResult> parts) {
+SampleResult merge_parts(const Study& study, Parts<SampleResult> parts) {
   SampleResult whole;
-  whole.points.resize(study.model.widths.size() * study.model.temperatures.size());
-  std::vector<SolveResult> theory;
+  std::vector<std::optional<SamplePoint>> points(study.model.widths.size() *
+                                                 study.model.temperatures.size());
+  Parts<SolveResult> theory(parts.size());
   for (std::size_t p = 0; p < parts.size(); ++p) {
+    if (!parts[p]) continue;
     const Shard shard{p, parts.size()};
     const std::vector<std::size_t> wanted = sample_points(study, shard);
-    check_points(study, shard, parts[p].points, wanted);
+    check_points(study, shard, parts[p]->points, wanted);
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-      whole.points[wanted[i]] = std::move(parts[p].points[i]);
+      points[wanted[i]] = std::move(parts[p]->points[i]);
     }
-    whole.seconds += parts[p].seconds;
-    theory.push_back(std::move(parts[p].solve));
+    whole.seconds += parts[p]->seconds;
+    theory[p] = std::move(parts[p]->solve);
   }
+  whole.points = present(points);
+  whole.interrupted = whole.points.size() < points.size();
   whole.solve = join_solves(study, theory, &sample_points);
   return whole;
 }
 
-TrainResult merge_parts(const Study& /*study*/, std::vector<TrainResult> parts) {
+TrainResult merge_parts(const Study& study, Parts<TrainResult> parts) {
   TrainResult whole;
-  whole.planned = parts.front().planned;
-  whole.runs.resize(whole.planned);
+  whole.planned = train_runs(study).size();
+  std::vector<std::optional<TrainedRun>> runs(whole.planned);
   for (std::size_t p = 0; p < parts.size(); ++p) {
+    if (!parts[p]) continue;
     const Shard shard{p, parts.size()};
     const std::vector<std::size_t> wanted = dealt_units(whole.planned, shard);
-    if (parts[p].runs.size() != wanted.size()) {
-      wrong_content(shard, parts[p].runs.size(), wanted.size());
-    }
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-      whole.runs[wanted[i]] = std::move(parts[p].runs[i]);
-    }
-    whole.seconds += parts[p].seconds;
-    whole.threads = std::max(whole.threads, parts[p].threads);
+    std::vector<TrainedRun>& found = parts[p]->runs;
+    if (found.size() != wanted.size()) wrong_content(shard, found.size(), wanted.size());
+    for (std::size_t i = 0; i < wanted.size(); ++i) runs[wanted[i]] = std::move(found[i]);
+    whole.seconds += parts[p]->seconds;
+    whole.threads = std::max(whole.threads, parts[p]->threads);
   }
+  whole.runs = present(runs);
+  whole.interrupted = whole.runs.size() < runs.size();
   return whole;
 }
 

@@ -7,11 +7,9 @@ import unittest
 
 import h5py
 
-from support import ProgramTest, run
+from support import ProgramTest, check_equal, run
 from train_support import needs_training
 
-TIMES = {"seconds", "sampling_seconds", "ess_bulk_min_per_second", "training_seconds", "steps_per_second",
-         "flops_per_second", "started", "threads", "command", "text_sha256"}
 COUNTS = (1, 2, 3, 7)
 SOLVE = ["--set", "model.widths=[5,10,20,40,80]", "--set", "model.temperature=[0.1,1]"]
 SAMPLE = ["--set", "model.widths=[4,8]", "--set", "model.temperature=[0.1,1]", "--set", "sample.draws=40",
@@ -41,29 +39,6 @@ seed = [1, 2]
 """
 
 
-def content(file_path):
-    """Every array as bytes and every attribute of a result, but for times."""
-    found = {}
-
-    def keep(name, item):
-        for key, value in item.attrs.items():
-            if key not in TIMES:
-                found[f"{name}@{key}"] = value.tobytes() if hasattr(value, "tobytes") else value
-        if not isinstance(item, h5py.Dataset):
-            return
-        values = item[()]
-        columns = item.attrs.get("columns", "").split(",")
-        if "steps_per_second" in columns:
-            values = values.copy()
-            values[:, columns.index("steps_per_second")] = 0
-        found[name] = values.tolist() if getattr(values, "dtype", None) == object else values.tobytes()
-
-    with h5py.File(file_path) as file:
-        keep("", file)
-        file.visititems(keep)
-    return found
-
-
 class Merge(ProgramTest):
     def part(self, index, count):
         return self.path(f"part-{index}.of{count}.h5")
@@ -75,11 +50,6 @@ class Merge(ProgramTest):
             self.assertIn(done.returncode, (0, 2), done.stderr)
         return [self.part(i, count) for i in range(count)]
 
-    def check_equal(self, one, two):
-        one, two = content(one), content(two)
-        self.assertEqual(set(one), set(two))
-        self.assertEqual([name for name in one if one[name] != two[name]], [])
-
     def check_verb(self, verb, study, *options):
         whole = self.path("whole.h5")
         undivided = run(verb, study, *options, "-o", whole)
@@ -89,7 +59,7 @@ class Merge(ProgramTest):
             merged = self.path(f"merged-{count}.h5")
             done = run("merge", *reversed(parts), "-o", merged)
             self.assertEqual(done.returncode, undivided.returncode, done.stderr)
-            self.check_equal(whole, merged)
+            check_equal(self, whole, merged)
             with h5py.File(merged) as file:
                 self.assertNotIn("shard", file.attrs)
                 self.assertNotIn("--shard", file.attrs["command"])

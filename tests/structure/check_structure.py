@@ -42,6 +42,7 @@ THIRD_PARTY = [
     (r"nlohmann/.*", ("src/io/", "apps/cli/", "tests/")),
     (r"png(conf)?\.h|zip(conf)?\.h|z(lib|conf)\.h", ("src/io/", "tests/")),
     (r"sentencepiece_\w+\.h", ("src/tasks/bpe/",)),
+    (r"mpi\.h", ("src/core/mpi/",)),
     (r"CLI/.*", ("apps/cli/",)),
     (r"torch/.*|ATen/.*|c10/.*", ("src/training/",)),
     (r"ceres/.*", ("src/theory/", "src/analysis/", "tests/unit/theory/", "apps/benchmarks/")),

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <thread>
 
 namespace headway {
 
@@ -10,6 +11,10 @@ namespace headway {
 /// use OpenMP itself. After an exception none begins any more; the first by index is rethrown when
 /// those that run have ended. With one job all run in the calling thread.
 void run_jobs(std::size_t count, std::size_t jobs, const std::function<void(std::size_t)>& body);
+
+/// A thread that takes no signals: a handler's stack belongs to one thread, the one that installed
+/// it.
+std::jthread start_quiet_thread(std::function<void()> body);
 
 /// How `count` jobs share `cores`: at once, and threads of each.
 struct JobShare {

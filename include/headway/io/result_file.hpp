@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "headway/core/field_sink.hpp"
 #include "headway/studies/provenance.hpp"
@@ -23,13 +24,23 @@ bool is_result_file(const std::string& file_path);
 /// Instantiated for those of all verbs in src/io/result_file/results.cpp.
 template <class Result>
 struct ResultOutput {
-  static void write(const std::string& file_path, const studies::Study& study, const Result& result,
-                    const studies::ResultProvenance& provenance, bool force);
+  static std::string bytes(const studies::Study& study, const Result& result,
+                           const studies::ResultProvenance& provenance);
   /// Everything that the file has but schema and seal.
   static void show(const studies::Study& study, const Result& result,
                    const studies::ResultProvenance& provenance, FieldSink& sink);
   static std::string json(const studies::Study& study, const Result& result);
 };
+
+/// The bytes of a result file, to be sent to where it is written.
+template <class Result>
+std::string result_bytes(const studies::Study& study, const Result& result,
+                         const studies::ResultProvenance& provenance) {
+  return ResultOutput<Result>::bytes(study, result, provenance);
+}
+
+/// Puts them at `file_path` as write_result() does.
+void write_result_bytes(const std::string& file_path, std::string_view bytes, bool force);
 
 /// Writes a result file (schema "headway-result" 1.0; src/io/README.md has its fields). It appears
 /// whole or not at all: written under a temporary name in the same directory, synced, then renamed.
@@ -39,7 +50,7 @@ struct ResultOutput {
 template <class Result>
 void write_result(const std::string& file_path, const studies::Study& study, const Result& result,
                   const studies::ResultProvenance& provenance, bool force) {
-  ResultOutput<Result>::write(file_path, study, result, provenance, force);
+  write_result_bytes(file_path, result_bytes(study, result, provenance), force);
 }
 
 /// One JSON object without a final newline, on several lines, that of `train` on one. Doubles are

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,10 +61,13 @@ std::vector<std::size_t> order_of_parts(const std::vector<PartHeader>& parts);
 /// the sum of theirs, `started` the earliest.
 ResultProvenance merged_provenance(const std::vector<PartHeader>& parts);
 
-/// The undivided result of parts in the order of their shards. Error{kBadData} where a part has not
-/// the points or runs that its shard of the study has.
-SolveResult merge_parts(const Study& study, std::vector<SolveResult> parts);
-SampleResult merge_parts(const Study& study, std::vector<SampleResult> parts);
-TrainResult merge_parts(const Study& study, std::vector<TrainResult> parts);
+/// The undivided result of parts in the order of their shards. Where one is missing (at most all
+/// but one) it is marked as interrupted. Error{kBadData} where a part has not the points or runs
+/// that its shard of the study has.
+template <class Result>
+using Parts = std::vector<std::optional<Result>>;
+SolveResult merge_parts(const Study& study, Parts<SolveResult> parts);
+SampleResult merge_parts(const Study& study, Parts<SampleResult> parts);
+TrainResult merge_parts(const Study& study, Parts<TrainResult> parts);
 
 }  // namespace headway::studies

@@ -7,6 +7,7 @@
 #include "headway/studies/result_fields.hpp"
 #include "headway/studies/study_hash.hpp"
 #include "io/hdf5/record.hpp"
+#include "io/whole_file.hpp"
 
 namespace headway::io {
 namespace {
@@ -125,17 +126,15 @@ std::string dump(const Json& object, bool one_line) {
 }  // namespace
 
 template <class Result>
-void ResultOutput<Result>::write(const std::string& file_path, const Study& study,
-                                 const Result& result, const studies::ResultProvenance& provenance,
-                                 bool force) {
-  check_output_path(file_path, force);
+std::string ResultOutput<Result>::bytes(const Study& study, const Result& result,
+                                        const studies::ResultProvenance& provenance) {
   const Hdf5Lock lock;
   Hdf5OutputFile out;
   out.set("/", "schema_name", kResultSchema);
   out.set("/", "schema_version", std::vector<std::int64_t>{kResultSchemaMajor, kResultSchemaMinor});
   show(study, result, provenance, out);
   out.seal();
-  out.write_to(file_path, force);
+  return std::string(out.close());
 }
 
 template <class Result>
@@ -167,6 +166,11 @@ template struct ResultOutput<studies::TrainResult>;
 template struct ResultOutput<studies::TrainedPruneResult>;
 template struct ResultOutput<studies::LatentsResult>;
 template struct ResultOutput<studies::EvaluateResult>;
+
+void write_result_bytes(const std::string& file_path, std::string_view bytes, bool force) {
+  check_output_path(file_path, force);
+  write_whole_file(file_path, bytes, force);
+}
 
 std::string train_record_json(std::size_t run, const studies::TrainedRun& trained,
                               const training::TrainRecord& record) {

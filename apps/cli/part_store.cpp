@@ -1,0 +1,103 @@
+#include "part_store.hpp"
+
+#include <fmt/format.h>
+#include <stdlib.h>  // NOLINT(modernize-deprecated-headers): mkdtemp is of POSIX
+
+#include <algorithm>
+#include <filesystem>
+
+#include "headway/core/error.hpp"
+#include "headway/core/text.hpp"
+#include "headway/io/result_file.hpp"
+#include "headway/studies/parts.hpp"
+#include "headway/studies/shards.hpp"
+#include "headway/studies/study_hash.hpp"
+
+namespace headway::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kName = "part_";
+
+std::string new_folder() {
+  std::string name = (fs::temp_directory_path() / "headway-XXXXXX").string();
+  if (mkdtemp(name.data()) != nullptr) return name;
+  throw Error(ErrorKind::kCannotWrite, fmt::format("{}: cannot be made", name));
+}
+
+/// Why a part found on the disk is none of this result; "" when it is.
+std::string strangeness(const studies::ResultProvenance& found,
+                        const studies::ResultProvenance& whole, const std::string& shard) {
+  if (found.study_hash != whole.study_hash) {
+    return join(studies::study_differences(found.study_toml, whole.study_toml));
+  }
+  if (found.data_hash != whole.data_hash) return "the data";
+  if (found.headway_version != whole.headway_version || found.git_commit != whole.git_commit) {
+    return fmt::format("version {} (commit {}), here {} (commit {})", found.headway_version,
+                       found.git_commit, whole.headway_version, whole.git_commit);
+  }
+  return found.shard == shard ? "" : fmt::format("part {}, here {}", found.shard, shard);
+}
+
+}  // namespace
+
+PartStore::PartStore(const std::string& result_path, const studies::ResultProvenance& whole,
+                     std::size_t units, bool force)
+    : folder_(result_path.empty() ? new_folder() : result_path + ".checkpoint"),
+      for_this_call_(result_path.empty()),
+      there_(units, false) {
+  std::error_code ignored;
+  if (force) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder_, ignored)) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with(kName) || studies::is_part_name(name)) fs::remove(entry.path(), ignored);
+    }
+  }
+  for (std::size_t unit = 0; unit < units; ++unit) look(unit, whole);
+}
+
+PartStore::~PartStore() {
+  if (for_this_call_) remove();
+}
+
+void PartStore::look(std::size_t unit, const studies::ResultProvenance& whole) {
+  std::error_code ignored;
+  if (!fs::exists(file(unit), ignored)) return;
+  const std::string shard = studies::shard_text({unit, there_.size()});
+  const std::string fault = strangeness(io::read_result_provenance(file(unit)), whole, shard);
+  there_[unit] = fault.empty();
+  if (there_[unit]) return;
+  throw Error(ErrorKind::kBadStudy,
+              fmt::format("{}: is of another computation ({}); --force deletes it and starts "
+                          "afresh, another -o keeps it",
+                          file(unit), fault));
+}
+
+std::size_t PartStore::count() const {
+  return static_cast<std::size_t>(std::count(there_.begin(), there_.end(), true));
+}
+
+std::string PartStore::file(std::size_t unit) const {
+  return (fs::path(folder_) / fmt::format("{}{}.h5", kName, unit)).string();
+}
+
+void PartStore::put(std::size_t unit, std::string_view bytes) {
+  std::error_code failure;
+  fs::create_directory(folder_, failure);
+  if (failure) {
+    throw Error(ErrorKind::kCannotWrite,
+                fmt::format("{}: cannot be made: {}", folder_, failure.message()));
+  }
+  io::write_result_bytes(file(unit), bytes, true);
+  there_[unit] = true;
+}
+
+void PartStore::remove() const {
+  std::error_code ignored;
+  for (std::size_t unit = 0; unit < there_.size(); ++unit) fs::remove(file(unit), ignored);
+  fs::remove(folder_, ignored);  // stays while there are checkpoints
+}
+
+}  // namespace headway::cli

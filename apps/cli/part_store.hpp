@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headway/studies/provenance.hpp"
+
+namespace headway::cli {
+
+/// The finished units of a study that several ranks compute, on the first of them: result files of
+/// one part each, in the folder of the checkpoints, or in a folder for this call alone where there
+/// is no output.
+class PartStore {
+ public:
+  /// Looks at what an earlier call left. `whole`: of the result that is to be. Error{kBadStudy}
+  /// naming a part of another study, of other data or of another program; with `force` all that is
+  /// there is deleted, checkpoints too.
+  PartStore(const std::string& result_path, const studies::ResultProvenance& whole,
+            std::size_t units, bool force);
+  /// Deletes a folder for this call alone.
+  ~PartStore();
+  PartStore(const PartStore&) = delete;
+  PartStore& operator=(const PartStore&) = delete;
+
+  [[nodiscard]] bool has(std::size_t unit) const { return there_[unit]; }
+  [[nodiscard]] std::size_t count() const;
+  [[nodiscard]] std::string file(std::size_t unit) const;
+  void put(std::size_t unit, std::string_view bytes);
+  /// Deletes the parts: the whole result is written.
+  void remove() const;
+
+ private:
+  void look(std::size_t unit, const studies::ResultProvenance& whole);
+
+  std::string folder_;
+  bool for_this_call_;
+  std::vector<bool> there_;
+};
+
+}  // namespace headway::cli

@@ -1,0 +1,179 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "course.hpp"
+#include "headway/core/clock.hpp"
+#include "headway/core/deal.hpp"
+#include "headway/core/error.hpp"
+#include "part_store.hpp"
+#include "terminal.hpp"
+
+namespace headway::cli {
+
+/// What a computation tells on one of several ranks: warnings are kept for the first, which tells
+/// them; progress is that of units.
+class RankObserver final : public Observer {
+ public:
+  void warning(std::string_view text) override { warnings_.emplace_back(text); }
+  [[nodiscard]] bool interrupted() const override { return stop_ ? stop_() : stop_requested(); }
+
+  /// From now on for a unit.
+  void begin(std::function<bool()> stop) { stop_ = std::move(stop); }
+  [[nodiscard]] std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
+
+ private:
+  std::function<bool()> stop_;
+  std::vector<std::string> warnings_;
+};
+
+/// Threads of a rank: the study's; else, where nothing binds it to cores of its own, its share of
+/// the machine.
+int threads_of_rank(const studies::Study& study, const Ranks& ranks);
+
+/// run_course() on one of several ranks. Each makes the study ready for itself, then all compute
+/// units of it, one after another; the first keeps what is finished on the disk, puts it together,
+/// writes and prints.
+template <class JobType, class Result>
+class SharedCourse {
+ public:
+  SharedCourse(const Options& options, const Course<JobType, Result>& course)
+      : ranks_(*options.ranks),
+        options_(options),
+        course_(course),
+        terminal_(options.quiet || !ranks_.is_first(), options.verbose && ranks_.is_first()) {
+    // What is asked of the user and the disk is asked by one.
+    if (!ranks_.is_first()) options_.quiet = true;
+  }
+
+  int run() {
+    if (!agree(ranks_, [&] { make_ready(); })) return kExitOk;
+    if (options_.dry_run) {
+      if (ranks_.is_first()) write_output(course_.plan(options_, job_));
+      return kExitOk;
+    }
+    if (!agree(ranks_, [&] { solver_ = course_.sharing.prepare(options_, job_, observer_); })) {
+      return kExitOk;
+    }
+    tell_warnings(observer_.take_warnings());
+    deal_units(ranks_, work());
+    if (!ranks_.is_first()) return kExitOk;
+    Result result = merged(seconds_since(began_));
+    if (course_.sharing.merged) course_.sharing.merged(options_, result);
+    solver_ = nullptr;  // it refers to the job
+    const Computation done = computation_of(std::make_shared<Finished<JobType, Result>>(
+        Finished<JobType, Result>{options_, course_, std::move(job_), std::move(result)}));
+    const int code = deliver(options_, done, terminal_);
+    if (!done.outcome.interrupted) store_->remove();
+    return code;
+  }
+
+ private:
+  void make_ready() {
+    if (!options_.shard.empty()) {
+      throw Error(ErrorKind::kUsage,
+                  "--shard: not on several ranks, which share the parts among themselves");
+    }
+    const bool afresh = std::exchange(options_.force, options_.force && ranks_.is_first());
+    Options mine = options_;
+    if (!ranks_.is_first()) mine.output.clear();
+    job_ = prepare(mine, course_, terminal_);
+    job_.study.threads = threads_of_rank(job_.study, ranks_);
+    of_parts_ = job_.provenance;
+    units_ = course_.sharing.units(job_);
+    if (ranks_.is_first() && !options_.dry_run) {
+      store_.emplace(options_.output, job_.provenance, units_, afresh);
+      if (store_->count() > 0 && !options_.quiet) {
+        write_message(fmt::format("headway: {} of {} {} are done already", store_->count(), units_,
+                                  course_.sharing.unit_name));
+      }
+    }
+    options_.force = false;  // what was there is gone
+  }
+
+  void tell_warnings(const std::vector<std::string>& warnings) {
+    for (const std::string& warning : warnings) {
+      if (ranks_.is_first()) terminal_.warning(warning);
+    }
+  }
+
+  UnitOutcome compute(std::size_t unit, const std::function<bool()>& stop) {
+    observer_.begin(stop);
+    const studies::Shard shard{unit, units_};
+    const Result result = solver_(shard);
+    const Outcome outcome = course_.outcome(result);
+    studies::ResultProvenance provenance = of_parts_;
+    provenance.shard = studies::shard_text(shard);
+    provenance.threads = outcome.threads;
+    provenance.seconds = outcome.seconds;
+    UnitOutcome unit_outcome{{}, observer_.take_warnings(), !outcome.interrupted};
+    if (unit_outcome.complete) {
+      unit_outcome.bytes = io::result_bytes(job_.study, result, provenance);
+    }
+    return unit_outcome;
+  }
+
+  DealtWork work() {
+    if (ranks_.is_first()) show_progress_of_units();
+    return {units_,
+            [this](std::size_t unit, const auto& stop) { return compute(unit, stop); },
+            [this](std::size_t unit) { return store_->has(unit); },
+            [this](std::size_t unit, const UnitOutcome& outcome) {
+              tell_warnings(outcome.warnings);
+              if (outcome.complete) store_->put(unit, outcome.bytes);
+              show_progress_of_units();
+            },
+            &stop_requested,
+            [this] { write_what_is_there(); }};
+  }
+  void show_progress_of_units() {
+    terminal_.progress(course_.sharing.unit_name, static_cast<double>(store_->count()),
+                       static_cast<double>(units_));
+  }
+
+  /// A partial result, while the others may still be at work.
+  void write_what_is_there() {
+    if (options_.output.empty() || store_->count() == 0) return;
+    job_.provenance.partial = true;
+    course_.write(options_, job_, merged(seconds_since(began_)));
+    job_.overwrite = true;  // the last word is said when all have come to an end
+  }
+
+  Result merged(double seconds) {
+    if (store_->count() == 0) {
+      throw Error(ErrorKind::kInterrupted, "interrupted before anything was finished");
+    }
+    studies::Parts<Result> parts(units_);
+    for (std::size_t unit = 0; unit < units_; ++unit) {
+      if (store_->has(unit)) parts[unit] = course_.sharing.read(store_->file(unit));
+    }
+    Result whole = studies::merge_parts(job_.study, std::move(parts));
+    whole.seconds = seconds;
+    return whole;
+  }
+
+  Ranks& ranks_;
+  Options options_;
+  const Course<JobType, Result>& course_;
+  TerminalObserver terminal_;
+  RankObserver observer_;
+  JobType job_;
+  studies::ResultProvenance of_parts_;  ///< but for what each adds
+  Clock::time_point began_ = Clock::now();
+  std::size_t units_ = 0;
+  std::optional<PartStore> store_;
+  std::function<Result(const studies::Shard&)> solver_;
+};
+
+template <class JobType, class Result>
+int run_shared(const Options& options, const Course<JobType, Result>& course) {
+  return SharedCourse<JobType, Result>(options, course).run();
+}
+
+}  // namespace headway::cli

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace headway {
+
+struct RankMessage {
+  int from = 0;
+  std::string bytes;
+};
+
+/// Processes that mpirun or srun started together to share one computation. Each has a number, its
+/// rank, from 0. Called from one thread.
+class Ranks {
+ public:
+  Ranks() = default;
+  Ranks(const Ranks&) = delete;
+  Ranks& operator=(const Ranks&) = delete;
+  /// Takes leave of the others; waits until all do.
+  virtual ~Ranks() = default;
+
+  [[nodiscard]] virtual int rank() const = 0;
+  [[nodiscard]] virtual int size() const = 0;
+  /// How many of them are on this machine.
+  [[nodiscard]] virtual int on_this_machine() const = 0;
+  /// Any number of bytes. Messages of one rank to another come in order. May wait until it is
+  /// received.
+  virtual void send(int to, std::string_view bytes) = 0;
+  /// A message that has come; never waits for one.
+  virtual std::optional<RankMessage> receive() = 0;
+  /// Ends all of them with this exit code, at once.
+  virtual void abort(int exit_code) = 0;
+
+  [[nodiscard]] bool is_first() const { return rank() == 0; }
+};
+
+/// The next message; sleeps while there is none, as another process may need this core.
+RankMessage wait_for_message(Ranks& ranks);
+
+/// Joins the others where this process is one of several that mpirun or srun started (by what they
+/// say in its environment); null where it is alone. The plugin that MPI is linked with is loaded
+/// only then. Error{kUnavailable} when it cannot be.
+std::unique_ptr<Ranks> join_ranks();
+
+}  // namespace headway

@@ -1,0 +1,282 @@
+#include "headway/core/deal.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "core/fail.hpp"
+#include "headway/core/jobs.hpp"
+
+namespace headway {
+namespace {
+
+constexpr std::chrono::milliseconds kNap{1};
+
+/// The first byte of a message. Ready, Done, Stopped, Failed and Agreed go to the first rank.
+enum class Word : char {
+  kReady = 'r',    ///< of a rank that has nothing to do
+  kDone = 'd',     ///< a complete unit
+  kStopped = 's',  ///< an interrupted one
+  kFailed = 'f',   ///< an Error
+  kFine = 'a',     ///< agree(): it went well
+  kGo = 'g',       ///< compute this unit
+  kStop = 'i',     ///< come back with what there is
+  kQuit = 'q',     ///< nothing is left
+};
+
+/// Texts and numbers behind the word, one after another.
+class Packet {
+ public:
+  explicit Packet(Word word) : bytes_(1, static_cast<char>(word)) {}
+  explicit Packet(std::string bytes) : bytes_(std::move(bytes)) {
+    if (bytes_.empty()) fail(ErrorKind::kInternal, "an empty message of a rank");
+  }
+
+  [[nodiscard]] Word word() const { return static_cast<Word>(bytes_.front()); }
+  [[nodiscard]] const std::string& bytes() const { return bytes_; }
+  Packet& add(std::uint64_t number) {
+    bytes_.append(reinterpret_cast<const char*>(&number), sizeof number);  // NOLINT: its bytes
+    return *this;
+  }
+  Packet& add(const std::string& text) {
+    add(static_cast<std::uint64_t>(text.size()));
+    bytes_ += text;
+    return *this;
+  }
+  std::uint64_t number() {
+    std::uint64_t value = 0;
+    require(sizeof value);
+    std::memcpy(&value, bytes_.data() + at_, sizeof value);
+    at_ += sizeof value;
+    return value;
+  }
+  std::string text() {
+    const std::uint64_t size = number();
+    require(size);
+    at_ += size;
+    return bytes_.substr(at_ - size, size);
+  }
+
+ private:
+  void require(std::uint64_t size) const {
+    if (size > bytes_.size() - at_) fail(ErrorKind::kInternal, "a message of a rank is cut short");
+  }
+
+  std::string bytes_;
+  std::size_t at_ = 1;
+};
+
+Packet failure_packet(const std::exception_ptr& failure) {
+  Packet packet(Word::kFailed);
+  try {
+    std::rethrow_exception(failure);
+  } catch (const Error& e) {
+    packet.add(static_cast<std::uint64_t>(e.exit_code())).add(e.what());
+  } catch (const std::bad_alloc&) {
+    packet.add(static_cast<std::uint64_t>(ErrorKind::kUnavailable)).add("not enough memory");
+  } catch (const std::exception& e) {
+    packet.add(static_cast<std::uint64_t>(ErrorKind::kInternal)).add(e.what());
+  }
+  return packet;
+}
+
+Error failure_of(int rank, Packet packet) {
+  const auto kind = static_cast<ErrorKind>(packet.number());
+  const std::string text = packet.text();
+  return {kind, rank == 0 ? text : fmt::format("rank {}: {}", rank, text)};
+}
+
+/// One unit at a time in a thread of its own, so that the calling thread can listen meanwhile.
+class Worker {
+ public:
+  explicit Worker(const DealtWork& work) : work_(work) {}
+
+  [[nodiscard]] bool busy() const { return unit_.has_value(); }
+  void stop() { stop_ = true; }
+  void start(std::size_t unit) {
+    unit_ = unit;
+    ended_ = false;
+    thread_ = start_quiet_thread([this, unit] {
+      try {
+        outcome_ = work_.compute(unit, [this] { return stop_.load() || work_.interrupted(); });
+      } catch (...) {
+        failure_ = std::current_exception();
+      }
+      ended_ = true;
+    });
+  }
+  /// What is to be told of the unit when it has ended.
+  std::optional<Packet> ended() {
+    if (!busy() || !ended_) return std::nullopt;
+    thread_.join();
+    const std::size_t unit = *std::exchange(unit_, std::nullopt);
+    if (failure_) return failure_packet(std::exchange(failure_, nullptr));
+    Packet packet(outcome_.complete ? Word::kDone : Word::kStopped);
+    packet.add(unit).add(static_cast<std::uint64_t>(outcome_.warnings.size()));
+    for (const std::string& warning : outcome_.warnings) packet.add(warning);
+    packet.add(outcome_.complete ? outcome_.bytes : std::string());
+    return packet;
+  }
+
+ private:
+  const DealtWork& work_;
+  std::atomic<bool> stop_{false}, ended_{false};
+  std::optional<std::size_t> unit_;
+  UnitOutcome outcome_;
+  std::exception_ptr failure_;
+  std::jthread thread_;
+};
+
+/// The first rank: deals, takes, and computes like the others.
+class Dealer {
+ public:
+  Dealer(Ranks& ranks, const DealtWork& work)
+      : ranks_(ranks), work_(work), own_(work), busy_(static_cast<std::size_t>(ranks.size())) {}
+
+  void run() {
+    while (gone_ + 1 < ranks_.size() || own_.busy() || (!stopping_ && next_unit())) {
+      if (!stopping_ && work_.interrupted()) interrupt();
+      bool idle = true;
+      if (std::optional<Packet> packet = own_.ended()) {
+        idle = false;
+        hear(0, *std::move(packet));
+      } else if (!own_.busy()) {
+        if (const std::optional<std::size_t> unit = take_next()) own_.start(*unit);
+      }
+      if (std::optional<RankMessage> message = ranks_.receive()) {
+        idle = false;
+        hear(message->from, Packet(std::move(message->bytes)));
+      }
+      if (idle) std::this_thread::sleep_for(kNap);
+    }
+    if (error_) throw Error(*error_);
+  }
+
+ private:
+  /// The next unit that is to be computed; nothing when there is none.
+  std::optional<std::size_t> next_unit() {
+    while (next_ < work_.units && work_.done(next_)) ++next_;
+    return next_ < work_.units ? std::optional(next_) : std::nullopt;
+  }
+  std::optional<std::size_t> take_next() {
+    const std::optional<std::size_t> unit = stopping_ ? std::nullopt : next_unit();
+    if (unit) ++next_;
+    return unit;
+  }
+
+  void hear(int rank, Packet packet) {
+    busy_[static_cast<std::size_t>(rank)] = false;
+    if (packet.word() == Word::kFailed) {
+      fail_with(failure_of(rank, std::move(packet)));
+    } else if (packet.word() == Word::kDone || packet.word() == Word::kStopped) {
+      const auto unit = static_cast<std::size_t>(packet.number());
+      UnitOutcome outcome;
+      outcome.complete = packet.word() == Word::kDone;
+      for (std::uint64_t n = packet.number(); n > 0; --n) outcome.warnings.push_back(packet.text());
+      outcome.bytes = packet.text();
+      try {
+        work_.take(unit, outcome);
+      } catch (const Error& e) {  // the disk is full, say
+        fail_with(e);
+      }
+    }
+    if (rank == 0) return;
+    if (const std::optional<std::size_t> unit = take_next()) {
+      busy_[static_cast<std::size_t>(rank)] = true;
+      ranks_.send(rank, Packet(Word::kGo).add(static_cast<std::uint64_t>(*unit)).bytes());
+    } else {
+      ++gone_;
+      ranks_.send(rank, Packet(Word::kQuit).bytes());
+    }
+  }
+
+  void interrupt() {
+    stop();
+    try {
+      work_.stopping();
+    } catch (const Error& e) {
+      fail_with(e);
+    }
+  }
+  void fail_with(const Error& error) {
+    if (!error_) error_ = error;
+    stop();
+  }
+  void stop() {
+    if (std::exchange(stopping_, true)) return;
+    own_.stop();
+    for (int rank = 1; rank < ranks_.size(); ++rank) {
+      if (busy_[static_cast<std::size_t>(rank)]) ranks_.send(rank, Packet(Word::kStop).bytes());
+    }
+  }
+
+  Ranks& ranks_;
+  const DealtWork& work_;
+  Worker own_;
+  std::vector<bool> busy_;  ///< ranks that were given a unit
+  std::size_t next_ = 0;
+  int gone_ = 0;  ///< ranks that were told to quit
+  bool stopping_ = false;
+  std::optional<Error> error_;
+};
+
+void work_for_first(Ranks& ranks, const DealtWork& work) {
+  Worker worker(work);
+  ranks.send(0, Packet(Word::kReady).bytes());
+  for (;;) {
+    bool idle = true;
+    if (std::optional<RankMessage> message = ranks.receive()) {
+      idle = false;
+      Packet packet(std::move(message->bytes));
+      if (packet.word() == Word::kQuit) return;
+      if (packet.word() == Word::kStop) worker.stop();
+      if (packet.word() == Word::kGo) worker.start(static_cast<std::size_t>(packet.number()));
+    }
+    if (const std::optional<Packet> packet = worker.ended()) {
+      idle = false;
+      ranks.send(0, packet->bytes());
+    }
+    if (idle) std::this_thread::sleep_for(kNap);
+  }
+}
+
+}  // namespace
+
+void deal_units(Ranks& ranks, const DealtWork& work) {
+  if (ranks.is_first()) {
+    Dealer(ranks, work).run();
+  } else {
+    work_for_first(ranks, work);
+  }
+}
+
+bool agree(Ranks& ranks, const std::function<void()>& step) {
+  Packet mine(Word::kFine);
+  try {
+    step();
+  } catch (...) {
+    mine = failure_packet(std::current_exception());
+  }
+  if (!ranks.is_first()) {
+    ranks.send(0, mine.bytes());
+    return Packet(wait_for_message(ranks).bytes).word() == Word::kGo;
+  }
+  std::optional<Error> error;
+  if (mine.word() == Word::kFailed) error = failure_of(0, mine);
+  for (int others = 1; others < ranks.size(); ++others) {
+    const RankMessage message = wait_for_message(ranks);
+    const Packet theirs(message.bytes);
+    if (theirs.word() == Word::kFailed && !error) error = failure_of(message.from, theirs);
+  }
+  const Packet verdict(error ? Word::kQuit : Word::kGo);
+  for (int rank = 1; rank < ranks.size(); ++rank) ranks.send(rank, verdict.bytes());
+  if (error) throw Error(*error);
+  return true;
+}
+
+}  // namespace headway

@@ -1,0 +1,92 @@
+// The C interface of MPI alone: it is the same in every version of OpenMPI.
+#define OMPI_SKIP_MPICXX 1
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "core/fail.hpp"
+#include "core/mpi_library.hpp"
+
+namespace headway::detail {
+namespace {
+
+constexpr int kSizeTag = 1;
+constexpr int kBytesTag = 2;
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30U;  // MPI counts in int
+
+void require(int result, const char* what) {
+  if (result != MPI_SUCCESS) fail(ErrorKind::kUnavailable, "MPI: {} failed ({})", what, result);
+}
+
+class MpiRanks final : public Ranks {
+ public:
+  MpiRanks() {
+    int provided = 0;
+    require(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init");
+    if (provided < MPI_THREAD_FUNNELED) {
+      fail(ErrorKind::kUnavailable, "MPI: this library knows no threads");
+    }
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+    MPI_Comm_size(MPI_COMM_WORLD, &size_);
+    MPI_Comm machine = MPI_COMM_NULL;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
+    MPI_Comm_size(machine, &on_this_machine_);
+    MPI_Comm_free(&machine);
+  }
+  ~MpiRanks() override { MPI_Finalize(); }
+  MpiRanks(const MpiRanks&) = delete;
+  MpiRanks& operator=(const MpiRanks&) = delete;
+
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int size() const override { return size_; }
+  [[nodiscard]] int on_this_machine() const override { return on_this_machine_; }
+
+  void send(int to, std::string_view bytes) override {
+    const std::uint64_t size = bytes.size();
+    require(MPI_Send(&size, 1, MPI_UINT64_T, to, kSizeTag, MPI_COMM_WORLD), "MPI_Send");
+    for (std::uint64_t at = 0; at < size; at += kMostBytes) {
+      const auto count = static_cast<int>(std::min(kMostBytes, size - at));
+      require(MPI_Send(bytes.data() + at, count, MPI_BYTE, to, kBytesTag, MPI_COMM_WORLD),
+              "MPI_Send");
+    }
+  }
+
+  std::optional<RankMessage> receive() override {
+    int there = 0;
+    MPI_Status status;
+    require(MPI_Iprobe(MPI_ANY_SOURCE, kSizeTag, MPI_COMM_WORLD, &there, &status), "MPI_Iprobe");
+    if (there == 0) return std::nullopt;
+    RankMessage message{status.MPI_SOURCE, {}};
+    std::uint64_t size = 0;
+    require(MPI_Recv(&size, 1, MPI_UINT64_T, message.from, kSizeTag, MPI_COMM_WORLD, &status),
+            "MPI_Recv");
+    message.bytes.resize(size);
+    for (std::uint64_t at = 0; at < size; at += kMostBytes) {
+      const auto count = static_cast<int>(std::min(kMostBytes, size - at));
+      require(MPI_Recv(message.bytes.data() + at, count, MPI_BYTE, message.from, kBytesTag,
+                       MPI_COMM_WORLD, &status),
+              "MPI_Recv");
+    }
+    return message;
+  }
+
+  void abort(int exit_code) override { MPI_Abort(MPI_COMM_WORLD, exit_code); }
+
+ private:
+  int rank_ = 0, size_ = 1, on_this_machine_ = 1;
+};
+
+std::unique_ptr<Ranks> join() { return std::make_unique<MpiRanks>(); }
+
+}  // namespace
+}  // namespace headway::detail
+
+extern "C" __attribute__((visibility("default"))) const headway::detail::MpiLibrary*
+headway_mpi_library(int interface) {
+  using namespace headway::detail;  // NOLINT: the entry is outside of every namespace
+  static const MpiLibrary library{&join};
+  return interface == kMpiInterface ? &library : nullptr;
+}

@@ -1,0 +1,210 @@
+"""`mpirun -n R headway solve|sample|train`: the bits of one process, whatever R is and whoever dies."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import h5py
+
+from support import PROGRAM, STUDIES, ProgramTest, check_equal, run
+from train_support import needs_training
+
+RANKS = (2, 3, 7)
+SWEEP = ["--set", "model.widths=[5,10,20,40,80]", "--set", "model.temperature=[0.1,1]"]
+DRAWS = ["--set", "model.widths=[4,8,16]", "--set", "sample.draws=40", "--set", "sample.warmup=60",
+         "--set", "sample.chains=2", "--set", "sample.predictor_draws=10"]
+# Six points of about a second each.
+LONG = [os.path.join(STUDIES, "hmm-four-paths.toml"), "--set", "model.widths=[10,20,30,40,50,60]",
+        "--set", "sample.draws=300", "--set", "sample.warmup=300", "--set", "sample.chains=2",
+        "--set", "sample.predictor_draws=20", "--set", "sample.checkpoint_seconds=0.2", "--threads", "1"]
+GRID = """name = "grid"
+[task]
+kind = "fuzzy_logic"
+sequence_length = 6
+held_out = 0.5
+[train]
+attention = "hyla"
+layers = 1
+model_dim = 8
+heads = 2
+query_dim = 4
+value_dim = 4
+mlp_dim = 8
+steps = 12
+batch = 4
+warmup_steps = 2
+log_every = 3
+eval_every = 6
+eval_examples = 8
+[sweep]
+seed = [1, 2, 3]
+"""
+ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+               "OMPI_MCA_plm_rsh_agent": "sh"}  # there is one machine
+
+
+def mpirun(ranks, *arguments):
+    return ["mpirun", "--oversubscribe", "-n", str(ranks), PROGRAM, *map(str, arguments)]
+
+
+def run_ranks(ranks, *arguments):
+    return subprocess.run(mpirun(ranks, *arguments), env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, errors="replace", check=False, timeout=300)
+
+
+def process_of_rank(parent, rank):
+    """The number of the process with this rank that mpirun started."""
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/stat", encoding="utf-8") as file:
+                if int(file.read().rsplit(")", 1)[1].split()[1]) != parent:
+                    continue
+            with open(f"/proc/{name}/environ", "rb") as file:
+                if f"OMPI_COMM_WORLD_RANK={rank}".encode() in file.read().split(b"\0"):
+                    return int(name)
+        except OSError:
+            continue
+    raise LookupError(f"no process of rank {rank}")
+
+
+class SameBits(ProgramTest):
+    def check_verb(self, verb, study, *options, ranks=RANKS):
+        whole = self.path("whole.h5")
+        alone = run(verb, study, *options, "-o", whole)
+        self.assertIn(alone.returncode, (0, 2), alone.stderr)
+        for count in ranks:
+            shared = self.path(f"shared-{count}.h5")
+            done = run_ranks(count, verb, study, *options, "-o", shared)
+            self.assertEqual(done.returncode, alone.returncode, done.stderr)
+            check_equal(self, whole, shared)
+            self.assertFalse(os.path.exists(shared + ".checkpoint"))
+
+    def test_solve(self):
+        self.check_verb("solve", self.study, *SWEEP)
+
+    def test_sample(self):
+        self.check_verb("sample", self.study, *DRAWS)
+
+    @needs_training
+    def test_train(self):
+        self.check_verb("train", self.write("grid.toml", GRID), ranks=(2, 7))
+
+    def test_one_rank_prints_and_nothing_is_left_without_an_output(self):
+        before = set(os.listdir("/tmp"))
+        shared = run_ranks(3, "solve", self.study, *SWEEP, "--json")
+        self.assertEqual(shared.returncode, 0, shared.stderr)
+        alone = json.loads(run("solve", self.study, *SWEEP, "--json").stdout)
+        shared = json.loads(shared.stdout)
+        for result in (alone, shared):
+            for name in ("seconds", "threads"):
+                result.pop(name)
+            for point in result["points"]:
+                point.pop("seconds")
+        self.assertEqual(alone, shared)
+        self.assertEqual([name for name in set(os.listdir("/tmp")) - before if name.startswith("headway-")
+                          and not name.startswith("headway-cli-")], [])
+
+
+class Refusals(ProgramTest):
+    def check_once(self, code, words, *arguments):
+        done = run_ranks(3, *arguments)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertEqual(done.stderr.count(words), 1, done.stderr)
+        self.assertEqual(done.stdout, "")
+
+    def test_every_fault_is_told_once(self):
+        self.check_once(64, "alone share their work", "align", self.study)
+        self.check_once(64, "--shard: not on several ranks", "solve", self.study, "--shard", "0/2")
+        self.check_once(64, "no such verb", "slove", self.study)
+        self.check_once(66, "none.toml", "solve", self.path("none.toml"))
+        self.check_once(78, "unknown key", "solve", self.study, "--set", "model.widht=3")
+        existing = self.write("existing.h5", "")
+        self.check_once(73, existing, "solve", self.study, "-o", existing)
+
+    def test_a_plan_and_a_description_are_printed_once(self):
+        for arguments in (("solve", self.study, "--dry-run"), ("inspect", self.study), ("solve", "--help")):
+            alone = run(*arguments).stdout
+            self.assertEqual(run_ranks(2, *arguments).stdout, alone, arguments)
+
+
+class Interruptions(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.output = self.path("draws.h5")
+
+    def start(self, **environment):
+        """Three ranks in the middle of the points: some are finished."""
+        process = subprocess.Popen(mpirun(3, "sample", *LONG, "-o", self.output),
+                                   env={**ENVIRONMENT, **environment}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.kill)
+        end = time.monotonic() + 120
+        while not self.finished_parts():
+            self.assertIsNone(process.poll(), "it ended too early")
+            self.assertLess(time.monotonic(), end, "nothing is ever finished")
+            time.sleep(0.02)
+        return process
+
+    def finished_parts(self):
+        folder = self.output + ".checkpoint"
+        return [name for name in (os.listdir(folder) if os.path.isdir(folder) else []) if name.startswith("part_")]
+
+    def check_partial(self):
+        with h5py.File(self.output) as file:
+            self.assertEqual(file.attrs["partial"], 1)
+            self.assertIn(len(file["points"]), range(1, 6))
+
+    def check_goes_on(self):
+        kept = {name: os.stat(os.path.join(self.output + ".checkpoint", name)).st_mtime_ns
+                for name in self.finished_parts()}
+        self.assertGreater(len(kept), 0)
+        again = run_ranks(2, "sample", *LONG, "-o", self.output)
+        self.assertIn(again.returncode, (0, 2), again.stderr)
+        self.assertIn(f"{len(kept)} of 6 points are done already", again.stderr)
+        whole = self.path("whole.h5")
+        run("sample", *LONG, "-o", whole)
+        check_equal(self, whole, self.output)
+        self.assertFalse(os.path.exists(self.output + ".checkpoint"))
+
+    def test_a_rank_that_dies(self):
+        process = self.start()
+        os.kill(process_of_rank(process.pid, 1), signal.SIGKILL)
+        _, message = process.communicate(timeout=120)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertIn("rank 1", message)
+        if os.path.exists(self.output):  # the others were told to stop, and the first could still write
+            self.check_partial()
+        self.check_goes_on()
+
+    def test_ctrl_c(self):
+        # Until mpirun kills them: a second unless it is told, which machines at work on other tests may not keep.
+        process = self.start(OMPI_MCA_odls_base_sigkill_timeout="8")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=120)
+        self.assertNotEqual(process.returncode, 0)
+        self.check_partial()
+        self.check_goes_on()
+
+
+class WithoutMpi(ProgramTest):
+    def test_a_build_without_it_says_so(self):
+        done = run("solve", self.study, env={**os.environ, "OMPI_COMM_WORLD_SIZE": "2"})
+        self.check(done, 69, "no MPI", "libopenmpi-dev", "--shard")
+
+
+if __name__ == "__main__":
+    if os.environ["HEADWAY_HAS_MPI"] != "1":
+        tried = unittest.main(argv=[sys.argv[0], "WithoutMpi"], exit=False)
+        print("skipped: this build has no MPI (libopenmpi-dev)")
+        sys.exit(77 if tried.result.wasSuccessful() else 1)
+    if shutil.which("mpirun") is None:
+        print("skipped: there is no mpirun (openmpi-bin)")
+        sys.exit(77)
+    del WithoutMpi
+    unittest.main()

@@ -1,0 +1,169 @@
+// Work that ranks share: every unit once, whatever fails; ranks are threads with letter boxes here.
+#include "headway/core/deal.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "catch.hpp"
+#include "headway/core/error.hpp"
+
+using namespace headway;
+
+namespace {
+
+struct Box {
+  std::mutex guard;
+  std::deque<RankMessage> letters;
+};
+
+class ThreadRanks final : public Ranks {
+ public:
+  ThreadRanks(std::vector<Box>& boxes, int rank) : boxes_(boxes), rank_(rank) {}
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int size() const override { return static_cast<int>(boxes_.size()); }
+  [[nodiscard]] int on_this_machine() const override { return size(); }
+  void send(int to, std::string_view bytes) override {
+    Box& box = boxes_[static_cast<std::size_t>(to)];
+    const std::lock_guard<std::mutex> lock(box.guard);
+    box.letters.push_back({rank_, std::string(bytes)});
+  }
+  std::optional<RankMessage> receive() override {
+    Box& box = boxes_[static_cast<std::size_t>(rank_)];
+    const std::lock_guard<std::mutex> lock(box.guard);
+    if (box.letters.empty()) return std::nullopt;
+    RankMessage letter = std::move(box.letters.front());
+    box.letters.pop_front();
+    return letter;
+  }
+  void abort(int /*exit_code*/) override { std::abort(); }
+
+ private:
+  std::vector<Box>& boxes_;
+  int rank_;
+};
+
+/// Runs `body` on every rank; that of the first in this thread, which may throw.
+void on_ranks(int count, const std::function<void(Ranks&)>& body) {
+  std::vector<Box> boxes(static_cast<std::size_t>(count));
+  std::vector<std::jthread> others;
+  for (int rank = 1; rank < count; ++rank) {
+    others.emplace_back([&boxes, &body, rank] {
+      ThreadRanks ranks(boxes, rank);
+      body(ranks);
+    });
+  }
+  ThreadRanks first(boxes, 0);
+  body(first);
+}
+
+std::string result_of(std::size_t unit) {
+  return std::string(unit * 1000, 'x') + '\0' + std::to_string(unit);
+}
+
+/// What became of units 0 ... 19, of which the multiples of 5 need no computing.
+struct Office {
+  std::map<std::size_t, UnitOutcome> taken;
+  std::atomic<int> computed{0};
+  std::atomic<bool> interrupted{false};
+  int stops = 0;
+  std::function<void(std::size_t)> meanwhile = [](std::size_t) {};
+  std::function<void(std::size_t)> on_taking = [](std::size_t) {};
+
+  DealtWork work() {
+    return {20,
+            [this](std::size_t unit, const std::function<bool()>& stop) {
+              ++computed;
+              meanwhile(unit);
+              return UnitOutcome{result_of(unit), {"of " + std::to_string(unit)}, !stop()};
+            },
+            [](std::size_t unit) { return unit % 5 == 0; },
+            [this](std::size_t unit, const UnitOutcome& outcome) {
+              on_taking(unit);
+              if (outcome.complete) taken[unit] = outcome;
+            },
+            [this] { return interrupted.load(); },
+            [this] { ++stops; }};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("Ranks compute every unit once, and the first has their results") {
+  for (const int count : {1, 2, 3, 7, 30}) {
+    Office office;
+    on_ranks(count, [&](Ranks& ranks) { deal_units(ranks, office.work()); });
+    CHECK(office.computed == 16);
+    CHECK(office.stops == 0);
+    REQUIRE(office.taken.size() == 16);
+    for (const auto& [unit, outcome] : office.taken) {
+      CHECK(unit % 5 != 0);
+      CHECK(outcome.bytes == result_of(unit));
+      CHECK(outcome.warnings == std::vector<std::string>{"of " + std::to_string(unit)});
+    }
+  }
+}
+
+TEST_CASE("An error on any rank ends the work of all and is thrown on the first") {
+  for (const int count : {1, 2, 7}) {
+    Office office;
+    office.meanwhile = [](std::size_t unit) {
+      if (unit == 7) throw Error(ErrorKind::kBadData, "unit 7 is broken");
+    };
+    try {
+      on_ranks(count, [&](Ranks& ranks) { deal_units(ranks, office.work()); });
+      FAIL("no error");
+    } catch (const Error& e) {
+      CHECK(e.kind() == ErrorKind::kBadData);
+      CHECK(std::string(e.what()).ends_with("unit 7 is broken"));
+    }
+    CHECK(office.taken.count(7) == 0);
+  }
+}
+
+TEST_CASE("A result that cannot be kept ends the work of all") {
+  Office office;
+  office.on_taking = [](std::size_t unit) {
+    if (unit == 3) throw Error(ErrorKind::kCannotWrite, "no space left");
+  };
+  CHECK_THROWS_WITH(on_ranks(3, [&](Ranks& ranks) { deal_units(ranks, office.work()); }),
+                    "no space left");
+}
+
+TEST_CASE("After an interruption what was finished is there, and nothing begins any more") {
+  for (const int count : {1, 3}) {
+    Office office;
+    office.on_taking = [&](std::size_t) {
+      if (office.taken.size() == 4) office.interrupted = true;
+    };
+    on_ranks(count, [&](Ranks& ranks) { deal_units(ranks, office.work()); });
+    CHECK(office.taken.size() >= 4);
+    CHECK(office.taken.size() <= 4 + static_cast<std::size_t>(count));
+    CHECK(office.computed < 16);
+    CHECK(office.stops == 1);
+  }
+}
+
+TEST_CASE("Ranks agree on a step: the fault of one is that of all, once") {
+  for (const int faulty : {-1, 0, 2}) {
+    std::atomic<int> going_on{0};
+    const auto body = [&](Ranks& ranks) {
+      const bool fine = agree(ranks, [&] {
+        if (ranks.rank() == faulty) throw Error(ErrorKind::kMissingFile, "x.h5: is missing");
+      });
+      if (fine) ++going_on;
+    };
+    if (faulty < 0) {
+      on_ranks(4, body);
+      CHECK(going_on == 4);
+    } else {
+      CHECK_THROWS_WITH(on_ranks(4, body),
+                        (faulty == 0 ? std::string() : "rank 2: ") + "x.h5: is missing");
+      CHECK(going_on == 0);
+    }
+  }
+}
