@@ -2,12 +2,12 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/whole_file.hpp"
 #include "headway/core/output_path.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/studies/result_fields.hpp"
 #include "headway/studies/study_hash.hpp"
 #include "io/hdf5/record.hpp"
-#include "io/whole_file.hpp"
 
 namespace headway::io {
 namespace {
