@@ -9,7 +9,7 @@
 #include <mutex>
 #include <utility>
 
-#include "headway/core/error.hpp"
+#include "core/fail.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/model/path_features.hpp"
 #include "headway/model/path_index.hpp"
@@ -24,10 +24,6 @@ constexpr Index kSmallestLeaf = 1024;  // examples
 constexpr Index kMostLeaves = 256;
 constexpr double kBlockBytes = 16.0 * 1024 * 1024;  // of features that one thread reads at a time
 constexpr double kMostSetBytes = 512.0 * 1024 * 1024;
-
-[[noreturn]] void bad_data(const std::string& message) {
-  throw Error(ErrorKind::kBadData, message);
-}
 
 /// A range of another source's examples.
 class ExampleRange final : public ExampleSource {
@@ -120,8 +116,8 @@ class AllExamples {
     if (!features.allFinite()) {
       for (Index i = 0; i < count; ++i) {
         if (features.row(i).allFinite()) continue;
-        bad_data(fmt::format("{}: path features of train[{}]: not finite; allowed: finite numbers",
-                             datasets_[d].name, first + i));
+        bad_data("{}: path features of train[{}]: not finite; allowed: finite numbers",
+                 datasets_[d].name, first + i);
       }
     }
     // Row-major: its transpose lies there column by column.
@@ -211,11 +207,10 @@ const tasks::Split& set_of(const tasks::Dataset& dataset, const std::string& nam
 void check_alike(const Study& study, const std::vector<tasks::Dataset>& datasets) {
   const tasks::Dataset& first = datasets.front();
   for (const tasks::Dataset& other : datasets) {
-    if (other.gram) bad_data(other.name + ": holds Gram matrices already; allowed: data sets");
+    if (other.gram) bad_data("{}: holds Gram matrices already; allowed: data sets", other.name);
     const auto differs = [&](const char* what, const std::string& here, const std::string& there) {
       if (here == there) return;
-      bad_data(fmt::format("{}: {} {}; allowed: {} as in {}", other.name, what, here, there,
-                           first.name));
+      bad_data("{}: {} {}; allowed: {} as in {}", other.name, what, here, there, first.name);
     };
     const auto list = [](const auto& values) {
       return fmt::format("[{}]", fmt::join(values, ", "));
@@ -240,9 +235,9 @@ GramSet join_sets(const Study& study, const std::vector<tasks::Dataset>& dataset
   const Index columns = model::path_count(first.heads) * first.features;
   if (static_cast<double>(rows) * static_cast<double>(columns) * sizeof(double) > kMostSetBytes) {
     bad_data(
-        fmt::format("{}: the set {} has {} examples of {} numbers: allowed: 0.5 GiB of a set "
-                    "that is not summed; make it smaller",
-                    first.name, name, rows, columns));
+        "{}: the set {} has {} examples of {} numbers: allowed: 0.5 GiB of a set "
+        "that is not summed; make it smaller",
+        first.name, name, rows, columns);
   }
   set.path_features.resize(rows, columns);
   set.labels.resize(rows, first.outputs());
@@ -274,7 +269,7 @@ GramResult gram(const Study& study, const std::vector<tasks::Dataset>& datasets,
     result.sets.push_back(join_sets(study, datasets, name));
   result.data = sum_all(AllExamples(study, datasets), result.threads, observer);
   const std::string fault = theory::gram_fault(result.data, model::path_count(result.heads));
-  if (!fault.empty()) bad_data(fmt::format("{}: {}", fmt::join(result.sources, ", "), fault));
+  if (!fault.empty()) bad_data("{}: {}", fmt::join(result.sources, ", "), fault);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   return result;
 }

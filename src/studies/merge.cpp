@@ -6,7 +6,7 @@
 #include <regex>
 #include <utility>
 
-#include "headway/core/error.hpp"
+#include "core/fail.hpp"
 #include "headway/core/text.hpp"
 #include "headway/studies/shards.hpp"
 #include "headway/studies/study_hash.hpp"
@@ -16,10 +16,6 @@ namespace headway::studies {
 namespace {
 
 constexpr std::size_t kMostCommands = 10;  // in a message
-
-[[noreturn]] void bad_data(const std::string& message) {
-  throw Error(ErrorKind::kBadData, message);
-}
 
 const std::regex& shard_option() {
   static const std::regex pattern(R"( --shard[ =]\d+/\d+)");
@@ -74,12 +70,11 @@ std::string strangeness(const PartHeader& part, const PartHeader& first) {
 
 void require_part(const PartHeader& part) {
   if (part.provenance.shard.empty()) {
-    bad_data(
-        fmt::format("{}: is a whole result, no part; parts are made with --shard i/n", part.file));
+    bad_data("{}: is a whole result, no part; parts are made with --shard i/n", part.file);
   }
   if (part.provenance.partial) {
-    bad_data(fmt::format("{}: part {} is not finished; this goes on with it:\n  {}", part.file,
-                         part.provenance.shard, part.provenance.command));
+    bad_data("{}: part {} is not finished; this goes on with it:\n  {}", part.file,
+             part.provenance.shard, part.provenance.command);
   }
 }
 
@@ -98,8 +93,7 @@ void require_part(const PartHeader& part) {
 }
 
 [[noreturn]] void wrong_content(const Shard& shard, std::size_t found, std::size_t wanted) {
-  bad_data(fmt::format("part {}: holds {} points or runs; allowed: {}", shard_text(shard), found,
-                       wanted));
+  bad_data("part {}: holds {} points or runs; allowed: {}", shard_text(shard), found, wanted);
 }
 
 /// Error unless the points of a part are those of its shard.
@@ -112,9 +106,9 @@ void check_points(const Study& study, const Shard& shard, const std::vector<Poin
     const Index width = study.model.widths[wanted[i] / temperatures].front();
     const double temperature = study.model.temperatures[wanted[i] % temperatures];
     if (found[i].widths.front() == width && found[i].temperature == temperature) continue;
-    bad_data(fmt::format("part {}: point {} is of width {} and temperature {}; allowed: {} and {}",
-                         shard_text(shard), i, found[i].widths.front(), found[i].temperature, width,
-                         temperature));
+    bad_data("part {}: point {} is of width {} and temperature {}; allowed: {} and {}",
+             shard_text(shard), i, found[i].widths.front(), found[i].temperature, width,
+             temperature);
   }
 }
 
@@ -170,16 +164,15 @@ std::vector<std::size_t> order_of_parts(const std::vector<PartHeader>& parts) {
     require_part(part);
     const std::string strange = strangeness(part, parts.front());
     if (strange.empty()) continue;
-    bad_data(
-        fmt::format("{}: does not belong to {}: it {}", part.file, parts.front().file, strange));
+    bad_data("{}: does not belong to {}: it {}", part.file, parts.front().file, strange);
   }
   const std::size_t count = read_shard(parts.front().provenance.shard).count;
   std::vector<std::size_t> order(count, parts.size());
   for (std::size_t p = 0; p < parts.size(); ++p) {
     std::size_t& place = order[read_shard(parts[p].provenance.shard).index];
     if (place != parts.size()) {
-      bad_data(fmt::format("{}: is part {}, which {} is too", parts[p].file,
-                           parts[p].provenance.shard, parts[place].file));
+      bad_data("{}: is part {}, which {} is too", parts[p].file, parts[p].provenance.shard,
+               parts[place].file);
     }
     place = p;
   }
