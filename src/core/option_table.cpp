@@ -100,21 +100,21 @@ AnyOption AnyOption::of_part(const std::function<void*(void*)>& part) const {
 }
 
 AnyOption AnyOption::only_where(const std::function<bool(const void*)>& belongs,
-                                const std::string& belongs_to,
+                                const std::string& owners,
                                 const std::function<std::string()>& by_default) const {
   AnyOption out = *this;
   out.belongs_ = belongs;
-  out.belongs_to = belongs_to;
+  out.belongs_to = owners;
   // A sweep may make an owner of the other kind: what was set is written all the same.
   out.write_ = [belongs, by_default, write = write_](const void* owner) {
     std::string value = write(owner);
     return belongs(owner) || value != by_default() ? value : std::string();
   };
-  out.check_ = [belongs, belongs_to, write = out.write_, check = check_](const void* owner,
-                                                                         const std::string& path) {
+  out.check_ = [belongs, owners, write = out.write_, check = check_](const void* owner,
+                                                                     const std::string& path) {
     if (belongs(owner)) return check(owner, path);
     const std::string value = write(owner);
-    if (!value.empty()) refuse(value, path, "absent: it belongs to " + belongs_to);
+    if (!value.empty()) refuse(value, path, "absent: it belongs to " + owners);
   };
   return out;
 }

@@ -66,7 +66,7 @@ struct AnyOption {
   [[nodiscard]] AnyOption of_part(const std::function<void*(void*)>& part) const;
   /// An option of those owners alone of which `belongs` is true; see only_where().
   [[nodiscard]] AnyOption only_where(const std::function<bool(const void*)>& belongs,
-                                     const std::string& belongs_to,
+                                     const std::string& owners,
                                      const std::function<std::string()>& by_default) const;
 
  protected:
