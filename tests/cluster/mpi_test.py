@@ -20,7 +20,7 @@ DRAWS = ["--set", "model.widths=[4,8,16]", "--set", "sample.draws=40", "--set", 
          "--set", "sample.chains=2", "--set", "sample.predictor_draws=10"]
 # Six points of about a second each.
 LONG = [os.path.join(STUDIES, "hmm-four-paths.toml"), "--set", "model.widths=[10,20,30,40,50,60]",
-        "--set", "sample.draws=300", "--set", "sample.warmup=300", "--set", "sample.chains=2",
+        "--set", "sample.draws=1000", "--set", "sample.warmup=300", "--set", "sample.chains=2",
         "--set", "sample.predictor_draws=20", "--set", "sample.checkpoint_seconds=0.2", "--threads", "1"]
 GRID = """name = "grid"
 [task]

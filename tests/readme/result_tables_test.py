@@ -16,14 +16,23 @@ def load(name):
     return json.loads((RESULTS / f"{name}.json").read_text())
 
 
-def rows_of(document):
-    """Table rows as lists of cells, code marks left out."""
-    lines = document.read_text().replace("`", "").splitlines()
+def rows_of(document, section=""):
+    """Table rows as lists of cells, code marks left out; of one section where it is named."""
+    text = document.read_text().replace("`", "")
+    if section:
+        text = text.split(f"\n## {section}\n")[1].split("\n## ")[0]
+    lines = text.splitlines()
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
 
 
 def row_of(rows, *begin):
     return next(row for row in rows if row[:len(begin)] == list(begin))
+
+
+def spearman(a, b):
+    """Rank correlation."""
+    ranks = [[sorted(values).index(value) for value in values] for values in (a, b)]
+    return statistics.correlation(*ranks)
 
 
 def mean_and_error(values):
@@ -116,7 +125,8 @@ class ResultTablesTest(unittest.TestCase):
         groups = runs_by_variant(load("hyla-heads"))
         names = {"gradient sensitivity": "sensitivity", "weight norm": "weight_norm",
                  "the theory's rise": "theory error_rise", "score of U_1": "theory score"}
-        found = [row for row in self.results if len(row) == 5 and row[0].partition(", N =")[0] in names]
+        found = [row for row in rows_of(RESULTS / "README.md", "Heads of trained transformers")
+                 if row[0].partition(", N =")[0] in names]
         self.assertEqual(len(found), 6)
         for row in found:
             name, _, width = row[0].partition(", N = ")
@@ -125,6 +135,26 @@ class ResultTablesTest(unittest.TestCase):
                 for text, score in zip(cell.split(" / "), scores, strict=True):
                     runs = [run["upper"] if upper else run for run in groups[variant]]
                     self.check(text, [run["ranks"][score]["spearman"] for run in runs])
+
+    def test_heads_of_a_pretrained_network(self):
+        groups = {}
+        for row in load("pretrained-heads")["rows"]:
+            groups.setdefault(row["task"], []).append(row)
+
+        def scores_of(row, name):
+            if name in row["baselines"]:
+                return row["baselines"][name]
+            key = "score" if name.startswith("score") else "squared_error_change"
+            return max(row["theory"][name.partition(", ")[2]], key=lambda point: point["log_evidence"])[key]
+
+        found = [row for row in rows_of(RESULTS / "README.md", "Heads of a pretrained network") if "+-" in row[1]]
+        self.assertEqual(len(found), 7)
+        for name, *cells in found:
+            name = name.partition(" (")[0]
+            places = ((task, removed) for task in ("packages", "fortunes") for removed in ("mean", "zero"))
+            for cell, (task, removed) in zip(cells, places, strict=True):
+                self.check(cell, [spearman(scores_of(row, name), row["removed"][removed]["loss_change"])
+                                  for row in groups[task]])
 
     def test_a_wrong_number_is_noticed(self):
         self.assertTrue(says("0.72 +- 0.04", 0.7248, 0.0449))
