@@ -83,6 +83,28 @@ class ResultTablesTest(unittest.TestCase):
                 self.check(cell, [run["final"][split]["accuracy"] for run in runs])
             self.assertEqual(row[3], " ".join(f"{run['final']['held_out']['accuracy']:.3f}" for run in runs))
 
+    def test_latent_codes(self):
+        networks, codes = load("fuzzy-logic-latents")["results"]
+        found = [row for row in rows_of(RESULTS / "README.md", "Latent codes") if "+-" in row[1]]
+        self.assertEqual(len(found), 4)
+        for row in found:
+            label = row[0].replace("one head", "heads = 1")
+            decoded = {group["decoder"]: group for group in codes["groups"]
+                       if group["label"] == label and group["layer"] == 0}
+            network = next(group for group in networks["groups"] if group["label"] == label)
+            for cell, group, name in ((row[1], decoded["term"], "held_out"), (row[2], decoded["term"], "untrained"),
+                                      (row[3], decoded["term"], "shuffled"), (row[4], decoded["bits"], "held_out"),
+                                      (row[5], network["splits"]["held_out"], "last")):
+                self.assertTrue(says(cell, group[name], group[f"{name}_standard_error"]), f"{row[0]}: {cell}")
+
+    def test_what_made_them(self):
+        for file in RESULTS.glob("*.json"):
+            for result in json.loads(file.read_text()).get("results", []):
+                made = result["made"]
+                self.assertTrue(all(made[key] for key in ("command", "git_commit", "compiler", "blas", "study_hash")))
+                self.assertNotIn("with changes", made["git_commit"], file)
+                self.assertEqual(made["partial"], 0, file)
+
     def test_ablation(self):
         shown = {}
         for row in self.results:
