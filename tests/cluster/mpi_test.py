@@ -20,7 +20,7 @@ DRAWS = ["--set", "model.widths=[4,8,16]", "--set", "sample.draws=40", "--set", 
          "--set", "sample.chains=2", "--set", "sample.predictor_draws=10"]
 # Six points of about a second each.
 LONG = [os.path.join(STUDIES, "hmm-four-paths.toml"), "--set", "model.widths=[10,20,30,40,50,60]",
-        "--set", "sample.draws=1000", "--set", "sample.warmup=300", "--set", "sample.chains=2",
+        "--set", "sample.draws=2000", "--set", "sample.warmup=300", "--set", "sample.chains=2",
         "--set", "sample.predictor_draws=20", "--set", "sample.checkpoint_seconds=0.2", "--threads", "1"]
 GRID = """name = "grid"
 [task]
@@ -141,6 +141,8 @@ class Interruptions(ProgramTest):
 
     def start(self, **environment):
         """Three ranks in the middle of the points: some are finished."""
+        # A test that was started in the background ignores Ctrl-C, and so would mpirun.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         process = subprocess.Popen(mpirun(3, "sample", *LONG, "-o", self.output),
                                    env={**ENVIRONMENT, **environment}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.kill)
@@ -183,8 +185,9 @@ class Interruptions(ProgramTest):
         self.check_goes_on()
 
     def test_ctrl_c(self):
-        # Until mpirun kills them: a second unless it is told, which machines at work on other tests may not keep.
-        process = self.start(OMPI_MCA_odls_base_sigkill_timeout="8")
+        # mpirun waits that long before it tells them to stop, and again before it kills them: a second unless it is told,
+        # which machines at work on other tests may not keep.
+        process = self.start(OMPI_MCA_odls_base_sigkill_timeout="3")
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=120)
         self.assertNotEqual(process.returncode, 0)
