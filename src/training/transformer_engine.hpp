@@ -12,6 +12,14 @@
 
 namespace headway::training::detail {
 
+/// LibTorch's operations keep the arrays of all pairs of a layer up to `kept` bytes. Beyond it
+/// queries go in chunks of at most `chunk` bytes (of one query at least), which are computed again
+/// in the backward pass.
+struct PairMemory {
+  double kept = 0x1p30;
+  double chunk = 0x1p28;
+};
+
 struct EngineSetup {
   TransformerOptions model;  ///< widened
   TaskFormat format;
@@ -20,7 +28,11 @@ struct EngineSetup {
   Precision precision = Precision::kFloat32;
   int threads = 1;
   bool eager = false;
+  PairMemory pair_memory;
 };
+
+/// Bytes of the arrays of all pairs that one query of every example adds, forward and backward.
+double pair_bytes_of_query(const AttentionShape& shape, const AttentionOptions& options);
 
 /// One AdamW update (trainer.hpp); `clip` multiplies the gradient.
 struct AdamWStep {

@@ -1,5 +1,4 @@
 // The engine of LibTorch, and the one C function of its library.
-#include <ATen/autocast_mode.h>
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 #include <malloc.h>
@@ -14,6 +13,7 @@
 #include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
 #include "training/row_kernels.hpp"
+#include "training/torch/bfloat16_products.hpp"
 #include "training/torch/matrix_product.hpp"
 #include "training/torch/network_model.hpp"
 
@@ -38,26 +38,6 @@ auto guarded(int threads, const Work& work) -> decltype(work()) {
     throw Error(ErrorKind::kInternal, "LibTorch: " + message);
   }
 }
-
-// bfloat16 products on CUDA while it lives.
-class Bfloat16Products {
- public:
-  explicit Bfloat16Products(bool on) : on_(on) {
-    if (!on_) return;
-    at::autocast::set_autocast_gpu_dtype(at::kBFloat16);
-    at::autocast::set_enabled(true);
-  }
-  ~Bfloat16Products() {
-    if (!on_) return;
-    at::autocast::clear_cache();
-    at::autocast::set_enabled(false);
-  }
-  Bfloat16Products(const Bfloat16Products&) = delete;
-  Bfloat16Products& operator=(const Bfloat16Products&) = delete;
-
- private:
-  bool on_;
-};
 
 class TorchEngine final : public TransformerEngine {
  public:
