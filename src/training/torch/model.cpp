@@ -48,7 +48,7 @@ NormTensors TransformerModel::norm(const std::string& name) const {
 
 Tensor TransformerModel::embed(const Tensor& x) const {
   const Tensor weight = parameter("embedding.weight");
-  if (setup_.format.features == 0) return at::embedding(weight, x);
+  if (setup_.format.features == 0) return at::embedding(weight, x.to(at::kLong));
   const Tensor bias = parameter("embedding.bias");
   if (fused_) return fused_linear(context_, centred_, x, {}, weight, bias);
   return at::linear(x, weight, bias);

@@ -52,13 +52,14 @@ Answer answer(const TransformerOptions& model, const TrainingTask& task, double 
   const auto engine = detail::torch_library().make_engine(setup);
   const auto parameters = shaken_parameters(model, task.format());
   engine->write(EngineArray::kParameters, detail::join_tensors(setup.shapes, parameters));
-  TaskBatch batch;
-  task.batch("train", 4, kExamples, batch);
-  engine->clear_gradients();
-  engine->add_gradients(batch, dropout_of(model, task.format().tokens), 1.0);
+  detail::StepData data;
+  task.batch("train", 4, kExamples, data.pieces.emplace_back());
+  data.dropout = dropout_of(model, task.format().tokens);
+  engine->compute_gradients(data);
   std::vector<float> flat(detail::join_tensors(setup.shapes, parameters).size());
   engine->read(EngineArray::kGradients, flat);
-  return {engine->outputs(batch, task.format().scored), detail::split_tensors(setup.shapes, flat)};
+  return {engine->outputs(data.pieces[0], task.format().scored),
+          detail::split_tensors(setup.shapes, flat)};
 }
 
 double distance(const std::vector<float>& a, const std::vector<float>& b, double least) {
@@ -154,12 +155,12 @@ double gradient_mib(const TransformerOptions& model, Index tokens, double bytes)
   const PatternTask task(tokens, 1);
   const EngineSetup setup = setup_of(model, task, bytes);
   const auto engine = detail::torch_library().make_engine(setup);
-  TaskBatch batch;
-  task.batch("train", 0, 1, batch);
+  detail::StepData data;
+  task.batch("train", 0, 1, data.pieces.emplace_back());
   malloc_trim(0);
   std::ofstream("/proc/self/clear_refs") << "5\n";  // the most so far is what there is now
   const double before = process_memory_mib("VmRSS:");
-  engine->add_gradients(batch, {}, 1.0);
+  engine->compute_gradients(data);
   return process_memory_mib("VmHWM:") - before;
 }
 
