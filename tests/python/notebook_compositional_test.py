@@ -7,6 +7,8 @@ from pathlib import Path
 import program
 from notebooks import NotebookTest
 
+PICTURES = 4
+
 #: What makes each command small.
 SMALL = {
     "train": ("train.steps=240", "train.warmup_steps=20", "train.eval_every=80", "train.eval_examples=128",
@@ -26,8 +28,8 @@ def trains() -> bool:
 class Notebook(NotebookTest):
     name = "compositional_generalization.ipynb"
 
-    def test_is_stored_without_outputs(self):
-        self.check_stored_without_outputs()
+    def test_is_stored_with_its_outputs(self):
+        self.check_stored_outputs(PICTURES)
 
     def test_runs_on_results_of_its_commands(self):
         if not trains():
@@ -35,7 +37,7 @@ class Notebook(NotebookTest):
         with tempfile.TemporaryDirectory() as folder:
             self.make_results(Path(folder))
             text, pictures = self.execute(Path(folder))
-        self.assertEqual(pictures, 4)
+        self.assertEqual(pictures, PICTURES)
         self.assertEqual(text.count("rank correlation with the rise of the loss"), 8)
         self.assertIn("sensitivity", text)
         self.assertIn("N =   100, T = 0.01: squared error 0.", text)

@@ -13,6 +13,7 @@ from notebooks import NotebookTest
 from headway import figures
 from headway.figures import limits
 
+PICTURES = 5
 STUDY = "hmm-where-the-theory-ends.toml"
 SMALL = ("--set", "model.widths=[100, 30, 10, 3]", "--set", "task.test_examples=100",
          "--set", "task.features=20", "--set", "task.train_examples=30", "--set",
@@ -37,12 +38,12 @@ def setUpModule():
 class Notebook(NotebookTest):
     name = "where_the_theory_ends.ipynb"
 
-    def test_is_stored_without_outputs(self):
-        self.check_stored_without_outputs()
+    def test_is_stored_with_its_outputs(self):
+        self.check_stored_outputs(PICTURES)
 
     def test_runs_on_a_result_of_the_program(self):
         text, pictures = self.execute(Path(FOLDER.name))
-        self.assertEqual(pictures, 5)
+        self.assertEqual(pictures, PICTURES)
         power = re.search(r"U_1, saddle point: N\^\((-[\d.]+)\)", text)
         self.assertIsNotNone(power, text)
         self.assertLess(float(power[1]), -0.5)

@@ -105,8 +105,8 @@ def _legend(axes: Axes, source: Axes) -> None:
 
 def draw_similarity(results: Sequence[LatentsResult], options: PlotOptions) -> Figure:
     """Cosines between the mean codes of terms or rules on held-out tasks, about their common mean: a row
-    for each variant (of its first seed), a column for each layer and one for all. Empty where the codes
-    are all the same."""
+    for each variant (of its first seed), a column for each layer and one for all. Where the codes are all
+    the same, as those of one head are, the panel says so."""
     del options
     result = results[0]
     runs = [result.runs_of(label)[0] for label in result.labels]
@@ -126,7 +126,11 @@ def draw_similarity(results: Sequence[LatentsResult], options: PlotOptions) -> F
                 axes.set_visible(False)
                 continue
             layer = run.every_layer[column]
-            image = axes.imshow(layer.similarity.centred_cosine, cmap=style.DIVERGING, vmin=-1, vmax=1)
+            cosines = layer.similarity.centred_cosine
+            image = axes.imshow(cosines, cmap=style.DIVERGING, vmin=-1, vmax=1)
+            if not np.isfinite(cosines).any():
+                axes.text(0.5, 0.5, "all codes alike", transform=axes.transAxes, color=style.MUTED, fontsize=8.0,
+                          ha="center", va="center")
             axes.set_title(f"{layer.name}: same {layer.similarity.same_label:.2f}, "
                            f"other {layer.similarity.different_label:.2f}", fontsize=7.5)
             if row == len(runs) - 1:

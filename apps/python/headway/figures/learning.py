@@ -16,7 +16,7 @@ from headway.figures.selection import PlotOptions
 from headway.training_results import TrainingResult, TrainedRun, mean_and_error
 
 LINES = 8  # of the table at the right: fewer leave room below
-NAME_INCHES, LETTER_INCHES, COST_INCHES = 1.5, 0.078, 2.7  # of the table: variants, and the rest
+NAME_INCHES, LETTER_INCHES, COST_INCHES = 1.5, 0.078, 3.0  # of the table: variants, and the rest
 DASHES = ("-", "--", ":", "-.")
 METRIC_NAMES = {"r2": "$R^2$", "accuracy": "accuracy", "bits_per_byte": "bits per byte",
                 "loss": "loss"}
@@ -131,7 +131,7 @@ def _costs(axes: Axes, rows: Sequence[tuple[str, Sequence[TrainedRun]]],
     axes.set_yticks([])
     axes.set_xlim(0, 1)
     axes.set_ylim(max(len(rows), LINES), -1.0)
-    places = (0.06, *(names + share * (1.0 - names) for share in (0.2, 0.55, 1.0)))
+    places = (0.06, *(names + share * (1.0 - names) for share in (0.18, 0.46, 1.0)))
     for place, title in zip(places, ("variant", "weights", "flop/step", "train loss")):
         axes.text(place, -0.6, title, color=style.MUTED, fontsize=8.0, va="center",
                   ha="left" if place == places[0] else "right")
