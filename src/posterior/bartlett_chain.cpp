@@ -28,7 +28,7 @@ double log_chi_density(double k, double x, double& derivative) {
 
 }  // namespace
 
-BartlettChain::BartlettChain(model::Architecture architecture)
+BartlettChain::BartlettChain(model::Architecture architecture, Coordinates coordinates)
     : architecture_(std::move(architecture)) {
   architecture_.validate();
   const int top = architecture_.layers() + 1;
@@ -39,10 +39,12 @@ BartlettChain::BartlettChain(model::Architecture architecture)
     layer.heads = l == top ? 1 : architecture_.heads[l - 1];
     layer.width = architecture_.widths[l - 1];
     layer.rows = layer.heads * below_columns;
-    layer.columns = std::min(layer.rows, layer.width);
+    layer.full =
+        coordinates == Coordinates::kSampling && layer.rows > 1 && layer.width <= layer.rows + 1;
+    layer.columns = layer.full ? layer.width : std::min(layer.rows, layer.width);
     layer.scale = std::sqrt(architecture_.variance(l) / architecture_.width(l));
     layer.offset = dimension_;
-    dimension_ += layer.columns * layer.rows - layer.columns * (layer.columns - 1) / 2;
+    for (Index j = 0; j < layer.columns; ++j) dimension_ += layer.rows - layer.first_row(j);
     below_columns = layer.columns;
   }
 }
@@ -53,7 +55,7 @@ std::vector<std::string> BartlettChain::coordinate_names() const {
   for (int l = top; l >= 1; --l) {
     const std::string layer = l == top ? "a" : std::to_string(l);
     for (Index j = 0; j < layers_[l - 1].columns; ++j) {
-      for (Index i = j; i < layers_[l - 1].rows; ++i)
+      for (Index i = layers_[l - 1].first_row(j); i < layers_[l - 1].rows; ++i)
         names.push_back(fmt::format("B_{}[{},{}]", layer, i + 1, j + 1));
     }
   }
@@ -70,9 +72,11 @@ BartlettChain::Factors BartlettChain::factors(const Eigen::Ref<const VectorXd>& 
     MatrixXd b = MatrixXd::Zero(layer.rows, layer.columns);
     Index k = layer.offset;
     for (Index j = 0; j < layer.columns; ++j) {
-      const double dof = degrees(layer.width, j);
-      b(j, j) = std::sqrt(dof) * std::exp(x[k++] / std::sqrt(2.0 * dof));
-      for (Index i = j + 1; i < layer.rows; ++i) b(i, j) = x[k++];
+      if (!layer.full) {
+        const double dof = degrees(layer.width, j);
+        b(j, j) = std::sqrt(dof) * std::exp(x[k++] / std::sqrt(2.0 * dof));
+      }
+      for (Index i = layer.first_normal(j); i < layer.rows; ++i) b(i, j) = x[k++];
     }
     if (l == top) {
       result.factor[l - 1] = layer.scale * b;
@@ -88,6 +92,42 @@ BartlettChain::Factors BartlettChain::factors(const Eigen::Ref<const VectorXd>& 
     result.bartlett[l - 1] = std::move(b);
   }
   return result;
+}
+
+VectorXd BartlettChain::trapezoidal(const Eigen::Ref<const VectorXd>& x) const {
+  const bool any_full =
+      std::any_of(layers_.begin(), layers_.end(), [](const Layer& layer) { return layer.full; });
+  if (!any_full) return x;
+  const Factors all = factors(x);
+  std::vector<double> out;
+  MatrixXd turn;  // Q of the layer above: F_{l+1} is (trapezoidal factor) Q
+  for (int l = static_cast<int>(layers_.size()); l >= 1; --l) {
+    const Layer& layer = layers_[l - 1];
+    const MatrixXd& b = all.bartlett[l - 1];
+    MatrixXd turned = b;
+    if (turn.size() > 0) {
+      turned.resize(layer.heads * turn.rows(), b.cols());
+      for (Index h = 0; h < layer.heads; ++h) {
+        turned.middleRows(h * turn.rows(), turn.rows()).noalias() =
+            turn * b.middleRows(h * turn.cols(), turn.cols());
+      }
+    }
+    // turned = L Q by the QR factors of its transpose, with L_jj > 0.
+    const Index columns = std::min(turned.rows(), turned.cols());
+    const Eigen::HouseholderQR<MatrixXd> qr(turned.transpose());
+    MatrixXd lower = qr.matrixQR().topRows(columns).triangularView<Eigen::Upper>().transpose();
+    turn = (qr.householderQ() * MatrixXd::Identity(turned.cols(), columns)).transpose();
+    for (Index j = 0; j < columns; ++j) {
+      if (lower(j, j) < 0.0) {
+        lower.col(j) *= -1.0;
+        turn.row(j) *= -1.0;
+      }
+      const double dof = degrees(layer.width, j);
+      out.push_back(std::sqrt(2.0 * dof) * std::log(lower(j, j) / std::sqrt(dof)));
+      for (Index i = j + 1; i < lower.rows(); ++i) out.push_back(lower(i, j));
+    }
+  }
+  return Eigen::Map<const VectorXd>(out.data(), static_cast<Index>(out.size()));
 }
 
 theory::OrderParameters BartlettChain::order_parameters(const Factors& factors) {
@@ -106,9 +146,11 @@ double BartlettChain::log_prior(const Eigen::Ref<const VectorXd>& x,
   for (const Layer& layer : layers_) {
     Index k = layer.offset;
     for (Index j = 0; j < layer.columns; ++j) {
-      sum += log_chi_density(degrees(layer.width, j), x[k], gradient[k]);
-      ++k;
-      for (Index i = j + 1; i < layer.rows; ++i, ++k) {
+      if (!layer.full) {
+        sum += log_chi_density(degrees(layer.width, j), x[k], gradient[k]);
+        ++k;
+      }
+      for (Index i = layer.first_normal(j); i < layer.rows; ++i, ++k) {
         sum -= 0.5 * x[k] * x[k];
         gradient[k] = -x[k];
         ++normals;
@@ -122,9 +164,11 @@ void BartlettChain::draw_prior(Rng& rng, Eigen::Ref<VectorXd> x) const {
   for (const Layer& layer : layers_) {
     Index k = layer.offset;
     for (Index j = 0; j < layer.columns; ++j) {
-      const double dof = degrees(layer.width, j);
-      x[k++] = std::sqrt(2.0 * dof) * 0.5 * std::log(rng.chi_squared(dof) / dof);
-      for (Index i = j + 1; i < layer.rows; ++i) x[k++] = rng.normal();
+      if (!layer.full) {
+        const double dof = degrees(layer.width, j);
+        x[k++] = std::sqrt(2.0 * dof) * 0.5 * std::log(rng.chi_squared(dof) / dof);
+      }
+      for (Index i = layer.first_normal(j); i < layer.rows; ++i) x[k++] = rng.normal();
     }
   }
 }
@@ -163,8 +207,10 @@ void BartlettChain::pull_back(const Factors& factors, const MatrixXd& first_fact
     }
     Index k = layer.offset;
     for (Index j = 0; j < layer.columns; ++j) {
-      gradient[k++] += db(j, j) * b(j, j) / std::sqrt(2.0 * degrees(layer.width, j));
-      for (Index i = j + 1; i < layer.rows; ++i) gradient[k++] += db(i, j);
+      if (!layer.full) {
+        gradient[k++] += db(j, j) * b(j, j) / std::sqrt(2.0 * degrees(layer.width, j));
+      }
+      for (Index i = layer.first_normal(j); i < layer.rows; ++i) gradient[k++] += db(i, j);
     }
     df = std::move(above_gradient);
   }

@@ -85,8 +85,13 @@ Bridge iterate_bridge(const VectorXd& l1, const VectorXd& l2, double effective) 
 
 }  // namespace
 
-Evidence bridge_evidence(ExactChain& target, const MatrixXd& draws, int chains, double data_count,
-                         Rng& rng) {
+Evidence bridge_evidence(const ExactChain& sampled, const MatrixXd& sampled_draws, int chains,
+                         double data_count, Rng& rng) {
+  ExactChain target = sampled.in_trapezoidal_coordinates();
+  MatrixXd draws(target.dimension(), sampled_draws.cols());
+  for (Index i = 0; i < draws.cols(); ++i) {
+    draws.col(i) = sampled.prior().trapezoidal(sampled_draws.col(i));
+  }
   Evidence result;
   result.log_evidence = result.error = std::nan("");
   const Index per_chain = draws.cols() / chains;

@@ -63,6 +63,12 @@ MatrixXd ExactChain::information(const Eigen::Ref<const VectorXd>& position) {
   return information;
 }
 
+ExactChain ExactChain::in_trapezoidal_coordinates() const {
+  ExactChain same = *this;
+  same.chain_ = BartlettChain(chain_.architecture(), BartlettChain::Coordinates::kTrapezoidal);
+  return same;
+}
+
 bool ExactChain::draw_start(Rng& rng, Eigen::Ref<VectorXd> position) {
   chain_.draw_prior(rng, position);
   return true;

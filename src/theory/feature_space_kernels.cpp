@@ -18,6 +18,7 @@ using numerics::multiply;
 using numerics::SpdFactor;
 using numerics::Transpose;
 
+constexpr double kSingular = 1e13;     // condition number of a U that may as well be singular
 constexpr double kIndefinite = 1e-10;  // of the largest eigenvalue: rounding of a semidefinite U
 constexpr double kCancelled = 1e-3;    // of |y|^2: less is taken from the features, where they are
 
@@ -38,7 +39,9 @@ MatrixXd output_rows(const MatrixXd& frame, Index outputs, Index c) {
 /// F with F F^T = U, lower triangular where U is positive definite, else C p x rank; nothing where
 /// U is not positive semidefinite.
 std::optional<MatrixXd> factor_of(const MatrixXd& u) {
-  if (const std::optional<SpdFactor> factor = SpdFactor::factor(u)) return factor->lower();
+  const std::optional<SpdFactor> cholesky = SpdFactor::factor(u);
+  // Rounding lets a singular U pass now and then; what is divided by such a pivot is noise.
+  if (cholesky && cholesky->condition_estimate() < kSingular) return cholesky->lower();
   const numerics::SymmetricEigen eigen = numerics::symmetric_eigen(u, true);
   const Index n = u.rows();
   const double smallest =

@@ -22,12 +22,20 @@ namespace headway::posterior {
 ///
 /// Coordinates, one per entry of B_{L+1} (readout), B_L, ..., B_1, column by column: B_ij itself
 /// below the diagonal, and on it
-///   B_ii = sqrt(k) exp(x / sqrt(2 k)),  k = N_l - i + 1,
-/// (eq. 38) (eq. 38) (eq. 38) (eq. 38) which is close to a standard normal for large k, so that all
-/// coordinates have unit scale under the prior.
+///   B_ii = sqrt(k) exp(x / sqrt(2 k)),  k = N_l - i + 1                                     (eq.
+///   38)
+/// which is close to a standard normal for large k, so that all coordinates have unit scale under
+/// the prior.
+///
+/// In narrow layers, 1 < r_l and N_l <= r_l + 1, a row of B_l that comes near zero would have to
+/// turn all the others with it, and chains do not pass. There B_l is r_l x N_l with all entries
+/// N(0, 1), another factor of the same Wishart matrix: more coordinates, through all of which one
+/// can go. kTrapezoidal keeps one point for each U instead, which densities of fitted shape want.
 class BartlettChain {
  public:
-  explicit BartlettChain(model::Architecture architecture);
+  enum class Coordinates { kSampling, kTrapezoidal };
+  explicit BartlettChain(model::Architecture architecture,
+                         Coordinates coordinates = Coordinates::kSampling);
 
   [[nodiscard]] const model::Architecture& architecture() const { return architecture_; }
   [[nodiscard]] Index dimension() const { return dimension_; }
@@ -40,6 +48,10 @@ class BartlettChain {
   };
   [[nodiscard]] Factors factors(const Eigen::Ref<const VectorXd>& x) const;
   [[nodiscard]] static theory::OrderParameters order_parameters(const Factors& factors);
+
+  /// The coordinates in the trapezoidal chain of the same order parameters; x itself where no layer
+  /// is narrow. Almost every U has one. Cost O(sum_l (C p_l)^2 columns).
+  [[nodiscard]] VectorXd trapezoidal(const Eigen::Ref<const VectorXd>& x) const;
 
   /// Normalised log prior density of x; writes its gradient.
   double log_prior(const Eigen::Ref<const VectorXd>& x, Eigen::Ref<VectorXd> gradient) const;
@@ -56,11 +68,16 @@ class BartlettChain {
  private:
   struct Layer {
     Index rows = 0;      // r_l
-    Index columns = 0;   // min(r_l, N_l)
+    Index columns = 0;   // min(r_l, N_l), or N_l
+    bool full = false;   // all entries are normal
     Index heads = 1;     // H_l
     Index width = 0;     // N_l
     double scale = 1.0;  // s_l / sqrt N_l
     Index offset = 0;    // of its first coordinate
+
+    /// Of the entries of column j that are coordinates, and of those that are normal.
+    [[nodiscard]] Index first_row(Index j) const { return full ? 0 : j; }
+    [[nodiscard]] Index first_normal(Index j) const { return full ? 0 : j + 1; }
   };
   model::Architecture architecture_;
   std::vector<Layer> layers_;  // l = 1..L+1 at [l - 1]

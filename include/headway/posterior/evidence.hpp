@@ -16,12 +16,13 @@ struct Evidence {
 };
 
 /// Bridge sampling (eq. 47; Meng and Wong 1996; error as in Fruehwirth-Schnatter 2004): the exact
-/// chain's posterior draws against a Gaussian fitted to their first half in the same coordinates,
+/// chain's posterior draws against a Gaussian fitted to their first half in trapezoidal
+/// coordinates,
 ///   p(y) = int prior(x) exp(-E(x)/2) (2 pi)^{-P C / 2} dx.
 /// `draws`: dimension x draws of one posterior sample, chains one after another, `chains` of equal
 /// length. `rng` draws from the proposal. Unreliable when the draws are too few for the dimension
 /// or the two densities hardly overlap. Cost: as many evaluations of the energy as there are draws.
-Evidence bridge_evidence(ExactChain& target, const MatrixXd& draws, int chains, double data_count,
-                         Rng& rng);
+Evidence bridge_evidence(const ExactChain& target, const MatrixXd& draws, int chains,
+                         double data_count, Rng& rng);
 
 }  // namespace headway::posterior

@@ -47,6 +47,8 @@ class ExactChain final : public sampling::Target, public PosteriorTarget {
   PosteriorDraw observe(const Eigen::Ref<const VectorXd>& position, bool predictor) override;
 
   [[nodiscard]] const BartlettChain& prior() const { return chain_; }
+  /// The same posterior over the coordinates of prior().trapezoidal().
+  [[nodiscard]] ExactChain in_trapezoidal_coordinates() const;
 
  private:
   BartlettChain chain_;

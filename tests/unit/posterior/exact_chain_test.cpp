@@ -109,7 +109,8 @@ TEST_CASE("the number of unknowns and the rank are those of the Wishart chain") 
   c.architecture.widths = {10, 10, 10};
   REQUIRE(BartlettChain(c.architecture).dimension() == 10 + 3 + 1);
   c.architecture.widths = {3, 1, 2};  // r_2 = 2, m_2 = 1; r_1 = 2, m_1 = 2: 3 + 2 + 1
-  const BartlettChain narrow(c.architecture);
+  REQUIRE(BartlettChain(c.architecture).dimension() == 2 * 3 + 2 * 1 + 1);
+  const BartlettChain narrow(c.architecture, BartlettChain::Coordinates::kTrapezoidal);
   REQUIRE(narrow.dimension() == 6);
   REQUIRE(narrow.coordinate_names().size() == 6);
   Rng rng(5, StreamPurpose::kTests);
@@ -119,6 +120,47 @@ TEST_CASE("the number of unknowns and the rank are those of the Wishart chain") 
   const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(u.layers[0]);
   REQUIRE(std::abs(eigen.eigenvalues()[1]) < 1e-12);  // rank 2 of 4
   REQUIRE(eigen.eigenvalues()[2] > 1e-12);
+}
+
+TEST_CASE(
+    "trapezoidal coordinates have the order parameters and the prior's law of the sampled ones") {
+  test::TheoryCase c = random_case({2, 2}, 1, 6, 4, 17);
+  for (const std::vector<Index>& widths :
+       {std::vector<Index>{3, 1, 2}, {2, 3, 4}, {4, 2, 1}, {5, 3, 3}, {3, 9, 2}, {7, 2, 3}}) {
+    CAPTURE(widths);
+    c.architecture.widths = widths;
+    const BartlettChain sampled(c.architecture);
+    const BartlettChain flat(c.architecture, BartlettChain::Coordinates::kTrapezoidal);
+    Rng rng(5, StreamPurpose::kTests);
+    VectorXd x(sampled.dimension());
+    // Means of coordinates and squares, of mapped draws and of the trapezoidal chain's own.
+    const int draws = 4000;
+    VectorXd y(flat.dimension());
+    MatrixXd mapped(flat.dimension(), draws);
+    MatrixXd own(flat.dimension(), draws);
+    for (int i = 0; i < draws; ++i) {
+      sampled.draw_prior(rng, x);
+      mapped.col(i) = sampled.trapezoidal(x);
+      flat.draw_prior(rng, y);
+      own.col(i) = y;
+      if (i >= 20) continue;
+      const theory::OrderParameters one = BartlettChain::order_parameters(sampled.factors(x));
+      const theory::OrderParameters other =
+          BartlettChain::order_parameters(flat.factors(mapped.col(i)));
+      for (std::size_t l = 0; l < one.layers.size(); ++l) {
+        REQUIRE(relative_error(other.layers[l], one.layers[l]) < 1e-9);
+      }
+      REQUIRE(relative_error(other.readout, one.readout) < 1e-9);
+    }
+    for (Index k = 0; k < flat.dimension(); ++k) {
+      for (const double power : {1.0, 2.0}) {
+        const Eigen::ArrayXd a = mapped.row(k).array().pow(power);
+        const Eigen::ArrayXd b = own.row(k).array().pow(power);
+        const double variance = (a - a.mean()).square().mean() + (b - b.mean()).square().mean();
+        CHECK(std::abs(a.mean() - b.mean()) < 4.5 * std::sqrt(variance / draws));
+      }
+    }
+  }
 }
 
 TEST_CASE("prior draws have the Wishart chain's first two moments") {
@@ -232,7 +274,7 @@ TEST_CASE("the chain from Gram matrices is the one from features, above narrow l
       Rng rng(3, StreamPurpose::kTests);
       VectorXd position(from_features.dimension());
       REQUIRE(from_gram.dimension() == position.size());
-      for (int draw = 0; draw < 5; ++draw) {
+      for (int draw = 0; draw < 20; ++draw) {
         from_features.draw_start(rng, position);
         VectorXd expected(position.size());
         VectorXd gradient(position.size());
