@@ -97,7 +97,12 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
                           const SolveHooks& hooks = {},
                           const std::optional<std::vector<std::size_t>>& wanted = {});
 
-/// An earlier result's points when they are exactly this study's sweep, else a new solution.
+/// Warns of the points where the theory is outside its range, a line a network and three at most:
+/// (C p_l + 1)/N_l, the relative order of what it drops, above 1, or a 1/N correction of more than
+/// one posterior deviation.
+void warn_of_range(const SolveResult& result, Observer& observer);
+
+/// An earlier result's points where they are of this study's sweep, and solutions at the others.
 SolveResult solve_or_reuse(const Study& study, const tasks::Dataset& dataset,
                            const TheoryProblem& problem, Observer& observer,
                            const SolveResult* known,
