@@ -16,9 +16,9 @@ using numerics::symmetric_index;
 using numerics::symmetric_size;
 using numerics::Transpose;
 
-constexpr Index kTile = 64;            // examples
-constexpr double kMemoryBound = 10.0;  // how much slower a flop is that waits for memory
-constexpr Index kDirections = 64;      // between two looks at the observer
+constexpr Index kTestTile = 64;          // examples
+constexpr double kWaitingFlop = 10.0;    // how much slower a flop is that waits for memory
+constexpr Index kDirectionsAtOnce = 64;  // between two looks at the observer
 
 /// (U_ab + U_ba) / 2 of every pair a >= b.
 VectorXd coefficients(const MatrixXd& u) {
@@ -88,7 +88,7 @@ TestPredictor::TestPredictor(std::shared_ptr<const PathKernels> kernels,
       static_cast<double>(kernels_->examples()) * static_cast<double>(features_->rows());
   // Flops an entry of K*: of its columns of X, or of its kernels, which come from memory.
   const double direct = 2.0 * p * static_cast<double>(kernels_->feature_count());
-  const double kept = 2.0 * pairs * kMemoryBound;
+  const double kept = 2.0 * pairs * kWaitingFlop;
   const bool cheaper = p * direct + predictions * kept < predictions * direct;
   if (cheaper && 8.0 * entries * pairs <= kMostBytes) keep_kernels();
 }
@@ -100,8 +100,8 @@ void TestPredictor::keep_kernels() {
   const Index pairs = symmetric_size(paths);
   const Index rows = features_->rows();
   prior_.resize(rows, pairs);
-  for (Index first = 0; first < rows; first += kTile) {
-    Tile tile{first, std::min(kTile, rows - first), {}};
+  for (Index first = 0; first < rows; first += kTestTile) {
+    Tile tile{first, std::min(kTestTile, rows - first), {}};
     tile.kernels.resize(x.rows() * tile.count, pairs);
     for (Index a = 0; a < paths; ++a) {
       const MatrixXd own = features_->block(first, a * n0, tile.count, n0);
@@ -148,11 +148,11 @@ PredictionFluctuation TestPredictor::fluctuation(const EnergyState& state, const
   const auto* by_example = dynamic_cast<const ExampleSpaceState*>(&state);
   PredictionFluctuation result;
   if (!keeps_kernels() || by_example == nullptr) {
-    for (Index m = 0; m < directions.cols(); m += kDirections) {
+    for (Index m = 0; m < directions.cols(); m += kDirectionsAtOnce) {
       if (observer.interrupted()) return {};
       observer.progress("1/N correction of the predictor", static_cast<double>(m),
                         static_cast<double>(directions.cols()));
-      const Index count = std::min(kDirections, directions.cols() - m);
+      const Index count = std::min(kDirectionsAtOnce, directions.cols() - m);
       PredictionFluctuation part =
           state.predictor_fluctuation(u, directions.middleCols(m, count), *features_);
       if (m == 0) {

@@ -30,7 +30,7 @@ class FullDisk(ProgramTest):
             with self.subTest(verb=arguments[0]):
                 process = run(*arguments, "-o", self.path("out.h5"),
                               preexec_fn=limited(resource.RLIMIT_FSIZE, 4096))
-                self.check(process, 73, "out.h5: cannot be written")
+                self.check(process, 73, "out.h5", "cannot be written")
                 self.assertEqual([name for name in sorted(os.listdir(self.directory))
                                   if ".checkpoint" not in name], before)
 

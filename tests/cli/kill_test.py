@@ -15,7 +15,7 @@ import unittest
 from support import PROGRAM, STUDIES, ProgramTest, content, run
 from train_support import TINY, can_train
 
-KILLS = int(os.environ.get("HEADWAY_KILLS", "4"))
+KILLS = int(os.environ.get("HEADWAY_KILLS", "3"))
 SEED = int(os.environ.get("HEADWAY_KILL_SEED", "1"))
 WIDTHS = ["--set", "model.widths=[10,20,40]"]
 SAMPLE = [*WIDTHS, "--set", "sample.draws=200", "--set", "sample.warmup=100", "--set", "sample.chains=2",
