@@ -90,6 +90,10 @@ PredictorReport report_predictor(const TheoryProblem& problem, const theory::Pre
 /// Statistics on the test set alone.
 theory::PredictorStatistics test_statistics(const Evaluation& evaluation, const MatrixXd& mean);
 
+/// A result without its points: names, labels, sizes, and the kernels that figures show.
+SolveResult describe_problem(const Study& study, const tasks::Dataset& dataset,
+                             const TheoryProblem& problem);
+
 /// The sweep on a problem that is already made; or of it the points with the `wanted` numbers
 /// (rising), and the Gaussian process at their temperatures.
 SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,

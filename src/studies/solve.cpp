@@ -294,26 +294,6 @@ std::vector<GaussianProcessPoint> solve_gaussian_process(const Study& study,
   return points;
 }
 
-constexpr Index kLargestShownKernel =
-    1000;  // examples and paths up to which a result keeps its path kernels, for figures
-constexpr Index kLargestShownPaths = 16;
-
-std::vector<MatrixXd> same_path_kernels(const TheoryProblem& problem) {
-  const theory::PathKernels& kernels = *problem.kernels;
-  std::vector<MatrixXd> result;
-  if (kernels.features().size() == 0 || kernels.examples() > kLargestShownKernel ||
-      kernels.paths() > kLargestShownPaths ||
-      kernels.examples() * kernels.examples() * kernels.paths() > 1000000) {
-    return result;
-  }
-  const Index n0 = kernels.feature_count();
-  for (Index a = 0; a < kernels.paths(); ++a) {
-    const MatrixXd x = kernels.features().middleCols(a * n0, n0);
-    result.emplace_back(x * x.transpose());
-  }
-  return result;
-}
-
 }  // namespace
 
 SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
@@ -322,28 +302,14 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
   const Clock::time_point began = Clock::now();
   const std::vector<SweepPoint> sweep = sweep_points(study, dataset);
   const std::vector<std::size_t> numbers = wanted ? *wanted : dealt_units(sweep.size(), {});
-  SolveResult result;
-  result.heads = problem.heads;
-  result.variances = architecture_of(study, dataset, study.model.widths.front()).variances;
-  result.outputs = problem.outputs;
-  result.train_examples = problem.kernels->examples();
-  result.test_examples = problem.evaluation.test_labels.rows();
-  result.features = dataset.features;
-  result.train_labels = problem.train_labels;
-  result.test_labels = problem.evaluation.test_labels;
-  result.set_names = problem.evaluation.set_names;
-  for (const MatrixXd& labels : problem.evaluation.set_labels) {
-    result.set_examples.push_back(labels.rows());
-  }
-  result.head_names = names_of_heads(dataset);
-  result.path_kernels = same_path_kernels(problem);
+  SolveResult result = describe_problem(study, dataset, problem);
   result.threads = resolve_threads(study.threads);
-  const std::vector<std::size_t> temperatures = temperatures_of(study, numbers);
+  // As many predictions as the whole study wants: a part of it has the same bits.
   const theory::TestPredictor predictor(
       problem.kernels, {problem.kernels, &problem.evaluation_features},  // outlived by both
-      kPredictionsAPoint * static_cast<double>(numbers.size() + temperatures.size()));
+      kPredictionsAPoint * static_cast<double>(sweep.size() + study.model.temperatures.size()));
   result.gaussian_process =
-      solve_gaussian_process(study, dataset, problem, predictor, temperatures);
+      solve_gaussian_process(study, dataset, problem, predictor, temperatures_of(study, numbers));
 
   const std::vector<std::vector<std::size_t>> chains = chains_to(study, numbers);
   std::size_t total = 0;
