@@ -15,10 +15,10 @@
 #include <thread>
 #include <vector>
 
+#include "core/process_memory.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/training/attention.hpp"
 #include "headway/training/backend.hpp"
-#include "process_memory.hpp"
 #include "timing.hpp"
 #include "training/attention_reference.hpp"
 

@@ -22,12 +22,12 @@
 #include <utility>
 #include <vector>
 
+#include "core/process_memory.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/tasks/image_set.hpp"
 #include "headway/training/backend.hpp"
 #include "headway/training/task_adapters.hpp"
 #include "headway/training/trainer.hpp"
-#include "process_memory.hpp"
 #include "timing.hpp"
 
 namespace {
@@ -219,17 +219,6 @@ void images(const Setting& setting) {
   }
 }
 
-constexpr double kMostEagerMib = 4096.0;  // longer sequences are left out
-
-// Arrays of pairs that LibTorch's own operations keep for the backward pass, roughly.
-double eager_pairs_mib(const TransformerOptions& model, Index batch, Index tokens) {
-  const bool hyla = model.attention_options().value_network != ValueNetwork::kPlain;
-  const auto numbers =
-      static_cast<double>(6 * model.heads + (hyla ? 4 : 0) * model.value_dim / model.heads);
-  const auto pairs = static_cast<double>(batch * tokens * tokens);
-  return static_cast<double>(model.layers) * pairs * numbers * 4.0 / 0x1p20;
-}
-
 constexpr Index kShortest = 256;
 
 // MiB for 1000 tokens more than in the shortest sequence.
@@ -255,18 +244,17 @@ void length_row(const TransformerOptions& model, Index tokens, const std::string
              100.0 * flops / fused.seconds / setting.peak, fused.mib,
              slope(fused, shortest->front(), tokens));
   if (tokens == kShortest) shortest->front() = fused;
-  if (setting.eager && eager_pairs_mib(model, options.batch, tokens) < kMostEagerMib) {
+  if (setting.eager) {
     const Timing eager = time_apart(model, options, *task, true, setting);
     fmt::print(" {:>9.2f} {:>9.1f} {:>7} {:>7.2f}", 1e3 * eager.seconds, eager.mib,
                slope(eager, shortest->back(), tokens), eager.seconds / fused.seconds);
     if (tokens == kShortest) shortest->back() = eager;
-  } else if (setting.eager) {
-    fmt::print(" {:>9} {:>9}", "-", "-");
   }
   fmt::print("\n");
 }
 
-/// Fused memory grows like the tokens, that of arrays of pairs like their square.
+/// Fused memory grows like the tokens, that of arrays of pairs like their square until chunks are
+/// made.
 void length(const Setting& setting) {
   TransformerOptions model;
   model.heads = 4;

@@ -3,6 +3,7 @@
 #include "headway/training/transformer_options.hpp"
 #include "training/linear_value_shapes.hpp"
 #include "training/named_tensors.hpp"
+#include "training/transformer_engine.hpp"
 
 namespace headway::training {
 namespace {
@@ -138,4 +139,16 @@ StepFlops flops_per_step(const TransformerOptions& options, const TaskFormat& fo
   return flops;
 }
 
+namespace detail {
+
+double pair_bytes_of_query(const AttentionShape& n, const AttentionOptions& options) {
+  // Arrays of a head: scores, mask, squares, weights, after dropout, and gradients of most.
+  double numbers = 10.0 * static_cast<double>(n.heads);
+  const auto dims = static_cast<double>(n.value_dim);
+  if (is_generated(options.value_network)) numbers += 6.0 * dims;
+  if (has_mixing(options.value_network)) numbers += 4.0 * dims * static_cast<double>(n.heads);
+  return sizeof(float) * static_cast<double>(n.batch * n.keys) * numbers;
+}
+
+}  // namespace detail
 }  // namespace headway::training

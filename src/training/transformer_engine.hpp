@@ -3,6 +3,7 @@
 // first trainer is made, so that programs which never train neither need LibTorch nor wait for it.
 #pragma once
 
+#include <cmath>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,6 +13,14 @@
 
 namespace headway::training::detail {
 
+/// LibTorch's operations keep the arrays of all pairs of a layer up to `kept` bytes. Beyond it
+/// queries go in chunks of at most `chunk` bytes (of one query at least), which are computed again
+/// in the backward pass.
+struct PairMemory {
+  double kept = 0x1p30;
+  double chunk = 0x1p28;
+};
+
 struct EngineSetup {
   TransformerOptions model;  ///< widened
   TaskFormat format;
@@ -20,9 +29,19 @@ struct EngineSetup {
   Precision precision = Precision::kFloat32;
   int threads = 1;
   bool eager = false;
+  PairMemory pair_memory;
 };
 
-/// One AdamW update (trainer.hpp); `clip` multiplies the gradient.
+/// Bytes of the arrays of all pairs that one query of every example adds, forward and backward.
+double pair_bytes_of_query(const AttentionShape& shape, const AttentionOptions& options);
+
+/// What one update computes its gradient from.
+struct StepData {
+  std::vector<TaskBatch> pieces;  ///< of the batch, of as many examples each
+  std::vector<float> dropout;     ///< [all layers, S, S] factors of the weights, or empty
+};
+
+/// One AdamW update (trainer.hpp).
 struct AdamWStep {
   Index update = 1;  ///< t, from 1
   double rate = 0.0;
@@ -30,8 +49,19 @@ struct AdamWStep {
   double beta_1 = 0.9;
   double beta_2 = 0.999;
   double epsilon = 1e-8;
-  double clip = 1.0;
+  double most_norm = 0.0;  ///< of the gradient, which is scaled down to it; 0: none
 };
+
+/// What an update tells: the batch's mean loss (without the loss that balances a mixture, which is
+/// in the gradient alone), and the 2-norm of its gradient before clipping.
+struct StepNumbers {
+  double loss = 0.0;
+  double gradient_norm = 0.0;
+  [[nodiscard]] bool finite() const { return std::isfinite(loss) && std::isfinite(gradient_norm); }
+};
+
+/// Updates that read_steps() has not told of may be at most so many.
+inline constexpr Index kMostStepsAhead = 64;
 
 /// Arrays of all parameters end to end, in the order of EngineSetup::shapes.
 enum class EngineArray { kParameters, kGradients, kFirstMoments, kSecondMoments };
@@ -45,14 +75,14 @@ class TransformerEngine {
 
   virtual void read(EngineArray array, std::span<float> out) const = 0;
   virtual void write(EngineArray array, std::span<const float> in) = 0;
-  virtual void clear_gradients() = 0;
-  /// Adds `share` times the gradient of the batch's mean loss, which is returned (the loss that
-  /// balances a mixture is in the gradient alone). dropout: [all
-  /// layers, S, S] factors of the weights, or empty.
-  virtual double add_gradients(const TaskBatch& batch, std::span<const float> dropout,
-                               double share) = 0;
-  [[nodiscard]] virtual double gradient_norm() const = 0;
-  virtual void update(const AdamWStep& step) = 0;
+  /// The gradient of the mean loss over all pieces, with that of the loss that balances a mixture.
+  virtual void compute_gradients(const StepData& data) = 0;
+  /// Computes the gradient and makes the update, on a GPU without waiting for either. An update
+  /// whose numbers are not finite changes no parameter and no moment, nor does any after it until
+  /// read_steps(). `data` may be changed after the call.
+  virtual void step(const StepData& data, const AdamWStep& step) = 0;
+  /// Waits, and tells of the updates since the last call, in order.
+  virtual std::vector<StepNumbers> read_steps() = 0;
   /// Outputs of the last `scored` tokens, [B, scored, O]. The sequences may be shorter than S.
   virtual std::vector<float> outputs(const TaskBatch& batch, Index scored) = 0;
   /// [B, all layers, pairs, H]
@@ -71,7 +101,7 @@ struct TorchLibrary {
 /// caller; null where the library was built for another one.
 using TorchLibraryEntry = const TorchLibrary* (*)(int interface);
 inline constexpr const char* kTorchLibraryEntry = "headway_torch_library";
-inline constexpr int kTorchInterface = 2;
+inline constexpr int kTorchInterface = 3;
 
 /// Loads the library once. Error{kUnavailable} when this build has none or it cannot be loaded.
 const TorchLibrary& torch_library();

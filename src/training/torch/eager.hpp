@@ -1,8 +1,9 @@
 // The blocks of a transformer in LibTorch's own operations, on any device: the reference of the
-// fused ones, and what CUDA runs. Whole arrays of pairs are kept in memory.
+// fused ones, and what CUDA runs.
 #pragma once
 
 #include "training/torch/functions.hpp"
+#include "training/torch/pair_attention.hpp"
 
 namespace headway::training::detail {
 
@@ -12,17 +13,21 @@ at::Tensor eager_norm(bool centred, const at::Tensor& x, const NormTensors& norm
 at::Tensor eager_feed_forward(bool centred, bool residual, const at::Tensor& x,
                               const FeedForwardTensors& parameters);
 
+/// What an attention reads beside tokens and parameters.
+struct EagerPairs {
+  PairTensors tensors;  ///< distances, first, mask and dropout
+  PairMemory memory;
+};
+
 /// As fused_attention. Where `weights` is not null it gets a [B, H, Sq, S], before dropout.
 at::Tensor eager_attention(const AttentionBlockShape& shape, const at::Tensor& x,
-                           const AttentionTensors& parameters, const at::Tensor& scores,
-                           const at::Tensor& mask, const at::Tensor& dropout,
+                           const AttentionTensors& parameters, const EagerPairs& pairs,
                            at::Tensor* weights = nullptr);
 
 /// As fused_cross_attention.
 at::Tensor eager_cross_attention(const CrossAttentionShape& shape, const at::Tensor& x,
                                  const at::Tensor& memory, const AttentionTensors& parameters,
-                                 const NormTensors& memory_norm, const at::Tensor& scores,
-                                 const at::Tensor& mask, const at::Tensor& dropout,
+                                 const NormTensors& memory_norm, const EagerPairs& pairs,
                                  at::Tensor* weights = nullptr);
 
 }  // namespace headway::training::detail

@@ -1,5 +1,4 @@
 // The engine of LibTorch, and the one C function of its library.
-#include <ATen/autocast_mode.h>
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 #include <malloc.h>
@@ -9,11 +8,14 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
 #include "training/row_kernels.hpp"
+#include "training/torch/bfloat16_products.hpp"
+#include "training/torch/device_update.hpp"
 #include "training/torch/matrix_product.hpp"
 #include "training/torch/network_model.hpp"
 
@@ -39,24 +41,10 @@ auto guarded(int threads, const Work& work) -> decltype(work()) {
   }
 }
 
-// bfloat16 products on CUDA while it lives.
-class Bfloat16Products {
- public:
-  explicit Bfloat16Products(bool on) : on_(on) {
-    if (!on_) return;
-    at::autocast::set_autocast_gpu_dtype(at::kBFloat16);
-    at::autocast::set_enabled(true);
-  }
-  ~Bfloat16Products() {
-    if (!on_) return;
-    at::autocast::clear_cache();
-    at::autocast::set_enabled(false);
-  }
-  Bfloat16Products(const Bfloat16Products&) = delete;
-  Bfloat16Products& operator=(const Bfloat16Products&) = delete;
-
- private:
-  bool on_;
+// A batch on the device.
+struct PlacedBatch {
+  ModelInput input;
+  Tensor targets, classes;
 };
 
 class TorchEngine final : public TransformerEngine {
@@ -64,10 +52,10 @@ class TorchEngine final : public TransformerEngine {
   explicit TorchEngine(const EngineSetup& setup)
       : setup_(setup),
         library_threads_(setup.eager ? setup.threads : 1),
-        device_(setup.device == Device::kCuda ? at::kCUDA : at::kCPU) {
+        memory_(setup.device == Device::kCuda ? at::kCUDA : at::kCPU) {
     Index count = 0;
     for (const ParameterShape& shape : setup.shapes) count += shape.count();
-    const auto on_device = at::TensorOptions().dtype(at::kFloat).device(device_);
+    const auto on_device = at::TensorOptions().dtype(at::kFloat).device(memory_.device());
     for (Tensor* array : {&values_, &gradients_, &first_, &second_}) {
       *array = at::zeros({count}, on_device);
     }
@@ -80,6 +68,9 @@ class TorchEngine final : public TransformerEngine {
       offset += shape.count();
     }
     model_ = make_network_model(setup, parameters_);
+    if (setup.device == Device::kCpu && !setup.eager) return;
+    loss_ = at::zeros({}, at::dtype(at::kDouble).device(memory_.device()));
+    update_.emplace(setup, UpdatedArrays{values_, gradients_, first_, second_, loss_});
   }
 
   void read(EngineArray array, std::span<float> out) const override {
@@ -89,15 +80,20 @@ class TorchEngine final : public TransformerEngine {
     });
   }
   void write(EngineArray array, std::span<const float> in) override {
-    guarded(1, [&] { of(array).copy_(from(in.data(), {static_cast<Index>(in.size())})); });
+    guarded(1, [&] {
+      Tensor sent;
+      memory_.put(in.data(), {static_cast<Index>(in.size())}, &sent);
+      of(array).copy_(sent);
+    });
   }
-  void clear_gradients() override {
-    guarded(1, [&] { gradients_.zero_(); });
+  void compute_gradients(const StepData& data) override {
+    guarded(library_threads_, [&] {
+      place(data);
+      add_all_gradients();
+    });
   }
-  double add_gradients(const TaskBatch& batch, std::span<const float> dropout,
-                       double share) override;
-  [[nodiscard]] double gradient_norm() const override;
-  void update(const AdamWStep& step) override;
+  void step(const StepData& data, const AdamWStep& step) override;
+  std::vector<StepNumbers> read_steps() override;
   std::vector<float> outputs(const TaskBatch& batch, Index scored) override;
   std::vector<float> latent_codes(const TaskBatch& batch,
                                   std::span<const TokenPair> pairs) override;
@@ -116,100 +112,154 @@ class TorchEngine final : public TransformerEngine {
     }
     return values_;
   }
-  // A view of numbers of ours on the CPU, a copy elsewhere.
-  template <typename T>
-  [[nodiscard]] Tensor from(const T* data, at::IntArrayRef sizes) const {
-    constexpr auto kType = c10::CppTypeToScalarType<T>::value;
-    return at::from_blob(const_cast<T*>(data), sizes, at::dtype(kType)).to(device_);  // NOLINT
+  // Nothing that is placed is read back, so nothing waits.
+  void place(const TaskBatch& batch, Index scored, PlacedBatch* placed) const;
+  void place(const StepData& data);
+  [[nodiscard]] PlacedBatch placed(const TaskBatch& batch, Index scored) const {
+    PlacedBatch batch_there;
+    place(batch, scored, &batch_there);
+    return batch_there;
   }
-  [[nodiscard]] ModelInput input(const TaskBatch& batch, Index scored) const;
-  [[nodiscard]] Tensor loss(const Tensor& outputs, const TaskBatch& batch) const;
+  [[nodiscard]] Tensor loss(const Tensor& outputs, const PlacedBatch& batch) const;
+  // Of what was placed last: gradients_, and the loss.
+  void add_all_gradients();
+  void add_gradients(const PlacedBatch& piece, double share);
+  [[nodiscard]] double gradient_norm_on_cpu() const;
   void update_on_cpu(const AdamWStep& step);
-  void update_elsewhere(const AdamWStep& step);
 
   EngineSetup setup_;
   int library_threads_;
-  at::Device device_;
+  DeviceMemory memory_;
   Tensor values_, gradients_, first_, second_;  // all parameters end to end
   std::vector<Tensor> parameters_;              // views of values_
   std::unique_ptr<NetworkModel> model_;
+  std::vector<PlacedBatch> pieces_;
+  Tensor dropout_;
+  // LibTorch's operations keep the loss and make the update where the parameters are; the fused
+  // kernels do on the host, which is there too.
+  Tensor loss_;
+  std::optional<DeviceUpdate> update_;
+  double loss_on_cpu_ = 0.0;
+  std::vector<StepNumbers> steps_;
 };
 
-ModelInput TorchEngine::input(const TaskBatch& batch, Index scored) const {
-  ModelInput in;
-  in.scored = scored;
+void TorchEngine::place(const TaskBatch& batch, Index scored, PlacedBatch* placed) const {
+  placed->input.scored = scored;
   const Index examples = batch.examples;
   const Index features = setup_.format.features;
+  Tensor* x = &placed->input.x;
   if (features > 0) {
     const Index tokens = static_cast<Index>(batch.inputs.size()) / (examples * features);
-    in.x = from(batch.inputs.data(), {examples, tokens, features});
+    memory_.put(batch.inputs.data(), {examples, tokens, features}, x);
   } else {
     const Index tokens = static_cast<Index>(batch.ids.size()) / examples;
-    in.x = from(batch.ids.data(), {examples, tokens}).to(at::kLong);
+    memory_.put(batch.ids.data(), {examples, tokens}, x);
   }
-  if (!batch.mask.empty()) in.mask = from(batch.mask.data(), {examples, in.x.size(1)});
-  return in;
+  if (batch.mask.empty()) {
+    placed->input.mask = Tensor();
+  } else {
+    memory_.put(batch.mask.data(), {examples, x->size(1)}, &placed->input.mask);
+  }
+  if (!batch.targets.empty()) {
+    memory_.put(batch.targets.data(), {examples, setup_.format.scored, setup_.format.outputs},
+                &placed->targets);
+  }
+  if (!batch.classes.empty()) {
+    memory_.put(batch.classes.data(), {static_cast<Index>(batch.classes.size())}, &placed->classes);
+  }
 }
 
-Tensor TorchEngine::loss(const Tensor& outputs, const TaskBatch& batch) const {
+void TorchEngine::place(const StepData& data) {
+  pieces_.resize(data.pieces.size());
+  if (data.dropout.empty()) {
+    dropout_ = Tensor();
+  } else {
+    const Index tokens = setup_.format.tokens;
+    memory_.put(data.dropout.data(), {setup_.model.all_layers(), tokens, tokens}, &dropout_);
+  }
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    place(data.pieces[i], setup_.format.scored, &pieces_[i]);
+    pieces_[i].input.dropout = dropout_;
+  }
+}
+
+Tensor TorchEngine::loss(const Tensor& outputs, const PlacedBatch& batch) const {
   const Tensor numbers = outputs.to(at::kFloat);
-  if (setup_.format.loss == LossKind::kSquaredError) {
-    return at::mse_loss(numbers, from(batch.targets.data(), numbers.sizes()));
+  if (setup_.format.loss == LossKind::kSquaredError) return at::mse_loss(numbers, batch.targets);
+  return at::nll_loss(at::log_softmax(numbers.flatten(0, 1), 1), batch.classes.to(at::kLong));
+}
+
+void TorchEngine::add_gradients(const PlacedBatch& piece, double share) {
+  const double balancing = setup_.model.load_balancing;
+  Tensor value, imbalance;
+  {
+    const Bfloat16Products products(setup_.precision == Precision::kBfloat16);
+    value = loss(model_->outputs(piece.input, balancing > 0.0 ? &imbalance : nullptr), piece);
   }
-  const Tensor classes =
-      from(batch.classes.data(), {static_cast<Index>(batch.classes.size())}).to(at::kLong);
-  return at::nll_loss(at::log_softmax(numbers.flatten(0, 1), 1), classes);
+  const Tensor minimised = imbalance.defined() ? value + balancing * imbalance : value;
+  torch::autograd::backward({minimised}, {at::full_like(minimised, share)});
+  if (update_) {
+    loss_.add_(value.detach().to(at::kDouble), share);
+  } else {
+    loss_on_cpu_ += share * value.item<double>();
+  }
 }
 
-double TorchEngine::add_gradients(const TaskBatch& batch, std::span<const float> dropout,
-                                  double share) {
-  return guarded(library_threads_, [&] {
-    ModelInput in = input(batch, setup_.format.scored);
-    if (!dropout.empty()) {
-      const Index tokens = setup_.format.tokens;
-      in.dropout = from(dropout.data(), {setup_.model.all_layers(), tokens, tokens});
+void TorchEngine::add_all_gradients() {
+  gradients_.zero_();
+  if (update_) {
+    loss_.zero_();
+  } else {
+    loss_on_cpu_ = 0.0;
+  }
+  for (const PlacedBatch& piece : pieces_) {
+    add_gradients(piece, 1.0 / static_cast<double>(pieces_.size()));
+  }
+}
+
+void TorchEngine::step(const StepData& data, const AdamWStep& step) {
+  guarded(library_threads_, [&] {
+    place(data);
+    if (update_) {
+      update_->prepare(step);
+      add_all_gradients();
+      update_->run();
+      return;
     }
-    const double balancing = setup_.model.load_balancing;
-    Tensor value, imbalance;
-    {
-      const Bfloat16Products products(setup_.precision == Precision::kBfloat16);
-      value = loss(model_->outputs(in, balancing > 0.0 ? &imbalance : nullptr), batch);
-    }
-    const Tensor minimised = imbalance.defined() ? value + balancing * imbalance : value;
-    torch::autograd::backward({minimised}, {at::full_like(minimised, share)});
-    return value.item<double>();
-  });
-}
-
-double TorchEngine::gradient_norm() const {
-  return guarded(1, [&] {
-    if (device_ != at::kCPU) return gradients_.to(at::kDouble).norm().item<double>();
-    // Runs of fixed length, added in index order.
-    constexpr Index kRun = 1 << 14;
-    const float* g = gradients_.data_ptr<float>();
-    const Index count = gradients_.numel();
-    std::vector<double> sums(static_cast<std::size_t>((count + kRun - 1) / kRun));
-    parallel_for(static_cast<Index>(sums.size()), setup_.threads, [&](Index run) {
-      double sum = 0.0;
-      for (Index i = run * kRun; i < std::min(count, (run + 1) * kRun); ++i) {
-        sum += static_cast<double>(g[i]) * g[i];
-      }
-      sums[static_cast<std::size_t>(run)] = sum;
-    });
-    double sum = 0.0;
-    for (const double part : sums) sum += part;
-    return std::sqrt(sum);
-  });
-}
-
-void TorchEngine::update(const AdamWStep& step) {
-  guarded(1, [&] {
-    if (device_ != at::kCPU) return update_elsewhere(step);
+    add_all_gradients();
     update_on_cpu(step);
   });
 }
 
+std::vector<StepNumbers> TorchEngine::read_steps() {
+  return guarded(1, [&] { return update_ ? update_->read() : std::exchange(steps_, {}); });
+}
+
+// Runs of fixed length, added in index order.
+double TorchEngine::gradient_norm_on_cpu() const {
+  constexpr Index kRun = 1 << 14;
+  const float* g = gradients_.data_ptr<float>();
+  const Index count = gradients_.numel();
+  std::vector<double> sums(static_cast<std::size_t>((count + kRun - 1) / kRun));
+  parallel_for(static_cast<Index>(sums.size()), setup_.threads, [&](Index run) {
+    double sum = 0.0;
+    for (Index i = run * kRun; i < std::min(count, (run + 1) * kRun); ++i) {
+      sum += static_cast<double>(g[i]) * g[i];
+    }
+    sums[static_cast<std::size_t>(run)] = sum;
+  });
+  double sum = 0.0;
+  for (const double part : sums) sum += part;
+  return std::sqrt(sum);
+}
+
 void TorchEngine::update_on_cpu(const AdamWStep& step) {
+  const bool alive = steps_.empty() || steps_.back().finite();
+  steps_.push_back({loss_on_cpu_, gradient_norm_on_cpu()});
+  if (!alive) steps_.back().loss = std::nan("");
+  const double norm = steps_.back().gradient_norm;
+  if (!steps_.back().finite()) return;
+  const double clip = step.most_norm > 0.0 && norm > step.most_norm ? step.most_norm / norm : 1.0;
   const auto t = static_cast<double>(step.update);
   const double first = step.rate / (1.0 - std::pow(step.beta_1, t));
   const double second = 1.0 / (1.0 - std::pow(step.beta_2, t));
@@ -222,10 +272,13 @@ void TorchEngine::update_on_cpu(const AdamWStep& step) {
     const auto at = static_cast<std::size_t>(i);
     const ParameterShape& shape = setup_.shapes[at];
     const Index offset = offsets[at];
-    AdamWRates rates{static_cast<float>(step.beta_1),        static_cast<float>(step.beta_2),
-                     static_cast<float>(first * shape.rate), static_cast<float>(second),
-                     static_cast<float>(step.epsilon),       1.0F,
-                     static_cast<float>(step.clip)};
+    AdamWRates rates{static_cast<float>(step.beta_1),
+                     static_cast<float>(step.beta_2),
+                     static_cast<float>(first * shape.rate),
+                     static_cast<float>(second),
+                     static_cast<float>(step.epsilon),
+                     1.0F,
+                     static_cast<float>(clip)};
     if (shape.decayed()) {
       rates.shrink = static_cast<float>(1.0 - step.rate * shape.rate * step.decay);
     }
@@ -235,30 +288,14 @@ void TorchEngine::update_on_cpu(const AdamWStep& step) {
   });
 }
 
-void TorchEngine::update_elsewhere(const AdamWStep& step) {
-  const at::NoGradGuard no_gradient;
-  const auto t = static_cast<double>(step.update);
-  const Tensor g = gradients_ * step.clip;
-  first_.mul_(step.beta_1).add_(g, 1.0 - step.beta_1);
-  second_.mul_(step.beta_2).addcmul_(g, g, 1.0 - step.beta_2);
-  const Tensor root = at::sqrt(second_ / (1.0 - std::pow(step.beta_2, t))) + step.epsilon;
-  const Tensor change = first_ / root * (step.rate / (1.0 - std::pow(step.beta_1, t)));
-  Index offset = 0;
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    const ParameterShape& shape = setup_.shapes[i];
-    const Tensor values = parameters_[i].detach();
-    if (shape.decayed()) values.mul_(1.0 - step.rate * shape.rate * step.decay);
-    values.sub_(change.narrow(0, offset, shape.count()).view(shape.shape), shape.rate);
-    offset += shape.count();
-  }
-}
-
 std::vector<float> TorchEngine::outputs(const TaskBatch& batch, Index scored) {
   return guarded(library_threads_, [&] {
     const at::NoGradGuard no_gradient;
     const Bfloat16Products products(setup_.precision == Precision::kBfloat16);
-    const Tensor y =
-        model_->outputs(input(batch, scored), nullptr).to(at::kFloat).to(at::kCPU).contiguous();
+    const Tensor y = model_->outputs(placed(batch, scored).input, nullptr)
+                         .to(at::kFloat)
+                         .to(at::kCPU)
+                         .contiguous();
     return std::vector<float>(y.data_ptr<float>(), y.data_ptr<float>() + y.numel());
   });
 }
@@ -268,7 +305,7 @@ std::vector<float> TorchEngine::latent_codes(const TaskBatch& batch,
   return guarded(library_threads_, [&] {
     const at::NoGradGuard no_gradient;
     std::vector<Tensor> layers;
-    for (const Tensor& a : model_->attention_weights(input(batch, setup_.format.scored))) {
+    for (const Tensor& a : model_->attention_weights(placed(batch, setup_.format.scored).input)) {
       std::vector<Tensor> codes;
       for (const TokenPair& pair : pairs)
         codes.push_back(a.select(2, pair.query).select(2, pair.key));

@@ -1,8 +1,8 @@
 #include "training/torch/functions.hpp"
 
-#include <cstring>
-#include <type_traits>
 #include <utility>
+
+#include "training/torch/function_tools.hpp"
 
 namespace headway::training::detail {
 namespace {
@@ -17,35 +17,8 @@ using torch::autograd::variable_list;
 
 const float* given(const Tensor& x) { return x.defined() ? x.data_ptr<float>() : nullptr; }
 float* wanted(const Tensor& x) { return x.defined() ? x.data_ptr<float>() : nullptr; }
-// LibTorch takes what may be missing as an optional argument, never as an undefined tensor.
-using Maybe = c10::optional<Tensor>;
-Maybe maybe(const Tensor& x) { return x.defined() ? Maybe(x) : Maybe(); }
-Tensor or_none(const Maybe& x) { return x.value_or(Tensor()); }
-
-// Arguments of a function as one list; what is not there is undefined.
-template <class... Arguments>
-variable_list listed(const Arguments&... arguments) {
-  return {or_none(arguments)...};
-}
 Tensor like(const Tensor& x) { return x.defined() ? at::empty_like(x) : Tensor(); }
 Tensor numbers(at::IntArrayRef sizes) { return at::empty(sizes, at::kFloat); }
-
-// What a function keeps from its forward pass beside tensors. LibTorch's saved_data holds values of
-// its own kinds only, so it keeps an index into nothing: the settings travel as a tensor of bytes.
-template <typename Settings>
-void keep_settings(AutogradContext* context, const Settings& settings) {
-  static_assert(std::is_trivially_copyable_v<Settings>);
-  Tensor bytes = at::empty({static_cast<Index>(sizeof(Settings))}, at::kByte);
-  std::memcpy(bytes.data_ptr(), &settings, sizeof(Settings));
-  context->saved_data["settings"] = bytes;
-}
-template <typename Settings>
-Settings kept_settings(AutogradContext* context) {
-  Settings settings;
-  const Tensor bytes = context->saved_data["settings"].toTensor();
-  std::memcpy(&settings, bytes.data_ptr(), sizeof(Settings));
-  return settings;
-}
 
 // --- linear -------------------------------------------------------------------------------------
 

@@ -9,14 +9,31 @@ namespace headway::training::detail {
 
 using at::Tensor;
 
+namespace {
+
+// Some of the rows or columns of an array that may be undefined.
+Tensor part(const Tensor& x, Index dim, Index first, Index count) {
+  return x.defined() ? x.narrow(dim, first, count).contiguous() : x;
+}
+
+}  // namespace
+
 TransformerModel::TransformerModel(const EngineSetup& setup, const std::vector<Tensor>& parameters)
     : setup_(setup),
       context_{matrix_product(), &row_kernels(), setup.threads},
       fused_(setup.device == Device::kCpu && !setup.eager),
-      centred_(setup.model.norm == Norm::kLayerNorm) {
+      centred_(setup.model.norm == Norm::kLayerNorm),
+      farthest_(setup.format.tokens - 1) {
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     parameters_.emplace(setup.shapes[i].name, parameters[i]);
   }
+  if (setup.model.positions != Positions::kRelative) return;
+  const Index buckets =
+      setup.model.position_buckets > 0 ? setup.model.position_buckets : setup.format.tokens;
+  for (Index distance = farthest_; distance >= -farthest_; --distance) {
+    buckets_.push_back(relative_position_bucket(distance, buckets));
+  }
+  device_buckets_ = at::tensor(buckets_, at::kLong).to(parameters.front().device());
 }
 
 // Undefined where the model has none of this name.
@@ -31,7 +48,7 @@ NormTensors TransformerModel::norm(const std::string& name) const {
 
 Tensor TransformerModel::embed(const Tensor& x) const {
   const Tensor weight = parameter("embedding.weight");
-  if (setup_.format.features == 0) return at::embedding(weight, x);
+  if (setup_.format.features == 0) return at::embedding(weight, x.to(at::kLong));
   const Tensor bias = parameter("embedding.bias");
   if (fused_) return fused_linear(context_, centred_, x, {}, weight, bias);
   return at::linear(x, weight, bias);
@@ -57,23 +74,27 @@ Tensor TransformerModel::scores(const Attention& a) const {
   const Tensor table = parameter(a.prefix + "positions");
   if (!table.defined()) return {};
   std::vector<std::int64_t> buckets;
+  buckets.reserve(static_cast<std::size_t>(a.queries * a.keys));
   for (Index q = a.first_query; q < a.first_query + a.queries; ++q) {
     for (Index k = a.first_key; k < a.first_key + a.keys; ++k) {
-      buckets.push_back(relative_position_bucket(q - k, table.size(0)));
+      buckets.push_back(buckets_[static_cast<std::size_t>(farthest_ - q + k)]);
     }
   }
-  const Tensor index = at::tensor(buckets, at::kLong).to(table.device());
+  const Tensor index = at::tensor(buckets, at::kLong);
   return table.index_select(0, index).view({a.queries, a.keys, table.size(1)}).permute({2, 0, 1});
 }
 
-namespace {
-
-// Some of the rows or columns of an array that may be undefined.
-Tensor part(const Tensor& x, Index dim, Index first, Index count) {
-  return x.defined() ? x.narrow(dim, first, count).contiguous() : x;
+// In one pass over the distances; an embedding, whose gradient has the same bits every time.
+EagerPairs TransformerModel::eager_pairs(const Attention& a, const ModelInput& input) const {
+  EagerPairs pairs;
+  const Tensor table = parameter(a.prefix + "positions");
+  if (table.defined()) pairs.tensors.distances = at::embedding(table, device_buckets_).t();
+  pairs.tensors.first = farthest_ - a.first_query + a.first_key;
+  pairs.tensors.mask = part(input.mask, 1, a.first_key, a.keys);
+  pairs.tensors.dropout = dropout(a, input);
+  pairs.memory = setup_.pair_memory;
+  return pairs;
 }
-
-}  // namespace
 
 AttentionShape TransformerModel::pairs(const Attention& a, Index batch) const {
   const TransformerOptions& n = setup_.model;
@@ -103,12 +124,13 @@ Tensor TransformerModel::attention(const Attention& a, const Tensor& x, const Mo
   shape.centred = centred_;
   shape.rotary = n.positions == Positions::kRotary;
   const AttentionTensors p = tensors(a.prefix, "attention_norm");
-  const Tensor mask = part(input.mask, 1, a.first_key, a.keys);
   if (fused_ && weights == nullptr) {
-    return fused_attention(context_, shape, x, p, scores(a), mask, dropout(a, input));
+    return fused_attention(context_, shape, x, p, scores(a),
+                           part(input.mask, 1, a.first_key, a.keys), dropout(a, input));
   }
   Tensor w;
-  const Tensor y = eager_attention(shape, x, p, scores(a), mask, dropout(a, input), &w);
+  const Tensor y =
+      eager_attention(shape, x, p, eager_pairs(a, input), weights == nullptr ? nullptr : &w);
   put(a, w, input.x.size(1), weights);
   return y;
 }
@@ -125,14 +147,13 @@ Tensor TransformerModel::cross_attention(const Attention& a, const Tensor& x, co
   shape.rotary = n.positions == Positions::kRotary;
   const AttentionTensors p = tensors(a.prefix, "norm");
   const NormTensors memory_norm = norm(a.prefix + "memory_norm");
-  const Tensor mask = part(input.mask, 1, a.first_key, a.keys);
   if (fused_ && weights == nullptr) {
-    return fused_cross_attention(context_, shape, x, memory, p, memory_norm, scores(a), mask,
-                                 dropout(a, input));
+    return fused_cross_attention(context_, shape, x, memory, p, memory_norm, scores(a),
+                                 part(input.mask, 1, a.first_key, a.keys), dropout(a, input));
   }
   Tensor w;
-  const Tensor y = eager_cross_attention(shape, x, memory, p, memory_norm, scores(a), mask,
-                                         dropout(a, input), &w);
+  const Tensor y = eager_cross_attention(shape, x, memory, p, memory_norm, eager_pairs(a, input),
+                                         weights == nullptr ? nullptr : &w);
   put(a, w, input.x.size(1), weights);
   return y;
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "training/torch/functions.hpp"
+#include "training/torch/eager.hpp"
 #include "training/torch/network_model.hpp"
 
 namespace headway::training::detail {
@@ -40,6 +40,7 @@ class TransformerModel final : public NetworkModel {
   [[nodiscard]] at::Tensor embed(const at::Tensor& x) const;
   [[nodiscard]] AttentionTensors tensors(const std::string& prefix, const std::string& norm) const;
   [[nodiscard]] at::Tensor scores(const Attention& a) const;
+  [[nodiscard]] EagerPairs eager_pairs(const Attention& a, const ModelInput& input) const;
   [[nodiscard]] AttentionShape pairs(const Attention& a, Index batch) const;
   [[nodiscard]] at::Tensor dropout(const Attention& a, const ModelInput& input) const;
   /// Puts weights [B, H, queries, keys] into those of the layer.
@@ -66,6 +67,10 @@ class TransformerModel final : public NetworkModel {
   BlockContext context_;
   bool fused_;
   bool centred_;
+  Index farthest_;  ///< distance of two tokens
+  std::vector<std::int64_t>
+      buckets_;                ///< of the distances farthest_, ..., -farthest_; relative only
+  at::Tensor device_buckets_;  ///< the same on the device
   std::map<std::string, at::Tensor> parameters_;
 };
 

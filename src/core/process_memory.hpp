@@ -5,6 +5,8 @@
 #include <fstream>
 #include <string>
 
+namespace headway {
+
 /// MiB that /proc/self/status tells of this process, such as "VmRSS:" or "VmHWM:"; 0 where there is
 /// none.
 inline double process_memory_mib(const char* field) {
@@ -14,3 +16,5 @@ inline double process_memory_mib(const char* field) {
   }
   return 0.0;
 }
+
+}  // namespace headway

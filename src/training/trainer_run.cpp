@@ -1,0 +1,182 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "headway/core/clock.hpp"
+#include "training/trainer_implementation.hpp"
+
+namespace headway::training {
+
+using detail::EngineArray;
+
+namespace {
+
+class Stopwatch {
+ public:
+  [[nodiscard]] double seconds() const { return seconds_since(start_); }
+
+ private:
+  Clock::time_point start_ = Clock::now();
+};
+
+}  // namespace
+
+void Trainer::Implementation::begin_step(const detail::StepData& data) {
+  engine_->step(data, {step_ + 1, learning_rate_at(options_, step_), options_.weight_decay,
+                       options_.beta_1, options_.beta_2, options_.epsilon, options_.gradient_clip});
+  ++step_;
+  ++unread_;
+}
+
+// Those that were begun and not read yet. After numbers that are not finite there are no others,
+// and the steps done are those before.
+std::vector<StepResult> Trainer::Implementation::read_steps() {
+  std::vector<StepResult> results;
+  Index step = step_ - std::exchange(unread_, 0);
+  for (const detail::StepNumbers& numbers : engine_->read_steps()) {
+    results.push_back({step, numbers.loss, numbers.gradient_norm, learning_rate_at(options_, step),
+                       numbers.finite()});
+    if (!numbers.finite()) break;
+    ++step;
+    loss_since_record_ += numbers.loss;
+    ++steps_since_record_;
+  }
+  step_ = step;
+  return results;
+}
+
+StepResult Trainer::Implementation::step() {
+  source_.make(step_, &data_);
+  begin_step(data_);
+  return read_steps().front();
+}
+
+void Trainer::Implementation::evaluate_all(Course* course) {
+  course->summary.evaluations.clear();
+  for (const std::string& split : task_->splits()) {
+    if (split == "train" && split != options_.best_split) continue;
+    const Evaluation evaluation = evaluate(split, 0);
+    TrainRecord record;
+    record.step = step_;
+    record.split = split;
+    record.loss = evaluation.loss;
+    record.metrics = evaluation.metrics;
+    record.steps_per_second = course->summary.steps_per_second;
+    course->sink->record(record);
+    course->summary.evaluations.emplace_back(split, evaluation);
+    const bool better = best_step_ < 0 || evaluation.loss < best_loss_;
+    if (split == options_.best_split && std::isfinite(evaluation.loss) && better) {
+      best_step_ = step_;
+      best_loss_ = evaluation.loss;
+      best_parameters_ = read(EngineArray::kParameters);
+      course->sink->checkpoint(CheckpointKind::kBest, course->seconds, [this] { return state(); });
+    }
+  }
+}
+
+// Whether the numbers of the steps so far are wanted now: for a record, or to know soon enough that
+// a run has gone wrong.
+bool Trainer::Implementation::must_read(const Course& course) const {
+  constexpr double kSeconds = 0.25;
+  const auto due = [this](Index every) { return every > 0 && step_ % every == 0; };
+  return unread_ >= detail::kMostStepsAhead || step_ >= options_.steps || due(options_.log_every) ||
+         due(options_.eval_every) || due(options_.checkpoint_every) ||
+         course.seconds - course.seconds_at_reading > kSeconds;
+}
+
+// False where one of them was not finite.
+bool Trainer::Implementation::finish_steps(Course* course) {
+  const std::vector<StepResult> results = read_steps();
+  course->seconds_at_reading = course->seconds;
+  if (results.empty()) return true;
+  const StepResult& last = results.back();
+  if (!last.finite) {
+    course->summary.outcome = TrainOutcome::kDiverged;
+    course->summary.message = fmt::format(
+        "step {}: the loss is {}, the gradient's norm {}, at learning rate {:.3g}; a lower "
+        "learning rate, more warm-up or gradient clipping may help",
+        last.step, last.loss, last.gradient_norm, last.learning_rate);
+    if (results.size() > 1) course->summary.last_train_loss = results[results.size() - 2].loss;
+    return false;
+  }
+  course->last = last;
+  course->summary.last_train_loss = last.loss;
+  return true;
+}
+
+void Trainer::Implementation::after_step(Course* course) {
+  TrainSummary& summary = course->summary;
+  summary.steps_per_second =
+      course->seconds > 0.0 ? static_cast<double>(course->steps) / course->seconds : 0.0;
+  const auto due = [this](Index every) { return every > 0 && step_ % every == 0; };
+  if (due(options_.log_every) || (step_ == options_.steps && options_.log_every > 0)) {
+    TrainRecord record;
+    record.step = step_;
+    record.split = "train";
+    record.loss = loss_since_record_ / static_cast<double>(steps_since_record_);
+    record.learning_rate = course->last.learning_rate;
+    record.gradient_norm = course->last.gradient_norm;
+    record.steps_per_second = summary.steps_per_second;
+    loss_since_record_ = 0.0;
+    steps_since_record_ = 0;
+    course->sink->record(record);
+  }
+  if (step_ < options_.steps && due(options_.eval_every)) evaluate_all(course);
+  if (step_ < options_.steps && due(options_.checkpoint_every)) {
+    course->sink->checkpoint(CheckpointKind::kPeriodic, course->seconds,
+                             [this] { return state(); });
+  }
+  course->observer->progress("train", static_cast<double>(step_),
+                             static_cast<double>(options_.steps));
+}
+
+void Trainer::Implementation::train(Course* course) {
+  TrainSummary& summary = course->summary;
+  std::optional<detail::StepsAhead> ahead;  // a thread more would not help the only one
+  if (setup_.threads > 1 || setup_.device == Device::kCuda) {
+    ahead.emplace(source_, step_, options_.steps);
+  }
+  while (step_ < options_.steps) {
+    const bool stop = course->observer->interrupted();
+    const Stopwatch watch;
+    if (!stop) {
+      if (!ahead) source_.make(step_, &data_);
+      begin_step(ahead ? ahead->next() : data_);
+      ++course->steps;
+    }
+    const bool good = !(stop || must_read(*course)) || finish_steps(course);
+    course->seconds += watch.seconds();
+    if (!good) return;
+    if (stop) {
+      summary.outcome = TrainOutcome::kInterrupted;
+      summary.message = fmt::format("interrupted after step {} of {}", step_, options_.steps);
+      return;
+    }
+    after_step(course);
+  }
+}
+
+TrainSummary Trainer::Implementation::run(Observer& observer, TrainSink& sink) {
+  Course course{&observer, &sink, {}, 0, 0.0, 0.0, {}};
+  course.summary.outcome = TrainOutcome::kFinished;
+  train(&course);
+  finish(&course);
+  return course.summary;
+}
+
+void Trainer::Implementation::finish(Course* course) {
+  TrainSummary& summary = course->summary;
+  summary.evaluations.clear();  // those of the middle are in the records
+  if (summary.outcome == TrainOutcome::kFinished) evaluate_all(course);
+  course->sink->checkpoint(CheckpointKind::kLast, course->seconds, [this] { return state(); });
+  summary.steps = step_;
+  summary.best_step = best_step_;
+  summary.best_loss = best_loss_;
+  summary.best_split = options_.best_split;
+  summary.training_seconds = course->seconds;
+  summary.flops_per_second = flops_per_step_ * summary.steps_per_second;
+}
+
+}  // namespace headway::training
