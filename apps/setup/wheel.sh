@@ -8,7 +8,7 @@ folder=$(cd "$2" && pwd)
 source=$(cd "$(dirname "$0")/../python" && pwd)
 rm -rf "$folder"/*.whl "$folder/environment"
 "$python" -m venv "$folder/environment"
-"$folder/environment/bin/pip" wheel -q --no-deps -C build-dir="$folder/compiled" -w "$folder" "$source"
+"$folder/environment/bin/pip" wheel -q --no-deps --config-settings=build-dir="$folder/compiled" -w "$folder" "$source"
 "$folder/environment/bin/pip" install -q "$folder"/*.whl
 cd /
 env -u PYTHONPATH "$folder/environment/bin/python" - "$folder" << 'END'
