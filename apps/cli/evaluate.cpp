@@ -31,7 +31,7 @@ bool is_task_key(const std::string& overlay) {
 
 /// --set task.key=value changes the data that the networks are put on; other keys, how that is
 /// done.
-EvaluateJob load(const Options& options) {
+EvaluateJob load_evaluate_job(const Options& options) {
   std::vector<std::string> overlays = options.study_overlays(), task;
   for (const std::string& overlay : overlays) {
     if (is_task_key(overlay)) task.push_back(overlay);
@@ -46,7 +46,7 @@ EvaluateJob load(const Options& options) {
   return job;  // its origin is not kResultFile: evaluations never take the networks' place
 }
 
-std::string read_data(const Options& options, EvaluateJob& job, Observer& observer) {
+std::string read_evaluate_data(const Options& options, EvaluateJob& job, Observer& observer) {
   job.make_task = studies::make_task_maker(io::task_files());
   job.networks =
       io::read_trained_networks(options.input, job.study, job.study.evaluate.weights, observer);
@@ -60,7 +60,7 @@ std::string read_data(const Options& options, EvaluateJob& job, Observer& observ
   return studies::combined_data_hash(hashes);
 }
 
-std::string plan(const Options& options, const EvaluateJob& job) {
+std::string plan_evaluate(const Options& options, const EvaluateJob& job) {
   const studies::Study study = studies::changed_study(job.networks.front(), job.change);
   const std::string task = studies::section_text(study, "task");
   const Index examples = job.study.evaluate.examples > 0 ? job.study.evaluate.examples
@@ -81,7 +81,7 @@ std::string plan(const Options& options, const EvaluateJob& job) {
                      examples, task, options.output.empty() ? "none" : options.output);
 }
 
-Outcome outcome_of(const EvaluateResult& result) {
+Outcome evaluate_outcome(const EvaluateResult& result) {
   return {fmt::format("{} of {} networks", result.runs.size(), result.planned), result.interrupted,
           result.seconds, result.threads};
 }
@@ -97,14 +97,14 @@ Verb evaluate_verb() {
          "take the data from [task] of this study; the split stays that of training unless it has "
          "task.seed. --set task.KEY=VALUE changes single keys",
          &Options::task}}},
-      {.load = &load,
-       .read_data = &read_data,
-       .plan = &plan,
+      {.load = &load_evaluate_job,
+       .read_data = &read_evaluate_data,
+       .plan = &plan_evaluate,
        .compute =
            [](const Options&, EvaluateJob& job, Observer& observer) {
              return studies::evaluate(job.networks, job.change, job.make_task, observer);
            },
-       .outcome = &outcome_of,
+       .outcome = &evaluate_outcome,
        .write = &write_result_file<EvaluateJob, EvaluateResult>,
        .print =
            [](const Options& options, const EvaluateJob& job, const EvaluateResult& result) {

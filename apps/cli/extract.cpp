@@ -128,7 +128,7 @@ void check_images(const Options& options, const studies::TrainedNetwork& network
                           options.input));
 }
 
-std::string plan(const Options& options, const ExtractJob& job) {
+std::string plan_extract(const Options& options, const ExtractJob& job) {
   const studies::ExtractOptions& wanted = job.study.extract;
   if (options.json) {
     Json out;
@@ -153,14 +153,14 @@ std::string plan(const Options& options, const ExtractJob& job) {
       wanted.out_of_distribution_examples, options.output.empty() ? "none" : options.output);
 }
 
-ExtractJob load(const Options& options) {
+ExtractJob load_extract_job(const Options& options) {
   ExtractJob job;
   job.network = io::read_trained_network(options.input, options.study_overlays());
   job.study = job.network.study;
   return job;  // its origin is not kResultFile: a data set never takes the network's place
 }
 
-std::string read_data(const Options& options, ExtractJob& job, Observer& observer) {
+std::string read_extract_data(const Options& options, ExtractJob& job, Observer& observer) {
   if (job.study.task.kind == studies::TaskKind::kOmniglot) {
     check_images(options, job.network, observer);
   }
@@ -173,7 +173,8 @@ std::string read_data(const Options& options, ExtractJob& job, Observer& observe
 }
 
 /// studies::extract(), whose errors then name the file.
-studies::ExtractResult compute(const Options& options, ExtractJob& job, Observer& observer) {
+studies::ExtractResult compute_extract(const Options& options, ExtractJob& job,
+                                       Observer& observer) {
   const studies::TrainedNetwork& network = job.network;
   try {
     studies::ExtractResult result =
@@ -192,7 +193,8 @@ studies::ExtractResult compute(const Options& options, ExtractJob& job, Observer
   }
 }
 
-void write(const Options& options, const ExtractJob& job, const studies::ExtractResult& result) {
+void write_extract(const Options& options, const ExtractJob& job,
+                   const studies::ExtractResult& result) {
   const studies::TrainedNetwork& network = job.network;
   io::write_extracted(options.output, result,
                       {{"study", network.study_name},
@@ -208,8 +210,8 @@ void write(const Options& options, const ExtractJob& job, const studies::Extract
                       options.force);
 }
 
-std::string print(const Options& options, const ExtractJob& job,
-                  const studies::ExtractResult& result) {
+std::string print_extract(const Options& options, const ExtractJob& job,
+                          const studies::ExtractResult& result) {
   return options.json ? extract_json(job.network, result, options.output)
                       : extract_text(job.network, result);
 }
@@ -229,13 +231,13 @@ Verb extract_verb() {
        {{"--layers", "L,...", "transformers: the layers whose parts are told apart, from 1",
          &Options::layers},
         {"--form", "FORM", "transformers: contributions or attention", &Options::form}}},
-      {.load = &load,
-       .read_data = &read_data,
-       .plan = &plan,
-       .compute = &compute,
+      {.load = &load_extract_job,
+       .read_data = &read_extract_data,
+       .plan = &plan_extract,
+       .compute = &compute_extract,
        .outcome = [](const studies::ExtractResult&) { return Outcome{}; },
-       .write = &write,
-       .print = &print,
+       .write = &write_extract,
+       .print = &print_extract,
        .closing = &closing});
 }
 

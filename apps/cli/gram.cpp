@@ -20,7 +20,7 @@ struct GramJob : Job {
 };
 
 /// The data sets, whose path features stay in their files; their hash is that of names and sizes.
-std::string read_data(const Options& options, GramJob& job, Observer& /*observer*/) {
+std::string read_gram_data(const Options& options, GramJob& job, Observer& /*observer*/) {
   if (job.study.task.kind != studies::TaskKind::kDataset) {
     throw Error(ErrorKind::kBadStudy,
                 fmt::format("{}: gram takes data-set files (HDF5)", options.input));
@@ -35,7 +35,7 @@ std::string read_data(const Options& options, GramJob& job, Observer& /*observer
   return hash.hex_digest();
 }
 
-std::string plan(const Options& options, const GramJob& job) {
+std::string plan_gram(const Options& options, const GramJob& job) {
   double examples = 0;
   for (const tasks::Dataset& dataset : job.datasets)
     examples += static_cast<double>(dataset.train_examples());
@@ -59,12 +59,12 @@ std::string plan(const Options& options, const GramJob& job) {
       8.0 * columns * columns / (1024 * 1024));
 }
 
-studies::GramResult compute(const Options& /*options*/, GramJob& job, Observer& observer) {
+studies::GramResult compute_gram(const Options& /*options*/, GramJob& job, Observer& observer) {
   return studies::gram(job.study, job.datasets, observer);
 }
 
-std::string print(const Options& options, const GramJob& /*job*/,
-                  const studies::GramResult& result) {
+std::string print_gram(const Options& options, const GramJob& /*job*/,
+                       const studies::GramResult& result) {
   if (options.json) {
     nlohmann::ordered_json out;
     out["examples"] = result.data.examples;
@@ -95,9 +95,9 @@ Verb gram_verb() {
        .sections = {"model"},
        .more_inputs = "further data-set files: their examples are added"},
       {.load = &load_study<GramJob>,
-       .read_data = &read_data,
-       .plan = &plan,
-       .compute = &compute,
+       .read_data = &read_gram_data,
+       .plan = &plan_gram,
+       .compute = &compute_gram,
        .outcome =
            [](const studies::GramResult& result) {
              return Outcome{fmt::format("{} examples", result.data.examples), false, result.seconds,
@@ -107,7 +107,7 @@ Verb gram_verb() {
            [](const Options& options, const GramJob& job, const studies::GramResult& result) {
              io::write_gram(options.output, result, job.provenance, options.force);
            },
-       .print = &print});
+       .print = &print_gram});
 }
 
 }  // namespace headway::cli

@@ -29,7 +29,7 @@ struct LatentsJob : TrainJob {
 
 /// A result of `train` gives its networks; anything else is a study, whose networks are trained
 /// first.
-LatentsJob load(const Options& options) {
+LatentsJob load_latents_job(const Options& options) {
   if (!io::is_result_file(options.input) || io::read_result_kind(options.input) != "train") {
     return load_study<LatentsJob>(options);
   }
@@ -40,7 +40,7 @@ LatentsJob load(const Options& options) {
   return job;  // its origin is not kResultFile: codes never take the networks' place
 }
 
-std::string read_data(const Options& options, LatentsJob& job, Observer& observer) {
+std::string read_latents_data(const Options& options, LatentsJob& job, Observer& observer) {
   if (!studies::is_training_task(job.study.task.kind)) studies::check_latents(job.study);
   if (!job.trained) {
     const std::string hash = read_training_data(options, job, observer);
@@ -61,7 +61,7 @@ bool goes_on(const Options& options, const LatentsJob& job) {
   return !job.trained && training_goes_on(options, job);
 }
 
-LatentsResult compute(const Options& options, LatentsJob& job, Observer& observer) {
+LatentsResult compute_latents(const Options& options, LatentsJob& job, Observer& observer) {
   if (job.trained) return studies::latents(job.networks, job.make_task, observer);
   const studies::TrainResult trained = train_grid(options, job, observer, {});
   for (const studies::TrainedRun& run : trained.runs) {
@@ -79,7 +79,7 @@ LatentsResult compute(const Options& options, LatentsJob& job, Observer& observe
   return result;
 }
 
-Outcome outcome_of(const LatentsResult& result) {
+Outcome latents_outcome(const LatentsResult& result) {
   Outcome outcome{fmt::format("{} of {} networks", result.runs.size(), result.planned),
                   result.interrupted, result.seconds, result.threads};
   for (const studies::LatentRun& run : result.runs) {
@@ -91,7 +91,7 @@ Outcome outcome_of(const LatentsResult& result) {
   return outcome;
 }
 
-std::string plan(const Options& options, const LatentsJob& job) {
+std::string plan_latents(const Options& options, const LatentsJob& job) {
   const studies::LatentsOptions& wanted = job.study.latents;
   const std::size_t count = job.trained ? job.networks.size() : job.runs.size();
   if (options.json) {
@@ -123,12 +123,12 @@ Verb latents_verb() {
       {"latents",
        "latent codes of trained networks, and what can be decoded from them on unseen tasks",
        {"latents"}},
-      {.load = &load,
-       .read_data = &read_data,
+      {.load = &load_latents_job,
+       .read_data = &read_latents_data,
        .goes_on = &goes_on,
-       .plan = &plan,
-       .compute = &compute,
-       .outcome = &outcome_of,
+       .plan = &plan_latents,
+       .compute = &compute_latents,
+       .outcome = &latents_outcome,
        .write = &write_result_file<LatentsJob, LatentsResult>,
        .print = [](const Options& options, const LatentsJob& job, const LatentsResult& result) {
          return options.json ? io::result_json(job.study, result) + "\n"

@@ -69,7 +69,7 @@ Outcome outcome_of_solve(const studies::SolveResult& result) {
   return solve_outcome(result, result.seconds);
 }
 
-Computation compute(const Options& options, Observer& observer) {
+Computation compute_merge(const Options& options, Observer& observer) {
   const std::vector<studies::PartHeader> headers = read_headers(options);
   const std::string& kind = headers.front().kind;
   if (kind == studies::SolveResult::kVerb) {
@@ -94,7 +94,7 @@ Verb merge_verb() {
           .sections = {},
           .more_inputs = "the other parts, in any order",
           .takes = Takes::kParts,
-          .compute = &compute};
+          .compute = &compute_merge};
 }
 
 }  // namespace headway::cli

@@ -16,11 +16,6 @@ using analysis::QualityCurve;
 using studies::NetworkPruning;
 using studies::NetworkScore;
 
-std::string with_error(const Estimate& estimate, const char* format) {
-  if (std::isnan(estimate.mean)) return "-";
-  return cell(estimate.mean, format) + "+-" + cell(estimate.error, "{:.4f}");
-}
-
 std::string words(std::string name) {
   std::replace(name.begin(), name.end(), '_', ' ');
   return name;
@@ -58,7 +53,7 @@ std::string sets_text(const NetworkPruning& network) {
   std::string out;
   for (const studies::NetworkSet& set : network.sets) {
     out += fmt::format("{}{} {} ({} examples)", out.empty() ? "" : ", ", set.name,
-                       with_error(set.quality.accuracy, "{:.4f}"), set.examples);
+                       estimate_text(set.quality.accuracy, "{:.4f}"), set.examples);
   }
   return out;
 }
@@ -70,8 +65,9 @@ std::string heads_text(const NetworkPruning& network,
   Table table(header);
   for (std::size_t h = 0; h < heads.size(); ++h) {
     std::vector<std::string> row = {std::to_string(heads[h].layer), std::to_string(heads[h].head),
-                                    heads[h].name, with_error(network.accuracy_drop[h], "{:+.4f}"),
-                                    with_error(network.error_rise[h], "{:+.4f}")};
+                                    heads[h].name,
+                                    estimate_text(network.accuracy_drop[h], "{:+.4f}"),
+                                    estimate_text(network.error_rise[h], "{:+.4f}")};
     for (const NetworkScore& score : network.baselines) {
       row.push_back(cell(score.score[h], "{:.4f}"));
     }
@@ -81,6 +77,11 @@ std::string heads_text(const NetworkPruning& network,
 }
 
 }  // namespace
+
+std::string estimate_text(const Estimate& estimate, const char* format) {
+  if (std::isnan(estimate.mean)) return "-";
+  return cell(estimate.mean, format) + "+-" + cell(estimate.error, "{:.4f}");
+}
 
 std::string network_table(const studies::PruneResult& result) {
   if (!result.network || result.points.empty()) return "";

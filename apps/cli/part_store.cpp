@@ -7,11 +7,9 @@
 #include <filesystem>
 
 #include "headway/core/error.hpp"
-#include "headway/core/text.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/studies/parts.hpp"
 #include "headway/studies/shards.hpp"
-#include "headway/studies/study_hash.hpp"
 
 namespace headway::cli {
 
@@ -30,15 +28,9 @@ std::string new_folder() {
 /// Why a part found on the disk is none of this result; "" when it is.
 std::string strangeness(const studies::ResultProvenance& found,
                         const studies::ResultProvenance& whole, const std::string& shard) {
-  if (found.study_hash != whole.study_hash) {
-    return join(studies::study_differences(found.study_toml, whole.study_toml));
-  }
-  if (found.data_hash != whole.data_hash) return "the data";
-  if (found.headway_version != whole.headway_version || found.git_commit != whole.git_commit) {
-    return fmt::format("version {} (commit {}), here {} (commit {})", found.headway_version,
-                       found.git_commit, whole.headway_version, whole.git_commit);
-  }
-  return found.shard == shard ? "" : fmt::format("part {}, here {}", found.shard, shard);
+  const std::string other = studies::other_origin(found, whole);
+  if (!other.empty()) return other;
+  return found.shard == shard ? "" : fmt::format("is part {}, not {}", found.shard, shard);
 }
 
 }  // namespace
@@ -70,8 +62,7 @@ void PartStore::look(std::size_t unit, const studies::ResultProvenance& whole) {
   there_[unit] = fault.empty();
   if (there_[unit]) return;
   throw Error(ErrorKind::kBadStudy,
-              fmt::format("{}: is of another computation ({}); --force deletes it and starts "
-                          "afresh, another -o keeps it",
+              fmt::format("{}: {}; --force deletes it and starts afresh, another -o keeps it",
                           file(unit), fault));
 }
 

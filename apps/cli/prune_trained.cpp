@@ -12,6 +12,7 @@
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"
 #include "json_text.hpp"
+#include "network_table.hpp"
 #include "table.hpp"
 
 namespace headway::cli {
@@ -23,11 +24,6 @@ struct NetworkJob : Job {
   std::vector<studies::TrainedNetwork> networks;
   std::vector<studies::TheoryScores> theory;
 };
-
-std::string with_error(const analysis::Estimate& estimate) {
-  if (std::isnan(estimate.mean)) return "-";
-  return cell(estimate.mean, "{:+.4f}") + "+-" + cell(estimate.error, "{:.4f}");
-}
 
 std::string rank_text(const studies::RankCorrelation& rank) {
   if (std::isnan(rank.spearman)) return "-";
@@ -52,9 +48,9 @@ std::string run_text(const studies::RunPruning& run) {
   Table heads(
       {"layer", "head", run.metric + " change", "mean in its place", "loss change", "sensitivity"});
   for (const studies::HeadChange& head : run.heads) {
-    heads.add({std::to_string(head.layer), std::to_string(head.head), with_error(head.score),
-               with_error(head.score_mean), with_error(head.loss),
-               cell(head.gradient_sensitivity, "{:.4g}")});
+    heads.add({std::to_string(head.layer), std::to_string(head.head),
+               estimate_text(head.score, "{:+.4f}"), estimate_text(head.score_mean, "{:+.4f}"),
+               estimate_text(head.loss, "{:+.4f}"), cell(head.gradient_sensitivity, "{:.4g}")});
   }
   out += fmt::format("\neach head removed alone, on {}\n{}", run.network.measured_on, heads.text());
   Table ranks({"score<", "rank correlation with the drop<", "with the rise of the loss<"});
@@ -83,7 +79,7 @@ std::string run_text(const studies::RunPruning& run) {
   return out + "\n";
 }
 
-std::string spread_text(const studies::Spread& spread) {
+std::string agreement_text(const studies::Spread& spread) {
   if (spread.count == 0) return "-";
   return spread.count == 1 ? cell(spread.mean, "{:+.2f}")
                            : fmt::format("{} +- {} ({} seeds)", cell(spread.mean, "{:+.2f}"),
@@ -96,14 +92,14 @@ std::string result_text(const TrainedPruneResult& result) {
   for (const studies::PruneGroup& group : result.groups) {
     Table table({"score<", "rank correlation with the drop<", "with the rise of the loss<"});
     for (const studies::ScoreAgreement& score : group.scores) {
-      table.add({score.name, spread_text(score.drop), spread_text(score.rise)});
+      table.add({score.name, agreement_text(score.drop), agreement_text(score.rise)});
     }
     out += fmt::format("{}, mean over seeds\n{}\n", group.label, table.text());
   }
   return out;
 }
 
-NetworkJob load(const Options& options) {
+NetworkJob load_network_job(const Options& options) {
   NetworkJob job;
   job.study = io::read_trained_study(options.input, options.study_overlays(),
                                      {"prune.", "seed", "threads", "name", "task.files"});
@@ -114,14 +110,14 @@ NetworkJob load(const Options& options) {
   return job;
 }
 
-std::string read_data(const Options& options, NetworkJob& job, Observer& observer) {
+std::string read_network_data(const Options& options, NetworkJob& job, Observer& observer) {
   job.networks = io::read_trained_networks(
       options.input, job.study, job.study.prune.weights.value_or(studies::KeptWeights::kBest),
       observer);
   return job.networks.front().data_hash;
 }
 
-std::string plan(const Options& options, const NetworkJob& job) {
+std::string plan_network(const Options& options, const NetworkJob& job) {
   const studies::PruneOptions& wanted = job.study.prune;
   if (options.json) {
     nlohmann::ordered_json out;
@@ -148,9 +144,9 @@ bool prunes_networks(const Options& options) {
 
 Computation prune_networks(const Options& options, Observer& observer) {
   Course<NetworkJob, TrainedPruneResult> course;
-  course.load = &load;
-  course.read_data = &read_data;
-  course.plan = &plan;
+  course.load = &load_network_job;
+  course.read_data = &read_network_data;
+  course.plan = &plan_network;
   course.compute = [](const Options&, NetworkJob& job, Observer& watching) {
     return studies::prune_trained(job.study, job.networks, job.theory,
                                   studies::make_task_maker(io::task_files()), watching);

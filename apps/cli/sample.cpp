@@ -13,13 +13,14 @@ namespace headway::cli {
 
 namespace {
 
-studies::SampleResult compute(const Options& options, TheoryJob& job, Observer& observer) {
+studies::SampleResult compute_sample(const Options& options, TheoryJob& job, Observer& observer) {
   return studies::sample(job.study, job.dataset, observer,
                          checkpoint_hooks<io::SampleCheckpoints>(options, job), job.reused(),
                          job.shard);
 }
 
-studies::PartSampler prepare_parts(const Options& options, TheoryJob& job, Observer& observer) {
+studies::PartSampler prepare_sample_parts(const Options& options, TheoryJob& job,
+                                          Observer& observer) {
   return studies::prepare_sample(job.study, job.dataset, observer,
                                  checkpoint_hooks<io::SampleCheckpoints>(options, job),
                                  job.reused());
@@ -35,13 +36,13 @@ Verb sample_verb() {
        {kShardOption}},
       {.goes_on = true,
        .kind = studies::TheoryVerb::kSamples,
-       .compute = &compute,
+       .compute = &compute_sample,
        .table = &sample_table,
        .outcome = &sample_outcome,
        .sharing = {
            &run_shared<TheoryJob, studies::SampleResult>, "points",
            [](const TheoryJob& job) { return studies::sample_points(job.study, {}).size(); },
-           &prepare_parts, &io::read_sample_result}});
+           &prepare_sample_parts, &io::read_sample_result}});
 }
 
 }  // namespace headway::cli

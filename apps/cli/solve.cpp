@@ -11,12 +11,13 @@ namespace {
 
 using studies::SolveResult;
 
-SolveResult compute(const Options& options, TheoryJob& job, Observer& observer) {
+SolveResult compute_solve(const Options& options, TheoryJob& job, Observer& observer) {
   return studies::solve(job.study, job.dataset, observer,
                         checkpoint_hooks<io::SolveCheckpoints>(options, job), job.shard);
 }
 
-studies::PartSolver prepare_parts(const Options& options, TheoryJob& job, Observer& observer) {
+studies::PartSolver prepare_solve_parts(const Options& options, TheoryJob& job,
+                                        Observer& observer) {
   return studies::prepare_solve(job.study, job.dataset, observer,
                                 checkpoint_hooks<io::SolveCheckpoints>(options, job));
 }
@@ -31,12 +32,12 @@ Verb solve_verb() {
        {kShardOption}},
       {.reuses = false,
        .goes_on = true,
-       .compute = &compute,
+       .compute = &compute_solve,
        .table = &solve_table,
        .outcome = [](const SolveResult& result) { return solve_outcome(result, result.seconds); },
        .sharing = {&run_shared<TheoryJob, SolveResult>, "chains of points",
                    [](const TheoryJob& job) { return studies::solve_chains(job.study).size(); },
-                   &prepare_parts,
+                   &prepare_solve_parts,
                    [](const std::string& file) { return io::read_solve_result(file); }}});
 }
 

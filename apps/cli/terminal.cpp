@@ -25,13 +25,13 @@ extern "C" void handle_stop(int /*signal*/) {
   constexpr std::string_view kText =
       "\nheadway: stopping at the next safe point; once more to stop at once\n";
   // The result is of no use here: there is nothing else to do in a handler.
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kText.data(), kText.size());
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kText.data(), kText.size());
 }
 
 /// False with errno set when not all of `text` went out.
 bool write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
-    const ssize_t count = write(descriptor, text.data(), text.size());
+    const ssize_t count = ::write(descriptor, text.data(), text.size());
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return false;
     text.remove_prefix(static_cast<std::size_t>(count));

@@ -29,7 +29,7 @@ void check_weights_paths(const Options& options, const TrainJob& job) {
   }
 }
 
-studies::TrainResult compute(const Options& options, TrainJob& job, Observer& observer) {
+studies::TrainResult compute_train(const Options& options, TrainJob& job, Observer& observer) {
   if (!options.json) return train_grid(options, job, observer, {});
   return train_grid(
       options, job, observer,
@@ -55,13 +55,14 @@ void export_weights(const Options& options, const TrainJob& job,
   }
 }
 
-std::string plan(const Options& options, const TrainJob& job) {
+std::string plan_train(const Options& options, const TrainJob& job) {
   const TrainPlan all{job.planned, studies::split_ceilings(job.runs.front().study)};
   return options.json ? train_plan_json(job.study, all)
                       : train_plan_text(job.study, all, options.output);
 }
 
-std::string print(const Options& options, const TrainJob& job, const studies::TrainResult& result) {
+std::string print_train(const Options& options, const TrainJob& job,
+                        const studies::TrainResult& result) {
   return options.json ? io::result_json(job.study, result) + "\n" : train_table(job.study, result);
 }
 
@@ -95,12 +96,12 @@ Verb train_verb() {
        .read_data = &read_training_data,
        .goes_on = &training_goes_on,
        .check_exports = &check_weights_paths,
-       .plan = &plan,
-       .compute = &compute,
+       .plan = &plan_train,
+       .compute = &compute_train,
        .outcome = &train_outcome,
        .write = &write_result_file<TrainJob, studies::TrainResult>,
        .write_exports = &export_weights,
-       .print = &print,
+       .print = &print_train,
        .sharing = {&run_shared<TrainJob, studies::TrainResult>, "runs",
                    [](const TrainJob& job) { return job.runs.size(); }, &prepare_training_parts,
                    &io::read_train_result, &print_records}});

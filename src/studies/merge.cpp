@@ -7,9 +7,7 @@
 #include <utility>
 
 #include "core/fail.hpp"
-#include "headway/core/text.hpp"
 #include "headway/studies/shards.hpp"
-#include "headway/studies/study_hash.hpp"
 #include "headway/studies/sweep.hpp"
 
 namespace headway::studies {
@@ -53,15 +51,8 @@ std::string strangeness(const PartHeader& part, const PartHeader& first) {
   const ResultProvenance& a = part.provenance;
   const ResultProvenance& b = first.provenance;
   if (part.kind != first.kind) return fmt::format("is of {}, not of {}", part.kind, first.kind);
-  if (a.study_hash != b.study_hash) {
-    const std::vector<std::string> differences = study_differences(a.study_toml, b.study_toml);
-    return "is of another study: " + (differences.empty() ? "its hash differs" : join(differences));
-  }
-  if (a.data_hash != b.data_hash) return "is of other data";
-  if (a.headway_version != b.headway_version || a.git_commit != b.git_commit) {
-    return fmt::format("was made by version {} (commit {}), not {} (commit {})", a.headway_version,
-                       a.git_commit, b.headway_version, b.git_commit);
-  }
+  const std::string other = other_origin(a, b);
+  if (!other.empty()) return other;
   const std::size_t count = read_shard(a.shard).count;
   const std::size_t wanted = read_shard(b.shard).count;
   if (count != wanted) return fmt::format("is one of {} parts, not of {}", count, wanted);

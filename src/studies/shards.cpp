@@ -6,13 +6,14 @@
 #include <charconv>
 
 #include "headway/core/error.hpp"
+#include "headway/core/text.hpp"
+#include "headway/studies/study_hash.hpp"
 
 namespace headway::studies {
 namespace {
 
 constexpr std::size_t kMostShards = 1000000;
-constexpr std::size_t kLongestChain =
-    4;  // sweep points solved one from another, where few temperatures are swept
+constexpr std::size_t kLongestChain = 4;  // of points, where few temperatures are swept
 constexpr std::size_t kManyTemperatures = 4;
 
 bool read_number(std::string_view text, std::size_t& value) {
@@ -99,6 +100,20 @@ std::vector<std::size_t> temperatures_of(const Study& study,
     if (there) temperatures.push_back(t);
   }
   return temperatures;
+}
+
+std::string other_origin(const ResultProvenance& found, const ResultProvenance& wanted) {
+  if (found.study_hash != wanted.study_hash) {
+    const auto differences = study_differences(found.study_toml, wanted.study_toml);
+    return "is of another study: " + (differences.empty() ? "its hash differs" : join(differences));
+  }
+  if (found.data_hash != wanted.data_hash) return "is of other data";
+  if (found.headway_version == wanted.headway_version && found.git_commit == wanted.git_commit) {
+    return "";
+  }
+  return fmt::format("was made by version {} (commit {}), not {} (commit {})",
+                     found.headway_version, found.git_commit, wanted.headway_version,
+                     wanted.git_commit);
 }
 
 }  // namespace headway::studies

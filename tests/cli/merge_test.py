@@ -8,35 +8,14 @@ import unittest
 import h5py
 
 from support import ProgramTest, check_equal, run
-from train_support import needs_training
+from train_support import needs_training, small_grid
 
 COUNTS = (1, 2, 3, 7)
 SOLVE = ["--set", "model.widths=[5,10,20,40,80]", "--set", "model.temperature=[0.1,1]"]
 SAMPLE = ["--set", "model.widths=[4,8]", "--set", "model.temperature=[0.1,1]", "--set", "sample.draws=40",
           "--set", "sample.warmup=60", "--set", "sample.chains=2", "--set", "sample.predictor_draws=10"]
-GRID = """name = "grid"
-[task]
-kind = "sraven"
-features = 2
-held_out = 0.25
-[train]
-attention = "hyla"
-layers = 1
-model_dim = 8
-heads = 2
-query_dim = 4
-value_dim = 4
-mlp_dim = 8
-steps = 12
-batch = 4
-warmup_steps = 2
-log_every = 3
-eval_every = 6
-eval_examples = 8
-[sweep]
-"train.attention" = ["softmax", "hyla"]
-seed = [1, 2]
-"""
+GRID = small_grid('kind = "sraven"\nfeatures = 2\nheld_out = 0.25\n',
+                  '"train.attention" = ["softmax", "hyla"]\nseed = [1, 2]')
 
 
 class Merge(ProgramTest):

@@ -16,13 +16,14 @@ query_dim = 4
 value_dim = 4
 mlp_dim = 8
 """
+SMALL_FUZZY_LOGIC = """kind = "fuzzy_logic"
+sequence_length = 6
+held_out = 0.5
+"""
 TINY = f"""name = "tiny"
 seed = 3
 [task]
-kind = "fuzzy_logic"
-sequence_length = 6
-held_out = 0.5
-[train]
+{SMALL_FUZZY_LOGIC}[train]
 attention = "hyla"
 {SMALL_MODEL}attention_dropout = 0.1
 steps = 60
@@ -34,6 +35,25 @@ eval_every = 20
 eval_examples = 32
 checkpoint_every = 6
 """
+
+
+def small_grid(task, sweep):
+    """A study of runs of milliseconds: the keys of its [task] and of its [sweep]."""
+    return f"""name = "grid"
+[task]
+{task}[train]
+attention = "hyla"
+{SMALL_MODEL}steps = 12
+batch = 4
+warmup_steps = 2
+log_every = 3
+eval_every = 6
+eval_examples = 8
+[sweep]
+{sweep}
+"""
+
+
 TEXT = f"""name = "tiny-text"
 [task]
 kind = "text"

@@ -12,38 +12,17 @@ import unittest
 import h5py
 
 from support import PROGRAM, STUDIES, ProgramTest, check_equal, run
-from train_support import needs_training
+from train_support import SMALL_FUZZY_LOGIC, needs_training, small_grid
 
 RANKS = (2, 3, 7)
 SWEEP = ["--set", "model.widths=[5,10,20,40,80]", "--set", "model.temperature=[0.1,1]"]
 DRAWS = ["--set", "model.widths=[4,8,16]", "--set", "sample.draws=40", "--set", "sample.warmup=60",
          "--set", "sample.chains=2", "--set", "sample.predictor_draws=10"]
-# Six points of about a second each.
+# Six points of a few seconds each: mpirun waits a while before it tells ranks to stop.
 LONG = [os.path.join(STUDIES, "hmm-four-paths.toml"), "--set", "model.widths=[10,20,30,40,50,60]",
         "--set", "sample.draws=2000", "--set", "sample.warmup=300", "--set", "sample.chains=2",
         "--set", "sample.predictor_draws=20", "--set", "sample.checkpoint_seconds=0.2", "--threads", "1"]
-GRID = """name = "grid"
-[task]
-kind = "fuzzy_logic"
-sequence_length = 6
-held_out = 0.5
-[train]
-attention = "hyla"
-layers = 1
-model_dim = 8
-heads = 2
-query_dim = 4
-value_dim = 4
-mlp_dim = 8
-steps = 12
-batch = 4
-warmup_steps = 2
-log_every = 3
-eval_every = 6
-eval_examples = 8
-[sweep]
-seed = [1, 2, 3]
-"""
+GRID = small_grid(SMALL_FUZZY_LOGIC, "seed = [1, 2, 3]")
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                "OMPI_MCA_plm_rsh_agent": "sh"}  # there is one machine
 

@@ -11,31 +11,13 @@ import unittest
 
 import slurm
 from support import PROGRAM, check_equal, run
-from train_support import can_train
+from train_support import SMALL_FUZZY_LOGIC, can_train, small_grid
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "apps" / "cluster"
 # The four-path sweep, with chains short enough for a test: about a second a point.
 SWEEP = ["--set", "model.widths=[10,20,30,50,70,100,200,300]", "--set", "sample.draws=300", "--set", "sample.warmup=300",
          "--set", "sample.chains=2", "--set", "sample.predictor_draws=20", "--set", "sample.checkpoint_seconds=0.2"]
-GRID = """name = "grid"
-[task]
-kind = "fuzzy_logic"
-sequence_length = 6
-held_out = 0.5
-[train]
-layers = 1
-model_dim = 8
-heads = 2
-query_dim = 4
-value_dim = 4
-mlp_dim = 8
-steps = 10
-batch = 4
-warmup_steps = 2
-eval_examples = 8
-[sweep]
-seed = [1, 2, 3]
-"""
+GRID = small_grid(SMALL_FUZZY_LOGIC, "seed = [1, 2, 3]")
 
 
 class JobScripts(unittest.TestCase):

@@ -10,7 +10,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-import dataset_writing_test
+import dataset_arguments
 import h5py
 import headway
 import numpy as np
@@ -60,7 +60,7 @@ class SameFaults(unittest.TestCase):
 
     def compare(self, change, form="weights", seed=1):
         """Of a sound file of this form, changed."""
-        arguments = dataset_writing_test.Arguments(seed).forms()[form]
+        arguments = dataset_arguments.Arguments(seed).forms()[form]
         headway.write_dataset(self.path, **arguments, overwrite=True)
         with h5py.File(self.path, "r+") as file:
             change(file)

@@ -10,7 +10,9 @@
 #include "headway/core/rng.hpp"
 #include "headway/sampling/diagnostics.hpp"
 
-namespace headway::sampling {
+using namespace headway;            // NOLINT: a test
+using namespace headway::sampling;  // NOLINT
+
 namespace {
 
 constexpr int kRepetitions = 1000;
@@ -99,5 +101,3 @@ TEST_CASE("R-hat of chains from one distribution falls to 1, of others does not"
   shifted.col(3).array() += 1.0;
   CHECK(rank_normalized_rhat(shifted) > 1.02);
 }
-
-}  // namespace headway::sampling

@@ -14,7 +14,9 @@
 #include "sampling/static_hmc.hpp"
 #include "sampling_targets.hpp"
 
-namespace headway::sampling {
+using namespace headway;            // NOLINT: a test
+using namespace headway::sampling;  // NOLINT
+
 namespace {
 
 using testing::GammaPoissonTarget;
@@ -189,5 +191,3 @@ TEST_CASE("unadjusted Langevin is biased, as it says", "[invariance]") {
   };
   CHECK(gamma_poisson_p_value({MetricKind::kDiagonal, 1.0}, langevin) < kAlpha);
 }
-
-}  // namespace headway::sampling

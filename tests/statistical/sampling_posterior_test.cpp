@@ -10,7 +10,9 @@
 #include "headway/sampling/sample.hpp"
 #include "sampling_targets.hpp"
 
-namespace headway::sampling {
+using namespace headway;            // NOLINT: a test
+using namespace headway::sampling;  // NOLINT
+
 namespace {
 
 using testing::FunctionTarget;
@@ -203,5 +205,3 @@ TEST_CASE("unadjusted Langevin shows its bias") {
   CHECK(std::abs(q.sd - biased_sd) < 5.0 * q.mcse_sd);
   CHECK(q.sd - 1.0 > 8.0 * q.mcse_sd);
 }
-
-}  // namespace headway::sampling

@@ -11,7 +11,9 @@
 #include "headway/sampling/diagnostics.hpp"
 #include "weight_problems.hpp"
 
-namespace headway::posterior {
+using namespace headway;             // NOLINT: a test
+using namespace headway::posterior;  // NOLINT
+
 namespace {
 
 using testing::block_segment;
@@ -219,5 +221,3 @@ TEST_CASE("Sweeps at another noise do not, and Geweke's test says so") {
     CHECK(largest > bound(kQuantities));
   }
 }
-
-}  // namespace headway::posterior

@@ -9,7 +9,9 @@
 #include "headway/sampling/sample.hpp"
 #include "weight_problems.hpp"
 
-namespace headway::posterior {
+using namespace headway;             // NOLINT: a test
+using namespace headway::posterior;  // NOLINT
+
 namespace {
 
 using testing::random_weight_data;
@@ -184,5 +186,3 @@ TEST_CASE("NUTS on all weights agrees with the exact chain") {
   INFO("largest deviation " << largest << " standard errors");
   CHECK(largest < kBound);
 }
-
-}  // namespace headway::posterior

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "headway/core/error.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/training/task_adapters.hpp"
 #include "headway/training/trainer.hpp"
@@ -118,6 +119,14 @@ void for_each_option(training::TransformerOptions model, const Check& check) {
       }
     }
   }
+}
+
+/// The parameter of this name.
+inline training::NamedTensor& tensor(training::TrainState* state, const std::string& name) {
+  for (training::NamedTensor& t : state->parameters) {
+    if (t.name == name) return t;
+  }
+  throw Error(ErrorKind::kInternal, name);
 }
 
 }  // namespace headway::testing

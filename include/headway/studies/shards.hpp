@@ -51,6 +51,10 @@ struct PartHeader {
   ResultProvenance provenance;
 };
 
+/// Why numbers of `found` do not belong to those of `wanted`: "is of another study: ...", "is of
+/// other data", "was made by version ...". "" when study, data and version are the same.
+std::string other_origin(const ResultProvenance& found, const ResultProvenance& wanted);
+
 /// The numbers of `parts` in the order of their shards. Error{kBadData} naming file and fault where
 /// they do not belong together: another verb, study, data, version or number of parts than the
 /// first, a whole or an unfinished result, a part twice. Error{kMissingFile} where parts are

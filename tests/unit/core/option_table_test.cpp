@@ -7,7 +7,8 @@
 #include "catch.hpp"
 #include "headway/core/option_error.hpp"
 
-namespace headway {
+using namespace headway;  // NOLINT: a test
+
 namespace {
 
 enum class Colour { kRed, kGreen };
@@ -128,5 +129,3 @@ TEST_CASE("values are found, compared and written") {
   CHECK(same_value({std::int64_t{1}, {}}, {1.0, {}}));
   CHECK_FALSE(same_value({std::int64_t{1}, {}}, {std::string("1"), {}}));
 }
-
-}  // namespace headway

@@ -10,7 +10,9 @@
 
 using Catch::Matchers::WithinRel;
 
-namespace headway::posterior {
+using namespace headway;             // NOLINT: a test
+using namespace headway::posterior;  // NOLINT
+
 namespace {
 
 using testing::make_weight_posterior;
@@ -146,5 +148,3 @@ TEST_CASE("A temperature lost in rounding is an error, not a wrong draw") {
     CHECK_THAT(error.what(), Catch::Matchers::ContainsSubstring("temperature"));
   }
 }
-
-}  // namespace headway::posterior

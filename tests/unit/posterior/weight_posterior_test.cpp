@@ -11,7 +11,9 @@
 using Catch::Matchers::WithinAbs;
 using Catch::Matchers::WithinRel;
 
-namespace headway::posterior {
+using namespace headway;             // NOLINT: a test
+using namespace headway::posterior;  // NOLINT
+
 namespace {
 
 using testing::describe;
@@ -190,5 +192,3 @@ TEST_CASE("Without a test set there is no predictor") {
   CHECK(draw.mean.size() == 0);
   CHECK(draw.order_parameters.layers.size() == 1);
 }
-
-}  // namespace headway::posterior

@@ -10,7 +10,9 @@
 #include "catch.hpp"
 #include "headway/core/rng.hpp"
 
-namespace headway::sampling {
+using namespace headway;            // NOLINT: a test
+using namespace headway::sampling;  // NOLINT
+
 namespace {
 
 using Catch::Matchers::WithinAbs;
@@ -133,5 +135,3 @@ TEST_CASE("the windowed covariance is the sample covariance, shrunk as Stan does
     }
   }
 }
-
-}  // namespace headway::sampling

@@ -22,7 +22,9 @@ void* malloc(std::size_t size) noexcept {
 }
 }
 
-namespace headway::sampling {
+using namespace headway;            // NOLINT: a test
+using namespace headway::sampling;  // NOLINT
+
 namespace {
 
 long allocations_of(Transition& transition, PhasePoint& point, int moves) {
@@ -61,7 +63,5 @@ TEST_CASE("transitions do not allocate", "[not_sanitized]") {
     CHECK(allocations_of(hmc, point, 500) == 0);
   }
 }
-
-}  // namespace headway::sampling
 
 #endif

@@ -8,7 +8,9 @@
 #include "headway/sampling/sample.hpp"
 #include "sampling_targets.hpp"
 
-namespace headway::sampling {
+using namespace headway;            // NOLINT: a test
+using namespace headway::sampling;  // NOLINT
+
 namespace {
 
 bool says(const std::string& text, const std::string& part) {
@@ -78,5 +80,3 @@ TEST_CASE("a checkpoint whose parts do not fit is refused") {
   CHECK(says(refused([](Checkpoint& c) { c.chains[0].chain = 4; }), "chain 5"));
   CHECK(says(refused([](Checkpoint& c) { c.chains.clear(); }), "chains"));
 }
-
-}  // namespace headway::sampling

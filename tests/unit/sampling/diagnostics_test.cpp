@@ -13,7 +13,9 @@
 #include "catch.hpp"
 #include "headway/core/rng.hpp"
 
-namespace headway::sampling {
+using namespace headway;            // NOLINT: a test
+using namespace headway::sampling;  // NOLINT
+
 namespace {
 
 using Catch::Matchers::WithinAbs;
@@ -220,5 +222,3 @@ TEST_CASE("quantiles interpolate between order statistics") {
   CHECK_THAT(quantile(draws, 0.3), WithinAbs(1.2, 1e-14));
   CHECK(std::isnan(quantile(draws, 1.5)));
 }
-
-}  // namespace headway::sampling

@@ -11,7 +11,9 @@
 #include "sampling/nuts.hpp"
 #include "sampling_targets.hpp"
 
-namespace headway::sampling {
+using namespace headway;            // NOLINT: a test
+using namespace headway::sampling;  // NOLINT
+
 namespace {
 
 using Catch::Matchers::WithinAbs;
@@ -184,5 +186,3 @@ TEST_CASE("log_sum_exp") {
   CHECK_THAT(log_sum_exp(-kInfinity, -3.0), WithinAbs(-3.0, 0.0));
   CHECK(log_sum_exp(-kInfinity, -kInfinity) == -kInfinity);
 }
-
-}  // namespace headway::sampling

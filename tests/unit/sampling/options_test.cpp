@@ -10,7 +10,9 @@
 #include "catch.hpp"
 #include "headway/core/error.hpp"
 
-namespace headway::sampling {
+using namespace headway;            // NOLINT: a test
+using namespace headway::sampling;  // NOLINT
+
 namespace {
 
 template <typename Action>
@@ -90,5 +92,3 @@ TEST_CASE("acceptance defaults follow the sampler") {
   options.target_accept = 0.7;
   CHECK(resolved_target_accept(options) == 0.7);
 }
-
-}  // namespace headway::sampling

@@ -14,7 +14,9 @@
 #include "record_bytes.hpp"
 #include "sampling_targets.hpp"
 
-namespace headway::sampling {
+using namespace headway;            // NOLINT: a test
+using namespace headway::sampling;  // NOLINT
+
 namespace {
 
 using Catch::Matchers::WithinRel;
@@ -424,5 +426,3 @@ TEST_CASE("warnings say what to do") {
   CHECK(split.summary.rhat_max > 1.5);
   CHECK(split.summary.warnings.at(0).find("have not mixed") != std::string::npos);
 }
-
-}  // namespace headway::sampling
