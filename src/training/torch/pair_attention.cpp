@@ -202,6 +202,11 @@ struct ChunkedAttention : Function<ChunkedAttention> {
 
 }  // namespace
 
+Tensor numbers_of_pairs(const PairTensors& in, Index queries, Index keys) {
+  const Chunk whole = {0, queries, keys};
+  return by_pair(part_of(in, whole).distances, whole);
+}
+
 Tensor attended_pairs(const AttentionShape& n, const AttentionOptions& options,
                       const PairTensors& in, const PairMemory& memory, Tensor* weights) {
   const double of_query = pair_bytes_of_query(n, options);
