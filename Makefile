@@ -5,6 +5,8 @@ STUDY ?= data/studies/hmm-four-paths.toml
 RESULTS ?= results
 # The posterior is sampled beside the theory where that takes seconds; SAMPLES=on samples any study, with its own settings.
 SAMPLES ?= $(if $(filter hmm-%,$(notdir $(STUDY))),seconds,off)
+# What the gallery of the documentation shows: all figures, or (quick) those whose results take seconds.
+FIGURES ?= all
 # DEPENDENCIES=have skips the installation, for systems that apps/setup/dependencies.sh does not know.
 DEPENDENCIES ?= install
 # TRAINING=off builds without the training engine, and does not install its packages (LibTorch, oneDNN);
@@ -20,12 +22,14 @@ CCACHE := $(shell command -v ccache 2>/dev/null)
 UNITY ?= ON
 CONFIGURE := -DCMAKE_UNITY_BUILD=$(UNITY) -DHEADWAY_PYTHON=$(PYTHON) -DHEADWAY_TRAINING=$(if $(filter off,$(TRAINING)),OFF,$(if $(filter required,$(TRAINING)),ON,AUTO)) -DHEADWAY_TORCH=$(TORCH) $(if $(CCACHE),-DCMAKE_CXX_COMPILER_LAUNCHER=$(CCACHE))
 
-.PHONY: help build demo test bench format tidy dependencies clean
+.PHONY: help build demo test bench docs packages wheel format tidy dependencies clean
 
 help:
 	@echo 'make demo     install what is missing, build, solve $(STUDY), sample its posterior, draw the figures'
 	@echo 'make test     the same set-up, then every test that continuous integration runs'
 	@echo 'make build    the program, at $(HEADWAY), and the extension module of the Python package'
+	@echo 'make docs     the site of the documentation, in build/docs/site (FIGURES=quick: without results that take minutes)'
+	@echo 'make packages  Debian packages of all parts, in build/packages; make wheel: a Python wheel in build/wheel'
 	@echo 'make bench    the speed report of apps/benchmarks'
 	@echo 'make format   clang-format every source in place'
 	@echo 'make tidy     clang-tidy with warnings as errors (slow)'
@@ -66,6 +70,19 @@ test: dependencies
 	@cmake --preset ci $(CONFIGURE) --log-level=NOTICE
 	@cmake --build --preset ci --parallel $(JOBS)
 	@ctest --preset ci --parallel $(JOBS)
+
+docs: export DOCS = on
+docs: build
+	@$(PYTHON) -B apps/docs/build_site.py --program $(HEADWAY) --output build/docs --figures $(FIGURES)
+
+# Everything that is installed, then each part as a .deb: apt-get install ./build/packages/*.deb
+packages: build
+	@cmake --build --preset release --parallel $(JOBS) --target headway_packaged
+	@cd build/release && cpack -G DEB -B ../packages > ../packages.log || { cat ../packages.log; exit 1; }
+	@rm -r build/packages/_CPack_Packages && ls build/packages/*.deb
+
+wheel: dependencies
+	@apps/setup/wheel.sh $(PYTHON) build/wheel
 
 bench: dependencies
 	@cmake --preset release $(CONFIGURE) --log-level=NOTICE
