@@ -39,6 +39,26 @@ struct RepeatedWork::Graph {
   static constexpr int kCallsBefore = 3;
   int calls = 0;
   std::optional<at::cuda::CUDAGraph> graph;
+
+  // False where a launch of the work cannot be recorded; nothing of it has run then.
+  bool record(const std::function<void()>& work) {
+    static std::mutex recording;  // LibTorch's allocator expects one at a time
+    const std::lock_guard lock(recording);
+    graph.emplace();
+    graph->capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
+    bool recorded = true;
+    try {
+      work();
+    } catch (const c10::Error&) {
+      recorded = false;
+    }
+    try {
+      graph->capture_end();
+    } catch (const c10::Error&) {  // of what went wrong before
+      recorded = false;
+    }
+    return recorded;
+  }
 };
 
 RepeatedWork::RepeatedWork(at::Device device, bool recordable) {
@@ -53,18 +73,9 @@ void RepeatedWork::forget() {
 
 void RepeatedWork::run(const std::function<void()>& work) {
   if (!graph_ || graph_->calls++ < Graph::kCallsBefore) return work();
-  if (!graph_->graph) {
-    static std::mutex recording;  // LibTorch's allocator expects one at a time
-    const std::lock_guard lock(recording);
-    graph_->graph.emplace();
-    graph_->graph->capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
-    try {
-      work();
-    } catch (...) {
-      graph_->graph->capture_end();
-      throw;
-    }
-    graph_->graph->capture_end();
+  if (!graph_->graph && !graph_->record(work)) {
+    graph_.reset();
+    return work();
   }
   graph_->graph->replay();
 }

@@ -38,7 +38,8 @@ class OwnStream {
 };
 
 /// Work that launches the same kernels on the same memory each time, and does nothing else: on a
-/// GPU it is recorded as a CUDA graph after a few calls, and one launch from then on.
+/// GPU it is recorded as a CUDA graph after a few calls, and one launch from then on; where
+/// LibTorch cannot record it, it is called as before.
 class RepeatedWork {
  public:
   /// `recordable` false: only ever called.

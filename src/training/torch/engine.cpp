@@ -54,7 +54,7 @@ class TorchEngine final : public TransformerEngine {
   explicit TorchEngine(const EngineSetup& setup)
       : setup_(setup),
         library_threads_(setup.eager ? setup.threads : 1),
-        memory_(setup.device == Device::kCuda ? at::kCUDA : at::kCPU),
+        memory_(setup.device == Device::kCuda ? at::kCUDA : at::kCPU, setup.gpu_kernels != nullptr),
         stream_(memory_.device()),
         // Experts are told their tokens by the host.
         work_(memory_.device(), setup.model.feed_forward != FeedForward::kMixture) {

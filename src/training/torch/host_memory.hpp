@@ -9,7 +9,9 @@ namespace headway::training::detail {
 /// How numbers of ours get to a device.
 class DeviceMemory {
  public:
-  explicit DeviceMemory(at::Device device) : device_(device) {}
+  /// `copies` on the CPU: as if it were another device.
+  explicit DeviceMemory(at::Device device, bool copies = false)
+      : device_(device), views_(device.is_cpu() && !copies) {}
 
   /// `data` as `kept`; undefined where there is none. On the CPU a view of it; elsewhere it is
   /// copied first to memory that the device reads by itself, so that nothing waits and `data` may
@@ -26,21 +28,25 @@ class DeviceMemory {
     }
     const at::Tensor view =
         at::from_blob(const_cast<T*>(data.data()), sizes, at::dtype(kType));  // NOLINT
-    if (device_.is_cpu()) {
+    if (views_) {
       *kept = view;
       return true;
     }
-    const at::Tensor pinned = at::empty(sizes, at::dtype(kType).pinned_memory(true));
-    pinned.copy_(view);
+    at::Tensor sent = view;
+    if (!device_.is_cpu()) {
+      sent = at::empty(sizes, at::dtype(kType).pinned_memory(true));
+      sent.copy_(view);
+    }
     const bool moved = !kept->defined() || kept->sizes() != sizes;
     if (moved) *kept = at::empty(sizes, at::dtype(kType).device(device_));
-    kept->copy_(pinned, true);
+    kept->copy_(sent, true);
     return moved;
   }
   [[nodiscard]] at::Device device() const { return device_; }
 
  private:
   at::Device device_;
+  bool views_;
 };
 
 }  // namespace headway::training::detail
