@@ -275,7 +275,7 @@ TEST_CASE(
         action, theory::gaussian_process_order_parameters(c.architecture), {}, observer);
     const MatrixXd hessian = action.hessian(s.order_parameters, *s.evaluation.energy);
     const theory::FiniteWidthCorrection correction =
-        theory::finite_width_correction(action, s, hessian, MatrixXd(0, 10), observer);
+        theory::finite_width_correction(action, s, hessian, nullptr, observer);
     REQUIRE(correction.defined);
     const double exact = exact_mean(static_cast<double>(n));
     saddle_error.push_back(std::abs(s.order_parameters.layers[0](0, 0) - exact));
