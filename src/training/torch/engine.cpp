@@ -347,8 +347,13 @@ std::unique_ptr<TransformerEngine> make_engine(const EngineSetup& setup) {
 bool cuda_found() { return at::hasCUDA() && torch::cuda::is_available(); }
 
 std::string describe() {
+#ifdef HEADWAY_TORCH_CUDA
+  const bool built_with_it = true;  // at::hasCUDA() of newer ones asks for a device
+#else
+  const bool built_with_it = at::hasCUDA();
+#endif
   std::string cuda = "without CUDA";
-  if (at::hasCUDA()) {
+  if (built_with_it) {
     const auto devices = torch::cuda::device_count();
     cuda = devices == 0
                ? "with CUDA but no device"
