@@ -5,11 +5,15 @@ STUDY ?= data/studies/hmm-four-paths.toml
 RESULTS ?= results
 # The posterior is sampled beside the theory where that takes seconds; SAMPLES=on samples any study, with its own settings.
 SAMPLES ?= $(if $(filter hmm-%,$(notdir $(STUDY))),seconds,off)
+# What the gallery of the documentation shows: all figures, or (quick) those whose results take seconds.
+FIGURES ?= all
 # DEPENDENCIES=have skips the installation, for systems that apps/setup/dependencies.sh does not know.
 DEPENDENCIES ?= install
 # TRAINING=off builds without the training engine, and does not install its packages (LibTorch, oneDNN);
 # TRAINING=required fails where they are missing, as continuous integration wants it.
 TRAINING ?= on
+# Kills of each verb in `make kills`.
+KILLS ?= 100
 # TORCH=auto takes the LibTorch inside an installed PyTorch (2.6 or later, with CUDA or without), TORCH=FOLDER a given
 # one; else it is the system's.
 TORCH ?=
@@ -20,15 +24,20 @@ CCACHE := $(shell command -v ccache 2>/dev/null)
 UNITY ?= ON
 CONFIGURE := -DCMAKE_UNITY_BUILD=$(UNITY) -DHEADWAY_PYTHON=$(PYTHON) -DHEADWAY_TRAINING=$(if $(filter off,$(TRAINING)),OFF,$(if $(filter required,$(TRAINING)),ON,AUTO)) -DHEADWAY_TORCH=$(TORCH) $(if $(CCACHE),-DCMAKE_CXX_COMPILER_LAUNCHER=$(CCACHE))
 
-.PHONY: help build demo test bench format tidy dependencies clean
+.PHONY: help build demo test bench reproduce kills docs packages wheel format tidy lint dependencies clean
 
 help:
 	@echo 'make demo     install what is missing, build, solve $(STUDY), sample its posterior, draw the figures'
 	@echo 'make test     the same set-up, then every test that continuous integration runs'
 	@echo 'make build    the program, at $(HEADWAY), and the extension module of the Python package'
+	@echo 'make docs     the site of the documentation, in build/docs/site (FIGURES=quick: without results that take minutes)'
+	@echo 'make packages  Debian packages of all parts, in build/packages; make wheel: a Python wheel in build/wheel'
 	@echo 'make bench    the speed report of apps/benchmarks'
+	@echo 'make reproduce  every study of minutes again, beside what was recorded and published'
+	@echo 'make kills    KILLS=$(KILLS) processes of each verb killed at random times, and nothing lost'
 	@echo 'make format   clang-format every source in place'
 	@echo 'make tidy     clang-tidy with warnings as errors (slow)'
+	@echo 'make lint     cppcheck, then make tidy'
 	@echo 'make clean    remove build/'
 	@echo 'Variables: PYTHON=$(PYTHON) JOBS=$(JOBS) STUDY=... RESULTS=$(RESULTS) DEPENDENCIES=have TRAINING=off SAMPLES=off TORCH=auto'
 
@@ -67,10 +76,30 @@ test: dependencies
 	@cmake --build --preset ci --parallel $(JOBS)
 	@ctest --preset ci --parallel $(JOBS)
 
+docs: export DOCS = on
+docs: build
+	@$(PYTHON) -B apps/docs/build_site.py --program $(HEADWAY) --output build/docs --figures $(FIGURES)
+
+# Everything that is installed, then each part as a .deb: apt-get install ./build/packages/*.deb
+packages: build
+	@cmake --build --preset release --parallel $(JOBS) --target headway_packaged
+	@cd build/release && cpack -G DEB -B ../packages > ../packages.log || { cat ../packages.log; exit 1; }
+	@rm -r build/packages/_CPack_Packages && ls build/packages/*.deb
+
+wheel: dependencies
+	@apps/setup/wheel.sh $(PYTHON) build/wheel
+
 bench: dependencies
 	@cmake --preset release $(CONFIGURE) --log-level=NOTICE
 	@cmake --build --preset release --parallel $(JOBS) --target benchmarks
 	build/release/bin/benchmark_theory
+
+reproduce: build
+	@$(PYTHON) apps/setup/reproduce.py --program $(HEADWAY)
+
+kills: build
+	@HEADWAY_PROGRAM=$(abspath $(HEADWAY)) HEADWAY_STUDIES=$(abspath data/studies) HEADWAY_KILLS=$(KILLS) \
+	  $(PYTHON) -B tests/cli/kill_test.py
 
 format:
 	@find include src apps tests -name '*.cpp' -o -name '*.hpp' | xargs clang-format-14 -i
@@ -78,6 +107,12 @@ format:
 tidy: dependencies
 	@cmake --preset tidy $(CONFIGURE) --log-level=NOTICE
 	@cmake --build --preset tidy --parallel $(JOBS)
+
+lint: dependencies
+	@cppcheck --version >/dev/null || { echo 'make lint needs cppcheck and clang-tidy: apt-get install cppcheck clang-tidy-14'; exit 1; }
+	@cppcheck -q -j $(JOBS) --std=c++20 --language=c++ --enable=warning,portability \
+	  --suppressions-list=src/cmake/cppcheck.txt --error-exitcode=1 -I include -I src src apps/cli apps/python/native
+	@$(MAKE) --no-print-directory tidy DEPENDENCIES=have
 
 clean:
 	rm -rf build

@@ -129,7 +129,7 @@ void point() {
     const MatrixXd h = action.hessian(s.order_parameters, *s.evaluation.energy);
     theory::smallest_hessian_eigenvalue(action, h);
     Observer observer;
-    theory::finite_width_correction(action, s, h, MatrixXd(0, problem.features.cols()), observer);
+    theory::finite_width_correction(action, s, h, nullptr, observer);
   });
   fmt::print("  Hessian test and 1/N correction, apart: {:.2f} ms\n", 1e3 * second);
 }

@@ -19,11 +19,14 @@ bool is_finite(const studies::SolvePoint& point) {
   return finite;
 }
 
+std::string points_text(std::size_t count) {
+  return fmt::format("{} point{}", count, count == 1 ? "" : "s");
+}
+
 }  // namespace
 
 Outcome solve_outcome(const studies::SolveResult& result, double seconds) {
-  Outcome outcome{fmt::format("{} points", result.points.size()), result.interrupted, seconds,
-                  result.threads};
+  Outcome outcome{points_text(result.points.size()), result.interrupted, seconds, result.threads};
   std::vector<std::string>& faults = outcome.faults;
   for (const studies::SolvePoint& point : result.points) {
     const std::string where =
@@ -40,8 +43,8 @@ Outcome solve_outcome(const studies::SolveResult& result, double seconds) {
 }
 
 Outcome sample_outcome(const studies::SampleResult& result) {
-  Outcome outcome{fmt::format("{} points", result.points.size()), result.interrupted,
-                  result.seconds, result.solve.threads};
+  Outcome outcome{points_text(result.points.size()), result.interrupted, result.seconds,
+                  result.solve.threads};
   for (const studies::SamplePoint& point : result.points) {
     const std::string fault = studies::sampling_fault(point);
     if (fault.empty()) continue;

@@ -36,7 +36,8 @@ std::string plan_text(const studies::TheoryPlan& plan, const studies::Study& stu
        amount_text(cost.evaluation_flops, "flop") + "; some tens of them a point");
   line("one Hessian", amount_text(cost.hessian_flops, "flop"));
   line("memory",
-       fmt::format("some {}, and {} for each further point solved at the same time",
+       fmt::format("some {}, less where features have empty directions, and {} for each further "
+                   "point solved at the same time",
                    amount_text(plan.memory_bytes, "B"), amount_text(plan.point_bytes, "B")));
   if (verb == "sample") {
     line("draws", fmt::format("{} chains of {} after {} of warm-up, by {}; some {} in memory",

@@ -28,16 +28,18 @@ std::vector<double> in_vector(const VectorXd& values) {
 
 std::string corrected_table(const SolveResult& result) {
   const SetColumns sets(result);
-  Table table(sets.header(
-      {"widths", "T", "accuracy", "U_a", "U_1 diagonal +- posterior deviation<"}, kAfterAccuracy));
+  const Measure measure(result);
+  Table table(
+      sets.header({"widths", "T", measure.name(), "U_a", "U_1 diagonal +- posterior deviation<"},
+                  kAfterAccuracy));
   for (const SolvePoint& point : result.points) {
     if (!point.corrected.defined) continue;
-    table.add(sets.row({widths_text(point.widths), cell(point.temperature, "{:g}"),
-                        cell(point.corrected.predictor.accuracy, "{:.4f}"),
-                        readout_text(point.corrected.mean.readout),
-                        deviations_text(point.corrected.mean.layers.front(),
-                                        point.corrected.deviation.layers.front())},
-                       kAfterAccuracy, point.corrected.predictor));
+    table.add(sets.row(
+        {widths_text(point.widths), cell(point.temperature, "{:g}"),
+         measure.text(point.corrected.predictor), readout_text(point.corrected.mean.readout),
+         deviations_text(point.corrected.mean.layers.front(),
+                         point.corrected.deviation.layers.front())},
+        kAfterAccuracy, point.corrected.predictor));
   }
   return table.empty() ? "" : "\n1/N-corrected means\n" + table.text();
 }
@@ -46,22 +48,18 @@ std::string corrected_table(const SolveResult& result) {
 std::string chosen_table(const SolveResult& result) {
   const std::vector<studies::TemperatureChoice> choices = studies::choose_temperatures(result);
   const auto by_test = [](const auto& choice) { return choice.by == "test"; };
-  const bool classes = std::any_of(choices.begin(), choices.end(), [&](const auto& choice) {
-    return std::isfinite(studies::predictor_at(result, choice).accuracy);
-  });
+  const Measure measure(result);
   constexpr std::size_t kBeforeEvidence = 4;
   const SetColumns sets(result);
   Table table(
-      sets.header({"widths", "chosen by<", "T", classes ? "accuracy" : "test MSE", "log evidence"},
-                  kBeforeEvidence));
+      sets.header({"widths", "chosen by<", "T", measure.name(), "log evidence"}, kBeforeEvidence));
   for (const studies::TemperatureChoice& choice : choices) {
     const studies::PredictorReport& predictor = studies::predictor_at(result, choice);
-    table.add(
-        sets.row({choice.model == "theory" ? widths_text(choice.widths) : "GP",
-                  by_test(choice) ? "test labels*" : choice.by, cell(choice.temperature, "{:g}"),
-                  cell(classes ? predictor.accuracy : predictor.mean_squared_error, "{:.4f}"),
-                  cell(studies::log_evidence_at(result, choice), "{:.2f}")},
-                 kBeforeEvidence, predictor));
+    table.add(sets.row(
+        {choice.model == "theory" ? widths_text(choice.widths) : "GP",
+         by_test(choice) ? "test labels*" : choice.by, cell(choice.temperature, "{:g}"),
+         measure.text(predictor), cell(studies::log_evidence_at(result, choice), "{:.2f}")},
+        kBeforeEvidence, predictor));
   }
   if (table.empty()) return "";
   const bool starred = std::any_of(choices.begin(), choices.end(), by_test);
@@ -85,64 +83,69 @@ std::string ranks_text(const studies::PrunePoint& point) {
       point.heads.front().set, ranks.kendall_tau, ranks.k, ranks.top_k_overlap);
 }
 
-std::string heads_table(const studies::PrunePoint& point,
+std::string heads_table(const studies::PrunePoint& point, const Measure& measure,
                         const std::optional<studies::NetworkPruning>& network) {
-  std::vector<std::string> header = {
-      "layer",           "head",      "name<",   "score", "weighted", "accuracy without", "drop",
-      "squared error +", "posterior", "examples"};
+  std::vector<std::string> header = {"layer", "head",     "name<",
+                                     "score", "weighted", measure.name() + " without"};
+  if (measure.accuracy()) header.emplace_back("drop");
+  header.insert(header.end(), {"squared error +", "posterior", "examples"});
   if (network) header.emplace_back("network's drop");
   Table table(header);
   for (std::size_t h = 0; h < point.heads.size(); ++h) {
     const studies::HeadReport& head = point.heads[h];
-    std::vector<std::string> row = {std::to_string(head.layer),
-                                    std::to_string(head.head),
-                                    head.name,
-                                    cell(head.score, "{:.4f}"),
-                                    cell(head.score_weighted, "{:.4f}"),
-                                    cell(head.accuracy_without, "{:.4f}"),
-                                    cell(point.accuracy - head.accuracy_without, "{:+.4f}"),
-                                    cell(head.squared_error_change, "{:+.4f}"),
-                                    cell(head.squared_error_change_sd, "{:.4f}"),
-                                    cell(head.squared_error_change_error, "{:.4f}")};
+    std::vector<std::string> row = {std::to_string(head.layer), std::to_string(head.head),
+                                    head.name, cell(head.score, "{:.4f}"),
+                                    cell(head.score_weighted, "{:.4f}")};
+    if (measure.accuracy()) {
+      row.push_back(cell(head.accuracy_without, "{:.4f}"));
+      row.push_back(cell(point.accuracy - head.accuracy_without, "{:+.4f}"));
+    } else {
+      row.push_back(cell(head.mean_squared_error_without, "{:.4g}"));
+    }
+    row.push_back(cell(head.squared_error_change, measure.accuracy() ? "{:+.4f}" : "{:+.3g}"));
+    for (const double error : {head.squared_error_change_sd, head.squared_error_change_error}) {
+      row.push_back(cell(error, measure.accuracy() ? "{:.4f}" : "{:.2g}"));
+    }
     if (network) row.push_back(cell(network->accuracy_drop[h].mean, "{:+.4f}"));
     table.add(row);
   }
   return table.text() + ranks_text(point);
 }
 
-std::string curves_text(const studies::PrunePoint& point) {
+std::string curves_text(const studies::PrunePoint& point, const Measure& measure) {
   std::string out;
   const std::string greedy =
       point.greedy_on == kMeasuredOn ? "greedy" : "greedy on " + point.greedy_on;
   const std::size_t width = std::max<std::size_t>(12, greedy.size() + 1);
   const auto line = [&](const std::string& name, const std::vector<double>& values) {
-    if (!values.empty()) out += fmt::format("  {:<{}}{}\n", name, width, decimals_text(values));
+    if (values.empty()) return;
+    const std::string text = decimals_text(values, measure.accuracy() ? "{:.3f}" : "{:.3g}");
+    out += fmt::format("  {:<{}}{}\n", name, width, text);
   };
-  line("by score", point.by_score.accuracy);
-  line("by error", point.by_squared_error.accuracy);
-  line(greedy, point.greedy.accuracy);
+  line("by score", point.by_score.quality);
+  line("by error", point.by_squared_error.quality);
+  line(greedy, point.greedy.quality);
   line("random mean", point.random_mean);
   line("random sd", point.random_sd);
-  return out.empty() ? "" : "accuracy after removing 0, 1, 2, ... heads\n" + out;
+  return out.empty() ? "" : measure.name() + " after removing 0, 1, 2, ... heads\n" + out;
 }
 
 }  // namespace
 
 std::string solve_table(const studies::Study& study, const SolveResult& result) {
   const SetColumns sets(result);
-  Table table(sets.header({"widths", "T", "accuracy", "GP", "S/max N", "U_a", "U_1 diagonal<",
+  const Measure measure(result);
+  Table table(sets.header({"widths", "T", measure.name(), "GP", "S/max N", "U_a", "U_1 diagonal<",
                            "iterations", "gradient", "min Hessian", "seconds", ""},
                           kAfterAccuracy + 1));
   bool marked = false;
   for (const SolvePoint& point : result.points) {
     marked = marked || !point.summary.converged;
     table.add(sets.row(
-        {widths_text(point.widths), cell(point.temperature, "{:g}"),
-         cell(point.predictor.accuracy, "{:.4f}"),
-         cell(studies::gaussian_process_accuracy(result, point.temperature), "{:.4f}"),
-         cell(point.action, "{:.6f}"), readout_text(point.order_parameters.readout),
-         first_layer_text(point.order_parameters), std::to_string(point.summary.iterations),
-         cell(point.summary.gradient_norm, "{:.1e}"),
+        {widths_text(point.widths), cell(point.temperature, "{:g}"), measure.text(point.predictor),
+         measure.limit_text(result, point.temperature), cell(point.action, "{:.6f}"),
+         readout_text(point.order_parameters.readout), first_layer_text(point.order_parameters),
+         std::to_string(point.summary.iterations), cell(point.summary.gradient_norm, "{:.1e}"),
          cell(point.smallest_hessian_eigenvalue, "{:.3g}"), cell(point.seconds, "{:.2g}"),
          point.summary.converged ? "" : "*"},
         kAfterAccuracy + 1, point.predictor));
@@ -173,12 +176,14 @@ std::string align_table(const studies::Study& study, const studies::AlignResult&
 }
 
 std::string prune_table(const studies::Study& study, const studies::PruneResult& result) {
+  const Measure measure(result.solve);
   std::string out = study_header(study, result.solve) + network_table(result);
   for (const studies::PrunePoint& point : result.points) {
-    out += fmt::format("{}, accuracy {}\n", point_title(point.widths, point.temperature),
-                       cell(point.accuracy, "{:.4f}"));
-    out +=
-        heads_table(point, result.network) + curves_text(point) + network_orders_text(point) + "\n";
+    const SolvePoint* whole = studies::theory_at(result.solve, point.widths, point.temperature);
+    out += fmt::format("{}, {} {}\n", point_title(point.widths, point.temperature), measure.name(),
+                       whole != nullptr ? measure.text(whole->predictor) : "-");
+    out += heads_table(point, measure, result.network) + curves_text(point, measure) +
+           network_orders_text(point) + "\n";
   }
   return out;
 }

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "headway/core/labels.hpp"
 #include "headway/model/path_index.hpp"
+#include "headway/studies/lookup.hpp"
 #include "table.hpp"
 
 namespace headway::cli {
@@ -32,6 +34,18 @@ std::string study_header(const studies::Study& study, const studies::SolveResult
                      study.name, result.train_examples, evaluated_text(result), result.features,
                      result.outputs, result.outputs == 1 ? "" : "s", numbers_text(result.heads),
                      paths, paths == 1 ? "" : "s");
+}
+
+Measure::Measure(const studies::SolveResult& result)
+    : accuracy_(labels_are_classes(result.test_labels)) {}
+
+std::string Measure::text(const studies::PredictorReport& report) const {
+  return accuracy_ ? cell(report.accuracy, "{:.4f}") : cell(report.mean_squared_error, "{:.4g}");
+}
+
+std::string Measure::limit_text(const studies::SolveResult& result, double temperature) const {
+  const studies::GaussianProcessPoint* limit = studies::gaussian_process_at(result, temperature);
+  return limit != nullptr ? text(limit->predictor) : "-";
 }
 
 SetColumns::SetColumns(const studies::SolveResult& result) {

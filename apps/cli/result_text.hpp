@@ -13,6 +13,24 @@ namespace headway::cli {
 /// "name: 100 train and 200 test examples, ..." and an empty line.
 std::string study_header(const studies::Study& study, const studies::SolveResult& result);
 
+/// How good predictors are on the test set: their accuracy, or the mean squared error where the
+/// labels are no classes.
+class Measure {
+ public:
+  explicit Measure(const studies::SolveResult& result);
+  [[nodiscard]] bool accuracy() const { return accuracy_; }
+  /// "accuracy" or "test MSE".
+  [[nodiscard]] std::string name() const { return accuracy_ ? "accuracy" : "test MSE"; }
+  /// The number as a cell of a table.
+  [[nodiscard]] std::string text(const studies::PredictorReport& report) const;
+  /// The Gaussian process's.
+  [[nodiscard]] std::string limit_text(const studies::SolveResult& result,
+                                       double temperature) const;
+
+ private:
+  bool accuracy_;
+};
+
 /// One column for each further set of the data set, empty without any: "validation" holds the
 /// accuracy there, or "validation MSE" the mean squared error where the labels are no classes.
 class SetColumns {

@@ -27,9 +27,11 @@ std::string sampled_readout_text(const studies::SampledMatrix& readout) {
 std::string runs_table(const studies::SampleResult& result, bool& marked) {
   constexpr std::size_t kAfterAccuracies = 7;
   const SetColumns sets(result.solve);
-  Table table(sets.header({"widths", "T", "sampler<", "accuracy", "theory", "1/N", "GP", "R-hat",
-                           "ESS bulk", "tail", "ESS/s", "divergent", "log evidence", "seconds", ""},
-                          kAfterAccuracies));
+  const Measure measure(result.solve);
+  Table table(
+      sets.header({"widths", "T", "sampler<", measure.name(), "theory", "1/N", "GP", "R-hat",
+                   "ESS bulk", "tail", "ESS/s", "divergent", "log evidence", "seconds", ""},
+                  kAfterAccuracies));
   for (const SamplePoint& point : result.points) {
     const SolvePoint* theory = studies::theory_at(result.solve, point.widths, point.temperature);
     const std::string fault = studies::sampling_fault(point);
@@ -37,13 +39,11 @@ std::string runs_table(const studies::SampleResult& result, bool& marked) {
     const bool corrected = theory != nullptr && theory->corrected.defined;
     table.add(sets.row(
         {widths_text(point.widths), cell(point.temperature, "{:g}"),
-         point.sampler + (point.biased ? " (biased)" : ""),
-         cell(point.predictor.accuracy, "{:.4f}"),
-         theory != nullptr ? cell(theory->predictor.accuracy, "{:.4f}") : "-",
-         corrected ? cell(theory->corrected.predictor.accuracy, "{:.4f}") : "-",
-         cell(studies::gaussian_process_accuracy(result.solve, point.temperature), "{:.4f}"),
-         cell(point.rhat_max, "{:.4f}"), cell(point.ess_bulk_min, "{:.0f}"),
-         cell(point.ess_tail_min, "{:.0f}"),
+         point.sampler + (point.biased ? " (biased)" : ""), measure.text(point.predictor),
+         theory != nullptr ? measure.text(theory->predictor) : "-",
+         corrected ? measure.text(theory->corrected.predictor) : "-",
+         measure.limit_text(result.solve, point.temperature), cell(point.rhat_max, "{:.4f}"),
+         cell(point.ess_bulk_min, "{:.0f}"), cell(point.ess_tail_min, "{:.0f}"),
          cell(studies::effective_draws_per_second(point), "{:.3g}"),
          std::to_string(point.divergences),
          with_error(point.log_evidence, point.log_evidence_error, "{:.3f}", "{:.2g}"),

@@ -8,6 +8,7 @@
 
 #include "headway/core/error.hpp"
 #include "headway/core/nearest_word.hpp"
+#include "headway/core/plugin.hpp"
 
 namespace headway::cli {
 
@@ -15,19 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// See add_studies_folder().
-std::vector<fs::path>& further_folders() {
-  static std::vector<fs::path> folders;
-  return folders;
-}
-
 std::vector<fs::path> folders() {
-  std::vector<fs::path> out = further_folders();
-  out.insert(out.end(), {HEADWAY_STUDIES_BUILT, HEADWAY_STUDIES_INSTALLED});
-  std::error_code failure;
-  const fs::path program = fs::read_symlink("/proc/self/exe", failure);
-  if (!failure) out.push_back(program.parent_path().parent_path() / "share/headway/studies");
-  return out;
+  return {own_prefix() / "share/headway/studies", HEADWAY_STUDIES_BUILT, HEADWAY_STUDIES_INSTALLED};
 }
 
 bool is_bare_name(const std::string& input) {
@@ -46,8 +36,6 @@ std::vector<std::string> names_in(const fs::path& folder) {
 }
 
 }  // namespace
-
-void add_studies_folder(const std::string& folder) { further_folders().emplace_back(folder); }
 
 std::string find_input(const std::string& input) {
   std::error_code ignored;

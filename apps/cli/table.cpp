@@ -7,6 +7,12 @@
 #include <utility>
 
 namespace headway::cli {
+namespace {
+
+constexpr std::size_t kKeyColumns = 2;  // that say what a row is
+constexpr std::string_view kGap = "  ";
+
+}  // namespace
 
 Table::Table(std::vector<std::string> header) {
   for (std::size_t j = 0; j < header.size(); ++j) {
@@ -17,20 +23,44 @@ Table::Table(std::vector<std::string> header) {
   rows_.push_back(std::move(header));
 }
 
-std::string Table::text() const {
+std::string Table::text(std::size_t most) const {
   std::vector<std::size_t> sizes;
   for (const std::vector<std::string>& row : rows_) {
     sizes.resize(std::max(sizes.size(), row.size()), 0);
     for (std::size_t j = 0; j < row.size(); ++j) sizes[j] = std::max(sizes[j], row[j].size());
   }
+  const std::size_t keys = std::min(kKeyColumns, sizes.size());
+  std::string out;
+  for (std::size_t next = 0; next < sizes.size();) {
+    std::vector<std::size_t> columns;
+    std::size_t width = 0;
+    const auto take = [&](std::size_t j) {
+      width += sizes[j] + (columns.empty() ? 0 : kGap.size());
+      columns.push_back(j);
+    };
+    for (std::size_t j = 0; j < keys; ++j) take(j);
+    next = std::max(next, keys);
+    const std::size_t first = next;
+    while (next < sizes.size() &&
+           (next == first || most == 0 || width + kGap.size() + sizes[next] <= most)) {
+      take(next++);
+    }
+    out += (out.empty() ? "" : "\n") + block(columns, sizes);
+  }
+  return out;
+}
+
+std::string Table::block(const std::vector<std::size_t>& columns,
+                         const std::vector<std::size_t>& sizes) const {
   std::string out;
   for (const std::vector<std::string>& row : rows_) {
     std::string line;
-    for (std::size_t j = 0; j < row.size(); ++j) {
-      const std::string padding(sizes[j] - row[j].size(), ' ');
-      if (j > 0) line += "  ";
+    for (const std::size_t j : columns) {
+      const std::string entry = j < row.size() ? row[j] : "";
+      const std::string padding(sizes[j] - entry.size(), ' ');
+      if (j != columns.front()) line += kGap;
       const bool left = std::find(left_.begin(), left_.end(), j) != left_.end();
-      line += left ? row[j] + padding : padding + row[j];
+      line += left ? entry + padding : padding + entry;
     }
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + '\n';
@@ -81,13 +111,14 @@ std::string diagonal_text(const MatrixXd& matrix, Index most) {
   return size > most ? out + " ..." : out;
 }
 
-std::string decimals_text(const std::vector<double>& values, std::size_t most) {
+std::string decimals_text(const std::vector<double>& values, const char* format) {
+  constexpr std::size_t kMost = 12;
   std::string out;
-  for (std::size_t i = 0; i < std::min(values.size(), most); ++i) {
+  for (std::size_t i = 0; i < std::min(values.size(), kMost); ++i) {
     if (i > 0) out += ' ';
-    out += cell(values[i], "{:.3f}");
+    out += cell(values[i], format);
   }
-  return values.size() > most ? out + " ..." : out;
+  return values.size() > kMost ? out + " ..." : out;
 }
 
 }  // namespace headway::cli

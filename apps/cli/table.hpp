@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "headway/core/types.hpp"
+#include "terminal.hpp"
 
 namespace headway::cli {
 
@@ -14,9 +15,14 @@ class Table {
   explicit Table(std::vector<std::string> header);
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
   [[nodiscard]] bool empty() const { return rows_.size() < 2; }
-  [[nodiscard]] std::string text() const;
+  /// In blocks one below the other where it is wider than `most` characters (0: never), each with
+  /// the first two columns.
+  [[nodiscard]] std::string text(std::size_t most = output_columns()) const;
 
  private:
+  [[nodiscard]] std::string block(const std::vector<std::size_t>& columns,
+                                  const std::vector<std::size_t>& sizes) const;
+
   std::vector<std::vector<std::string>> rows_;
   std::vector<std::size_t> left_;  ///< the left-aligned columns
 };
@@ -36,7 +42,7 @@ std::string widths_text(const std::vector<Index>& widths);
 /// The diagonal with four significant digits, cut after `most` entries.
 std::string diagonal_text(const MatrixXd& matrix, Index most = 6);
 
-/// The entries with three decimals, cut after `most`.
-std::string decimals_text(const std::vector<double>& values, std::size_t most = 12);
+/// The entries, each through a format, cut after twelve.
+std::string decimals_text(const std::vector<double>& values, const char* format = "{:.3f}");
 
 }  // namespace headway::cli

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -48,6 +49,13 @@ void clear_progress_line() {
   progress_line_open = false;
 }
 
+/// Of the terminal behind a stream; 0: there is none, or it does not say.
+std::size_t columns_of(int descriptor) {
+  winsize size = {};
+  if (isatty(descriptor) == 0 || ioctl(descriptor, TIOCGWINSZ, &size) != 0) return 0;
+  return size.ws_col;
+}
+
 }  // namespace
 
 void guard_standard_streams() {
@@ -76,6 +84,7 @@ void install_signal_handlers() {
   struct sigaction ignore = {};
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &ignore, nullptr);
+  sigaction(SIGXFSZ, &ignore, nullptr);  // a file may not grow (ulimit -f): a write error too
 }
 
 bool stop_requested() { return stop_flag.load(); }
@@ -98,9 +107,13 @@ std::string duration_text(double seconds) {
   return fmt::format("{:.1f} h", seconds / 3600);
 }
 
+std::size_t output_columns() { return columns_of(STDOUT_FILENO); }
+
 void show_progress(const std::string& line) {
   if (isatty(STDERR_FILENO) == 0) return write_message(line);
-  write_all(STDERR_FILENO, "\r\x1b[K" + line);
+  // A line that wraps is not erased by the next.
+  const std::size_t columns = columns_of(STDERR_FILENO);
+  write_all(STDERR_FILENO, "\r\x1b[K" + (columns > 1 ? line.substr(0, columns - 1) : line));
   progress_line_open = true;
 }
 

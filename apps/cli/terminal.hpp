@@ -13,12 +13,15 @@ namespace headway::cli {
 void guard_standard_streams();
 
 /// From here on SIGINT and SIGTERM ask for a stop at the next safe point; a second one kills. A
-/// closed pipe is a write error, not a signal.
+/// closed pipe and a file that may not grow are write errors, not signals.
 void install_signal_handlers();
 bool stop_requested();
 
 /// Writes all of `text` to standard output and flushes it. Error{kCannotWrite} when that fails.
 void write_output(std::string_view text);
+
+/// Columns of the terminal that standard output is; 0 where it is none.
+std::size_t output_columns();
 
 /// One line on standard error. Failures there are ignored: there is no place left to report them.
 void write_message(std::string_view text);

@@ -26,12 +26,11 @@ std::optional<studies::SolveResult> known_result(const Options& options, const T
   if (stored.partial || known.interrupted) reason = "it is partial";
   if (!stored.shard.empty()) reason = "it is part " + stored.shard + " of its study";
   if (studies::study_hash(study) != stored.study_hash) reason = "its study and study_hash disagree";
-  if (studies::solve_hash(study) != studies::solve_hash(job.study))
-    reason = "the study was changed";
+  if (!studies::solves_alike(study, job.study)) reason = "the study was changed";
   if (stored.data_hash != job.dataset.content_hash) reason = "the data are not the same";
   if (reason.empty()) {
-    observer.note(
-        fmt::format("{}: its order parameters are used, nothing is solved again", options.input));
+    observer.note(fmt::format("{}: its order parameters are used, no point of it is solved again",
+                              options.input));
     return known;
   }
   observer.warning(fmt::format("{}: its order parameters are not used: {}", options.input, reason));
@@ -46,7 +45,7 @@ bool same_data(const studies::Study& a, const studies::Study& b) {
 
 bool may_reuse(const Reusable& earlier, const studies::Study& study) {
   return !earlier.solved->interrupted && same_data(earlier.study, study) &&
-         studies::solve_hash(earlier.study) == studies::solve_hash(study);
+         studies::solves_alike(earlier.study, study);
 }
 
 }  // namespace

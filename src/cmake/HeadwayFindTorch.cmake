@@ -17,7 +17,7 @@ endif()
 
 set(HEADWAY_TORCH "" CACHE STRING "LibTorch: empty (the system's), auto (of an installed PyTorch), or its folder")
 if(NOT "${HEADWAY_TORCH}" STREQUAL "${HEADWAY_TORCH_BEFORE}")  # what was found belongs to another LibTorch
-  foreach(name TORCH_INCLUDE_DIR TORCH_API_DIR TORCH_CPU_LIBRARY C10_LIBRARY TORCH_CUDA_LIBRARY TORCH_LIBRARY_FILE
+  foreach(name TORCH_INCLUDE_DIR TORCH_API_DIR TORCH_CPU_LIBRARY C10_LIBRARY TORCH_CUDA_LIBRARY TORCH_LIBRARY_FILE C10_CUDA_LIBRARY CUDA_HEADERS
                ONEDNN_INCLUDE_DIR ONEDNN_LIBRARY TORCH_HAS_ONEDNN TORCH_HAS_SGEMM)
     unset(HEADWAY_${name} CACHE)
   endforeach()
@@ -65,6 +65,7 @@ find_library(HEADWAY_TORCH_CPU_LIBRARY NAMES torch_cpu ${headway_torch_here})
 find_library(HEADWAY_C10_LIBRARY NAMES c10 ${headway_torch_here})
 find_library(HEADWAY_TORCH_CUDA_LIBRARY NAMES torch_cuda ${headway_torch_here})
 find_library(HEADWAY_TORCH_LIBRARY_FILE NAMES torch ${headway_torch_here})
+find_library(HEADWAY_C10_CUDA_LIBRARY NAMES c10_cuda ${headway_torch_here})
 if(NOT headway_torch_root)  # another LibTorch has a oneDNN of its own, and two in one process take each other's calls
   find_path(HEADWAY_ONEDNN_INCLUDE_DIR NAMES dnnl.h)
   find_library(HEADWAY_ONEDNN_LIBRARY NAMES dnnl)
@@ -95,11 +96,25 @@ set_target_properties(headway::torch PROPERTIES
 if(HEADWAY_TORCH_CUDA_LIBRARY)  # nothing refers to it, but loading it is what registers CUDA
   set_property(TARGET headway::torch APPEND PROPERTY INTERFACE_LINK_LIBRARIES
                "-Wl,--no-as-needed,${HEADWAY_TORCH_CUDA_LIBRARY},--as-needed")
+  # Streams and graphs of CUDA need its headers: of a toolkit, or of the wheels beside PyTorch's.
+  find_path(HEADWAY_CUDA_HEADERS NAMES cuda_runtime_api.h
+            HINTS ${headway_torch_root}/../nvidia/cuda_runtime/include ${headway_torch_root}/../nvidia/cu13/include
+                  ${headway_cuda_root}/../include
+            PATHS ENV CUDA_HOME /usr/local/cuda PATH_SUFFIXES include)
+  mark_as_advanced(HEADWAY_CUDA_HEADERS HEADWAY_C10_CUDA_LIBRARY)
+  if(HEADWAY_CUDA_HEADERS AND HEADWAY_C10_CUDA_LIBRARY)
+    set_property(TARGET headway::torch APPEND PROPERTY INTERFACE_COMPILE_DEFINITIONS HEADWAY_TORCH_CUDA)
+    set_property(TARGET headway::torch APPEND PROPERTY INTERFACE_SYSTEM_INCLUDE_DIRECTORIES ${HEADWAY_CUDA_HEADERS})
+    set_property(TARGET headway::torch APPEND PROPERTY INTERFACE_INCLUDE_DIRECTORIES ${HEADWAY_CUDA_HEADERS})
+    set_property(TARGET headway::torch APPEND PROPERTY INTERFACE_LINK_LIBRARIES ${HEADWAY_C10_CUDA_LIBRARY})
+  else()
+    message(NOTICE "Headway: without CUDA's headers (cuda_runtime_api.h), so a GPU has no graphs, streams or fused kernels")
+  endif()
 endif()
 if(headway_torch_root)
   # LibTorch's fmt stands before ours in the include path, and in no library: it is compiled in. Its libraries need
   # others, of CUDA, that the linker need not see.
-  set_property(TARGET headway::torch PROPERTY INTERFACE_COMPILE_DEFINITIONS FMT_HEADER_ONLY)
+  set_property(TARGET headway::torch APPEND PROPERTY INTERFACE_COMPILE_DEFINITIONS FMT_HEADER_ONLY)
   set_property(TARGET headway::torch APPEND PROPERTY INTERFACE_LINK_OPTIONS -Wl,--allow-shlib-undefined)
   include(CheckLibraryExists)
   set(CMAKE_REQUIRED_LINK_OPTIONS -Wl,--allow-shlib-undefined)

@@ -8,6 +8,8 @@ bool labels_are_classes(const MatrixXd& labels) {
          (labels.rowwise().sum().array() == 1.0).all();
 }
 
+bool names_classes(const MatrixXd& outputs) { return (outputs.array() != 0.0).any(); }
+
 VectorXd right_answers(const MatrixXd& outputs, const MatrixXd& labels) {
   if (labels.cols() == 1) {
     return (outputs.col(0).array() * labels.col(0).array() > 0.0).cast<double>();

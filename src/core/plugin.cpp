@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <vector>
 
 #include "headway/core/error.hpp"
@@ -11,18 +10,29 @@
 namespace headway {
 namespace {
 
+namespace fs = std::filesystem;
+
 std::vector<std::string> candidates(const Plugin& plugin) {
-  std::vector<std::string> paths = {plugin.built, plugin.installed};
-  std::error_code failure;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", failure);
-  if (!failure) {
-    const auto name = std::filesystem::path(plugin.built).filename();
-    paths.push_back(program.parent_path().parent_path() / "lib" / "headway" / name);
-  }
-  return paths;
+  const fs::path own = own_prefix() / "lib" / "headway" / fs::path(plugin.built).filename();
+  return {own.string(), plugin.built, plugin.installed};
 }
 
 }  // namespace
+
+fs::path own_prefix() {
+  std::error_code failure;
+  const fs::path program = fs::read_symlink("/proc/self/exe", failure);
+  Dl_info place{};
+  const bool known = dladdr(reinterpret_cast<void*>(&own_prefix), &place) != 0;
+  // Of code in the program itself the name is what it was called by, which may have no folder.
+  const fs::path file = known ? fs::path(place.dli_fname) : program;
+  if (!file.has_parent_path() || fs::equivalent(file, program, failure)) {
+    return program.parent_path().parent_path();
+  }
+  const fs::path package = fs::absolute(file, failure).parent_path();
+  if (fs::exists(package / "share" / "headway", failure)) return package;
+  return package.parent_path().parent_path().parent_path().parent_path();
+}
 
 void* load_plugin(const Plugin& plugin) {
   std::string tried;

@@ -57,7 +57,13 @@ class TemporaryFile {
     const bool synced = ::fsync(::fileno(file_.get())) == 0 || errno == EINVAL || errno == ENOTSUP;
     return synced && std::fclose(file_.release()) == 0;
   }
-  [[nodiscard]] bool rename_to(const std::string& file_path) {
+  /// Without `force` an existing file stays (EEXIST), whoever made it in between.
+  [[nodiscard]] bool rename_to(const std::string& file_path, bool force) {
+    if (!force) {
+      // A link is never made over a file; the temporary name goes with this object.
+      if (::link(name_.c_str(), file_path.c_str()) == 0) return true;
+      if (errno == EEXIST) return false;  // else a file system without links
+    }
     if (::rename(name_.c_str(), file_path.c_str()) != 0) return false;
     name_.clear();
     return true;
@@ -124,7 +130,8 @@ void write_whole_file(const std::string& file_path, std::string_view bytes, bool
   TemporaryFile temporary(file_path);
   if (temporary.write(bytes)) {
     check_output_path(file_path, force);  // somebody may have been faster
-    if (temporary.rename_to(file_path)) return sync_directory(file_path);
+    if (temporary.rename_to(file_path, force)) return sync_directory(file_path);
+    if (errno == EEXIST) check_output_path(file_path, force);
   }
   fail(ErrorKind::kCannotWrite, "{}: cannot be written: {}", file_path, std::strerror(errno));
 }

@@ -1,14 +1,17 @@
 #include "headway/numerics/dense.hpp"
 
 #include <cblas.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "headway/core/error.hpp"
+#include "headway/core/parallel.hpp"
 
 extern "C" {
 // NOLINTBEGIN(readability-identifier-naming): Fortran's names
@@ -22,6 +25,8 @@ void dsyevd_(const char* jobz, const char* uplo, const int* n, double* a, const 
 
 namespace headway::numerics {
 namespace {
+
+constexpr std::size_t kBlasBuffer = std::size_t{160} << 20U;  // bytes of address space, at most
 
 int as_int(Index n) { return static_cast<int>(n); }
 
@@ -220,7 +225,15 @@ SymmetricEigen symmetric_eigen(MatrixXd a, bool vectors) {
   return result;
 }
 
-void use_single_threaded_blas() { openblas_set_num_threads(1); }
+void use_single_threaded_blas() {
+  // OpenBLAS maps a buffer for each thread that calls it, and tries for ever where it gets none.
+  const std::size_t wanted = kBlasBuffer * static_cast<std::size_t>(resolve_threads(0));
+  void* const probe =
+      ::mmap(nullptr, wanted, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (probe == MAP_FAILED) throw std::bad_alloc();
+  ::munmap(probe, wanted);
+  openblas_set_num_threads(1);
+}
 
 std::string blas_description() {
   return std::string(openblas_get_config()) + ", kernels for " + openblas_get_corename();

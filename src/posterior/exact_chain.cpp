@@ -9,6 +9,11 @@
 #include "headway/core/error.hpp"
 
 namespace headway::posterior {
+namespace {
+
+constexpr double kManyPredictions = 1000.0;  // of a chain, about
+
+}  // namespace
 
 ExactChain::ExactChain(model::Architecture architecture, double temperature,
                        std::shared_ptr<const theory::PathKernels> kernels,
@@ -16,7 +21,8 @@ ExactChain::ExactChain(model::Architecture architecture, double temperature,
     : chain_(std::move(architecture)),
       temperature_(temperature),
       kernels_(std::move(kernels)),
-      test_features_(std::move(test_features)),
+      predictor_(std::make_shared<const theory::TestPredictor>(kernels_, std::move(test_features),
+                                                               kManyPredictions)),
       fingerprint_(std::move(fingerprint)) {
   if (!(temperature_ > 0.0) || !std::isfinite(temperature_)) {
     throw Error(
@@ -78,13 +84,13 @@ PosteriorDraw ExactChain::observe(const Eigen::Ref<const VectorXd>& position, bo
   const BartlettChain::Factors factors = chain_.factors(position);
   PosteriorDraw draw;
   draw.order_parameters = BartlettChain::order_parameters(factors);
-  if (!predictor || test_features_->rows() == 0) return draw;
+  if (!predictor || predictor_->examples() == 0) return draw;
   const std::unique_ptr<theory::EnergyState> state =
       kernels_->evaluate(draw.order_parameters.layers.front(), temperature_);
   if (!state)
     throw Error(ErrorKind::kInternal,
                 "ExactChain::observe: K + T I of a kept draw is not positive definite");
-  theory::Prediction prediction = state->predict(*test_features_);
+  theory::Prediction prediction = predictor_->predict(*state, draw.order_parameters.layers.front());
   draw.mean = std::move(prediction.mean);
   draw.variance = std::move(prediction.variance);
   return draw;

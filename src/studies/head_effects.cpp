@@ -89,8 +89,11 @@ class HeadRemoval {
     if (mean.rows() != examples) {
       return {VectorXd::Constant(examples, kUndefined), VectorXd::Constant(examples, kUndefined)};
     }
-    return {(mean - set_.labels).rowwise().squaredNorm() / static_cast<double>(mean.cols()),
-            classes_ ? right_answers(mean, set_.labels) : VectorXd()};
+    const VectorXd squared =
+        (mean - set_.labels).rowwise().squaredNorm() / static_cast<double>(mean.cols());
+    if (!classes_) return {squared, {}};
+    return {squared, names_classes(mean) ? right_answers(mean, set_.labels)
+                                         : VectorXd(VectorXd::Constant(examples, kUndefined))};
   }
 
   const TheoryProblem& problem_;

@@ -69,11 +69,16 @@ const SolvePoint* theory_at(const SolveResult& result, const std::vector<Index>&
   return nullptr;
 }
 
-double gaussian_process_accuracy(const SolveResult& result, double temperature) {
+const GaussianProcessPoint* gaussian_process_at(const SolveResult& result, double temperature) {
   for (const GaussianProcessPoint& point : result.gaussian_process) {
-    if (point.temperature == temperature) return point.predictor.accuracy;
+    if (point.temperature == temperature) return &point;
   }
-  return kUndefined;
+  return nullptr;
+}
+
+double gaussian_process_accuracy(const SolveResult& result, double temperature) {
+  const GaussianProcessPoint* point = gaussian_process_at(result, temperature);
+  return point != nullptr ? point->predictor.accuracy : kUndefined;
 }
 
 double effective_draws_per_second(const SamplePoint& point) {

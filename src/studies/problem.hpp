@@ -90,6 +90,10 @@ PredictorReport report_predictor(const TheoryProblem& problem, const theory::Pre
 /// Statistics on the test set alone.
 theory::PredictorStatistics test_statistics(const Evaluation& evaluation, const MatrixXd& mean);
 
+/// A result without its points: names, labels, sizes, and the kernels that figures show.
+SolveResult describe_problem(const Study& study, const tasks::Dataset& dataset,
+                             const TheoryProblem& problem);
+
 /// The sweep on a problem that is already made; or of it the points with the `wanted` numbers
 /// (rising), and the Gaussian process at their temperatures.
 SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
@@ -97,7 +101,12 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
                           const SolveHooks& hooks = {},
                           const std::optional<std::vector<std::size_t>>& wanted = {});
 
-/// An earlier result's points when they are exactly this study's sweep, else a new solution.
+/// Warns of the points where the theory is outside its range, a line a network and three at most:
+/// (C p_l + 1)/N_l, the relative order of what it drops, above 1, or a 1/N correction of more than
+/// one posterior deviation.
+void warn_of_range(const SolveResult& result, Observer& observer);
+
+/// An earlier result's points where they are of this study's sweep, and solutions at the others.
 SolveResult solve_or_reuse(const Study& study, const tasks::Dataset& dataset,
                            const TheoryProblem& problem, Observer& observer,
                            const SolveResult* known,

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -13,6 +15,7 @@
 #include "headway/analysis/head_scores.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/studies/lookup.hpp"
 #include "headway/studies/shards.hpp"
 #include "headway/studies/verbs.hpp"
 #include "headway/theory/predictor.hpp"
@@ -112,20 +115,20 @@ std::vector<HeadReport> report_heads(const SolveResult& solve, const analysis::H
   return heads;
 }
 
-PruningCurve accuracy_curve(analysis::RemovalCurve curve) {
+PruningCurve curve_of(analysis::RemovalCurve curve) {
   return {std::move(curve.order), std::move(curve.quality)};
 }
 
 void summarise_random(PrunePoint& point) {
   if (point.random.empty()) return;
-  const std::size_t length = point.random.front().accuracy.size();
+  const std::size_t length = point.random.front().quality.size();
   const double count = static_cast<double>(point.random.size());
   for (std::size_t k = 0; k < length; ++k) {
     double sum = 0.0;
     double squares = 0.0;
-    for (const PruningCurve& curve : point.random) sum += curve.accuracy[k];
+    for (const PruningCurve& curve : point.random) sum += curve.quality[k];
     const double mean = sum / count;
-    for (const PruningCurve& curve : point.random) squares += std::pow(curve.accuracy[k] - mean, 2);
+    for (const PruningCurve& curve : point.random) squares += std::pow(curve.quality[k] - mean, 2);
     point.random_mean.push_back(mean);
     point.random_sd.push_back(count > 1 ? std::sqrt(squares / (count - 1)) : kUndefined);
   }
@@ -145,27 +148,29 @@ PrunePoint prune_point(const PruneTask& task, const SolvePoint& solved, Observer
   std::vector<double> changes;
   for (const HeadReport& head : point.heads) changes.push_back(head.squared_error_change);
   if (task.study.prune.cumulative) {
-    const auto accuracy = [&](const std::vector<int>& removed) {
-      return pruned.without(removed).accuracy;
+    const bool classes = labels_are_classes(task.measured.labels);
+    const auto quality = [&](const std::vector<int>& removed) {
+      const theory::PredictorStatistics& s = pruned.without(removed);
+      return classes ? s.accuracy : s.mean_squared_error;
     };
     const std::vector<int>& heads = task.problem.heads;
-    point.by_score = accuracy_curve(analysis::removal_curve(
-        analysis::keep_last_heads(analysis::ascending_order(scores.score), heads), accuracy));
+    point.by_score = curve_of(analysis::removal_curve(
+        analysis::keep_last_heads(analysis::ascending_order(scores.score), heads), quality));
     const bool known = std::none_of(changes.begin(), changes.end(),
                                     [](double change) { return std::isnan(change); });
     if (known) {
-      point.by_squared_error = accuracy_curve(analysis::removal_curve(
-          analysis::keep_last_heads(analysis::ascending_order(changes), heads), accuracy));
+      point.by_squared_error = curve_of(analysis::removal_curve(
+          analysis::keep_last_heads(analysis::ascending_order(changes), heads), quality));
     }
     const int count = std::accumulate(heads.begin(), heads.end(), 0);
     for (int r = 0; r < task.study.prune.random_orders && !observer.interrupted(); ++r) {
       Rng rng(task.study.seed, StreamPurpose::kPruningOrder, static_cast<std::uint64_t>(r));
-      point.random.push_back(accuracy_curve(analysis::removal_curve(
-          analysis::keep_last_heads(analysis::random_order(count, rng), heads), accuracy)));
+      point.random.push_back(curve_of(analysis::removal_curve(
+          analysis::keep_last_heads(analysis::random_order(count, rng), heads), quality)));
     }
     summarise_random(point);
     if (task.study.prune.greedy && !observer.interrupted()) {
-      point.greedy = accuracy_curve(analysis::removal_curve(greedy_search(task, solved), accuracy));
+      point.greedy = curve_of(analysis::removal_curve(greedy_search(task, solved), quality));
       point.greedy_on = task.chosen.name;
     }
   }
@@ -226,23 +231,41 @@ SolveResult solve_or_reuse(const Study& study, const tasks::Dataset& dataset,
                            const SolveResult* known,
                            const std::optional<std::vector<std::size_t>>& wanted) {
   const std::vector<SweepPoint> sweep = sweep_points(study, dataset);
-  bool same = known != nullptr && !known->interrupted && known->points.size() == sweep.size();
-  for (std::size_t i = 0; same && i < sweep.size(); ++i) {
-    same = known->points[i].widths == sweep[i].widths &&
-           known->points[i].temperature == sweep[i].temperature &&
-           known->points[i].order_parameters.layers.size() == problem.heads.size();
+  const std::vector<std::size_t> numbers = wanted ? *wanted : dealt_units(sweep.size(), {});
+  const auto known_at = [&](std::size_t i) -> const SolvePoint* {
+    if (known == nullptr || known->interrupted) return nullptr;
+    const SolvePoint* point = theory_at(*known, sweep[i].widths, sweep[i].temperature);
+    const bool fits = point != nullptr && gaussian_process_at(*known, sweep[i].temperature) &&
+                      point->order_parameters.layers.size() == problem.heads.size();
+    return fits ? point : nullptr;
+  };
+  std::vector<std::size_t> missing;
+  for (const std::size_t i : numbers) {
+    if (known_at(i) == nullptr) missing.push_back(i);
   }
-  if (!same) return solve_problem(study, dataset, problem, observer, {}, wanted);
-  observer.note("order parameters reused from the given result");
-  SolveResult reused = *known;
-  if (!wanted) return reused;
-  reused.points.clear();
-  reused.gaussian_process.clear();
-  for (const std::size_t i : *wanted) reused.points.push_back(known->points[i]);
-  for (const std::size_t t : temperatures_of(study, *wanted)) {
-    reused.gaussian_process.push_back(known->gaussian_process.at(t));
+  const std::size_t reused = numbers.size() - missing.size();
+  if (known != nullptr) {
+    observer.note(fmt::format("order parameters of {} of {} points reused from the given result",
+                              reused, numbers.size()));
   }
-  return reused;
+  if (reused == 0) return solve_problem(study, dataset, problem, observer, {}, wanted);
+  SolveResult solved =
+      missing.empty() ? *known : solve_problem(study, dataset, problem, observer, {}, missing);
+  SolveResult result = solved;
+  result.points.clear();
+  result.gaussian_process.clear();
+  for (const std::size_t i : numbers) {
+    const SolvePoint* point = known_at(i);
+    if (point == nullptr) point = theory_at(solved, sweep[i].widths, sweep[i].temperature);
+    if (point != nullptr) result.points.push_back(*point);  // null: interrupted
+  }
+  for (const std::size_t t : temperatures_of(study, numbers)) {
+    const double temperature = study.model.temperatures[t];
+    const GaussianProcessPoint* limit = gaussian_process_at(*known, temperature);
+    if (limit == nullptr) limit = gaussian_process_at(solved, temperature);
+    if (limit != nullptr) result.gaussian_process.push_back(*limit);
+  }
+  return result;
 }
 
 }  // namespace headway::studies

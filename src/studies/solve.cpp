@@ -25,6 +25,7 @@ namespace {
 constexpr double kHessianFlopLimit = 4e10;  // "auto": about a second
 constexpr double kCorrectionFlopLimit = 4e10;
 constexpr double kShareOfSolution = 0.6;  // "auto" without a dense Hessian, of what the point took
+constexpr double kPredictionsAPoint = 3.0;  // with the 1/N correction
 constexpr int kEigenvalueProducts = 30;
 constexpr double kEigenvalueTolerance = 0.01;
 constexpr int kProbes = 16;
@@ -67,10 +68,11 @@ MatrixXd mean_on_train(const TheoryProblem& problem, const theory::EnergyState& 
 class PointSolver {
  public:
   PointSolver(const Study& study, const tasks::Dataset& dataset, const TheoryProblem& problem,
-              Observer& observer, const SolveHooks& hooks)
+              const theory::TestPredictor& predictor, Observer& observer, const SolveHooks& hooks)
       : study_(study),
         dataset_(dataset),
         problem_(problem),
+        predictor_(predictor),
         observer_(observer),
         hooks_(hooks),
         options_(study.solve.saddle_point) {}
@@ -125,7 +127,7 @@ class PointSolver {
         problem_,
         {mean_on_train(problem_, *saddle.evaluation.energy, saddle.order_parameters.layers.front()),
          {}},
-        saddle.evaluation.energy->predict(problem_.evaluation_features));
+        predictor_.predict(*saddle.evaluation.energy, saddle.order_parameters.layers.front()));
   }
 
   /// The Hessian test, the evidence and the 1/N correction.
@@ -135,7 +137,8 @@ class PointSolver {
     const double n = static_cast<double>(action.unknowns());
     const double dense = problem_.kernels->cost().hessian_flops + n * n * n;
     const bool fits = action.unknowns() <= theory::kLargestDenseProblem;
-    if (fits && wanted(study_.solve.hessian, dense, kHessianFlopLimit)) {
+    const bool asked = study_.solve.corrections == When::kOn;  // they need the Hessian
+    if (fits && (asked || wanted(study_.solve.hessian, dense, kHessianFlopLimit))) {
       by_hessian(action, saddle, point);
     } else {
       by_products(action, saddle, point);
@@ -149,9 +152,8 @@ class PointSolver {
     point.smallest_hessian_eigenvalue_error = 0.0;
     note_evidence(theory::saddle_evidence(action, saddle, hessian), point);
     if (correction_wanted(theory::finite_width_flops(action), point)) {
-      note_correction(theory::finite_width_correction(action, saddle, hessian,
-                                                      problem_.evaluation_features, observer_),
-                      point);
+      note_correction(
+          theory::finite_width_correction(action, saddle, hessian, &predictor_, observer_), point);
     }
   }
 
@@ -162,7 +164,8 @@ class PointSolver {
     const double product = theory::steering_flops(action);
     const double solution = saddle.summary.products * product +
                             saddle.summary.evaluations * problem_.kernels->cost().evaluation_flops;
-    if (!wanted(study_.solve.hessian, kEigenvalueProducts * product,
+    if (study_.solve.corrections != When::kOn &&
+        !wanted(study_.solve.hessian, kEigenvalueProducts * product,
                 std::max(kHessianFlopLimit, kShareOfSolution * solution))) {
       point.corrected.reason = "skipped: the Hessian was not looked at (solve.hessian)";
       return;
@@ -181,7 +184,7 @@ class PointSolver {
     note_evidence(theory::saddle_evidence(action, saddle, curvature, probes), point);
     if (correct) {
       note_correction(theory::finite_width_correction(action, saddle, curvature, probes,
-                                                      problem_.evaluation_features, observer_),
+                                                      &predictor_, observer_),
                       point);
     }
   }
@@ -239,6 +242,7 @@ class PointSolver {
   const Study& study_;
   const tasks::Dataset& dataset_;
   const TheoryProblem& problem_;
+  const theory::TestPredictor& predictor_;
   Observer& observer_;
   const SolveHooks& hooks_;
   theory::SaddlePointOptions options_;
@@ -260,6 +264,7 @@ std::vector<std::vector<std::size_t>> chains_to(const Study& study,
 std::vector<GaussianProcessPoint> solve_gaussian_process(const Study& study,
                                                          const tasks::Dataset& dataset,
                                                          const TheoryProblem& problem,
+                                                         const theory::TestPredictor& predictor,
                                                          const std::vector<std::size_t>& numbers) {
   const model::Architecture architecture =
       architecture_of(study, dataset, study.model.widths.front());
@@ -284,29 +289,9 @@ std::vector<GaussianProcessPoint> solve_gaussian_process(const Study& study,
     point.log_evidence = -0.5 * (state->energy() + count * std::log(2.0 * std::numbers::pi));
     point.predictor =
         report_predictor(problem, {mean_on_train(problem, *state, u.layers.front()), {}},
-                         state->predict(problem.evaluation_features));
+                         predictor.predict(*state, u.layers.front()));
   });
   return points;
-}
-
-constexpr Index kLargestShownKernel =
-    1000;  // examples and paths up to which a result keeps its path kernels, for figures
-constexpr Index kLargestShownPaths = 16;
-
-std::vector<MatrixXd> same_path_kernels(const TheoryProblem& problem) {
-  const theory::PathKernels& kernels = *problem.kernels;
-  std::vector<MatrixXd> result;
-  if (kernels.features().size() == 0 || kernels.examples() > kLargestShownKernel ||
-      kernels.paths() > kLargestShownPaths ||
-      kernels.examples() * kernels.examples() * kernels.paths() > 1000000) {
-    return result;
-  }
-  const Index n0 = kernels.feature_count();
-  for (Index a = 0; a < kernels.paths(); ++a) {
-    const MatrixXd x = kernels.features().middleCols(a * n0, n0);
-    result.emplace_back(x * x.transpose());
-  }
-  return result;
 }
 
 }  // namespace
@@ -317,31 +302,21 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
   const Clock::time_point began = Clock::now();
   const std::vector<SweepPoint> sweep = sweep_points(study, dataset);
   const std::vector<std::size_t> numbers = wanted ? *wanted : dealt_units(sweep.size(), {});
-  SolveResult result;
-  result.heads = problem.heads;
-  result.variances = architecture_of(study, dataset, study.model.widths.front()).variances;
-  result.outputs = problem.outputs;
-  result.train_examples = problem.kernels->examples();
-  result.test_examples = problem.evaluation.test_labels.rows();
-  result.features = dataset.features;
-  result.train_labels = problem.train_labels;
-  result.test_labels = problem.evaluation.test_labels;
-  result.set_names = problem.evaluation.set_names;
-  for (const MatrixXd& labels : problem.evaluation.set_labels) {
-    result.set_examples.push_back(labels.rows());
-  }
-  result.head_names = names_of_heads(dataset);
-  result.path_kernels = same_path_kernels(problem);
+  SolveResult result = describe_problem(study, dataset, problem);
   result.threads = resolve_threads(study.threads);
+  // As many predictions as the whole study wants: a part of it has the same bits.
+  const theory::TestPredictor predictor(
+      problem.kernels, {problem.kernels, &problem.evaluation_features},  // outlived by both
+      kPredictionsAPoint * static_cast<double>(sweep.size() + study.model.temperatures.size()));
   result.gaussian_process =
-      solve_gaussian_process(study, dataset, problem, temperatures_of(study, numbers));
+      solve_gaussian_process(study, dataset, problem, predictor, temperatures_of(study, numbers));
 
   const std::vector<std::vector<std::size_t>> chains = chains_to(study, numbers);
   std::size_t total = 0;
   for (const std::vector<std::size_t>& chain : chains) total += chain.size();
   std::vector<std::optional<SolvePoint>> points(sweep.size());
   OneOfMany one_of_many(observer);
-  const PointSolver solver(study, dataset, problem,
+  const PointSolver solver(study, dataset, problem, predictor,
                            chains.size() > 1 ? static_cast<Observer&>(one_of_many) : observer,
                            hooks);
   std::mutex guard;
@@ -365,6 +340,7 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
     if (points[i]) result.points.push_back(std::move(*points[i]));
   }
   result.interrupted = result.points.size() < numbers.size();
+  warn_of_range(result, observer);
   result.seconds = seconds_since(began);
   return result;
 }

@@ -60,6 +60,13 @@ std::string solve_hash(const Study& study) {
   return study_hash(hashed);
 }
 
+bool solves_alike(const Study& a, const Study& b) {
+  Study swept = a;
+  swept.model.widths = b.model.widths;
+  swept.model.temperatures = b.model.temperatures;
+  return solve_hash(swept) == solve_hash(b);
+}
+
 std::string sample_hash(const Study& study) {
   Study hashed = study;
   hashed.name = Study{}.name;

@@ -14,6 +14,7 @@ namespace {
 
 constexpr double kArmijo = 1e-4;
 constexpr int kLargestHalvings = 40;
+constexpr double kRoundings = 10.0;  // of the estimate, which is one of its order of magnitude
 
 }  // namespace
 
@@ -114,8 +115,9 @@ bool GeodesicDescent::finished() {
   }
   if (summary_.iterations >= options_.max_iterations) {
     summary_.message = fmt::format(
-        "not converged: gradient norm {:.1e} after {} iterations (solve.max_iterations)", norm,
-        summary_.iterations);
+        "not converged: gradient norm {:.1e} after {} iterations; a larger solve.max_iterations or "
+        "another solve.optimizer may help",
+        norm, summary_.iterations);
     return true;
   }
   if (observer_.interrupted()) {
@@ -129,11 +131,17 @@ bool GeodesicDescent::finished() {
 void GeodesicDescent::judge_stall() {
   const double norm = evaluation_.gradient_norm(action_.architecture());
   const double rounding = estimate_gradient_rounding(action_, evaluation_);
-  summary_.converged = norm <= 10.0 * std::max(rounding, options_.gradient_tolerance);
-  summary_.message = fmt::format(
-      "{}: gradient norm {:.1e}, rounding allows {:.1e}",
-      summary_.converged ? "converged to rounding" : "not converged: no step lowers the action",
-      norm, rounding);
+  const double allowed = kRoundings * std::max(rounding, options_.gradient_tolerance);
+  summary_.converged = norm <= allowed;
+  summary_.message =
+      summary_.converged
+          ? fmt::format("converged to rounding: gradient norm {:.1e}, rounding allows {:.1e}", norm,
+                        allowed)
+          : fmt::format(
+                "not converged: no step lowers the action: gradient norm {:.1e}, rounding allows "
+                "{:.1e}; a solve.gradient_tolerance above it, a larger model.temperature or "
+                "another solve.optimizer may help",
+                norm, allowed);
 }
 
 bool GeodesicDescent::step() {

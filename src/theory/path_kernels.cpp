@@ -110,17 +110,23 @@ MatrixXd rotate_features(const MatrixXd& features, const MatrixXd& v, Index path
   return rotated;
 }
 
-/// X* w for weights w over (feature; path, output): P_test x C.
-MatrixXd mean_from_weights(const MatrixXd& test_features, const MatrixXd& weights, Index outputs) {
+/// Weights over (feature; path, output) with a column for each output: p N_0 x C.
+MatrixXd by_output(const MatrixXd& weights, Index outputs) {
   const Index n0 = weights.rows();
   const Index paths = weights.cols() / outputs;
-  MatrixXd by_output(n0 * paths, outputs);
+  MatrixXd columns(n0 * paths, outputs);
   for (Index c = 0; c < outputs; ++c) {
     for (Index a = 0; a < paths; ++a)
-      by_output.block(a * n0, c, n0, 1) = weights.col(a * outputs + c);
+      columns.block(a * n0, c, n0, 1) = weights.col(a * outputs + c);
   }
+  return columns;
+}
+
+/// X* w for such weights: P_test x C.
+MatrixXd mean_from_weights(const MatrixXd& test_features, const MatrixXd& weights, Index outputs) {
+  const MatrixXd columns = by_output(weights, outputs);
   MatrixXd f(test_features.rows(), outputs);
-  multiply(1.0, test_features, Transpose::kNo, by_output, Transpose::kNo, 0.0, f);
+  multiply(1.0, test_features, Transpose::kNo, columns, Transpose::kNo, 0.0, f);
   return f;
 }
 
@@ -175,14 +181,28 @@ PredictionFluctuation EnergyState::predictor_fluctuation(const MatrixXd& u,
     const MatrixXd z = apply_projected_inverse(flat);
     return MatrixXd(Eigen::Map<const MatrixXd>(z.data(), n0, order));
   };
-  for (Index m = 0; m < directions.cols(); ++m) {
+  const auto column = [&](MatrixXd& m, Index j) {
+    return Eigen::Map<MatrixXd>(m.col(j).data(), n0, order);
+  };
+  // All directions at once: the products with Z and X* are then no longer bound by memory.
+  const Index count = directions.cols();
+  MatrixXd vd(n0 * order, count);
+  for (Index m = 0; m < count; ++m)
+    column(vd, m) = v * numerics::vector_to_symmetric(directions.col(m), order);
+  MatrixXd first = -apply_projected_inverse(vd);
+  MatrixXd slopes(test_features.cols(), outputs * count);
+  MatrixXd curved = MatrixXd::Zero(n0, order);  // sum of v' D: Z is linear
+  for (Index m = 0; m < count; ++m) {
     const MatrixXd d = numerics::vector_to_symmetric(directions.col(m), order);
-    const MatrixXd first = -apply(v * d);
-    const MatrixXd second = -2.0 * apply(first * d);
-    shift += 0.5 * (2.0 * first * d + second * u);
-    result.mean_variance +=
-        mean_from_weights(test_features, v * d + first * u, outputs).cwiseAbs2();
+    curved += column(first, m) * d;
+    slopes.middleCols(m * outputs, outputs) =
+        by_output(column(vd, m) + column(first, m) * u, outputs);
   }
+  shift = curved - apply(curved) * u;
+  MatrixXd along(test_features.rows(), slopes.cols());
+  multiply(1.0, test_features, Transpose::kNo, slopes, Transpose::kNo, 0.0, along);
+  for (Index m = 0; m < count; ++m)
+    result.mean_variance += along.middleCols(m * outputs, outputs).cwiseAbs2();
   result.mean_shift = mean_from_weights(test_features, shift, outputs);
   return result;
 }

@@ -15,7 +15,7 @@ PredictorStatistics predictor_statistics(const Prediction& prediction, const Mat
   const bool with_variance = prediction.variance.rows() == n;
   if (with_variance) s.variance = prediction.variance.mean();
   if (!labels_are_classes(labels)) return s;
-  s.accuracy = right_answers(mean, labels).mean();
+  if (names_classes(mean)) s.accuracy = right_answers(mean, labels).mean();
   if (labels.cols() != 1 || !with_variance) return s;
   double probability = 0.0;
   for (Index i = 0; i < n; ++i) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "training/cuda/gpu_attention.hpp"
 #include "training/transformer_parameters.hpp"
 
 namespace headway::training::detail {
@@ -21,6 +22,14 @@ struct PairMemory {
   double chunk = 0x1p28;
 };
 
+/// Fused attention on a device (cuda/gpu_attention.hpp): that of NVIDIA GPUs, or one that stands in
+/// for it on the CPU.
+struct GpuAttentionKernels {
+  GpuDevice (*device)() = nullptr;
+  decltype(&gpu_attention_forward) forward = nullptr;
+  decltype(&gpu_attention_backward) backward = nullptr;
+};
+
 struct EngineSetup {
   TransformerOptions model;  ///< widened
   TaskFormat format;
@@ -30,6 +39,9 @@ struct EngineSetup {
   int threads = 1;
   bool eager = false;
   PairMemory pair_memory;
+  /// Attention where blocks are LibTorch's operations, wherever it fits; null: on a GPU those that
+  /// were built, where they were.
+  const GpuAttentionKernels* gpu_kernels = nullptr;
 };
 
 /// Bytes of the arrays of all pairs that one query of every example adds, forward and backward.

@@ -142,7 +142,7 @@ class Output(ProgramTest):
         solved = self.path("solve.h5")
         self.check(run("solve", self.study, "--set", "model.widths=[4]", "-o", solved), 0)
         process = run("sample", solved, *QUICK, "-v", "--json")
-        self.assertIn("nothing is solved again", process.stderr)
+        self.assertIn("no point of it is solved again", process.stderr)
         with h5py.File(solved) as file:
             np.testing.assert_array_equal(file["points/0/order_parameters/layer_1"][()],
                                           points(process)[0]["theory"]["U_1"])

@@ -113,10 +113,23 @@ class Reuse(ProgramTest):
         self.check(process, 0, "order parameters are used")
         self.assertEqual(len(points(process)[0]["overlaps"]), 3)
 
+    def test_points_are_reused_one_by_one(self):
+        process = run("align", self.result, "--json", "-v", "--set", "model.widths=[20,100]")
+        self.check(process, 0, "order parameters of 1 of 2 points reused")
+        found = points(process)
+        self.assertEqual([point["widths"] for point in found], [[20] * 3, [100] * 3])
+        whole = points(run("align", self.study, "--json"))
+        self.assertEqual(found[1]["U"], whole[1]["U"])
+        self.assertEqual(found[1]["seconds"], points(run("align", self.result, "--json"))[1]["seconds"])
+        fresh = points(run("align", self.study, "--json", "--set", "model.widths=[20]"))
+        np.testing.assert_allclose(found[0]["U"][0], fresh[0]["U"][0], rtol=1e-7)
+        self.check(run("align", self.result, "-v", "--set", "model.temperature=[0.1,0.2]"), 0,
+                   "order parameters of 2 of 4 points reused")
+
     def test_another_study_is_solved_anew(self):
-        process = run("align", self.result, "--json", "--set", "model.widths=[20]")
+        process = run("align", self.result, "--json", "--set", "model.variances=2.0")
         self.check(process, 0, "not used")
-        self.assertEqual(points(process)[0]["widths"], [20, 20, 20])
+        self.assertEqual(points(process)[0]["widths"], [10, 10, 10])
 
     def test_changed_data_are_solved_anew(self):
         data = self.path("data.h5")

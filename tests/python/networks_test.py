@@ -201,6 +201,19 @@ class Attentions(NetworkTest):
         headway.from_attentions(self.path, **given, labels=np.arange(P) % 3, classes=3)
         np.testing.assert_array_equal(self.read()["train/labels"], np.eye(3)[np.arange(P) % 3])
 
+    def test_what_is_taken_with_a_warning(self):
+        inputs, attentions, _ = draw(1)
+        given = dict(inputs=inputs, readout="mean", overwrite=True)
+        with self.assertWarnsRegex(UserWarning, "labels: holds whole numbers such as .* real targets"):
+            headway.from_attentions(self.path, **given, attentions=attentions, labels=np.arange(P) % 2)
+        with self.assertWarnsRegex(UserWarning, "train: attention: rows sum to 1 within 0.01 only"):
+            headway.from_attentions(self.path, **given, attentions=[0.99 * attentions[0], attentions[1]],
+                                    labels=signs(P))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            headway.from_attentions(self.path, **given, labels=signs(P),
+                                    attentions=[a.astype(np.float16) for a in attentions])
+
     def test_refusals(self):
         inputs, attentions, mask = draw(1, masked=True)
         good = dict(inputs=inputs, attentions=attentions, labels=signs(P), readout="mean")

@@ -223,15 +223,16 @@ def catch_faults(root):
 
 
 def version_faults(root):
-    """The version stands in four files; CMakeLists.txt is the one that counts."""
-    version = re.search(r"project\(headway VERSION ([\d.]+)", (root / "CMakeLists.txt").read_text()).group(1)
+    """The version stands in the Python package alone; CMake, the wheel and packages take it from there, and the newest
+    release of the changelog is it."""
+    version = re.search(r'__version__ = "([^"]+)"', (root / "apps/python/headway/version.py").read_text()).group(1)
+    newest = re.search(r"(?m)^## \[(\d[^\]]*)\]", (root / "CHANGELOG.md").read_text())
     faults = []
-    for name, pattern in (("apps/python/headway/version.py", r'__version__ = "([^"]+)"'),
-                          ("CHANGELOG.md", r"(?m)^## \[(\d[^\]]*)\]"),
-                          ("CITATION.cff", r"(?m)^version: (\S+)")):
-        match = re.search(pattern, (root / name).read_text())
-        if match is None or match.group(1) != version:
-            faults.append(f"{name}: version {match and match.group(1)}; CMakeLists.txt has {version}")
+    if newest is None or newest.group(1) != version:
+        faults.append(f"CHANGELOG.md: newest release is {newest and newest.group(1)}; version.py has {version}")
+    for name in ("CMakeLists.txt", "CITATION.cff", "apps/python/pyproject.toml"):
+        if re.search(rf"(?<![\d.]){re.escape(version)}(?![\d.])", (root / name).read_text()):
+            faults.append(f"{name}: has the version {version}, which stands in version.py")
     return faults
 
 
@@ -344,8 +345,8 @@ class RulesCatchViolations(unittest.TestCase):
             self.assertEqual(len(self.faults(catch_faults, files=tree)), 1, line)
 
     def test_versions(self):
-        tree = {"CMakeLists.txt": "project(headway VERSION 0.2.0 LANGUAGES CXX)",
-                "apps/python/headway/version.py": '__version__ = "0.1.0"', "CHANGELOG.md": "## [0.1.0] - soon",
+        tree = {"CMakeLists.txt": "project(headway VERSION 0.1.0 LANGUAGES CXX)", "apps/python/pyproject.toml": "",
+                "apps/python/headway/version.py": '__version__ = "0.1.0"', "CHANGELOG.md": "## [0.2.0] - soon",
                 "CITATION.cff": "cff-version: 1.2.0\nversion: 0.1.0\n"}
         self.assertEqual(len(self.faults(version_faults, files=tree)), 3)
 

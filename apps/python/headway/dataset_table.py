@@ -49,7 +49,7 @@ class Member:
 
     def path_in(self, split: str) -> str:
         """Its path in a split, without the layer: the group of the layers, where it has them."""
-        return self.path.replace("<split>", split).removesuffix("/layer_<l>")
+        return _path_in(self.path, split)
 
     def axes(self, layer: int, layers: int) -> str:
         """"[P, H_2, S, S]", "[P] or [P, C]"; layer 0: none."""
@@ -61,6 +61,11 @@ def symbol_in(symbol: str, layer: int, layers: int) -> str:
     """"N_<l+1>" in layer 2 of 3: "N_3"; above the last layer stands the readout's: "N_a"."""
     above = "a" if layer == layers else str(layer + 1)
     return symbol.replace("<l>", str(layer)).replace("<l+1>", above)
+
+
+@lru_cache(maxsize=1000)
+def _path_in(path: str, split: str) -> str:
+    return path.replace("<split>", split).removesuffix("/layer_<l>")
 
 
 MEMBERS = [Member(**row) for row in _TABLE["members"]]

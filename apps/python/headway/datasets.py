@@ -131,9 +131,12 @@ def argument_name(path: str) -> str:
 def number_array(name: str, value: Any, dtype: np.dtype | None, faults: list[str]) -> Any:
     """`value` as a contiguous float array; None, with a fault, where it is none."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        if isinstance(value, np.ndarray):
             array = np.asarray(value)
+        else:
+            with warnings.catch_warnings():  # of lists of several lengths
+                warnings.simplefilter("error")
+                array = np.asarray(value)
     except (ValueError, TypeError, Warning) as error:
         faults.append(f"{name}: is not a rectangular array of numbers ({error})")
         return None
@@ -235,7 +238,7 @@ def _text_list(name: str, values: Any, faults: list[str]) -> list[str] | None:
 
 def warn_about_labels(name: str, labels: np.ndarray) -> None:
     """Where labels look like the numbers of classes."""
-    if labels.ndim == 1 and not np.isin(labels, (-1.0, 1.0)).all():
+    if labels.ndim == 1 and not (np.abs(labels) == 1.0).all():
         values = np.unique(labels)
         if len(values) <= 20 and (values == np.round(values)).all():
             advice = ("+1 and -1 for two classes" if len(values) <= 2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-from pathlib import Path
 from types import ModuleType
 
 from headway.errors import UnavailableError
@@ -14,6 +13,9 @@ _MISSING = ("the extension module headway._native is missing: headway.solve and 
             "`make build` in the source tree makes it where pybind11-dev and python3-dev are installed "
             "(then PYTHONPATH=apps/python), `pip install ./apps/python` builds and installs it. Reading "
             "results, tables, figures and data sets work without it")
+# What the extension module is linked with, in Debian 12; a wheel does not bring them along.
+RUNTIME_PACKAGES = ("libcholmod3", "libcxsparse3", "libfmt9", "libgomp1", "libgoogle-glog0v6",
+                    "libhdf5-103-1", "libopenblas0-pthread", "libpng16-16", "libzip4", "zlib1g")
 _loaded: ModuleType | None = None
 
 
@@ -38,15 +40,13 @@ def _load() -> ModuleType:
             raise
         raise UnavailableError(_MISSING) from None
     except ImportError as error:
-        raise UnavailableError(f"the extension module cannot be loaded: {error}; build it again") \
-            from None
+        raise UnavailableError(
+            f"the extension module cannot be loaded: {error}; it needs what Debian 12 has in the packages "
+            f"{' '.join(RUNTIME_PACKAGES)}; where they are there, build it again") from None
     finally:
         if passive:
             del os.environ["OMP_WAIT_POLICY"]
     if found.version != __version__:
         raise UnavailableError(f"the extension module is of version {found.version}, the package of "
                                f"{__version__}: build it again")
-    studies = Path(__file__).with_name("studies")  # of a wheel; a build has those of its sources
-    if studies.is_dir():
-        found.add_studies_folder(str(studies))
     return found

@@ -16,10 +16,12 @@ import numpy as np
 from headway.dataset_checks import MOST_PATHS, Checker
 from headway.dataset_files import check_name_layers, new_file, write_head_names, write_header
 from headway.dataset_table import READOUTS
+from headway.datasets import warn_about_labels
 from headway.errors import BadDataError, UsageError
 from headway.network_batches import Block, as_numpy
 
 ROW_SUM_SLACK = 0.05  # of the network's own rows: half precision, not dropout or scores
+ROW_SUM_ROUNDING = 0.005  # what half precision leaves; more is said
 MANY_PATHS = 256  # from which on the theory is slow
 
 
@@ -112,6 +114,7 @@ def write_network(path: Path, sources: Mapping[str, Source], options: Options, o
         faults = Checker(file).run()
         if faults:
             raise BadDataError(faults)
+    warn_about_labels("labels", labels["train"])
     return path
 
 
@@ -132,6 +135,7 @@ class _SplitWriter:
                  shape: list[Any]):
         self.file, self.name, self.source, self.dtype, self.shape = file, name, source, dtype, shape
         self.masked: bool | None = None
+        self.row_sum_error = 0.0
 
     def run(self) -> None:
         begin = 0
@@ -149,12 +153,16 @@ class _SplitWriter:
             self.file[f"{self.name}/inputs"][part] = inputs
             for layer, array in enumerate(attentions, 1):
                 where = f"{self.name}: attention of layer {layer}"
-                self.file[f"{self.name}/attention/layer_{layer}"][part] = _clean_rows(
-                    array, mask, where, begin)
+                rows, error = _clean_rows(array, mask, where, begin)
+                self.file[f"{self.name}/attention/layer_{layer}"][part] = rows
+                self.row_sum_error = max(self.row_sum_error, error)
             begin += len(inputs)
         if begin != self.source.count:
             raise BadDataError(f"{self.name}: the network answered for {begin} of "
                                f"{self.source.count} examples")
+        if self.row_sum_error > ROW_SUM_ROUNDING:
+            warnings.warn(f"{self.name}: attention: rows sum to 1 within {self.row_sum_error:.2g} only; "
+                          "they are normalised", stacklevel=5)
 
     def _check(self, begin: int, inputs: np.ndarray, attentions: Sequence[np.ndarray],
                mask: np.ndarray | None) -> None:
@@ -201,8 +209,10 @@ def check_paths(heads: Sequence[int]) -> None:
                       f"grows as their square: {advice}", stacklevel=6)
 
 
-def _clean_rows(attention: np.ndarray, mask: np.ndarray | None, where: str, begin: int) -> np.ndarray:
+def _clean_rows(attention: np.ndarray, mask: np.ndarray | None, where: str,
+                begin: int) -> tuple[np.ndarray, float]:
     """Rows that sum to one over the real keys; zeros at masked keys and in the rows of masked queries.
+    And how far a sum was from one.
 
     Errors: BadDataError where a real row is not finite, negative, or does not sum to about one.
     """
@@ -214,11 +224,12 @@ def _clean_rows(attention: np.ndarray, mask: np.ndarray | None, where: str, begi
         bad = ~((np.abs(sums - 1.0) <= ROW_SUM_SLACK) & (rows.min(axis=3) >= 0.0))
     _refuse_row(bad & real[:, None, :], rows, where, begin,
                 "are these weights after the softmax, without dropout?")
+    error = float(np.abs(sums - 1.0).max(where=real[:, None, :], initial=0.0))
     rows *= real[:, None, None, :]
     sums = rows.sum(axis=3, keepdims=True)
     _refuse_row((sums[..., 0] <= 0.0) & real[:, None, :], rows, where, begin,
                 "all of the attention is on masked tokens")
-    return rows / np.where(sums > 0.0, sums, 1.0)
+    return rows / np.where(sums > 0.0, sums, 1.0), error
 
 
 def _refuse_row(bad: np.ndarray, rows: np.ndarray, where: str, begin: int, reason: str) -> None:

@@ -1,3 +1,3 @@
-"""The version of the package; the same number as the C++ library's."""
+"""The version of Headway, in this one place: CMake and the wheel read it here."""
 
 __version__ = "0.1.0"

@@ -236,6 +236,5 @@ PYBIND11_MODULE(_native, module) {
   module.def("kernel", &kernel);
   module.def("resolved_study", &resolved_study);
   module.def("options", &options_of_sections);
-  module.def("add_studies_folder", &headway::cli::add_studies_folder);
   module.attr("version") = headway::studies::build_info().version;
 }

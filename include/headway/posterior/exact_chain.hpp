@@ -8,6 +8,7 @@
 #include "headway/posterior/posterior_target.hpp"
 #include "headway/sampling/target.hpp"
 #include "headway/theory/path_kernels.hpp"
+#include "headway/theory/test_predictor.hpp"
 
 namespace headway::posterior {
 
@@ -54,7 +55,7 @@ class ExactChain final : public sampling::Target, public PosteriorTarget {
   BartlettChain chain_;
   double temperature_;
   std::shared_ptr<const theory::PathKernels> kernels_;
-  std::shared_ptr<const MatrixXd> test_features_;
+  std::shared_ptr<const theory::TestPredictor> predictor_;
   std::string fingerprint_;
 };
 

@@ -12,6 +12,9 @@ namespace headway::studies {
 const SolvePoint* theory_at(const SolveResult& result, const std::vector<Index>& widths,
                             double temperature);
 
+/// The Gaussian process at this temperature; null when there is none.
+const GaussianProcessPoint* gaussian_process_at(const SolveResult& result, double temperature);
+
 /// Test accuracy of the Gaussian process at this temperature; kUndefined when there is none.
 double gaussian_process_accuracy(const SolveResult& result, double temperature);
 

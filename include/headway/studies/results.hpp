@@ -274,14 +274,15 @@ void fields(Visitor& visit, Record& r) {
   visit("accuracy_change_error", r.accuracy_change_error, "over redrawn examples");
 }
 
-/// Accuracy after removing 0, 1, 2, ... heads in some order.
+/// Accuracy, or the mean squared error where labels are no classes, after removing 0, 1, 2, ...
+/// heads in some order.
 struct PruningCurve {
   std::vector<int> order;  ///< heads removed, as indices into PrunePoint::heads
-  std::vector<double> accuracy;
+  std::vector<double> quality;
 };
 template <class Visitor, RecordOf<PruningCurve> Record>
 void fields(Visitor& visit, Record& r, const std::string& name, const char* meaning) {
-  visit(name, r.accuracy, meaning, {.optional = true});
+  visit(name, r.quality, meaning, {.optional = true});
   visit(name + "_order", r.order, "the heads removed, counted from 0 over all layers",
         {.optional = true});
 }
@@ -317,16 +318,17 @@ void fields(Visitor& visit, const PrunePoint& r) {
   visit("rank_stability", r.rank_stability,
         "of squared_error_change, over the posterior of U_1 and redrawn examples");
   fields(visit, r.by_score, "cumulative/score",
-         "accuracy after removing 0, 1, 2, ... heads, lowest score first");
+         "accuracy (squared error where labels are no classes) after removing 0, 1, 2, ... heads, "
+         "lowest score first");
   fields(visit, r.by_squared_error, "cumulative/squared_error",
          "the same, lowest change of the squared error first");
-  std::vector<std::vector<double>> accuracy;
+  std::vector<std::vector<double>> quality;
   std::vector<std::vector<int>> order;
   for (const PruningCurve& curve : r.random) {
-    accuracy.push_back(curve.accuracy);
+    quality.push_back(curve.quality);
     order.push_back(curve.order);
   }
-  visit("cumulative/random", accuracy,
+  visit("cumulative/random", quality,
         "the same in random orders, a row each; short rows end in NaN",
         {.place = kFile, .optional = true});
   visit("cumulative/random_order", order, "the heads removed; short rows end in -1",

@@ -15,6 +15,10 @@ std::string study_hash(const Study& study);
 /// their name or in [align], [prune] and [sample] only, which may therefore share a solve result.
 std::string solve_hash(const Study& study);
 
+/// Whether both have the same solution at every sweep point that they share: they differ in
+/// model.widths, model.temperature and what solve_hash leaves out alone.
+bool solves_alike(const Study& a, const Study& b);
+
 /// study_hash of the parts that the draws of `sample` depend on: how often checkpoints are taken is
 /// none of them.
 std::string sample_hash(const Study& study);

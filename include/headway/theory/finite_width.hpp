@@ -7,6 +7,7 @@
 #include "headway/core/observer.hpp"
 #include "headway/theory/hessian_probes.hpp"
 #include "headway/theory/saddle_point.hpp"
+#include "headway/theory/test_predictor.hpp"
 
 namespace headway::theory {
 
@@ -21,7 +22,7 @@ struct FiniteWidthCorrection {
   std::string reason;         ///< why not
   OrderParameters mean;       ///< E[U]
   OrderParameters deviation;  ///< sqrt(Sigma_ii) of every entry
-  Prediction prediction;      ///< on the test features, if any
+  Prediction prediction;      ///< on the test examples, if any
   /// Of random probes: the largest standard error of an entry of the mean, over its deviation. 0
   /// where the Hessian was at hand.
   double probe_error = 0.0;
@@ -35,11 +36,12 @@ double smallest_hessian_eigenvalue(const Action& action, const MatrixXd& svec_he
 /// column of a root of Sigma.
 double finite_width_flops(const Action& action);
 
-/// From the Hessian. Errors: none; an undefined correction says why, an interrupted one too. Cost:
+/// From the Hessian. `test` predicts on the examples that a prediction is wanted for; null: none.
+/// Errors: none; an undefined correction says why, an interrupted one too. Cost:
 /// finite_width_flops().
 FiniteWidthCorrection finite_width_correction(const Action& action, const SaddlePoint& saddle,
                                               const MatrixXd& svec_hessian,
-                                              const MatrixXd& test_features, Observer& observer);
+                                              const TestPredictor* test, Observer& observer);
 
 /// Without the Hessian: the sums over Sigma are means over the draws s of `probes`, sum_kl S_jkl
 /// Sigma_kl ~ < S_jkl s_k s_l >, and the deviations those of the entropy alone, which are known,
@@ -48,7 +50,7 @@ FiniteWidthCorrection finite_width_correction(const Action& action, const Saddle
 FiniteWidthCorrection finite_width_correction(const Action& action, const SaddlePoint& saddle,
                                               const ActionCurvature& at,
                                               const HessianProbes& probes,
-                                              const MatrixXd& test_features, Observer& observer);
+                                              const TestPredictor* test, Observer& observer);
 
 /// Posterior covariance, to leading order in 1/N, of functions of U_1 with these gradients (matrix
 /// derivatives at the saddle point): C_hk = g_h^T Sigma g_k (eq. 67). From the Hessian, cost n^3 /

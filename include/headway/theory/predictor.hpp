@@ -8,7 +8,8 @@
 namespace headway::theory {
 
 /// What a mean and a variance say about labels (eq. 51). NaN where undefined: accuracy
-/// needs labels +-1 (one output) or one-hot (several).
+/// needs labels +-1 (one output) or one-hot (several), and a mean that is not 0 on every example
+/// (that of a layer without heads), which names no class.
 struct PredictorStatistics {
   double accuracy = std::numeric_limits<double>::quiet_NaN();  ///< sign of the mean (exactly 0 is
                                                                ///< wrong), or largest mean output

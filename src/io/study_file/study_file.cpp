@@ -98,16 +98,20 @@ std::string overlay_key(const std::string& overlay) { return join(overlay_parts(
 Study parse_study(std::string_view text, const std::string& source_name,
                   const std::vector<std::string>& overlays, const std::string& directory) {
   OptionValue root = detail::parse_toml(text, source_name);
+  // What a file says is relative to it, what is typed is relative to where one stands.
+  const auto resolve = [](const fs::path& from) {
+    return [from](const std::string& file) {
+      return fs::absolute(from / file).lexically_normal().string();
+    };
+  };
+  studies::change_paths(root, resolve(directory.empty() ? "." : directory));
   const OptionValue before = root;
   std::vector<std::string> set_by_hand;
   for (const std::string& overlay : overlays) {
     set_by_hand.push_back(apply_overlay(root, overlay));
   }
   studies::drop_keys_made_idle(before, root);
-  const fs::path from = directory.empty() ? "." : directory;
-  studies::change_paths(root, [&from](const std::string& file) {
-    return fs::absolute(from / file).lexically_normal().string();
-  });
+  studies::change_paths(root, resolve("."));
   return studies::checked_study(root, set_by_hand);
 }
 

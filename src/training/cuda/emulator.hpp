@@ -235,10 +235,10 @@ class GlobalMemory {
     if (values.empty()) return {};
     return make(name, values.data(), values.size(), false);
   }
-
- private:
+  /// `data` may be null: there is no such array.
   template <typename T>
   Checked<T> make(const char* name, T* data, std::size_t count, bool written) {
+    if (data == nullptr) return {};
     Shadow first;
     first.written = written;
     arrays_.push_back(
@@ -246,6 +246,7 @@ class GlobalMemory {
     return {&arrays_.back(), 0};
   }
 
+ private:
   std::deque<Array> arrays_;
 };
 

@@ -34,7 +34,7 @@ void DeviceUpdate::prepare(const AdamWStep& step) {
   sent_ = {static_cast<float>(step.rate / (1.0 - std::pow(step.beta_1, t))),
            static_cast<float>(1.0 / (1.0 - std::pow(step.beta_2, t))),
            static_cast<float>(step.rate * step.decay)};
-  memory_.put(sent_.data(), {3}, &numbers_);
+  memory_.put(sent_, {3}, &numbers_);
 }
 
 void DeviceUpdate::run() {

@@ -47,9 +47,11 @@ Tensor attend(const AttentionShape& n, const AttentionOptions& options, const At
     all.query = turned(all.query, in.first);
     all.key = turned(all.key, 0);
   }
-  const Tensor o = attended_pairs(n, options, all, pairs.memory, weights)
-                       .reshape({n.batch, n.queries, n.heads * n.value_dim});
-  return at::linear(o, p.output, p.output_bias);
+  Tensor o;
+  if (weights == nullptr && pairs.fused != nullptr) o = pairs.fused->attended(n, options, all);
+  if (!o.defined()) o = attended_pairs(n, options, all, pairs.memory, weights);
+  return at::linear(o.reshape({n.batch, n.queries, n.heads * n.value_dim}), p.output,
+                    p.output_bias);
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // The blocks of a transformer in LibTorch's own operations, on any device: the reference of the
-// fused ones, and what CUDA runs.
+// fused ones, and what CUDA runs, with its own fused attention where that fits.
 #pragma once
 
+#include "training/torch/device_attention.hpp"
 #include "training/torch/functions.hpp"
-#include "training/torch/pair_attention.hpp"
 
 namespace headway::training::detail {
 
@@ -17,6 +17,7 @@ at::Tensor eager_feed_forward(bool centred, bool residual, const at::Tensor& x,
 struct EagerPairs {
   PairTensors tensors;  ///< distances, first, mask and dropout
   PairMemory memory;
+  const DeviceAttention* fused = nullptr;  ///< where it fits; null: there is none
 };
 
 /// As fused_attention. Where `weights` is not null it gets a [B, H, Sq, S], before dropout.

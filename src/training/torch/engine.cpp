@@ -15,6 +15,8 @@
 #include "headway/core/parallel.hpp"
 #include "training/row_kernels.hpp"
 #include "training/torch/bfloat16_products.hpp"
+#include "training/torch/cuda_stream.hpp"
+#include "training/torch/device_attention.hpp"
 #include "training/torch/device_update.hpp"
 #include "training/torch/matrix_product.hpp"
 #include "training/torch/network_model.hpp"
@@ -52,7 +54,11 @@ class TorchEngine final : public TransformerEngine {
   explicit TorchEngine(const EngineSetup& setup)
       : setup_(setup),
         library_threads_(setup.eager ? setup.threads : 1),
-        memory_(setup.device == Device::kCuda ? at::kCUDA : at::kCPU) {
+        memory_(setup.device == Device::kCuda ? at::kCUDA : at::kCPU, setup.gpu_kernels != nullptr),
+        stream_(memory_.device()),
+        // Experts are told their tokens by the host.
+        work_(memory_.device(), setup.model.feed_forward != FeedForward::kMixture) {
+    const OwnStream::Scope scope(stream_);
     Index count = 0;
     for (const ParameterShape& shape : setup.shapes) count += shape.count();
     const auto on_device = at::TensorOptions().dtype(at::kFloat).device(memory_.device());
@@ -74,21 +80,22 @@ class TorchEngine final : public TransformerEngine {
   }
 
   void read(EngineArray array, std::span<float> out) const override {
-    guarded(1, [&] {
+    here(1, [&] {
       const Tensor host = of(array).to(at::kCPU).contiguous();
       std::copy_n(host.data_ptr<float>(), out.size(), out.data());
     });
   }
   void write(EngineArray array, std::span<const float> in) override {
-    guarded(1, [&] {
+    here(1, [&] {
       Tensor sent;
-      memory_.put(in.data(), {static_cast<Index>(in.size())}, &sent);
+      memory_.put(in, {static_cast<Index>(in.size())}, &sent);
       of(array).copy_(sent);
     });
   }
   void compute_gradients(const StepData& data) override {
-    guarded(library_threads_, [&] {
+    here(library_threads_, [&] {
       place(data);
+      work_.forget();
       add_all_gradients();
     });
   }
@@ -112,9 +119,16 @@ class TorchEngine final : public TransformerEngine {
     }
     return values_;
   }
-  // Nothing that is placed is read back, so nothing waits.
-  void place(const TaskBatch& batch, Index scored, PlacedBatch* placed) const;
-  void place(const StepData& data);
+  template <typename Work>
+  auto here(int threads, const Work& work) const -> decltype(work()) {
+    return guarded(threads, [&] {
+      const OwnStream::Scope scope(stream_);
+      return work();
+    });
+  }
+  // Nothing that is placed is read back, so nothing waits. True where memory is not that of before.
+  bool place(const TaskBatch& batch, Index scored, PlacedBatch* placed) const;
+  bool place(const StepData& data);
   [[nodiscard]] PlacedBatch placed(const TaskBatch& batch, Index scored) const {
     PlacedBatch batch_there;
     place(batch, scored, &batch_there);
@@ -130,6 +144,8 @@ class TorchEngine final : public TransformerEngine {
   EngineSetup setup_;
   int library_threads_;
   DeviceMemory memory_;
+  OwnStream stream_;
+  RepeatedWork work_;
   Tensor values_, gradients_, first_, second_;  // all parameters end to end
   std::vector<Tensor> parameters_;              // views of values_
   std::unique_ptr<NetworkModel> model_;
@@ -143,44 +159,35 @@ class TorchEngine final : public TransformerEngine {
   std::vector<StepNumbers> steps_;
 };
 
-void TorchEngine::place(const TaskBatch& batch, Index scored, PlacedBatch* placed) const {
+bool TorchEngine::place(const TaskBatch& batch, Index scored, PlacedBatch* placed) const {
   placed->input.scored = scored;
   const Index examples = batch.examples;
-  const Index features = setup_.format.features;
+  const TaskFormat& format = setup_.format;
   Tensor* x = &placed->input.x;
-  if (features > 0) {
-    const Index tokens = static_cast<Index>(batch.inputs.size()) / (examples * features);
-    memory_.put(batch.inputs.data(), {examples, tokens, features}, x);
+  bool moved = false;
+  if (format.features > 0) {
+    const Index tokens = static_cast<Index>(batch.inputs.size()) / (examples * format.features);
+    moved |= memory_.put(batch.inputs, {examples, tokens, format.features}, x);
   } else {
     const Index tokens = static_cast<Index>(batch.ids.size()) / examples;
-    memory_.put(batch.ids.data(), {examples, tokens}, x);
+    moved |= memory_.put(batch.ids, {examples, tokens}, x);
   }
-  if (batch.mask.empty()) {
-    placed->input.mask = Tensor();
-  } else {
-    memory_.put(batch.mask.data(), {examples, x->size(1)}, &placed->input.mask);
-  }
-  if (!batch.targets.empty()) {
-    memory_.put(batch.targets.data(), {examples, setup_.format.scored, setup_.format.outputs},
-                &placed->targets);
-  }
-  if (!batch.classes.empty()) {
-    memory_.put(batch.classes.data(), {static_cast<Index>(batch.classes.size())}, &placed->classes);
-  }
+  moved |= memory_.put(batch.mask, {examples, x->size(1)}, &placed->input.mask);
+  moved |= memory_.put(batch.targets, {examples, format.scored, format.outputs}, &placed->targets);
+  moved |= memory_.put(batch.classes, {static_cast<Index>(batch.classes.size())}, &placed->classes);
+  return moved;
 }
 
-void TorchEngine::place(const StepData& data) {
+bool TorchEngine::place(const StepData& data) {
+  bool moved = pieces_.size() != data.pieces.size();
   pieces_.resize(data.pieces.size());
-  if (data.dropout.empty()) {
-    dropout_ = Tensor();
-  } else {
-    const Index tokens = setup_.format.tokens;
-    memory_.put(data.dropout.data(), {setup_.model.all_layers(), tokens, tokens}, &dropout_);
-  }
+  const Index tokens = setup_.format.tokens;
+  moved |= memory_.put(data.dropout, {setup_.model.all_layers(), tokens, tokens}, &dropout_);
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
-    place(data.pieces[i], setup_.format.scored, &pieces_[i]);
+    moved |= place(data.pieces[i], setup_.format.scored, &pieces_[i]);
     pieces_[i].input.dropout = dropout_;
   }
+  return moved;
 }
 
 Tensor TorchEngine::loss(const Tensor& outputs, const PlacedBatch& batch) const {
@@ -218,12 +225,15 @@ void TorchEngine::add_all_gradients() {
 }
 
 void TorchEngine::step(const StepData& data, const AdamWStep& step) {
-  guarded(library_threads_, [&] {
-    place(data);
+  here(library_threads_, [&] {
+    const bool moved = place(data);
     if (update_) {
+      if (moved) work_.forget();
       update_->prepare(step);
-      add_all_gradients();
-      update_->run();
+      work_.run([this] {
+        add_all_gradients();
+        update_->run();
+      });
       return;
     }
     add_all_gradients();
@@ -232,7 +242,7 @@ void TorchEngine::step(const StepData& data, const AdamWStep& step) {
 }
 
 std::vector<StepNumbers> TorchEngine::read_steps() {
-  return guarded(1, [&] { return update_ ? update_->read() : std::exchange(steps_, {}); });
+  return here(1, [&] { return update_ ? update_->read() : std::exchange(steps_, {}); });
 }
 
 // Runs of fixed length, added in index order.
@@ -289,7 +299,7 @@ void TorchEngine::update_on_cpu(const AdamWStep& step) {
 }
 
 std::vector<float> TorchEngine::outputs(const TaskBatch& batch, Index scored) {
-  return guarded(library_threads_, [&] {
+  return here(library_threads_, [&] {
     const at::NoGradGuard no_gradient;
     const Bfloat16Products products(setup_.precision == Precision::kBfloat16);
     const Tensor y = model_->outputs(placed(batch, scored).input, nullptr)
@@ -302,7 +312,7 @@ std::vector<float> TorchEngine::outputs(const TaskBatch& batch, Index scored) {
 
 std::vector<float> TorchEngine::latent_codes(const TaskBatch& batch,
                                              std::span<const TokenPair> pairs) {
-  return guarded(library_threads_, [&] {
+  return here(library_threads_, [&] {
     const at::NoGradGuard no_gradient;
     std::vector<Tensor> layers;
     for (const Tensor& a : model_->attention_weights(placed(batch, setup_.format.scored).input)) {
@@ -337,11 +347,18 @@ std::unique_ptr<TransformerEngine> make_engine(const EngineSetup& setup) {
 bool cuda_found() { return at::hasCUDA() && torch::cuda::is_available(); }
 
 std::string describe() {
+#ifdef HEADWAY_TORCH_CUDA
+  const bool built_with_it = true;  // at::hasCUDA() of newer ones asks for a device
+#else
+  const bool built_with_it = at::hasCUDA();
+#endif
   std::string cuda = "without CUDA";
-  if (at::hasCUDA()) {
+  if (built_with_it) {
     const auto devices = torch::cuda::device_count();
-    cuda =
-        devices == 0 ? "with CUDA but no device" : fmt::format("with CUDA, devices: {}", devices);
+    cuda = devices == 0
+               ? "with CUDA but no device"
+               : fmt::format("with CUDA, devices: {}, attention by {}", devices,
+                             built_gpu_kernels() != nullptr ? "fused kernels" : "its operations");
   }
   return fmt::format("LibTorch {} {}, matrix products by {}", TORCH_VERSION, cuda,
                      matrix_product_name());

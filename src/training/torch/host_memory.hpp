@@ -1,35 +1,52 @@
 #pragma once
 
+#include <span>
+
 #include "training/torch/headers.hpp"
 
 namespace headway::training::detail {
 
-/// Numbers of ours as a tensor of the device of `kept`: on the CPU a view of them; elsewhere they
-/// are copied first to memory that the device reads by itself, then to that of `kept`, which stays
-/// where it is as long as sizes do not change. Nothing waits; `data` may change after the call,
-/// unless it is the CPU.
+/// How numbers of ours get to a device.
 class DeviceMemory {
  public:
-  explicit DeviceMemory(at::Device device) : device_(device) {}
-  template <typename T>
-  void put(const T* data, at::IntArrayRef sizes, at::Tensor* kept) const {
+  /// `copies` on the CPU: as if it were another device.
+  explicit DeviceMemory(at::Device device, bool copies = false)
+      : device_(device), views_(device.is_cpu() && !copies) {}
+
+  /// `data` as `kept`; undefined where there is none. On the CPU a view of it; elsewhere it is
+  /// copied first to memory that the device reads by itself, so that nothing waits and `data` may
+  /// change after the call, then to that of `kept`, which stays where it is while sizes do. True
+  /// where it did not.
+  template <typename Numbers>
+  bool put(const Numbers& data, at::IntArrayRef sizes, at::Tensor* kept) const {
+    using T = std::remove_const_t<std::remove_pointer_t<decltype(data.data())>>;
     constexpr auto kType = c10::CppTypeToScalarType<T>::value;
-    const at::Tensor view = at::from_blob(const_cast<T*>(data), sizes, at::dtype(kType));  // NOLINT
-    if (device_.is_cpu()) {
+    if (data.empty()) {
+      const bool moved = kept->defined();
+      *kept = at::Tensor();
+      return moved;
+    }
+    const at::Tensor view =
+        at::from_blob(const_cast<T*>(data.data()), sizes, at::dtype(kType));  // NOLINT
+    if (views_) {
       *kept = view;
-      return;
+      return true;
     }
-    const at::Tensor pinned = at::empty(sizes, at::dtype(kType).pinned_memory(true));
-    pinned.copy_(view);
-    if (!kept->defined() || kept->sizes() != sizes) {
-      *kept = at::empty(sizes, at::dtype(kType).device(device_));
+    at::Tensor sent = view;
+    if (!device_.is_cpu()) {
+      sent = at::empty(sizes, at::dtype(kType).pinned_memory(true));
+      sent.copy_(view);
     }
-    kept->copy_(pinned, true);
+    const bool moved = !kept->defined() || kept->sizes() != sizes;
+    if (moved) *kept = at::empty(sizes, at::dtype(kType).device(device_));
+    kept->copy_(sent, true);
+    return moved;
   }
   [[nodiscard]] at::Device device() const { return device_; }
 
  private:
   at::Device device_;
+  bool views_;
 };
 
 }  // namespace headway::training::detail

@@ -23,7 +23,11 @@ TransformerModel::TransformerModel(const EngineSetup& setup, const std::vector<T
       context_{matrix_product(), &row_kernels(), setup.threads},
       fused_(setup.device == Device::kCpu && !setup.eager),
       centred_(setup.model.norm == Norm::kLayerNorm),
-      farthest_(setup.format.tokens - 1) {
+      farthest_(setup.format.tokens - 1),
+      device_attention_(setup.gpu_kernels == nullptr && setup.device == Device::kCuda
+                            ? built_gpu_kernels()
+                            : setup.gpu_kernels,
+                        setup.precision) {
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     parameters_.emplace(setup.shapes[i].name, parameters[i]);
   }
@@ -93,6 +97,7 @@ EagerPairs TransformerModel::eager_pairs(const Attention& a, const ModelInput& i
   pairs.tensors.mask = part(input.mask, 1, a.first_key, a.keys);
   pairs.tensors.dropout = dropout(a, input);
   pairs.memory = setup_.pair_memory;
+  pairs.fused = &device_attention_;
   return pairs;
 }
 

@@ -69,7 +69,8 @@ class TransformerModel final : public NetworkModel {
   bool centred_;
   Index farthest_;  ///< distance of two tokens
   std::vector<std::int64_t>
-      buckets_;                ///< of the distances farthest_, ..., -farthest_; relative only
+      buckets_;  ///< of the distances farthest_, ..., -farthest_; relative only
+  DeviceAttention device_attention_;
   at::Tensor device_buckets_;  ///< the same on the device
   std::map<std::string, at::Tensor> parameters_;
 };

@@ -162,14 +162,18 @@ struct ChunkedAttention : Function<ChunkedAttention> {
     const PairTensors in = pairs_of(saved, s);
     PairTensors sums = in;
     for (Tensor* sum : with_gradient(&sums)) {
-      if (sum->defined()) *sum = at::zeros_like(*sum);
+      if (sum->defined()) *sum = at::zeros_like(*sum, sum->options().dtype(at::kFloat));
     }
     for (Index first = 0; first < s.shape.queries; first += s.chunk) {
       const Chunk c = chunk_at(s, first);
       add_chunk(s, c, part_of(in, c), d[0].narrow(1, c.first, c.count), part_of(sums, c));
     }
-    return {sums.query,  sums.key, sums.value, sums.distances,
-            sums.mixing, Tensor(), Tensor(),   Tensor()};  // mask, dropout, settings
+    variable_list g;
+    for (const Tensor* sum : with_gradient(&sums)) {
+      g.push_back(sum->defined() ? sum->to(saved[g.size()].scalar_type()) : Tensor());
+    }
+    g.resize(saved.size() + 1);  // mask, dropout, settings
+    return g;
   }
 
  private:
@@ -201,6 +205,11 @@ struct ChunkedAttention : Function<ChunkedAttention> {
 };
 
 }  // namespace
+
+Tensor numbers_of_pairs(const PairTensors& in, Index queries, Index keys) {
+  const Chunk whole = {0, queries, keys};
+  return by_pair(part_of(in, whole).distances, whole);
+}
 
 Tensor attended_pairs(const AttentionShape& n, const AttentionOptions& options,
                       const PairTensors& in, const PairMemory& memory, Tensor* weights) {

@@ -22,6 +22,9 @@ struct PairTensors {
   at::Tensor mixing;   ///< [H, dv, dv]; hyla_deep only
 };
 
+/// The numbers of the distances by pair, [H, queries, keys].
+at::Tensor numbers_of_pairs(const PairTensors& in, Index queries, Index keys);
+
 /// o [B, Sq, H, dv] of eqs. 1 to 7. In chunks memory is linear in queries and keys, for one more
 /// forward pass (a causal chunk leaves out the keys to its right). The same numbers to rounding;
 /// the same bits for the same chunks. `weights`, where not null, gets a [B, H, Sq, S] before

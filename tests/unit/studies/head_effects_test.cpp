@@ -114,10 +114,10 @@ TEST_CASE("heads are removed in the order of their changes too") {
   const PrunePoint point = pruned(small_study(), random_dataset()).points.at(0);
   const std::vector<int>& order = point.by_squared_error.order;
   REQUIRE(order.size() == 3);  // one head a layer stays
-  REQUIRE(point.by_squared_error.accuracy.size() == 4);
-  CHECK(point.by_squared_error.accuracy[0] == point.accuracy);
+  REQUIRE(point.by_squared_error.quality.size() == 4);
+  CHECK(point.by_squared_error.quality[0] == point.accuracy);
   const HeadReport& first = point.heads[static_cast<std::size_t>(order[0])];
-  CHECK(point.by_squared_error.accuracy[1] == first.accuracy_without);
+  CHECK(point.by_squared_error.quality[1] == first.accuracy_without);
   for (const HeadReport& head : point.heads) {
     CHECK(first.squared_error_change <= head.squared_error_change);
   }

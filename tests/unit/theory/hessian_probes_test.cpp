@@ -83,14 +83,16 @@ TEST_CASE("the evidence from random probes agrees with the dense one, within its
 TEST_CASE("the correction from random probes agrees with the dense one, within its stated error") {
   Solved s;
   Rng rng(2, StreamPurpose::kTests);
-  const MatrixXd test_features = test::random_matrix(6, s.c.features.cols(), rng);
+  const MatrixXd test_features = headway::test::random_matrix(6, s.c.features.cols(), rng);
+  const theory::TestPredictor test(s.action->kernels().shared_from_this(),
+                                   std::make_shared<const MatrixXd>(test_features), 2.0);
   const theory::FiniteWidthCorrection exact =
-      theory::finite_width_correction(*s.action, s.saddle, s.hessian, test_features, s.observer);
+      theory::finite_width_correction(*s.action, s.saddle, s.hessian, &test, s.observer);
   REQUIRE(exact.defined);
   CHECK(exact.probe_error == 0.0);
   const theory::HessianProbes probes = theory::probe_hessian(*s.curvature, 400, 1, s.observer);
-  const theory::FiniteWidthCorrection probed = theory::finite_width_correction(
-      *s.action, s.saddle, *s.curvature, probes, test_features, s.observer);
+  const theory::FiniteWidthCorrection probed =
+      theory::finite_width_correction(*s.action, s.saddle, *s.curvature, probes, &test, s.observer);
   REQUIRE(probed.defined);
   CHECK(probed.probe_error > 0.0);
   CHECK(probed.probe_error < 0.2);
@@ -126,7 +128,7 @@ TEST_CASE("a saddle that is no minimum, and a stop, are told") {
   CHECK(std::isnan(
       theory::smallest_hessian_eigenvalue(*s.action, *s.curvature, 1e-9, 500, stop).value));
   const theory::FiniteWidthCorrection stopped =
-      theory::finite_width_correction(*s.action, s.saddle, s.hessian, MatrixXd(0, 30), stop);
+      theory::finite_width_correction(*s.action, s.saddle, s.hessian, nullptr, stop);
   CHECK_FALSE(stopped.defined);
   CHECK(stopped.reason == "interrupted");
 }
@@ -147,7 +149,7 @@ TEST_CASE(
     const MatrixXd products = theory::posterior_covariance(*s.curvature, gradients, s.observer);
     CHECK(test::relative_error(products, dense) < 1e-5);
     const theory::FiniteWidthCorrection correction =
-        theory::finite_width_correction(*s.action, s.saddle, s.hessian, {}, s.observer);
+        theory::finite_width_correction(*s.action, s.saddle, s.hessian, nullptr, s.observer);
     const MatrixXd& deviation = correction.deviation.layers.front();
     CHECK_THAT(std::sqrt(dense(0, 0)), Catch::Matchers::WithinRel(deviation(0, 0), 1e-9));
     CHECK_THAT(std::sqrt(dense(1, 1)), Catch::Matchers::WithinRel(deviation(1, 0), 1e-9));

@@ -42,6 +42,16 @@ TEST_CASE("classes by one-hot labels, and no accuracy without classes") {
   REQUIRE(std::isnan(predictor_statistics({}, MatrixXd(0, 1)).accuracy));
 }
 
+TEST_CASE("a mean of 0 on every example names no class") {
+  const MatrixXd zero = MatrixXd::Zero(3, 1);
+  MatrixXd labels(3, 1);
+  labels << 1, -1, 1;
+  REQUIRE(std::isnan(predictor_statistics({zero, {}}, labels).accuracy));
+  REQUIRE(predictor_statistics({zero, {}}, labels).mean_squared_error == 1.0);
+  REQUIRE(std::isnan(
+      predictor_statistics({MatrixXd::Zero(2, 2), {}}, MatrixXd::Identity(2, 2)).accuracy));
+}
+
 TEST_CASE("the gradient of the squared error is that of finite differences, also without heads") {
   constexpr double kTemperature = 0.3, kStep = 1e-5;
   for (const Index outputs : {1, 2}) {

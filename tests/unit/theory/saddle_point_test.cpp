@@ -216,6 +216,21 @@ TEST_CASE("a saddle point outlives the action and the kernels that it was found 
   }
 }
 
+TEST_CASE(
+    "optimizers that make a dense matrix refuse more unknowns than fit, and say what takes them") {
+  const test::TheoryCase c = random_case({110}, 1, 3, 2, 82);  // 6105 + 1 unknowns
+  const theory::Action action(c.architecture, 0.05, kernels_of(c, KernelForm::kStreamed));
+  Observer observer;
+  const auto start = theory::gaussian_process_order_parameters(c.architecture);
+  for (const Optimizer optimizer : {Optimizer::kNewton, Optimizer::kQuasiNewton}) {
+    theory::SaddlePointOptions options;
+    options.optimizer = optimizer;
+    CHECK_THROWS_WITH(theory::solve_saddle_point(action, start, options, observer),
+                      Catch::Matchers::ContainsSubstring("6106 x 6106 unknowns") &&
+                          Catch::Matchers::ContainsSubstring("\"newton_cg\""));
+  }
+}
+
 TEST_CASE("T = 0 with an invertible kernel converges as far as rounding allows") {
   const test::TheoryCase c = random_case({2}, 1, 6, 20, 81);
   const theory::SaddlePoint s = solve(c, 0.0);
@@ -275,7 +290,7 @@ TEST_CASE(
         action, theory::gaussian_process_order_parameters(c.architecture), {}, observer);
     const MatrixXd hessian = action.hessian(s.order_parameters, *s.evaluation.energy);
     const theory::FiniteWidthCorrection correction =
-        theory::finite_width_correction(action, s, hessian, MatrixXd(0, 10), observer);
+        theory::finite_width_correction(action, s, hessian, nullptr, observer);
     REQUIRE(correction.defined);
     const double exact = exact_mean(static_cast<double>(n));
     saddle_error.push_back(std::abs(s.order_parameters.layers[0](0, 0) - exact));

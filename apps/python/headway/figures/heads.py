@@ -24,7 +24,7 @@ def available(result: Result) -> bool:
 
 
 def curves_available(result: Result) -> bool:
-    """Accuracy after the removal of heads: where labels are no classes there is none."""
+    """Accuracy after the removal of heads, or the squared error where labels are no classes."""
     return any(_has_curves(point) for point in result.points)
 
 
@@ -144,7 +144,8 @@ def draw_curves(results: Sequence[Result], options: PlotOptions) -> Figure:
         _curves(axes, point.pruning)
         axes.set_title(point_label(point))
         axes.set_xlabel("heads removed")
-    panels[0].set_ylabel("test accuracy")
+    panels[0].set_ylabel("test accuracy" if math.isfinite(points[0].accuracy)
+                         else "test mean squared error")
     style.legend_outside(panels[-1])
     style.head_line(figure, result, points[0].temperature)
     return figure

@@ -186,5 +186,55 @@ const charts = (() => {
       places.slice(0, most).map((place) => [written(place), ...lookup.map((map) => cell(map.get(place)))]));
   }
 
-  return {html, written, numbers, matrixOf, DIVERGING, RISING, colour, readable, look, chart};
+  // ---- matrices and bars
+
+  // A square matrix as a table of coloured numbers, or a picture of more than upTo rows; shade: 0 to 1, told: what a picture says in words
+  function grid(where, {matrix, names, caption, told, upTo = 12, shade = (value) => 0.5 + 0.5 * value}) {
+    if (matrix.length > upTo) return picture(where, matrix, (value) => colour(DIVERGING, shade(value)), `${caption}. ${told}`, caption);
+    const cells = (row) => Array.from(row, (value) => {
+      const background = colour(DIVERGING, value === null ? 0.5 : shade(value));
+      const cell = html("td", {}, written(value, Math.abs(value) < 1 ? 2 : 3));
+      cell.style.background = `rgb(${background.join(" ")})`;
+      cell.style.color = readable(background);
+      return cell;
+    });
+    where.replaceChildren(html("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": caption},
+      html("table", {class: matrix.length > 6 ? "heat small" : "heat"}, html("caption", {}, caption),
+        html("thead", {}, html("tr", {}, html("td"), ...names.map((one) => html("th", {scope: "col"}, one)))),
+        html("tbody", {}, ...matrix.map((row, index) => html("tr", {}, html("th", {scope: "row"}, names[index]), ...cells(row)))))));
+  }
+  function picture(where, matrix, shade, label, caption) { // a canvas, with what it shows in words
+    let canvas = where.querySelector("canvas");
+    if (!canvas) where.replaceChildren(canvas = html("canvas", {role: "img"}), html("p", {class: "status"}));
+    canvas.width = canvas.height = matrix.length;
+    const context = canvas.getContext("2d"), image = context.createImageData(matrix.length, matrix.length);
+    matrix.forEach((row, index) => row.forEach((value, column) => image.data.set([...shade(value), 255], 4 * (index * matrix.length + column))));
+    context.putImageData(image, 0, 0);
+    canvas.setAttribute("aria-label", label);
+    where.querySelector("p").textContent = caption;
+  }
+
+  function bars(where, lists, names, longest) { // [title, values] each, one bar a name; longest: the value of a bar of full length
+    where.replaceChildren(...lists.flatMap(([title, values]) => {
+      const most = longest || Math.max(...values.map((value) => Math.abs(value || 0))) || 1;
+      return [html("p", {class: "status"}, title), html("ul", {class: "bars"}, ...values.map((value, index) => {
+        const bar = html("div", {class: value < 0 ? "bar minus" : "bar", "aria-hidden": "true"});
+        bar.style.width = `${100 * Math.abs(value || 0) / most}%`;
+        return html("li", {}, html("span", {}, names[index]), html("div", {}, bar),
+          html("span", {class: "value"}, value === null ? "undefined" : written(value, 3)));
+      }))];
+    }));
+  }
+
+  function onResize(show) { // charts are drawn at their own width, so that their letters keep their size
+    let width = window.innerWidth, waiting = 0;
+    window.addEventListener("resize", () => {
+      if (window.innerWidth === width) return;
+      width = window.innerWidth;
+      clearTimeout(waiting);
+      waiting = setTimeout(show, 100);
+    });
+  }
+
+  return {html, written, numbers, matrixOf, DIVERGING, RISING, colour, look, chart, tableOf, grid, picture, bars, onResize};
 })();

@@ -12,7 +12,9 @@ from typing import Any
 
 from headway import figures
 from headway.errors import HeadwayError, UsageError
-from headway.report import explorer, training
+from headway.latent_results import EvaluateResult, LatentsResult
+from headway.network_results import RemovalResult
+from headway.report import explorer, networks, training
 from headway.report.drawings import drawing
 from headway.report.pieces import (choice, code_block, definitions, details, element, escaped,
                                    paragraph, section, slider, table)
@@ -22,8 +24,14 @@ from headway.table import cells
 from headway.training_results import TrainingResult
 from headway.version import __version__
 
-AnyResult = Result | TrainingResult | OtherResult
+AnyResult = Result | TrainingResult | LatentsResult | RemovalResult | EvaluateResult | OtherResult
 FOLDER = Path(__file__).parent
+# What else trained networks give: the section's name, its results, what the script takes of one, heading, controls.
+NETWORK_PARTS = {
+    "codes": (LatentsResult, networks.codes, "Latent codes", networks.codes_panels),
+    "removals": (RemovalResult, networks.removals, "Heads removed", networks.removal_panels),
+    "evaluations": (EvaluateResult, networks.evaluated, "On other data", networks.evaluation_panels)}
+ROWS = {Result: "Points", LatentsResult: "Decoders", RemovalResult: "Scores of heads"}  # of a result's table
 SHOWN_FIRST = 3  # results that the explorer shows before anyone chooses
 
 
@@ -36,6 +44,9 @@ def page(results: Sequence[AnyResult], labels: Sequence[str] | None = None) -> s
                     if isinstance(result, Result) and result.points],
         "training": [training.learned(result, name) for result, name in zip(results, names)
                      if isinstance(result, TrainingResult) and result.splits]}
+    data |= {key: [of(result, name) for result, name in zip(results, names)
+                   if isinstance(result, kind) and result.runs]
+             for key, (kind, of, _, _) in NETWORK_PARTS.items()}
     first = [name for _, name in _different([
         (result, name) for result, name in zip(results, names) if isinstance(result, Result)])]
     parts = [("overview", "Results", _overview(results, names))]
@@ -43,6 +54,8 @@ def page(results: Sequence[AnyResult], labels: Sequence[str] | None = None) -> s
         parts.append(("explore", "Explore", _explore(data["results"], first[:SHOWN_FIRST])))
     if data["training"]:
         parts.append(("learning", "Learning curves", _learning(data["training"])))
+    parts += [(key, heading, panels(data[key]))
+              for key, (_, _, heading, panels) in NETWORK_PARTS.items() if data[key]]
     shared = _together(results, names)
     if shared:
         parts.append(("together", "Side by side", shared))
@@ -68,7 +81,7 @@ def _names(results: Sequence[AnyResult], labels: Sequence[str] | None) -> list[s
 
 def _document(title: str, parts: Sequence[tuple[str, str, str]], data: dict[str, Any]) -> str:
     style, *scripts = ((FOLDER / name).read_text(encoding="utf-8")
-                       for name in ("report.css", "charts.js", "report.js"))
+                       for name in ("report.css", "charts.js", "networks.js", "report.js"))
     script = "".join(scripts)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     # Nothing is loaded, and nothing but the script of this package runs, whatever a file may hold.
@@ -217,7 +230,7 @@ def _result(result: AnyResult, index: int) -> str:
     if isinstance(result, OtherResult):
         content += _members(result)
     else:
-        content.append(table(*cells(result), "Points" if isinstance(result, Result) else "Variants"))
+        content.append(table(*cells(result), ROWS.get(type(result), "Variants")))
         content += _warnings(result)
         try:
             content += _drawings(figures.draw_all(result), f"result-{index}", [result])
@@ -233,9 +246,9 @@ def _members(result: OtherResult) -> list[str]:
     return [paragraph(note + more), table(["member", "what"], result.members, "Members of the file")]
 
 
-def _warnings(result: Result | TrainingResult) -> list[str]:
+def _warnings(result: AnyResult) -> list[str]:
     """What the program warned of at each point or run."""
-    found = []
+    found: list[str] = []
     if isinstance(result, Result):
         for point in result.points:
             place = f"{_width_name(point.widths)}, T = {point.temperature:g}"
@@ -243,7 +256,7 @@ def _warnings(result: Result | TrainingResult) -> list[str]:
             found += [f"{place}: {line}" for line in said.splitlines() if line.strip()]
             if not point.converged:
                 found.append(f"{place}: not converged. {point.attributes.get('message', '')}")
-    else:
+    elif isinstance(result, TrainingResult):
         found = [f"{run.label}, seed {run.seed}: {run.outcome}. {run.attributes.get('message', '')}"
                  for run in result.runs if run.outcome not in ("finished", "")]
     if not found:

@@ -13,8 +13,6 @@ from headway import hdf5
 from headway.display import Brief
 from headway.errors import BadDataError
 from headway.result_reader import KINDS, provenance_of, read_result
-from headway.results import Result
-from headway.training_results import TrainingResult
 
 MEMBERS = 400  # that are listed
 
@@ -37,18 +35,14 @@ class OtherResult(Brief):
         return f"{self.study}, {len(self.members) + self.left_out} members"
 
 
-def read_any(path: str | os.PathLike) -> Result | TrainingResult | OtherResult:
+def read_any(path: str | os.PathLike) -> Any:
     """read_result, or for other verbs than it knows an OtherResult. Errors as of read_result."""
     with hdf5.open_file(path) as file:
         hdf5.check_schema(file, "headway-result")
         kind = hdf5.text(file.attrs.get("kind", ""))
         if kind not in KINDS and kind:
             return _other(file, Path(path), kind)
-    result = read_result(path)
-    if isinstance(result, (Result, TrainingResult)):
-        return result
-    with hdf5.open_file(path) as file:
-        return _other(file, Path(path), kind)
+    return read_result(path)
 
 
 def _other(file: h5py.File, path: Path, kind: str) -> OtherResult:

@@ -1,6 +1,6 @@
 // What the controls of the page do.
 (() => {
-  const {html, written, numbers, matrixOf, DIVERGING, RISING, colour, readable, look, chart} = charts;
+  const {html, written, numbers, matrixOf, DIVERGING, RISING, colour, look, chart, bars, grid, picture, onResize} = charts;
   const data = JSON.parse(document.getElementById("data").textContent);
   const at = (id) => document.getElementById(id);
 
@@ -47,15 +47,6 @@
     onResize(show);
     show();
   }
-  function onResize(show) { // charts are drawn at their own width, so that their letters keep their size
-    let width = window.innerWidth, waiting = 0;
-    window.addEventListener("resize", () => {
-      if (window.innerWidth === width) return;
-      width = window.innerWidth;
-      clearTimeout(waiting);
-      waiting = setTimeout(show, 100);
-    });
-  }
   function widthName(widths) {
     if (widths.every((width) => width === widths[0])) return `N = ${widths[0]}`;
     return widths.map((width, index) => `N${index === widths.length - 1 ? "a" : index + 1} = ${width}`).join(", ");
@@ -96,21 +87,9 @@
   function heat(where, result, source, layer) {
     const matrix = matrixOf(source.U[layer]);
     if (!matrix) return where.replaceChildren(html("p", {}, "Too large to be shown here."));
-    const entry = (value) => 0.5 + 0.5 * Math.asinh(value / result.unit) / Math.asinh(Math.max(result.unit, largest(result)) / result.unit);
-    const name = `U${layer + 1}`, caption = `${name}, ${matrix.length} × ${matrix.length}, rows and columns are paths`;
-    if (matrix.length > 12) return picture(where, matrix, (value) => colour(DIVERGING, entry(value)),
-      `${caption}. ${spoken(result, matrix, layer)}`, caption);
-    const names = pathNames(result, layer, matrix.length);
-    const cells = (row) => Array.from(row, (value) => {
-      const shade = colour(DIVERGING, entry(value)), cell = html("td", {}, written(value, Math.abs(value) < 1 ? 2 : 3));
-      cell.style.background = `rgb(${shade.join(" ")})`;
-      cell.style.color = readable(shade);
-      return cell;
-    });
-    where.replaceChildren(html("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": caption},
-      html("table", {class: matrix.length > 6 ? "heat small" : "heat"}, html("caption", {}, caption),
-        html("thead", {}, html("tr", {}, html("td"), ...names.map((one) => html("th", {scope: "col"}, one)))),
-        html("tbody", {}, ...matrix.map((row, index) => html("tr", {}, html("th", {scope: "row"}, names[index]), ...cells(row)))))));
+    grid(where, {matrix, names: pathNames(result, layer, matrix.length), told: spoken(result, matrix, layer),
+      caption: `U${layer + 1}, ${matrix.length} × ${matrix.length}, rows and columns are paths`,
+      shade: (value) => 0.5 + 0.5 * Math.asinh(value / result.unit) / Math.asinh(Math.max(result.unit, largest(result)) / result.unit)});
   }
   function largest(result) { // of all points, so that colours mean the same as the sliders move
     if (result.largest === undefined) result.largest = Math.max(...result.points.flatMap((point) => Object.values(point.sources).flatMap(
@@ -127,29 +106,10 @@
     const order = names.map((name, index) => [matrix[index][index], name]).sort((a, b) => b[0] - a[0]).slice(0, 5);
     return `Largest on the diagonal: ${order.map(([entry, name]) => `${name} ${written(entry, 3)}`).join(", ")}.`;
   }
-  function picture(where, matrix, shade, label, caption) { // a canvas, with what it shows in words
-    let canvas = where.querySelector("canvas");
-    if (!canvas) where.replaceChildren(canvas = html("canvas", {role: "img"}), html("p", {class: "status"}));
-    canvas.width = canvas.height = matrix.length;
-    const context = canvas.getContext("2d"), image = context.createImageData(matrix.length, matrix.length);
-    matrix.forEach((row, index) => row.forEach((value, column) => image.data.set([...shade(value), 255], 4 * (index * matrix.length + column))));
-    context.putImageData(image, 0, 0);
-    canvas.setAttribute("aria-label", label);
-    where.querySelector("p").textContent = caption;
-  }
-
   function scores(where, result, source) {
     const lists = [["Score, relative to the largest", source.scores]];
     if (source.losses) lists.push([source.losses.axis[0].toUpperCase() + source.losses.axis.slice(1) + " without the head", source.losses.values]);
-    where.replaceChildren(...lists.flatMap(([title, values]) => {
-      const most = Math.max(...values.map((value) => Math.abs(value || 0))) || 1;
-      return [html("p", {class: "status"}, title), html("ul", {class: "bars"}, ...values.map((value, index) => {
-        const bar = html("div", {class: value < 0 ? "bar minus" : "bar", "aria-hidden": "true"});
-        bar.style.width = `${100 * Math.abs(value || 0) / most}%`;
-        return html("li", {}, html("span", {}, result.heads[index]), html("div", {}, bar),
-          html("span", {class: "value"}, value === null ? "undefined" : written(value, 3)));
-      }))];
-    }));
+    bars(where, lists, result.heads);
   }
 
   function prediction(where, result, found) {
@@ -289,4 +249,7 @@
   paint();
   if (explorer) explore();
   if (at("learner")) learn();
+  if (at("coder")) networks.codes(data.codes);
+  if (at("remover")) networks.removals(data.removals);
+  if (at("evaluator")) networks.evaluations(data.evaluations);
 })();

@@ -1,0 +1,115 @@
+"""Builds the site of the documentation: python3 build_site.py --program build/release/bin/headway --output FOLDER.
+
+Its pages are the documents of the tree, where they lie, and what is made of the rest: the commands from --help, Python from
+docstrings (Sphinx), C++ from the headers (Doxygen), notebooks with their outputs, a gallery of every figure. Warnings are
+errors, and so are links that lead nowhere.
+"""
+
+import argparse
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parents[2]
+PACKAGE = SOURCE / "apps/python"
+sys.path.insert(0, str(PACKAGE))
+# What the documents are, and what they link to.
+TREE = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "CITATION.cff", "apps", "data", "include", "src")
+CPP = """# C++ reference
+
+```{raw} html
+<p>Made from the headers by Doxygen: <a href="../cpp/index.html">start</a>,
+<a href="../cpp/annotated.html">classes</a>, <a href="../cpp/namespaces.html">namespaces</a>,
+<a href="../cpp/files.html">files</a>.</p>
+```
+
+[The library](../src/README.md) says how it is laid out, how to call it and how to add to it.
+"""
+
+
+def missing():
+    """What cannot be found of what the site is built with."""
+    modules = [name for name in ("sphinx", "myst_parser", "furo") if importlib.util.find_spec(name) is None]
+    return modules + ["doxygen"] * (shutil.which("doxygen") is None)
+
+
+def lay_out(pages, results, program, figures):
+    """The sources of the site: links into the tree, and pages that are made."""
+    import gallery
+    import notebook_pages
+    import reference
+
+    shutil.rmtree(pages, ignore_errors=True)
+    pages.mkdir(parents=True)
+    for name in TREE:
+        (pages / name).symlink_to(SOURCE / name)
+    (pages / "notebooks").mkdir()
+    notebooks = sorted((SOURCE / "notebooks").glob("*.ipynb"))
+    for notebook in notebooks:
+        (pages / "notebooks" / notebook.name).symlink_to(notebook)
+        text = notebook_pages.page(notebook, pages / "notebooks/pictures")
+        (pages / "notebooks" / f"{notebook.stem}.md").write_text(text, encoding="utf-8")
+    made = {"notebooks/index.md": notebook_pages.index(notebooks), "reference/commands.md": reference.commands(program, PACKAGE),
+            "reference/python.rst": reference.python(), "reference/cpp.md": CPP}
+    gallery.compute(results, program, quick=figures == "quick")
+    made["gallery.md"] = gallery.page(gallery.draw(results, pages / "gallery", quick=figures == "quick"))
+    (pages / "reference").mkdir()
+    for name, text in made.items():
+        (pages / name).write_text(text, encoding="utf-8")
+
+
+def without_empty_summaries(folder):
+    """Doxygen links to the list of a class's nested classes also where they are private and there is no list."""
+    for page in folder.glob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        if 'href="#nested-classes"' in text and 'name="nested-classes"' not in text:
+            page.write_text(re.sub(r'<a href="#nested-classes">Classes</a>( &#124;)?', "", text), encoding="utf-8")
+
+
+def build(output, program, figures):
+    from headway.version import __version__
+    import check_links
+
+    extra, site = output / "extra", output / "site"
+    for folder in (extra, site):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+    lay_out(output / "pages", output / "results", program, figures)
+    here = SOURCE / "apps/docs"
+    environment = os.environ | {"HEADWAY_DOCS_OUTPUT": str(extra), "HEADWAY_DOCS_EXTRA": str(extra),
+                                "HEADWAY_VERSION": __version__, "PYTHONPATH": f"{PACKAGE}:{here}"}
+    subprocess.run(["doxygen", here / "Doxyfile"], cwd=SOURCE, env=environment, check=True)
+    without_empty_summaries(extra / "cpp")
+    subprocess.run([sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-c", here, "-d", output / "cache",
+                    output / "pages", site], env=environment, check=True)
+    (site / "index.html").write_text('<!DOCTYPE html>\n<meta charset="utf-8"><title>Headway</title>\n'
+                                     '<meta http-equiv="refresh" content="0; url=README.html"><a href="README.html">Headway</a>\n',
+                                     encoding="utf-8")
+    return check_links.main(site)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--program", type=Path, required=True)
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--figures", choices=("all", "quick"), default="all",
+                        help="quick: the gallery has pictures of what takes seconds to compute")
+    options = parser.parse_args()
+    if missing():
+        print(f"the site is not built: {', '.join(missing())} missing (apps/setup/dependencies.sh with DOCS=on installs them)")
+        return 77
+    try:
+        faults = build(options.output.resolve(), options.program.resolve(), options.figures)
+    except subprocess.CalledProcessError as error:
+        print(f"{' '.join(map(str, error.cmd))} ended with {error.returncode}")
+        return 1
+    print(options.output / "site/index.html")
+    return faults
+
+
+if __name__ == "__main__":
+    sys.exit(main())

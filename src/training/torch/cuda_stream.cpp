@@ -1,0 +1,103 @@
+#include "training/torch/cuda_stream.hpp"
+
+#ifdef HEADWAY_TORCH_CUDA
+#include <ATen/cuda/CUDAGraph.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+
+#include <mutex>
+#include <optional>
+#endif
+
+namespace headway::training::detail {
+
+#ifdef HEADWAY_TORCH_CUDA
+
+void* current_stream(at::Device device) {
+  return device.is_cuda() ? c10::cuda::getCurrentCUDAStream(device.index()).stream() : nullptr;
+}
+
+struct OwnStream::Stream {
+  c10::cuda::CUDAStream stream = c10::cuda::getStreamFromPool();
+};
+struct OwnStream::Scope::Guard {
+  c10::cuda::CUDAStreamGuard guard;
+};
+
+OwnStream::OwnStream(at::Device device) {
+  if (device.is_cuda()) stream_ = std::make_unique<Stream>();
+}
+OwnStream::Scope::Scope(const OwnStream& stream) {
+  if (stream.stream_) {
+    guard_.reset(new Guard{c10::cuda::CUDAStreamGuard(stream.stream_->stream)});
+  }
+}
+
+struct RepeatedWork::Graph {
+  // Libraries take their workspace, and LibTorch's allocator its blocks, before anything is
+  // recorded.
+  static constexpr int kCallsBefore = 3;
+  int calls = 0;
+  std::optional<at::cuda::CUDAGraph> graph;
+
+  // False where a launch of the work cannot be recorded; nothing of it has run then.
+  bool record(const std::function<void()>& work) {
+    static std::mutex recording;  // LibTorch's allocator expects one at a time
+    const std::lock_guard lock(recording);
+    graph.emplace();
+    graph->capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
+    bool recorded = true;
+    try {
+      work();
+    } catch (const c10::Error&) {
+      recorded = false;
+    }
+    try {
+      graph->capture_end();
+    } catch (const c10::Error&) {  // of what went wrong before
+      recorded = false;
+    }
+    return recorded;
+  }
+};
+
+RepeatedWork::RepeatedWork(at::Device device, bool recordable) {
+  if (device.is_cuda() && recordable) graph_ = std::make_unique<Graph>();
+}
+
+void RepeatedWork::forget() {
+  if (!graph_) return;
+  graph_->graph.reset();
+  graph_->calls = 0;
+}
+
+void RepeatedWork::run(const std::function<void()>& work) {
+  if (!graph_ || graph_->calls++ < Graph::kCallsBefore) return work();
+  if (!graph_->graph && !graph_->record(work)) {
+    graph_.reset();
+    return work();
+  }
+  graph_->graph->replay();
+}
+
+#else
+
+void* current_stream(at::Device /*device*/) { return nullptr; }
+
+struct OwnStream::Stream {};
+struct OwnStream::Scope::Guard {};
+OwnStream::OwnStream(at::Device /*device*/) {}
+OwnStream::Scope::Scope(const OwnStream& /*stream*/) {}
+
+struct RepeatedWork::Graph {};
+RepeatedWork::RepeatedWork(at::Device /*device*/, bool /*recordable*/) {}
+void RepeatedWork::forget() {}
+void RepeatedWork::run(const std::function<void()>& work) { work(); }
+
+#endif
+
+OwnStream::~OwnStream() = default;
+OwnStream::Scope::~Scope() = default;
+RepeatedWork::~RepeatedWork() = default;
+
+}  // namespace headway::training::detail

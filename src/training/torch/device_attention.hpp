@@ -1,0 +1,37 @@
+// The fused kernels of training/cuda as a function with gradients.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+
+#include "training/torch/pair_attention.hpp"
+
+namespace headway::training::detail {
+
+/// The kernels for NVIDIA GPUs that this library was built with; null where it has none.
+const GpuAttentionKernels* built_gpu_kernels();
+
+class DeviceAttention {
+ public:
+  /// `kernels` null: nothing fits.
+  DeviceAttention(const GpuAttentionKernels* kernels, Precision precision)
+      : kernels_(kernels), precision_(precision) {}
+
+  /// o [B, Sq, H, dv] of eqs. 1 to 7; undefined where no tile of the layer fits the device. Memory
+  /// is linear in queries and keys, but for the numbers of distances, which are laid out by pair.
+  [[nodiscard]] at::Tensor attended(const AttentionShape& shape, const AttentionOptions& options,
+                                    const PairTensors& in) const;
+
+ private:
+  using Key = std::array<Index, 9>;
+  [[nodiscard]] const std::optional<GpuAttentionPlan>& plan_of(const GpuAttentionLayer& layer,
+                                                               bool bias_gradient,
+                                                               bool dropout) const;
+
+  const GpuAttentionKernels* kernels_;
+  Precision precision_;
+  mutable std::map<Key, std::optional<GpuAttentionPlan>> plans_;
+};
+
+}  // namespace headway::training::detail

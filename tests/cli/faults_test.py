@@ -1,0 +1,123 @@
+"""A machine that fails: full disk, no memory, folders that cannot be written, two processes on one output."""
+
+import os
+import resource
+import subprocess
+import unittest
+
+import h5py
+
+from support import PROGRAM, SMALL, STUDIES, ProgramTest, content, run, write_path_features
+
+FOUR_PATHS = os.path.join(STUDIES, "hmm-four-paths.toml")
+
+
+def limited(which, value):
+    """To be called in the child before it starts the program."""
+    return lambda: resource.setrlimit(which, (value, value))
+
+
+class FullDisk(ProgramTest):
+    def test_no_verb_leaves_a_part_of_a_file(self):
+        """RLIMIT_FSIZE: writing stops in the middle, as on a full disk, with EFBIG."""
+        parts = [self.path(f"part-{i}.h5") for i in range(2)]
+        for i, part in enumerate(parts):
+            self.check(run("solve", self.study, "--shard", f"{i}/2", "-o", part, "-q"), 0)
+        before = sorted(os.listdir(self.directory))
+        for arguments in (["solve", self.study], ["align", self.study], ["prune", self.study],
+                          ["sample", self.study, "--set", "sample.draws=20", "--set", "sample.warmup=20"],
+                          ["merge", *parts]):
+            with self.subTest(verb=arguments[0]):
+                process = run(*arguments, "-o", self.path("out.h5"),
+                              preexec_fn=limited(resource.RLIMIT_FSIZE, 4096))
+                self.check(process, 73, "out.h5", "cannot be written")
+                self.assertEqual([name for name in sorted(os.listdir(self.directory))
+                                  if ".checkpoint" not in name], before)
+
+    def test_an_old_result_survives(self):
+        output = self.path("out.h5")
+        self.check(run("solve", self.study, "-o", output, "-q"), 0)
+        old = content(output)
+        process = run("solve", FOUR_PATHS, "-o", output, "--force", "-q",
+                      preexec_fn=limited(resource.RLIMIT_FSIZE, 4096))
+        self.check(process, 73, "out.h5")
+        self.assertEqual(content(output), old)
+
+
+class NoMemory(ProgramTest):
+    def test_every_limit_ends_with_a_documented_code(self):
+        data = self.path("data.h5")
+        write_path_features(data)
+        output = self.path("out.h5")
+        whole = None
+        for mebibytes in (150, 250, 400, 520, 800, 4000):
+            with self.subTest(mebibytes=mebibytes):
+                process = run("solve", FOUR_PATHS, "-o", output, "--force", "-q", "--threads", "1",
+                              preexec_fn=limited(resource.RLIMIT_AS, mebibytes << 20),
+                              env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}, timeout=60)
+                if process.returncode == 127:  # too little for the libraries to be loaded
+                    continue
+                self.assertIn(process.returncode, (0, 69), process.stderr)
+                if process.returncode == 69:
+                    self.assertIn("not enough memory", process.stderr)
+                    self.assertFalse(os.path.exists(output))
+                    continue
+                found = content(output)
+                self.assertEqual(found, whole or found)
+                whole = found
+                os.remove(output)
+        self.assertIsNotNone(whole)
+
+
+class ReadOnlyFolder(ProgramTest):
+    def test_nothing_is_computed_for_an_output_that_cannot_be_written(self):
+        folder = self.path("folder")
+        os.mkdir(folder)
+        os.chmod(folder, 0o500)
+        self.addCleanup(os.chmod, folder, 0o700)
+        if os.access(folder, os.W_OK):  # root may write everything, but not here
+            folder = "/proc"
+        for verb in ("solve", "sample", "align", "prune"):
+            with self.subTest(verb=verb):
+                process = run(verb, self.study, "-o", os.path.join(folder, "out.h5"), timeout=20)
+                self.check(process, 73, "out.h5")
+
+
+class TwoProcesses(ProgramTest):
+    def test_one_of_them_writes_and_the_other_says_so(self):
+        output = self.path("out.h5")
+        other = self.write("other.toml", SMALL.replace("seed = 3", "seed = 4"))
+        whole = []
+        for study in (self.study, other):
+            self.check(run("solve", study, "-o", output, "-q"), 0)
+            whole.append(content(output))
+            os.remove(output)
+        for _ in range(6):
+            running = [subprocess.Popen([PROGRAM, "solve", study, "-o", output, "-q"], stderr=subprocess.PIPE,
+                                        stdout=subprocess.DEVNULL, text=True) for study in (self.study, other)]
+            errors = [process.communicate(timeout=60)[1] for process in running]
+            codes = [process.returncode for process in running]
+            self.assertEqual(sorted(codes), [0, 73], errors)
+            self.assertIn("exists already", errors[codes.index(73)])
+            self.assertEqual(content(output), whole[codes.index(0)])
+            os.remove(output)
+
+    def test_sample_on_one_checkpoint_folder(self):
+        output = self.path("out.h5")
+        arguments = ["sample", self.study, "-o", output, "-q", "--force", "--set", "sample.draws=100", "--set",
+                     "sample.warmup=50", "--set", "sample.checkpoint_seconds=0.01"]
+        self.assertIn(run(*arguments).returncode, (0, 2))
+        whole = content(output)
+        running = [subprocess.Popen([PROGRAM, *arguments], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                    text=True) for _ in range(2)]
+        for process in running:
+            error = process.communicate(timeout=120)[1]
+            self.assertIn(process.returncode, (0, 2, 73), error)
+            self.assertNotIn("bug", error)
+        with h5py.File(output) as file:
+            self.assertEqual(file.attrs["partial"], 0)
+        self.assertEqual(content(output), whole)
+
+
+if __name__ == "__main__":
+    unittest.main()

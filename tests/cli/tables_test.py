@@ -1,0 +1,140 @@
+"""What tables say where labels are no classes, where a predictor says nothing, and on a narrow terminal."""
+
+import fcntl
+import json
+import os
+import pty
+import struct
+import subprocess
+import termios
+import unittest
+
+import numpy as np
+
+from support import PROGRAM, SMALL, ProgramTest, run, write_path_features
+
+
+def real_labels(count, seed):
+    return np.random.default_rng(seed).normal(size=count)
+
+
+class Regression(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.data = self.path("real.h5")
+        write_path_features(self.data, **{"train/labels": real_labels(12, 2), "test/labels": real_labels(7, 3)})
+
+    def table(self, verb, *options):
+        process = run(verb, self.data, "--set", "model.widths=[10]", *options)
+        self.assertIn(process.returncode, (0, 2), process.stderr)
+        self.assertNotIn("accuracy", process.stdout)
+        return process.stdout
+
+    def test_the_squared_error_stands_where_an_accuracy_would(self):
+        solved = json.loads(run("solve", self.data, "--json", "--set", "model.widths=[10]").stdout)
+        whole = f"{solved['points'][0]['test_mean_squared_error']:.4g}"
+        limit = f"{solved['gaussian_process'][0]['test_mean_squared_error']:.4g}"
+        header, row = [line.split() for line in self.table("solve").splitlines()[2:4]]
+        self.assertEqual(header[2:4], ["test", "MSE"])
+        self.assertEqual(row[2:4], [whole, limit])
+        self.assertIn(f"test MSE {whole}", self.table("prune"))
+        sampled = self.table("sample", "--set", "sample.draws=50", "--set", "sample.warmup=50")
+        self.assertEqual(sampled.splitlines()[3].split()[4:7:2], [whole, limit])
+
+    def test_curves_of_pruning_are_of_the_squared_error(self):
+        pruned = json.loads(run("prune", self.data, "--json", "--set", "model.widths=[10]").stdout)["points"][0]
+        without = {(head["layer"], head["head"]): head for head in pruned["heads"]}
+        curve = pruned["cumulative"]["score"]
+        self.assertAlmostEqual(curve[0], pruned["test_mean_squared_error"], places=12)
+        removed = pruned["cumulative"]["score_order"][0]
+        self.assertEqual(curve[1], without[(1, removed + 1)]["mean_squared_error_without"])
+
+
+class Undefined(ProgramTest):
+    def test_a_head_alone_in_its_layer_leaves_no_accuracy(self):
+        heads = json.loads(run("prune", self.study, "--json", "--set", "model.widths=[10]").stdout)["points"][0]["heads"]
+        alone = heads[2]  # layer 2 has this one
+        self.assertIsNone(alone["accuracy_without"])
+        self.assertIsNone(alone["accuracy_change"])
+        self.assertIsNotNone(alone["squared_error_change"])
+        self.assertIsNotNone(heads[0]["accuracy_without"])
+
+    def test_inputs_of_zero_leave_no_accuracy(self):
+        data = self.path("zero.h5")
+        write_path_features(data, **{"train/path_features": np.zeros((12, 2, 5)),
+                                     "test/path_features": np.zeros((7, 2, 5))})
+        process = run("solve", data, "--json", "--set", "model.widths=[10]")
+        self.assertIn(process.returncode, (0, 2), process.stderr)
+        self.assertIsNone(json.loads(process.stdout)["points"][0]["accuracy"])
+
+
+class WhatIsAsked(ProgramTest):
+    def test_corrections_bring_their_hessian(self):
+        process = run("solve", self.study, "--json", "--set", "solve.corrections=on", "--set", "solve.hessian=off")
+        self.check(process, 0)
+        self.assertTrue(all(point["corrected"]["defined"] for point in json.loads(process.stdout)["points"][1:]))
+
+    def test_typed_paths_are_relative_to_where_one_stands(self):
+        data, study = self.path("data.h5"), self.path("sub/study.toml")
+        write_path_features(data)
+        os.mkdir(self.path("sub"))
+        with open(study, "w", encoding="utf-8") as file:
+            file.write('[task]\nkind = "dataset"\nfile = "../data.h5"\n')
+        self.check(run("solve", study, "--dry-run", cwd="/"), 0)
+        self.check(run("solve", study, "--dry-run", "--set", "task.file=data.h5", cwd=self.directory), 0)
+        self.check(run("solve", study, "--dry-run", "--set", "task.file=../data.h5", cwd=self.directory), 66)
+
+    def test_a_theory_out_of_its_range_says_so(self):
+        inside = run("solve", self.study, "--set", "model.widths=[100]")
+        self.check(inside, 0)
+        self.assertNotIn("warning", inside.stderr)
+        outside = run("solve", self.study, "--set", "model.widths=[2,100]")
+        self.check(outside, 0, "warning: widths 2,2,2", "(C p_1 + 1)/N_1 = 1.5 is not small",
+                   "headway sample is exact there")
+        self.assertNotIn("widths 100", outside.stderr)
+        many = run("solve", self.study, "--set", "model.widths=[1,2,[1,2,3],[2,1,1],[1,1,2]]")
+        self.assertEqual(many.stderr.count("where the theory ends"), 2, many.stderr)
+        self.assertIn("and so at 3 further widths", many.stderr)
+
+
+class Terminal(ProgramTest):
+    def on_terminal(self, columns, *arguments):
+        """Everything that the program writes to a terminal so wide."""
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        with subprocess.Popen([PROGRAM, *arguments], stdout=slave, stderr=slave,
+                              stdin=subprocess.DEVNULL) as process:
+            os.close(slave)
+            text = b""
+            while True:
+                try:
+                    block = os.read(master, 65536)
+                except OSError:  # the other end is closed
+                    break
+                if not block:
+                    break
+                text += block
+            process.wait(timeout=60)
+        os.close(master)
+        return text.decode().replace("\r\n", "\n")
+
+    def test_tables_and_progress_fit(self):
+        wide = run("solve", self.study, "-q").stdout
+        columns = 70
+        self.assertGreater(max(map(len, wide.splitlines())), columns)
+        text = self.on_terminal(columns, "solve", self.study, "-q")
+        rows = [line for line in text.splitlines()[1:] if line]
+        self.assertLessEqual(max(map(len, rows)), columns)
+        self.assertGreater(sum(line.split()[:2] == ["widths", "T"] for line in rows), 2)  # blocks of one table
+        words = sorted(word for line in wide.splitlines() for word in line.split())
+        for word in set(words) - {word for word in words if "." in word}:  # times differ
+            self.assertIn(word, text)
+        slow = self.on_terminal(30, "sample", self.write("slow.toml", SMALL), "--set", "sample.draws=3000")
+        self.assertIn("\x1b[K", slow)
+        for line in slow.split("\r\x1b[K")[1:]:
+            if ": " in line.split("\n")[0] and " of " in line.split("\n")[0]:
+                self.assertLess(len(line.split("\n")[0]), 30)
+
+
+if __name__ == "__main__":
+    unittest.main()
