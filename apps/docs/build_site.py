@@ -8,6 +8,7 @@ errors, and so are links that lead nowhere.
 import argparse
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -61,6 +62,14 @@ def lay_out(pages, results, program, figures):
         (pages / name).write_text(text, encoding="utf-8")
 
 
+def without_empty_summaries(folder):
+    """Doxygen links to the list of a class's nested classes also where they are private and there is no list."""
+    for page in folder.glob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        if 'href="#nested-classes"' in text and 'name="nested-classes"' not in text:
+            page.write_text(re.sub(r'<a href="#nested-classes">Classes</a>( &#124;)?', "", text), encoding="utf-8")
+
+
 def build(output, program, figures):
     from headway.version import __version__
     import check_links
@@ -74,6 +83,7 @@ def build(output, program, figures):
     environment = os.environ | {"HEADWAY_DOCS_OUTPUT": str(extra), "HEADWAY_DOCS_EXTRA": str(extra),
                                 "HEADWAY_VERSION": __version__, "PYTHONPATH": f"{PACKAGE}:{here}"}
     subprocess.run(["doxygen", here / "Doxyfile"], cwd=SOURCE, env=environment, check=True)
+    without_empty_summaries(extra / "cpp")
     subprocess.run([sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-c", here, "-d", output / "cache",
                     output / "pages", site], env=environment, check=True)
     (site / "index.html").write_text('<!DOCTYPE html>\n<meta charset="utf-8"><title>Headway</title>\n'

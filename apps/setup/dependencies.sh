@@ -29,6 +29,7 @@ mpi_packages="libopenmpi-dev openmpi-bin"
 slurm_packages="slurmctld slurmd slurm-client munge"
 [ "${TESTING:-off}" = on ] || slurm_packages=
 docs_packages="doxygen furo python3-myst-parser python3-sphinx"
+[ "${DOCS:-off}" = off ] || docs_packages="$docs_packages python3-sklearn" # a figure of the gallery
 [ "${DOCS:-off}${TESTING:-off}" != offoff ] || docs_packages=
 
 if [ "${1:-}" = "--list" ]; then

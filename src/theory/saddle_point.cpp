@@ -1,9 +1,12 @@
 #include "headway/theory/saddle_point.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <limits>
 #include <optional>
 
+#include "headway/core/error.hpp"
 #include "headway/core/option_table.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/numerics/dense.hpp"
@@ -39,7 +42,19 @@ double product_flops(const Action& action) {
          kCgEvaluations * action.kernels().cost().evaluation_flops;
 }
 
+/// A matrix of so many unknowns squared would take minutes a step, and memory without a word.
+void refuse_dense(const Action& action, Optimizer optimizer) {
+  if (action.unknowns() <= kLargestDenseProblem) return;
+  throw Error(
+      ErrorKind::kBadStudy,
+      fmt::format("solve.optimizer = \"{}\": makes a matrix of {} x {} unknowns, allowed "
+                  "are up to {}; \"auto\" or \"newton_cg\" makes none",
+                  word_of(optimizer), action.unknowns(), action.unknowns(), kLargestDenseProblem));
+}
+
 Optimizer choose(const Action& action, const SaddlePointOptions& options) {
+  if (options.optimizer == Optimizer::kNewton || options.optimizer == Optimizer::kQuasiNewton)
+    refuse_dense(action, options.optimizer);
   if (options.optimizer != Optimizer::kAuto) return options.optimizer;
   if (action.unknowns() > kLargestDenseProblem) return Optimizer::kNewtonCg;
   const double dense = dense_flops(action);

@@ -116,6 +116,15 @@ print(headway.__file__)
         self.assertEqual(said.strip(), str(PACKAGE / "headway/__init__.py"))
         self.assertIn("</html>", (HERE / "solved.html").read_text())
 
+    def test_a_wheel_has_its_studies_in_the_package(self):
+        """As apps/python/CMakeLists.txt lays it out."""
+        package = HERE / "wheel/headway"
+        shutil.copytree(PACKAGE / "headway", package)
+        shutil.copytree(ROOT / "usr/share/headway/studies", package / "share/headway/studies")
+        (package / "share/headway/studies/only-here.toml").rename(package / "share/headway/studies/only-there.toml")
+        code = "import headway; print(headway.solve('only-there', widths=[10]).points[0].accuracy)"
+        self.assertEqual(run(sys.executable, "-B", "-c", code, PYTHONPATH=HERE / "wheel").strip(), "0.951")
+
     def test_the_extension_is_linked_with_the_packages_that_it_names(self):
         [module] = PACKAGE.glob("headway/_native*.so")
         named = run(sys.executable, "-B", "-c", "from headway import native; print(*native.RUNTIME_PACKAGES)",

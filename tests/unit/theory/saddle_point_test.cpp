@@ -216,6 +216,21 @@ TEST_CASE("a saddle point outlives the action and the kernels that it was found 
   }
 }
 
+TEST_CASE(
+    "optimizers that make a dense matrix refuse more unknowns than fit, and say what takes them") {
+  const test::TheoryCase c = random_case({110}, 1, 3, 2, 82);  // 6105 + 1 unknowns
+  const theory::Action action(c.architecture, 0.05, kernels_of(c, KernelForm::kStreamed));
+  Observer observer;
+  const auto start = theory::gaussian_process_order_parameters(c.architecture);
+  for (const Optimizer optimizer : {Optimizer::kNewton, Optimizer::kQuasiNewton}) {
+    theory::SaddlePointOptions options;
+    options.optimizer = optimizer;
+    CHECK_THROWS_WITH(theory::solve_saddle_point(action, start, options, observer),
+                      Catch::Matchers::ContainsSubstring("6106 x 6106 unknowns") &&
+                          Catch::Matchers::ContainsSubstring("\"newton_cg\""));
+  }
+}
+
 TEST_CASE("T = 0 with an invertible kernel converges as far as rounding allows") {
   const test::TheoryCase c = random_case({2}, 1, 6, 20, 81);
   const theory::SaddlePoint s = solve(c, 0.0);
