@@ -146,14 +146,21 @@ struct ChunkedAttention : Function<ChunkedAttention> {
                         const Maybe& mask, const Maybe& dropout, const ChunkSettings& s) {
     const variable_list saved = listed(query, key, value, distances, mixing, mask, dropout);
     const PairTensors in = pairs_of(saved, s);
-    std::vector<Tensor> chunks;
+    // Not as many small arrays as there are chunks: between the large ones that come and go they
+    // would keep the heap from using memory again.
+    Tensor output;
     for (Index first = 0; first < s.shape.queries; first += s.chunk) {
       const Chunk c = chunk_at(s, first);
-      chunks.push_back(chunk_output(s.shape, s.options, part_of(in, c), c, nullptr));
+      const Tensor part = chunk_output(s.shape, s.options, part_of(in, c), c, nullptr);
+      if (!output.defined()) {
+        output = at::empty({s.shape.batch, s.shape.queries, s.shape.heads, s.shape.value_dim},
+                           part.options());
+      }
+      output.narrow(1, c.first, c.count).copy_(part);
     }
     context->save_for_backward(saved);
     keep_settings(context, s);
-    return at::cat(chunks, 1);
+    return output;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& d) {
