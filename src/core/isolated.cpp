@@ -53,12 +53,14 @@ void lower_limit(int resource, rlim_t value) {
   setrlimit(static_cast<__rlimit_resource_t>(resource), &limit);
 }
 
+#ifndef HEADWAY_ADDRESS_SANITIZER
 /// What the address space of this process takes already, in bytes.
 rlim_t address_space() {
   rlim_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
   return pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
 }
+#endif
 
 void restrict_child(int seconds) {
   for (const int s :

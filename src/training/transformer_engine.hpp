@@ -38,7 +38,7 @@ struct EngineSetup {
   Precision precision = Precision::kFloat32;
   int threads = 1;
   bool eager = false;
-  PairMemory pair_memory;
+  PairMemory pair_memory = {};
   /// Attention where blocks are LibTorch's operations, wherever it fits; null: on a GPU those that
   /// were built, where they were.
   const GpuAttentionKernels* gpu_kernels = nullptr;
