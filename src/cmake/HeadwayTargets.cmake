@@ -17,6 +17,13 @@ if(HEADWAY_SANITIZERS)
   target_compile_options(headway_options INTERFACE -fsanitize=${HEADWAY_SANITIZERS}
                          -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(headway_options INTERFACE -fsanitize=${HEADWAY_SANITIZERS})
+  if(HEADWAY_SANITIZERS MATCHES "undefined")
+    # Checks of every pointer that is followed are a third of the time to compile. The address sanitizer reports null
+    # ones anyway and Eigen asserts alignment; readers, which see the bytes of others, keep them.
+    set(target $<TARGET_PROPERTY:NAME>)
+    target_compile_options(headway_options INTERFACE  # (the verbs share the readers' precompiled header)
+      $<$<NOT:$<OR:$<STREQUAL:${target},headway_io>,$<STREQUAL:${target},headway_verbs>>>:-fno-sanitize=null,alignment>)
+  endif()
 endif()
 
 function(headway_module name)
@@ -26,6 +33,7 @@ function(headway_module name)
   set(include_dirs $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   if(sources)
     add_library(headway_${name} STATIC ${sources})
+    set_target_properties(headway_${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 12)
     target_compile_features(headway_${name} PUBLIC cxx_std_20)
     target_include_directories(headway_${name} PUBLIC ${include_dirs} PRIVATE ${PROJECT_SOURCE_DIR}/src)
     target_link_libraries(headway_${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE}
