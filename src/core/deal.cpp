@@ -18,7 +18,7 @@ namespace {
 constexpr std::chrono::milliseconds kNap{1};
 
 /// The first byte of a message. Ready, Done, Stopped, Failed and Agreed go to the first rank.
-enum class Word : char {
+enum class Message : char {
   kReady = 'r',    ///< of a rank that has nothing to do
   kDone = 'd',     ///< a complete unit
   kStopped = 's',  ///< an interrupted one
@@ -32,12 +32,12 @@ enum class Word : char {
 /// Texts and numbers behind the word, one after another.
 class Packet {
  public:
-  explicit Packet(Word word) : bytes_(1, static_cast<char>(word)) {}
+  explicit Packet(Message word) : bytes_(1, static_cast<char>(word)) {}
   explicit Packet(std::string bytes) : bytes_(std::move(bytes)) {
     if (bytes_.empty()) fail(ErrorKind::kInternal, "an empty message of a rank");
   }
 
-  [[nodiscard]] Word word() const { return static_cast<Word>(bytes_.front()); }
+  [[nodiscard]] Message word() const { return static_cast<Message>(bytes_.front()); }
   [[nodiscard]] const std::string& bytes() const { return bytes_; }
   Packet& add(std::uint64_t number) {
     bytes_.append(reinterpret_cast<const char*>(&number), sizeof number);  // NOLINT: its bytes
@@ -72,7 +72,7 @@ class Packet {
 };
 
 Packet failure_packet(const std::exception_ptr& failure) {
-  Packet packet(Word::kFailed);
+  Packet packet(Message::kFailed);
   try {
     std::rethrow_exception(failure);
   } catch (const Error& e) {
@@ -116,7 +116,7 @@ class Worker {
     thread_.join();
     const std::size_t unit = *std::exchange(unit_, std::nullopt);
     if (failure_) return failure_packet(std::exchange(failure_, nullptr));
-    Packet packet(outcome_.complete ? Word::kDone : Word::kStopped);
+    Packet packet(outcome_.complete ? Message::kDone : Message::kStopped);
     packet.add(unit).add(static_cast<std::uint64_t>(outcome_.warnings.size()));
     for (const std::string& warning : outcome_.warnings) packet.add(warning);
     packet.add(outcome_.complete ? outcome_.bytes : std::string());
@@ -171,12 +171,12 @@ class Dealer {
 
   void hear(int rank, Packet packet) {
     busy_[static_cast<std::size_t>(rank)] = false;
-    if (packet.word() == Word::kFailed) {
+    if (packet.word() == Message::kFailed) {
       fail_with(failure_of(rank, std::move(packet)));
-    } else if (packet.word() == Word::kDone || packet.word() == Word::kStopped) {
+    } else if (packet.word() == Message::kDone || packet.word() == Message::kStopped) {
       const auto unit = static_cast<std::size_t>(packet.number());
       UnitOutcome outcome;
-      outcome.complete = packet.word() == Word::kDone;
+      outcome.complete = packet.word() == Message::kDone;
       for (std::uint64_t n = packet.number(); n > 0; --n) outcome.warnings.push_back(packet.text());
       outcome.bytes = packet.text();
       try {
@@ -188,10 +188,10 @@ class Dealer {
     if (rank == 0) return;
     if (const std::optional<std::size_t> unit = take_next()) {
       busy_[static_cast<std::size_t>(rank)] = true;
-      ranks_.send(rank, Packet(Word::kGo).add(static_cast<std::uint64_t>(*unit)).bytes());
+      ranks_.send(rank, Packet(Message::kGo).add(static_cast<std::uint64_t>(*unit)).bytes());
     } else {
       ++gone_;
-      ranks_.send(rank, Packet(Word::kQuit).bytes());
+      ranks_.send(rank, Packet(Message::kQuit).bytes());
     }
   }
 
@@ -211,7 +211,7 @@ class Dealer {
     if (std::exchange(stopping_, true)) return;
     own_.stop();
     for (int rank = 1; rank < ranks_.size(); ++rank) {
-      if (busy_[static_cast<std::size_t>(rank)]) ranks_.send(rank, Packet(Word::kStop).bytes());
+      if (busy_[static_cast<std::size_t>(rank)]) ranks_.send(rank, Packet(Message::kStop).bytes());
     }
   }
 
@@ -227,15 +227,15 @@ class Dealer {
 
 void work_for_first(Ranks& ranks, const DealtWork& work) {
   Worker worker(work);
-  ranks.send(0, Packet(Word::kReady).bytes());
+  ranks.send(0, Packet(Message::kReady).bytes());
   for (;;) {
     bool idle = true;
     if (std::optional<RankMessage> message = ranks.receive()) {
       idle = false;
       Packet packet(std::move(message->bytes));
-      if (packet.word() == Word::kQuit) return;
-      if (packet.word() == Word::kStop) worker.stop();
-      if (packet.word() == Word::kGo) worker.start(static_cast<std::size_t>(packet.number()));
+      if (packet.word() == Message::kQuit) return;
+      if (packet.word() == Message::kStop) worker.stop();
+      if (packet.word() == Message::kGo) worker.start(static_cast<std::size_t>(packet.number()));
     }
     if (const std::optional<Packet> packet = worker.ended()) {
       idle = false;
@@ -256,7 +256,7 @@ void deal_units(Ranks& ranks, const DealtWork& work) {
 }
 
 bool agree(Ranks& ranks, const std::function<void()>& step) {
-  Packet mine(Word::kFine);
+  Packet mine(Message::kFine);
   try {
     step();
   } catch (...) {
@@ -264,16 +264,16 @@ bool agree(Ranks& ranks, const std::function<void()>& step) {
   }
   if (!ranks.is_first()) {
     ranks.send(0, mine.bytes());
-    return Packet(wait_for_message(ranks).bytes).word() == Word::kGo;
+    return Packet(wait_for_message(ranks).bytes).word() == Message::kGo;
   }
   std::optional<Error> error;
-  if (mine.word() == Word::kFailed) error = failure_of(0, mine);
+  if (mine.word() == Message::kFailed) error = failure_of(0, mine);
   for (int others = 1; others < ranks.size(); ++others) {
     const RankMessage message = wait_for_message(ranks);
     const Packet theirs(message.bytes);
-    if (theirs.word() == Word::kFailed && !error) error = failure_of(message.from, theirs);
+    if (theirs.word() == Message::kFailed && !error) error = failure_of(message.from, theirs);
   }
-  const Packet verdict(error ? Word::kQuit : Word::kGo);
+  const Packet verdict(error ? Message::kQuit : Message::kGo);
   for (int rank = 1; rank < ranks.size(); ++rank) ranks.send(rank, verdict.bytes());
   if (error) throw Error(*error);
   return true;
