@@ -44,8 +44,6 @@ test_examples = 20
 validation_examples = 10
 out_of_distribution_examples = 12
 """
-SETS = ('task.out_of_distribution=[{name = "digits", images = "images.gz", labels = "labels.gz"}]')
-
 
 def png(pixels):
     """A grey PNG of [height, width] bytes."""
@@ -81,6 +79,8 @@ class OneShotTest(ProgramTest):
         pixels = rng.integers(0, 256, size=(12, 28, 28)).astype(np.uint8)
         self.write("images.gz", gzip.compress(idx(0x803, 12, 28, 28, data=pixels.tobytes())))
         self.write("labels.gz", gzip.compress(idx(0x801, 12, data=bytes([1, 7, 3] * 4))))
+        one_set = f'{{name="digits", images="{self.path("images.gz")}", labels="{self.path("labels.gz")}"}}'
+        self.sets = f"task.out_of_distribution=[{one_set}]"
 
     def trained(self, *more):
         output = self.path("trained.h5")
@@ -118,9 +118,9 @@ class Plans(OneShotTest):
             ("task.fils=3", 78, ["task.fils", 'did you mean "files"']),
             ('task.files="none.zip"', 66, ["none.zip"]),
             (f"task.files={json.dumps(folder)}", 65, ["character09"]),
-            ('task.files="images.gz"', 65, ["images.gz"]),
-            (SETS.replace("labels.gz", "images.gz"), 65, ["images.gz", "magic"]),
-            (SETS.replace("images.gz", "none.gz"), 66, ["none.gz"]),
+            (f'task.files="{self.path("images.gz")}"', 65, ["images.gz"]),
+            (self.sets.replace("labels.gz", "images.gz"), 65, ["images.gz", "magic"]),
+            (self.sets.replace("images.gz", "none.gz"), 66, ["none.gz"]),
         ]
         for setting, code, words in cases:
             with self.subTest(setting=setting):
@@ -145,7 +145,7 @@ class Plans(OneShotTest):
 @needs_training
 class Training(OneShotTest):
     def test_splits_and_accuracy(self):
-        process = run("train", self.tiny, "--set", SETS, "--json")
+        process = run("train", self.tiny, "--set", self.sets, "--json")
         self.check(process, 0)
         summary = json.loads(process.stdout.splitlines()[-1])
         evaluations = summary["runs"][0]["evaluations"]
@@ -154,7 +154,7 @@ class Training(OneShotTest):
             self.assertGreaterEqual(split["accuracy"], 0.0)
             self.assertLessEqual(split["accuracy"], 1.0)
             self.assertIn("r2_pooled", split)
-        text = run("train", self.tiny, "--set", SETS).stdout
+        text = run("train", self.tiny, "--set", self.sets).stdout
         for word in ("linear_value", "validation accuracy", "digits accuracy"):
             self.assertIn(word, text)
 
@@ -203,7 +203,7 @@ class Training(OneShotTest):
 class Extracting(OneShotTest):
     def setUp(self):
         super().setUp()
-        self.result = self.trained("--set", SETS)
+        self.result = self.trained("--set", self.sets)
         self.heads = self.path("heads.h5")
 
     def test_the_data_set_is_the_network_on_its_task(self):
@@ -304,7 +304,7 @@ class Extracting(OneShotTest):
     def test_a_run_of_a_sweep_over_files_from_another_directory(self):
         sweep = self.path("sweep.h5")
         sets = 'sweep.task.out_of_distribution=[[{name="d", images="images.gz", labels="labels.gz"}], []]'
-        self.check(run("train", self.tiny, "--set", sets, "-o", sweep, cwd="/"), 0)
+        self.check(run("train", self.tiny, "--set", sets, "-o", sweep, cwd=self.directory), 0)
         for number, further in ((1, ["d"]), (2, [])):
             process = run("extract", sweep, "--set", f"extract.run={number}", "--json", cwd="/")
             self.check(process, 0)

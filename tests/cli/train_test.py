@@ -180,9 +180,12 @@ class SweptFiles(TrainTest):
         return [one["evaluations"]["held_out"] for one in lines(process)[-1]["runs"]]
 
     def test_plans_from_another_directory(self):
-        for study, more in ((self.swept, ()), (self.text, ("--set", 'sweep.task.file=["words.txt","other.txt"]')),
-                            (self.text, ("--set", 'sweep.task=[{file="words.txt"},{file="other.txt"}]'))):
-            process = run("train", study, *more, "--dry-run", "--json", cwd="/")
+        # Paths of a study are taken from where it lies, typed ones from where one stands.
+        for study, more, here in (
+                (self.swept, (), "/"),
+                (self.text, ("--set", 'sweep.task.file=["words.txt","other.txt"]'), self.directory),
+                (self.text, ("--set", 'sweep.task=[{file="words.txt"},{file="other.txt"}]'), self.directory)):
+            process = run("train", study, *more, "--dry-run", "--json", cwd=here)
             self.check(process, 0)
             self.assertEqual(len(json.loads(process.stdout)["runs"]), 2)
 
