@@ -196,12 +196,6 @@ class Faults(ReadingTest):
             headway.read_result(text)
 
 
-class Version(unittest.TestCase):
-    def test_is_that_of_the_library(self):
-        text = (Path(__file__).resolve().parents[2] / "CMakeLists.txt").read_text()
-        self.assertIn(f"project(headway VERSION {headway.__version__} ", text)
-
-
 class Tables(ReadingTest):
     def test_columns_hold_the_numbers(self):
         result = headway.read_result(self.files["solve"])
