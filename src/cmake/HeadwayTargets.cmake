@@ -18,9 +18,9 @@ if(HEADWAY_SANITIZERS)
   target_compile_options(headway_options INTERFACE -fsanitize=${HEADWAY_SANITIZERS}
                          -fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-maybe-uninitialized)
   target_link_options(headway_options INTERFACE -fsanitize=${HEADWAY_SANITIZERS})
-  if(HEADWAY_SANITIZERS MATCHES "undefined")
+  if(HEADWAY_SANITIZERS MATCHES "undefined" AND NOT HEADWAY_BUILD_FUZZERS)
     # Checks of every pointer that is followed are a third of the time to compile. The address sanitizer reports null
-    # ones anyway and Eigen asserts alignment; readers, which see the bytes of others, keep them.
+    # ones anyway and Eigen asserts alignment; readers, which see the bytes of others, and fuzzers keep them.
     set(target $<TARGET_PROPERTY:NAME>)
     target_compile_options(headway_options INTERFACE  # (the verbs share the readers' precompiled header)
       $<$<NOT:$<OR:$<STREQUAL:${target},headway_io>,$<STREQUAL:${target},headway_verbs>>>:-fno-sanitize=null,alignment>)

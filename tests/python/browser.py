@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+import unittest
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -171,3 +172,21 @@ class Page:
         asked = [event["params"]["request"]["url"] for event in self._of("Network.requestWillBeSent")]
         own = self.run("location.href.split('#')[0]")
         return [url for url in asked if url.split("#")[0] != own and not url.startswith("data:")]
+
+
+class PageTest(unittest.TestCase):
+    """Tests of the page at `place` in `browser`, which the class opens; none may complain or ask for more."""
+
+    def setUp(self):
+        self.page = self.browser.open(self.place)
+        self.page.size(1280, 900)
+        self.addCleanup(self.quiet)
+
+    def quiet(self):
+        """After each test: nothing was complained of, and nothing asked of any network."""
+        self.assertEqual(self.page.complaints(), [])
+        self.assertEqual(self.page.requests(), [])
+
+    def choose(self, identity, value):
+        self.page.run(f"(() => {{ const one = document.getElementById('{identity}'); one.value = '{value}';"
+                      "one.dispatchEvent(new Event('input', {bubbles: true})); })()")

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib import image
 
 import headway
-from browser import Browser, executable
+from browser import Browser, PageTest, executable
 from synthetic_results import Task, write_result
 from training_result_test import r2_at, write_training_result
 
@@ -43,7 +43,9 @@ CONTRAST = """(() => {
 
 
 @unittest.skipUnless(executable(), "Chromium is not installed (HEADWAY_CHROMIUM may name it)")
-class InTheBrowser(unittest.TestCase):
+class InTheBrowser(PageTest):
+    place = PAGE
+
     @classmethod
     def setUpClass(cls):
         files = {name: Path(FOLDER.name) / f"{name}.h5" for name in ("solve", "prune", "sample", "train")}
@@ -56,20 +58,6 @@ class InTheBrowser(unittest.TestCase):
         cls.addClassCleanup(FOLDER.cleanup)
         cls.browser = Browser()
         cls.addClassCleanup(cls.browser.__exit__)
-
-    def setUp(self):
-        self.page = self.browser.open(PAGE)
-        self.page.size(1280, 900)
-        self.addCleanup(self.quiet)
-
-    def quiet(self):
-        """After each test: nothing was complained of, and nothing asked of any network."""
-        self.assertEqual(self.page.complaints(), [])
-        self.assertEqual(self.page.requests(), [])
-
-    def choose(self, identity, value):
-        self.page.run(f"(() => {{ const one = document.getElementById('{identity}'); one.value = '{value}';"
-                      "one.dispatchEvent(new Event('input', {bubbles: true})); })()")
 
     def click(self, selector):
         self.page.run(f"document.querySelector({selector!r}).click()")

@@ -13,7 +13,7 @@ import numpy as np
 
 import headway
 import report_browser_test
-from browser import Browser, executable
+from browser import Browser, PageTest, executable
 from latent_results_test import RULES, score, write_evaluation, write_latents
 from removal_results_test import write_removals
 
@@ -39,7 +39,7 @@ def write_results(folder):
 
 
 @unittest.skipUnless(executable(), "Chromium is not installed (HEADWAY_CHROMIUM may name it)")
-class TrainedNetworks(unittest.TestCase):
+class TrainedNetworks(PageTest):
     @classmethod
     def setUpClass(cls):
         cls.addClassCleanup(FOLDER.cleanup)
@@ -48,19 +48,6 @@ class TrainedNetworks(unittest.TestCase):
         cls.codes, cls.removed, _ = (headway.read_result(file) for file in files)
         cls.browser = Browser()
         cls.addClassCleanup(cls.browser.__exit__)
-
-    def setUp(self):
-        self.page = self.browser.open(self.place)
-        self.page.size(1280, 900)
-        self.addCleanup(self.quiet)
-
-    def quiet(self):
-        self.assertEqual(self.page.complaints(), [])
-        self.assertEqual(self.page.requests(), [])
-
-    def choose(self, identity, value):
-        self.page.run(f"(() => {{ const one = document.getElementById('{identity}'); one.value = '{value}';"
-                      "one.dispatchEvent(new Event('input', {bubbles: true})); })()")
 
     def text(self, selector):
         return self.page.run(f"document.querySelector({selector!r}).textContent")
