@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -31,6 +32,10 @@ class Ranks {
   virtual void send(int to, std::string_view bytes) = 0;
   /// A message that has come; never waits for one.
   virtual std::optional<RankMessage> receive() = 0;
+  /// Numbers that both ranks know are exchanged now, apart from the messages above. Both may wait,
+  /// without sleeping.
+  virtual void send_numbers(int to, std::span<const double> numbers) = 0;
+  virtual void receive_numbers(int from, std::span<double> numbers) = 0;
   /// Ends all of them with this exit code, at once.
   virtual void abort(int exit_code) = 0;
 

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "core/fail.hpp"
@@ -15,7 +17,9 @@ namespace {
 
 constexpr int kSizeTag = 1;
 constexpr int kBytesTag = 2;
+constexpr int kNumbersTag = 3;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30U;  // MPI counts in int
+constexpr std::size_t kMostNumbers = kMostBytes / sizeof(double);
 
 void require(int result, const char* what) {
   if (result != MPI_SUCCESS) fail(ErrorKind::kUnavailable, "MPI: {} failed ({})", what, result);
@@ -71,6 +75,25 @@ class MpiRanks final : public Ranks {
               "MPI_Recv");
     }
     return message;
+  }
+
+  void send_numbers(int to, std::span<const double> numbers) override {
+    while (!numbers.empty()) {
+      const std::span<const double> next = numbers.first(std::min(kMostNumbers, numbers.size()));
+      require(MPI_Send(next.data(), static_cast<int>(next.size()), MPI_DOUBLE, to, kNumbersTag,
+                       MPI_COMM_WORLD),
+              "MPI_Send");
+      numbers = numbers.subspan(next.size());
+    }
+  }
+  void receive_numbers(int from, std::span<double> numbers) override {
+    while (!numbers.empty()) {
+      const std::span<double> next = numbers.first(std::min(kMostNumbers, numbers.size()));
+      require(MPI_Recv(next.data(), static_cast<int>(next.size()), MPI_DOUBLE, from, kNumbersTag,
+                       MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+              "MPI_Recv");
+      numbers = numbers.subspan(next.size());
+    }
   }
 
   void abort(int exit_code) override { MPI_Abort(MPI_COMM_WORLD, exit_code); }

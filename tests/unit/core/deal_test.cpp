@@ -1,65 +1,19 @@
-// Work that ranks share: every unit once, whatever fails; ranks are threads with letter boxes here.
+// Work that ranks share: every unit once, whatever fails.
 #include "headway/core/deal.hpp"
 
 #include <algorithm>
 #include <atomic>
-#include <deque>
 #include <map>
-#include <mutex>
 #include <string>
-#include <thread>
 
 #include "catch.hpp"
 #include "headway/core/error.hpp"
+#include "thread_ranks.hpp"
 
 using namespace headway;
+using testing::on_ranks;
 
 namespace {
-
-struct Box {
-  std::mutex guard;
-  std::deque<RankMessage> letters;
-};
-
-class ThreadRanks final : public Ranks {
- public:
-  ThreadRanks(std::vector<Box>& boxes, int rank) : boxes_(boxes), rank_(rank) {}
-  [[nodiscard]] int rank() const override { return rank_; }
-  [[nodiscard]] int size() const override { return static_cast<int>(boxes_.size()); }
-  [[nodiscard]] int on_this_machine() const override { return size(); }
-  void send(int to, std::string_view bytes) override {
-    Box& box = boxes_[static_cast<std::size_t>(to)];
-    const std::lock_guard<std::mutex> lock(box.guard);
-    box.letters.push_back({rank_, std::string(bytes)});
-  }
-  std::optional<RankMessage> receive() override {
-    Box& box = boxes_[static_cast<std::size_t>(rank_)];
-    const std::lock_guard<std::mutex> lock(box.guard);
-    if (box.letters.empty()) return std::nullopt;
-    RankMessage letter = std::move(box.letters.front());
-    box.letters.pop_front();
-    return letter;
-  }
-  void abort(int /*exit_code*/) override { std::abort(); }
-
- private:
-  std::vector<Box>& boxes_;
-  int rank_;
-};
-
-/// Runs `body` on every rank; that of the first in this thread, which may throw.
-void on_ranks(int count, const std::function<void(Ranks&)>& body) {
-  std::vector<Box> boxes(static_cast<std::size_t>(count));
-  std::vector<std::jthread> others;
-  for (int rank = 1; rank < count; ++rank) {
-    others.emplace_back([&boxes, &body, rank] {
-      ThreadRanks ranks(boxes, rank);
-      body(ranks);
-    });
-  }
-  ThreadRanks first(boxes, 0);
-  body(first);
-}
 
 std::string result_of(std::size_t unit) {
   return std::string(unit * 1000, 'x') + '\0' + std::to_string(unit);

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "headway/core/ranks.hpp"
+
+namespace headway {
+
+/// The sum of numbered leaves, vectors of one length, in one fixed binary tree over their numbers,
+///   ((0 + 1) + (2 + 3)) + ((4 + 5) + 6),
+/// so that however the leaves are dealt to threads, ranks or parts, the sum has the same bits.
+/// Memory: at most 2 log2(leaves) vectors.
+class TreeSum {
+ public:
+  /// The sum over the leaves [index 2^level, (index + 1) 2^level).
+  struct Node {
+    int level = 0;
+    std::size_t index = 0;
+    std::vector<double> sum;
+  };
+
+  /// The leaf or the node that begins where the last one ended; the first may begin anywhere.
+  /// Error{kInternal} when it does not.
+  void push(Node node);
+  void push(std::size_t leaf, std::vector<double> sum) { push(Node{0, leaf, std::move(sum)}); }
+
+  /// What is there so far, with as few nodes as the tree allows.
+  [[nodiscard]] const std::vector<Node>& nodes() const { return nodes_; }
+  /// Of leaves 0, 1, ... without a gap: their sum. Error{kInternal} when the first is another one.
+  [[nodiscard]] std::vector<double> total() &&;
+
+ private:
+  std::vector<Node> nodes_;
+};
+
+/// [begin, end) of the leaves that part `part` of `parts` has: consecutive, as equal as can be.
+std::pair<std::size_t, std::size_t> leaves_of_part(std::size_t leaves, std::size_t part,
+                                                   std::size_t parts);
+
+/// The sum over the leaves of all ranks, of which each has those of leaves_of_part(): on every
+/// rank. All call it together. Each sends at most 2 log2(leaves) vectors up a tree of ranks, log2 R
+/// of them one after another, and gets one back.
+std::vector<double> total_over_ranks(Ranks& ranks, TreeSum mine);
+
+/// What the first rank has there, to all. All call it together, with the same length.
+void broadcast(Ranks& ranks, std::span<double> numbers);
+
+}  // namespace headway
