@@ -24,7 +24,7 @@ CCACHE := $(shell command -v ccache 2>/dev/null)
 UNITY ?= ON
 CONFIGURE := -DCMAKE_UNITY_BUILD=$(UNITY) -DHEADWAY_PYTHON=$(PYTHON) -DHEADWAY_TRAINING=$(if $(filter off,$(TRAINING)),OFF,$(if $(filter required,$(TRAINING)),ON,AUTO)) -DHEADWAY_TORCH=$(TORCH) $(if $(CCACHE),-DCMAKE_CXX_COMPILER_LAUNCHER=$(CCACHE))
 
-.PHONY: help build demo test bench reproduce kills docs packages wheel format tidy lint dependencies clean
+.PHONY: help build demo test bench reproduce kills docs packages wheel races format tidy lint dependencies clean
 
 help:
 	@echo 'make demo     install what is missing, build, solve $(STUDY), sample its posterior, draw the figures'
@@ -35,6 +35,7 @@ help:
 	@echo 'make bench    the speed report of apps/benchmarks'
 	@echo 'make reproduce  every study of minutes again, beside what was recorded and published'
 	@echo 'make kills    KILLS=$(KILLS) processes of each verb killed at random times, and nothing lost'
+	@echo 'make races    the unit tests under the thread sanitizer (ten minutes)'
 	@echo 'make format   clang-format every source in place'
 	@echo 'make tidy     clang-tidy with warnings as errors (slow)'
 	@echo 'make lint     cppcheck, then make tidy'
@@ -104,12 +105,19 @@ kills: build
 format:
 	@find include src apps tests -name '*.cpp' -o -name '*.hpp' | xargs clang-format-14 -i
 
+# The unit tests under the thread sanitizer: they run every parallel part, with more than one thread.
+races: dependencies
+	@cmake --preset tsan $(CONFIGURE) --log-level=NOTICE
+	@cmake --build --preset tsan --parallel $(JOBS) --target unit_tests
+	@ctest --preset tsan --parallel $(JOBS)
+
+tidy: export LINT = on
 tidy: dependencies
 	@cmake --preset tidy $(CONFIGURE) --log-level=NOTICE
 	@cmake --build --preset tidy --parallel $(JOBS)
 
+lint: export LINT = on
 lint: dependencies
-	@cppcheck --version >/dev/null || { echo 'make lint needs cppcheck and clang-tidy: apt-get install cppcheck clang-tidy-14'; exit 1; }
 	@cppcheck -q -j $(JOBS) --std=c++20 --language=c++ --enable=warning,portability \
 	  --suppressions-list=src/cmake/cppcheck.txt --error-exitcode=1 -I include -I src src apps/cli apps/python/native
 	@$(MAKE) --no-print-directory tidy DEPENDENCIES=have

@@ -8,6 +8,7 @@
 #                                     which are installed only where the system has them
 #   DOCS=on                           adds what builds the site of the documentation (make docs)
 #   TESTING=on                        adds what only tests need: that, and a Slurm of one node, started and ended by its test
+#   LINT=on                           adds what `make lint` runs
 # shellcheck disable=SC2086,SC1091  # the package lists are meant to split into words
 set -eu
 
@@ -28,12 +29,14 @@ text_packages="libsentencepiece-dev"
 mpi_packages="libopenmpi-dev openmpi-bin"
 slurm_packages="slurmctld slurmd slurm-client munge"
 [ "${TESTING:-off}" = on ] || slurm_packages=
+lint_packages="cppcheck clang-tidy"
+[ "${LINT:-off}" = on ] || lint_packages=
 docs_packages="doxygen furo python3-myst-parser python3-sphinx"
 [ "${DOCS:-off}" = off ] || docs_packages="$docs_packages python3-sklearn" # a figure of the gallery
 [ "${DOCS:-off}${TESTING:-off}" != offoff ] || docs_packages=
 
 if [ "${1:-}" = "--list" ]; then
-  printf '%s\n' $packages $text_packages $training_packages $mpi_packages $slurm_packages $docs_packages
+  printf '%s\n' $packages $text_packages $training_packages $mpi_packages $slurm_packages $docs_packages $lint_packages
   exit 0
 fi
 
@@ -118,6 +121,7 @@ install_optional() {
 
 install_required
 install_optional "byte-pair encoding of texts" $text_packages
+[ -z "$lint_packages" ] || install_optional "make lint" $lint_packages
 install_optional "MPI (one study on several machines at once)" $mpi_packages
 [ -z "$slurm_packages" ] || install_optional "the tests of the job scripts" $slurm_packages
 [ -z "$docs_packages" ] || install_optional "the site of the documentation" $docs_packages

@@ -6,30 +6,67 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <thread>
+#include <vector>
+
+#include "headway/core/jobs.hpp"
 
 namespace headway {
 
+namespace {
+
+// GCC's OpenMP has no instructions for the thread sanitizer, which would see no order between what
+// its threads do: in such a build they are plain ones.
+#ifdef __SANITIZE_THREAD__
+
+thread_local bool in_team = false;
+bool is_in_team() { return in_team; }
+
+void run_team(int threads, const std::function<void()>& work) {
+  std::vector<std::jthread> team;
+  for (int t = 0; t < threads; ++t) {
+    team.push_back(start_quiet_thread([&] {
+      in_team = true;
+      work();
+    }));
+  }
+}
+
+#else
+
+bool is_in_team() { return omp_in_parallel() != 0; }
+
+void run_team(int threads, const std::function<void()>& work) {
+#pragma omp parallel num_threads(threads)
+  work();
+}
+
+#endif
+
+}  // namespace
+
 void parallel_for(Index count, int threads, const std::function<void(Index)>& body) {
-  if (threads <= 1 || count <= 1 || omp_in_parallel() != 0) {
+  if (threads <= 1 || count <= 1 || is_in_team()) {
     for (Index i = 0; i < count; ++i) body(i);
     return;
   }
   std::exception_ptr failure;
+  std::atomic<Index> next{0};
   std::atomic<Index> failed_index{count};  // smallest so far; smaller ones must still run
   std::mutex guard;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-  for (Index i = 0; i < count; ++i) {
-    if (i > failed_index) continue;
-    try {
-      body(i);
-    } catch (...) {
-      const std::lock_guard<std::mutex> lock(guard);
-      if (i < failed_index) {
-        failed_index = i;
-        failure = std::current_exception();
+  run_team(threads, [&] {
+    for (Index i = next++; i < failed_index; i = next++) {
+      try {
+        body(i);
+      } catch (...) {
+        const std::lock_guard<std::mutex> lock(guard);
+        if (i < failed_index) {
+          failed_index = i;
+          failure = std::current_exception();
+        }
       }
     }
-  }
+  });
   if (failure) std::rethrow_exception(failure);
 }
 
