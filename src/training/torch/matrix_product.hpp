@@ -4,8 +4,8 @@
 
 namespace headway::training::detail {
 
-/// The fastest matrix product at hand: oneDNN's where the build has it (twice the speed of an
-/// OpenBLAS that an environment holds to AVX2, a tenth more else), or LibTorch's BLAS.
+/// The fastest matrix product at hand: oneDNN's where the build has it, but OpenBLAS's for the
+/// shapes that it is faster for; or LibTorch's BLAS.
 MatrixProduct matrix_product();
 
 /// "oneDNN 2.6.3" or "LibTorch's BLAS".
