@@ -17,7 +17,7 @@ from train_support import TrainTest, content, needs_training
 class Checkpoints(TrainTest):
     """Interrupted runs go on to the same bits."""
 
-    ARGUMENTS = ["--set", "train.steps=2000", "--set", "train.eval_every=400", "--set",
+    ARGUMENTS = ["--set", "train.steps=900", "--set", "train.eval_every=300", "--set",
                  "sweep.seed=[1,2]"]
 
     def stop(self, output, when, signal_number=signal.SIGINT, arguments=(), jobs=1):

@@ -201,7 +201,7 @@ class SweptFiles(TrainTest):
 
     @needs_training
     def test_an_interrupted_one_goes_on(self):
-        settings = ["--set", "train.steps=3000", "--set", "train.eval_every=500"]
+        settings = ["--set", "train.steps=1000", "--set", "train.eval_every=500"]
         output, folder = self.path("out.h5"), self.path("out.h5.checkpoint")
         with subprocess.Popen([PROGRAM, "train", self.swept, *settings, "--jobs", "1", "-o", output],
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:

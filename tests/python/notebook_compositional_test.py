@@ -11,7 +11,7 @@ PICTURES = 4
 
 #: What makes each command small.
 SMALL = {
-    "train": ("train.steps=240", "train.warmup_steps=20", "train.eval_every=80", "train.eval_examples=128",
+    "train": ("train.steps=90", "train.warmup_steps=10", "train.eval_every=30", "train.eval_examples=128",
               "train.batch=16"),
     "latents": ("latents.examples=512",),
     "extract": ("extract.train_examples=100",),

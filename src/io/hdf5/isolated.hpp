@@ -7,7 +7,7 @@
 namespace headway::io {
 
 /// Processor time for a check of a small file, which takes milliseconds; more for large ones.
-inline constexpr int kCheckSeconds = 10;
+inline constexpr int kCheckSeconds = 5;
 
 /// Runs `work` in a forked copy of this process and returns what it returned. The HDF5 library can
 /// crash, hang or ask for endless memory on a damaged file; so every file is first read from end to
