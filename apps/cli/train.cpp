@@ -4,9 +4,9 @@
 #include "headway/io/result_file.hpp"
 #include "headway/io/weights_file.hpp"
 #include "outcomes.hpp"
-#include "shared_course.hpp"
 #include "terminal.hpp"
 #include "train_course.hpp"
+#include "train_on_ranks.hpp"
 #include "train_table.hpp"
 #include "verbs.hpp"
 
@@ -102,9 +102,8 @@ Verb train_verb() {
        .write = &write_result_file<TrainJob, studies::TrainResult>,
        .write_exports = &export_weights,
        .print = &print_train,
-       .sharing = {&run_shared<TrainJob, studies::TrainResult>, "runs",
-                   [](const TrainJob& job) { return job.runs.size(); }, &prepare_training_parts,
-                   &io::read_train_result, &print_records}});
+       .sharing = {&train_on_ranks, "runs", [](const TrainJob& job) { return job.runs.size(); },
+                   &prepare_training_parts, &io::read_train_result, &print_records}});
 }
 
 }  // namespace headway::cli
