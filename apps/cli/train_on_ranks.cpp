@@ -3,20 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
-#include <utility>
 #include <vector>
 
 #include "headway/core/deal.hpp"
-#include "headway/training/backend.hpp"
 #include "shared_course.hpp"
-#include "terminal.hpp"
 
 namespace headway::cli {
 
 namespace {
-
-using TrainCourse = Course<TrainJob, studies::TrainResult>;
 
 Index most_micro_batches(const std::vector<studies::TrainRun>& runs) {
   Index most = 1;
@@ -26,56 +20,46 @@ Index most_micro_batches(const std::vector<studies::TrainRun>& runs) {
   return most;
 }
 
-/// What is asked of the user and the disk is asked by the first.
-Options options_of_rank(Options options) {
-  if (options.ranks->is_first()) return options;
-  options.quiet = true;
-  options.verbose = options.json = false;
-  options.output.clear();
-  options.weights.clear();
-  return options;
-}
-
-/// Every rank makes the grid ready, trains with the others, and the first writes and prints.
-int train_together(const Options& all_options, const TrainCourse& course) {
-  Ranks& ranks = *all_options.ranks;
-  const Options options = options_of_rank(all_options);
-  TerminalObserver terminal(options.quiet, options.verbose);
-  RankObserver silent;
-  Observer& observer = ranks.is_first() ? static_cast<Observer&>(terminal) : silent;
-  training::TrainingRanks together(ranks);
-  const auto all = std::make_shared<Finished<TrainJob, studies::TrainResult>>(
-      Finished<TrainJob, studies::TrainResult>{options, course, {}, {}});
-  const auto make_ready = [&] {
-    all->job = prepare(options, course, observer);
-    all->job.ranks = &together;
-    all->job.study.threads = threads_of_rank(all->job.study, ranks);
-    if (!options.dry_run) static_cast<void>(training::training_backend());
-  };
-  if (!agree(ranks, make_ready)) return kExitOk;
-  if (options.dry_run) {
-    if (ranks.is_first()) write_output(course.plan(options, all->job));
-    return kExitOk;
-  }
-  const Index most = most_micro_batches(all->job.runs);
-  if (most < ranks.size()) {
-    observer.warning(fmt::format("train.micro_batches = {}: {} of the {} ranks have nothing to do",
-                                 most, ranks.size() - most, ranks.size()));
-  }
-  const auto compute = [&] { all->result = course.compute(options, all->job, observer); };
-  if (!agree(ranks, compute) || !ranks.is_first()) return kExitOk;
-  return deliver(options, computation_of(all), observer);
+void warn_of_idle_ranks(const Ranks& ranks, Index micro_batches, Observer& observer) {
+  if (!ranks.is_first() || micro_batches >= ranks.size()) return;
+  observer.warning(fmt::format("train.micro_batches = {}: {} of the {} ranks have nothing to do",
+                               micro_batches, ranks.size() - micro_batches, ranks.size()));
 }
 
 }  // namespace
 
-int train_on_ranks(const Options& options, const TrainCourse& course) {
+std::optional<studies::TrainResult> train_together(const Options& options, TrainJob& job,
+                                                   Observer& observer,
+                                                   const TrainRecordHook& record) {
+  Ranks& ranks = *options.ranks;
+  warn_of_idle_ranks(ranks, most_micro_batches(job.runs), observer);
+  Options mine = options;
+  if (!ranks.is_first()) {  // what the user and the disk are told is told by one
+    mine.output.clear();
+    mine.quiet = true;
+  }
+  training::TrainingRanks together(ranks);
+  job.ranks = &together;
+  std::optional<studies::TrainResult> result;
+  const auto train = [&] {
+    try {
+      result = train_grid(mine, job, observer, ranks.is_first() ? record : TrainRecordHook());
+    } catch (...) {
+      together.go_on(true);  // before the first run others may be waiting for this rank
+      throw;
+    }
+  };
+  if (!agree(ranks, train) || !ranks.is_first()) return std::nullopt;
+  return result;
+}
+
+int train_on_ranks(const Options& options, const Course<TrainJob, studies::TrainResult>& course) {
   bool together = false;
   const auto decide = [&] {
     together = most_micro_batches(studies::train_runs(study_of(options).study)) > 1;
   };
   if (!agree(*options.ranks, decide)) return kExitOk;
-  return together ? train_together(options, course) : run_shared(options, course);
+  return together ? run_together(options, course) : run_shared(options, course);
 }
 
 }  // namespace headway::cli
