@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "headway/core/deal.hpp"
@@ -49,8 +50,9 @@ std::optional<studies::TrainResult> train_together(const Options& options, Train
       throw;
     }
   };
-  if (!agree(ranks, train) || !ranks.is_first()) return std::nullopt;
-  return result;
+  const bool good = agree(ranks, train);
+  job.ranks = nullptr;
+  return good && ranks.is_first() ? std::move(result) : std::nullopt;
 }
 
 int train_on_ranks(const Options& options, const Course<TrainJob, studies::TrainResult>& course) {
