@@ -38,7 +38,7 @@ class OneProblem(ProgramTest):
                 for array in ("mean", "variance"):
                     self.assertLess(relative_error(other["predictor"][array], point["predictor"][array][()]), 1e-8,
                                     (ranks, name))
-                for field, tolerance in (("action", 1e-10), ("accuracy", 0), ("log_evidence", 1e-8),
+                for field, tolerance in (("action", 1e-10), ("accuracy", 0), ("train_accuracy", 0), ("log_evidence", 1e-8),
                                          ("smallest_hessian_eigenvalue", 1e-6)):
                     self.assertLessEqual(relative_error(other.attrs[field], point.attrs[field]), tolerance,
                                          (ranks, name, field))
