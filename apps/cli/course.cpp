@@ -90,7 +90,7 @@ std::string closing_line(const Options& options, const Outcome& outcome) {
 int refuse_ranks(Ranks& ranks) {
   agree(ranks, [] {
     throw Error(ErrorKind::kUsage,
-                "started on several ranks: solve, sample and train alone share their work");
+                "started on several ranks: solve, sample, train and gram alone share their work");
   });
   return kExitOk;
 }

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -37,10 +38,10 @@ template <class JobType, class Result>
 struct Course;
 
 /// How the ranks that mpirun starts share a verb's work: each computes single units of it, as
-/// `--shard` does with as many parts as there are units.
+/// `--shard` does with as many parts as there are units; or all compute one result together.
 template <class JobType, class Result>
 struct Sharing {
-  /// run_shared() of shared_course.hpp; null where a verb is not shared.
+  /// run_shared() or run_together() of shared_course.hpp; null where a verb is not shared.
   int (*run)(const Options&, const Course<JobType, Result>&) = nullptr;
   const char* unit_name = "";  ///< for progress
   std::function<std::size_t(const JobType&)> units = {};
@@ -50,6 +51,8 @@ struct Sharing {
   std::function<Result(const std::string& file)> read = {};
   /// What is printed before the whole.
   std::function<void(const Options&, const Result&)> merged = {};
+  /// Of run_together(): the result on the first rank, nothing on the others.
+  std::function<std::optional<Result>(const Options&, JobType&, Observer&)> together = {};
 };
 
 /// The steps in which verbs differ; carry_out() says when each is taken. JobType is a Job with

@@ -2,13 +2,14 @@
 
 #include <fmt/format.h>
 
-#include "course.hpp"
+#include "gram_text.hpp"
 #include "headway/core/error.hpp"
 #include "headway/core/sha256.hpp"
 #include "headway/io/dataset_file.hpp"
 #include "headway/io/gram_file.hpp"
 #include "json_text.hpp"
-#include "table.hpp"
+#include "outcomes.hpp"
+#include "shared_course.hpp"
 #include "verbs.hpp"
 
 namespace headway::cli {
@@ -19,17 +20,32 @@ struct GramJob : Job {
   std::vector<tasks::Dataset> datasets;
 };
 
+/// What this process checks of the examples of data sets.
+io::CheckedShare checked_share(const Options& options) {
+  if (options.ranks != nullptr) return {options.ranks->rank(), options.ranks->size()};
+  if (options.shard.empty()) return {};
+  const studies::Shard shard = studies::read_shard(options.shard);
+  return {static_cast<Index>(shard.index), static_cast<Index>(shard.count)};
+}
+
+GramJob load_gram(const Options& options) {
+  // So that nothing else asks what kind of file it is, and reads more of it than this share.
+  static_cast<void>(io::is_dataset_file(options.input, checked_share(options)));
+  return load_study<GramJob>(options);
+}
+
 /// The data sets, whose path features stay in their files; their hash is that of names and sizes.
 std::string read_gram_data(const Options& options, GramJob& job, Observer& /*observer*/) {
   if (job.study.task.kind != studies::TaskKind::kDataset) {
     throw Error(ErrorKind::kBadStudy,
                 fmt::format("{}: gram takes data-set files (HDF5)", options.input));
   }
+  const io::CheckedShare checked = checked_share(options);
   std::vector<std::string> files = {job.study.task.file};
   files.insert(files.end(), options.more_inputs.begin(), options.more_inputs.end());
   Sha256 hash;
   for (const std::string& file : files) {
-    job.datasets.push_back(io::read_dataset(file, io::FeaturesIn::kFile));
+    job.datasets.push_back(io::read_dataset(file, io::FeaturesIn::kFile, checked));
     hash.update(fmt::format("{} {}\n", file, job.datasets.back().train_examples()));
   }
   return hash.hex_digest();
@@ -60,54 +76,37 @@ std::string plan_gram(const Options& options, const GramJob& job) {
 }
 
 studies::GramResult compute_gram(const Options& /*options*/, GramJob& job, Observer& observer) {
-  return studies::gram(job.study, job.datasets, observer);
+  return studies::gram(job.study, job.datasets, observer, job.shard);
 }
 
-std::string print_gram(const Options& options, const GramJob& /*job*/,
-                       const studies::GramResult& result) {
-  if (options.json) {
-    nlohmann::ordered_json out;
-    out["examples"] = result.data.examples;
-    out["heads"] = result.heads;
-    out["columns"] = result.data.gram.rows();
-    out["outputs"] = result.data.outputs();
-    out["sources"] = result.sources;
-    out["sets"] = nlohmann::ordered_json::object();
-    for (const studies::GramSet& set : result.sets) out["sets"][set.name] = set.labels.rows();
-    out["seconds"] = result.seconds;
-    return json_text(out);
-  }
-  std::string text =
-      fmt::format("{} examples, heads [{}], D = p N_0 = {}, {} outputs\n", result.data.examples,
-                  numbers_text(result.heads), result.data.gram.rows(), result.data.outputs());
-  for (const studies::GramSet& set : result.sets)
-    text += fmt::format("{}: {} examples go along\n", set.name, set.labels.rows());
-  return text;
+std::optional<studies::GramResult> compute_gram_together(const Options& options, GramJob& job,
+                                                         Observer& observer) {
+  return studies::gram_on_ranks(job.study, job.datasets, observer, *options.ranks);
 }
 
 }  // namespace
 
 Verb gram_verb() {
   return make_verb<GramJob, studies::GramResult>(
-      {.name = "gram",
+      {.name = studies::kGramVerb,
        .summary =
            "data sets of any size as the Gram matrix that solve and sample take in their place",
        .sections = {"model"},
+       .own = {kShardOption},
        .more_inputs = "further data-set files: their examples are added"},
-      {.load = &load_study<GramJob>,
+      {.load = &load_gram,
        .read_data = &read_gram_data,
        .plan = &plan_gram,
        .compute = &compute_gram,
-       .outcome =
-           [](const studies::GramResult& result) {
-             return Outcome{fmt::format("{} examples", result.data.examples), false, result.seconds,
-                            result.threads};
-           },
+       .outcome = &gram_outcome,
        .write =
            [](const Options& options, const GramJob& job, const studies::GramResult& result) {
              io::write_gram(options.output, result, job.provenance, options.force);
            },
-       .print = &print_gram});
+       .print = [](const Options& options, const GramJob& /*job*/,
+                   const studies::GramResult& result) { return gram_text(options, result); },
+       .sharing = {.run = &run_together<GramJob, studies::GramResult>,
+                   .together = &compute_gram_together}});
 }
 
 }  // namespace headway::cli

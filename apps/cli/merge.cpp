@@ -1,8 +1,10 @@
-#include <algorithm>
+#include <functional>
 #include <utility>
 #include <vector>
 
+#include "gram_text.hpp"
 #include "headway/core/error.hpp"
+#include "headway/io/gram_file.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/studies/shards.hpp"
 #include "outcomes.hpp"
@@ -29,13 +31,28 @@ std::vector<studies::PartHeader> read_headers(const Options& options) {
   return headers;
 }
 
-/// The course of merging results of one verb: what is computed is read, all else is that of the
-/// verb itself.
+/// In what the merging of results of one verb differs.
+template <class Result>
+struct Merging {
+  std::function<Result(const MergeJob&)> join;
+  std::function<Outcome(const Result&)> outcome;
+  std::function<void(const Options&, const MergeJob&, const Result&,
+                     const studies::ResultProvenance&)>
+      write;
+  std::function<std::string(const Options&, const MergeJob&, const Result&)> print;
+};
+
+template <class Result, class Read>
+std::vector<Result> read_parts(const MergeJob& job, Read read) {
+  std::vector<Result> results;
+  for (const studies::PartHeader& part : job.parts) results.push_back(read(part.file));
+  return results;
+}
+
+/// The course of merging: what is computed is read, all else is that of the verb itself.
 template <class Result>
 Computation merge(const Options& options, Observer& observer,
-                  const std::vector<studies::PartHeader>& headers,
-                  Result (*read)(const std::string&), Outcome (*outcome)(const Result&),
-                  std::string (*table)(const studies::Study&, const Result&)) {
+                  const std::vector<studies::PartHeader>& headers, Merging<Result> merging) {
   Course<MergeJob, Result> course;
   course.load = [&](const Options&) {
     MergeJob job;
@@ -47,20 +64,51 @@ Computation merge(const Options& options, Observer& observer,
   course.read_data = [](const Options&, MergeJob& job, Observer&) {
     return job.parts.front().provenance.data_hash;
   };
-  course.compute = [read](const Options&, MergeJob& job, Observer&) {
-    studies::Parts<Result> results;
-    for (const studies::PartHeader& part : job.parts) results.push_back(read(part.file));
-    return studies::merge_parts(job.study, std::move(results));
+  course.compute = [join = merging.join](const Options&, MergeJob& job, Observer&) {
+    return join(job);
   };
-  course.outcome = outcome;
-  course.write = [](const Options& to, const MergeJob& job, const Result& result) {
-    io::write_result(to.output, job.study, result, studies::merged_provenance(job.parts),
-                     job.overwrite);
+  course.outcome = merging.outcome;
+  course.write = [write = merging.write](const Options& to, const MergeJob& job,
+                                         const Result& result) {
+    write(to, job, result, studies::merged_provenance(job.parts));
   };
-  course.print = [table](const Options& to, const MergeJob& job, const Result& result) {
+  course.print = merging.print;
+  return carry_out(options, course, observer);
+}
+
+/// Results that lie in result files.
+template <class Result>
+Merging<Result> merging_of(Result (*read)(const std::string&), Outcome (*outcome)(const Result&),
+                           std::string (*table)(const studies::Study&, const Result&)) {
+  Merging<Result> merging;
+  merging.join = [read](const MergeJob& job) {
+    studies::Parts<Result> parts;
+    for (Result& part : read_parts<Result>(job, read)) parts.push_back(std::move(part));
+    return studies::merge_parts(job.study, std::move(parts));
+  };
+  merging.outcome = outcome;
+  merging.write = [](const Options& to, const MergeJob& job, const Result& result,
+                     const studies::ResultProvenance& provenance) {
+    io::write_result(to.output, job.study, result, provenance, job.overwrite);
+  };
+  merging.print = [table](const Options& to, const MergeJob& job, const Result& result) {
     return to.json ? io::result_json(job.study, result) + "\n" : table(job.study, result);
   };
-  return carry_out(options, course, observer);
+  return merging;
+}
+
+Merging<studies::GramResult> merging_of_grams() {
+  return {[](const MergeJob& job) {
+            return studies::merge_grams(read_parts<studies::GramResult>(job, &io::read_gram_part));
+          },
+          &gram_outcome,
+          [](const Options& to, const MergeJob& job, const studies::GramResult& result,
+             const studies::ResultProvenance& provenance) {
+            io::write_gram(to.output, result, provenance, job.overwrite);
+          },
+          [](const Options& to, const MergeJob&, const studies::GramResult& result) {
+            return gram_text(to, result);
+          }};
 }
 
 studies::SolveResult read_solved(const std::string& file) { return io::read_solve_result(file); }
@@ -72,18 +120,21 @@ Outcome outcome_of_solve(const studies::SolveResult& result) {
 Computation compute_merge(const Options& options, Observer& observer) {
   const std::vector<studies::PartHeader> headers = read_headers(options);
   const std::string& kind = headers.front().kind;
+  const auto merged = [&](const auto& merging) {
+    return merge(options, observer, headers, merging);
+  };
   if (kind == studies::SolveResult::kVerb) {
-    return merge(options, observer, headers, &read_solved, &outcome_of_solve, &solve_table);
+    return merged(merging_of(&read_solved, &outcome_of_solve, &solve_table));
   }
   if (kind == studies::SampleResult::kVerb) {
-    return merge(options, observer, headers, &io::read_sample_result, &sample_outcome,
-                 &sample_table);
+    return merged(merging_of(&io::read_sample_result, &sample_outcome, &sample_table));
   }
   if (kind == studies::TrainResult::kVerb) {
-    return merge(options, observer, headers, &io::read_train_result, &train_outcome, &train_table);
+    return merged(merging_of(&io::read_train_result, &train_outcome, &train_table));
   }
+  if (kind == studies::kGramVerb) return merged(merging_of_grams());
   throw Error(ErrorKind::kBadData, headers.front().file + ": is a result of " + kind +
-                                       "; allowed: parts of solve, sample or train");
+                                       "; allowed: parts of solve, sample, train or gram");
 }
 
 }  // namespace

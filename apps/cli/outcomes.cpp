@@ -68,4 +68,8 @@ Outcome train_outcome(const studies::TrainResult& result) {
   return outcome;
 }
 
+Outcome gram_outcome(const studies::GramResult& result) {
+  return {fmt::format("{} examples", result.examples()), false, result.seconds, result.threads};
+}
+
 }  // namespace headway::cli

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "course.hpp"
+#include "headway/studies/gram.hpp"
 #include "headway/studies/sample_results.hpp"
 #include "headway/studies/training.hpp"
 
@@ -15,5 +16,8 @@ Outcome sample_outcome(const studies::SampleResult& result);
 
 /// A run must not have diverged.
 Outcome train_outcome(const studies::TrainResult& result);
+
+/// Gram matrices, or a part of them, are there or are not.
+Outcome gram_outcome(const studies::GramResult& result);
 
 }  // namespace headway::cli

@@ -37,6 +37,24 @@ class RankObserver final : public Observer {
 /// the machine.
 int threads_of_rank(const studies::Study& study, const Ranks& ranks);
 
+/// prepare() on one of several ranks. What is asked of the user and the disk is asked by the first.
+template <class JobType, class Result>
+JobType prepare_on_rank(const Options& options, const Course<JobType, Result>& course,
+                        Observer& observer) {
+  if (!options.shard.empty()) {
+    throw Error(ErrorKind::kUsage,
+                "--shard: not on several ranks, which share the parts among themselves");
+  }
+  Options mine = options;
+  if (!options.ranks->is_first()) {
+    mine.output.clear();
+    mine.quiet = true;
+  }
+  JobType job = prepare(mine, course, observer);
+  job.study.threads = threads_of_rank(job.study, *options.ranks);
+  return job;
+}
+
 /// run_course() on one of several ranks. Each makes the study ready for itself, then all compute
 /// units of it, one after another; the first keeps what is finished on the disk, puts it together,
 /// writes and prints.
@@ -76,15 +94,8 @@ class SharedCourse {
 
  private:
   void make_ready() {
-    if (!options_.shard.empty()) {
-      throw Error(ErrorKind::kUsage,
-                  "--shard: not on several ranks, which share the parts among themselves");
-    }
     const bool afresh = std::exchange(options_.force, options_.force && ranks_.is_first());
-    Options mine = options_;
-    if (!ranks_.is_first()) mine.output.clear();
-    job_ = prepare(mine, course_, terminal_);
-    job_.study.threads = threads_of_rank(job_.study, ranks_);
+    job_ = prepare_on_rank(options_, course_, terminal_);
     of_parts_ = job_.provenance;
     units_ = course_.sharing.units(job_);
     if (ranks_.is_first() && !options_.dry_run) {
@@ -170,6 +181,27 @@ class SharedCourse {
   std::optional<PartStore> store_;
   std::function<Result(const studies::Shard&)> solver_;
 };
+
+/// run_course() on one of several ranks that compute one result together: Sharing::together.
+template <class JobType, class Result>
+int run_together(const Options& options, const Course<JobType, Result>& course) {
+  Ranks& ranks = *options.ranks;
+  const bool first = ranks.is_first();
+  TerminalObserver observer(options.quiet || !first, options.verbose && first);
+  JobType job;
+  if (!agree(ranks, [&] { job = prepare_on_rank(options, course, observer); })) return kExitOk;
+  if (options.dry_run) {
+    if (first) write_output(course.plan(options, job));
+    return kExitOk;
+  }
+  std::optional<Result> result = course.sharing.together(options, job, observer);
+  if (!result) return kExitOk;
+  return deliver(
+      options,
+      computation_of(std::make_shared<Finished<JobType, Result>>(
+          Finished<JobType, Result>{options, course, std::move(job), *std::move(result)})),
+      observer);
+}
 
 template <class JobType, class Result>
 int run_shared(const Options& options, const Course<JobType, Result>& course) {

@@ -80,21 +80,20 @@ std::pair<std::size_t, std::size_t> leaves_of_part(std::size_t leaves, std::size
   return {leaves * part / parts, leaves * (part + 1) / parts};
 }
 
-std::vector<double> total_over_ranks(Ranks& ranks, TreeSum mine) {
-  int step = 1;
-  for (; step < ranks.size(); step *= 2) {
+std::vector<double> total_on_first(Ranks& ranks, TreeSum mine) {
+  for (int step = 1; step < ranks.size(); step *= 2) {
     if (ranks.rank() % (2 * step) != 0) {
       send_tree(ranks, ranks.rank() - step, mine);
-      break;
+      return {};
     }
     if (ranks.rank() + step < ranks.size()) receive_tree(ranks, ranks.rank() + step, mine);
   }
-  std::array<double, 1> size{};
-  std::vector<double> total;
-  if (ranks.is_first()) {
-    total = std::move(mine).total();
-    size[0] = static_cast<double>(total.size());
-  }
+  return std::move(mine).total();
+}
+
+std::vector<double> total_over_ranks(Ranks& ranks, TreeSum mine) {
+  std::vector<double> total = total_on_first(ranks, std::move(mine));
+  std::array<double, 1> size{static_cast<double>(total.size())};
   broadcast(ranks, size);
   total.resize(static_cast<std::size_t>(size[0]));
   broadcast(ranks, total);

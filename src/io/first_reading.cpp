@@ -52,12 +52,12 @@ std::string schema_of(const Hdf5InputFile& file) {
 }
 
 /// The schema, then the faults: what the forked copy says.
-std::vector<std::string> read_all(const std::string& file_path) {
+std::vector<std::string> read_all(const std::string& file_path, const CheckedShare& checked) {
   const Hdf5InputFile file(file_path);
   std::vector<std::string> lines = {schema_of(file)};
   try {
     if (lines[0] == "headway-dataset") {
-      const std::vector<std::string> faults = dataset_faults(file);
+      const std::vector<std::string> faults = dataset_faults(file, checked);
       lines.insert(lines.end(), faults.begin(), faults.end());
     } else if (lines[0].starts_with("headway-")) {
       const std::string fault = read_everything(file);
@@ -71,26 +71,29 @@ std::vector<std::string> read_all(const std::string& file_path) {
 
 struct Known {
   Identity identity{};
+  CheckedShare checked;
   FirstReading reading;
   std::optional<Error> error;
 };
 
-}  // namespace
-
-FirstReading first_reading(const std::string& file_path) {
+/// `any`: what an earlier call read will do, whatever share that was.
+FirstReading read_first(const std::string& file_path, const CheckedShare& checked, bool any) {
   static std::mutex mutex;
   static std::map<std::string, Known> known;
   const std::optional<Identity> identity = settled_identity(file_path);
   const std::lock_guard<std::mutex> lock(mutex);
   const auto found = known.find(file_path);
-  if (found != known.end() && identity == found->second.identity) {
+  const bool enough = found != known.end() &&
+                      (any || found->second.checked.parts == 1 || found->second.checked == checked);
+  if (enough && identity == found->second.identity) {
     if (found->second.error) throw Error(*found->second.error);
     return found->second.reading;
   }
   Known now;
   try {
     check_is_hdf5(file_path);
-    std::vector<std::string> lines = run_isolated(file_path, [&] { return read_all(file_path); });
+    std::vector<std::string> lines =
+        run_isolated(file_path, [&] { return read_all(file_path, checked); });
     now.reading.schema = lines.at(0);
     now.reading.faults.assign(lines.begin() + 1, lines.end());
   } catch (const Error& e) {
@@ -99,10 +102,17 @@ FirstReading first_reading(const std::string& file_path) {
   }
   if (identity && settled_identity(file_path) == identity) {
     now.identity = *identity;
+    now.checked = checked;
     known[file_path] = now;
   }
   if (now.error) throw Error(*now.error);
   return now.reading;
+}
+
+}  // namespace
+
+FirstReading first_reading(const std::string& file_path, const CheckedShare& checked) {
+  return read_first(file_path, checked, false);
 }
 
 void check_schema(const Hdf5InputFile& file, const std::string& schema) {
@@ -118,10 +128,10 @@ void check_schema(const Hdf5InputFile& file, const std::string& schema) {
            version->front() > kMajorVersion ? ", the file is newer" : "");
 }
 
-std::string schema_name(const std::string& file_path) {
+std::string schema_name(const std::string& file_path, const CheckedShare& checked) {
   if (!is_hdf5(file_path)) return {};
   try {
-    return first_reading(file_path).schema;
+    return read_first(file_path, checked, true).schema;
   } catch (const Error& e) {
     if (e.kind() == ErrorKind::kInterrupted) throw;
     return {};

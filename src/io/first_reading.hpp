@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/fail.hpp"
+#include "headway/io/dataset_file.hpp"
 #include "io/hdf5/input.hpp"
 
 namespace headway::io {
@@ -21,8 +22,8 @@ struct FirstReading {
 /// and times); not that of a file written within the last two seconds, whose next change its times
 /// might not show.
 /// Errors: kMissingFile when missing or unreadable; kBadData when it is not HDF5, or damaged so
-/// that it cannot be read; kInterrupted. Cost: one pass over the file.
-FirstReading first_reading(const std::string& file_path);
+/// that it cannot be read; kInterrupted. Cost: one pass over the file, or that share of it.
+FirstReading first_reading(const std::string& file_path, const CheckedShare& checked = {});
 
 /// Error{kBadData} unless the file has this schema, of a major version that this Headway reads.
 void check_schema(const Hdf5InputFile& file, const std::string& schema);
@@ -48,6 +49,7 @@ auto read_hdf5(const std::string& file_path, const std::string& schema, Read rea
 }
 
 /// FirstReading::schema, "" also when the file cannot be read. Throws nothing but kInterrupted.
-std::string schema_name(const std::string& file_path);
+/// A reading of any share will do.
+std::string schema_name(const std::string& file_path, const CheckedShare& checked = {});
 
 }  // namespace headway::io

@@ -71,7 +71,7 @@ void check_theory(const Study& study) {
 void check_latents_task(const Study& study) {
   if (study.latents.task.get<OptionValue::Table>()->empty()) return;
   Study changed = study;
-  changed.latents = {};
+  changed.latents = LatentsOptions();
   read_task(study.latents.task, changed);
   if (changed.task.kind != study.task.kind) {
     throw OptionError(

@@ -4,24 +4,23 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
+#include <atomic>
 #include <mutex>
 #include <utility>
 
 #include "core/fail.hpp"
+#include "gram_sums.hpp"
+#include "headway/core/clock.hpp"
+#include "headway/core/deal.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/model/path_features.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/numerics/dense.hpp"
-#include "headway/theory/gram.hpp"
 #include "problem.hpp"
 
 namespace headway::studies {
 namespace {
 
-constexpr Index kSmallestLeaf = 1024;  // examples
-constexpr Index kMostLeaves = 256;
 constexpr double kBlockBytes = 16.0 * 1024 * 1024;  // of features that one thread reads at a time
 constexpr double kMostSetBytes = 512.0 * 1024 * 1024;
 
@@ -95,12 +94,13 @@ class AllExamples {
   [[nodiscard]] Index columns() const { return columns_; }
   [[nodiscard]] Index outputs() const { return datasets_.front().outputs(); }
 
-  /// Adds the sums over [begin, end) to `sum`, block by block.
-  void add(Index begin, Index end, GramMatrices& sum) const {
+  /// Adds the sums over [begin, end) to `sum`, block by block, unless `stop` says to come back.
+  template <class Stop>
+  void add(Index begin, Index end, Stop& stop, GramMatrices& sum) const {
     const auto row_bytes = static_cast<double>(columns_) * sizeof(double);
     const auto block = std::max<Index>(16, static_cast<Index>(kBlockBytes / row_bytes));
     std::size_t d = 0;
-    while (begin < end) {
+    while (begin < end && !stop()) {
       while (begin >= begins_[d] + datasets_[d].train.size()) ++d;
       const Index first = begin - begins_[d];
       const Index count = std::min({block, end - begin, datasets_[d].train.size() - first});
@@ -136,57 +136,50 @@ class AllExamples {
   Index columns_ = 0;
 };
 
-/// Sums of leaves in the order of their index: equal halves are added as soon as both are there,
-/// as a binary counter carries.
-class SumTree {
+/// Asks the observer, which knows one thread at a time, for all of them.
+class StopQuestion {
  public:
-  void push(GramMatrices leaf) {
-    int level = 0;
-    while (!parts_.empty() && parts_.back().first == level) {
-      parts_.back().second.add(leaf);
-      leaf = std::move(parts_.back().second);
-      parts_.pop_back();
-      ++level;
-    }
-    parts_.emplace_back(level, std::move(leaf));
-  }
-  [[nodiscard]] GramMatrices total() {
-    GramMatrices sum = std::move(parts_.back().second);
-    for (parts_.pop_back(); !parts_.empty(); parts_.pop_back()) {
-      parts_.back().second.add(sum);
-      sum = std::move(parts_.back().second);
-    }
-    return sum;
+  explicit StopQuestion(const Observer& observer) : observer_(observer) {}
+  [[nodiscard]] bool operator()() {
+    const std::unique_lock<std::mutex> lock(guard_, std::try_to_lock);
+    if (lock.owns_lock() && observer_.interrupted()) stop_ = true;
+    return stop_;
   }
 
  private:
-  std::vector<std::pair<int, GramMatrices>> parts_;
+  const Observer& observer_;
+  std::mutex guard_;
+  std::atomic<bool> stop_{false};
 };
 
-GramMatrices sum_all(const AllExamples& examples, int threads, Observer& observer) {
+/// The sums over the leaves of a part.
+TreeSum sum_part(const AllExamples& examples, const Shard& shard, int threads, Observer& observer) {
   const Index total = examples.size();
-  const Index leaves =
-      std::clamp<Index>((total + kSmallestLeaf - 1) / kSmallestLeaf, 1, kMostLeaves);
-  SumTree tree;
-  for (Index first = 0; first < leaves; first += threads) {
-    const Index wave = std::min<Index>(threads, leaves - first);
-    std::vector<GramMatrices> sums(static_cast<std::size_t>(wave));
-    parallel_for(wave, threads, [&](Index i) {
-      GramMatrices& sum = sums[static_cast<std::size_t>(i)];
+  const Index leaves = gram_leaves(total);
+  const auto [begin, end] =
+      leaves_of_part(static_cast<std::size_t>(leaves), shard.index, shard.count);
+  const auto first_of = [&](std::size_t leaf) { return total * static_cast<Index>(leaf) / leaves; };
+  StopQuestion stop(observer);
+  TreeSum tree;
+  for (std::size_t first = begin; first < end; first += static_cast<std::size_t>(threads)) {
+    const std::size_t wave = std::min(static_cast<std::size_t>(threads), end - first);
+    std::vector<std::vector<double>> sums(wave);
+    parallel_for(static_cast<Index>(wave), threads, [&](Index i) {
+      const std::size_t leaf = first + static_cast<std::size_t>(i);
+      GramMatrices sum;
       sum.gram = MatrixXd::Zero(examples.columns(), examples.columns());
       sum.projection = MatrixXd::Zero(examples.columns(), examples.outputs());
       sum.label_square = MatrixXd::Zero(examples.outputs(), examples.outputs());
-      examples.add(total * (first + i) / leaves, total * (first + i + 1) / leaves, sum);
+      examples.add(first_of(leaf), first_of(leaf + 1), stop, sum);
+      sums[static_cast<std::size_t>(i)] = packed(sum);
     });
-    for (GramMatrices& sum : sums) tree.push(std::move(sum));
-    observer.progress("examples", static_cast<double>(total * (first + wave) / leaves),
-                      static_cast<double>(total));
-    if (observer.interrupted())
+    if (stop())
       throw Error(ErrorKind::kInterrupted, "gram: stopped by the user; nothing is written");
+    for (std::size_t i = 0; i < wave; ++i) tree.push(first + i, std::move(sums[i]));
+    observer.progress("examples", static_cast<double>(first_of(first + wave) - first_of(begin)),
+                      static_cast<double>(first_of(end) - first_of(begin)));
   }
-  GramMatrices sum = tree.total();
-  numerics::mirror_lower(sum.gram);
-  return sum;
+  return tree;
 }
 
 std::vector<std::string> set_names(const tasks::Dataset& dataset) {
@@ -252,11 +245,9 @@ GramSet join_sets(const Study& study, const std::vector<tasks::Dataset>& dataset
   return set;
 }
 
-}  // namespace
-
-GramResult gram(const Study& study, const std::vector<tasks::Dataset>& datasets,
-                Observer& observer) {
-  const auto began = std::chrono::steady_clock::now();
+/// All but the sums.
+GramResult describe(const Study& study, const std::vector<tasks::Dataset>& datasets,
+                    const Shard& shard) {
   numerics::use_single_threaded_blas();
   check_alike(study, datasets);
   GramResult result;
@@ -265,12 +256,47 @@ GramResult gram(const Study& study, const std::vector<tasks::Dataset>& datasets,
   result.readout = readout_of(study, datasets.front());
   result.threads = resolve_threads(study.threads);
   for (const tasks::Dataset& dataset : datasets) result.sources.push_back(dataset.name);
+  if (shard.index > 0) return result;
   for (const std::string& name : set_names(datasets.front()))
     result.sets.push_back(join_sets(study, datasets, name));
-  result.data = sum_all(AllExamples(study, datasets), result.threads, observer);
-  const std::string fault = theory::gram_fault(result.data, model::path_count(result.heads));
-  if (!fault.empty()) bad_data("{}: {}", fmt::join(result.sources, ", "), fault);
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  return result;
+}
+
+}  // namespace
+
+GramResult gram(const Study& study, const std::vector<tasks::Dataset>& datasets, Observer& observer,
+                const Shard& shard) {
+  const Clock::time_point began = Clock::now();
+  GramResult result = describe(study, datasets, shard);
+  const AllExamples examples(study, datasets);
+  TreeSum sums = sum_part(examples, shard, result.threads, observer);
+  if (shard.whole()) {
+    set_total(std::move(sums).total(), examples.columns(), examples.outputs(), result);
+  } else {
+    result.nodes = nodes_of(sums, examples.columns(), examples.outputs());
+  }
+  result.seconds = seconds_since(began);
+  return result;
+}
+
+std::optional<GramResult> gram_on_ranks(const Study& study,
+                                        const std::vector<tasks::Dataset>& datasets,
+                                        Observer& observer, Ranks& ranks) {
+  const Clock::time_point began = Clock::now();
+  const Shard mine{static_cast<std::size_t>(ranks.rank()), static_cast<std::size_t>(ranks.size())};
+  GramResult result;
+  std::optional<AllExamples> examples;
+  TreeSum sums;
+  const bool fine = agree(ranks, [&] {
+    result = describe(study, datasets, mine);
+    examples.emplace(study, datasets);
+    sums = sum_part(*examples, mine, result.threads, observer);
+  });
+  if (!fine) return std::nullopt;
+  const std::vector<double> total = total_on_first(ranks, std::move(sums));
+  if (!ranks.is_first()) return std::nullopt;
+  set_total(total, examples->columns(), examples->outputs(), result);
+  result.seconds = seconds_since(began);
   return result;
 }
 
@@ -297,28 +323,6 @@ tasks::Dataset dataset_of(GramResult result, std::string name) {
   }
   dataset.gram = std::move(result.data);
   return dataset;
-}
-
-std::string gram_fault(const GramResult& result) {
-  constexpr double kMostPaths = 1e6;
-  if (result.heads.empty() || model::path_count<double>(result.heads) > kMostPaths)
-    return "root attribute heads: allowed: at least one layer, at most 10^6 paths";
-  const std::string fault = theory::gram_fault(result.data, model::path_count(result.heads));
-  if (!fault.empty()) return "gram: " + fault;
-  for (const GramSet& set : result.sets) {
-    if (set.path_features.cols() != result.data.gram.rows() ||
-        set.labels.cols() != result.data.outputs() ||
-        set.labels.rows() != set.path_features.rows() || set.labels.rows() == 0) {
-      return fmt::format(
-          "sets/{}: path_features of {} x {} and labels of {} x {}; allowed: as many "
-          "examples, {} numbers and {} outputs as in gram",
-          set.name, set.path_features.rows(), set.path_features.cols(), set.labels.rows(),
-          set.labels.cols(), result.data.gram.rows(), result.data.outputs());
-    }
-    if (!set.path_features.allFinite() || !set.labels.allFinite())
-      return fmt::format("sets/{}: numbers that are not finite; allowed: finite ones", set.name);
-  }
-  return {};
 }
 
 }  // namespace headway::studies

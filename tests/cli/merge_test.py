@@ -7,7 +7,7 @@ import unittest
 
 import h5py
 
-from support import ProgramTest, check_equal, run
+from support import ProgramTest, check_equal, run, write_many
 from train_support import needs_training, small_grid
 
 COUNTS = (1, 2, 3, 7)
@@ -60,6 +60,29 @@ class Merge(ProgramTest):
     @needs_training
     def test_train(self):
         self.check_verb("train", self.write("grid.toml", GRID))
+
+    def test_gram(self):
+        data = [self.path("a.h5"), self.path("b.h5")]
+        write_many(data[0], 3000, 1)
+        write_many(data[1], 2500, 2)
+        self.check_verb("gram", *data)
+        parts = [self.part(i, 7) for i in range(7)]  # of six leaves
+        with h5py.File(parts[0]) as first, h5py.File(parts[6]) as last:
+            self.assertNotIn("nodes", first)
+            self.assertEqual((last["nodes/0"].attrs["index"], last["nodes/0"].attrs["examples"]), (5, 917))
+            self.assertIn("sets", first)
+            self.assertNotIn("sets", last)
+        self.check(run("solve", parts[6]), 65, "is part 6/7 of Gram matrices; headway merge joins")
+        self.check(run("inspect", parts[6]), 0)
+        whole, merged = (json.loads(run(*words, "--json").stdout) for words in (("gram", *data), ("merge", *parts)))
+        for result in (whole, merged):
+            result.pop("seconds")
+        self.assertEqual(whole, merged)
+        refused = run("merge", *parts[:6], "-o", self.path("other.h5"))
+        self.check(refused, 66, "of 7 parts one is missing", "--shard 6/7", parts[6])
+        other = self.path("other.h5")
+        self.check(run("gram", data[0], "--shard", "6/7", "-o", other), 0)
+        self.check(run("merge", *parts[:6], other), 65, other, "is of other data")
 
     def test_an_empty_part_says_so_and_the_table_is_that_of_the_whole(self):
         parts = self.make("solve", self.study, 5)

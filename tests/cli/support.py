@@ -61,6 +61,13 @@ def write_path_features(path, rng_seed=1, heads=(2,), **changes):
                 data.attrs["heads"] = list(heads)
 
 
+def write_many(path, examples, seed):
+    """Path features of so many examples: a leaf of the sums is 1,024 of them."""
+    rng = np.random.default_rng(seed)
+    write_path_features(path, rng_seed=seed, **{"train/path_features": rng.normal(size=(examples, 2, 5)),
+                                                "train/labels": np.sign(rng.normal(size=examples))})
+
+
 def most_memory(*arguments):
     """Bytes that the program held at most, as the kernel counted them. Of a process of its own: what a parent
     holds when it starts a child counts for the child."""

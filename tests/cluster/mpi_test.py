@@ -1,4 +1,4 @@
-"""`mpirun -n R headway solve|sample|train`: the bits of one process, whatever R is and whoever dies."""
+"""`mpirun -n R headway solve|sample|train|gram`: the bits of one process, whatever R is and whoever dies."""
 
 import json
 import os
@@ -10,8 +10,9 @@ import time
 import unittest
 
 import h5py
+import numpy as np
 
-from support import PROGRAM, STUDIES, ProgramTest, check_equal, run
+from support import PROGRAM, STUDIES, ProgramTest, check_equal, run, write_many, write_path_features
 from train_support import SMALL_FUZZY_LOGIC, needs_training, small_grid
 
 RANKS = (2, 3, 7)
@@ -25,6 +26,10 @@ LONG = [os.path.join(STUDIES, "hmm-four-paths.toml"), "--set", "model.widths=[10
 GRID = small_grid(SMALL_FUZZY_LOGIC, "seed = [1, 2, 3]")
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                "OMPI_MCA_plm_rsh_agent": "sh"}  # there is one machine
+
+# mpirun waits that long before it tells ranks to stop, and again before it kills them: a second unless it is told, which
+# machines at work on other tests may not keep.
+PATIENT = {"OMPI_MCA_odls_base_sigkill_timeout": "3"}
 
 
 def mpirun(ranks, *arguments):
@@ -53,6 +58,19 @@ def process_of_rank(parent, rank):
     raise LookupError(f"no process of rank {rank}")
 
 
+def processor_seconds(process):
+    with open(f"/proc/{process}/stat", encoding="utf-8") as file:
+        user, system = file.read().rsplit(")", 1)[1].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def start_ranks(*arguments, **environment):
+    # A test that was started in the background ignores Ctrl-C, and so would mpirun.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    return subprocess.Popen(mpirun(3, *arguments), env={**ENVIRONMENT, **environment}, stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
 class SameBits(ProgramTest):
     def check_verb(self, verb, study, *options, ranks=RANKS):
         whole = self.path("whole.h5")
@@ -74,6 +92,12 @@ class SameBits(ProgramTest):
     @needs_training
     def test_train(self):
         self.check_verb("train", self.write("grid.toml", GRID), ranks=(2, 7))
+
+    def test_gram(self):
+        first, second = self.path("a.h5"), self.path("b.h5")
+        write_many(first, 3000, 1)
+        write_many(second, 2500, 2)
+        self.check_verb("gram", first, second)  # six leaves: of seven ranks one has none
 
     def test_one_rank_prints_and_nothing_is_left_without_an_output(self):
         before = set(os.listdir("/tmp"))
@@ -107,6 +131,14 @@ class Refusals(ProgramTest):
         existing = self.write("existing.h5", "")
         self.check_once(73, existing, "solve", self.study, "-o", existing)
 
+    def test_a_fault_in_the_examples_of_one_rank_is_told_once(self):
+        data = self.path("d.h5")
+        features = np.random.default_rng(1).normal(size=(3000, 2, 5))
+        features[2900, 1, 3] = np.nan
+        write_path_features(data, **{"train/path_features": features, "train/labels": np.ones(3000)})
+        self.check_once(65, "train/path_features[2900, 1, 3]: nan", "gram", data, "-o", self.path("g.h5"))
+        self.assertFalse(os.path.exists(self.path("g.h5")))
+
     def test_a_plan_and_a_description_are_printed_once(self):
         for arguments in (("solve", self.study, "--dry-run"), ("inspect", self.study), ("solve", "--help")):
             alone = run(*arguments).stdout
@@ -120,10 +152,7 @@ class Interruptions(ProgramTest):
 
     def start(self, **environment):
         """Three ranks in the middle of the points: some are finished."""
-        # A test that was started in the background ignores Ctrl-C, and so would mpirun.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        process = subprocess.Popen(mpirun(3, "sample", *LONG, "-o", self.output),
-                                   env={**ENVIRONMENT, **environment}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = start_ranks("sample", *LONG, "-o", self.output, **environment)
         self.addCleanup(process.kill)
         end = time.monotonic() + 120
         while not self.finished_parts():
@@ -164,14 +193,53 @@ class Interruptions(ProgramTest):
         self.check_goes_on()
 
     def test_ctrl_c(self):
-        # mpirun waits that long before it tells them to stop, and again before it kills them: a second unless it is told,
-        # which machines at work on other tests may not keep.
-        process = self.start(OMPI_MCA_odls_base_sigkill_timeout="3")
+        process = self.start(**PATIENT)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=120)
         self.assertNotEqual(process.returncode, 0)
         self.check_partial()
         self.check_goes_on()
+
+
+class InterruptedSums(ProgramTest):
+    """gram: sums of some of the examples are no result."""
+
+    def start(self, **environment):
+        """Three ranks in the middle of seconds of work."""
+        data = self.path("d.h5")
+        rng = np.random.default_rng(1)
+        write_path_features(data, **{"train/path_features": rng.normal(size=(4096, 2, 512)).astype(np.float32),
+                                     "train/labels": np.sign(rng.normal(size=4096)),
+                                     "test/path_features": rng.normal(size=(7, 2, 512))})
+        process = start_ranks("gram", *[data] * 64, "--threads", 1, "-o", self.path("g.h5"), **environment)
+        self.addCleanup(process.kill)
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            self.assertIsNone(process.poll(), "it ended too early")
+            try:
+                rank = process_of_rank(process.pid, 1)
+                if processor_seconds(rank) > 0.7:
+                    return process, rank
+            except (LookupError, OSError):
+                pass
+            time.sleep(0.02)
+        self.fail("it never begins")
+
+    def test_a_rank_that_dies(self):
+        process, rank = self.start()
+        os.kill(rank, signal.SIGKILL)
+        _, message = process.communicate(timeout=120)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertIn("rank 1", message)
+        self.assertEqual(sorted(os.listdir(self.directory)), ["d.h5", "small.toml"])
+
+    def test_ctrl_c(self):
+        process, _ = self.start(**PATIENT)
+        process.send_signal(signal.SIGINT)
+        _, message = process.communicate(timeout=120)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertEqual(message.count("gram: stopped by the user; nothing is written"), 1, message)
+        self.assertEqual(sorted(os.listdir(self.directory)), ["d.h5", "small.toml"])
 
 
 class WithoutMpi(ProgramTest):

@@ -40,9 +40,11 @@ class TreeSum {
 std::pair<std::size_t, std::size_t> leaves_of_part(std::size_t leaves, std::size_t part,
                                                    std::size_t parts);
 
-/// The sum over the leaves of all ranks, of which each has those of leaves_of_part(): on every
-/// rank. All call it together. Each sends at most 2 log2(leaves) vectors up a tree of ranks, log2 R
-/// of them one after another, and gets one back.
+/// The sum over the leaves of all ranks, of which each has those of leaves_of_part(): on the first
+/// rank, nothing on the others. All call it together. Each sends at most 2 log2(leaves) vectors up
+/// a tree of ranks, log2 R of them one after another.
+std::vector<double> total_on_first(Ranks& ranks, TreeSum mine);
+/// The same, and the sum goes back to every rank.
 std::vector<double> total_over_ranks(Ranks& ranks, TreeSum mine);
 
 /// What the first rank has there, to all. All call it together, with the same length.

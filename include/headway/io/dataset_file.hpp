@@ -7,10 +7,18 @@
 
 namespace headway::io {
 
+/// Where several processes share the training examples of data sets, each may check every parts-th
+/// block of them alone.
+struct CheckedShare {
+  Index part = 0, parts = 1;
+  bool operator==(const CheckedShare&) const = default;
+};
+
 /// True when the file is HDF5 and its root says schema_name = "headway-dataset", or "headway-gram",
 /// Gram matrices in place of training examples (gram_file.hpp). Throws nothing but kInterrupted.
-/// Cost: the first time one pass over the file, in a forked copy of the process.
-bool is_dataset_file(const std::string& file_path);
+/// Cost: the first time one pass over the file, or the share of it, in a forked copy of the
+/// process.
+bool is_dataset_file(const std::string& file_path, const CheckedShare& checked = {});
 
 /// Reads and checks a data-set file (schema "headway-dataset" 1.x): inputs [P, S, N_0], labels [P]
 /// or [P, C] and the attention in one of four forms, or path features [P, p, N_0]; float32, float64
@@ -35,7 +43,8 @@ bool is_dataset_file(const std::string& file_path);
 /// FeaturesIn::kFile leaves the path features of the training examples in the file too, and makes
 /// no content_hash: one pass over the file, for checks.
 enum class FeaturesIn { kMemory, kFile };
-tasks::Dataset read_dataset(const std::string& file_path, FeaturesIn place = FeaturesIn::kMemory);
+tasks::Dataset read_dataset(const std::string& file_path, FeaturesIn place = FeaturesIn::kMemory,
+                            const CheckedShare& checked = {});
 
 /// Every fault of a data-set file, one message each (at most kMaxFaultsPerDataset of a kind from
 /// one data set, then a count), with the name of the HDF5 data set; empty when read_dataset accepts

@@ -66,7 +66,7 @@ std::string result_json(const studies::Study& study, const Result& result) {
 std::string train_record_json(std::size_t run, const studies::TrainedRun& trained,
                               const training::TrainRecord& record);
 
-/// The verb that made a result file. Errors as read_result_provenance().
+/// The verb that made a result file or Gram matrices. Errors as read_result_provenance().
 std::string read_result_kind(const std::string& file_path);
 
 /// Reads the solve part of a result file of any kind, and its provenance where wanted (study_toml
@@ -81,7 +81,7 @@ studies::SolveResult read_solve_result(const std::string& file_path,
 studies::SampleResult read_sample_result(const std::string& file_path);
 studies::TrainResult read_train_result(const std::string& file_path);
 
-/// The provenance alone, of a result file of any kind and also a partial one.
+/// The provenance alone, of a result file of any kind and also a partial one, or of Gram matrices.
 studies::ResultProvenance read_result_provenance(const std::string& file_path);
 
 }  // namespace headway::io

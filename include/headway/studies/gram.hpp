@@ -2,11 +2,14 @@
 
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "headway/core/gram.hpp"
 #include "headway/core/observer.hpp"
+#include "headway/core/ranks.hpp"
 #include "headway/core/record.hpp"
+#include "headway/studies/shards.hpp"
 #include "headway/studies/study.hpp"
 #include "headway/tasks/dataset.hpp"
 
@@ -24,6 +27,8 @@ void fields(Visitor& visit, Record& r) {
 
 namespace headway::studies {
 
+inline constexpr const char* kGramVerb = "gram";
+
 /// A test set or further set that goes along: its examples are needed one by one.
 struct GramSet {
   std::string name;        ///< "test", or of the further set
@@ -37,17 +42,34 @@ void fields(Visitor& visit, Record& r) {
   visit("labels", r.labels, "[examples, C]");
 }
 
+/// The sums over some leaves of the examples: a node of the tree in which they are added.
+struct GramNode {
+  int level = 0;
+  Index index = 0;
+  GramMatrices sums;
+};
+template <class Visitor, RecordOf<GramNode> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("level", r.level, "of the tree: sums over 2^level leaves", {.least = 0});
+  visit("index", r.index, "the first of them is leaf index 2^level", {.least = 0});
+  fields(visit, r.sums);
+}
+
 /// Data sets reduced to what the theory needs of their training examples (eq. 64).
 struct GramResult {
   std::vector<int> heads;
   std::vector<std::vector<std::string>> head_names;
   Readout readout = Readout::kLastToken;
-  GramMatrices data;
-  std::vector<GramSet> sets;
+  GramMatrices data;            ///< empty in a part
+  std::vector<GramNode> nodes;  ///< of a part: of its leaves, with as few nodes as the tree allows
+  std::vector<GramSet> sets;    ///< of all examples; of the parts the first has them
   std::vector<std::string> sources;
-  bool interrupted = false;
   double seconds = 0.0;
   int threads = 1;
+
+  [[nodiscard]] bool is_part() const { return data.gram.size() == 0; }
+  /// Training examples that are summed here.
+  [[nodiscard]] Index examples() const;
 };
 template <class Visitor, RecordOf<GramResult> Record>
 void fields(Visitor& visit, Record& r) {
@@ -55,7 +77,15 @@ void fields(Visitor& visit, Record& r) {
   visit("readout", r.readout, "that the path features were taken with");
   visit("sources", r.sources, "the data sets, in order", {.layout = FieldLayout::kAttribute});
   visit("names", r.head_names, "of the heads", {.layout = FieldLayout::kLayers});
-  visit("gram", r.data, "sums over the training examples");
+  // A reader does not know yet which of the two there is.
+  const bool reads = !std::is_const_v<Record>;
+  if (reads || shows(visit, !r.is_part())) {
+    visit("gram", r.data, "sums over the training examples", {.optional = true});
+  }
+  if (reads || shows(visit, r.is_part())) {
+    visit("nodes", r.nodes, "of a part, in place of gram: sums over its share of the examples",
+          {.optional = true});
+  }
   visit("sets", r.sets, "test set and further sets", {.layout = FieldLayout::kByName});
 }
 
@@ -65,13 +95,25 @@ std::string gram_fault(const GramResult& result);
 /// `headway gram`: one pass over the training examples of all data sets, in blocks. They are summed
 /// in fixed leaves, whose number P alone decides, and these in one fixed tree, so that the numbers
 /// are the same on any number of threads. Test sets and further sets of the same name are put
-/// together. The study says readout and attention, as for `solve`. Memory: some 8 + threads
-/// matrices of p N_0 x p N_0, a block of features a thread, and the sets.
+/// together. The study says readout and attention, as for `solve`. Memory: some 4 + threads
+/// matrices of p N_0 x p N_0, a block of features a thread, and the sets. `shard`: consecutive
+/// leaves alone, of which only the examples are read, to be merged; 256 leaves at most.
 /// Errors: kBadData when data sets disagree in heads, features, outputs, readout or sets, when a
 /// number is not finite, or when a path's features are all zero, naming the file and what; partial
 /// sums are no result: kInterrupted.
-GramResult gram(const Study& study, const std::vector<tasks::Dataset>& datasets,
-                Observer& observer);
+GramResult gram(const Study& study, const std::vector<tasks::Dataset>& datasets, Observer& observer,
+                const Shard& shard = {});
+
+/// The same on all ranks, which call it together, each reading its share of the examples: to the
+/// bits of one process. The result is on the first; nothing on the others, nor where one failed,
+/// which is an Error on the first.
+std::optional<GramResult> gram_on_ranks(const Study& study,
+                                        const std::vector<tasks::Dataset>& datasets,
+                                        Observer& observer, Ranks& ranks);
+
+/// What gram() gives for the whole, of the parts in the order of their shards. Errors: kBadData
+/// where a part has not the examples of its shard, or as gram().
+GramResult merge_grams(std::vector<GramResult> parts);
 
 /// The data set that solve and sample take.
 tasks::Dataset dataset_of(GramResult result, std::string name);

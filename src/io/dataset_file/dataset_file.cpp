@@ -256,15 +256,17 @@ std::string describe_dataset(const Hdf5InputFile& file) {
   return out;
 }
 
-bool is_dataset_file(const std::string& file_path) {
-  const std::string schema = schema_name(file_path);
+bool is_dataset_file(const std::string& file_path, const CheckedShare& checked) {
+  const std::string schema = schema_name(file_path, checked);
   return schema == dataset_rules().schema_name || schema == kGramSchema;
 }
 
-std::vector<std::string> validate_dataset(const std::string& file_path) {
+namespace {
+
+std::vector<std::string> faults_of(const std::string& file_path, const CheckedShare& checked) {
   check_is_hdf5(file_path);  // an Error, not a fault
   try {
-    const FirstReading reading = first_reading(file_path);
+    const FirstReading reading = first_reading(file_path, checked);
     if (reading.schema == dataset_rules().schema_name) return reading.faults;
     if (reading.schema == kGramSchema) {
       read_gram(file_path);
@@ -277,13 +279,20 @@ std::vector<std::string> validate_dataset(const std::string& file_path) {
   }
 }
 
-tasks::Dataset read_dataset(const std::string& file_path, FeaturesIn place) {
-  const std::vector<std::string> faults = validate_dataset(file_path);
+}  // namespace
+
+std::vector<std::string> validate_dataset(const std::string& file_path) {
+  return faults_of(file_path, {});
+}
+
+tasks::Dataset read_dataset(const std::string& file_path, FeaturesIn place,
+                            const CheckedShare& checked) {
+  const std::vector<std::string> faults = faults_of(file_path, checked);
   if (!faults.empty()) {
     const bool named = faults.front().starts_with(file_path);
     bad_data("{}{}{}", named ? "" : file_path, named ? "" : ": ", faults.front());
   }
-  if (schema_name(file_path) == kGramSchema) {
+  if (first_reading(file_path, checked).schema == kGramSchema) {
     tasks::Dataset dataset = studies::dataset_of(read_gram(file_path), file_path);
     dataset.content_hash = file_hash(file_path);
     return dataset;

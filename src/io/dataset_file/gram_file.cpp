@@ -26,6 +26,10 @@ std::string describe_gram(const Hdf5InputFile& file) {
     out += fmt::format("  set        {}: {} examples\n", shown(set.name), set.labels.rows());
   for (const std::string& source : result.sources)
     out += fmt::format("  from       {}\n", shown(source));
+  if (const auto shard = file.text_attribute("/", "shard")) {
+    return out + fmt::format("  part       {}\n\nTo join the parts:   headway merge PART...\n",
+                             shown(*shard));
+  }
   return out + fmt::format("\nTo solve it:         headway solve {} --set model.widths=[10,100]\n",
                            file.file_path());
 }
@@ -46,10 +50,19 @@ void write_gram(const std::string& file_path, const studies::GramResult& result,
 
 studies::GramResult read_gram(const std::string& file_path) {
   return read_hdf5(file_path, kGramSchema, [](const Hdf5InputFile& file) {
+    if (const auto shard = file.text_attribute("/", "shard")) {
+      bad_data("is part {} of Gram matrices; headway merge joins the parts", *shard);
+    }
     auto result = read_record<studies::GramResult>(file, "");
     const std::string fault = studies::gram_fault(result);
     if (!fault.empty()) bad_data("{}", fault);
     return result;
+  });
+}
+
+studies::GramResult read_gram_part(const std::string& file_path) {
+  return read_hdf5(file_path, kGramSchema, [](const Hdf5InputFile& file) {
+    return read_record<studies::GramResult>(file, "");
   });
 }
 

@@ -116,6 +116,7 @@ DatasetLayout check_layout(const Hdf5InputFile& file, FaultList& faults);
 
 /// All faults of the file, in this process (validate_dataset runs it in a forked copy). Under an
 /// Hdf5Lock.
-std::vector<std::string> dataset_faults(const Hdf5InputFile& file);
+std::vector<std::string> dataset_faults(const Hdf5InputFile& file,
+                                        const CheckedShare& checked = {});
 
 }  // namespace headway::io

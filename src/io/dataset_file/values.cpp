@@ -51,8 +51,8 @@ Mask check_mask(const Hdf5InputFile& file, const std::string& path, FaultList& f
 
 /// `mask`: where there is one, what stands at masked tokens does not matter.
 void check_finite(const Hdf5InputFile& file, const std::string& path, const Mask& mask,
-                  FaultList& faults) {
-  for_each_block(file, path, [&](const ArrayInfo& info, Index begin, Index count, auto values) {
+                  const CheckedShare& checked, FaultList& faults) {
+  const auto check = [&](const ArrayInfo& info, Index begin, Index count, auto values) {
     const Index row_size = static_cast<Index>(info.elements().value_or(0)) / info.shape[0];
     const Index token_size = mask.empty() ? 1 : row_size / info.shape[1];
     for (Index i = 0; i < count * row_size; ++i) {
@@ -63,7 +63,8 @@ void check_finite(const Hdf5InputFile& file, const std::string& path, const Mask
       faults.add(path, "{}: {}; allowed: finite numbers",
                  index_text(info.shape, begin + i / row_size, i % row_size), number_text(v));
     }
-  });
+  };
+  for_each_block(file, path, check, checked.part, checked.parts);
 }
 
 /// One supplied attention row: attention of query s over all keys.
@@ -91,8 +92,8 @@ std::string row_fault(const AttentionRow& row, std::string& at) {
 }
 
 void check_attention(const Hdf5InputFile& file, const std::string& path, const Mask& mask,
-                     FaultList& faults) {
-  for_each_block(file, path, [&](const ArrayInfo& info, Index begin, Index count, auto values) {
+                     const CheckedShare& checked, FaultList& faults) {
+  const auto check = [&](const ArrayInfo& info, Index begin, Index count, auto values) {
     const Index heads = info.shape[1], tokens = info.shape[2];
     const DatasetRules& rules = dataset_rules();
     const double tolerance = info.kind == ElementKind::kFloat32 ? rules.row_sum_tolerance_float32
@@ -109,7 +110,8 @@ void check_attention(const Hdf5InputFile& file, const std::string& path, const M
       if (fault.empty()) continue;
       faults.add(path, "[{}, {}, {}{}]: {}", example, r / tokens % heads, query, at, fault);
     }
-  });
+  };
+  for_each_block(file, path, check, checked.part, checked.parts);
 }
 
 /// [P, S] of a data set of real and padded tokens; empty of others.
@@ -121,9 +123,10 @@ std::vector<Index> token_extents(const FoundArray& array) {
 }
 
 /// Reads every number of one split, or outside of the splits (""), once: finiteness, masks,
-/// attention rows. Skips data sets that check_layout refused.
+/// attention rows; `checked`: of all but masks a share of the blocks. Skips data sets that
+/// check_layout refused.
 void check_values(const Hdf5InputFile& file, const DatasetLayout& layout, const std::string& split,
-                  FaultList& faults) {
+                  const CheckedShare& checked, FaultList& faults) {
   using Values = DatasetMember::Values;
   const FoundArray* masks = nullptr;
   for (const FoundArray& array : layout.arrays) {
@@ -142,10 +145,10 @@ void check_values(const Hdf5InputFile& file, const DatasetLayout& layout, const 
     if (by_mask && !known) continue;
     faults.guard(array.path, [&] {
       if (array.member->values == Values::kFinite) {
-        check_finite(file, array.path, by_mask ? mask : Mask(), faults);
+        check_finite(file, array.path, by_mask ? mask : Mask(), checked, faults);
       } else if (array.member->values == Values::kAttention &&
                  array.info.shape[2] == array.info.shape[3]) {
-        check_attention(file, array.path, mask, faults);
+        check_attention(file, array.path, mask, checked, faults);
       }
     });
   }
@@ -153,11 +156,13 @@ void check_values(const Hdf5InputFile& file, const DatasetLayout& layout, const 
 
 }  // namespace
 
-std::vector<std::string> dataset_faults(const Hdf5InputFile& file) {
+std::vector<std::string> dataset_faults(const Hdf5InputFile& file, const CheckedShare& checked) {
   FaultList faults;
   const DatasetLayout layout = check_layout(file, faults);
-  for (const std::string& split : layout.splits) check_values(file, layout, split, faults);
-  check_values(file, layout, "", faults);
+  for (const std::string& split : layout.splits) {
+    check_values(file, layout, split, split == "train" ? checked : CheckedShare(), faults);
+  }
+  check_values(file, layout, "", {}, faults);
   return faults.messages();
 }
 

@@ -273,12 +273,13 @@ std::vector<MatrixXd> Hdf5InputFile::read_matrices(const std::string& path) cons
 
 void for_each_block(
     const Hdf5InputFile& file, const std::string& path,
-    const std::function<void(const ArrayInfo&, Index, Index, std::span<const double>)>& visit) {
+    const std::function<void(const ArrayInfo&, Index, Index, std::span<const double>)>& visit,
+    Index part, Index parts) {
   const Hdf5Array array = file.open_array(path);
   const Index rows = array.info().shape[0];
   const Index block = rows_per_block(array.info());
   std::vector<double> values(static_cast<std::size_t>(std::min(block, rows) * array.row_size()));
-  for (Index begin = 0; begin < rows; begin += block) {
+  for (Index begin = part * block; begin < rows; begin += parts * block) {
     const Index count = std::min(block, rows - begin);
     array.read_rows(begin, count, values.data());
     visit(array.info(), begin, count, values);

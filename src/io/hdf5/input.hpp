@@ -133,9 +133,11 @@ class Hdf5InputFile {
 
 /// Calls `visit` with what the array is, a first row, a number of rows and their values, for all
 /// rows of an array that is no scalar, block by block: about 16 MiB of doubles; whole chunks, so
-/// that none is unpacked twice, where that takes at most 64 MiB.
+/// that none is unpacked twice, where that takes at most 64 MiB. Of the blocks, those with numbers
+/// part, part + parts, ... alone.
 void for_each_block(
     const Hdf5InputFile& file, const std::string& path,
-    const std::function<void(const ArrayInfo&, Index, Index, std::span<const double>)>& visit);
+    const std::function<void(const ArrayInfo&, Index, Index, std::span<const double>)>& visit,
+    Index part = 0, Index parts = 1);
 
 }  // namespace headway::io

@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "core/fail.hpp"
+#include "headway/io/gram_file.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/studies/result_fields.hpp"
@@ -125,13 +126,15 @@ studies::TrainResult read_train_result(const std::string& file_path) {
 }
 
 std::string read_result_kind(const std::string& file_path) {
+  if (schema_name(file_path) == kGramSchema) return studies::kGramVerb;
   return read_hdf5(file_path, kResultSchema, [](const Hdf5InputFile& file) {
     return file.text_attribute("/", "kind").value_or("");
   });
 }
 
 studies::ResultProvenance read_result_provenance(const std::string& file_path) {
-  return read_hdf5(file_path, kResultSchema,
+  const bool gram = schema_name(file_path) == kGramSchema;
+  return read_hdf5(file_path, gram ? kGramSchema : kResultSchema,
                    [](const Hdf5InputFile& file) { return read_provenance(file); });
 }
 

@@ -48,6 +48,31 @@ TEST_CASE("One copy of the process serves every question about a file") {
   CHECK_THROWS_AS(io::read_dataset(path), Error);
 }
 
+TEST_CASE("Processes that share a file check all of it together, and each its share alone") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.file("data.h5");
+  BuiltDataset built;
+  built.form = AttentionForm::kPathFeatures;
+  built.train = 1'000'000;  // several blocks
+  built.features = 1;
+  write_dataset_file(path, built);
+  Surgery(path).set("train/path_features", 6'000'000 - 1, std::nan(""));
+  let_it_settle();
+  count_forks();
+  int found = 0;
+  for (Index part = 0; part < 3; ++part) {
+    const io::FirstReading reading = io::first_reading(path, {part, 3});
+    CHECK(reading.faults.size() <= 1);
+    found += reading.faults.empty() ? 0 : 1;
+  }
+  CHECK(found == 1);
+  CHECK(io::is_dataset_file(path));  // known, whatever share was read
+  CHECK(forks == 3);
+  CHECK(io::first_reading(path).faults.size() == 1);
+  CHECK(io::first_reading(path, {1, 3}).faults.size() == 1);  // all of it is known now
+  CHECK(forks == 4);
+}
+
 TEST_CASE("Nothing is kept of a file that has just been written") {
   const ScratchDirectory scratch;
   const std::string path = scratch.file("data.h5");

@@ -8,6 +8,7 @@
 #include "headway/studies/plan.hpp"
 #include "headway/studies/verbs.hpp"
 #include "headway/theory/gram.hpp"
+#include "thread_ranks.hpp"
 
 using namespace headway;
 using Catch::Matchers::ContainsSubstring;
@@ -100,6 +101,40 @@ TEST_CASE("Gram matrices are sums over examples, the same on any number of threa
     CHECK(parts.sets[0].labels.rows() == 10);  // both test sets
     CHECK(parts.sets[1].name == "validation");
     CHECK(parts.sources == std::vector<std::string>{"data 0", "data 0"});
+  }
+}
+
+TEST_CASE("Gram matrices of parts and of ranks have the bits of the whole") {
+  Observer observer;
+  const Study study = small_study();
+  const std::vector<tasks::Dataset> data = {data_with_sets(3000, 0, 2), data_with_sets(2500, 1, 2)};
+  const studies::GramResult whole = studies::gram(study, data, observer);
+  const auto check = [&](const studies::GramResult& found) {
+    CHECK(found.data.examples == 5500);
+    CHECK(found.data.gram == whole.data.gram);
+    CHECK(found.data.projection == whole.data.projection);
+    CHECK(found.data.label_square == whole.data.label_square);
+    CHECK(found.sets.at(1).path_features == whole.sets.at(1).path_features);
+    CHECK(found.sources == whole.sources);
+    CHECK_FALSE(found.is_part());
+  };
+  for (const std::size_t count : {1, 2, 3, 7}) {  // of six leaves
+    std::vector<studies::GramResult> parts;
+    for (std::size_t i = 0; i < count; ++i) {
+      parts.push_back(studies::gram(study, data, observer, {i, count}));
+      CHECK(parts.back().sets.size() == (i == 0 ? 2 : 0));
+    }
+    check(studies::merge_grams(parts));
+    testing::on_ranks(static_cast<int>(count), [&](Ranks& ranks) {
+      Observer silent;
+      const auto found = studies::gram_on_ranks(study, data, silent, ranks);
+      if (found.has_value() != ranks.is_first()) throw Error(ErrorKind::kInternal, "not there");
+      if (found) check(*found);
+    });
+    if (count == 1) continue;
+    std::swap(parts.front().nodes, parts.back().nodes);
+    CHECK_THROWS_WITH(studies::merge_grams(parts),
+                      ContainsSubstring("part 0/") && ContainsSubstring("of 6"));
   }
 }
 
