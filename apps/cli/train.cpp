@@ -4,9 +4,9 @@
 #include "headway/io/result_file.hpp"
 #include "headway/io/weights_file.hpp"
 #include "outcomes.hpp"
-#include "shared_course.hpp"
 #include "terminal.hpp"
 #include "train_course.hpp"
+#include "train_on_ranks.hpp"
 #include "train_table.hpp"
 #include "verbs.hpp"
 
@@ -29,13 +29,22 @@ void check_weights_paths(const Options& options, const TrainJob& job) {
   }
 }
 
-studies::TrainResult compute_train(const Options& options, TrainJob& job, Observer& observer) {
-  if (!options.json) return train_grid(options, job, observer, {});
-  return train_grid(
-      options, job, observer,
+/// A line of JSON a record, where JSON is wanted.
+TrainRecordHook told_records(const Options& options) {
+  if (!options.json) return {};
+  return
       [](std::size_t run, const studies::TrainedRun& trained, const training::TrainRecord& record) {
         write_output(io::train_record_json(run, trained, record) + "\n");
-      });
+      };
+}
+
+studies::TrainResult compute_train(const Options& options, TrainJob& job, Observer& observer) {
+  return train_grid(options, job, observer, told_records(options));
+}
+
+std::optional<studies::TrainResult> compute_train_together(const Options& options, TrainJob& job,
+                                                           Observer& observer) {
+  return train_together(options, job, observer, told_records(options));
 }
 
 void export_weights(const Options& options, const TrainJob& job,
@@ -102,9 +111,9 @@ Verb train_verb() {
        .write = &write_result_file<TrainJob, studies::TrainResult>,
        .write_exports = &export_weights,
        .print = &print_train,
-       .sharing = {&run_shared<TrainJob, studies::TrainResult>, "runs",
-                   [](const TrainJob& job) { return job.runs.size(); }, &prepare_training_parts,
-                   &io::read_train_result, &print_records}});
+       .sharing = {&train_on_ranks, "runs", [](const TrainJob& job) { return job.runs.size(); },
+                   &prepare_training_parts, &io::read_train_result, &print_records,
+                   &compute_train_together}});
 }
 
 }  // namespace headway::cli

@@ -76,12 +76,15 @@ studies::TrainResult train_grid(const Options& options, TrainJob& job, Observer&
   static_cast<void>(training::training_backend());  // Error{kUnavailable} without LibTorch
   studies::TrainHooks hooks = keep_checkpoints(options, job);
   const std::vector<std::size_t> numbers = studies::dealt_units(job.runs.size(), job.shard);
-  const JobShare share = share_of_runs(options, job, numbers);
+  hooks.ranks = job.ranks;
+  const JobShare share =
+      job.ranks != nullptr ? JobShare{1, job.study.threads} : share_of_runs(options, job, numbers);
   if (share.jobs > 1) {
     observer.note(fmt::format("{} runs at once, threads of each: {}", share.jobs, share.threads));
   }
+  const int processes = job.ranks != nullptr ? job.ranks->size() : 1;
   const double peak =
-      options.quiet ? 0.0 : training::measure_peak_flops(share.jobs * share.threads);
+      options.quiet ? 0.0 : processes * training::measure_peak_flops(share.jobs * share.threads);
   TrainProgress progress(options.quiet, numbers.size(), peak);
   hooks.begin = [&](std::size_t run, const studies::TrainedRun& trained) {
     progress.begin(run, trained, job.runs[run].study);

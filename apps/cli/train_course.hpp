@@ -16,6 +16,7 @@ struct TrainJob : Job {
   std::vector<PlannedRun> planned;
   std::vector<std::string> data_hashes;
   studies::TaskMaker make_task;
+  training::TrainingRanks* ranks = nullptr;  ///< who take the steps of every run together; or none
 };
 
 /// Makes every task once: faults of the last run show before the first one is trained.

@@ -4,6 +4,7 @@
 #   STUDY=data/studies/hmm-four-paths.toml OUT=results/hmm.h5 sbatch --ntasks=16 apps/cluster/mpi.sh
 #
 # What is finished lies in $OUT.checkpoint/: after a rank or a node has died the job is put back and goes on from there.
+# With VERB=train and train.micro_batches in the study the ranks take every step of a run together.
 # The program must have been built with MPI (libopenmpi-dev openmpi-bin, or the cluster's own OpenMPI module).
 #SBATCH --job-name=headway-mpi
 #SBATCH --requeue

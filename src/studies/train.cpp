@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <map>
 #include <mutex>
@@ -144,12 +145,18 @@ class Grid {
             one_at_a_time(hooks.begin),
             one_at_a_time(hooks.record),
             one_at_a_time(hooks.progress),
-            one_at_a_time(hooks.end)};
+            one_at_a_time(hooks.end),
+            hooks.ranks};
   }
   [[nodiscard]] bool interrupted() const {
     const Lock lock(telling_);
     return failed_ || observer_.interrupted();
   }
+  [[nodiscard]] bool is_first() const {
+    return hooks_.ranks == nullptr || hooks_.ranks->is_first();
+  }
+  /// Whether all ranks begin a run, of which the first knows whether it is done.
+  bool begin_together(TrainedRun& run);
   /// The run as it stands before this call, and its task; nothing where it may not begin any more.
   std::optional<std::pair<TrainTask, TrainedRun>> begin(std::size_t index);
   void train(std::size_t index, const TrainTask& task, TrainedRun& run);
@@ -167,12 +174,22 @@ class Grid {
   std::vector<std::optional<TrainedRun>> trained_;
 };
 
+bool Grid::begin_together(TrainedRun& run) {
+  if (!hooks_.ranks->go_on(interrupted())) return run.done();
+  std::array<double, 1> outcome = {static_cast<double>(run.summary.outcome)};
+  hooks_.ranks->tell(outcome);
+  run.summary.outcome = static_cast<training::TrainOutcome>(outcome.front());
+  return true;
+}
+
 std::optional<std::pair<TrainTask, TrainedRun>> Grid::begin(std::size_t index) {
   const Lock lock(telling_);
   const TrainRun& plan = runs_[index];
   std::optional<TrainedRun> earlier = hooks_.load ? hooks_.load(index) : std::nullopt;
-  // After Ctrl-C the runs that are done already still belong to the result.
-  if (interrupted() && !(earlier && earlier->done())) {
+  // After Ctrl-C the runs that are done already still belong to the result. Ranks agree on it when
+  // the run is ready.
+  const bool stop = hooks_.ranks != nullptr ? hooks_.ranks->stopped() : interrupted();
+  if (stop && !(earlier && earlier->done())) {
     interrupted_ = true;
     return std::nullopt;
   }
@@ -189,6 +206,10 @@ std::optional<std::pair<TrainTask, TrainedRun>> Grid::begin(std::size_t index) {
     run.sample = std::move(earlier->sample);
     run.state = std::move(earlier->state);
   }
+  if (hooks_.ranks != nullptr && !begin_together(run)) {
+    interrupted_ = true;
+    return std::nullopt;
+  }
   if (hooks_.begin) hooks_.begin(index, run);
   return std::pair(std::move(task), std::move(run));
 }
@@ -199,12 +220,13 @@ void Grid::train(std::size_t index, const TrainTask& task, TrainedRun& run) {
   if (threads_ > 0) options.threads = threads_;
   training::Trainer trainer(study.train.model, options, *task.task);
   if (!run.state.parameters.empty()) trainer.set_state(run.state);
+  if (hooks_.ranks != nullptr) trainer.take_steps_with(*hooks_.ranks);
   const double seconds_before = run.training_seconds;
   RunSink sink(index, run, hooks_);
   RunObserver observer(*this, index);
   run.summary = trainer.run(observer, sink);
   run.training_seconds = seconds_before + run.summary.training_seconds;
-  if (run.summary.outcome == training::TrainOutcome::kFinished) {
+  if (is_first() && run.summary.outcome == training::TrainOutcome::kFinished) {
     run.sample = sample_text(study, task, trainer);
   }
   if (hooks_.save) hooks_.save(index, run);
@@ -223,6 +245,7 @@ void Grid::train(std::size_t index) {
   } catch (...) {
     const Lock lock(telling_);
     failed_ = true;
+    if (hooks_.ranks != nullptr) hooks_.ranks->go_on(true);  // the others wait for an answer
     throw;
   }
 }
@@ -253,10 +276,13 @@ TrainResult train_part(std::span<const TrainRun> runs, const std::vector<std::si
   Grid grid(runs, make_task, observer, hooks, share.threads);
   run_jobs(numbers.size(), static_cast<std::size_t>(share.jobs),
            [&](std::size_t i) { grid.train(numbers[i]); });
+  if (hooks.ranks != nullptr) hooks.ranks->go_on(false);  // one that fails at its end is heard
   TrainResult result = grid.result();
   if (!runs.empty()) {
-    result.threads = share.jobs * (share.threads > 0 ? share.threads
-                                                     : resolve_threads(runs.back().study.threads));
+    const int processes = hooks.ranks != nullptr ? hooks.ranks->size() : 1;
+    result.threads =
+        processes * share.jobs *
+        (share.threads > 0 ? share.threads : resolve_threads(runs.back().study.threads));
   }
   result.seconds = std::chrono::duration<double>(Clock::now() - began).count();
   return result;

@@ -10,19 +10,26 @@ StepSource::StepSource(const TransformerOptions& model, const TrainOptions& opti
                        const TrainingTask& task)
     : task_(&task),
       batch_(options.batch),
-      pieces_(options.accumulation),
+      pieces_(options.accumulation * options.micro_batches),
       layers_(model.all_layers()),
       tokens_(task.format().tokens),
+      last_piece_(pieces_),
+      micro_pieces_(options.accumulation),
       seed_(options.seed),
       dropout_(model.attention_dropout) {}
+
+void StepSource::take_share(std::pair<Index, Index> share) {
+  first_piece_ = share.first * micro_pieces_;
+  last_piece_ = share.second * micro_pieces_;
+}
 
 void StepSource::make(Index step, StepData* out) const {
   draw_dropout(step, &out->dropout);
   const Index count = batch_ / pieces_;
-  out->pieces.resize(static_cast<std::size_t>(pieces_));
-  for (Index piece = 0; piece < pieces_; ++piece) {
+  out->pieces.resize(static_cast<std::size_t>(last_piece_ - first_piece_));
+  for (Index piece = first_piece_; piece < last_piece_; ++piece) {
     task_->batch("train", step * batch_ + piece * count, count,
-                 out->pieces[static_cast<std::size_t>(piece)]);
+                 out->pieces[static_cast<std::size_t>(piece - first_piece_)]);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "training/transformer_engine.hpp"
 
@@ -17,6 +18,8 @@ class StepSource {
   /// `task` must outlive the source.
   StepSource(const TransformerOptions& model, const TrainOptions& options,
              const TrainingTask& task);
+  /// From now on those micro-batches alone, [begin, end).
+  void take_share(std::pair<Index, Index> share);
   /// The memory of `out` is used again. May be called from several threads.
   void make(Index step, StepData* out) const;
 
@@ -25,6 +28,9 @@ class StepSource {
 
   const TrainingTask* task_;
   Index batch_, pieces_, layers_, tokens_;
+  Index first_piece_ = 0;
+  Index last_piece_;
+  Index micro_pieces_;
   std::uint64_t seed_;
   double dropout_;
 };

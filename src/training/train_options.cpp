@@ -17,6 +17,12 @@ constexpr std::int64_t kMostSteps = 1'000'000'000;
 constexpr std::int64_t kLargestBatch = 1'000'000;
 constexpr int kMostThreads = 4096;
 
+/// Left out where it is 1, so that studies without it keep their hashes.
+OptionType<Index> unless_one(OptionType<Index> type) {
+  type.write = [write = type.write](const Index& n) { return n == 1 ? std::string() : write(n); };
+  return type;
+}
+
 OptionTable<TrainOptions> optimiser_table() {
   using R = TrainOptions;
   const OptionType<Index> steps = integer<Index>(0, kMostSteps);
@@ -64,7 +70,10 @@ const OptionTable<TrainOptions>& TrainOptions::table() {
       {{option("steps", &R::steps, integer<Index>(1, kMostSteps), "updates"),
         option("batch", &R::batch, integer<Index>(1, kLargestBatch), "examples of a step"),
         option("accumulation", &R::accumulation, integer<Index>(1, kLargestBatch),
-               "pieces that a batch is cut into, to save memory; divides batch")}},
+               "pieces that a micro-batch is cut into, to save memory"),
+        option("micro_batches", &R::micro_batches, unless_one(integer<Index>(1, kLargestBatch)),
+               "parts of a batch that the ranks of mpirun compute together; 1 unless given; times "
+               "accumulation it divides batch")}},
       optimiser_table(),
       {{option("log_every", &R::log_every, every,
                "steps between records of the training loss; 0 = none"),
@@ -90,10 +99,17 @@ const OptionTable<TrainOptions>& TrainOptions::table() {
 void TrainOptions::validate() const {
   check_options(table(), *this, "train");
   integer<int>(0, kMostThreads).check(threads, "threads");
-  if (batch % accumulation != 0) {
+  if (batch % micro_batches != 0) {
     throw OptionError(
-        fmt::format("train.accumulation = {}: must divide train.batch = {}", accumulation, batch),
-        {"train.accumulation", "train.batch"});
+        fmt::format("train.micro_batches = {}: must divide train.batch = {}", micro_batches, batch),
+        {"train.micro_batches", "train.batch"});
+  }
+  if (batch / micro_batches % accumulation != 0) {
+    const std::string part =
+        micro_batches == 1 ? "" : fmt::format(" / train.micro_batches = {}", batch / micro_batches);
+    throw OptionError(fmt::format("train.accumulation = {}: must divide train.batch{} = {}",
+                                  accumulation, part, batch / micro_batches),
+                      {"train.accumulation", "train.batch"});
   }
   if (schedule == LearningRateSchedule::kCosine && steps > 1 && 2 * warmup_steps >= steps) {
     throw OptionError(

@@ -37,6 +37,7 @@ Trainer::Implementation::Implementation(const TransformerOptions& model,
       options_(options),
       task_(&task),
       format_(task.format()),
+      share_(0, options.micro_batches),
       source_(model, options, task) {
   shapes_ = detail::parameter_shapes(model, format_);
   validate_together(options, task);
@@ -158,6 +159,7 @@ const TrainOptions& Trainer::options() const { return implementation_->options()
 Index Trainer::parameters() const { return implementation_->parameters(); }
 Device Trainer::device() const { return implementation_->device(); }
 Index Trainer::steps_done() const { return implementation_->steps_done(); }
+void Trainer::take_steps_with(TrainingRanks& ranks) { implementation_->take_steps_with(ranks); }
 StepResult Trainer::step() { return implementation_->step(); }
 TrainSummary Trainer::run(Observer& observer, TrainSink& sink) {
   return implementation_->run(observer, sink);

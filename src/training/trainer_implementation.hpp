@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "headway/training/trainer.hpp"
+#include "headway/training/training_ranks.hpp"
 #include "training/generate.hpp"
 #include "training/named_tensors.hpp"
 #include "training/step_source.hpp"
@@ -22,6 +24,7 @@ class Trainer::Implementation {
   [[nodiscard]] Index steps_done() const { return step_; }
   [[nodiscard]] Index parameters() const { return detail::total_count(shapes_); }
 
+  void take_steps_with(TrainingRanks& ranks);
   StepResult step();
   TrainSummary run(Observer& observer, TrainSink& sink);
   Evaluation evaluate(std::string_view split, Index examples);
@@ -53,11 +56,16 @@ class Trainer::Implementation {
 
   [[nodiscard]] std::vector<NamedTensor> read(detail::EngineArray array) const;
   void write(detail::EngineArray array, const std::vector<NamedTensor>& tensors);
-  void begin_step(const detail::StepData& data);
+  [[nodiscard]] bool is_first() const { return ranks_ == nullptr || ranks_->is_first(); }
+  [[nodiscard]] detail::AdamWStep update() const;
+  bool begin_step(const detail::StepData* data);
+  [[nodiscard]] TreeSum micro_gradients(const detail::StepData& data) const;
+  void update_from(const std::vector<double>& total);
   std::vector<StepResult> read_steps();
   [[nodiscard]] bool must_read(const Course& course) const;
   bool finish_steps(Course* course);
   void train(Course* course);
+  void tell(Course* course);
   void after_step(Course* course);
   void evaluate_all(Course* course);
   void finish(Course* course);
@@ -69,6 +77,8 @@ class Trainer::Implementation {
   std::vector<detail::ParameterShape> shapes_;
   detail::EngineSetup setup_;
   std::unique_ptr<detail::TransformerEngine> engine_;
+  TrainingRanks* ranks_ = nullptr;
+  std::pair<Index, Index> share_;  // of the micro-batches
   double flops_per_step_ = 0.0;
   Index step_ = 0;    // updates begun
   Index unread_ = 0;  // of which so many have not been read

@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <utility>
 
 #include "headway/core/clock.hpp"
+#include "headway/core/error.hpp"
 #include "training/trainer_implementation.hpp"
 
 namespace headway::training {
@@ -23,11 +26,79 @@ class Stopwatch {
 
 }  // namespace
 
-void Trainer::Implementation::begin_step(const detail::StepData& data) {
-  engine_->step(data, {step_ + 1, learning_rate_at(options_, step_), options_.weight_decay,
-                       options_.beta_1, options_.beta_2, options_.epsilon, options_.gradient_clip});
+void Trainer::Implementation::take_steps_with(TrainingRanks& ranks) {
+  ranks_ = &ranks;
+  share_ = ranks.share(options_.micro_batches);
+  source_.take_share(share_);
+  if (!ranks.go_on(false)) return;  // run() finds that out
+  std::array<double, 1> step = {static_cast<double>(step_)};
+  ranks.tell(step);
+  step_ = static_cast<Index>(step.front());
+  std::vector<float> flat(static_cast<std::size_t>(parameters()));
+  for (const auto array :
+       {EngineArray::kParameters, EngineArray::kFirstMoments, EngineArray::kSecondMoments}) {
+    engine_->read(array, flat);
+    std::vector<double> numbers(flat.begin(), flat.end());
+    ranks.tell(numbers);
+    std::transform(numbers.begin(), numbers.end(), flat.begin(),
+                   [](double x) { return static_cast<float>(x); });
+    engine_->write(array, flat);
+  }
+}
+
+detail::AdamWStep Trainer::Implementation::update() const {
+  return {step_ + 1,
+          learning_rate_at(options_, step_),
+          options_.weight_decay,
+          options_.beta_1,
+          options_.beta_2,
+          options_.epsilon,
+          options_.gradient_clip};
+}
+
+// With the data of the next one; null: a wish to stop. False where it is not begun, as this rank or
+// another one stops.
+bool Trainer::Implementation::begin_step(const detail::StepData* data) {
+  if (ranks_ == nullptr && data == nullptr) return false;
+  if (ranks_ == nullptr && options_.micro_batches == 1) {
+    engine_->step(*data, update());
+  } else {
+    // What may fail comes first: then this rank can still say so.
+    TreeSum mine = data != nullptr ? micro_gradients(*data) : TreeSum();
+    if (ranks_ != nullptr && !ranks_->go_on(data == nullptr)) return false;
+    update_from(ranks_ != nullptr ? ranks_->total(std::move(mine)) : std::move(mine).total());
+  }
   ++step_;
   ++unread_;
+  return true;
+}
+
+// Of each of this rank's micro-batches the gradient of its mean loss, then that loss.
+TreeSum Trainer::Implementation::micro_gradients(const detail::StepData& data) const {
+  TreeSum sum;
+  std::vector<float> gradient(static_cast<std::size_t>(parameters()));
+  for (Index i = share_.first; i < share_.second; ++i) {
+    const detail::StepPieces mine = detail::StepPieces(data).part(
+        (i - share_.first) * options_.accumulation, options_.accumulation);
+    const double loss = engine_->compute_gradients(mine);
+    engine_->read(EngineArray::kGradients, gradient);
+    std::vector<double> leaf;
+    leaf.reserve(gradient.size() + 1);
+    leaf.assign(gradient.begin(), gradient.end());
+    leaf.push_back(loss);
+    sum.push(static_cast<std::size_t>(i), std::move(leaf));
+  }
+  return sum;
+}
+
+void Trainer::Implementation::update_from(const std::vector<double>& total) {
+  const double share = 1.0 / static_cast<double>(options_.micro_batches);
+  std::vector<float> gradient(total.size() - 1);
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    gradient[i] = static_cast<float>(share * total[i]);
+  }
+  engine_->write(EngineArray::kGradients, gradient);
+  engine_->update(share * total.back(), update());
 }
 
 // Those that were begun and not read yet. After numbers that are not finite there are no others,
@@ -49,7 +120,7 @@ std::vector<StepResult> Trainer::Implementation::read_steps() {
 
 StepResult Trainer::Implementation::step() {
   source_.make(step_, &data_);
-  begin_step(data_);
+  if (!begin_step(&data_)) throw Error(ErrorKind::kInterrupted, "another rank stopped");
   return read_steps().front();
 }
 
@@ -81,6 +152,7 @@ void Trainer::Implementation::evaluate_all(Course* course) {
 bool Trainer::Implementation::must_read(const Course& course) const {
   constexpr double kSeconds = 0.25;
   const auto due = [this](Index every) { return every > 0 && step_ % every == 0; };
+  if (ranks_ != nullptr) return true;  // or some would notice before others, and leave them waiting
   return unread_ >= detail::kMostStepsAhead || step_ >= options_.steps || due(options_.log_every) ||
          due(options_.eval_every) || due(options_.checkpoint_every) ||
          course.seconds - course.seconds_at_reading > kSeconds;
@@ -106,10 +178,8 @@ bool Trainer::Implementation::finish_steps(Course* course) {
   return true;
 }
 
-void Trainer::Implementation::after_step(Course* course) {
-  TrainSummary& summary = course->summary;
-  summary.steps_per_second =
-      course->seconds > 0.0 ? static_cast<double>(course->steps) / course->seconds : 0.0;
+// Records, evaluations and checkpoints that are due.
+void Trainer::Implementation::tell(Course* course) {
   const auto due = [this](Index every) { return every > 0 && step_ % every == 0; };
   if (due(options_.log_every) || (step_ == options_.steps && options_.log_every > 0)) {
     TrainRecord record;
@@ -118,7 +188,7 @@ void Trainer::Implementation::after_step(Course* course) {
     record.loss = loss_since_record_ / static_cast<double>(steps_since_record_);
     record.learning_rate = course->last.learning_rate;
     record.gradient_norm = course->last.gradient_norm;
-    record.steps_per_second = summary.steps_per_second;
+    record.steps_per_second = course->summary.steps_per_second;
     loss_since_record_ = 0.0;
     steps_since_record_ = 0;
     course->sink->record(record);
@@ -128,6 +198,13 @@ void Trainer::Implementation::after_step(Course* course) {
     course->sink->checkpoint(CheckpointKind::kPeriodic, course->seconds,
                              [this] { return state(); });
   }
+}
+
+void Trainer::Implementation::after_step(Course* course) {
+  TrainSummary& summary = course->summary;
+  summary.steps_per_second =
+      course->seconds > 0.0 ? static_cast<double>(course->steps) / course->seconds : 0.0;
+  if (is_first()) tell(course);
   course->observer->progress("train", static_cast<double>(step_),
                              static_cast<double>(options_.steps));
 }
@@ -139,13 +216,14 @@ void Trainer::Implementation::train(Course* course) {
     ahead.emplace(source_, step_, options_.steps);
   }
   while (step_ < options_.steps) {
-    const bool stop = course->observer->interrupted();
     const Stopwatch watch;
-    if (!stop) {
+    const detail::StepData* data = nullptr;
+    if (!course->observer->interrupted()) {
       if (!ahead) source_.make(step_, &data_);
-      begin_step(ahead ? ahead->next() : data_);
-      ++course->steps;
+      data = ahead ? &ahead->next() : &data_;
     }
+    const bool stop = !begin_step(data);
+    if (!stop) ++course->steps;
     const bool good = !(stop || must_read(*course)) || finish_steps(course);
     course->seconds += watch.seconds();
     if (!good) return;
@@ -169,8 +247,10 @@ TrainSummary Trainer::Implementation::run(Observer& observer, TrainSink& sink) {
 void Trainer::Implementation::finish(Course* course) {
   TrainSummary& summary = course->summary;
   summary.evaluations.clear();  // those of the middle are in the records
-  if (summary.outcome == TrainOutcome::kFinished) evaluate_all(course);
-  course->sink->checkpoint(CheckpointKind::kLast, course->seconds, [this] { return state(); });
+  if (is_first()) {
+    if (summary.outcome == TrainOutcome::kFinished) evaluate_all(course);
+    course->sink->checkpoint(CheckpointKind::kLast, course->seconds, [this] { return state(); });
+  }
   summary.steps = step_;
   summary.best_step = best_step_;
   summary.best_loss = best_loss_;

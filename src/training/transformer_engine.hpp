@@ -53,6 +53,20 @@ struct StepData {
   std::vector<float> dropout;     ///< [all layers, S, S] factors of the weights, or empty
 };
 
+/// Some of the pieces, in their memory.
+struct StepPieces {
+  std::span<const TaskBatch> pieces;
+  std::span<const float> dropout;
+
+  StepPieces(const StepData& all)  // NOLINT(google-explicit-constructor): all are some
+      : pieces(all.pieces), dropout(all.dropout) {}
+  [[nodiscard]] StepPieces part(Index first, Index count) const {
+    StepPieces some = *this;
+    some.pieces = pieces.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+    return some;
+  }
+};
+
 /// One AdamW update (trainer.hpp).
 struct AdamWStep {
   Index update = 1;  ///< t, from 1
@@ -88,11 +102,14 @@ class TransformerEngine {
   virtual void read(EngineArray array, std::span<float> out) const = 0;
   virtual void write(EngineArray array, std::span<const float> in) = 0;
   /// The gradient of the mean loss over all pieces, with that of the loss that balances a mixture.
-  virtual void compute_gradients(const StepData& data) = 0;
+  /// Returns the mean loss, without that.
+  virtual double compute_gradients(const StepPieces& data) = 0;
   /// Computes the gradient and makes the update, on a GPU without waiting for either. An update
   /// whose numbers are not finite changes no parameter and no moment, nor does any after it until
   /// read_steps(). `data` may be changed after the call.
-  virtual void step(const StepData& data, const AdamWStep& step) = 0;
+  virtual void step(const StepPieces& data, const AdamWStep& step) = 0;
+  /// The same with the gradient that is in kGradients, of this loss.
+  virtual void update(double loss, const AdamWStep& step) = 0;
   /// Waits, and tells of the updates since the last call, in order.
   virtual std::vector<StepNumbers> read_steps() = 0;
   /// Outputs of the last `scored` tokens, [B, scored, O]. The sequences may be shorter than S.
@@ -113,7 +130,7 @@ struct TorchLibrary {
 /// caller; null where the library was built for another one.
 using TorchLibraryEntry = const TorchLibrary* (*)(int interface);
 inline constexpr const char* kTorchLibraryEntry = "headway_torch_library";
-inline constexpr int kTorchInterface = 3;
+inline constexpr int kTorchInterface = 4;
 
 /// Loads the library once. Error{kUnavailable} when this build has none or it cannot be loaded.
 const TorchLibrary& torch_library();

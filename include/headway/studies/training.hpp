@@ -18,6 +18,7 @@
 #include "headway/studies/training_records.hpp"
 #include "headway/tasks/sraven_bayes.hpp"
 #include "headway/training/trainer.hpp"
+#include "headway/training/training_ranks.hpp"
 
 namespace headway::studies {
 
@@ -250,6 +251,11 @@ struct TrainHooks {
   std::function<void(std::size_t run, double done, double total)> progress;
   /// At the end of a run, trained to it or not.
   std::function<void(std::size_t run, const TrainedRun&)> end;
+  /// Whose steps all are, in place of this process's alone; null: none. The other functions are the
+  /// first rank's. All give the same runs, one job at once, and get their end together; the result
+  /// is that of the first, and an error that of the rank that has it: the others stop as if
+  /// interrupted.
+  training::TrainingRanks* ranks = nullptr;
 };
 
 /// `headway train`: one training::Trainer per run, `share.jobs` of them at once with

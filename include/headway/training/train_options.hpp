@@ -26,9 +26,12 @@ Words<Precision> words_of(Precision);
 /// One training run. The defaults are the fuzzy-logic runs of [S25].
 struct TrainOptions {
   Index steps = 50000;
-  Index batch = 128;  ///< examples of a step
-  Index accumulation =
-      1;  ///< pieces that a step's batch is cut into, to save memory; divides batch
+  Index batch = 128;       ///< examples of a step
+  Index accumulation = 1;  ///< pieces that a micro-batch is cut into, to save memory
+  /// Equal parts of a step's batch. Their gradients are summed in one fixed tree, whoever computes
+  /// which (TrainingRanks); micro_batches * accumulation divides batch. Another number is another
+  /// rounding, and nothing else but where TransformerOptions::load_balancing is (over each part).
+  Index micro_batches = 1;
   double learning_rate = 1e-3;
   double weight_decay = 0.1;  ///< skips parameters of one dimension (see AdamW below)
   double beta_1 = 0.9;

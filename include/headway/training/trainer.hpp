@@ -17,6 +17,8 @@
 
 namespace headway::training {
 
+class TrainingRanks;
+
 /// A float32 array with a name, row-major.
 struct NamedTensor {
   std::string name;
@@ -153,6 +155,12 @@ class Trainer {
   [[nodiscard]] Index parameters() const;  ///< as the model has them; equals count_parameters()
   [[nodiscard]] Device device() const;     ///< kCpu or kCuda
   [[nodiscard]] Index steps_done() const;
+
+  /// From now on every step is that of all these ranks, which must outlive the trainer: here the
+  /// gradients of this rank's share of the micro-batches are computed. All call it together, with
+  /// equal options, and go on from the state of the first. Evaluations, records and states with
+  /// the best parameters are the first rank's; run() stops on all where one has asked for it.
+  void take_steps_with(TrainingRanks& ranks);
 
   /// One update with the next examples.
   StepResult step();

@@ -92,14 +92,16 @@ class TorchEngine final : public TransformerEngine {
       of(array).copy_(sent);
     });
   }
-  void compute_gradients(const StepData& data) override {
-    here(library_threads_, [&] {
+  double compute_gradients(const StepPieces& data) override {
+    return here(library_threads_, [&] {
       place(data);
       work_.forget();
       add_all_gradients();
+      return update_ ? loss_.item<double>() : loss_on_cpu_;
     });
   }
-  void step(const StepData& data, const AdamWStep& step) override;
+  void step(const StepPieces& data, const AdamWStep& step) override;
+  void update(double loss, const AdamWStep& step) override;
   std::vector<StepNumbers> read_steps() override;
   std::vector<float> outputs(const TaskBatch& batch, Index scored) override;
   std::vector<float> latent_codes(const TaskBatch& batch,
@@ -128,7 +130,7 @@ class TorchEngine final : public TransformerEngine {
   }
   // Nothing that is placed is read back, so nothing waits. True where memory is not that of before.
   bool place(const TaskBatch& batch, Index scored, PlacedBatch* placed) const;
-  bool place(const StepData& data);
+  bool place(const StepPieces& data);
   [[nodiscard]] PlacedBatch placed(const TaskBatch& batch, Index scored) const {
     PlacedBatch batch_there;
     place(batch, scored, &batch_there);
@@ -178,7 +180,7 @@ bool TorchEngine::place(const TaskBatch& batch, Index scored, PlacedBatch* place
   return moved;
 }
 
-bool TorchEngine::place(const StepData& data) {
+bool TorchEngine::place(const StepPieces& data) {
   bool moved = pieces_.size() != data.pieces.size();
   pieces_.resize(data.pieces.size());
   const Index tokens = setup_.format.tokens;
@@ -224,7 +226,7 @@ void TorchEngine::add_all_gradients() {
   }
 }
 
-void TorchEngine::step(const StepData& data, const AdamWStep& step) {
+void TorchEngine::step(const StepPieces& data, const AdamWStep& step) {
   here(library_threads_, [&] {
     const bool moved = place(data);
     if (update_) {
@@ -237,6 +239,19 @@ void TorchEngine::step(const StepData& data, const AdamWStep& step) {
       return;
     }
     add_all_gradients();
+    update_on_cpu(step);
+  });
+}
+
+void TorchEngine::update(double loss, const AdamWStep& step) {
+  here(library_threads_, [&] {
+    if (update_) {
+      loss_.fill_(loss);
+      update_->prepare(step);
+      update_->run();
+      return;
+    }
+    loss_on_cpu_ = loss;
     update_on_cpu(step);
   });
 }

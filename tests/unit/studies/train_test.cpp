@@ -6,6 +6,7 @@
 #include "headway/studies/training.hpp"
 #include "headway/training/backend.hpp"
 #include "small_studies.hpp"
+#include "thread_ranks.hpp"
 
 using namespace headway;
 using studies::Study;
@@ -214,6 +215,46 @@ TEST_CASE("an error in one of the runs at once stops the others, and is thrown",
   };
   CHECK_THROWS_WITH(studies::train(runs, &studies::make_generated_task, observer, hooks, {2, 1}),
                     Catch::Matchers::ContainsSubstring("the disk is full"));
+}
+
+TEST_CASE("ranks train a grid together, and hear of an error that any of them has", "[torch]") {
+  std::vector<TrainRun> runs = two_runs();
+  for (TrainRun& run : runs) run.study.train.run.micro_batches = 2;
+  Observer observer;
+  const TrainResult whole = studies::train(runs, &studies::make_generated_task, observer);
+  for (const int failing : {-1, 0, 1, 2}) {
+    CAPTURE(failing);
+    std::vector<std::optional<TrainResult>> results(3);
+    testing::on_ranks(3, [&](Ranks& ranks) {
+      training::TrainingRanks together(ranks);
+      TrainHooks hooks;
+      hooks.ranks = &together;
+      if (ranks.is_first()) hooks.load = [&](std::size_t) { return std::optional(whole.runs[0]); };
+      const auto load = hooks.load;
+      hooks.load = [&, load](std::size_t run) {
+        if (run == 1 && ranks.rank() == failing) throw Error(ErrorKind::kBadData, "a bad disk");
+        return load && run == 0 ? load(run) : std::nullopt;
+      };
+      try {
+        results[static_cast<std::size_t>(ranks.rank())] =
+            studies::train(runs, &studies::make_generated_task, observer, hooks);
+      } catch (const Error&) {
+        if (ranks.rank() != failing) ranks.abort(1);
+      }
+    });
+    for (int rank = 0; rank < 3; ++rank) {
+      const std::optional<TrainResult>& result = results[static_cast<std::size_t>(rank)];
+      REQUIRE(result.has_value() == (rank != failing));
+      if (result) CHECK(result->interrupted == (failing >= 0));
+    }
+    if (failing >= 0) continue;
+    REQUIRE(results[0]->runs.size() == 2);
+    CHECK(results[0]->runs[0].records.size() == whole.runs[0].records.size());  // not again
+    CHECK(results[0]->runs[1].state.parameters == whole.runs[1].state.parameters);
+    CHECK(results[0]->runs[1].state.best_parameters == whole.runs[1].state.best_parameters);
+    CHECK(places(results[0]->runs[1]) == places(whole.runs[1]));
+    CHECK(results[0]->threads == 3);
+  }
 }
 
 TEST_CASE("a checkpoint of another model is refused", "[torch]") {

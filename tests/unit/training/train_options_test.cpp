@@ -40,6 +40,15 @@ TEST_CASE("The learning rate warms up, follows half a cosine and stays at its en
 TEST_CASE("Training options that make no sense are refused, by name") {
   check_refused([](auto* o) { o->steps = 0; }, "train.steps = 0");
   check_refused([](auto* o) { o->accumulation = 3; }, "train.accumulation = 3");
+  check_refused([](auto* o) { o->micro_batches = 3; },
+                "train.micro_batches = 3: must divide train.batch = 128");
+  check_refused([](auto* o) { o->micro_batches = 0; }, "train.micro_batches = 0");
+  check_refused(
+      [](auto* o) {
+        o->micro_batches = 16;
+        o->accumulation = 16;
+      },
+      "train.accumulation = 16: must divide train.batch / train.micro_batches = 8");
   check_refused([](auto* o) { o->warmup_steps = 25000; }, "train.warmup_steps = 25000");
   check_refused([](auto* o) { o->learning_rate = std::nan(""); }, "train.learning_rate = nan");
   check_refused([](auto* o) { o->beta_2 = 1.0; }, "train.beta_2 = 1");

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <optional>
+
+#include "course.hpp"
+#include "train_course.hpp"
+
+namespace headway::cli {
+
+/// `headway train` on one of several ranks. Where a run of the grid has micro-batches, all take the
+/// steps of every run together, one run after another (run_together()); else runs are dealt
+/// (run_shared()).
+int train_on_ranks(const Options& options, const Course<TrainJob, studies::TrainResult>& course);
+
+/// train_grid() by all ranks together: the result on the first, nothing on the others. What fails
+/// on any is thrown on the first.
+std::optional<studies::TrainResult> train_together(const Options& options, TrainJob& job,
+                                                   Observer& observer,
+                                                   const TrainRecordHook& record);
+
+}  // namespace headway::cli
