@@ -58,10 +58,10 @@ struct Sharing {
   std::function<Result(const std::string& file)> read = {};
   /// What is printed before the whole.
   std::function<void(const Options&, const Result&)> merged = {};
-  /// The pieces of a unit, for ranks of so many threads; none, or 0: it is computed as a whole.
-  std::function<std::size_t(const Options&, const JobType&, int threads)> pieces = {};
   /// Of run_together(): the result on the first rank, nothing on the others.
   std::function<std::optional<Result>(const Options&, JobType&, Observer&)> together = {};
+  /// The pieces of a unit, for ranks of so many threads; none, or 0: it is computed as a whole.
+  std::function<std::size_t(const Options&, const JobType&, int threads)> pieces = {};
 };
 
 /// The steps in which verbs differ; carry_out() says when each is taken. JobType is a Job with

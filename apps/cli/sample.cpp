@@ -49,13 +49,13 @@ Verb sample_verb() {
        .table = &sample_table,
        .outcome = &sample_outcome,
        .sharing = {
-           &run_shared<TheoryJob, studies::SampleResult>,
-           "points",
-           [](const TheoryJob& job) { return studies::sample_points(job.study, {}).size(); },
-           &prepare_sample_parts,
-           &io::read_sample_result,
-           {},
-           &pieces_of_point}});
+           .run = &run_shared<TheoryJob, studies::SampleResult>,
+           .unit_name = "points",
+           .units =
+               [](const TheoryJob& job) { return studies::sample_points(job.study, {}).size(); },
+           .prepare = &prepare_sample_parts,
+           .read = &io::read_sample_result,
+           .pieces = &pieces_of_point}});
 }
 
 }  // namespace headway::cli
