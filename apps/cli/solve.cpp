@@ -1,7 +1,7 @@
 #include "headway/io/checkpoints.hpp"
 #include "headway/studies/verbs.hpp"
+#include "one_problem.hpp"
 #include "result_tables.hpp"
-#include "shared_course.hpp"
 #include "theory_course.hpp"
 #include "verbs.hpp"
 
@@ -35,7 +35,7 @@ Verb solve_verb() {
        .compute = &compute_solve,
        .table = &solve_table,
        .outcome = [](const SolveResult& result) { return solve_outcome(result, result.seconds); },
-       .sharing = {&run_shared<TheoryJob, SolveResult>, "chains of points",
+       .sharing = {&run_solve_on_ranks, "chains of points",
                    [](const TheoryJob& job) { return studies::solve_chains(job.study).size(); },
                    &prepare_solve_parts,
                    [](const std::string& file) { return io::read_solve_result(file); }}});

@@ -4,6 +4,7 @@
 
 #include "headway/core/error.hpp"
 #include "headway/core/memory.hpp"
+#include "headway/core/ranks.hpp"
 #include "headway/io/dataset_file.hpp"
 #include "headway/studies/sections.hpp"
 #include "headway/studies/study_hash.hpp"
@@ -62,8 +63,12 @@ tasks::Dataset theory_data(const Options& options, const studies::Study& study) 
 std::string read_theory_data(const Options& options, TheoryJob& job, studies::TheoryVerb kind,
                              bool reuses, Observer& observer) {
   job.dataset = theory_data(options, job.study);
-  job.plan = studies::plan_theory(job.study, job.dataset, kind);
-  studies::require_memory(job.plan, job.study, physical_memory());
+  const bool together = kind == studies::TheoryVerb::kSolves && options.ranks != nullptr;
+  job.plan =
+      studies::plan_theory(job.study, job.dataset, kind, together ? options.ranks->size() : 1);
+  const bool shared = job.plan.kernels.form == theory::KernelForm::kDistributed;
+  studies::require_memory(job.plan, job.study,
+                          physical_memory() / (shared ? options.ranks->on_this_machine() : 1));
   if (reuses && job.origin == io::StudyOrigin::kResultFile) {
     job.known = known_result(options, job, observer);
   } else if (reuses && options.reusable && may_reuse(*options.reusable, job.study)) {

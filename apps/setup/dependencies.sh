@@ -26,6 +26,7 @@ training_packages="libtorch-dev libdnnl-dev"
 [ "${TRAINING:-on}" = off ] && training_packages=
 text_packages="libsentencepiece-dev"
 mpi_packages="libopenmpi-dev openmpi-bin"
+scalapack_packages="libscalapack-openmpi-dev"
 slurm_packages="slurmctld slurmd slurm-client munge"
 [ "${TESTING:-off}" = on ] || slurm_packages=
 docs_packages="doxygen furo python3-myst-parser python3-sphinx"
@@ -33,7 +34,7 @@ docs_packages="doxygen furo python3-myst-parser python3-sphinx"
 [ "${DOCS:-off}${TESTING:-off}" != offoff ] || docs_packages=
 
 if [ "${1:-}" = "--list" ]; then
-  printf '%s\n' $packages $text_packages $training_packages $mpi_packages $slurm_packages $docs_packages
+  printf '%s\n' $packages $text_packages $training_packages $mpi_packages $scalapack_packages $slurm_packages $docs_packages
   exit 0
 fi
 
@@ -119,6 +120,7 @@ install_optional() {
 install_required
 install_optional "byte-pair encoding of texts" $text_packages
 install_optional "MPI (one study on several machines at once)" $mpi_packages
+install_optional "ScaLAPACK (one problem larger than a machine)" $scalapack_packages
 [ -z "$slurm_packages" ] || install_optional "the tests of the job scripts" $slurm_packages
 [ -z "$docs_packages" ] || install_optional "the site of the documentation" $docs_packages
 install_optional "'headway train' (TRAINING=off leaves them out)" $training_packages

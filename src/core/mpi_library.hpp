@@ -14,7 +14,7 @@ struct MpiLibrary {
 };
 
 /// Another number: another version of this header.
-inline constexpr int kMpiInterface = 2;
+inline constexpr int kMpiInterface = 3;
 inline constexpr const char* kMpiLibraryEntry = "headway_mpi_library";
 using MpiLibraryEntry = const MpiLibrary* (*)(int interface);
 

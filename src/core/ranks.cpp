@@ -7,6 +7,7 @@
 
 #include "core/fail.hpp"
 #include "core/mpi_library.hpp"
+#include "headway/core/block_cyclic.hpp"
 #include "headway/core/plugin.hpp"
 
 namespace headway {
@@ -51,6 +52,10 @@ std::unique_ptr<Ranks> join() {
 #endif
 
 }  // namespace
+
+std::unique_ptr<SharedCholesky> Ranks::shared_cholesky(const SharedSquare& /*place*/) {
+  return nullptr;
+}
 
 RankMessage wait_for_message(Ranks& ranks) {
   for (;;) {

@@ -77,7 +77,8 @@ double feature_flops(const Study& study, const tasks::Dataset& dataset) {
 
 void count_memory(const tasks::Dataset& dataset, TheoryPlan& plan) {
   const double row = kNumber * plan.paths * static_cast<double>(plan.features);
-  const auto train = static_cast<double>(dataset.train.size());  // none of Gram matrices
+  const auto train =  // none of Gram matrices
+      static_cast<double>(dataset.train.size()) * plan.kernels.feature_share;
   const auto evaluated = static_cast<double>(dataset.evaluated_examples());
   plan.feature_bytes = row * (train + evaluated);
   // Unscaled too: one split after the other where they are computed, all where the file has them.
@@ -96,7 +97,8 @@ void count_memory(const tasks::Dataset& dataset, TheoryPlan& plan) {
 
 }  // namespace
 
-TheoryPlan plan_theory(const Study& study, const tasks::Dataset& dataset, TheoryVerb verb) {
+TheoryPlan plan_theory(const Study& study, const tasks::Dataset& dataset, TheoryVerb verb,
+                       int ranks) {
   check_study_against_dataset(study, dataset);
   TheoryPlan plan;
   plan.train_examples = dataset.train_examples();
@@ -118,6 +120,7 @@ TheoryPlan plan_theory(const Study& study, const tasks::Dataset& dataset, Theory
   theory::PathKernelOptions options =
       kernel_options(samples ? sampled_study(study, dataset) : study);
   if (dataset.gram) options.form = theory::KernelForm::kGram;
+  options.ranks = ranks;
   plan.kernels = theory::kernel_cost(
       {plan.train_examples, static_cast<Index>(plan.paths), plan.features, plan.outputs}, options);
   count_memory(dataset, plan);

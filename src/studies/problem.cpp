@@ -12,7 +12,6 @@
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/model/linear_value_network.hpp"
-#include "headway/model/path_features.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/studies/action.hpp"
@@ -25,35 +24,6 @@ namespace {
 
 [[noreturn]] void bad_study(const std::string& key, const std::string& message) {
   throw OptionError(message, {key});
-}
-
-RowMatrixXd features_of(const tasks::Split& split, const Study& study,
-                        const tasks::Dataset& dataset, Observer& observer) {
-  if (split.feature_source) {
-    RowMatrixXd features(split.size(), model::path_count(dataset.heads) * dataset.features);
-    split.feature_source->read(0, features.rows(), features.data());
-    return features;
-  }
-  if (dataset.form == AttentionForm::kPathFeatures) return split.path_features;
-  model::PathFeatureOptions options;
-  options.readout = readout_of(study, dataset);
-  options.attention = study.model.attention;
-  options.threads = resolve_threads(study.threads);
-  const bool supplied =
-      dataset.form == AttentionForm::kSupplied;  // the layers then hold names alone
-  return model::path_features(*split.examples, dataset.heads,
-                              supplied ? std::vector<LayerHeads>{} : dataset.layers, options,
-                              observer);
-}
-
-Evaluation evaluation_of(const tasks::Dataset& dataset) {
-  Evaluation evaluation;
-  evaluation.test_labels = dataset.test ? dataset.test->labels : MatrixXd(0, dataset.outputs());
-  for (const tasks::NamedSplit& set : dataset.sets) {
-    evaluation.set_names.push_back(set.name);
-    evaluation.set_labels.push_back(set.split.labels);
-  }
-  return evaluation;
 }
 
 /// Files are checked when they are read; this is for data sets made in memory.
@@ -244,30 +214,10 @@ TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Ob
                            FeatureDirections directions) {
   numerics::use_single_threaded_blas();
   check_study_against_dataset(study, dataset);
-  TheoryProblem problem;
-  problem.heads = dataset.heads;
-  problem.outputs = dataset.outputs();
-  problem.train_labels = dataset.train.labels;
+  TheoryProblem problem = make_evaluation(study, dataset, observer);
   const model::Architecture architecture =
       architecture_of(study, dataset, study.model.widths.front());
   const Index paths = architecture.paths();
-  const auto scaled = [&](const tasks::Split& split) {
-    return theory::PathKernels::scale_features(features_of(split, study, dataset, observer), paths,
-                                               architecture.variance(0));
-  };
-  problem.evaluation = evaluation_of(dataset);
-  if (dataset.test && dataset.sets.empty()) {
-    problem.evaluation_features = scaled(*dataset.test);  // without a copy
-  } else {
-    problem.evaluation_features.resize(dataset.evaluated_examples(), paths * dataset.features);
-    Index row = 0;
-    const auto append = [&](const tasks::Split& split) {
-      problem.evaluation_features.middleRows(row, split.size()) = scaled(split);
-      row += split.size();
-    };
-    if (dataset.test) append(*dataset.test);
-    for (const tasks::NamedSplit& set : dataset.sets) append(set.split);
-  }
   if (dataset.gram) {
     if (directions == FeatureDirections::kAll) {
       bad_study(
@@ -279,7 +229,7 @@ TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Ob
     problem.kernels = gram_kernels(study, dataset, architecture.variance(0));
     return problem;
   }
-  MatrixXd train_features = scaled(dataset.train);
+  MatrixXd train_features = scaled_features(dataset.train, study, dataset, observer);
   problem.network = network_problem(dataset, problem, train_features, architecture.variance(0));
   if (directions == FeatureDirections::kUsed)
     theory::drop_empty_directions(train_features, problem.evaluation_features, paths);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "headway/analysis/network_pruning.hpp"
+#include "headway/core/block_cyclic.hpp"
 #include "headway/core/linear_value_network.hpp"
 #include "headway/core/observer.hpp"
 #include "headway/model/architecture.hpp"
@@ -56,6 +57,15 @@ struct TheoryProblem {
   std::shared_ptr<const theory::PathKernels> kernels;
   std::optional<NetworkProblem> network;
 };
+
+/// All but kernels and network: labels, and the features of what predictors are judged on.
+TheoryProblem make_evaluation(const Study& study, const tasks::Dataset& dataset,
+                              Observer& observer);
+
+/// Scaled path features of a split, or of a part of its examples.
+MatrixXd scaled_features(const tasks::Split& split, const Study& study,
+                         const tasks::Dataset& dataset, Observer& observer,
+                         const std::optional<BlockCyclic>& part = {});
 
 /// Computes path features (timed and reported through the observer) and builds the path kernels.
 TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Observer& observer,

@@ -57,6 +57,12 @@ class OneOfMany final : public Observer {
   const Observer& whole_;
 };
 
+/// Points that are solved at the same time: ranks that share a problem take one after another.
+int points_at_once(const Study& study, const TheoryProblem& problem) {
+  const bool shared = problem.kernels->form() == theory::KernelForm::kDistributed;
+  return shared ? 1 : resolve_threads(study.threads);
+}
+
 /// The mean predictor on the training examples, where they are at hand.
 MatrixXd mean_on_train(const TheoryProblem& problem, const theory::EnergyState& energy,
                        const MatrixXd& u) {
@@ -270,7 +276,7 @@ std::vector<GaussianProcessPoint> solve_gaussian_process(const Study& study,
       architecture_of(study, dataset, study.model.widths.front());
   const theory::OrderParameters u = theory::gaussian_process_order_parameters(architecture);
   std::vector<GaussianProcessPoint> points(numbers.size());
-  parallel_for(static_cast<Index>(points.size()), resolve_threads(study.threads), [&](Index i) {
+  parallel_for(static_cast<Index>(points.size()), points_at_once(study, problem), [&](Index i) {
     GaussianProcessPoint& point = points[static_cast<std::size_t>(i)];
     point.temperature = study.model.temperatures[numbers[static_cast<std::size_t>(i)]];
     const std::unique_ptr<theory::EnergyState> state =
@@ -321,7 +327,7 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
                            hooks);
   std::mutex guard;
   std::size_t done = 0;
-  parallel_for(static_cast<Index>(chains.size()), result.threads, [&](Index c) {
+  parallel_for(static_cast<Index>(chains.size()), points_at_once(study, problem), [&](Index c) {
     std::optional<theory::OrderParameters> neighbour;
     for (std::size_t i : chains[static_cast<std::size_t>(c)]) {
       if (observer.interrupted()) return;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "headway/core/block_cyclic.hpp"
 #include "headway/core/error.hpp"
 
 namespace headway::theory {
@@ -116,6 +117,25 @@ void count_feature_space(const Counts& s, bool features, KernelCost& cost) {
   cost.hessian_bytes = 2.0 * square + kNumber * s.information_numbers();
 }
 
+/// K in blocks on a grid of ranks; second derivatives from products with directions.
+void count_distributed(const Counts& s, int ranks, KernelCost& cost) {
+  const RankGrid grid(ranks, 0);
+  const double rows = 1.0 / grid.rows;
+  const double share = rows / grid.columns;
+  const double square = kNumber * s.n * s.n * share;
+  cost.feature_share = rows + 1.0 / grid.columns;
+  const double shared = kNumber * s.features() * cost.feature_share;
+  const double unknowns = triangle(s.p);
+  const double products = 2.0 * s.n * s.n * s.columns() * share + 4.0 * s.features() * s.p * rows;
+  cost.evaluation_flops = products + std::pow(s.n, 3) * share;
+  cost.product_flops = products + 4.0 * s.features() * cost.feature_share;
+  cost.hessian_flops = unknowns * cost.product_flops;
+  cost.state_bytes = square;
+  cost.product_bytes = square + shared;
+  cost.hessian_bytes =
+      cost.product_bytes + kNumber * unknowns * (2.0 * s.columns() + 2.0 * unknowns);
+}
+
 KernelForm choose_form(const Counts& s, const PathKernelOptions& options, double stored_bytes) {
   const bool feature_possible = options.smallest_temperature > 0.0;
   if ((options.form == KernelForm::kFeatureSpace || options.form == KernelForm::kGram) &&
@@ -132,6 +152,17 @@ KernelForm choose_form(const Counts& s, const PathKernelOptions& options, double
             "solve.kernels = \"stored\" needs one output, the data have {}; use \"streamed\"",
             s.c));
   }
+  if (options.form == KernelForm::kDistributed && options.ranks < 2) {
+    throw Error(ErrorKind::kBadStudy,
+                "solve.kernels = \"distributed\": one problem over several ranks, of mpirun -n R "
+                "headway solve alone; allowed here: \"auto\", \"stored\", \"streamed\", "
+                "\"feature_space\" or \"gram\"");
+  }
+  if (options.form == KernelForm::kDistributed && s.c != 1.0) {
+    throw Error(
+        ErrorKind::kBadStudy,
+        fmt::format("solve.kernels = \"distributed\" needs one output, the data have {}", s.c));
+  }
   if (options.form != KernelForm::kAuto) return options.form;
   // Feature space: D^3 a step against P^3 and worse. Stored: memory-bound, two passes over the
   // packed kernels, unless the features themselves are fewer flops.
@@ -143,15 +174,14 @@ KernelForm choose_form(const Counts& s, const PathKernelOptions& options, double
 }  // namespace
 
 Words<KernelForm> words_of(KernelForm) {
-  static constexpr Word<KernelForm> kWords[] = {{"auto", KernelForm::kAuto},
-                                                {"stored", KernelForm::kStored},
-                                                {"streamed", KernelForm::kStreamed},
-                                                {"feature_space", KernelForm::kFeatureSpace},
-                                                {"gram", KernelForm::kGram}};
+  static constexpr Word<KernelForm> kWords[] = {
+      {"auto", KernelForm::kAuto},         {"stored", KernelForm::kStored},
+      {"streamed", KernelForm::kStreamed}, {"feature_space", KernelForm::kFeatureSpace},
+      {"gram", KernelForm::kGram},         {"distributed", KernelForm::kDistributed}};
   return kWords;
 }
 
-KernelCost kernel_cost(const KernelSizes& sizes, KernelForm form, bool compact) {
+KernelCost kernel_cost(const KernelSizes& sizes, KernelForm form, bool compact, int ranks) {
   const Counts s(sizes);
   KernelCost cost;
   cost.form = form;
@@ -169,12 +199,17 @@ KernelCost kernel_cost(const KernelSizes& sizes, KernelForm form, bool compact) 
     case KernelForm::kGram:
       count_feature_space(s, false, cost);
       break;
+    case KernelForm::kDistributed:
+      count_distributed(s, ranks, cost);
+      break;
     case KernelForm::kAuto:
       throw Error(ErrorKind::kInternal, "the cost of kernels whose form is not chosen");
   }
   cost.third_derivative_flops = 2.0 * std::pow(s.order(), 4) * s.n0 * s.n0 +
                                 2.0 * s.rows() * std::pow(s.order() * s.n0, 2) +
                                 4.0 * s.rows() * s.rows() * s.order() * s.n0;
+  if (form == KernelForm::kDistributed)
+    cost.third_derivative_flops = 2.0 * triangle(s.p) * cost.product_flops;
   return cost;
 }
 
@@ -184,7 +219,7 @@ KernelCost kernel_cost(const KernelSizes& sizes, const PathKernelOptions& option
   const bool compact = options.energy_tolerance > 0.0 && stored_bytes > options.compact_above_bytes;
   if (compact) stored_bytes *= 0.5;
   const KernelForm form = choose_form(s, options, stored_bytes);
-  return kernel_cost(sizes, form, compact && form == KernelForm::kStored);
+  return kernel_cost(sizes, form, compact && form == KernelForm::kStored, options.ranks);
 }
 
 }  // namespace headway::theory

@@ -222,6 +222,8 @@ std::shared_ptr<const PathKernels> make_path_kernels(MatrixXd scaled_features, M
                                         options.threads);
     case KernelForm::kGram:
       return make_gram_kernels(gram_matrices(scaled_features, labels), paths, options.threads);
+    case KernelForm::kDistributed:
+      throw Error(ErrorKind::kInternal, "examples of all ranks in one process");
     case KernelForm::kStreamed:
     case KernelForm::kAuto:  // resolved above
       break;

@@ -8,6 +8,9 @@
 
 namespace headway {
 
+class SharedCholesky;
+struct SharedSquare;
+
 struct RankMessage {
   int from = 0;
   std::string bytes;
@@ -36,6 +39,9 @@ class Ranks {
   /// without sleeping.
   virtual void send_numbers(int to, std::span<const double> numbers) = 0;
   virtual void receive_numbers(int from, std::span<double> numbers) = 0;
+  /// For a matrix of which this rank has `place`; null where what they were built with has none.
+  /// All call it together.
+  virtual std::unique_ptr<SharedCholesky> shared_cholesky(const SharedSquare& place);
   /// Ends all of them with this exit code, at once.
   virtual void abort(int exit_code) = 0;
 

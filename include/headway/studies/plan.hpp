@@ -27,7 +27,7 @@ struct TheoryPlan {
   double points = 0;              ///< sweep points
   double path_feature_flops = 0;  ///< once
   theory::KernelCost kernels;
-  double feature_bytes = 0;  ///< path features of all examples
+  double feature_bytes = 0;  ///< path features of all examples; of kDistributed, those of a rank
   double memory_bytes = 0;   ///< of a run that solves one point at a time, its Hessian included
   double point_bytes = 0;    ///< of each further point that is solved at the same time
   double least_bytes = 0;    ///< what no way of solving can do without
@@ -35,8 +35,9 @@ struct TheoryPlan {
 };
 
 /// Error{kBadStudy} when study and data do not fit each other, or the kernels asked for are
-/// impossible. Cost: none to speak of.
-TheoryPlan plan_theory(const Study& study, const tasks::Dataset& dataset, TheoryVerb verb);
+/// impossible. `ranks`: that may share one problem. Cost: none to speak of.
+TheoryPlan plan_theory(const Study& study, const tasks::Dataset& dataset, TheoryVerb verb,
+                       int ranks = 1);
 
 /// Error{kBadStudy} when that does not fit into `memory_bytes`, the memory of a machine.
 void require_memory(const TheoryPlan& plan, const Study& study, double memory_bytes);

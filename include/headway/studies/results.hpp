@@ -134,7 +134,8 @@ void fields(Visitor& visit, Record& r) {
   visit("log_evidence_leading_order", r.log_evidence_leading_order, "its leading order in 1/N",
         kOld);
   visit("evidence_method", r.evidence_method, "\"laplace\", \"leading_order\", or \"\"", kOld);
-  visit("kernels", r.kernels, "\"stored\", \"streamed\", \"feature_space\" or \"gram\"");
+  visit("kernels", r.kernels,
+        "\"stored\", \"streamed\", \"feature_space\", \"gram\" or \"distributed\"");
   visit("start_spread", r.start_spread, "largest relative difference in U over the extra starts",
         kOld);
   visit("corrected", r.corrected, "the 1/N-corrected means", kOld);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "headway/core/observer.hpp"
+#include "headway/core/ranks.hpp"
 #include "headway/studies/sample_results.hpp"
 #include "headway/studies/sample_state.hpp"
 #include "headway/studies/shards.hpp"
@@ -34,6 +35,11 @@ SolveResult solve(const Study& study, const tasks::Dataset& dataset, Observer& o
 using PartSolver = std::function<SolveResult(const Shard&)>;
 PartSolver prepare_solve(const Study& study, const tasks::Dataset& dataset, Observer& observer,
                          const SolveHooks& hooks = {});
+
+/// The same with one problem at a time over all ranks (solve.kernels = "distributed"). All call it
+/// together; the result is on the first, the others' is empty.
+SolveResult solve_on_ranks(Ranks& ranks, const Study& study, const tasks::Dataset& dataset,
+                           Observer& observer, const SolveHooks& hooks = {});
 
 /// `headway align` and `headway prune` (eqs. 52 to 58). `known` reuses the U of an earlier
 /// solve of the same study and data (its points must match the study's sweep).

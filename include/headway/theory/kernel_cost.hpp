@@ -13,6 +13,7 @@ enum class KernelForm {
   kStreamed,      ///< K = (X (F kron I)) (X (F kron I))^T from the features, U = F F^T
   kFeatureSpace,  ///< Woodbury form in p N_0 < P dimensions; needs T > 0
   kGram,          ///< the same from Gram matrices alone: holds neither features nor labels
+  kDistributed,   ///< K in blocks over ranks, where no process can hold it; one output only
 };
 Words<KernelForm> words_of(KernelForm);
 
@@ -20,6 +21,7 @@ struct PathKernelOptions {
   KernelForm form = KernelForm::kAuto;
   double memory_limit_bytes = 2.0 * 1024 * 1024 * 1024;
   int threads = 1;                    ///< that share one evaluation
+  int ranks = 1;                      ///< that share one problem, where the form is kDistributed
   double smallest_temperature = 0.0;  ///< of the sweep; the feature-space form needs it positive
   /// Stored form: > 0 lets the packed kernels be held as 32-bit fixed point, in half the memory and
   /// time, with the energy off by no more than this. It is the energy of the rounded kernels C +
@@ -44,11 +46,12 @@ struct KernelSizes {
 };
 
 /// What one form of the kernels costs: flops, a multiply-add counted as two, and bytes beside those
-/// of the features themselves (8 P p N_0).
+/// of the features themselves (8 P p N_0). Of kDistributed: of each rank, but for feature_share.
 struct KernelCost {
   KernelForm form = KernelForm::kAuto;
   bool compact = false;                 ///< stored, in fixed point
   bool hessian_by_products = false;     ///< stored, Hessian through all K^{-1} C_k: few paths
+  double feature_share = 1.0;           ///< of the training features, that a rank holds
   double construction_flops = 0.0;      ///< once
   double evaluation_flops = 0.0;        ///< PathKernels::evaluate() at one U
   double hessian_flops = 0.0;           ///< EnergyState::hessian()
@@ -63,7 +66,8 @@ struct KernelCost {
 };
 
 /// Cost of one form, which must not be kAuto.
-KernelCost kernel_cost(const KernelSizes& sizes, KernelForm form, bool compact = false);
+KernelCost kernel_cost(const KernelSizes& sizes, KernelForm form, bool compact = false,
+                       int ranks = 1);
 
 /// Cost of the form that make_path_kernels() takes for these sizes and options: it asks here too.
 /// Error{kBadStudy} when the asked form is impossible.

@@ -117,7 +117,8 @@ class PathKernels : public std::enable_shared_from_this<PathKernels> {
   [[nodiscard]] Index outputs() const { return sizes_.outputs; }
   /// Size C p of U_1.
   [[nodiscard]] Index order() const { return paths() * outputs(); }
-  /// X as P x (p N_0), path blocks of N_0 columns. Empty, as labels(), for KernelForm::kGram.
+  /// X as P x (p N_0), path blocks of N_0 columns. Empty, as labels(), for kGram and
+  /// kDistributed.
   [[nodiscard]] const MatrixXd& features() const { return features_; }
   [[nodiscard]] const MatrixXd& labels() const { return labels_; }
   [[nodiscard]] const KernelSizes& sizes() const { return sizes_; }

@@ -13,6 +13,10 @@
 
 #include "core/fail.hpp"
 #include "core/mpi_library.hpp"
+#include "headway/core/block_cyclic.hpp"
+#ifdef HEADWAY_SCALAPACK
+#include "core/mpi/scalapack.hpp"
+#endif
 
 namespace headway::detail {
 namespace {
@@ -107,6 +111,12 @@ class MpiRanks final : public Ranks {
       numbers = numbers.subspan(next.size());
     }
   }
+
+#ifdef HEADWAY_SCALAPACK
+  std::unique_ptr<SharedCholesky> shared_cholesky(const SharedSquare& place) override {
+    return make_scalapack_cholesky(place);
+  }
+#endif
 
   void abort(int exit_code) override { MPI_Abort(MPI_COMM_WORLD, exit_code); }
 

@@ -35,6 +35,31 @@ TrainOptions run_in_parts(Index micro_batches = kMicroBatches) {
   return options;
 }
 
+/// The losses of a batch's parts are about 1e16 and 1, 1, 1: what is left of the small ones depends
+/// on the order in which they are added.
+class WideTask final : public TrainingTask {
+ public:
+  WideTask() {
+    format_.outputs = 1;
+    format_.loss = LossKind::kSquaredError;
+  }
+  const TaskFormat& format() const override { return format_; }
+  const std::vector<std::string>& splits() const override { return pattern_.splits(); }
+  Index size(std::string_view split) const override { return pattern_.size(split); }
+  std::string_view selection_split() const override { return pattern_.selection_split(); }
+  void batch(std::string_view split, Index first, Index count, TaskBatch& out) const override {
+    pattern_.batch(split, first, count, out);
+    for (Index i = first; i < first + count; ++i) {
+      const bool large = i % small_run().batch < small_run().batch / kMicroBatches;
+      for (Index t = 0; t < format_.scored; ++t) out.targets.push_back(large ? 1e8F : 0.7F);
+    }
+  }
+
+ private:
+  PatternTask pattern_{6, 2};
+  TaskFormat format_ = pattern_.format();
+};
+
 /// A run as one rank has it.
 struct Course {
   TrainState state;
@@ -66,13 +91,14 @@ class StopAt : public headway::Observer {
   double done_ = 0.0;
 };
 
+const PatternTask kTask(6, 2);
+
 /// The run on so many ranks; with `from`, which the first alone has, from that state. `stopping`
 /// asks to stop after step `step`.
 std::vector<Course> courses(int count, const TrainOptions& options,
-                            const TrainState* from = nullptr, int stopping = -1,
-                            double step = 0.0) {
+                            const TrainState* from = nullptr, int stopping = -1, double step = 0.0,
+                            const TrainingTask& task = kTask) {
   std::vector<Course> all(static_cast<std::size_t>(count));
-  const PatternTask task(6, 2);
   on_ranks(count, [&](Ranks& ranks) {
     Course& mine = all[static_cast<std::size_t>(ranks.rank())];
     TrainingRanks together(ranks);
@@ -87,9 +113,8 @@ std::vector<Course> courses(int count, const TrainOptions& options,
   return all;
 }
 
-Course alone(const TrainOptions& options) {
+Course alone(const TrainOptions& options, const TrainingTask& task = kTask) {
   Course mine;
-  const PatternTask task(6, 2);
   Trainer trainer(dropping_model(), options, task);
   headway::Observer quiet;
   Log log(mine);
@@ -148,6 +173,16 @@ TEST_CASE("Any number of ranks trains to the bits of one process", "[torch]") {
     for (const Course& course : shared) check_same_weights(course.state, whole.state);
     CHECK((count == 1 || shared[1].records.empty()));
   }
+}
+
+TEST_CASE("The order of adding shows in the losses, and is the same on any number of ranks",
+          "[torch]") {
+  const WideTask task;
+  TrainOptions options = run_in_parts();
+  options.log_every = 1;
+  const Course whole = alone(options, task);
+  for (const int count : {2, 3, 4})
+    check_same(courses(count, options, nullptr, -1, 0.0, task)[0], whole);
 }
 
 TEST_CASE("One micro-batch is the whole batch, to the bit", "[torch]") {

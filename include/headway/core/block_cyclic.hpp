@@ -1,0 +1,75 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "headway/core/types.hpp"
+
+namespace headway {
+
+/// One dimension of a matrix whose blocks are dealt in turn: part `part` of `parts` has blocks
+/// part, part + parts, ... (ScaLAPACK's block-cyclic layout, the first block with part 0).
+struct BlockCyclic {
+  Index size = 0;   ///< entries of all parts
+  Index block = 1;  ///< entries of a block; the last may have fewer
+  int parts = 1;
+  int part = 0;  ///< -1: has none
+
+  /// Entries of this part.
+  [[nodiscard]] Index count() const { return count_below(size); }
+  /// Those of them whose number in the whole is below `global`, which come first.
+  [[nodiscard]] Index count_below(Index global) const;
+  /// The number in the whole of the entry with number `local` in this part.
+  [[nodiscard]] Index global(Index local) const;
+  /// run(first, count, at): the `count` entries from `first` in the whole are here from `at` on.
+  void for_each_run(const std::function<void(Index first, Index count, Index at)>& run) const;
+};
+
+/// The place of a rank among `ranks` in rows and columns, as square as can be: rows <= columns, and
+/// up to rows - 1 ranks are left without a place.
+struct RankGrid {
+  RankGrid() = default;
+  RankGrid(int ranks, int rank);
+
+  int rows = 1, columns = 1;
+  int row = 0, column = 0;  ///< -1: without a place
+
+  [[nodiscard]] bool has_place() const { return row >= 0; }
+};
+
+/// What a rank has of a square matrix: block rows and block columns of its place in the grid.
+struct SharedSquare {
+  SharedSquare() = default;
+  /// Blocks of 64 rows, or fewer where every rank would not have a few.
+  SharedSquare(Index size, int ranks, int rank);
+
+  RankGrid grid;
+  BlockCyclic rows, columns;
+
+  /// Own rows from `row` on, with as many own columns as hold all of their lower triangle.
+  struct Strip {
+    Index row = 0, rows = 0, columns = 0;
+  };
+  /// The lower triangle in strips of about so many rows; none where it has no columns.
+  [[nodiscard]] std::vector<Strip> strips(Index about) const;
+};
+
+/// Cholesky factorisation of one symmetric matrix that lies on all ranks. All of them call each
+/// function together, with what they have of the matrix.
+class SharedCholesky {
+ public:
+  SharedCholesky() = default;
+  SharedCholesky(const SharedCholesky&) = delete;
+  SharedCholesky& operator=(const SharedCholesky&) = delete;
+  virtual ~SharedCholesky() = default;
+
+  /// A -> L with A = L L^T, lower triangles alone; false, on all ranks, where A is not positive
+  /// definite. Cost n^3 / 3 flops of all ranks.
+  virtual bool factor(MatrixXd& a) = 0;
+  /// b -> A^{-1} b from L: own rows of b, on the ranks of the grid's first column.
+  virtual void solve(const MatrixXd& l, VectorXd& b) = 0;
+  /// L -> A^{-1}, lower triangles alone. Cost 2 n^3 / 3 flops of all ranks.
+  virtual void invert(MatrixXd& l) = 0;
+};
+
+}  // namespace headway

@@ -1,0 +1,297 @@
+#include "rank_part.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "headway/core/deal.hpp"
+#include "headway/core/error.hpp"
+#include "headway/core/tree_sum.hpp"
+#include "headway/numerics/tiles.hpp"
+#include "path_kernel_forms.hpp"
+
+namespace headway::theory {
+namespace {
+
+using numerics::multiply_tiled;
+using numerics::Transpose;
+
+constexpr Index kStripRows = 256;            // as many as make products of full speed
+constexpr Index kNumbersAtOnce = 4'000'000;  // of a sum over ranks
+
+MatrixXd product_of(const Eigen::Ref<const MatrixXd, 0, Eigen::OuterStride<>>& a, Transpose ta,
+                    const Eigen::Ref<const MatrixXd, 0, Eigen::OuterStride<>>& b, Transpose tb,
+                    int threads) {
+  MatrixXd c(ta == Transpose::kYes ? a.cols() : a.rows(),
+             tb == Transpose::kYes ? b.rows() : b.cols());
+  if (a.size() == 0 || b.size() == 0) return MatrixXd::Zero(c.rows(), c.cols());
+  multiply_tiled(a, ta, b, tb, c, threads);
+  return c;
+}
+
+/// Adds `part` to the rows of `whole` that are its own.
+void add_to_rows(MatrixXd& whole, const BlockCyclic& own, const MatrixXd& part) {
+  own.for_each_run([&](Index first, Index count, Index at) {
+    whole.middleRows(first, count) += part.middleRows(at, count);
+  });
+}
+
+/// Columns [first, ...) of `part` from the own rows of `whole`.
+void take_rows(const MatrixXd& whole, const BlockCyclic& own, Index first, MatrixXd& part) {
+  own.for_each_run([&](Index row, Index count, Index at) {
+    part.block(at, first, count, whole.cols()) = whole.middleRows(row, count);
+  });
+}
+
+MatrixXd own_rows(const MatrixXd& whole, const BlockCyclic& own) {
+  MatrixXd part(own.count(), whole.cols());
+  take_rows(whole, own, 0, part);
+  return part;
+}
+
+}  // namespace
+
+void require_shared_cholesky(Ranks& ranks, const SharedSquare& place) {
+  if (ranks.shared_cholesky(place) != nullptr) return;
+  throw Error(ErrorKind::kUnavailable,
+              "solve.kernels = \"distributed\": this build has no ScaLAPACK: apt-get install "
+              "libscalapack-openmpi-dev, then configure and build again");
+}
+
+RankPart::RankPart(Ranks& ranks, RankExamples examples, Index paths, int threads)
+    : ranks_(ranks),
+      place_(examples.place),
+      labels_(std::move(examples.labels)),
+      features_{std::move(examples.rows), std::move(examples.columns)},
+      paths_(paths),
+      threads_(threads),
+      cholesky_(ranks.shared_cholesky(place_)),
+      strips_(place_.strips(kStripRows)) {}
+
+bool RankPart::agree(const std::function<void()>& step) const {
+  return headway::agree(ranks_, step);
+}
+
+MatrixXd RankPart::total(const MatrixXd& mine) const {
+  TreeSum sum;
+  sum.push(static_cast<std::size_t>(ranks_.rank()),
+           std::vector<double>(mine.data(), mine.data() + mine.size()));
+  const std::vector<double> all = total_over_ranks(ranks_, std::move(sum));
+  return Eigen::Map<const MatrixXd>(all.data(), mine.rows(), mine.cols());
+}
+
+MatrixXd RankPart::kernel(const MatrixXd& u) const {
+  MatrixXd k = MatrixXd::Zero(place_.rows.count(), place_.columns.count());
+  for (const SharedSquare::Strip& strip : strips_) {
+    const MatrixXd mixed =
+        mix_paths(MatrixXd(features_.rows.middleRows(strip.row, strip.rows)), u, threads_);
+    multiply_tiled(mixed, Transpose::kNo, features_.columns.topRows(strip.columns), Transpose::kYes,
+                   k.block(strip.row, 0, strip.rows, strip.columns), threads_);
+  }
+  return k;
+}
+
+template <class Function>
+void RankPart::for_diagonal(Function f) const {
+  for (Index j = 0; j < place_.columns.count(); ++j) {
+    const Index i = place_.columns.global(j);
+    const Index row = place_.rows.count_below(i);
+    if (row < place_.rows.count() && place_.rows.global(row) == i) f(i, row, j);
+  }
+}
+
+void RankPart::halve(MatrixXd& lower) const {
+  for (Index j = 0; j < lower.cols(); ++j)
+    lower.col(j).head(place_.rows.count_below(place_.columns.global(j))).setZero();
+  for_diagonal([&](Index, Index row, Index j) { lower(row, j) *= 0.5; });
+}
+
+std::pair<Index, Index> RankPart::share_of_rows() const {
+  if (!place_.grid.has_place()) return {0, 0};
+  const Index rows = place_.rows.count();
+  const Index first = rows * place_.grid.column / place_.grid.columns;
+  return {first, rows * (place_.grid.column + 1) / place_.grid.columns - first};
+}
+
+MatrixXd RankPart::contract(const MatrixXd& b, const SharedRows& f) const {
+  MatrixXd sum = MatrixXd::Zero(paths_, paths_);
+  const Index n0 = f.rows.cols() / paths_;
+  for (const SharedSquare::Strip& strip : strips_) {
+    const MatrixXd left = f.rows.middleRows(strip.row, strip.rows);
+    const MatrixXd right =
+        product_of(b.block(strip.row, 0, strip.rows, strip.columns), Transpose::kNo,
+                   f.columns.topRows(strip.columns), Transpose::kNo, threads_);
+    const Eigen::Map<const MatrixXd> by_path(left.data(), strip.rows * n0, paths_);
+    const Eigen::Map<const MatrixXd> other(right.data(), strip.rows * n0, paths_);
+    sum += product_of(by_path, Transpose::kYes, other, Transpose::kNo, threads_);
+  }
+  return sum;
+}
+
+std::optional<SharedRows> RankPart::multiply(const MatrixXd& b, const SharedRows& f) const {
+  SharedRows result;
+  const Index columns = features_.rows.cols();
+  const Index at_once = std::clamp<Index>(kNumbersAtOnce / place_.rows.size, 1, columns);
+  for (Index first = 0; first < columns; first += at_once) {
+    const Index count = std::min(at_once, columns - first);
+    MatrixXd whole;
+    const bool fine = agree([&] {
+      if (first == 0) {
+        result.rows.resize(f.rows.rows(), columns);
+        result.columns.resize(f.columns.rows(), columns);
+      }
+      whole = MatrixXd::Zero(place_.rows.size, count);
+      MatrixXd lower = MatrixXd::Zero(f.rows.rows(), count);
+      MatrixXd upper = MatrixXd::Zero(f.columns.rows(), count);
+      for (const SharedSquare::Strip& strip : strips_) {
+        const auto part = b.block(strip.row, 0, strip.rows, strip.columns);
+        multiply_tiled(part, Transpose::kNo, f.columns.block(0, first, strip.columns, count),
+                       Transpose::kNo, lower.middleRows(strip.row, strip.rows), threads_);
+        upper.topRows(strip.columns) +=
+            product_of(part, Transpose::kYes, f.rows.block(strip.row, first, strip.rows, count),
+                       Transpose::kNo, threads_);
+      }
+      add_to_rows(whole, place_.rows, lower);
+      add_to_rows(whole, place_.columns, upper);
+    });
+    if (!fine) return std::nullopt;
+    whole = total(whole);
+    take_rows(whole, place_.rows, first, result.rows);
+    take_rows(whole, place_.columns, first, result.columns);
+  }
+  return result;
+}
+
+RankPart::Evaluation RankPart::evaluate(int id, const MatrixXd& u, double temperature) {
+  Evaluation result;
+  MatrixXd a;
+  if (!agree([&] {
+        a = kernel(u);
+        for_diagonal([&](Index, Index row, Index j) { a(row, j) += temperature; });
+      })) {
+    return result;
+  }
+  // Ranks without a place in the grid hear how it went.
+  std::array<double, 1> positive{cholesky_->factor(a) ? 1.0 : 0.0};
+  broadcast(ranks_, positive);
+  result.positive = positive[0] != 0.0;
+  if (!result.positive) return result;
+  VectorXd b = own_rows(labels_, place_.rows);
+  cholesky_->solve(a, b);
+  MatrixXd mine = MatrixXd::Zero(place_.rows.size, 2);
+  for_diagonal([&](Index i, Index row, Index j) { mine(i, 0) = a(row, j); });
+  if (place_.grid.column == 0) {
+    place_.rows.for_each_run([&](Index first, Index count, Index at) {
+      mine.col(1).segment(first, count) = b.segment(at, count);
+    });
+  }
+  const MatrixXd vectors = total(mine);
+  result.pivots = vectors.col(0);
+  result.alpha = vectors.col(1);
+  cholesky_->invert(a);
+  MatrixXd traces;
+  MatrixXd projected;
+  if (!agree([&] {
+        halve(a);
+        traces = contract(a, features_);
+        const auto [first, count] = share_of_rows();
+        projected = product_of(features_.rows.middleRows(first, count), Transpose::kYes,
+                               own_rows(result.alpha, place_.rows).middleRows(first, count),
+                               Transpose::kNo, threads_);
+        states_[id] = {u, std::move(a), {}};
+      })) {
+    return {};
+  }
+  traces = total(traces);
+  result.traces = traces + traces.transpose();
+  projected = total(projected);
+  result.projected =
+      Eigen::Map<const MatrixXd>(projected.data(), projected.size() / paths_, paths_);
+  return result;
+}
+
+MatrixXd RankPart::explained(int id, const MatrixXd& test_features) {
+  MatrixXd mine;
+  if (!agree([&] {
+        const State& state = states_.at(id);
+        const MatrixXd mixed = mix_paths(test_features, state.u, threads_);
+        const MatrixXd left =
+            product_of(features_.rows, Transpose::kNo, mixed, Transpose::kYes, threads_);
+        const MatrixXd right =
+            product_of(features_.columns, Transpose::kNo, mixed, Transpose::kYes, threads_);
+        mine = MatrixXd::Zero(1, test_features.rows());
+        for (const SharedSquare::Strip& strip : strips_) {
+          const MatrixXd image =
+              product_of(state.inverse.block(strip.row, 0, strip.rows, strip.columns),
+                         Transpose::kNo, right.topRows(strip.columns), Transpose::kNo, threads_);
+          mine += 2.0 * left.middleRows(strip.row, strip.rows).cwiseProduct(image).colwise().sum();
+        }
+      })) {
+    return {};
+  }
+  return total(mine);
+}
+
+MatrixXd RankPart::projected_inverse(int id, const MatrixXd& u) {
+  MatrixXd mine;
+  if (!agree([&] {
+        const MatrixXd& b = states_.at(id).inverse;
+        const MatrixXd by_row =
+            product_of(features_.rows, Transpose::kNo, u, Transpose::kNo, threads_);
+        const MatrixXd by_column =
+            product_of(features_.columns, Transpose::kNo, u, Transpose::kNo, threads_);
+        MatrixXd lower = MatrixXd::Zero(by_row.rows(), u.cols());
+        MatrixXd upper = MatrixXd::Zero(by_column.rows(), u.cols());
+        for (const SharedSquare::Strip& strip : strips_) {
+          const auto part = b.block(strip.row, 0, strip.rows, strip.columns);
+          multiply_tiled(part, Transpose::kNo, by_column.topRows(strip.columns), Transpose::kNo,
+                         lower.middleRows(strip.row, strip.rows), threads_);
+          upper.topRows(strip.columns) +=
+              product_of(part, Transpose::kYes, by_row.middleRows(strip.row, strip.rows),
+                         Transpose::kNo, threads_);
+        }
+        mine = product_of(features_.rows, Transpose::kYes, lower, Transpose::kNo, threads_) +
+               product_of(features_.columns, Transpose::kYes, upper, Transpose::kNo, threads_);
+      })) {
+    return {};
+  }
+  return total(mine);
+}
+
+bool RankPart::solve_features(State& state) const {
+  if (!state.solved) state.solved = multiply(state.inverse, features_);
+  return state.solved.has_value();
+}
+
+MatrixXd RankPart::first_order(int id, const MatrixXd& d) {
+  State& state = states_.at(id);
+  MatrixXd mine;
+  if (!solve_features(state) || !agree([&] {
+        MatrixXd change = kernel(d);
+        halve(change);
+        mine = contract(change, *state.solved);
+      })) {
+    return {};
+  }
+  const MatrixXd sum = total(mine);
+  return sum + sum.transpose();
+}
+
+MatrixXd RankPart::second_order(int id, const MatrixXd& d) {
+  State& state = states_.at(id);
+  MatrixXd change;
+  if (!solve_features(state) || !agree([&] {
+        change = kernel(d);
+        halve(change);
+      })) {
+    return {};
+  }
+  const std::optional<SharedRows> image = multiply(change, *state.solved);
+  MatrixXd mine;
+  if (!image || !agree([&] { mine = contract(state.inverse, *image); })) return {};
+  const MatrixXd sum = total(mine);
+  return sum + sum.transpose();
+}
+
+}  // namespace headway::theory

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "headway/theory/distributed.hpp"
+
+/// Private to theory: what one of several ranks does for kernels that lie on all of them.
+namespace headway::theory {
+
+/// Rows of a P x k matrix, twice: those of own block rows, and those of own block columns.
+struct SharedRows {
+  MatrixXd rows, columns;
+};
+
+/// A rank's part of K and of all that is made of it, one output. All ranks call each function
+/// together with the same arguments, and all get the same result, summed over them. What is
+/// symmetric is held as B with B + B^T the whole: its lower triangle, with half of the diagonal.
+/// What fails on one rank is thrown on the first; on the others the functions then return nothing.
+class RankPart {
+ public:
+  /// Of ranks that have a SharedCholesky.
+  RankPart(Ranks& ranks, RankExamples examples, Index paths, int threads);
+
+  struct Evaluation {
+    bool positive = false;  ///< else K + T is not positive definite, and nothing more is told
+    VectorXd pivots;        ///< diagonal of its Cholesky factor
+    VectorXd alpha;         ///< (K + T)^{-1} y
+    MatrixXd traces;        ///< <X_a, (K + T)^{-1} X_b>: p x p
+    MatrixXd projected;     ///< X_a^T alpha: N_0 x p
+  };
+  /// Keeps the inverse as state `id`.
+  Evaluation evaluate(int id, const MatrixXd& u, double temperature);
+  void forget(int id) { states_.erase(id); }
+  /// k*^T (K + T)^{-1} k* of each test example, k* its covariances at the state's U: 1 x P_test.
+  MatrixXd explained(int id, const MatrixXd& test_features);
+  /// X^T (K + T)^{-1} X u.
+  MatrixXd projected_inverse(int id, const MatrixXd& u);
+  /// <X_a, A K(D) A X_b>, A = (K + T)^{-1}, and <X_a, A K(D) A K(D) A X_b> (eqs. 70, 71): p x p.
+  MatrixXd first_order(int id, const MatrixXd& d);
+  MatrixXd second_order(int id, const MatrixXd& d);
+
+  [[nodiscard]] const MatrixXd& labels() const { return labels_; }
+  [[nodiscard]] Index feature_count() const { return features_.rows.cols() / paths_; }
+
+ private:
+  struct State {
+    MatrixXd u;
+    MatrixXd inverse;                  // of K + T
+    std::optional<SharedRows> solved;  // (K + T)^{-1} X, made on demand
+  };
+
+  /// K(U), its lower triangle; above it in part.
+  [[nodiscard]] MatrixXd kernel(const MatrixXd& u) const;
+  /// Leaves the lower triangle with half of the diagonal.
+  void halve(MatrixXd& lower) const;
+  /// sum of f(i, row, column) over own entries of the diagonal.
+  template <class Function>
+  void for_diagonal(Function f) const;
+  /// What this rank adds to the sum G over ranks with <F_a, (B + B^T) F_b> = G + G^T (eq. 69).
+  [[nodiscard]] MatrixXd contract(const MatrixXd& b, const SharedRows& f) const;
+  /// (B + B^T) F. All ranks call it together; nothing where it failed.
+  [[nodiscard]] std::optional<SharedRows> multiply(const MatrixXd& b, const SharedRows& f) const;
+  /// First and number of those own rows that no other rank counts as its share.
+  [[nodiscard]] std::pair<Index, Index> share_of_rows() const;
+  /// Over all ranks, on each of them.
+  [[nodiscard]] MatrixXd total(const MatrixXd& mine) const;
+  /// False where `step` failed on any rank, but on the first, which throws.
+  bool agree(const std::function<void()>& step) const;
+  /// Makes State::solved, together. False where that failed.
+  bool solve_features(State& state) const;
+
+  Ranks& ranks_;
+  SharedSquare place_;
+  MatrixXd labels_;
+  SharedRows features_;
+  Index paths_;
+  int threads_;
+  std::unique_ptr<SharedCholesky> cholesky_;
+  std::vector<SharedSquare::Strip> strips_;
+  std::map<int, State> states_;
+};
+
+}  // namespace headway::theory
