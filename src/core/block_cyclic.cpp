@@ -46,10 +46,14 @@ std::vector<SharedSquare::Strip> SharedSquare::strips(Index about) const {
   std::vector<Strip> all;
   const Index height = std::max<Index>(1, about / rows.block) * rows.block;
   const Index count = rows.count();
-  for (Index row = 0; row < count; row += height) {
+  const BlockCyclic first{rows.size, rows.block, rows.parts, 0};  // has the most
+  for (Index row = 0; row < first.count(); row += height) {
     const Index here = std::min(height, count - row);
-    const Index width = columns.count_below(rows.global(row + here - 1) + 1);
-    if (width > 0) all.push_back({row, here, width});
+    if (here <= 0) {
+      all.push_back({});
+      continue;
+    }
+    all.push_back({row, here, columns.count_below(rows.global(row + here - 1) + 1)});
   }
   return all;
 }

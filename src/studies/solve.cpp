@@ -14,6 +14,7 @@
 #include "headway/core/rng.hpp"
 #include "headway/studies/shards.hpp"
 #include "headway/studies/verbs.hpp"
+#include "headway/theory/distributed.hpp"
 #include "headway/theory/finite_width.hpp"
 #include "headway/theory/saddle_evidence.hpp"
 #include "headway/theory/saddle_point.hpp"
@@ -67,7 +68,7 @@ int points_at_once(const Study& study, const TheoryProblem& problem) {
 MatrixXd mean_on_train(const TheoryProblem& problem, const theory::EnergyState& energy,
                        const MatrixXd& u) {
   const MatrixXd& features = problem.kernels->features();
-  if (features.size() == 0) return {};
+  if (features.size() == 0) return theory::mean_on_shared_examples(energy);
   return theory::mean_from_dual(features, energy.projected_dual(), u);
 }
 

@@ -101,9 +101,13 @@ class DistributedKernels final : public PathKernels {
 
 class DistributedState final : public EnergyState {
  public:
-  DistributedState(const DistributedKernels& kernels, int id, MatrixXd u,
+  DistributedState(const DistributedKernels& kernels, int id, MatrixXd u, double temperature,
                    RankPart::Evaluation found, const MatrixXd& labels)
-      : EnergyState(kernels.shared_from_this()), kernels_(kernels), id_(id), u_(std::move(u)) {
+      : EnergyState(kernels.shared_from_this()),
+        kernels_(kernels),
+        id_(id),
+        u_(std::move(u)),
+        mean_(labels - temperature * found.alpha) {
     log_determinant = 2.0 * found.pivots.array().log().sum();
     quadratic = labels.col(0).dot(found.alpha);
     condition = std::pow(found.pivots.maxCoeff() / found.pivots.minCoeff(), 2);
@@ -125,6 +129,7 @@ class DistributedState final : public EnergyState {
   [[nodiscard]] MatrixXd apply_projected_inverse(const MatrixXd& u) const override {
     return kernels_.together({Task::kProjectedInverse, id_, 0.0, u}).projected_inverse(id_, u);
   }
+  [[nodiscard]] const MatrixXd& mean_on_examples() const { return mean_; }
   [[nodiscard]] MatrixXd first_order(const MatrixXd& d) const {
     return kernels_.together({Task::kFirstOrder, id_, 0.0, d}).first_order(id_, d);
   }
@@ -142,6 +147,7 @@ class DistributedState final : public EnergyState {
   const DistributedKernels& kernels_;
   int id_;
   MatrixXd u_;
+  MatrixXd mean_;  // on the training examples: K alpha
   mutable MatrixXd average_information_;
 };
 
@@ -188,7 +194,8 @@ std::unique_ptr<EnergyState> DistributedKernels::evaluate(const MatrixXd& u,
   RankPart::Evaluation found =
       together({Task::kEvaluate, id, temperature, u}).evaluate(id, u, temperature);
   if (!found.positive) return nullptr;
-  return std::make_unique<DistributedState>(*this, id, u, std::move(found), part_.labels());
+  return std::make_unique<DistributedState>(*this, id, u, temperature, std::move(found),
+                                            part_.labels());
 }
 
 std::unique_ptr<const EnergyCurvature> DistributedState::curvature(const MatrixXd& frame,
@@ -274,6 +281,11 @@ void follow(RankPart& part, const Order& order) {
 }
 
 }  // namespace
+
+MatrixXd mean_on_shared_examples(const EnergyState& state) {
+  const auto* shared = dynamic_cast<const DistributedState*>(&state);
+  return shared == nullptr ? MatrixXd() : shared->mean_on_examples();
+}
 
 std::shared_ptr<const PathKernels> lead_distributed_kernels(Ranks& ranks, RankExamples examples,
                                                             Index paths, int threads) {

@@ -7,6 +7,7 @@
 
 #include "headway/core/block_cyclic.hpp"
 #include "headway/core/error.hpp"
+#include "path_kernel_forms.hpp"
 
 namespace headway::theory {
 namespace {
@@ -126,7 +127,9 @@ void count_distributed(const Counts& s, int ranks, KernelCost& cost) {
   cost.feature_share = rows + 1.0 / grid.columns;
   const double shared = kNumber * s.features() * cost.feature_share;
   const double unknowns = triangle(s.p);
-  const double products = 2.0 * s.n * s.n * s.columns() * share + 4.0 * s.features() * s.p * rows;
+  const double mixing =  // which the ranks of a row of the grid share where that is worth it
+      4.0 * s.features() * s.p * (s.p < static_cast<double>(kPathsWorthSending) ? rows : share);
+  const double products = 2.0 * s.n * s.n * s.columns() * share + mixing;
   cost.evaluation_flops = products + std::pow(s.n, 3) * share;
   cost.product_flops = products + 4.0 * s.features() * cost.feature_share;
   cost.hessian_flops = unknowns * cost.product_flops;

@@ -20,6 +20,10 @@ std::shared_ptr<const PathKernels> make_feature_space_kernels(MatrixXd features,
 
 std::shared_ptr<const PathKernels> make_gram_kernels(GramMatrices data, Index paths, int threads);
 
+/// Paths from which on features are sent to another rank sooner than mixed twice: 2 p flops a
+/// number.
+inline constexpr Index kPathsWorthSending = 32;
+
 /// Of the feature-space forms, from Z = X~^T (K + T)^{-1} X~ and v = X~^T alpha (N_0 x C p) in the
 /// frame's coordinates, X~ = X (F kron I).
 std::unique_ptr<const EnergyCurvature> make_feature_space_curvature(MatrixXd z, MatrixXd v);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -17,7 +18,8 @@ namespace {
 using numerics::multiply_tiled;
 using numerics::Transpose;
 
-constexpr Index kStripRows = 256;            // as many as make products of full speed
+constexpr Index kStripRows = 256;            // of each who shares, for products of full speed
+constexpr Index kStripNumbers = 32'000'000;  // of features, at most
 constexpr Index kNumbersAtOnce = 4'000'000;  // of a sum over ranks
 
 MatrixXd product_of(const Eigen::Ref<const MatrixXd, 0, Eigen::OuterStride<>>& a, Transpose ta,
@@ -29,6 +31,8 @@ MatrixXd product_of(const Eigen::Ref<const MatrixXd, 0, Eigen::OuterStride<>>& a
   multiply_tiled(a, ta, b, tb, c, threads);
   return c;
 }
+
+std::span<double> numbers_of(MatrixXd& m) { return {m.data(), static_cast<std::size_t>(m.size())}; }
 
 /// Adds `part` to the rows of `whole` that are its own.
 void add_to_rows(MatrixXd& whole, const BlockCyclic& own, const MatrixXd& part) {
@@ -67,7 +71,10 @@ RankPart::RankPart(Ranks& ranks, RankExamples examples, Index paths, int threads
       paths_(paths),
       threads_(threads),
       cholesky_(ranks.shared_cholesky(place_)),
-      strips_(place_.strips(kStripRows)) {}
+      sharers_(paths >= kPathsWorthSending ? place_.grid.columns : 1),
+      sharer_(sharers_ > 1 ? place_.grid.column : 0),
+      strips_(place_.strips(std::min(kStripRows * sharers_,
+                                     kStripNumbers / std::max<Index>(1, features_.rows.cols())))) {}
 
 bool RankPart::agree(const std::function<void()>& step) const {
   return headway::agree(ranks_, step);
@@ -81,13 +88,47 @@ MatrixXd RankPart::total(const MatrixXd& mine) const {
   return Eigen::Map<const MatrixXd>(all.data(), mine.rows(), mine.cols());
 }
 
-MatrixXd RankPart::kernel(const MatrixXd& u) const {
-  MatrixXd k = MatrixXd::Zero(place_.rows.count(), place_.columns.count());
+RankPart::Rows RankPart::share_of(const SharedSquare::Strip& strip, int sharer) const {
+  const Index first = strip.rows * sharer / sharers_;
+  return {strip.row + first, strip.rows * (sharer + 1) / sharers_ - first};
+}
+
+void RankPart::for_each_partner(const std::function<void(int sharer, int rank, bool first)>& f) {
+  // All pairs of the grid's row in one order: nobody waits for one who waits for him.
+  for (int other = 0; other < sharers_; ++other) {
+    if (other != sharer_) f(other, place_.grid.row * place_.grid.columns + other, sharer_ < other);
+  }
+}
+
+std::optional<MatrixXd> RankPart::kernel(const MatrixXd& u) {
+  MatrixXd k;
+  if (!agree([&] { k = MatrixXd::Zero(place_.rows.count(), place_.columns.count()); })) return {};
   for (const SharedSquare::Strip& strip : strips_) {
-    const MatrixXd mixed =
-        mix_paths(MatrixXd(features_.rows.middleRows(strip.row, strip.rows)), u, threads_);
-    multiply_tiled(mixed, Transpose::kNo, features_.columns.topRows(strip.columns), Transpose::kYes,
-                   k.block(strip.row, 0, strip.rows, strip.columns), threads_);
+    std::vector<MatrixXd> mixed(static_cast<std::size_t>(sharers_));  // of each one's rows
+    const auto mix = [&] {
+      for (int sharer = 0; sharer < sharers_; ++sharer) {
+        const Rows rows = share_of(strip, sharer);
+        mixed[static_cast<std::size_t>(sharer)] =
+            sharer == sharer_
+                ? mix_paths(MatrixXd(features_.rows.middleRows(rows.first, rows.count)), u,
+                            threads_)
+                : MatrixXd(rows.count, features_.rows.cols());
+      }
+    };
+    if (!agree(mix)) return {};
+    if (strip.rows == 0) continue;
+    for_each_partner([&](int sharer, int rank, bool first) {
+      if (first) ranks_.send_numbers(rank, numbers_of(mixed[static_cast<std::size_t>(sharer_)]));
+      ranks_.receive_numbers(rank, numbers_of(mixed[static_cast<std::size_t>(sharer)]));
+      if (!first) ranks_.send_numbers(rank, numbers_of(mixed[static_cast<std::size_t>(sharer_)]));
+    });
+    for (int sharer = 0; sharer < sharers_; ++sharer) {
+      const Rows rows = share_of(strip, sharer);
+      if (rows.count == 0 || strip.columns == 0) continue;
+      multiply_tiled(mixed[static_cast<std::size_t>(sharer)], Transpose::kNo,
+                     features_.columns.topRows(strip.columns), Transpose::kYes,
+                     k.block(rows.first, 0, rows.count, strip.columns), threads_);
+    }
   }
   return k;
 }
@@ -107,24 +148,42 @@ void RankPart::halve(MatrixXd& lower) const {
   for_diagonal([&](Index, Index row, Index j) { lower(row, j) *= 0.5; });
 }
 
-std::pair<Index, Index> RankPart::share_of_rows() const {
-  if (!place_.grid.has_place()) return {0, 0};
+RankPart::Rows RankPart::rows_of_its_own() const {
+  if (!place_.grid.has_place()) return {};
   const Index rows = place_.rows.count();
   const Index first = rows * place_.grid.column / place_.grid.columns;
   return {first, rows * (place_.grid.column + 1) / place_.grid.columns - first};
 }
 
-MatrixXd RankPart::contract(const MatrixXd& b, const SharedRows& f) const {
+std::optional<MatrixXd> RankPart::contract(const MatrixXd& b, const SharedRows& f) {
   MatrixXd sum = MatrixXd::Zero(paths_, paths_);
   const Index n0 = f.rows.cols() / paths_;
   for (const SharedSquare::Strip& strip : strips_) {
-    const MatrixXd left = f.rows.middleRows(strip.row, strip.rows);
-    const MatrixXd right =
-        product_of(b.block(strip.row, 0, strip.rows, strip.columns), Transpose::kNo,
-                   f.columns.topRows(strip.columns), Transpose::kNo, threads_);
-    const Eigen::Map<const MatrixXd> by_path(left.data(), strip.rows * n0, paths_);
-    const Eigen::Map<const MatrixXd> other(right.data(), strip.rows * n0, paths_);
-    sum += product_of(by_path, Transpose::kYes, other, Transpose::kNo, threads_);
+    const Rows own = share_of(strip, sharer_);
+    std::vector<MatrixXd> right(static_cast<std::size_t>(sharers_));  // of each one's rows
+    MatrixXd left, other;
+    const auto multiply_rows = [&] {
+      for (int sharer = 0; sharer < sharers_; ++sharer) {
+        const Rows rows = share_of(strip, sharer);
+        right[static_cast<std::size_t>(sharer)] =
+            product_of(b.block(rows.first, 0, rows.count, strip.columns), Transpose::kNo,
+                       f.columns.topRows(strip.columns), Transpose::kNo, threads_);
+      }
+      left = f.rows.middleRows(own.first, own.count);
+      if (sharers_ > 1) other.resize(own.count, left.cols());
+    };
+    if (!agree(multiply_rows)) return {};
+    if (strip.rows == 0) continue;
+    MatrixXd& mine = right[static_cast<std::size_t>(sharer_)];
+    for_each_partner([&](int sharer, int rank, bool first) {
+      if (first) ranks_.send_numbers(rank, numbers_of(right[static_cast<std::size_t>(sharer)]));
+      ranks_.receive_numbers(rank, numbers_of(other));
+      if (!first) ranks_.send_numbers(rank, numbers_of(right[static_cast<std::size_t>(sharer)]));
+      mine += other;
+    });
+    const Eigen::Map<const MatrixXd> by_path(left.data(), own.count * n0, paths_);
+    const Eigen::Map<const MatrixXd> image(mine.data(), own.count * n0, paths_);
+    sum += product_of(by_path, Transpose::kYes, image, Transpose::kNo, threads_);
   }
   return sum;
 }
@@ -146,8 +205,9 @@ std::optional<SharedRows> RankPart::multiply(const MatrixXd& b, const SharedRows
       MatrixXd upper = MatrixXd::Zero(f.columns.rows(), count);
       for (const SharedSquare::Strip& strip : strips_) {
         const auto part = b.block(strip.row, 0, strip.rows, strip.columns);
-        multiply_tiled(part, Transpose::kNo, f.columns.block(0, first, strip.columns, count),
-                       Transpose::kNo, lower.middleRows(strip.row, strip.rows), threads_);
+        lower.middleRows(strip.row, strip.rows) =
+            product_of(part, Transpose::kNo, f.columns.block(0, first, strip.columns, count),
+                       Transpose::kNo, threads_);
         upper.topRows(strip.columns) +=
             product_of(part, Transpose::kYes, f.rows.block(strip.row, first, strip.rows, count),
                        Transpose::kNo, threads_);
@@ -165,13 +225,10 @@ std::optional<SharedRows> RankPart::multiply(const MatrixXd& b, const SharedRows
 
 RankPart::Evaluation RankPart::evaluate(int id, const MatrixXd& u, double temperature) {
   Evaluation result;
-  MatrixXd a;
-  if (!agree([&] {
-        a = kernel(u);
-        for_diagonal([&](Index, Index row, Index j) { a(row, j) += temperature; });
-      })) {
-    return result;
-  }
+  std::optional<MatrixXd> k = kernel(u);
+  if (!k) return result;
+  MatrixXd a = *std::move(k);
+  for_diagonal([&](Index, Index row, Index j) { a(row, j) += temperature; });
   // Ranks without a place in the grid hear how it went.
   std::array<double, 1> positive{cholesky_->factor(a) ? 1.0 : 0.0};
   broadcast(ranks_, positive);
@@ -190,12 +247,11 @@ RankPart::Evaluation RankPart::evaluate(int id, const MatrixXd& u, double temper
   result.pivots = vectors.col(0);
   result.alpha = vectors.col(1);
   cholesky_->invert(a);
-  MatrixXd traces;
+  halve(a);
+  const std::optional<MatrixXd> traces_here = contract(a, features_);
   MatrixXd projected;
-  if (!agree([&] {
-        halve(a);
-        traces = contract(a, features_);
-        const auto [first, count] = share_of_rows();
+  if (!traces_here || !agree([&] {
+        const auto [first, count] = rows_of_its_own();
         projected = product_of(features_.rows.middleRows(first, count), Transpose::kYes,
                                own_rows(result.alpha, place_.rows).middleRows(first, count),
                                Transpose::kNo, threads_);
@@ -203,8 +259,7 @@ RankPart::Evaluation RankPart::evaluate(int id, const MatrixXd& u, double temper
       })) {
     return {};
   }
-  traces = total(traces);
-  result.traces = traces + traces.transpose();
+  result.traces = symmetric_total(traces_here);
   projected = total(projected);
   result.projected =
       Eigen::Map<const MatrixXd>(projected.data(), projected.size() / paths_, paths_);
@@ -245,8 +300,8 @@ MatrixXd RankPart::projected_inverse(int id, const MatrixXd& u) {
         MatrixXd upper = MatrixXd::Zero(by_column.rows(), u.cols());
         for (const SharedSquare::Strip& strip : strips_) {
           const auto part = b.block(strip.row, 0, strip.rows, strip.columns);
-          multiply_tiled(part, Transpose::kNo, by_column.topRows(strip.columns), Transpose::kNo,
-                         lower.middleRows(strip.row, strip.rows), threads_);
+          lower.middleRows(strip.row, strip.rows) = product_of(
+              part, Transpose::kNo, by_column.topRows(strip.columns), Transpose::kNo, threads_);
           upper.topRows(strip.columns) +=
               product_of(part, Transpose::kYes, by_row.middleRows(strip.row, strip.rows),
                          Transpose::kNo, threads_);
@@ -264,34 +319,33 @@ bool RankPart::solve_features(State& state) const {
   return state.solved.has_value();
 }
 
+std::optional<MatrixXd> RankPart::kernel_change(State& state, const MatrixXd& d) {
+  if (!solve_features(state)) return {};
+  std::optional<MatrixXd> change = kernel(d);
+  if (change) halve(*change);
+  return change;
+}
+
+MatrixXd RankPart::symmetric_total(const std::optional<MatrixXd>& mine) const {
+  if (!mine) return {};
+  const MatrixXd sum = total(*mine);
+  return sum + sum.transpose();
+}
+
 MatrixXd RankPart::first_order(int id, const MatrixXd& d) {
   State& state = states_.at(id);
-  MatrixXd mine;
-  if (!solve_features(state) || !agree([&] {
-        MatrixXd change = kernel(d);
-        halve(change);
-        mine = contract(change, *state.solved);
-      })) {
-    return {};
-  }
-  const MatrixXd sum = total(mine);
-  return sum + sum.transpose();
+  const std::optional<MatrixXd> change = kernel_change(state, d);
+  if (!change) return {};
+  return symmetric_total(contract(*change, *state.solved));
 }
 
 MatrixXd RankPart::second_order(int id, const MatrixXd& d) {
   State& state = states_.at(id);
-  MatrixXd change;
-  if (!solve_features(state) || !agree([&] {
-        change = kernel(d);
-        halve(change);
-      })) {
-    return {};
-  }
-  const std::optional<SharedRows> image = multiply(change, *state.solved);
-  MatrixXd mine;
-  if (!image || !agree([&] { mine = contract(state.inverse, *image); })) return {};
-  const MatrixXd sum = total(mine);
-  return sum + sum.transpose();
+  const std::optional<MatrixXd> change = kernel_change(state, d);
+  if (!change) return {};
+  const std::optional<SharedRows> image = multiply(*change, *state.solved);
+  if (!image) return {};
+  return symmetric_total(contract(state.inverse, *image));
 }
 
 }  // namespace headway::theory

@@ -4,7 +4,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "headway/theory/distributed.hpp"
@@ -54,25 +53,40 @@ class RankPart {
     std::optional<SharedRows> solved;  // (K + T)^{-1} X, made on demand
   };
 
+  struct Rows {
+    Index first = 0, count = 0;
+  };
+
+  // All ranks call these together; they return nothing where that failed on any of them.
   /// K(U), its lower triangle; above it in part.
-  [[nodiscard]] MatrixXd kernel(const MatrixXd& u) const;
+  [[nodiscard]] std::optional<MatrixXd> kernel(const MatrixXd& u);
+  /// K(D), halved, when State::solved is there.
+  [[nodiscard]] std::optional<MatrixXd> kernel_change(State& state, const MatrixXd& d);
+  /// What this rank adds to the sum G over ranks with <F_a, (B + B^T) F_b> = G + G^T (eq. 69).
+  [[nodiscard]] std::optional<MatrixXd> contract(const MatrixXd& b, const SharedRows& f);
+  /// (B + B^T) F.
+  [[nodiscard]] std::optional<SharedRows> multiply(const MatrixXd& b, const SharedRows& f) const;
+  /// Makes State::solved; else false.
+  bool solve_features(State& state) const;
+  /// Over all ranks, on each of them.
+  [[nodiscard]] MatrixXd total(const MatrixXd& mine) const;
+  /// G + G^T for the sum G; nothing of nothing.
+  [[nodiscard]] MatrixXd symmetric_total(const std::optional<MatrixXd>& mine) const;
+  /// False where `step` failed on any rank, but on the first, which throws.
+  bool agree(const std::function<void()>& step) const;
+
   /// Leaves the lower triangle with half of the diagonal.
   void halve(MatrixXd& lower) const;
   /// sum of f(i, row, column) over own entries of the diagonal.
   template <class Function>
   void for_diagonal(Function f) const;
-  /// What this rank adds to the sum G over ranks with <F_a, (B + B^T) F_b> = G + G^T (eq. 69).
-  [[nodiscard]] MatrixXd contract(const MatrixXd& b, const SharedRows& f) const;
-  /// (B + B^T) F. All ranks call it together; nothing where it failed.
-  [[nodiscard]] std::optional<SharedRows> multiply(const MatrixXd& b, const SharedRows& f) const;
-  /// First and number of those own rows that no other rank counts as its share.
-  [[nodiscard]] std::pair<Index, Index> share_of_rows() const;
-  /// Over all ranks, on each of them.
-  [[nodiscard]] MatrixXd total(const MatrixXd& mine) const;
-  /// False where `step` failed on any rank, but on the first, which throws.
-  bool agree(const std::function<void()>& step) const;
-  /// Makes State::solved, together. False where that failed.
-  bool solve_features(State& state) const;
+  /// Those own rows that no other rank has as its own in this sense.
+  [[nodiscard]] Rows rows_of_its_own() const;
+  /// With many paths the ranks of a row of the grid, which have the same rows of features, share
+  /// what is done to these: the rows of a strip that one of them takes.
+  [[nodiscard]] Rows share_of(const SharedSquare::Strip& strip, int sharer) const;
+  /// f(sharer, its rank, whether this rank sends first) for the others of them.
+  void for_each_partner(const std::function<void(int sharer, int rank, bool first)>& f);
 
   Ranks& ranks_;
   SharedSquare place_;
@@ -81,6 +95,7 @@ class RankPart {
   Index paths_;
   int threads_;
   std::unique_ptr<SharedCholesky> cholesky_;
+  int sharers_, sharer_;
   std::vector<SharedSquare::Strip> strips_;
   std::map<int, State> states_;
 };

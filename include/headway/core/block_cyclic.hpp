@@ -50,7 +50,8 @@ struct SharedSquare {
   struct Strip {
     Index row = 0, rows = 0, columns = 0;
   };
-  /// The lower triangle in strips of about so many rows; none where it has no columns.
+  /// The lower triangle in strips of about so many rows, as many of them on every rank: the last
+  /// may be empty. In one row of the grid they have the same rows.
   [[nodiscard]] std::vector<Strip> strips(Index about) const;
 };
 

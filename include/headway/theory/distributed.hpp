@@ -33,4 +33,8 @@ std::shared_ptr<const PathKernels> lead_distributed_kernels(Ranks& ranks, RankEx
                                                             Index paths, int threads);
 void serve_distributed_kernels(Ranks& ranks, RankExamples examples, Index paths, int threads);
 
+/// The mean predictor on the training examples, y - T alpha, of a state of such kernels: P x 1;
+/// empty of any other.
+MatrixXd mean_on_shared_examples(const EnergyState& state);
+
 }  // namespace headway::theory

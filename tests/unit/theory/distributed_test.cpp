@@ -189,6 +189,9 @@ TEST_CASE("kernels over ranks have the numbers of those of one process") {
         REQUIRE_THAT(state->condition, Catch::Matchers::WithinRel(expected->condition, 1e-10));
         REQUIRE(relative_error(state->gradient, expected->gradient) < 1e-11);
         REQUIRE(relative_error(state->projected_dual(), expected->projected_dual()) < 1e-11);
+        REQUIRE(relative_error(theory::mean_on_shared_examples(*state),
+                               theory::mean_from_dual(c.features, expected->projected_dual(), u)) <
+                1e-11);
         const theory::Prediction prediction = state->predict(tests);
         REQUIRE(relative_error(prediction.mean, expected->predict(tests).mean) < 1e-11);
         REQUIRE(relative_error(prediction.variance, expected->predict(tests).variance) < 1e-10);
@@ -205,6 +208,25 @@ TEST_CASE("kernels over ranks have the numbers of those of one process") {
         REQUIRE(kernels->evaluate(-u, kT) == nullptr);
       });
     }
+  }
+}
+
+TEST_CASE("ranks that share the work on many paths have the numbers of one process") {
+  const test::TheoryCase c = random_case({6, 6}, 1, 50, 2, 4);  // p = 36
+  const MatrixXd u = random_u(36, 8);
+  const auto expected = kernels_of(c, KernelForm::kStreamed)->evaluate(u, kT);
+  const MatrixXd frame = MatrixXd::Identity(36, 36);
+  const auto others = expected->curvature(frame, theory::Precision::kDouble);
+  for (const int count : {2, 3, 4, 6, 7}) {
+    CAPTURE(count);
+    with_ranks(count, c, [&](const auto& kernels) {
+      const auto state = kernels->evaluate(u, kT);
+      REQUIRE_THAT(state->energy(), Catch::Matchers::WithinRel(expected->energy(), 1e-12));
+      REQUIRE(relative_error(state->gradient, expected->gradient) < 1e-11);
+      const auto products = state->curvature(frame, theory::Precision::kDouble);
+      REQUIRE(relative_error(products->apply(u), others->apply(u)) < 1e-10);
+      REQUIRE(relative_error(products->apply_twice(u), others->apply_twice(u)) < 1e-10);
+    });
   }
 }
 
