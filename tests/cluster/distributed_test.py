@@ -64,6 +64,9 @@ class OneProblem(ProgramTest):
 
     def test_examples_of_a_task(self):
         self.check_study(self.study, ranks=(2, 3, 4))
+        lent = run("prune", self.path("shared-2.h5"), "--set", "solve.kernels=auto", "-v")
+        self.assertEqual(lent.returncode, 0, lent.stderr)
+        self.assertIn("its order parameters are used", lent.stderr)
 
     def test_path_features_of_a_file(self):
         data = self.path("features.h5")
