@@ -37,6 +37,15 @@ std::string closing_line(const Options& options, const Outcome& outcome);
 template <class JobType, class Result>
 struct Course;
 
+/// A study that is made ready on one of several ranks.
+template <class Result>
+struct PartSolver {
+  std::function<Result(const studies::Shard&)> part;  ///< one unit, or all
+  /// Computes a piece of a unit ahead of `part`, which finds it in the checkpoints; false when
+  /// interrupted. Empty where units have no pieces.
+  std::function<bool(std::size_t unit, const studies::Shard& piece)> piece = {};
+};
+
 /// How the ranks that mpirun starts share a verb's work: each computes single units of it, as
 /// `--shard` does with as many parts as there are units; or all compute one result together.
 template <class JobType, class Result>
@@ -45,14 +54,14 @@ struct Sharing {
   int (*run)(const Options&, const Course<JobType, Result>&) = nullptr;
   const char* unit_name = "";  ///< for progress
   std::function<std::size_t(const JobType&)> units = {};
-  /// Makes the study ready on this rank; the rest computes a part of it.
-  std::function<std::function<Result(const studies::Shard&)>(const Options&, JobType&, Observer&)>
-      prepare = {};
+  std::function<PartSolver<Result>(const Options&, JobType&, Observer&)> prepare = {};
   std::function<Result(const std::string& file)> read = {};
   /// What is printed before the whole.
   std::function<void(const Options&, const Result&)> merged = {};
   /// Of run_together(): the result on the first rank, nothing on the others.
   std::function<std::optional<Result>(const Options&, JobType&, Observer&)> together = {};
+  /// The pieces of a unit, for ranks of so many threads; none, or 0: it is computed as a whole.
+  std::function<std::size_t(const Options&, const JobType&, int threads)> pieces = {};
 };
 
 /// The steps in which verbs differ; carry_out() says when each is taken. JobType is a Job with

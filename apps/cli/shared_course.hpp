@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
@@ -12,6 +15,7 @@
 #include "headway/core/clock.hpp"
 #include "headway/core/deal.hpp"
 #include "headway/core/error.hpp"
+#include "headway/core/tree_sum.hpp"
 #include "part_store.hpp"
 #include "terminal.hpp"
 
@@ -80,11 +84,12 @@ class SharedCourse {
       return kExitOk;
     }
     tell_warnings(observer_.take_warnings());
+    count_pieces();
     deal_units(ranks_, work());
     if (!ranks_.is_first()) return kExitOk;
     Result result = merged(seconds_since(began_));
     if (course_.sharing.merged) course_.sharing.merged(options_, result);
-    solver_ = nullptr;  // it refers to the job
+    solver_ = {};  // it refers to the job
     const Computation done = computation_of(std::make_shared<Finished<JobType, Result>>(
         Finished<JobType, Result>{options_, course_, std::move(job_), std::move(result)}));
     const int code = deliver(options_, done, terminal_);
@@ -114,10 +119,27 @@ class SharedCourse {
     }
   }
 
-  UnitOutcome compute(std::size_t unit, const std::function<bool()>& stop) {
+  /// What is dealt: of each unit its pieces, then the whole of it.
+  void count_pieces() {
+    std::array<double, 1> threads{static_cast<double>(job_.study.threads)};
+    broadcast(ranks_, threads);  // on a machine of another kind a rank may have more
+    if (course_.sharing.pieces) {
+      pieces_ = course_.sharing.pieces(options_, job_, static_cast<int>(threads[0]));
+    }
+    piece_done_.resize(units_ * (pieces_ + 1));
+  }
+  [[nodiscard]] std::size_t unit_of(std::size_t dealt) const { return dealt / (pieces_ + 1); }
+  [[nodiscard]] bool is_piece(std::size_t dealt) const { return dealt % (pieces_ + 1) < pieces_; }
+
+  UnitOutcome compute(std::size_t dealt, const std::function<bool()>& stop) {
     observer_.begin(stop);
+    if (!is_piece(dealt)) return compute_unit(unit_of(dealt));
+    const bool complete = solver_.piece(unit_of(dealt), {dealt % (pieces_ + 1), pieces_});
+    return {{}, observer_.take_warnings(), complete};
+  }
+  UnitOutcome compute_unit(std::size_t unit) {
     const studies::Shard shard{unit, units_};
-    const Result result = solver_(shard);
+    const Result result = solver_.part(shard);
     const Outcome outcome = course_.outcome(result);
     studies::ResultProvenance provenance = of_parts_;
     provenance.shard = studies::shard_text(shard);
@@ -132,16 +154,28 @@ class SharedCourse {
 
   DealtWork work() {
     if (ranks_.is_first()) show_progress_of_units();
-    return {units_,
-            [this](std::size_t unit, const auto& stop) { return compute(unit, stop); },
-            [this](std::size_t unit) { return store_->has(unit); },
-            [this](std::size_t unit, const UnitOutcome& outcome) {
-              tell_warnings(outcome.warnings);
-              if (outcome.complete) store_->put(unit, outcome.bytes);
-              show_progress_of_units();
-            },
+    return {units_ * (pieces_ + 1),
+            [this](std::size_t dealt, const auto& stop) { return compute(dealt, stop); },
+            [this](std::size_t dealt) { return piece_done_[dealt] || store_->has(unit_of(dealt)); },
+            [this](std::size_t dealt, const UnitOutcome& outcome) { take(dealt, outcome); },
             &stop_requested,
-            [this] { write_what_is_there(); }};
+            [this] { write_what_is_there(); },
+            [this](std::size_t dealt) { return is_ready(dealt); }};
+  }
+  void take(std::size_t dealt, const UnitOutcome& outcome) {
+    tell_warnings(outcome.warnings);
+    if (is_piece(dealt)) {
+      piece_done_[dealt] = outcome.complete;
+    } else if (outcome.complete) {
+      store_->put(unit_of(dealt), outcome.bytes);
+    }
+    show_progress_of_units();
+  }
+  /// A unit is finished when its pieces are there.
+  [[nodiscard]] bool is_ready(std::size_t dealt) const {
+    if (is_piece(dealt)) return true;
+    const auto end = piece_done_.begin() + static_cast<std::ptrdiff_t>(dealt);
+    return std::all_of(end - static_cast<std::ptrdiff_t>(pieces_), end, [](bool d) { return d; });
   }
   void show_progress_of_units() {
     terminal_.progress(course_.sharing.unit_name, static_cast<double>(store_->count()),
@@ -177,9 +211,10 @@ class SharedCourse {
   JobType job_;
   studies::ResultProvenance of_parts_;  ///< but for what each adds
   Clock::time_point began_ = Clock::now();
-  std::size_t units_ = 0;
+  std::size_t units_ = 0, pieces_ = 0;
+  std::vector<bool> piece_done_;  ///< by what is dealt
   std::optional<PartStore> store_;
-  std::function<Result(const studies::Shard&)> solver_;
+  PartSolver<Result> solver_;
 };
 
 /// run_course() on one of several ranks that compute one result together: Sharing::together.

@@ -16,10 +16,10 @@ SolveResult compute_solve(const Options& options, TheoryJob& job, Observer& obse
                         checkpoint_hooks<io::SolveCheckpoints>(options, job), job.shard);
 }
 
-studies::PartSolver prepare_solve_parts(const Options& options, TheoryJob& job,
-                                        Observer& observer) {
-  return studies::prepare_solve(job.study, job.dataset, observer,
-                                checkpoint_hooks<io::SolveCheckpoints>(options, job));
+PartSolver<SolveResult> prepare_solve_parts(const Options& options, TheoryJob& job,
+                                            Observer& observer) {
+  return {studies::prepare_solve(job.study, job.dataset, observer,
+                                 checkpoint_hooks<io::SolveCheckpoints>(options, job))};
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ auto checkpoint_hooks(const Options& options, TheoryJob& job) {
                                                          job.dataset.content_hash, options.force);
   job.remove_checkpoints = [checkpoints] { checkpoints->remove(); };
   if (checkpoints->resumable() > 0 && !options.quiet) {
-    write_message(fmt::format("headway: resuming {} of the points from {}",
+    write_message(fmt::format("headway: resuming from {} checkpoints in {}",
                               checkpoints->resumable(), checkpoints->folder()));
   }
   return checkpoints->hooks();

@@ -104,13 +104,13 @@ studies::TrainResult train_grid(const Options& options, TrainJob& job, Observer&
   return studies::train_part(job.runs, numbers, job.make_task, observer, hooks, share);
 }
 
-std::function<studies::TrainResult(const studies::Shard&)> prepare_training_parts(
-    const Options& options, TrainJob& job, Observer& observer) {
+PartSolver<studies::TrainResult> prepare_training_parts(const Options& options, TrainJob& job,
+                                                        Observer& observer) {
   static_cast<void>(training::training_backend());  // Error{kUnavailable} without LibTorch
-  return [&job, &observer, hooks = keep_checkpoints(options, job)](const studies::Shard& shard) {
+  return {[&job, &observer, hooks = keep_checkpoints(options, job)](const studies::Shard& shard) {
     return studies::train_part(job.runs, studies::dealt_units(job.runs.size(), shard),
                                job.make_task, observer, hooks, {1, job.study.threads});
-  };
+  }};
 }
 
 }  // namespace headway::cli

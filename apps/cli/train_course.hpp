@@ -37,7 +37,7 @@ studies::TrainResult train_grid(const Options& options, TrainJob& job, Observer&
 
 /// On one of several ranks: checks that it can train; what is returned trains the runs of a part,
 /// one after another, with all of the rank's threads.
-std::function<studies::TrainResult(const studies::Shard&)> prepare_training_parts(
-    const Options& options, TrainJob& job, Observer& observer);
+PartSolver<studies::TrainResult> prepare_training_parts(const Options& options, TrainJob& job,
+                                                        Observer& observer);
 
 }  // namespace headway::cli

@@ -136,10 +136,14 @@ class Worker {
 class Dealer {
  public:
   Dealer(Ranks& ranks, const DealtWork& work)
-      : ranks_(ranks), work_(work), own_(work), busy_(static_cast<std::size_t>(ranks.size())) {}
+      : ranks_(ranks),
+        work_(work),
+        own_(work),
+        busy_(static_cast<std::size_t>(ranks.size())),
+        given_(work.units) {}
 
   void run() {
-    while (gone_ + 1 < ranks_.size() || own_.busy() || (!stopping_ && next_unit())) {
+    while (gone_ + 1 < ranks_.size() || own_.busy() || any_left()) {
       if (!stopping_ && work_.interrupted()) interrupt();
       bool idle = true;
       if (std::optional<Packet> packet = own_.ended()) {
@@ -151,22 +155,45 @@ class Dealer {
       if (std::optional<RankMessage> message = ranks_.receive()) {
         idle = false;
         hear(message->from, Packet(std::move(message->bytes)));
+        waiting_.push_back(message->from);
       }
+      serve();
       if (idle) std::this_thread::sleep_for(kNap);
     }
     if (error_) throw Error(*error_);
   }
 
  private:
-  /// The next unit that is to be computed; nothing when there is none.
-  std::optional<std::size_t> next_unit() {
-    while (next_ < work_.units && work_.done(next_)) ++next_;
-    return next_ < work_.units ? std::optional(next_) : std::nullopt;
+  /// Is there a unit that nobody has yet, ready or not?
+  bool any_left() {
+    while (left_ < work_.units && (given_[left_] || work_.done(left_))) ++left_;
+    return !stopping_ && left_ < work_.units;
   }
+  /// The next unit that can be computed now; nothing when there is none.
   std::optional<std::size_t> take_next() {
-    const std::optional<std::size_t> unit = stopping_ ? std::nullopt : next_unit();
-    if (unit) ++next_;
-    return unit;
+    if (!any_left()) return std::nullopt;
+    for (std::size_t unit = left_; unit < work_.units; ++unit) {
+      if (given_[unit] || work_.done(unit) || (work_.ready && !work_.ready(unit))) continue;
+      given_[unit] = true;
+      return unit;
+    }
+    return std::nullopt;
+  }
+  /// Those that have nothing to do get a unit, or go when none is left.
+  void serve() {
+    std::vector<int> still;
+    for (const int rank : std::exchange(waiting_, {})) {
+      if (const std::optional<std::size_t> unit = take_next()) {
+        busy_[static_cast<std::size_t>(rank)] = true;
+        ranks_.send(rank, Packet(Message::kGo).add(static_cast<std::uint64_t>(*unit)).bytes());
+      } else if (any_left()) {
+        still.push_back(rank);
+      } else {
+        ++gone_;
+        ranks_.send(rank, Packet(Message::kQuit).bytes());
+      }
+    }
+    waiting_ = std::move(still);
   }
 
   void hear(int rank, Packet packet) {
@@ -184,14 +211,6 @@ class Dealer {
       } catch (const Error& e) {  // the disk is full, say
         fail_with(e);
       }
-    }
-    if (rank == 0) return;
-    if (const std::optional<std::size_t> unit = take_next()) {
-      busy_[static_cast<std::size_t>(rank)] = true;
-      ranks_.send(rank, Packet(Message::kGo).add(static_cast<std::uint64_t>(*unit)).bytes());
-    } else {
-      ++gone_;
-      ranks_.send(rank, Packet(Message::kQuit).bytes());
     }
   }
 
@@ -218,9 +237,11 @@ class Dealer {
   Ranks& ranks_;
   const DealtWork& work_;
   Worker own_;
-  std::vector<bool> busy_;  ///< ranks that were given a unit
-  std::size_t next_ = 0;
-  int gone_ = 0;  ///< ranks that were told to quit
+  std::vector<bool> busy_;   ///< ranks that were given a unit
+  std::vector<bool> given_;  ///< units that somebody was given
+  std::vector<int> waiting_;
+  std::size_t left_ = 0;  ///< before this all units are given or done
+  int gone_ = 0;          ///< ranks that were told to quit
   bool stopping_ = false;
   std::optional<Error> error_;
 };

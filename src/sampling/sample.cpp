@@ -6,6 +6,7 @@
 #include <cmath>
 #include <memory>
 #include <mutex>
+#include <span>
 
 #include "chain.hpp"
 #include "headway/core/clock.hpp"
@@ -88,15 +89,19 @@ Checkpoint first_state(const Target& target, const SamplerOptions& options,
   return state;
 }
 
-// Runs all chains in waves; true when every chain has finished.
+// Runs the wanted chains in waves; true when every chain of the run has finished.
 bool run_chains(const Target& target, const SamplerOptions& options, const SamplingHooks& hooks,
                 Checkpoint& state) {
+  const int end = std::min(hooks.chains.second, options.chains);
+  const std::span<ChainState> states =
+      std::span(state.chains).subspan(hooks.chains.first, end - hooks.chains.first);
+  const auto count = static_cast<Index>(states.size());
   std::int64_t done = 0;
-  for (const ChainState& chain : state.chains) done += chain.iteration;
-  Desk desk(hooks.observer, done, transitions_of(options) * options.chains);
+  for (const ChainState& chain : states) done += chain.iteration;
+  Desk desk(hooks.observer, done, transitions_of(options) * count);
   std::vector<std::unique_ptr<Chain>> chains;
-  chains.reserve(state.chains.size());
-  for (ChainState& chain : state.chains) {
+  chains.reserve(states.size());
+  for (ChainState& chain : states) {
     chains.push_back(
         std::make_unique<Chain>(target.clone(), options, chain, hooks.recorder, &desk));
   }
@@ -106,14 +111,16 @@ bool run_chains(const Target& target, const SamplerOptions& options, const Sampl
   const int threads = resolve_threads(options.threads);
   const double wave = hooks.checkpoints != nullptr ? options.checkpoint_seconds : 0.0;
   if (hooks.resume != nullptr) {
-    parallel_for(options.chains, threads, [&](Index c) { chains[c]->replay(); });
+    parallel_for(count, threads, [&](Index c) { chains[c]->replay(); });
   }
   while (!finished() && !desk.stopped()) {
-    parallel_for(options.chains, threads, [&](Index c) { run_chain(*chains[c], desk, wave); });
+    parallel_for(count, threads, [&](Index c) { run_chain(*chains[c], desk, wave); });
     if (wave > 0.0 && !finished()) hooks.checkpoints->save(state);
   }
   desk.tell_all();
-  return finished();
+  return std::ranges::all_of(state.chains, [&](const ChainState& chain) {
+    return chain.iteration >= transitions_of(options);
+  });
 }
 
 std::vector<QuantityDiagnostics> diagnose_all(const SamplingResult& result, Index dimension,

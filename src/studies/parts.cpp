@@ -25,11 +25,20 @@ std::string run_name(const TrainRun& run, const std::string& study_hash,
 }  // namespace
 
 std::vector<ComputationPart> point_parts(const Study& study, const std::string& study_hash,
-                                         const std::string& data_hash) {
-  const ComputationPart whole{"", study_hash, study_text(study), data_hash};
-  std::vector<ComputationPart> parts(study.model.widths.size() * study.model.temperatures.size(),
-                                     whole);
-  for (std::size_t i = 0; i < parts.size(); ++i) parts[i].name = fmt::format("{}{}", kPoint, i);
+                                         const std::string& data_hash, int chains) {
+  ComputationPart part{"", study_hash, study_text(study), data_hash};
+  const std::size_t points = study.model.widths.size() * study.model.temperatures.size();
+  std::vector<ComputationPart> parts;
+  for (std::size_t i = 0; i < points; ++i) {
+    part.name = fmt::format("{}{}", kPoint, i);
+    parts.push_back(part);
+  }
+  for (std::size_t i = 0; i < points; ++i) {
+    for (int c = 0; c < chains; ++c) {
+      part.name = fmt::format("{}{}_chain_{}", kPoint, i, c);
+      parts.push_back(part);
+    }
+  }
   return parts;
 }
 

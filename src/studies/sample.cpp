@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -13,6 +13,7 @@
 #include "headway/core/clock.hpp"
 #include "headway/core/error.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/core/tree_sum.hpp"
 #include "headway/posterior/evidence.hpp"
 #include "headway/posterior/exact_chain.hpp"
 #include "headway/posterior/weight_posterior.hpp"
@@ -28,29 +29,53 @@ namespace {
 /// Hands what the checkpoint of a point must hold to the caller's hook.
 class SavePoint final : public sampling::CheckpointSink {
  public:
+  using Save = std::function<void(const SampleState&)>;
   /// `state` must outlive the sink; its seconds are those of the calls that this one resumes.
-  SavePoint(const SampleHooks& hooks, std::size_t point, SampleState& state)
-      : hooks_(hooks), point_(point), state_(state), earlier_seconds_(state.seconds) {}
+  /// `save` may be empty.
+  SavePoint(Save save, SampleState& state)
+      : save_(std::move(save)), state_(state), earlier_seconds_(state.seconds) {}
   void save(const sampling::Checkpoint& checkpoint) override {
-    if (!hooks_.save) return;
+    if (!save_) return;
     state_.run = checkpoint;
     state_.seconds = earlier_seconds_ + seconds_since(began_);
-    hooks_.save(point_, state_);
+    save_(state_);
   }
+  [[nodiscard]] bool saves() const { return save_ != nullptr; }
   [[nodiscard]] double earlier_seconds() const { return earlier_seconds_; }
 
  private:
-  const SampleHooks& hooks_;
-  std::size_t point_;
+  Save save_;
   SampleState& state_;
   double earlier_seconds_;
   Clock::time_point began_ = Clock::now();
 };
 
-/// What an earlier call left of a point, moved out: its chains, and the rest in `state`.
+/// Takes over the chains that have come further in `more`.
+void overtake(SampleState& state, SampleState more) {
+  bool further = false;
+  const std::size_t chains = std::min(state.run.chains.size(), more.run.chains.size());
+  for (std::size_t c = 0; c < chains; ++c) {
+    if (more.run.chains[c].iteration <= state.run.chains[c].iteration) continue;
+    further = true;
+    state.run.chains[c] = std::move(more.run.chains[c]);
+    state.records.at(c) = std::move(more.records.at(c));
+  }
+  if (further) state.seconds += more.seconds;
+}
+
+/// What earlier calls left of a point, its chains moved out into the return value: of the whole
+/// point, and of the chains [begin, end) run apart.
 std::optional<sampling::Checkpoint> resume(const SampleHooks& hooks, std::size_t point,
-                                           SampleState& state) {
+                                           std::pair<int, int> chains, SampleState& state) {
   std::optional<SampleState> earlier = hooks.load ? hooks.load(point) : std::nullopt;
+  for (int c = chains.first; hooks.load_chains && c < chains.second; ++c) {
+    std::optional<SampleState> apart = hooks.load_chains(point, static_cast<std::size_t>(c));
+    if (apart && earlier) {
+      overtake(*earlier, *std::move(apart));
+    } else if (apart) {
+      earlier = std::move(apart);
+    }
+  }
   if (!earlier) return std::nullopt;
   state = *std::move(earlier);
   bool fits = state.records.size() == state.run.chains.size();
@@ -63,6 +88,16 @@ std::optional<sampling::Checkpoint> resume(const SampleHooks& hooks, std::size_t
                 "checkpoint: the records of the draws are not those of its chains");
   }
   return std::move(state.run);
+}
+
+/// Only the chains [first, second) of a point; the others as if they had not begun.
+void keep_alone(std::pair<int, int> chains, sampling::Checkpoint& run, SampleState& state) {
+  for (int c = 0; c < static_cast<int>(run.chains.size()); ++c) {
+    if (c >= chains.first && c < chains.second) continue;
+    run.chains[static_cast<std::size_t>(c)] = {};
+    run.chains[static_cast<std::size_t>(c)].chain = c;
+    state.records[static_cast<std::size_t>(c)] = {};
+  }
 }
 
 /// Names the sweep point in the progress. Warnings reach the user once, with the point's others.
@@ -94,45 +129,91 @@ class PointSampler {
 
   SamplePoint sample(const SweepPoint& sweep, std::size_t index, std::size_t points) const {
     const Clock::time_point began = Clock::now();
-    const model::Architecture architecture = architecture_of(study_, dataset_, sweep.widths);
-    const bool exact = study_.sample.sampler == Sampler::kExact;
-    const std::unique_ptr<sampling::Target> target = make_target(architecture, sweep, exact);
-    const sampling::SamplerOptions options =
-        sampler_options(study_, architecture, target->dimension(), *problem_.kernels, index);
-    options.validate(target->dimension());
-    const bool positions =
-        (exact && study_.sample.evidence) || (!exact && study_.sample.keep_weights);
+    const Task task = task_of(sweep, index);
     SampleState state;
-    const std::optional<sampling::Checkpoint> resumed = resume(hooks_, index, state);
-    state.records.resize(static_cast<std::size_t>(options.chains));
-    PosteriorRecorder recorder(state.records, positions, study_.sample.draws,
-                               study_.sample.predictor_draws, problem_.evaluation);
-    SavePoint sink(hooks_, index, state);
+    const std::pair<int, int> all{0, task.options.chains};
+    const std::optional<sampling::Checkpoint> resumed = resume(hooks_, index, all, state);
+    SavePoint::Save save;
+    if (hooks_.save) save = [&](const SampleState& s) { hooks_.save(index, s); };
+    SavePoint sink(std::move(save), state);
     PointObserver observer(observer_, index, points);
-    sampling::SamplingHooks run{.observer = &observer, .recorder = &recorder};
-    if (hooks_.save) run.checkpoints = &sink;
-    if (resumed) run.resume = &*resumed;
-    const sampling::SamplingResult result = sampling::sample(*target, options, run);
+    const sampling::SamplingResult result = run(task, all, resumed, observer, sink, state);
     sink.save(result.state);
     SamplePoint point;
     point.widths = sweep.widths;
     point.temperature = sweep.temperature;
     point.sampler = word_of(study_.sample.sampler);
-    point.chains = options.chains;
+    point.chains = task.options.chains;
     describe_run(result, point);
     point.sampling_seconds = sink.earlier_seconds() + result.summary.seconds;
-    summarize_record(state.records, matrix_sizes(architecture), problem_.evaluation, point);
-    if (positions && !exact)
-      point.weights = recorded_positions(state.records, target->dimension(), point.draws);
-    if (exact && study_.sample.evidence && point.complete) {
-      estimate_evidence(dynamic_cast<posterior::ExactChain&>(*target), state.records, index, point);
+    summarize_record(state.records, matrix_sizes(task.architecture), problem_.evaluation, point);
+    if (task.keep_positions && !task.exact)
+      point.weights = recorded_positions(state.records, task.target->dimension(), point.draws);
+    if (task.exact && study_.sample.evidence && point.complete) {
+      estimate_evidence(dynamic_cast<posterior::ExactChain&>(*task.target), state.records, index,
+                        point);
     }
     judge_diagnostics(point);
     point.seconds = seconds_since(began);
     return point;
   }
 
+  /// The share `chains` of a point's alone; false when interrupted.
+  bool sample_chains(const SweepPoint& sweep, std::size_t index, std::size_t points,
+                     const Shard& chains) const {
+    const Task task = task_of(sweep, index);
+    const auto [begin, end] =
+        leaves_of_part(static_cast<std::size_t>(task.options.chains), chains.index, chains.count);
+    const std::pair<int, int> mine(begin, end);
+    SampleState state;
+    std::optional<sampling::Checkpoint> resumed =
+        resume(hooks_, index, {mine.first, mine.first + 1}, state);
+    if (resumed) keep_alone(mine, *resumed, state);
+    SavePoint sink([&](const SampleState& s) { hooks_.save_chains(index, begin, s); }, state);
+    PointObserver observer(observer_, index, points);
+    const sampling::SamplingResult result = run(task, mine, resumed, observer, sink, state);
+    sink.save(result.state);
+    const auto draws = static_cast<std::size_t>(task.options.draws);
+    return std::all_of(result.state.chains.begin() + mine.first,
+                       result.state.chains.begin() + mine.second,
+                       [&](const auto& chain) { return chain.statistics.size() == draws; });
+  }
+
  private:
+  /// What is to be sampled at a point, and how.
+  struct Task {
+    model::Architecture architecture;
+    bool exact;
+    std::unique_ptr<sampling::Target> target;
+    sampling::SamplerOptions options;
+    bool keep_positions;
+  };
+  [[nodiscard]] Task task_of(const SweepPoint& sweep, std::size_t index) const {
+    Task task;
+    task.architecture = architecture_of(study_, dataset_, sweep.widths);
+    task.exact = study_.sample.sampler == Sampler::kExact;
+    task.target = make_target(task.architecture, sweep, task.exact);
+    task.options = sampler_options(study_, task.architecture, task.target->dimension(),
+                                   *problem_.kernels, index);
+    task.options.validate(task.target->dimension());
+    task.keep_positions = task.exact ? study_.sample.evidence : study_.sample.keep_weights;
+    return task;
+  }
+
+  /// Runs chains [first, second) from where they stand; records lie in `state` then.
+  [[nodiscard]] sampling::SamplingResult run(const Task& task, std::pair<int, int> chains,
+                                             const std::optional<sampling::Checkpoint>& resumed,
+                                             Observer& observer, SavePoint& sink,
+                                             SampleState& state) const {
+    state.records.resize(static_cast<std::size_t>(task.options.chains));
+    PosteriorRecorder recorder(state.records, task.keep_positions, study_.sample.draws,
+                               study_.sample.predictor_draws, problem_.evaluation);
+    sampling::SamplingHooks hooks{.observer = &observer, .recorder = &recorder, .chains = chains};
+    if (sink.saves()) hooks.checkpoints = &sink;
+    if (resumed) hooks.resume = &*resumed;
+    return sampling::sample(*task.target, task.options, hooks);
+  }
+
   [[nodiscard]] std::unique_ptr<sampling::Target> make_target(
       const model::Architecture& architecture, const SweepPoint& sweep, bool exact) const {
     const std::string fingerprint =
@@ -175,24 +256,34 @@ class PointSampler {
   std::shared_ptr<const MatrixXd> evaluation_features_;
 };
 
-}  // namespace
+/// A study that is ready for one part after another.
+struct Prepared {
+  Study study;
+  TheoryProblem problem;
+  std::shared_ptr<const theory::PathKernels> of_theory, of_chains;
 
-namespace {
+  /// The chains' kernels in those of the theory's place, and back.
+  void begin_chains() {
+    of_theory = problem.kernels;
+    if (of_chains == nullptr) of_chains = sampling_kernels(study, problem);
+    problem.kernels = of_chains;
+  }
+  void end_chains() { problem.kernels = of_theory; }
+};
 
-/// The points of a part. `problem` keeps the kernels of the theory for further parts; of a whole
-/// study they are let go before the chains run.
-SampleResult sample_part(const Study& sampled, const tasks::Dataset& dataset,
-                         TheoryProblem& problem, Observer& observer, const SampleHooks& hooks,
-                         const SolveResult* known, const Shard& shard) {
+/// The points of a part. The kernels of the theory are kept for further parts; of a whole study
+/// they are let go before the chains run.
+SampleResult sample_part(Prepared& prepared, const tasks::Dataset& dataset, Observer& observer,
+                         const SampleHooks& hooks, const SolveResult* known, const Shard& shard) {
   const Clock::time_point began = Clock::now();
-  const std::vector<std::size_t> numbers = sample_points(sampled, shard);
+  const Study& study = prepared.study;
+  const std::vector<std::size_t> numbers = sample_points(study, shard);
   SampleResult result;
-  result.solve = solve_or_reuse(sampled, dataset, problem, observer, known, numbers);
-  std::shared_ptr<const theory::PathKernels> of_theory;
-  if (!shard.whole()) of_theory = problem.kernels;
-  problem.kernels = sampling_kernels(sampled, problem);
-  const std::vector<SweepPoint> sweep = sweep_points(sampled, dataset);
-  const PointSampler sampler(sampled, dataset, problem, observer, hooks);
+  result.solve = solve_or_reuse(study, dataset, prepared.problem, observer, known, numbers);
+  prepared.begin_chains();
+  if (shard.whole()) prepared.of_theory = nullptr;
+  const std::vector<SweepPoint> sweep = sweep_points(study, dataset);
+  const PointSampler sampler(study, dataset, prepared.problem, observer, hooks);
   for (const std::size_t i : numbers) {
     if (observer.interrupted()) break;
     result.points.push_back(sampler.sample(sweep[i], i, sweep.size()));
@@ -201,7 +292,7 @@ SampleResult sample_part(const Study& sampled, const tasks::Dataset& dataset,
                                    fmt::join(sweep[i].widths, ","), sweep[i].temperature, warning));
     }
   }
-  if (of_theory != nullptr) problem.kernels = of_theory;
+  if (!shard.whole()) prepared.end_chains();
   result.interrupted = result.solve.interrupted || result.points.size() < numbers.size();
   for (const SamplePoint& point : result.points)
     result.interrupted = result.interrupted || !point.complete;
@@ -209,25 +300,38 @@ SampleResult sample_part(const Study& sampled, const tasks::Dataset& dataset,
   return result;
 }
 
+bool sample_chains(Prepared& prepared, const tasks::Dataset& dataset, Observer& observer,
+                   const SampleHooks& hooks, std::size_t point, const Shard& chains) {
+  prepared.begin_chains();
+  const PointSampler sampler(prepared.study, dataset, prepared.problem, observer, hooks);
+  const std::vector<SweepPoint> sweep = sweep_points(prepared.study, dataset);
+  const bool complete = sampler.sample_chains(sweep.at(point), point, sweep.size(), chains);
+  prepared.end_chains();
+  return complete;
+}
+
 }  // namespace
 
-PartSampler prepare_sample(const Study& study, const tasks::Dataset& dataset, Observer& observer,
+SampleParts prepare_sample(const Study& study, const tasks::Dataset& dataset, Observer& observer,
                            const SampleHooks& hooks, const SolveResult* known) {
   check_sampling(study);
-  const auto sampled = std::make_shared<const Study>(sampled_study(study, dataset));
-  const auto problem = std::make_shared<TheoryProblem>(
-      make_problem(*sampled, dataset, observer,
-                   sampled->sample.sampler == Sampler::kExact ? FeatureDirections::kUsed
-                                                              : FeatureDirections::kAll));
-  return [&dataset, &observer, hooks, known, sampled, problem](const Shard& shard) {
-    return sample_part(*sampled, dataset, *problem, observer, hooks, known, shard);
-  };
+  const auto prepared = std::make_shared<Prepared>();
+  prepared->study = sampled_study(study, dataset);
+  const bool exact = study.sample.sampler == Sampler::kExact;
+  prepared->problem = make_problem(prepared->study, dataset, observer,
+                                   exact ? FeatureDirections::kUsed : FeatureDirections::kAll);
+  return {[&dataset, &observer, hooks, known, prepared](const Shard& shard) {
+            return sample_part(*prepared, dataset, observer, hooks, known, shard);
+          },
+          [&dataset, &observer, hooks, prepared](std::size_t point, const Shard& chains) {
+            return sample_chains(*prepared, dataset, observer, hooks, point, chains);
+          }};
 }
 
 SampleResult sample(const Study& study, const tasks::Dataset& dataset, Observer& observer,
                     const SampleHooks& hooks, const SolveResult* known, const Shard& shard) {
   const Clock::time_point began = Clock::now();
-  SampleResult result = prepare_sample(study, dataset, observer, hooks, known)(shard);
+  SampleResult result = prepare_sample(study, dataset, observer, hooks, known).part(shard);
   result.seconds = seconds_since(began);
   return result;
 }

@@ -228,7 +228,7 @@ class Checkpoints(ProgramTest):
                         self.assertEqual(last["draws/U_a"].shape[1], last.attrs["draws"])
                     self.assertIn("interrupted", run("inspect", parts).stdout)
                 process = run("sample", self.study, *arguments, "-o", parts, "--threads", "1")
-                self.assertIn("resuming 2 of the points", process.stderr)
+                self.assertIn("resuming from 2 checkpoints", process.stderr)
                 self.assertFalse(os.path.exists(parts + ".checkpoint"))
                 self.assertEqual(arrays(whole), arrays(parts))
                 for point in (0, 1):

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -19,17 +20,17 @@ RANKS = (2, 3, 7)
 SWEEP = ["--set", "model.widths=[5,10,20,40,80]", "--set", "model.temperature=[0.1,1]"]
 DRAWS = ["--set", "model.widths=[4,8,16]", "--set", "sample.draws=40", "--set", "sample.warmup=60",
          "--set", "sample.chains=2", "--set", "sample.predictor_draws=10"]
-# Six points of a few seconds each: mpirun waits a while before it tells ranks to stop.
+# Six points of some seconds each: mpirun waits a while before it tells ranks to stop.
 LONG = [os.path.join(STUDIES, "hmm-four-paths.toml"), "--set", "model.widths=[10,20,30,40,50,60]",
-        "--set", "sample.draws=2000", "--set", "sample.warmup=300", "--set", "sample.chains=2",
-        "--set", "sample.predictor_draws=20", "--set", "sample.checkpoint_seconds=0.2", "--threads", "1"]
+        "--set", "sample.draws=1000", "--set", "sample.warmup=300", "--set", "sample.chains=2",
+        "--set", "sample.predictor_draws=20", "--set", "sample.checkpoint_seconds=0.2"]
 GRID = small_grid(SMALL_FUZZY_LOGIC, "seed = [1, 2, 3]")
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                "OMPI_MCA_plm_rsh_agent": "sh"}  # there is one machine
 
 # mpirun waits that long before it tells ranks to stop, and again before it kills them: a second unless it is told, which
 # machines at work on other tests may not keep.
-PATIENT = {"OMPI_MCA_odls_base_sigkill_timeout": "3"}
+PATIENT = {"OMPI_MCA_odls_base_sigkill_timeout": "2"}
 
 
 def mpirun(ranks, *arguments):
@@ -64,10 +65,10 @@ def processor_seconds(process):
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
-def start_ranks(*arguments, **environment):
+def start_ranks(ranks, *arguments, **environment):
     # A test that was started in the background ignores Ctrl-C, and so would mpirun.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    return subprocess.Popen(mpirun(3, *arguments), env={**ENVIRONMENT, **environment}, stdin=subprocess.DEVNULL,
+    return subprocess.Popen(mpirun(ranks, *arguments), env={**ENVIRONMENT, **environment}, stdin=subprocess.DEVNULL,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -88,6 +89,11 @@ class SameBits(ProgramTest):
 
     def test_sample(self):
         self.check_verb("sample", self.study, *DRAWS)
+
+    def test_chains_together(self):
+        """A rank with two threads runs two of three chains at once."""
+        self.check_verb("sample", self.study, *DRAWS, "--set", "model.widths=[4]", "--set", "sample.chains=3",
+                        "--threads", 2, ranks=(3,))
 
     @needs_training
     def test_train(self):
@@ -146,24 +152,38 @@ class Refusals(ProgramTest):
 
 
 class Interruptions(ProgramTest):
+    @classmethod
+    def setUpClass(cls):
+        """What comes out undisturbed, of one process."""
+        directory = tempfile.TemporaryDirectory(prefix="headway-cli-")
+        cls.addClassCleanup(directory.cleanup)
+        cls.undisturbed = os.path.join(directory.name, "whole.h5")
+        run("sample", *LONG, "-o", cls.undisturbed, timeout=300)
+
     def setUp(self):
         super().setUp()
         self.output = self.path("draws.h5")
 
-    def start(self, **environment):
-        """Three ranks in the middle of the points: some are finished."""
-        process = start_ranks("sample", *LONG, "-o", self.output, **environment)
+    def start(self, ranks, what, options=(), **environment):
+        """Ranks in the middle of their work: some of it is kept."""
+        process = start_ranks(ranks, "sample", *LONG, *options, "-o", self.output, **environment)
         self.addCleanup(process.kill)
         end = time.monotonic() + 120
-        while not self.finished_parts():
+        while not self.kept(what):
             self.assertIsNone(process.poll(), "it ended too early")
             self.assertLess(time.monotonic(), end, "nothing is ever finished")
             time.sleep(0.02)
         return process
 
-    def finished_parts(self):
+    def kept(self, what):
         folder = self.output + ".checkpoint"
-        return [name for name in (os.listdir(folder) if os.path.isdir(folder) else []) if name.startswith("part_")]
+        return [name for name in (os.listdir(folder) if os.path.isdir(folder) else []) if name.startswith(what)]
+
+    def kill_one(self, process):
+        os.kill(process_of_rank(process.pid, 1), signal.SIGKILL)
+        _, message = process.communicate(timeout=120)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertIn("rank 1", message)
 
     def check_partial(self):
         with h5py.File(self.output) as file:
@@ -171,34 +191,43 @@ class Interruptions(ProgramTest):
             self.assertIn(len(file["points"]), range(1, 6))
 
     def check_goes_on(self):
-        kept = {name: os.stat(os.path.join(self.output + ".checkpoint", name)).st_mtime_ns
-                for name in self.finished_parts()}
-        self.assertGreater(len(kept), 0)
+        kept = len(self.kept("part_"))
+        self.assertGreater(kept, 0)
         again = run_ranks(2, "sample", *LONG, "-o", self.output)
         self.assertIn(again.returncode, (0, 2), again.stderr)
-        self.assertIn(f"{len(kept)} of 6 points are done already", again.stderr)
-        whole = self.path("whole.h5")
-        run("sample", *LONG, "-o", whole)
-        check_equal(self, whole, self.output)
+        self.assertIn(f"{kept} of 6 points are done already", again.stderr)
+        check_equal(self, self.undisturbed, self.output)
         self.assertFalse(os.path.exists(self.output + ".checkpoint"))
 
     def test_a_rank_that_dies(self):
-        process = self.start()
-        os.kill(process_of_rank(process.pid, 1), signal.SIGKILL)
-        _, message = process.communicate(timeout=120)
-        self.assertNotEqual(process.returncode, 0)
-        self.assertIn("rank 1", message)
+        process = self.start(3, "part_")
+        self.kill_one(process)
         if os.path.exists(self.output):  # the others were told to stop, and the first could still write
             self.check_partial()
         self.check_goes_on()
 
     def test_ctrl_c(self):
-        process = self.start(**PATIENT)
+        process = self.start(3, "part_", **PATIENT)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=120)
         self.assertNotEqual(process.returncode, 0)
         self.check_partial()
         self.check_goes_on()
+
+    def test_chains_of_one_point_go_on_where_ranks_left_them(self):
+        """Also in one process."""
+        one = ["--set", "model.widths=[10]"]
+        process = self.start(2, "point_0_chain_1", one)
+        self.kill_one(process)
+        self.assertEqual(self.kept("part_"), [])
+        self.assertEqual(len(self.kept("point_0_chain_")), 2)
+        again = run("sample", *LONG, *one, "-o", self.output)
+        self.assertIn(again.returncode, (0, 2), again.stderr)
+        self.assertIn("resuming from 2 checkpoints", again.stderr)
+        with h5py.File(self.output) as found, h5py.File(self.undisturbed) as whole:
+            np.testing.assert_array_equal(found["points/0/draws/layer_1"], whole["points/0/draws/layer_1"])
+            np.testing.assert_array_equal(found["points/0/predictor/mean"], whole["points/0/predictor/mean"])
+            self.assertEqual(found["points/0"].attrs["log_evidence"], whole["points/0"].attrs["log_evidence"])
 
 
 class InterruptedSums(ProgramTest):
@@ -211,7 +240,7 @@ class InterruptedSums(ProgramTest):
         write_path_features(data, **{"train/path_features": rng.normal(size=(4096, 2, 512)).astype(np.float32),
                                      "train/labels": np.sign(rng.normal(size=4096)),
                                      "test/path_features": rng.normal(size=(7, 2, 512))})
-        process = start_ranks("gram", *[data] * 64, "--threads", 1, "-o", self.path("g.h5"), **environment)
+        process = start_ranks(3, "gram", *[data] * 64, "--threads", 1, "-o", self.path("g.h5"), **environment)
         self.addCleanup(process.kill)
         end = time.monotonic() + 60
         while time.monotonic() < end:

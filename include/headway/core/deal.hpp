@@ -31,13 +31,15 @@ struct DealtWork {
   /// On the first rank, as soon as that is known and before anybody is waited for: whoever started
   /// the ranks may give them a second only.
   std::function<void()> stopping;
+  /// On the first rank: whether the units that this one builds on were taken. Empty: always.
+  std::function<bool(std::size_t unit)> ready = {};
 };
 
-/// Every rank, the first one too, computes one unit after another, the next that is left in their
-/// order, and sends it to the first. Returns on the first rank when nothing is being computed any
-/// more: everything, or after an interruption what was finished, has been given to `take`; on the
-/// others when the first has no more for them. An Error of any rank is thrown on the first, with
-/// the rank in its message, after the others have come to an end.
+/// Every rank, the first one too, computes one unit after another, the next that is left and ready
+/// in their order, and sends it to the first. Returns on the first rank when nothing is being
+/// computed any more: everything, or after an interruption what was finished, has been given to
+/// `take`; on the others when the first has no more for them. An Error of any rank is thrown on the
+/// first, with the rank in its message, after the others have come to an end.
 void deal_units(Ranks& ranks, const DealtWork& work);
 
 /// A step that every rank takes by itself before they share work. Throws on the first rank what

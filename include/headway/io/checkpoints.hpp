@@ -52,7 +52,8 @@ class Checkpoints {
   std::size_t resumable_ = 0, finished_ = 0;
 };
 
-/// The checkpoints of `solve` or `sample`: one for each sweep point that takes long.
+/// The checkpoints of `solve` or `sample`: one for each sweep point that takes long, and for chains
+/// of one that are run apart.
 template <class Hooks>
 class PointCheckpoints final : public Checkpoints {
  public:
@@ -63,6 +64,7 @@ class PointCheckpoints final : public Checkpoints {
 
  private:
   bool saves_;
+  std::size_t points_, chains_;
 };
 using SolveCheckpoints = PointCheckpoints<studies::SolveHooks>;
 using SampleCheckpoints = PointCheckpoints<studies::SampleHooks>;

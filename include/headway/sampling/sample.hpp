@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "headway/core/observer.hpp"
@@ -78,6 +80,9 @@ struct SamplingHooks {
   DrawRecorder* recorder = nullptr;
   CheckpointSink* checkpoints = nullptr;
   const Checkpoint* resume = nullptr;  ///< go on from here instead of from the start
+  /// The chains [first, second) go on in this call, the others stay as they are: one run may be
+  /// made of several calls, to the same bits.
+  std::pair<int, int> chains{0, std::numeric_limits<int>::max()};
 };
 
 /// Runs `options.chains` chains on clones of `target`. The result is the same for every number of

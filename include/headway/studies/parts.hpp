@@ -16,9 +16,10 @@ struct ComputationPart {
   std::string data_hash;
 };
 
-/// The sweep points of `solve` or `sample`, in their order; `study_hash` is that of the verb.
+/// The sweep points of `solve` or `sample`, in their order, then `chains` chains of each that may
+/// be run apart; `study_hash` is that of the verb.
 std::vector<ComputationPart> point_parts(const Study& study, const std::string& study_hash,
-                                         const std::string& data_hash);
+                                         const std::string& data_hash, int chains);
 
 /// The runs of `train`, named after the hashes of study and data, so that a grid may grow, and
 /// after the number of threads where it is swept, which no hash has: times are what such a sweep is

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <thread>
 
 #include "core/fail.hpp"
 #include "core/mpi_library.hpp"
@@ -19,6 +21,7 @@
 namespace headway::detail {
 namespace {
 
+constexpr std::chrono::milliseconds kNap{1};
 constexpr int kSizeTag = 1;
 constexpr int kBytesTag = 2;
 constexpr int kNumbersTag = 3;
@@ -44,7 +47,16 @@ class MpiRanks final : public Ranks {
     MPI_Comm_size(machine, &on_this_machine_);
     MPI_Comm_free(&machine);
   }
-  ~MpiRanks() override { MPI_Finalize(); }
+  /// The others have nothing to do while the first still writes; MPI_Finalize would wait without
+  /// sleeping, and take its core from it where they share one.
+  ~MpiRanks() override {
+    MPI_Request all_here = MPI_REQUEST_NULL;
+    int done = MPI_Ibarrier(MPI_COMM_WORLD, &all_here) == MPI_SUCCESS ? 0 : 1;
+    for (; done == 0; std::this_thread::sleep_for(kNap)) {
+      if (MPI_Test(&all_here, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) done = 1;
+    }
+    MPI_Finalize();
+  }
   MpiRanks(const MpiRanks&) = delete;
   MpiRanks& operator=(const MpiRanks&) = delete;
 

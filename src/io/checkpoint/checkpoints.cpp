@@ -135,27 +135,42 @@ PointCheckpoints<Hooks>::PointCheckpoints(const std::string& result_path,
           result_path, kSamples<Hooks> ? "sample" : "solve",
           studies::point_parts(
               study, kSamples<Hooks> ? studies::sample_hash(study) : studies::solve_hash(study),
-              data_hash),
+              data_hash, kSamples<Hooks> ? study.sample.chains : 0),
           force),
       saves_((kSamples<Hooks> ? study.sample.checkpoint_seconds : study.solve.checkpoint_seconds) >
-             0.0) {}
+             0.0),
+      points_(study.model.widths.size() * study.model.temperatures.size()),
+      chains_(static_cast<std::size_t>(study.sample.chains)) {}
 
 template <class Hooks>
 Hooks PointCheckpoints<Hooks>::hooks() const {
   using Found = typename decltype(Hooks::load)::result_type;
   using State = typename Found::value_type;
-  Hooks hooks;
-  hooks.load = [*this](std::size_t point) {
+  const auto read = [*this](std::size_t part) {
     Found state;
-    load(point, [&](const Hdf5InputFile& file) { state = read_record<State>(file, "point"); });
+    load(part, [&](const Hdf5InputFile& file) { state = read_record<State>(file, "point"); });
     return state;
   };
-  if (!saves_) return hooks;
-  hooks.save = [*this](std::size_t point, const State& state) {
-    // Never done: a solved point is soon solved again from its last step, and what is said of the
-    // draws is made of them again.
-    save(point, false, [&](Hdf5OutputFile& out) { write_record("point", state, out); });
+  // Never done: a solved point is soon solved again from its last step, and what is said of the
+  // draws is made of them again.
+  const auto keep = [*this](std::size_t part, const State& state) {
+    save(part, false, [&](Hdf5OutputFile& out) { write_record("point", state, out); });
   };
+  Hooks hooks;
+  hooks.load = read;
+  if (saves_) hooks.save = keep;
+  if constexpr (kSamples<Hooks>) {
+    const auto part_of = [points = points_, chains = chains_](std::size_t point,
+                                                              std::size_t chain) {
+      return points + point * chains + chain;
+    };
+    hooks.load_chains = [=](std::size_t point, std::size_t chain) {
+      return read(part_of(point, chain));
+    };
+    hooks.save_chains = [=](std::size_t point, std::size_t chain, const State& state) {
+      keep(part_of(point, chain), state);
+    };
+  }
   return hooks;
 }
 template class PointCheckpoints<studies::SolveHooks>;

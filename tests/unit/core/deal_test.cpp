@@ -62,6 +62,31 @@ TEST_CASE("Ranks compute every unit once, and the first has their results") {
   }
 }
 
+TEST_CASE("A unit waits for those that it builds on, and a rank for such a unit") {
+  for (const int count : {1, 2, 3, 7}) {
+    Office office;
+    const auto body = [&](Ranks& ranks) {
+      DealtWork work = office.work();
+      // 1 to 4 come before 6, 6 to 9 before 11, ...: every group waits for the one before it.
+      work.ready = [&](std::size_t unit) {
+        for (std::size_t earlier = 0; earlier < unit / 5 * 5; ++earlier) {
+          if (earlier % 5 != 0 && office.taken.count(earlier) == 0) return false;
+        }
+        return true;
+      };
+      deal_units(ranks, work);
+    };
+    std::atomic<std::size_t> latest{0};
+    office.meanwhile = [&](std::size_t unit) {
+      if (unit / 5 < latest / 5) throw Error(ErrorKind::kInternal, "it should have waited");
+      latest = std::max<std::size_t>(latest, unit);
+    };
+    on_ranks(count, body);
+    CHECK(office.computed == 16);
+    CHECK(office.taken.size() == 16);
+  }
+}
+
 TEST_CASE("An error on any rank ends the work of all and is thrown on the first") {
   for (const int count : {1, 2, 7}) {
     Office office;

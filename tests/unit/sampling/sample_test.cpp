@@ -143,6 +143,21 @@ TEST_CASE("an interrupted run goes on to the same bits") {
   }
 }
 
+TEST_CASE("chains run apart, one call after another, have the bits of one run") {
+  for (const Setup& setup : every_sampler()) {
+    INFO(sampler_name(setup.options.sampler));
+    const SamplingResult whole = sample(*setup.target, setup.options);
+    const int last = setup.options.chains - 1;
+    const SamplingResult end = sample(*setup.target, setup.options, {.chains = {last, last + 1}});
+    CHECK_FALSE(end.summary.complete);
+    CHECK(end.state.chains.front().iteration == 0);
+    const SamplingResult rest =
+        sample(*setup.target, setup.options, {.resume = &end.state, .chains = {0, last}});
+    CHECK(rest.summary.complete);
+    CHECK(bytes_of(rest.state) == bytes_of(whole.state));
+  }
+}
+
 TEST_CASE("every checkpoint of a run resumes to the same bits") {
   for (const Setup& setup : every_sampler()) {
     INFO(sampler_name(setup.options.sampler));
