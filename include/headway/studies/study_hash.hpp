@@ -16,7 +16,8 @@ std::string study_hash(const Study& study);
 std::string solve_hash(const Study& study);
 
 /// Whether both have the same solution at every sweep point that they share: they differ in
-/// model.widths, model.temperature and what solve_hash leaves out alone.
+/// model.widths, model.temperature and what solve_hash leaves out alone; or `a` was solved by ranks
+/// together (KernelForm::kDistributed), and `b` is not.
 bool solves_alike(const Study& a, const Study& b);
 
 /// study_hash of the parts that the draws of `sample` depend on: how often checkpoints are taken is
