@@ -5,10 +5,10 @@
 #include "headway/core/error.hpp"
 
 #ifdef HEADWAY_ONEDNN
-#include <cblas.h>
 #include <dnnl.h>
 
 #include "headway/core/cpu.hpp"
+#include "headway/numerics/dense.hpp"
 #elif defined(HEADWAY_TORCH_SGEMM)
 // The BLAS inside LibTorch, by its Fortran name.
 extern "C" void sgemm_(const char* transpose_a, const char* transpose_b, const int* m, const int* n,
@@ -44,9 +44,12 @@ void product_without_avx512(bool transpose_a, bool transpose_b, Index m, Index n
     onednn_product(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, ldc);
     return;
   }
-  const auto size = [](Index x) { return static_cast<int>(x); };
-  cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, size(m), size(n), size(k), 1.0F, a,
-              size(lda), b, size(ldb), beta, c, size(ldc));
+  // Rows one after the other are the columns of a transposed matrix: c^T = b^T a.
+  using Strides = Eigen::OuterStride<>;
+  using Matrix = Eigen::Map<const numerics::MatrixXf, 0, Strides>;
+  Eigen::Map<numerics::MatrixXf, 0, Strides> result(c, n, m, Strides(ldc));
+  numerics::multiply(1.0F, Matrix(b, n, k, Strides(ldb)), numerics::Transpose::kNo,
+                     Matrix(a, m, k, Strides(lda)), numerics::Transpose::kYes, beta, result);
 }
 
 MatrixProduct choose_product() {
