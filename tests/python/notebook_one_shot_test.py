@@ -9,6 +9,8 @@ import program
 from network_problem import HEADS, NetworkProblem
 from notebooks import NotebookTest
 
+PICTURES = 6
+
 STUDY = "omniglot-one-shot-theory.toml"
 FOLDER = tempfile.TemporaryDirectory()
 RESULTS = Path(FOLDER.name)
@@ -39,12 +41,12 @@ def setUpModule():
 class Notebook(NotebookTest):
     name = "one_shot_images.ipynb"
 
-    def test_is_stored_without_outputs(self):
-        self.check_stored_without_outputs()
+    def test_is_stored_with_its_outputs(self):
+        self.check_stored_outputs(PICTURES - 1)  # of one network: none over seeds
 
     def test_runs_on_results_of_the_program(self):
         text, pictures = self.execute(RESULTS)
-        self.assertEqual(pictures, 6)
+        self.assertEqual(pictures, PICTURES)
         for rule in ("validation", "evidence", "test"):
             self.assertIn(f"temperature by {rule}", text)
         self.assertEqual(len(re.findall(r"^  theory, N = \d+ +[+-]\d\.\d\d", text, re.M)), 3)
