@@ -18,6 +18,9 @@ if(HEADWAY_SANITIZERS)
   target_compile_options(headway_options INTERFACE -fsanitize=${HEADWAY_SANITIZERS}
                          -fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-maybe-uninitialized)
   target_link_options(headway_options INTERFACE -fsanitize=${HEADWAY_SANITIZERS})
+  if(HEADWAY_SANITIZERS MATCHES "thread")  # which cannot see into OpenMP's threads, nor into Eigen's on them
+    target_compile_definitions(headway_options INTERFACE EIGEN_DONT_PARALLELIZE)
+  endif()
   if(HEADWAY_SANITIZERS MATCHES "undefined" AND NOT HEADWAY_BUILD_FUZZERS)
     # Checks of every pointer that is followed are a third of the time to compile. The address sanitizer reports null
     # ones anyway and Eigen asserts alignment; readers, which see the bytes of others, and fuzzers keep them.

@@ -1,6 +1,6 @@
 #include "headway/theory/kernel_cost.hpp"
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #include <malloc.h>
 #endif
 
@@ -69,7 +69,7 @@ TEST_CASE("costs need a form") {
   CHECK_THROWS_AS(theory::kernel_cost(KernelSizes{10, 2, 3, 1}, KernelForm::kAuto), Error);
 }
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 namespace {
 
 /// Bytes that the program holds from malloc.
