@@ -35,7 +35,7 @@ help:
 	@echo 'make bench    the speed report of apps/benchmarks'
 	@echo 'make reproduce  every study of minutes again, beside what was recorded and published'
 	@echo 'make kills    KILLS=$(KILLS) processes of each verb killed at random times, and nothing lost'
-	@echo 'make races    the unit tests under the thread sanitizer (ten minutes)'
+	@echo 'make races    the unit tests under the thread sanitizer'
 	@echo 'make format   clang-format every source in place'
 	@echo 'make tidy     clang-tidy with warnings as errors (slow)'
 	@echo 'make lint     cppcheck, then make tidy'

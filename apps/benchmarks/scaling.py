@@ -81,7 +81,7 @@ def grid_of(temperatures):
 
 
 def table(title, rows):
-    """Rows of (how, ranks, seconds, what the model says)."""
+    """Rows of (how, seconds, what the model says)."""
     print(f"\n{title}\n\n| | seconds | times as fast | model |\n|---|---|---|---|")
     first = rows[0][1]
     for how, seconds, model in rows:

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "catch.hpp"
 #include "headway/core/error.hpp"
+#include "headway/core/observer.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/training/task_adapters.hpp"
 #include "headway/training/trainer.hpp"
@@ -128,5 +130,17 @@ inline training::NamedTensor& tensor(training::TrainState* state, const std::str
   }
   throw Error(ErrorKind::kInternal, name);
 }
+
+/// Asks to stop when this many steps are done.
+class StopAt : public Observer {
+ public:
+  explicit StopAt(double step) : step_(step) {}
+  void progress(std::string_view, double done, double) override { done_ = done; }
+  [[nodiscard]] bool interrupted() const override { return done_ >= step_; }
+
+ private:
+  double step_;
+  double done_ = 0.0;
+};
 
 }  // namespace headway::testing

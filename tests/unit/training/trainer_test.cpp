@@ -30,17 +30,6 @@ class Log : public TrainSink {
   double seconds_trained = 0.0;
 };
 
-class StopAt : public headway::Observer {
- public:
-  explicit StopAt(double step) : step_(step) {}
-  void progress(std::string_view, double done, double) override { done_ = done; }
-  [[nodiscard]] bool interrupted() const override { return done_ >= step_; }
-
- private:
-  double step_;
-  double done_ = 0.0;
-};
-
 bool same(const TrainState& a, const TrainState& b) {
   return a.step == b.step && a.examples == b.examples && a.parameters == b.parameters &&
          a.first_moments == b.first_moments && a.second_moments == b.second_moments &&

@@ -80,17 +80,6 @@ class Log : public TrainSink {
   Course& course_;
 };
 
-class StopAt : public headway::Observer {
- public:
-  explicit StopAt(double step) : step_(step) {}
-  void progress(std::string_view, double done, double) override { done_ = done; }
-  [[nodiscard]] bool interrupted() const override { return done_ >= step_; }
-
- private:
-  double step_;
-  double done_ = 0.0;
-};
-
 const PatternTask kTask(6, 2);
 
 /// The run on so many ranks; with `from`, which the first alone has, from that state. `stopping`
