@@ -75,7 +75,7 @@ test: dependencies
 	@cmake --build --preset asan --parallel $(JOBS) --target unit_tests
 	@cmake --preset ci $(CONFIGURE) --log-level=NOTICE
 	@cmake --build --preset ci --parallel $(JOBS)
-	@ctest --preset ci --parallel $(JOBS)
+	@ctest --preset ci --parallel $$(($(JOBS) + 1))  # some tests wait
 
 docs: export DOCS = on
 docs: build

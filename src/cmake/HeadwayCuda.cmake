@@ -1,10 +1,11 @@
 # Defines headway::cuda, the fused attention kernels for NVIDIA GPUs, and sets HEADWAY_HAVE_CUDA, where nvcc is found.
-# Machine code for A100 (sm_80) and H100 (sm_90), and PTX that the driver compiles for what came later.
+# Machine code for HEADWAY_CUDA_ARCHITECTURES, and PTX of the last of them, which the driver compiles for what came later.
 #
 # nvcc is called directly: CMake's own CUDA support links a test program first, which a toolkit without its libraries
 # cannot, and what ptxas says of registers and spills is kept in a file that a test reads.
 set(HEADWAY_CUDA AUTO CACHE STRING "Compile the CUDA kernels: AUTO (where nvcc is found), ON, OFF")
 set_property(CACHE HEADWAY_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(HEADWAY_CUDA_ARCHITECTURES "80;90" CACHE STRING "Compute capabilities, the newest last; 80: A100, 90: H100")
 set(HEADWAY_HAVE_CUDA OFF)
 if(NOT HEADWAY_CUDA OR HEADWAY_SANITIZERS)
   return()
@@ -41,8 +42,12 @@ file(MAKE_DIRECTORY ${headway_cuda_folder})
 get_target_property(headway_eigen Eigen3::Eigen INTERFACE_INCLUDE_DIRECTORIES)
 list(TRANSFORM headway_eigen PREPEND -I)
 set(headway_nvcc_flags -std=c++20 -O3 --expt-relaxed-constexpr -Xptxas -v -Xcompiler -fPIC,-fvisibility=hidden
-    -DEIGEN_NO_CUDA -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=[sm_90,compute_90]
-    -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src ${headway_eigen})
+    -DEIGEN_NO_CUDA -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src ${headway_eigen})
+foreach(architecture ${HEADWAY_CUDA_ARCHITECTURES})
+  list(APPEND headway_nvcc_flags -gencode arch=compute_${architecture},code=sm_${architecture})
+endforeach()
+list(GET HEADWAY_CUDA_ARCHITECTURES -1 newest)
+list(APPEND headway_nvcc_flags -gencode arch=compute_${newest},code=compute_${newest})
 add_custom_command(
   OUTPUT ${headway_cuda_folder}/attention.o
   BYPRODUCTS ${HEADWAY_PTXAS_REPORT}

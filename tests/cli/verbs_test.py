@@ -26,15 +26,15 @@ class ShippedStudies(ProgramTest):
                 self.check(run("inspect", path), 0)
                 with open(path, encoding="utf-8") as file:
                     text = file.read()
-                trains = "[train]" in text
+                if "[train]" in text:
+                    continue  # their plans are made by the tests of training
                 made = 'kind = "dataset"' in text  # of a data set that another study makes
                 arguments = ["--set", f"task.file={data}"] if made else []
-                process = run("train" if trains else "solve", path, "--dry-run", "--json",
-                              *arguments)
+                process = run("solve", path, "--dry-run", "--json", *arguments)
                 self.check(process, 0)
                 plan = json.loads(process.stdout)
                 self.assertEqual(plan["study"] + ".toml", name)
-                if not trains and not made:
+                if not made:
                     self.assertEqual(plan["features"], 231)
 
     def test_the_resolved_study_resolves_to_itself(self):

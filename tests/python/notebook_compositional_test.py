@@ -13,9 +13,10 @@ PICTURES = 4
 SMALL = {
     "train": ("train.steps=90", "train.warmup_steps=10", "train.eval_every=30", "train.eval_examples=128",
               "train.batch=16"),
-    "latents": ("latents.examples=512",),
+    "latents": ("latents.examples=256",),
     "extract": ("extract.train_examples=100",),
-    "prune": ("prune.random_orders=2", "prune.greedy=false", "prune.resamples=50"),
+    "prune": ("prune.random_orders=2", "prune.greedy=false", "prune.resamples=50", "prune.permutations=500",
+              "prune.examples=200", "prune.sensitivity_examples=64", "prune.mean_examples=16"),
 }
 
 

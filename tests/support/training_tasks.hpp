@@ -1,6 +1,7 @@
 // Small tasks and models for the tests of training.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,7 +42,7 @@ class PatternTask final : public training::TrainingTask {
         out.inputs.push_back(static_cast<float>(rng.normal()));
       }
       for (Index t = tokens - format_.scored; t < tokens; ++t) {
-        const float x = out.inputs[at + static_cast<std::size_t>(3 * (t - 1))];
+        const float x = out.inputs[at + static_cast<std::size_t>(3 * std::max<Index>(t - 1, 0))];
         out.classes.push_back(x > 0.0F ? 1 : 0);
       }
       for (Index t = 0; masked_ && t < tokens; ++t) out.mask.push_back(t < i % 3 ? 0 : 1);

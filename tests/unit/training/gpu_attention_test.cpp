@@ -1,3 +1,4 @@
+// Not for sanitizers: the emulator checks every access, barrier and race itself.
 #include "catch.hpp"
 #include "emulated_attention.hpp"
 
@@ -35,7 +36,8 @@ std::string name_of(const std::string& variant, const AttentionCase& c) {
 
 }  // namespace
 
-TEST_CASE("The GPU kernels give the reference's outputs and gradients, for every variant") {
+TEST_CASE("The GPU kernels give the reference's outputs and gradients, for every variant",
+          "[not_sanitized]") {
   for (auto [name, options] : attention_cases()) {
     for (const AttentionCase& c : attention_shapes()) {
       INFO(name_of(name, c));
@@ -51,7 +53,7 @@ TEST_CASE("The GPU kernels give the reference's outputs and gradients, for every
   }
 }
 
-TEST_CASE("The GPU kernels are right for every number of tokens up to 40") {
+TEST_CASE("The GPU kernels are right for every number of tokens up to 40", "[not_sanitized]") {
   for (const char* name : {"softmax", "linear_rms_head", "hyla"}) {
     for (Index tokens = 1; tokens <= 40; ++tokens) {
       INFO(name << ", " << tokens << " tokens");
@@ -65,7 +67,7 @@ TEST_CASE("The GPU kernels are right for every number of tokens up to 40") {
 
 // Operands of 11 (TF32) or 8 bits: errors of up to 2^-11 or 2^-8 each, which RMSHead, where few
 // heads nearly cancel, and jumps of a derivative make more of.
-TEST_CASE("On tensor cores the GPU kernels are as exact as their operands") {
+TEST_CASE("On tensor cores the GPU kernels are as exact as their operands", "[not_sanitized]") {
   for (const char* name : {"softmax", "linear", "hyla_linear_value_no_rms_head", "softmax_hyla",
                            "hyla", "hyla_deep"}) {
     for (const bool causal : {false, true}) {
@@ -91,7 +93,8 @@ TEST_CASE("On tensor cores the GPU kernels are as exact as their operands") {
   }
 }
 
-TEST_CASE("Dropout drawn in the GPU kernels is that of the random streams, bit for bit") {
+TEST_CASE("Dropout drawn in the GPU kernels is that of the random streams, bit for bit",
+          "[not_sanitized]") {
   for (const char* name : {"softmax", "hyla", "softmax_hyla"}) {
     const Index tokens = 9;
     const Index first = 2;  // of queries, as when a layer's first queries are not wanted
@@ -113,7 +116,8 @@ TEST_CASE("Dropout drawn in the GPU kernels is that of the random streams, bit f
   }
 }
 
-TEST_CASE("The GPU kernels leave out the gradient of the bias where it is not wanted") {
+TEST_CASE("The GPU kernels leave out the gradient of the bias where it is not wanted",
+          "[not_sanitized]") {
   const auto p = problem("hyla", {3, 2, 5, 5, 4, 4}, {true, false, false});
   const auto with = emulated_answer(p);
   const auto without = emulated_answer(p, {.bias_gradient = false});
@@ -123,7 +127,7 @@ TEST_CASE("The GPU kernels leave out the gradient of the bias where it is not wa
   CHECK(without.d_bias == std::vector<float>(p.bias.size(), 7));
 }
 
-TEST_CASE("A NaN in the input of the GPU kernels is one in the output") {
+TEST_CASE("A NaN in the input of the GPU kernels is one in the output", "[not_sanitized]") {
   for (const auto& [name, options] : attention_cases()) {
     AttentionProblem<float> p = in_floats(attention_problem({2, 2, 5, 5, 4, 4}, options, {}, 5));
     for (std::vector<float>* array : {&p.query, &p.key, &p.value}) {
@@ -139,7 +143,8 @@ TEST_CASE("A NaN in the input of the GPU kernels is one in the output") {
   }
 }
 
-TEST_CASE("The plan of a layer fits the device, and its memory is linear in the tokens") {
+TEST_CASE("The plan of a layer fits the device, and its memory is linear in the tokens",
+          "[not_sanitized]") {
   const GpuDevice h100;
   for (const auto& [name, options] : attention_cases()) {
     INFO(name);
@@ -167,7 +172,7 @@ TEST_CASE("The plan of a layer fits the device, and its memory is linear in the 
   }
 }
 
-TEST_CASE("Copies of the gradient of the bias stay within their bound") {
+TEST_CASE("Copies of the gradient of the bias stay within their bound", "[not_sanitized]") {
   const auto options = attention_variant("hyla");
   const auto plan = [&](Index tokens) {
     return plan_gpu_attention({64, 8, tokens, tokens, 64, 64}, options, GpuArithmetic::kBf16, true,
