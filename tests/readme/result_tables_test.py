@@ -31,8 +31,8 @@ def row_of(rows, *begin):
 
 
 def spearman(a, b):
-    """Rank correlation."""
-    ranks = [[sorted(values).index(value) for value in values] for values in (a, b)]
+    """Rank correlation, equal values at their mean rank."""
+    ranks = [[sorted(values).index(value) + (values.count(value) - 1) / 2 for value in values] for values in (a, b)]
     return statistics.correlation(*ranks)
 
 
@@ -186,7 +186,7 @@ class ResultTablesTest(unittest.TestCase):
                 for cell, (task, removed) in zip(cells, columns, strict=True):
                     self.check(cell, agreement(lambda row: scores_of(row, name), groups[task], removed))
                     checked += 1
-        self.assertEqual(checked, 7 * 8)
+        self.assertEqual(checked, 7 * 10)
 
         hint = rows_of(RESULTS / "README.md", "A hint, tested", level=3)
         for task, rows in groups.items():
@@ -199,6 +199,13 @@ class ResultTablesTest(unittest.TestCase):
                     lambda row: row["baselines"]["gradient sensitivity"]), strict=True):
                 if part:
                     self.check(cell, agreement(scores, part))
+
+        places = rows_of(RESULTS / "README.md", "A head whose work is known", level=3)[2:]
+        for name, cell in places:
+            orders = [row["removed"][name[9:]]["loss_change"] if name.startswith("removal") else scores_of(row, name)
+                      for row in groups["copies"]]
+            self.assertEqual(cell, " ".join(str(1 + sum(value > order[5] for value in order)) for order in orders), name)
+        self.assertEqual(len(places), 9)
 
     def test_a_wrong_number_is_noticed(self):
         self.assertTrue(says("0.72 +- 0.04", 0.7248, 0.0449))
