@@ -59,8 +59,8 @@ void check_output_early(const Options& options, const Job& job, bool may_continu
                   fmt::format("{}: is the input {}; give another output", options.output, input));
     }
   }
-  const bool resumable = may_continue && io::is_result_file(options.output);
-  check_output_path(options.output, options.force || resumable);
+  check_output_path(options.output,
+                    options.force || (may_continue && io::is_result_file(options.output)));
 }
 
 bool is_partial_result_of(const Options& options, const Job& job) {

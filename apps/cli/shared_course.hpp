@@ -87,7 +87,7 @@ class SharedCourse {
     count_pieces();
     deal_units(ranks_, work());
     if (!ranks_.is_first()) return kExitOk;
-    Result result = merged(seconds_since(began_));
+    Result result = merged(true);
     if (course_.sharing.merged) course_.sharing.merged(options_, result);
     solver_ = {};  // it refers to the job
     const Computation done = computation_of(std::make_shared<Finished<JobType, Result>>(
@@ -127,6 +127,7 @@ class SharedCourse {
       pieces_ = course_.sharing.pieces(options_, job_, static_cast<int>(threads[0]));
     }
     piece_done_.resize(units_ * (pieces_ + 1));
+    own_.resize(units_);
   }
   [[nodiscard]] std::size_t unit_of(std::size_t dealt) const { return dealt / (pieces_ + 1); }
   [[nodiscard]] bool is_piece(std::size_t dealt) const { return dealt % (pieces_ + 1) < pieces_; }
@@ -139,7 +140,7 @@ class SharedCourse {
   }
   UnitOutcome compute_unit(std::size_t unit) {
     const studies::Shard shard{unit, units_};
-    const Result result = solver_.part(shard);
+    Result result = solver_.part(shard);
     const Outcome outcome = course_.outcome(result);
     studies::ResultProvenance provenance = of_parts_;
     provenance.shard = studies::shard_text(shard);
@@ -148,6 +149,7 @@ class SharedCourse {
     UnitOutcome unit_outcome{{}, observer_.take_warnings(), !outcome.interrupted};
     if (unit_outcome.complete) {
       unit_outcome.bytes = io::result_bytes(job_.study, result, provenance);
+      if (ranks_.is_first()) own_[unit] = std::move(result);
     }
     return unit_outcome;
   }
@@ -186,20 +188,30 @@ class SharedCourse {
   void write_what_is_there() {
     if (options_.output.empty() || store_->count() == 0) return;
     job_.provenance.partial = true;
-    course_.write(options_, job_, merged(seconds_since(began_)));
+    course_.write(options_, job_, merged(false));
     job_.overwrite = true;  // the last word is said when all have come to an end
   }
 
-  Result merged(double seconds) {
+  /// Of all units that are kept: those of this rank are at hand (and are given away by the `last`
+  /// call), the others are read. What a worker may still write, of a unit not kept, is not touched.
+  Result merged(bool last) {
     if (store_->count() == 0) {
       throw Error(ErrorKind::kInterrupted, "interrupted before anything was finished");
     }
     studies::Parts<Result> parts(units_);
     for (std::size_t unit = 0; unit < units_; ++unit) {
-      if (store_->has(unit)) parts[unit] = course_.sharing.read(store_->file(unit));
+      if (!store_->has(unit)) continue;
+      std::optional<Result>& own = own_[unit];
+      if (!own) {
+        parts[unit] = course_.sharing.read(store_->file(unit));
+      } else if (last) {
+        parts[unit] = std::move(own);
+      } else {
+        parts[unit] = own;
+      }
     }
     Result whole = studies::merge_parts(job_.study, std::move(parts));
-    whole.seconds = seconds;
+    whole.seconds = seconds_since(began_);
     return whole;
   }
 
@@ -214,6 +226,7 @@ class SharedCourse {
   std::size_t units_ = 0, pieces_ = 0;
   std::vector<bool> piece_done_;  ///< by what is dealt
   std::optional<PartStore> store_;
+  studies::Parts<Result> own_;  ///< units that this rank, the first, computed
   PartSolver<Result> solver_;
 };
 

@@ -1,21 +1,26 @@
 #include "headway/core/deal.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 
 #include "core/fail.hpp"
+#include "headway/core/clock.hpp"
 #include "headway/core/jobs.hpp"
 
 namespace headway {
 namespace {
 
-constexpr std::chrono::milliseconds kNap{1};
+constexpr std::chrono::milliseconds kShortestNap{1}, kLongestNap{8};
+constexpr int kNapsSoFar = 16;  // that many naps have passed since something happened
 
 /// The first byte of a message. Ready, Done, Stopped, Failed and Agreed go to the first rank.
 enum class Message : char {
@@ -107,8 +112,15 @@ class Worker {
       } catch (...) {
         failure_ = std::current_exception();
       }
+      const std::lock_guard<std::mutex> lock(guard_);
       ended_ = true;
+      end_.notify_one();
     });
+  }
+  /// Sleeps for `most`, or until the unit ends.
+  void wait(Clock::duration most) {
+    std::unique_lock<std::mutex> lock(guard_);
+    end_.wait_for(lock, most, [this] { return busy() && ended_; });
   }
   /// What is to be told of the unit when it has ended.
   std::optional<Packet> ended() {
@@ -126,10 +138,31 @@ class Worker {
  private:
   const DealtWork& work_;
   std::atomic<bool> stop_{false}, ended_{false};
+  std::mutex guard_;
+  std::condition_variable end_;
   std::optional<std::size_t> unit_;
   UnitOutcome outcome_;
   std::exception_ptr failure_;
   std::jthread thread_;
+};
+
+/// How long to sleep between two looks at the messages: the shorter, the less time ago something
+/// happened. A rank that is bound to one core takes it from its own worker with every look.
+class Nap {
+ public:
+  void wake() { since_ = Clock::now(); }
+  [[nodiscard]] Clock::duration length() const {
+    return std::clamp<Clock::duration>((Clock::now() - since_) / kNapsSoFar, kShortestNap,
+                                       kLongestNap);
+  }
+
+ private:
+  Clock::time_point since_ = Clock::now();
+};
+
+struct FinishedUnit {
+  std::size_t unit = 0;
+  UnitOutcome outcome;
 };
 
 /// The first rank: deals, takes, and computes like the others.
@@ -143,22 +176,22 @@ class Dealer {
         given_(work.units) {}
 
   void run() {
+    Nap nap;
     while (gone_ + 1 < ranks_.size() || own_.busy() || any_left()) {
       if (!stopping_ && work_.interrupted()) interrupt();
-      bool idle = true;
+      std::optional<FinishedUnit> finished;
       if (std::optional<Packet> packet = own_.ended()) {
-        idle = false;
-        hear(0, *std::move(packet));
-      } else if (!own_.busy()) {
-        if (const std::optional<std::size_t> unit = take_next()) own_.start(*unit);
-      }
-      if (std::optional<RankMessage> message = ranks_.receive()) {
-        idle = false;
-        hear(message->from, Packet(std::move(message->bytes)));
+        nap.wake();
+        finished = hear(0, *std::move(packet));
+      } else if (std::optional<RankMessage> message = ranks_.receive()) {
+        nap.wake();
+        finished = hear(message->from, Packet(std::move(message->bytes)));
         waiting_.push_back(message->from);
+      } else {
+        own_.wait(nap.length());
       }
-      serve();
-      if (idle) std::this_thread::sleep_for(kNap);
+      serve();  // first: taking may wait for the disk
+      if (finished) take(*finished);
     }
     if (error_) throw Error(*error_);
   }
@@ -181,6 +214,9 @@ class Dealer {
   }
   /// Those that have nothing to do get a unit, or go when none is left.
   void serve() {
+    if (!own_.busy()) {
+      if (const std::optional<std::size_t> unit = take_next()) own_.start(*unit);
+    }
     std::vector<int> still;
     for (const int rank : std::exchange(waiting_, {})) {
       if (const std::optional<std::size_t> unit = take_next()) {
@@ -196,21 +232,22 @@ class Dealer {
     waiting_ = std::move(still);
   }
 
-  void hear(int rank, Packet packet) {
+  std::optional<FinishedUnit> hear(int rank, Packet packet) {
     busy_[static_cast<std::size_t>(rank)] = false;
-    if (packet.word() == Message::kFailed) {
-      fail_with(failure_of(rank, std::move(packet)));
-    } else if (packet.word() == Message::kDone || packet.word() == Message::kStopped) {
-      const auto unit = static_cast<std::size_t>(packet.number());
-      UnitOutcome outcome;
-      outcome.complete = packet.word() == Message::kDone;
-      for (std::uint64_t n = packet.number(); n > 0; --n) outcome.warnings.push_back(packet.text());
-      outcome.bytes = packet.text();
-      try {
-        work_.take(unit, outcome);
-      } catch (const Error& e) {  // the disk is full, say
-        fail_with(e);
-      }
+    if (packet.word() == Message::kFailed) fail_with(failure_of(rank, packet));
+    if (packet.word() != Message::kDone && packet.word() != Message::kStopped) return std::nullopt;
+    FinishedUnit finished{static_cast<std::size_t>(packet.number()), {}};
+    UnitOutcome& outcome = finished.outcome;
+    outcome.complete = packet.word() == Message::kDone;
+    for (std::uint64_t n = packet.number(); n > 0; --n) outcome.warnings.push_back(packet.text());
+    outcome.bytes = packet.text();
+    return finished;
+  }
+  void take(const FinishedUnit& finished) {
+    try {
+      work_.take(finished.unit, finished.outcome);
+    } catch (const Error& e) {  // the disk is full, say
+      fail_with(e);
     }
   }
 
@@ -248,21 +285,21 @@ class Dealer {
 
 void work_for_first(Ranks& ranks, const DealtWork& work) {
   Worker worker(work);
+  Nap nap;
   ranks.send(0, Packet(Message::kReady).bytes());
   for (;;) {
-    bool idle = true;
     if (std::optional<RankMessage> message = ranks.receive()) {
-      idle = false;
+      nap.wake();
       Packet packet(std::move(message->bytes));
       if (packet.word() == Message::kQuit) return;
       if (packet.word() == Message::kStop) worker.stop();
       if (packet.word() == Message::kGo) worker.start(static_cast<std::size_t>(packet.number()));
-    }
-    if (const std::optional<Packet> packet = worker.ended()) {
-      idle = false;
+    } else if (const std::optional<Packet> packet = worker.ended()) {
+      nap.wake();
       ranks.send(0, packet->bytes());
+    } else {
+      worker.wait(nap.length());
     }
-    if (idle) std::this_thread::sleep_for(kNap);
   }
 }
 

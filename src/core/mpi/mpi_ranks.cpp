@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <span>
 #include <string>
 #include <thread>
@@ -32,9 +34,22 @@ void require(int result, const char* what) {
   if (result != MPI_SUCCESS) fail(ErrorKind::kUnavailable, "MPI: {} failed ({})", what, result);
 }
 
+/// OpenMPI is not to look for networks where mpirun started all ranks on this machine: they have
+/// its memory, and libpsm2 alone measures its clock for 0.2 s when it is loaded. What the user
+/// chose stays.
+void choose_transport() {
+  // NOLINTBEGIN(concurrency-mt-unsafe): before any thread
+  const char* all = std::getenv("OMPI_COMM_WORLD_SIZE");
+  const char* here = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+  if (all == nullptr || here == nullptr || std::strcmp(all, here) != 0) return;
+  setenv("OMPI_MCA_pml", "ob1", 0);
+  // NOLINTEND(concurrency-mt-unsafe)
+}
+
 class MpiRanks final : public Ranks {
  public:
   MpiRanks() {
+    choose_transport();
     int provided = 0;
     require(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init");
     if (provided < MPI_THREAD_FUNNELED) {
