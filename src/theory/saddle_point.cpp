@@ -106,7 +106,7 @@ const OptionTable<SaddlePointOptions>& SaddlePointOptions::table() {
 void SaddlePointOptions::validate() const {
   constexpr double kUnbounded = std::numeric_limits<double>::infinity();
   check_options(table(), *this, "solve");
-  real(0.0, kUnbounded).check(hessian_renewal_step, "SaddlePointOptions::hessian_renewal_step");
+  real(0.0, 1.0).check(hessian_renewal_share, "SaddlePointOptions::hessian_renewal_share");
   real(0.0, kUnbounded, Ends::kOpenBelow).check(max_log_step, "SaddlePointOptions::max_log_step");
 }
 

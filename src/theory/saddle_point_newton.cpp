@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -18,6 +19,8 @@ using numerics::Transpose;
 
 constexpr Index kLargestEigenProblem =
     700;  // unknowns up to which an indefinite Hessian is repaired by its eigenvalues
+
+constexpr double kShortStep = 1e-3;  // in log U: secant updates are good enough
 
 std::vector<MatrixXd> all_layers(const OrderParameters& u) {
   std::vector<MatrixXd> all = u.layers;
@@ -126,15 +129,22 @@ class NewtonSolver final : public GeodesicDescent {
   MatrixXd hessian() {
     const EnergyState& state = *evaluation().energy;
     MatrixXd h = entropy_hessian(action().architecture(), here());
-    // Close to the solution the last exact Hessian, kept up by the gradients, is as good as a new
-    // one.
-    const bool renew = exact_ && (summary().iterations == 0 || summary().history.back().log_step >
-                                                                   options().hessian_renewal_step);
+    const bool renew = exact_ && renewal_is_due();
     const MatrixXd part = renew ? energy_hessian_.exact(state) : energy_hessian_.approximate(state);
     if (renew) ++summary().hessians;
     h.topLeftCorner(part.rows(), part.cols()) += part;
     add_geodesic_term(here(), evaluation().gradient, h);
     return h;
+  }
+
+  /// An exact Hessian costs as much as some evaluations, or dozens: none for the first step, which
+  /// is long, nor where the last one is as good.
+  bool renewal_is_due() {
+    if (summary().iterations == 0) return false;
+    const double step = summary().history.back().log_step;
+    const bool due = step > kShortStep && step < options().hessian_renewal_share * renewed_after_;
+    if (due) renewed_after_ = step;
+    return due;
   }
 
   std::optional<GeodesicStep> next_step() override {
@@ -160,6 +170,7 @@ class NewtonSolver final : public GeodesicDescent {
   }
 
   bool exact_;
+  double renewed_after_ = std::numeric_limits<double>::infinity();  ///< a step of this length
   EnergyHessian energy_hessian_;
 };
 

@@ -47,9 +47,9 @@ struct SaddlePointOptions {
 
   // Of the library alone, no keys of a study:
   double max_log_step = 2.0;  ///< largest change of log U along any direction in one step
-  /// Newton computes the exact Hessian anew after a step that changed log U by more than this;
-  /// after smaller ones the last is kept up by secant updates.
-  double hessian_renewal_step = 0.3;
+  /// Newton computes the exact Hessian after its first step in log U, and anew after steps shorter
+  /// than this share of the one after which it last did; in between secant updates keep it up.
+  double hessian_renewal_share = 0.1;
 
   static const OptionTable<SaddlePointOptions>& table();  ///< the first keys of [solve]
   /// Throws Error{kBadStudy} naming field, value and bound.

@@ -164,7 +164,7 @@ TEST_CASE("a summary explains itself") {
   options.gradient_tolerance = -1;
   REQUIRE_THROWS_AS(solve(c, 0.01, options), Error);
   options = {};
-  options.hessian_renewal_step = -1;  // no key of a study
+  options.hessian_renewal_share = -1;  // no key of a study
   REQUIRE_THROWS_WITH(options.validate(), !Catch::Matchers::ContainsSubstring("solve."));
   REQUIRE_THROWS_AS(solve(random_case({1}, 1, 8, 3, 4), 0.0), Error);  // K is singular at T = 0
 }
