@@ -33,6 +33,7 @@ struct Reusable {
 /// functions keep study, data and result alive.
 struct Computation {
   std::string plan;  ///< of a dry run, which has nothing else
+  std::string kind;  ///< of the result, as the file says it; empty where there is none
   Outcome outcome;
   studies::ResultProvenance provenance;
   std::function<void()> write_files = {};         ///< what -o and its like ask for

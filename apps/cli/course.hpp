@@ -195,6 +195,7 @@ Computation computation_of(const std::shared_ptr<Finished<JobType, Result>>& all
   done.closing = course.closing(options, done.outcome);
   done.remove_checkpoints = all->job.remove_checkpoints;
   if constexpr (IsResult<Result>) {
+    done.kind = Result::kVerb;
     done.show = [all](const studies::ResultProvenance& origin, FieldSink& sink) {
       io::ResultOutput<Result>::show(all->job.study, all->result, origin, sink);
     };

@@ -65,13 +65,16 @@ class Streams(ProgramTest):
             self.assertIn(word, text)
 
     def test_waiting_threads_do_not_spin(self):
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("OMP_")}
-        environment["OMP_DISPLAY_ENV"] = "verbose"
-        text = run("--version", env=environment).stderr
-        self.assertIn("GOMP_SPINCOUNT = '0'", text)
-        environment["OMP_WAIT_POLICY"] = "active"  # the user's choice stays
-        text = run("--version", env=environment).stderr
-        self.assertNotIn("GOMP_SPINCOUNT = '0'", text)
+        for starts, environment in (1, {"PATH": "/bin", "TERM": "dumb"}), (2, {"PATH": "/bin"}), (2, {}):
+            with self.subTest(environment=environment):
+                environment |= {"OMP_DISPLAY_ENV": "verbose", "LD_DEBUG": "statistics"}
+                text = run("--version", env=environment).stderr
+                self.assertEqual(text.count("total startup time"), starts)
+                self.assertEqual(text.count("GOMP_SPINCOUNT = '0'"), 1)
+                environment["OMP_WAIT_POLICY"] = "active"  # the user's choice stays
+                text = run("--version", env=environment).stderr
+                self.assertEqual(text.count("total startup time"), 1)
+                self.assertNotIn("GOMP_SPINCOUNT = '0'", text)
 
 
 class JsonOutput(ProgramTest):

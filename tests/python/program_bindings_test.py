@@ -1,9 +1,12 @@
 """The verbs in memory (headway.solve and its like) against the program, bit by bit, and on wrong arguments."""
 
+import copy
+import dataclasses
 import gc
 import importlib.util
 import math
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -158,6 +161,44 @@ class SameAsTheProgram(unittest.TestCase):
         direct = headway.align(**small(temperature=0.3))
         np.testing.assert_array_equal(other.points[0].alignment.overlaps,
                                       direct.points[0].alignment.overlaps)
+
+
+class ReadAtTheFirstLook(unittest.TestCase):
+    """A result in memory reads itself when a field is asked for: nothing but time tells it from one that did."""
+
+    LOOKS = {"a field": lambda result: result, "a default": lambda result: (result.set_names, result)[1],
+             "pickle": lambda result: pickle.loads(pickle.dumps(result)), "copy": copy.copy,
+             "deepcopy": copy.deepcopy, "replace": lambda result: dataclasses.replace(result),
+             "a line": lambda result: (repr(result), result)[1]}
+
+    def test_whatever_looks_first(self):
+        read = headway.read_result(headway.solve(**small()).save(file_of("looked.h5"), force=True))
+        for name, look in self.LOOKS.items():
+            with self.subTest(look=name):
+                result = headway.solve(**small())
+                self.assertNotIn("points", vars(result))
+                seen = look(result)
+                self.assertIs(type(seen), headway.Result)
+                self.assertEqual((repr(seen), seen.points[0].action, dict(seen.provenance)["data_hash"]),
+                                 (repr(read), read.points[0].action, read.provenance["data_hash"]))
+                self.assertEqual({field.name for field in dataclasses.fields(seen)} - set(vars(seen)), set())
+                np.testing.assert_array_equal(seen.train_labels, read.train_labels)
+
+    def test_two_threads_at_once(self):
+        result = headway.solve(**small())
+        seen = []
+        threads = [threading.Thread(target=lambda: seen.append(result.points[0].action)) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(seen, [result.points[0].action] * 8)
+
+    def test_a_copy_computes_on_and_a_field_that_is_none_is_refused(self):
+        result = copy.copy(headway.solve(**small()))
+        self.assertEqual(headway.align(result).points[0].action, result.points[0].action)
+        with self.assertRaisesRegex(AttributeError, "'Result' object has no attribute 'point'"):
+            result.point
 
 
 class ActionAndKernel(unittest.TestCase):

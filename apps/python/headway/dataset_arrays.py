@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import h5py
@@ -30,9 +31,7 @@ class Fault(Exception):
 def kind(file: h5py.File | memory.Group, path: str) -> str:
     """"absent", "group", "dataset", "other", "dangling" or "external"."""
     if isinstance(file, memory.Group):
-        found = file.get(path)
-        return ("absent" if found is None else
-                "group" if isinstance(found, memory.Group) else "dataset")
+        return file.kind(path)
     group, parts = file.id, path.encode().split(b"/")
     for at, name in enumerate(parts, 1):
         if not group.links.exists(name):
@@ -81,8 +80,8 @@ def info(file: h5py.File | memory.Group, path: str) -> ArrayInfo:
     dataset = file[path]
     if isinstance(dataset, memory.Array):
         text = isinstance(dataset.values, list)
-        return ArrayInfo(dataset.shape, "string" if text else dataset.dtype.name, not text, text, 1, 0,
-                         False, None)
+        return ArrayInfo(dataset.shape, "string" if text else _name_of(dataset.dtype), not text, text, 1,
+                         0, False, None)
     kind_of_type, name, size = _type_of(dataset.id.get_type())
     space = dataset.id.get_space()
     shape = (0,) if space.get_simple_extent_type() == h5py.h5s.NULL else tuple(dataset.shape)
@@ -95,6 +94,11 @@ def info(file: h5py.File | memory.Group, path: str) -> ArrayInfo:
     return ArrayInfo(shape, name, kind_of_type in ("number", "integer"),
                      kind_of_type in ("text", "integer"), size, dataset.id.get_storage_size(),
                      bool(dataset.is_virtual) or plist.get_external_count() > 0, missing)
+
+
+@lru_cache(maxsize=100)
+def _name_of(dtype: np.dtype) -> str:
+    return dtype.name
 
 
 def _type_of(found: h5t.TypeID) -> tuple[str, str, int]:

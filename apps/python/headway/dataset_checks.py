@@ -67,6 +67,7 @@ class FoundArray:
     path: str
     split: str
     member: Member
+    layer: int  # 0: has none
     info: ArrayInfo
 
 
@@ -254,28 +255,28 @@ class Checker:
 
     def _array(self, member: Member, split: str, layer: int, needed: bool) -> None:
         path = member.path_in(split) + (f"/layer_{layer}" if layer else "")
-        self.faults.guard(path, self._check_array, FoundArray(path, split, member, None), layer, needed)
+        self.faults.guard(path, self._check_array, FoundArray(path, split, member, layer, None), needed)
 
-    def _check_array(self, array: FoundArray, layer: int, needed: bool) -> None:
+    def _check_array(self, array: FoundArray, needed: bool) -> None:
         found = kind(self.file, array.path)
         if found == "absent" and not needed:
             return
         layers = self._extent("L")
-        axes = array.member.axes(layer, layers)
         if found != "dataset":
             said = ABSENCE.get(found, "is no data set")
+            axes = array.member.axes(array.layer, layers)
             self.faults.add(array.path, f": {said}; allowed: a data set {axes} in this file")
             return
-        symbols = [symbol_in(symbol, layer, layers) for symbol in array.member.shapes[-1]]
+        symbols = [symbol_in(symbol, array.layer, layers) for symbol in array.member.shapes[-1]]
         keys = [f"{array.split}: P" if symbol == "P" else symbol for symbol in symbols]
         array.info = info(self.file, array.path)
-        fault = self._unreadable(array, axes, keys)
+        fault = self._unreadable(array, keys)
         if fault:
             self.faults.add(array.path, f": {fault}")
             return
         notes = self._wrong_extents(array, symbols, keys)
         if notes:
-            self.faults.add(array.path, f": {self._shape_fault(array, axes, keys)} "
+            self.faults.add(array.path, f": {self._shape_fault(array, keys)} "
                             f"({', '.join(notes)})")
         if array.member.values == "text":
             for at, text in enumerate(texts(self.file, array.path)):
@@ -284,13 +285,13 @@ class Checker:
                     self.faults.add(array.path, f"[{at}] {fault}")
         self.arrays.append(array)
 
-    def _unreadable(self, array: FoundArray, axes: str, keys: list[str]) -> str | None:
+    def _unreadable(self, array: FoundArray, keys: list[str]) -> str | None:
         found, text = array.info, array.member.values == "text"
         if not (found.is_text if text else found.is_number):
             allowed = "strings" if text else "float32, float64 or integers"
             return f"type {found.type_name}; allowed: {allowed}"
         if len(found.shape) not in map(len, array.member.shapes) or 0 in found.shape:
-            return self._shape_fault(array, axes, keys)
+            return self._shape_fault(array, keys)
         if isinstance(self.file, memory.Group):
             return None
         return implausible_storage(found, self.file.id.get_filesize(), array.member.in_memory)
@@ -315,7 +316,8 @@ class Checker:
             self.extents |= new
         return notes
 
-    def _shape_fault(self, array: FoundArray, axes: str, keys: list[str]) -> str:
+    def _shape_fault(self, array: FoundArray, keys: list[str]) -> str:
+        axes = array.member.axes(array.layer, self._extent("L"))
         extents = ", ".join(str(self._extent(key) or "any") for key in keys)
         return (f"shape {shape_text(array.info.shape)}; allowed: {axes} with extents [{extents}], "
                 "none zero")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 _TABLE = json.loads(Path(__file__).with_name("dataset_members.json").read_text())
@@ -35,11 +35,11 @@ class Member:
     attribute: str | None = None
     hints: dict[str, str] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def in_split(self) -> bool:
         return self.path.startswith("<split>/")
 
-    @property
+    @cached_property
     def layered(self) -> bool:
         return self.path.endswith("/layer_<l>")
 
@@ -57,6 +57,7 @@ class Member:
                            for shape in self.shapes)
 
 
+@lru_cache(maxsize=1000)
 def symbol_in(symbol: str, layer: int, layers: int) -> str:
     """"N_<l+1>" in layer 2 of 3: "N_3"; above the last layer stands the readout's: "N_a"."""
     above = "a" if layer == layers else str(layer + 1)

@@ -144,6 +144,8 @@ def number_array(name: str, value: Any, dtype: np.dtype | None, faults: list[str
         faults.append(f"{name}: has type {array.dtype}; allowed: real numbers")
         return None
     target = dtype or (array.dtype if array.dtype == np.float32 else np.dtype(np.float64))
+    if array.dtype == target and array.ndim and array.flags.c_contiguous:
+        return array
     with np.errstate(over="ignore"):  # an overflow shows as inf and is reported by the check
         return np.ascontiguousarray(array, dtype=target)
 

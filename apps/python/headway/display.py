@@ -57,6 +57,15 @@ class Shown(Brief):
     _computation: ClassVar[Any] = None  # of a result in memory: what the extension module made
     _data: ClassVar[Any] = None  # the arrays that it was made from, if any
 
+    def __copy__(self) -> Shown:
+        made = object.__new__(type(self))
+        vars(made).update(vars(self))
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What pickle and deep copies keep: what can be read, not what the computation can still make."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
     def save(self, path: str | os.PathLike, force: bool = False) -> Path:
         """Writes the result file that the program would write, whole or not at all; of a result that
         was read from a file, a copy. Returns its path.

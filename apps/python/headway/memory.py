@@ -22,7 +22,7 @@ class Array:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return np.shape(self.values)
+        return (len(self.values),) if isinstance(self.values, list) else self.values.shape
 
     @property
     def ndim(self) -> int:
@@ -40,15 +40,25 @@ class Group:
     def __init__(self, name: str, node: tuple[dict, dict]):
         self.name, (self.attrs, self._members) = name, node
 
-    def get(self, path: str, default: Any = None) -> Any:
-        members = self._members
+    def _node(self, path: str) -> tuple[dict, Any] | None:
+        node = (self.attrs, self._members)
         for part in path.split("/"):
-            if members.__class__ is not dict or part not in members:
-                return default
-            node = members[part]
-            members = node[1]
+            if node[1].__class__ is not dict or part not in node[1]:
+                return None
+            node = node[1][part]
+        return node
+
+    def kind(self, path: str) -> str:
+        """"absent", "group" or "dataset"."""
+        node = self._node(path)
+        return "absent" if node is None else "group" if node[1].__class__ is dict else "dataset"
+
+    def get(self, path: str, default: Any = None) -> Any:
+        node = self._node(path)
+        if node is None:
+            return default
         where = f"{self.name.rstrip('/')}/{path}"
-        return Group(where, node) if members.__class__ is dict else Array(where, *node)
+        return Group(where, node) if node[1].__class__ is dict else Array(where, *node)
 
     def __getitem__(self, path: str) -> Any:
         found = self.get(path)

@@ -15,6 +15,7 @@ import numpy as np
 from headway import hdf5, memory
 from headway.errors import BadDataError
 from headway.fields import FIELDS, attributes, below, plain
+from headway.later import unread
 from headway.latent_results import (EvaluateResult, LatentsResult, read_evaluated_runs,
                                     read_latent_runs)
 from headway.network_results import RemovalResult, read_network, read_removals, read_scores
@@ -56,11 +57,14 @@ def _read(file: h5py.File | memory.Group, path: Path) -> AnyResult:
 def result_of(done: Any, data: Any, name: str) -> AnyResult:
     """The result of a computation of the extension module, as read_result would read it from a file;
     `data`: the arrays that it was made from, if any."""
-    result = _read(memory.Group("/", done.tree()), Path(name))
-    if data is not None:
-        object.__setattr__(result, "provenance", Provenance(result.provenance, data))
-    object.__setattr__(result, "_computation", done)
-    object.__setattr__(result, "_data", data)
+    def read() -> AnyResult:
+        result = _read(memory.Group("/", done.tree()), Path(name))
+        if data is not None:
+            vars(result)["provenance"] = Provenance(result.provenance, data)
+        return result
+
+    result = read() if done.kind in _OF_NETWORKS else unread(Result, read)
+    vars(result).update(_computation=done, _data=data)
     return result
 
 
@@ -78,6 +82,9 @@ class Provenance(Mapping):
 
     def __len__(self) -> int:
         return len(self._known)
+
+    def __reduce__(self) -> tuple:
+        return dict, (dict(self),)
 
 
 def provenance_of(file: h5py.File) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from headway.display import Brief, Shown, brief
 from headway.errors import UsageError
 from headway.fields import Numbers
 from headway.head_table import HeadTable, head_table
+from headway.later import may_come_later
 from headway.network_results import NetworkPruning, NetworkScore
 
 def number(attributes: Mapping[str, Any], name: str) -> float:
@@ -221,6 +222,7 @@ class TemperatureChoice:
         return self.chosen.temperature
 
 
+@may_come_later
 @dataclass(frozen=True, repr=False)
 class Result(Shown):
     """A result file. `heads` = H_1..H_L; `paths` = names of the p head paths, h_1 slowest."""

@@ -200,6 +200,7 @@ void define_computation(py::module_& module) {
   };
   py::class_<Computation, std::shared_ptr<Computation>>(module, "Computation")
       .def_property_readonly("plan", [](const Computation& done) { return done.plan; })
+      .def_property_readonly("kind", [](const Computation& done) { return done.kind; })
       .def_property_readonly("faults", [](const Computation& done) { return done.outcome.faults; })
       .def_property_readonly("interrupted",
                              [](const Computation& done) { return done.outcome.interrupted; })

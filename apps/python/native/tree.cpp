@@ -9,29 +9,36 @@
 namespace headway::python {
 namespace {
 
-template <class Number>
-py::object typed_object(const FieldSink::Elements& elements) {
-  const auto* values = static_cast<const Number*>(elements.values);
-  if (elements.shape.empty()) return py::cast(*values);
-  return py::array_t<Number>(elements.shape, values);  // a copy
-}
-
-/// A number, or an array of its own.
-py::object object_of(const FieldSink::Elements& elements) {
+/// What `make` makes of the numbers.
+template <class Make>
+py::object of_numbers(const FieldSink::Elements& elements, const Make& make) {
   using Kind = FieldSink::NumberKind;
   switch (elements.kind) {
     case Kind::kFloat64:
-      return typed_object<double>(elements);
+      return make(static_cast<const double*>(elements.values));
     case Kind::kFloat32:
-      return typed_object<float>(elements);
+      return make(static_cast<const float*>(elements.values));
     case Kind::kInt64:
-      return typed_object<std::int64_t>(elements);
+      return make(static_cast<const std::int64_t*>(elements.values));
     case Kind::kUint64:
-      return typed_object<std::uint64_t>(elements);
+      return make(static_cast<const std::uint64_t*>(elements.values));
     case Kind::kUint8:
-      return typed_object<std::uint8_t>(elements);
+      return make(static_cast<const std::uint8_t*>(elements.values));
   }
   return py::none();
+}
+
+/// An array of its own.
+py::object array_of(const FieldSink::Elements& elements) {
+  return of_numbers(elements, [&]<class Number>(const Number* values) -> py::object {
+    return py::array_t<Number>(elements.shape, values);  // a copy
+  });
+}
+
+/// A number, or an array of its own.
+py::object value_of(const FieldSink::Elements& elements) {
+  if (!elements.shape.empty()) return array_of(elements);
+  return of_numbers(elements, [](const auto* number) { return py::cast(*number); });
 }
 
 py::str text_of(const std::string& text) {
@@ -68,14 +75,12 @@ py::dict Tree::attributes(const std::string& object) {
 }
 
 void Tree::write_dataset(const std::string& path, const Elements& elements) {
-  py::object value = object_of(elements);
-  if (elements.shape.empty()) value = py::module_::import("numpy").attr("asarray")(value);
-  put(path, std::move(value));
+  put(path, array_of(elements));
 }
 
 void Tree::write_attribute(const std::string& object, const std::string& name,
                            const Elements& elements) {
-  attributes(object)[text_of(name)] = object_of(elements);
+  attributes(object)[text_of(name)] = value_of(elements);
 }
 
 void Tree::write_strings(const std::string& path, const std::vector<std::string>& values) {
