@@ -36,7 +36,7 @@ def with_parameters(model):
     return model.eval()
 
 
-def make_model(kind, attention="eager"):
+def make_model(kind, attention="eager", **changes):
     sizes = {"vocab_size": 50, "hidden_size": N, "num_hidden_layers": LAYERS,
              "num_attention_heads": HEADS, "intermediate_size": 16, "max_position_embeddings": 16}
     sizes |= {
@@ -46,7 +46,7 @@ def make_model(kind, attention="eager"):
         "GPT2": {"vocab_size": 50, "n_embd": N, "n_layer": LAYERS, "n_head": HEADS,
                  "n_positions": 16, "bos_token_id": 1, "eos_token_id": 2},
         "Gemma": {"head_dim": 6, "num_key_value_heads": 2}, "Llama": {"num_key_value_heads": 2},
-        "Qwen2": {"num_key_value_heads": 2}}.get(kind, {})
+        "Qwen2": {"num_key_value_heads": 2}}.get(kind, {}) | changes
     torch.manual_seed(2)
     config = getattr(transformers, f"{kind}Config")(attn_implementation=attention, **sizes)
     return with_parameters(getattr(transformers, f"{kind}Model")(config))
@@ -237,6 +237,8 @@ class Contributions(ModelTest):
         refused(make_model("Gemma"), "sum up to the network's readout but for", "below 1e-05")
         refused(make_model("Bert").to(torch.bfloat16), "but for", "single or double precision")
         refused(torch.nn.Linear(2, 2), "Linear has no blocks that are known", "BERT")
+        for several in ({"num_hidden_groups": 3}, {"inner_group_num": 2}):
+            refused(make_model("Albert", **several), "ALBERT of several groups", "allowed: one")
         refused(bert, "layers: holds 4; the model has 3", layers=[4])
         refused(bert, "layers: is [-4]", layers=[-4])
         refused(bert, "layers: is [3, -1]", layers=[3, -1])
@@ -368,6 +370,32 @@ class Removal(ModelTest):
             torch.cat([wide] + [torch.zeros(25, 30, dtype=torch.float64)]),
             torch.cat([y[:10] - y[:10].mean(), torch.zeros(25, 1, dtype=torch.float64)]), 0.3)[0]
         np.testing.assert_allclose(a, b, atol=1e-10)  # both sides of P = N
+
+    def test_layers_that_share_their_weights(self):
+        """Of ALBERT only the call of the projection that belongs to the layer loses the head."""
+        model, batch = make_model("Albert"), encoded()
+        fitted, projection = self.fitted(model, batch), stack_of(model).blocks[0].projection
+        whole = self.probe_losses(model, batch, fitted)
+        table = headway.ablate_heads(model, batch, SIGNS, **self.options)
+        self.assertEqual(table.names[HEADS], "L2H1")
+        for layer, head in ((0, 3), (1, 1), (2, 0)):
+            calls = []
+
+            def remove(module, mixed):
+                calls.append(mixed[0].clone())
+                calls[-1][..., head * 6:head * 6 + 6] = 0.0
+                return (calls[-1],) if len(calls) == layer + 1 else None
+            hook = projection.register_forward_pre_hook(remove)
+            change = self.probe_losses(model, batch, fitted) - whole
+            hook.remove()
+            self.assertEqual(len(calls), LAYERS)
+            self.assertGreater(abs(change).max(), 1e-3)
+            self.assertAlmostEqual(table.grid("loss_change")[layer, head], change.mean(),
+                                   delta=1e-5 * abs(change).max())
+        plain = headway.head_baselines(model, batch)
+        norms, entropies = plain.grid("weight_norm"), plain.grid("attention_entropy")
+        np.testing.assert_array_equal(norms[1:], norms[:-1])
+        self.assertGreater(np.abs(np.diff(entropies, axis=0)).min(), 0.0)
 
     def test_refusals(self):
         model, batch = make_model("Bert"), encoded()

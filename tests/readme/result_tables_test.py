@@ -16,11 +16,12 @@ def load(name):
     return json.loads((RESULTS / f"{name}.json").read_text())
 
 
-def rows_of(document, section=""):
+def rows_of(document, section="", level=2):
     """Table rows as lists of cells, code marks left out; of one section where it is named."""
     text = document.read_text().replace("`", "")
     if section:
-        text = text.split(f"\n## {section}\n")[1].split("\n## ")[0]
+        mark = "#" * level
+        text = text.split(f"\n{mark} {section}\n")[1].split("\n## ")[0]
     lines = text.splitlines()
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
 
@@ -30,8 +31,8 @@ def row_of(rows, *begin):
 
 
 def spearman(a, b):
-    """Rank correlation."""
-    ranks = [[sorted(values).index(value) for value in values] for values in (a, b)]
+    """Rank correlation, equal values at their mean rank."""
+    ranks = [[sorted(values).index(value) + (values.count(value) - 1) / 2 for value in values] for values in (a, b)]
     return statistics.correlation(*ranks)
 
 
@@ -158,25 +159,53 @@ class ResultTablesTest(unittest.TestCase):
                     runs = [run["upper"] if upper else run for run in groups[variant]]
                     self.check(text, [run["ranks"][score]["spearman"] for run in runs])
 
-    def test_heads_of_a_pretrained_network(self):
+    def test_heads_of_pretrained_networks(self):
         groups = {}
         for row in load("pretrained-heads")["rows"]:
             groups.setdefault(row["task"], []).append(row)
 
+        def predicted(row, kind, key="squared_error_change", point=None):
+            points = row["theory"][kind]
+            best = max(points, key=lambda p: p["log_evidence"])
+            return (best if point is None else next(p for p in points if (p["width"], p["temperature"]) == point))[key]
+
         def scores_of(row, name):
             if name in row["baselines"]:
                 return row["baselines"][name]
-            key = "score" if name.startswith("score") else "squared_error_change"
-            return max(row["theory"][name.partition(", ")[2]], key=lambda point: point["log_evidence"])[key]
+            return predicted(row, name.partition(", ")[2], "score" if name.startswith("score") else "squared_error_change")
 
-        found = [row for row in rows_of(RESULTS / "README.md", "Heads of a pretrained network") if "+-" in row[1]]
-        self.assertEqual(len(found), 7)
-        for name, *cells in found:
+        def agreement(scores, rows, removed="mean"):
+            return [spearman(scores(row), row["removed"][removed]["loss_change"]) for row in rows]
+
+        checked, columns = 0, []
+        for name, *cells in rows_of(RESULTS / "README.md", "Heads of pretrained networks"):
             name = name.partition(" (")[0]
-            places = ((task, removed) for task in ("packages", "fortunes") for removed in ("mean", "zero"))
-            for cell, (task, removed) in zip(cells, places, strict=True):
-                self.check(cell, [spearman(scores_of(row, name), row["removed"][removed]["loss_change"])
-                                  for row in groups[task]])
+            if name in ("score", "task"):
+                columns = [cell.split(", ") for cell in cells if name == "score"]
+            elif "+-" in cells[0] and columns:
+                for cell, (task, removed) in zip(cells, columns, strict=True):
+                    self.check(cell, agreement(lambda row: scores_of(row, name), groups[task], removed))
+                    checked += 1
+        self.assertEqual(checked, 7 * 10)
+
+        hint = rows_of(RESULTS / "README.md", "A hint, tested", level=3)
+        for task, rows in groups.items():
+            old = 3 if task in ("packages", "fortunes") else 0
+            _, *cells = row_of(hint, task)
+            for cell, part, scores in zip(cells, (rows[:old], rows[old:], rows[old:], rows[old:]), (
+                    lambda row: predicted(row, "all parts", point=(10, 1.0)),
+                    lambda row: predicted(row, "all parts", point=(10, 1.0)),
+                    lambda row: predicted(row, "all parts"),
+                    lambda row: row["baselines"]["gradient sensitivity"]), strict=True):
+                if part:
+                    self.check(cell, agreement(scores, part))
+
+        places = rows_of(RESULTS / "README.md", "A head whose work is known", level=3)[2:]
+        for name, cell in places:
+            orders = [row["removed"][name[9:]]["loss_change"] if name.startswith("removal") else scores_of(row, name)
+                      for row in groups["copies"]]
+            self.assertEqual(cell, " ".join(str(1 + sum(value > order[5] for value in order)) for order in orders), name)
+        self.assertEqual(len(places), 9)
 
     def test_a_wrong_number_is_noticed(self):
         self.assertTrue(says("0.72 +- 0.04", 0.7248, 0.0449))
