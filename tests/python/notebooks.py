@@ -38,14 +38,6 @@ class NotebookTest(unittest.TestCase):
                           if output.output_type == "error" or output.get("name") == "stderr"], [])
         self.assertEqual(_pictures(outputs), pictures)
 
-    def check_stored_without_outputs(self):
-        """Of one whose results take hours: its texts and cells alone."""
-        notebook = nbformat.read(self.path, as_version=4)
-        nbformat.validate(notebook)
-        for cell in notebook.cells:
-            if cell.cell_type == "code":
-                self.assertEqual((cell.outputs, cell.execution_count), ([], None))
-
     def commands(self) -> list[list[str]]:
         """The lines `headway VERB ...` of its texts, in words after the program's name."""
         cells = nbformat.read(self.path, as_version=4).cells
