@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -55,7 +56,8 @@ struct Sharing {
   const char* unit_name = "";  ///< for progress
   std::function<std::size_t(const JobType&)> units = {};
   std::function<PartSolver<Result>(const Options&, JobType&, Observer&)> prepare = {};
-  std::function<Result(const std::string& file)> read = {};
+  /// A part, of the file or of its bytes where they are given.
+  std::function<Result(const std::string& file, std::string_view bytes)> read = {};
   /// What is printed before the whole.
   std::function<void(const Options&, const Result&)> merged = {};
   /// Of run_together(): the result on the first rank, nothing on the others.

@@ -78,12 +78,14 @@ Computation merge(const Options& options, Observer& observer,
 
 /// Results that lie in result files.
 template <class Result>
-Merging<Result> merging_of(Result (*read)(const std::string&), Outcome (*outcome)(const Result&),
+Merging<Result> merging_of(Result (*read)(const std::string&, std::string_view),
+                           Outcome (*outcome)(const Result&),
                            std::string (*table)(const studies::Study&, const Result&)) {
   Merging<Result> merging;
   merging.join = [read](const MergeJob& job) {
     studies::Parts<Result> parts;
-    for (Result& part : read_parts<Result>(job, read)) parts.push_back(std::move(part));
+    const auto read_file = [read](const std::string& file) { return read(file, {}); };
+    for (Result& part : read_parts<Result>(job, read_file)) parts.push_back(std::move(part));
     return studies::merge_parts(job.study, std::move(parts));
   };
   merging.outcome = outcome;
@@ -111,7 +113,9 @@ Merging<studies::GramResult> merging_of_grams() {
           }};
 }
 
-studies::SolveResult read_solved(const std::string& file) { return io::read_solve_result(file); }
+studies::SolveResult read_solved(const std::string& file, std::string_view bytes) {
+  return io::read_solve_result(file, nullptr, bytes);
+}
 
 Outcome outcome_of_solve(const studies::SolveResult& result) {
   return solve_outcome(result, result.seconds);

@@ -127,7 +127,7 @@ class SharedCourse {
       pieces_ = course_.sharing.pieces(options_, job_, static_cast<int>(threads[0]));
     }
     piece_done_.resize(units_ * (pieces_ + 1));
-    own_.resize(units_);
+    results_.resize(units_);
   }
   [[nodiscard]] std::size_t unit_of(std::size_t dealt) const { return dealt / (pieces_ + 1); }
   [[nodiscard]] bool is_piece(std::size_t dealt) const { return dealt % (pieces_ + 1) < pieces_; }
@@ -149,7 +149,7 @@ class SharedCourse {
     UnitOutcome unit_outcome{{}, observer_.take_warnings(), !outcome.interrupted};
     if (unit_outcome.complete) {
       unit_outcome.bytes = io::result_bytes(job_.study, result, provenance);
-      if (ranks_.is_first()) own_[unit] = std::move(result);
+      if (ranks_.is_first()) results_[unit] = std::move(result);
     }
     return unit_outcome;
   }
@@ -169,9 +169,18 @@ class SharedCourse {
     if (is_piece(dealt)) {
       piece_done_[dealt] = outcome.complete;
     } else if (outcome.complete) {
-      store_->put(unit_of(dealt), outcome.bytes);
+      keep(unit_of(dealt), outcome.bytes);
     }
     show_progress_of_units();
+  }
+  /// On the disk, and in memory what HDF5, which copies the bytes twice, can read from there.
+  void keep(std::size_t unit, std::string_view bytes) {
+    constexpr std::size_t kMostRead = std::size_t{64} << 20U;
+    store_->put(unit, bytes);
+    std::optional<Result>& result = results_[unit];
+    if (!result && bytes.size() <= kMostRead) {
+      result = course_.sharing.read(store_->file(unit), bytes);
+    }
   }
   /// A unit is finished when its pieces are there.
   [[nodiscard]] bool is_ready(std::size_t dealt) const {
@@ -192,8 +201,9 @@ class SharedCourse {
     job_.overwrite = true;  // the last word is said when all have come to an end
   }
 
-  /// Of all units that are kept: those of this rank are at hand (and are given away by the `last`
-  /// call), the others are read. What a worker may still write, of a unit not kept, is not touched.
+  /// Of all units that are kept: those of this call are at hand (and are given away by the `last`
+  /// merging), the others are read. What a worker may still write, of a unit not kept, is not
+  /// touched.
   Result merged(bool last) {
     if (store_->count() == 0) {
       throw Error(ErrorKind::kInterrupted, "interrupted before anything was finished");
@@ -201,13 +211,13 @@ class SharedCourse {
     studies::Parts<Result> parts(units_);
     for (std::size_t unit = 0; unit < units_; ++unit) {
       if (!store_->has(unit)) continue;
-      std::optional<Result>& own = own_[unit];
-      if (!own) {
-        parts[unit] = course_.sharing.read(store_->file(unit));
+      std::optional<Result>& result = results_[unit];
+      if (!result) {
+        parts[unit] = course_.sharing.read(store_->file(unit), {});
       } else if (last) {
-        parts[unit] = std::move(own);
+        parts[unit] = std::move(result);
       } else {
-        parts[unit] = own;
+        parts[unit] = result;
       }
     }
     Result whole = studies::merge_parts(job_.study, std::move(parts));
@@ -226,7 +236,7 @@ class SharedCourse {
   std::size_t units_ = 0, pieces_ = 0;
   std::vector<bool> piece_done_;  ///< by what is dealt
   std::optional<PartStore> store_;
-  studies::Parts<Result> own_;  ///< units that this rank, the first, computed
+  studies::Parts<Result> results_;  ///< on the first rank: units that were computed in this call
   PartSolver<Result> solver_;
 };
 

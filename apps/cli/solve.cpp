@@ -38,7 +38,9 @@ Verb solve_verb() {
        .sharing = {&run_solve_on_ranks, "chains of points",
                    [](const TheoryJob& job) { return studies::solve_chains(job.study).size(); },
                    &prepare_solve_parts,
-                   [](const std::string& file) { return io::read_solve_result(file); }}});
+                   [](const std::string& file, std::string_view bytes) {
+                     return io::read_solve_result(file, nullptr, bytes);
+                   }}});
 }
 
 }  // namespace headway::cli

@@ -9,7 +9,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <utility>
 
 #include "core/fail.hpp"
 #include "headway/io/hdf5_file.hpp"

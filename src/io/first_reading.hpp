@@ -30,12 +30,13 @@ void check_schema(const Hdf5InputFile& file, const std::string& schema);
 
 /// What `read` makes of a file of `schema` that survived its first reading, under an Hdf5Lock.
 /// Errors then name the file; as first_reading(), and kBadData for another schema, changed texts,
-/// and where memory ends.
+/// and where memory ends. `bytes` that this program made need no first reading.
 template <class Read>
-auto read_hdf5(const std::string& file_path, const std::string& schema, Read read) {
-  const std::vector<std::string> faults = first_reading(file_path).faults;
+auto read_hdf5(const std::string& file_path, const std::string& schema, Read read,
+               std::string_view bytes = {}) {
+  const auto faults = bytes.empty() ? first_reading(file_path).faults : std::vector<std::string>();
   const Hdf5Lock lock;
-  const Hdf5InputFile file(file_path);
+  const Hdf5InputFile file(file_path, bytes);
   try {
     check_schema(file, schema);
     auto value = read(file);

@@ -1,5 +1,6 @@
 #include <vector>
 
+#include "headway/numerics/dense.hpp"
 #include "problem.hpp"
 
 namespace headway::studies {
@@ -19,8 +20,10 @@ std::vector<MatrixXd> same_path_kernels(const TheoryProblem& problem) {
   }
   const Index n0 = kernels.feature_count();
   for (Index a = 0; a < kernels.paths(); ++a) {
-    const MatrixXd x = kernels.features().middleCols(a * n0, n0);
-    result.emplace_back(x * x.transpose());
+    MatrixXd& kernel = result.emplace_back(kernels.examples(), kernels.examples());
+    numerics::rank_update_lower(1.0, kernels.features().middleCols(a * n0, n0),
+                                numerics::Transpose::kNo, 0.0, kernel);
+    numerics::mirror_lower(kernel);
   }
   return result;
 }

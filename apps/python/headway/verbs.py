@@ -80,8 +80,8 @@ def solve(study: Source | None = None, *, features: ArrayLike | None = None,
     dry_run=True computes nothing and returns sizes and costs.
 
     Returns a headway.Result: result.points[0].order_parameters[0] is U_1, [C p, C p], of the first
-    point; result.save(path) writes what the program would. Costs that of the program, and one to
-    two milliseconds beside it.
+    point; result.save(path) writes what the program would. Costs that of the program, and about a
+    millisecond beside it.
 
     Errors: BadStudyError and BadDataError name argument, value and what is allowed; UsageError,
     UnreadableFileError; UnavailableError without the extension module. What did not converge is a value,

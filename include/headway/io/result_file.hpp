@@ -72,14 +72,15 @@ std::string read_result_kind(const std::string& file_path);
 /// Reads the solve part of a result file of any kind, and its provenance where wanted (study_toml
 /// reruns it). Errors: kMissingFile; kBadData when the file is not a Headway result, is of a newer
 /// major version, is of a kind that holds no solve result, or is damaged; each message names the
-/// data set or attribute.
+/// data set or attribute. `bytes`, which result_bytes() made, are read in place of the file.
 studies::SolveResult read_solve_result(const std::string& file_path,
-                                       studies::ResultProvenance* provenance = nullptr);
+                                       studies::ResultProvenance* provenance = nullptr,
+                                       std::string_view bytes = {});
 
 /// All of a result of `sample`, or of `train` with the last and best weights where it holds them.
 /// Errors likewise.
-studies::SampleResult read_sample_result(const std::string& file_path);
-studies::TrainResult read_train_result(const std::string& file_path);
+studies::SampleResult read_sample_result(const std::string& file_path, std::string_view bytes = {});
+studies::TrainResult read_train_result(const std::string& file_path, std::string_view bytes = {});
 
 /// The provenance alone, of a result file of any kind and also a partial one, or of Gram matrices.
 studies::ResultProvenance read_result_provenance(const std::string& file_path);

@@ -174,7 +174,7 @@ std::shared_ptr<const PathKernels> make_path_kernels(MatrixXd scaled_features, M
 /// the largest, the rounding error of that sum, count as empty: they change a kernel by no more
 /// than its own rounding. Every path of either matrix has the same weight, so that a large one
 /// hides none. Leaves both as they are where less than a tenth would be saved or N_0 > 1024.
-/// Returns r. Cost: p N_0^2 flops for each example and 9 N_0^3.
+/// Returns r. Cost: p N_0^2 flops an example and N_0^3 / 3, 9 N_0^3 if a direction is near empty.
 Index drop_empty_directions(MatrixXd& train_features, MatrixXd& other_features, Index paths);
 
 /// f = X* (v U) (eq. 16) for projected duals v (N_0 x C p): P_test x C. Cost 2 P_test p N_0 C

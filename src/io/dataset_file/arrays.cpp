@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <utility>
 
 #include "io/dataset_file/layout.hpp"
 

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "headway/core/examples.hpp"
 #include "headway/core/linear_value_network.hpp"
 #include "io/hdf5/record.hpp"

@@ -2,7 +2,6 @@
 #include <functional>
 #include <numeric>
 
-#include "core/fail.hpp"
 #include "headway/io/trained_network.hpp"
 #include "io/dataset_file/members.hpp"
 #include "io/dataset_file/rules.hpp"

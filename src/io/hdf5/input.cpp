@@ -45,9 +45,15 @@ std::uint64_t readable_file_bytes(const std::string& file_path) {
   return static_cast<std::uint64_t>(status.st_size);
 }
 
-Handle open_read_only(const std::string& file_path) {
-  check_is_hdf5(file_path);
-  Handle file(H5Fopen(file_path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+Handle open_read_only(const std::string& file_path, std::string_view bytes) {
+  const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  const std::string name = file_path + (bytes.empty() ? "" : "/bytes");  // which must not be there
+  if (bytes.empty()) check_is_hdf5(file_path);
+  if (!bytes.empty()) {
+    H5Pset_fapl_core(access.get(), bytes.size(), false);
+    H5Pset_file_image(access.get(), const_cast<char*>(bytes.data()), bytes.size());  // NOLINT
+  }
+  Handle file(H5Fopen(name.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose);
   if (file.valid()) return file;
   bad_data(
       "{}: is an HDF5 file that cannot be opened: truncated, damaged or still being written "
@@ -73,10 +79,10 @@ bool is_hdf5(const std::string& file_path) {
   }
 }
 
-Hdf5InputFile::Hdf5InputFile(const std::string& file_path)
+Hdf5InputFile::Hdf5InputFile(const std::string& file_path, std::string_view bytes)
     : file_path_(file_path),
-      file_bytes_(readable_file_bytes(file_path)),
-      file_(open_read_only(file_path)),
+      file_bytes_(bytes.empty() ? readable_file_bytes(file_path) : bytes.size()),
+      file_(open_read_only(file_path, bytes)),
       link_access_(H5Pcreate(H5P_LINK_ACCESS), H5Pclose) {
   H5Pset_elink_cb(link_access_.get(), refuse_external_link, nullptr);
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headway/core/types.hpp"
@@ -81,8 +82,8 @@ class Hdf5Attribute;  // text.cpp
 class Hdf5InputFile {
  public:
   /// Errors: kMissingFile when missing, unreadable or no regular file; kBadData when not HDF5 or
-  /// damaged.
-  explicit Hdf5InputFile(const std::string& file_path);
+  /// damaged. `bytes`: what the file has, which HDF5 copies; then nothing is read from the disk.
+  explicit Hdf5InputFile(const std::string& file_path, std::string_view bytes = {});
 
   [[nodiscard]] const std::string& file_path() const { return file_path_; }
   [[nodiscard]] std::uint64_t file_bytes() const { return file_bytes_; }

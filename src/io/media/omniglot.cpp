@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <optional>
-#include <utility>
 
 #include "core/fail.hpp"
 #include "core/whole_file.hpp"

@@ -75,17 +75,17 @@ bool is_result_file(const std::string& file_path) {
   return schema_name(file_path) == kResultSchema;
 }
 
-SolveResult read_solve_result(const std::string& file_path, studies::ResultProvenance* provenance) {
-  auto [result, from] = read_hdf5(file_path, kResultSchema, [](const Hdf5InputFile& file) {
-    SolveResult solved = read_solved(file);
-    return std::pair(std::move(solved), read_provenance(file));
-  });
-  if (provenance != nullptr) *provenance = from;
-  return result;
+SolveResult read_solve_result(const std::string& file_path, studies::ResultProvenance* provenance,
+                              std::string_view bytes) {
+  const auto read = [&](const Hdf5InputFile& file) {
+    if (provenance != nullptr) *provenance = read_provenance(file);
+    return read_solved(file);
+  };
+  return read_hdf5(file_path, kResultSchema, read, bytes);
 }
 
-studies::SampleResult read_sample_result(const std::string& file_path) {
-  return read_hdf5(file_path, kResultSchema, [](const Hdf5InputFile& file) {
+studies::SampleResult read_sample_result(const std::string& file_path, std::string_view bytes) {
+  const auto read = [](const Hdf5InputFile& file) {
     studies::SampleResult result;
     result.solve = read_solved(file);
     const RecordShapes shapes = shapes_of(result.solve);
@@ -104,11 +104,12 @@ studies::SampleResult read_sample_result(const std::string& file_path) {
     result.interrupted = result.solve.interrupted;
     result.seconds = result.solve.seconds;
     return result;
-  });
+  };
+  return read_hdf5(file_path, kResultSchema, read, bytes);
 }
 
-studies::TrainResult read_train_result(const std::string& file_path) {
-  return read_hdf5(file_path, kResultSchema, [](const Hdf5InputFile& file) {
+studies::TrainResult read_train_result(const std::string& file_path, std::string_view bytes) {
+  const auto read = [](const Hdf5InputFile& file) {
     require_kind(file, {studies::TrainResult::kVerb});
     studies::TrainResult result;
     RecordReader(file, "")("planned_runs", result.planned, "of the grid", {.least = 1});
@@ -122,7 +123,8 @@ studies::TrainResult read_train_result(const std::string& file_path) {
     result.seconds = from.seconds;
     result.threads = from.threads;
     return result;
-  });
+  };
+  return read_hdf5(file_path, kResultSchema, read, bytes);
 }
 
 std::string read_result_kind(const std::string& file_path) {

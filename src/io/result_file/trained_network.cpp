@@ -1,7 +1,5 @@
 #include "headway/io/trained_network.hpp"
 
-#include <utility>
-
 #include "core/fail.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"

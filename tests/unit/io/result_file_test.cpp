@@ -183,6 +183,8 @@ TEST_CASE("A solve result is read back number by number") {
       CHECK(from.data_hash == wrote.data_hash);
       CHECK(from.partial);
       CHECK(io::read_result_provenance(path).study_hash == wrote.study_hash);
+      const std::string bytes = io::result_bytes(named_study(), result, wrote);
+      check_same(io::read_solve_result(scratch.file("nowhere.h5"), nullptr, bytes), result);
     }
   }
   CHECK(scratch.entries() == 1);
