@@ -4,7 +4,7 @@
     python scaling.py                       the model alone
 
 Needs numpy, h5py and mpirun. Seconds of the whole command, the least of REPEATS (3), every rank with one thread:
-  grid    `solve` of 10 widths x 10 temperatures, 16 paths; weak: 5 temperatures a rank
+  grid    `solve` of 10 widths x 10 temperatures at one-shot scale, 16 paths; weak: 5 temperatures a rank
   gram    `gram` of eight files; weak: four files a rank
 "nothing" is the same command on next to no data: what starting, ranks and files take. The model takes this and the time of
 one thread, and gives the rest; run it on a machine that does nothing else.
@@ -19,7 +19,7 @@ import time
 
 WIDTHS = "[10,20,30,50,80,120,200,300,500,1000]"
 TEMPERATURES = [0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0]
-GRID = {"examples": 300, "heads": (4, 4), "features": 48}
+GRID = {"examples": 600, "heads": (4, 4), "features": 192}
 GRAM = {"examples": 40_000, "heads": (4,), "features": 192}  # of a file
 FILES = 8
 NOTHING = {"examples": 20, "heads": (2,), "features": 3}
