@@ -5,10 +5,10 @@
 
 namespace headway::training::detail {
 
-/// bfloat16 products on CUDA while it lives.
+/// bfloat16 products of LibTorch's operations on a device while it lives.
 class Bfloat16Products {
  public:
-  explicit Bfloat16Products(bool on) : on_(on && !are_on()) {
+  Bfloat16Products(bool on, at::DeviceType device) : device_(device), on_(on && !are_on(device)) {
     if (on_) switch_to(true);
   }
   ~Bfloat16Products() {
@@ -19,25 +19,33 @@ class Bfloat16Products {
   Bfloat16Products(const Bfloat16Products&) = delete;
   Bfloat16Products& operator=(const Bfloat16Products&) = delete;
 
-// From version 2.4 on the words for CUDA alone warn, each time, that there are others.
+// From version 2.4 on the words for one device alone warn, each time, that there are others.
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
-  static bool are_on() { return at::autocast::is_autocast_enabled(at::kCUDA); }
+  static bool are_on(at::DeviceType device) { return at::autocast::is_autocast_enabled(device); }
 
  private:
-  static void switch_to(bool on) {
-    if (on) at::autocast::set_autocast_dtype(at::kCUDA, at::kBFloat16);
-    at::autocast::set_autocast_enabled(at::kCUDA, on);
+  void switch_to(bool on) const {
+    if (on) at::autocast::set_autocast_dtype(device_, at::kBFloat16);
+    at::autocast::set_autocast_enabled(device_, on);
   }
 #else
-  static bool are_on() { return at::autocast::is_enabled(); }
+  static bool are_on(at::DeviceType device) {
+    return device == at::kCPU ? at::autocast::is_cpu_enabled() : at::autocast::is_enabled();
+  }
 
  private:
-  static void switch_to(bool on) {
-    if (on) at::autocast::set_autocast_gpu_dtype(at::kBFloat16);
-    at::autocast::set_enabled(on);
+  void switch_to(bool on) const {
+    if (device_ == at::kCPU) {
+      if (on) at::autocast::set_autocast_cpu_dtype(at::kBFloat16);
+      at::autocast::set_cpu_enabled(on);
+    } else {
+      if (on) at::autocast::set_autocast_gpu_dtype(at::kBFloat16);
+      at::autocast::set_enabled(on);
+    }
   }
 #endif
 
+  at::DeviceType device_;
   bool on_;
 };
 

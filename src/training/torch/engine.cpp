@@ -202,7 +202,8 @@ void TorchEngine::add_gradients(const PlacedBatch& piece, double share) {
   const double balancing = setup_.model.load_balancing;
   Tensor value, imbalance;
   {
-    const Bfloat16Products products(setup_.precision == Precision::kBfloat16);
+    const Bfloat16Products products(setup_.precision == Precision::kBfloat16,
+                                    memory_.device().type());
     value = loss(model_->outputs(piece.input, balancing > 0.0 ? &imbalance : nullptr), piece);
   }
   const Tensor minimised = imbalance.defined() ? value + balancing * imbalance : value;
@@ -316,7 +317,8 @@ void TorchEngine::update_on_cpu(const AdamWStep& step) {
 std::vector<float> TorchEngine::outputs(const TaskBatch& batch, Index scored) {
   return here(library_threads_, [&] {
     const at::NoGradGuard no_gradient;
-    const Bfloat16Products products(setup_.precision == Precision::kBfloat16);
+    const Bfloat16Products products(setup_.precision == Precision::kBfloat16,
+                                    memory_.device().type());
     const Tensor y = model_->outputs(placed(batch, scored).input, nullptr)
                          .to(at::kFloat)
                          .to(at::kCPU)
@@ -355,6 +357,9 @@ void keep_freed_memory() {
 std::unique_ptr<TransformerEngine> make_engine(const EngineSetup& setup) {
   if (!setup.eager) keep_freed_memory();  // LibTorch's own operations run as LibTorch comes
   return guarded(1, [&]() -> std::unique_ptr<TransformerEngine> {
+#if TORCH_VERSION_MAJOR >= 2  // 1.13 cannot be told
+    at::globalContext().setAllowBF16ReductionCuBLAS(false);
+#endif
     return std::make_unique<TorchEngine>(setup);
   });
 }

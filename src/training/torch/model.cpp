@@ -55,7 +55,8 @@ Tensor TransformerModel::embed(const Tensor& x) const {
   if (setup_.format.features == 0) return at::embedding(weight, x.to(at::kLong));
   const Tensor bias = parameter("embedding.bias");
   if (fused_) return fused_linear(context_, centred_, x, {}, weight, bias);
-  return at::linear(x, weight, bias);
+  // Layers add to it: in float32 where their products are bf16.
+  return at::linear(x, weight, bias).to(at::kFloat);
 }
 
 AttentionTensors TransformerModel::tensors(const std::string& prefix,

@@ -93,7 +93,8 @@ Tensor by_pair(const Tensor& distances, const Chunk& c) {
 // `in` holds the chunk's parts alone.
 Tensor chunk_output(const AttentionShape& n, const AttentionOptions& options, const PairTensors& in,
                     const Chunk& c, Tensor* weights) {
-  Tensor s = at::einsum("bqhd,bkhd->bhqk", {in.query, in.key}) /
+  // Of bf16 products, too, weights are made in float32.
+  Tensor s = at::einsum("bqhd,bkhd->bhqk", {in.query, in.key}).to(at::kFloat) /
              std::sqrt(static_cast<double>(n.query_dim));
   if (in.distances.defined()) s = s + by_pair(in.distances, c);
   const Tensor a =
@@ -200,7 +201,7 @@ struct ChunkedAttention : Function<ChunkedAttention> {
     Tensor output;
     {
       const at::AutoGradMode gradients(true);
-      const Bfloat16Products products(s.bfloat16);
+      const Bfloat16Products products(s.bfloat16, part.query.device().type());
       output = chunk_output(s.shape, s.options, part, c, nullptr);
     }
     const variable_list found = torch::autograd::grad({output}, leaves, {d_output});
@@ -226,7 +227,8 @@ Tensor attended_pairs(const AttentionShape& n, const AttentionOptions& options,
     return chunk_output(n, options, part_of(in, whole), whole, weights);
   }
   const auto chunk = static_cast<Index>(std::max(1.0, std::floor(memory.chunk / of_query)));
-  const ChunkSettings settings = {n, options, chunk, in.first, Bfloat16Products::are_on()};
+  const ChunkSettings settings = {n, options, chunk, in.first,
+                                  Bfloat16Products::are_on(in.query.device().type())};
   return ChunkedAttention::apply(in.query, in.key, in.value, maybe(in.distances), maybe(in.mixing),
                                  maybe(in.mask), maybe(in.dropout), settings);
 }
