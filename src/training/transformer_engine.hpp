@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "headway/core/cpu.hpp"
 #include "training/cuda/gpu_attention.hpp"
+#include "training/transformer_blocks.hpp"
 #include "training/transformer_parameters.hpp"
 
 namespace headway::training::detail {
@@ -124,13 +126,15 @@ struct TorchLibrary {
   std::unique_ptr<TransformerEngine> (*make_engine)(const EngineSetup& setup) = nullptr;
   bool (*cuda_available)() = nullptr;
   std::string (*describe)() = nullptr;
+  /// The product that the fused kernels take where this is the widest instruction set.
+  MatrixProduct (*matrix_product)(InstructionSet set) = nullptr;
 };
 
 /// Its one C function, by the name kTorchLibraryEntry. `interface` is kTorchInterface of the
 /// caller; null where the library was built for another one.
 using TorchLibraryEntry = const TorchLibrary* (*)(int interface);
 inline constexpr const char* kTorchLibraryEntry = "headway_torch_library";
-inline constexpr int kTorchInterface = 4;
+inline constexpr int kTorchInterface = 5;
 
 /// Loads the library once. Error{kUnavailable} when this build has none or it cannot be loaded.
 const TorchLibrary& torch_library();

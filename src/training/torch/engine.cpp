@@ -390,6 +390,6 @@ std::string describe() {
 extern "C" __attribute__((visibility("default"))) const headway::training::detail::TorchLibrary*
 headway_torch_library(int interface) {
   using namespace headway::training::detail;  // NOLINT
-  static const TorchLibrary library = {make_engine, cuda_found, describe};
+  static const TorchLibrary library = {make_engine, cuda_found, describe, matrix_product};
   return interface == kTorchInterface ? &library : nullptr;
 }

@@ -7,7 +7,6 @@
 #ifdef HEADWAY_ONEDNN
 #include <dnnl.h>
 
-#include "headway/core/cpu.hpp"
 #include "headway/numerics/dense.hpp"
 #elif defined(HEADWAY_TORCH_SGEMM)
 // The BLAS inside LibTorch, by its Fortran name.
@@ -52,8 +51,8 @@ void product_without_avx512(bool transpose_a, bool transpose_b, Index m, Index n
                      Matrix(a, m, k, Strides(lda)), numerics::Transpose::kYes, beta, result);
 }
 
-MatrixProduct choose_product() {
-  return has_instruction_set(InstructionSet::kAvx512) ? onednn_product : product_without_avx512;
+MatrixProduct choose_product(InstructionSet set) {
+  return set == InstructionSet::kAvx512 ? onednn_product : product_without_avx512;
 }
 constexpr const char* kName = "oneDNN " HEADWAY_ONEDNN;
 
@@ -68,7 +67,7 @@ void product(bool transpose_a, bool transpose_b, Index m, Index n, Index k, cons
   sgemm_(transpose_b ? "T" : "N", transpose_a ? "T" : "N", &sizes[0], &sizes[1], &sizes[2], &one, b,
          &sizes[3], a, &sizes[4], &beta, c, &sizes[5]);
 }
-MatrixProduct choose_product() { return product; }
+MatrixProduct choose_product(InstructionSet) { return product; }
 constexpr const char* kName = "LibTorch's BLAS";
 
 #else
@@ -86,14 +85,14 @@ void product(bool transpose_a, bool transpose_b, Index m, Index n, Index k, cons
   at::addmm_out(result, result, matrix(a, transpose_a, m, k, lda),
                 matrix(b, transpose_b, k, n, ldb), beta, 1.0F);
 }
-MatrixProduct choose_product() { return product; }
+MatrixProduct choose_product(InstructionSet) { return product; }
 constexpr const char* kName = "LibTorch's operations";
 
 #endif
 
 }  // namespace
 
-MatrixProduct matrix_product() { return choose_product(); }
+MatrixProduct matrix_product(InstructionSet set) { return choose_product(set); }
 
 const char* matrix_product_name() { return kName; }
 

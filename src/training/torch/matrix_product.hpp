@@ -1,12 +1,13 @@
 #pragma once
 
+#include "headway/core/cpu.hpp"
 #include "training/transformer_blocks.hpp"
 
 namespace headway::training::detail {
 
 /// The fastest matrix product at hand: oneDNN's where the build has it, but OpenBLAS's for the
-/// shapes that it is faster for; or LibTorch's BLAS.
-MatrixProduct matrix_product();
+/// shapes that it is faster for on this instruction set; or LibTorch's BLAS.
+MatrixProduct matrix_product(InstructionSet set = best_instruction_set());
 
 /// "oneDNN 2.6.3" or "LibTorch's BLAS".
 const char* matrix_product_name();
