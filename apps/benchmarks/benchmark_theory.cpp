@@ -185,26 +185,37 @@ void sweep() {
 }
 
 void growth(double peak) {
-  fmt::print("\nGrowth: seconds of a cold solution at N=100, and of one evaluation\n");
-  fmt::print("  {:>6} {:>4} {:>5} {:>14} {:>10} {:>13} {:>12}\n", "P", "p", "N_0", "kernels",
-             "solve", "evaluation", "floor");
-  const auto row = [&](Index examples, Index n0, std::vector<int> heads) {
-    const Problem problem = synthetic(examples, n0, std::move(heads));
+  fmt::print(
+      "\nGrowth: a cold solution at N=100 and one evaluation, beside their floors at {:.0f} GF/s\n",
+      peak / 1e9);
+  fmt::print("  {:>6} {:>4} {:>5} {:>14} {:>10} {:>10} {:>9} {:>6} {:>13} {:>12}\n", "P", "p",
+             "N_0", "kernels", "solve", "floor", "evaluated", "exact", "evaluation", "floor");
+  const auto row = [&](const Problem& problem) {
     std::shared_ptr<const PathKernels> k;
-    const double seconds = median_seconds(3, [&] {
+    theory::SaddlePoint s;
+    const double seconds = median_seconds(5, [&] {
       k = problem.kernels();
-      static_cast<void>(problem.solve(k, 100));
+      s = problem.solve(k, 100);
     });
     const MatrixXd u = MatrixXd::Identity(problem.paths(), problem.paths());
     const double evaluation = median_seconds(5, [&] { k->evaluate(u, 0.01); });
-    fmt::print("  {:>6} {:>4} {:>5} {:>14} {:>8.1f}ms {:>11.2f}ms {:>10.2f}ms\n", examples,
-               problem.paths(), n0, word_of(k->form()), 1e3 * seconds, 1e3 * evaluation,
-               1e3 * k->cost().evaluation_flops / peak);
+    const theory::KernelCost cost = k->cost();
+    const double flops = cost.construction_flops + s.summary.evaluations * cost.evaluation_flops +
+                         s.summary.hessians * cost.hessian_flops +
+                         s.summary.products * cost.product_flops;
+    fmt::print(
+        "  {:>6} {:>4} {:>5} {:>14} {:>8.1f}ms {:>8.1f}ms {:>9} {:>6} {:>11.2f}ms {:>10.2f}ms\n",
+        problem.features.rows(), problem.paths(), problem.features.cols() / problem.paths(),
+        word_of(k->form()), 1e3 * seconds, 1e3 * flops / peak, s.summary.evaluations,
+        s.summary.hessians, 1e3 * evaluation, 1e3 * cost.evaluation_flops / peak);
   };
-  for (Index examples : {100, 200, 400, 800}) row(examples, 192, {2, 2});
+  fmt::print("  the four-path study:\n");
+  for (Index examples : {100, 200, 300, 500, 700, 1000}) row(hidden_markov(examples));
+  fmt::print("  like one-shot images:\n");
+  for (Index examples : {100, 200, 400, 800}) row(synthetic(examples, 192, {2, 2}));
   for (const std::vector<int>& heads : {std::vector<int>{1, 1}, {2, 2}, {2, 4}, {4, 4}, {4, 8}})
-    row(300, 192, heads);
-  for (Index n0 : {48, 96, 192, 384}) row(300, n0, {2, 2});
+    row(synthetic(300, 192, heads));
+  for (Index n0 : {48, 96, 192, 384}) row(synthetic(300, n0, {2, 2}));
 }
 
 void solvers() {

@@ -1,5 +1,6 @@
 #include "core/whole_file.hpp"
 
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,22 +29,59 @@ FileHandle open_file(const std::string& file_path) {
   fail(ErrorKind::kMissingFile, "{}: cannot be opened: {}", file_path, std::strerror(errno));
 }
 
-/// A file that is deleted unless it gets its proper name. All but the constructor say whether they
-/// went well, with errno.
+constexpr std::string_view kTemporaryPrefix = ".headway-", kTemporarySuffix = ".tmp";
+
+enum class Lock {
+  kHeld,
+  kTaken,  ///< by another process, or the name is no longer that of this file
+  kNone,   ///< this file system has no locks
+};
+
+/// Locks a file under its name; the lock goes with the process.
+Lock lock(const FileHandle& file, const std::string& name) {
+  const int handle = ::fileno(file.get());
+  if (::flock(handle, LOCK_EX | LOCK_NB) != 0) {
+    return errno == EWOULDBLOCK ? Lock::kTaken : Lock::kNone;
+  }
+  struct stat held {
+  }, named{};
+  const bool same = ::fstat(handle, &held) == 0 && ::stat(name.c_str(), &named) == 0 &&
+                    held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+  return same ? Lock::kHeld : Lock::kTaken;
+}
+
+/// Removes the temporary files of processes that were killed: those that nobody has locked.
+void remove_orphans(const std::filesystem::path& directory) {
+  std::error_code error;
+  std::filesystem::directory_iterator entry(directory.empty() ? "." : directory, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().string(), leaf = entry->path().filename().string();
+    if (!leaf.starts_with(kTemporaryPrefix) || !leaf.ends_with(kTemporarySuffix)) continue;
+    const FileHandle left(std::fopen(name.c_str(), "r+be"), &std::fclose);
+    if (left && lock(left, name) == Lock::kHeld) ::unlink(name.c_str());
+  }
+}
+
+/// A file that is deleted unless it gets its proper name, locked while it has the other. All but
+/// the constructor say whether they went well, with errno.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& file_path) {
-    const std::filesystem::path target(file_path);
+    const std::filesystem::path directory = std::filesystem::path(file_path).parent_path();
+    remove_orphans(directory);
     for (int attempt = 0; attempt < 1000 && !file_; ++attempt) {
-      const std::string leaf = fmt::format(".headway-{}-{}.tmp", ::getpid(), attempt);
-      name_ = (target.parent_path() / leaf).string();
+      name_ = (directory /
+               fmt::format("{}{}-{}{}", kTemporaryPrefix, ::getpid(), attempt, kTemporarySuffix))
+                  .string();
       file_.reset(std::fopen(name_.c_str(), "wbxe"));
       if (!file_ && errno != EEXIST) break;
+      // Taken for an orphan before it was locked: the next name.
+      if (file_ && lock(file_, name_) == Lock::kTaken) file_.reset();
     }
     if (!file_) name_.clear();
   }
   ~TemporaryFile() {
-    if (!name_.empty()) ::unlink(name_.c_str());
+    if (!name_.empty()) ::unlink(name_.c_str());  // before the file is closed, and the lock gone
   }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
@@ -54,8 +92,7 @@ class TemporaryFile {
     }
     if (std::fflush(file_.get()) != 0) return false;
     // Some file systems do not support fsync; their answer is no loss of data.
-    const bool synced = ::fsync(::fileno(file_.get())) == 0 || errno == EINVAL || errno == ENOTSUP;
-    return synced && std::fclose(file_.release()) == 0;
+    return ::fsync(::fileno(file_.get())) == 0 || errno == EINVAL || errno == ENOTSUP;
   }
   /// Without `force` an existing file stays (EEXIST), whoever made it in between.
   [[nodiscard]] bool rename_to(const std::string& file_path, bool force) {

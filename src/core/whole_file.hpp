@@ -19,8 +19,9 @@ std::string read_whole_file(const std::string& file_path, std::uint64_t limit = 
 void require_readable_file(const std::string& file_path);
 
 /// Puts `bytes` at `file_path`, whole or not at all: written under a temporary name in the same
-/// directory, synced, renamed. Errors: kCannotWrite when the file exists and `force` is false, or
-/// with the system's reason; then nothing is left behind.
+/// directory, synced, renamed. What killed processes left there under temporary names is removed.
+/// Errors: kCannotWrite when the file exists and `force` is false, or with the system's reason;
+/// then nothing is left behind.
 void write_whole_file(const std::string& file_path, std::string_view bytes, bool force);
 
 }  // namespace headway
