@@ -7,6 +7,7 @@
 
 using namespace headway::training;  // NOLINT: a test
 using namespace headway::testing;   // NOLINT
+using Catch::Matchers::WithinAbs;
 using detail::EngineArray;
 using detail::EngineSetup;
 using headway::Index;
@@ -76,7 +77,7 @@ void check_rounded(const TransformerOptions& model) {
   REQUIRE(found.size() == wanted.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
     INFO("step " << i + 1);
-    CHECK(found[i] == Approx(wanted[i]).epsilon(kRounding));
+    CHECK_THAT(found[i], WithinAbs(wanted[i], kRounding * wanted[i]));
   }
 }
 
