@@ -63,24 +63,25 @@ struct Problem {
   std::vector<float> a, b, c;
 };
 
-// In sums of k products of normal numbers, in float32.
+// In roundings of float32, one a term; 8 are for numbers above 1 in short sums.
 double most_off(const std::vector<float>& x, const std::vector<float>& y, Index k) {
   REQUIRE(x.size() == y.size());
   double most = 0.0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     most = std::max(most, std::abs(static_cast<double>(x[i]) - y[i]));
   }
-  return most / (std::sqrt(static_cast<double>(k)) * 0x1p-23);
+  return most / (static_cast<double>(k + 8) * 0x1p-24);
 }
 
-// Around 2^16 numbers of the result, where the rule changes.
+// Around 2^16 numbers of the result, where the rule changes; sums so long that libraries cut them
+// differently, which their last bits tell.
 const std::vector<Shape>& shapes() {
   static const std::vector<Shape> all = [] {
     std::vector<Shape> result;
     for (const bool transpose_a : {false, true}) {
       for (const bool transpose_b : {false, true}) {
         for (const auto& [m, n, k] : std::vector<std::array<Index, 3>>{
-                 {1, 1, 1}, {5, 7, 300}, {255, 256, 40}, {256, 256, 40}, {270, 250, 33}}) {
+                 {1, 1, 1}, {5, 7, 300}, {255, 257, 900}, {256, 256, 900}, {270, 250, 700}}) {
           result.push_back({transpose_a, transpose_b, m, n, k});
         }
       }
@@ -102,7 +103,7 @@ TEST_CASE("Matrix products of every instruction set's choice are OpenBLAS's to r
                                  << s.n << " x " << s.k);
       const Problem problem(s);
       for (const float beta : {0.0F, 1.0F}) {
-        CHECK(most_off(problem.by(product, beta), problem.by_openblas(beta), s.k) < 20.0);
+        CHECK(most_off(problem.by(product, beta), problem.by_openblas(beta), s.k) < 4.0);
       }
     }
   }
@@ -121,6 +122,6 @@ TEST_CASE("Without AVX-512 OpenBLAS computes a^T b with a large result, oneDNN t
     const Problem problem(s);
     const bool large = s.transpose_a && !s.transpose_b && s.m * s.n >= 65536;
     const std::vector<float> wanted = large ? problem.by_openblas(1.0F) : problem.by(onednn, 1.0F);
-    CHECK(problem.by(chosen, 1.0F) == wanted);
+    CHECK((problem.by(chosen, 1.0F) == wanted));  // to the bit; not 65,536 numbers of text
   }
 }
