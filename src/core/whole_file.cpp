@@ -1,5 +1,6 @@
 #include "core/whole_file.hpp"
 
+#include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -81,7 +82,8 @@ class TemporaryFile {
     if (!file_) name_.clear();
   }
   ~TemporaryFile() {
-    if (!name_.empty()) ::unlink(name_.c_str());  // before the file is closed, and the lock gone
+    if (!name_.empty()) ::unlink(name_.c_str());  // before the lock is gone
+    if (locked_ >= 0) ::close(locked_);
   }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
@@ -92,7 +94,9 @@ class TemporaryFile {
     }
     if (std::fflush(file_.get()) != 0) return false;
     // Some file systems do not support fsync; their answer is no loss of data.
-    return ::fsync(::fileno(file_.get())) == 0 || errno == EINVAL || errno == ENOTSUP;
+    const bool synced = ::fsync(::fileno(file_.get())) == 0 || errno == EINVAL || errno == ENOTSUP;
+    if (synced) locked_ = ::fcntl(::fileno(file_.get()), F_DUPFD_CLOEXEC, 0);  // keeps the lock
+    return synced && std::fclose(file_.release()) == 0;
   }
   /// Without `force` an existing file stays (EEXIST), whoever made it in between.
   [[nodiscard]] bool rename_to(const std::string& file_path, bool force) {
@@ -109,6 +113,7 @@ class TemporaryFile {
  private:
   std::string name_;
   FileHandle file_{nullptr, &std::fclose};
+  int locked_ = -1;  ///< the file's lock, when it is closed
 };
 
 void sync_directory(const std::string& file_path) {
