@@ -14,6 +14,8 @@ DEPENDENCIES ?= install
 TRAINING ?= on
 # Kills of each verb in `make kills`.
 KILLS ?= 100
+# How long `make soak` runs the verbs in one process.
+MINUTES ?= 120
 # TORCH=auto takes the LibTorch inside an installed PyTorch (2.6 or later, with CUDA or without), TORCH=FOLDER a given
 # one; else it is the system's.
 TORCH ?=
@@ -24,7 +26,7 @@ CCACHE := $(shell command -v ccache 2>/dev/null)
 UNITY ?= ON
 CONFIGURE := -DCMAKE_UNITY_BUILD=$(UNITY) -DHEADWAY_PYTHON=$(PYTHON) -DHEADWAY_TRAINING=$(if $(filter off,$(TRAINING)),OFF,$(if $(filter required,$(TRAINING)),ON,AUTO)) -DHEADWAY_TORCH=$(TORCH) $(if $(CCACHE),-DCMAKE_CXX_COMPILER_LAUNCHER=$(CCACHE))
 
-.PHONY: help build demo test bench reproduce kills docs packages wheel races format tidy lint dependencies clean
+.PHONY: help build demo test bench reproduce kills soak docs packages wheel races format tidy lint dependencies clean
 
 help:
 	@echo 'make demo     install what is missing, build, solve $(STUDY), sample its posterior, draw the figures'
@@ -35,6 +37,7 @@ help:
 	@echo 'make bench    the speed report of apps/benchmarks'
 	@echo 'make reproduce  every study of minutes again, beside what was recorded and published'
 	@echo 'make kills    KILLS=$(KILLS) processes of each verb killed at random times, and nothing lost'
+	@echo 'make soak     all verbs in one process for MINUTES=$(MINUTES): memory, open files and threads stay'
 	@echo 'make races    the unit tests under the thread sanitizer'
 	@echo 'make format   clang-format every source in place'
 	@echo 'make tidy     clang-tidy with warnings as errors (slow)'
@@ -101,6 +104,10 @@ reproduce: build
 kills: build
 	@HEADWAY_PROGRAM=$(abspath $(HEADWAY)) HEADWAY_STUDIES=$(abspath data/studies) HEADWAY_KILLS=$(KILLS) \
 	  $(PYTHON) -B tests/cli/kill_test.py
+
+soak: build
+	@HEADWAY_PROGRAM=$(abspath $(HEADWAY)) HEADWAY_SOURCE_DIR=$(CURDIR) PYTHONPATH=apps/python \
+	  HEADWAY_SOAK_SECONDS=$$((60 * $(MINUTES))) $(PYTHON) -B tests/python/program_soak_test.py
 
 format:
 	@find include src apps tests -name '*.cpp' -o -name '*.hpp' | xargs clang-format-14 -i

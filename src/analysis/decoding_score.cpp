@@ -9,8 +9,6 @@
 namespace headway::analysis {
 namespace {
 
-constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
-
 std::vector<Index> values_of(std::vector<Index> tasks) {
   std::sort(tasks.begin(), tasks.end());
   tasks.erase(std::unique(tasks.begin(), tasks.end()), tasks.end());
@@ -19,7 +17,7 @@ std::vector<Index> values_of(std::vector<Index> tasks) {
 
 /// 2 TP / (2 TP + FP + FN); undefined where class 1 is not there.
 double f1_of(const VectorXd& s) {
-  return s(0) + s(2) > 0.0 ? 2.0 * s(0) / (2.0 * s(0) + s(1) + s(2)) : kUndefined;
+  return s(0) + s(2) > 0.0 ? 2.0 * s(0) / (2.0 * s(0) + s(1) + s(2)) : numerics::kUndefined;
 }
 
 double balanced_accuracy_of(const VectorXd& s) {
@@ -35,7 +33,7 @@ double balanced_accuracy_of(const VectorXd& s) {
 /// Undefined for a target that does not vary, but for rounding.
 double r2_of(const VectorXd& s) {
   const double deviations = s(2) - s(1) * s(1) / s(0);
-  return deviations > 1e-12 * s(2) ? 1.0 - s(3) / deviations : kUndefined;
+  return deviations > 1e-12 * s(2) ? 1.0 - s(3) / deviations : numerics::kUndefined;
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ enum class Lock {
 };
 
 /// Locks a file under its name; the lock goes with the process.
-Lock lock(const FileHandle& file, const std::string& name) {
+Lock try_lock_file(const FileHandle& file, const std::string& name) {
   const int handle = ::fileno(file.get());
   if (::flock(handle, LOCK_EX | LOCK_NB) != 0) {
     return errno == EWOULDBLOCK ? Lock::kTaken : Lock::kNone;
@@ -59,7 +59,7 @@ void remove_orphans(const std::filesystem::path& directory) {
     const std::string name = entry->path().string(), leaf = entry->path().filename().string();
     if (!leaf.starts_with(kTemporaryPrefix) || !leaf.ends_with(kTemporarySuffix)) continue;
     const FileHandle left(std::fopen(name.c_str(), "r+be"), &std::fclose);
-    if (left && lock(left, name) == Lock::kHeld) ::unlink(name.c_str());
+    if (left && try_lock_file(left, name) == Lock::kHeld) ::unlink(name.c_str());
   }
 }
 
@@ -77,7 +77,7 @@ class TemporaryFile {
       file_.reset(std::fopen(name_.c_str(), "wbxe"));
       if (!file_ && errno != EEXIST) break;
       // Taken for an orphan before it was locked: the next name.
-      if (file_ && lock(file_, name_) == Lock::kTaken) file_.reset();
+      if (file_ && try_lock_file(file_, name_) == Lock::kTaken) file_.reset();
     }
     if (!file_) name_.clear();
   }

@@ -18,7 +18,7 @@
 namespace headway::studies {
 namespace {
 
-constexpr Index kMostDraws = 200;              // of the posterior that heads are removed at
+constexpr Index kMostRemovalDraws = 200;       // of the posterior that heads are removed at
 constexpr Index kGaussianDraws = 1000;         // of the changes, where their covariance is known
 constexpr double kCovarianceFlopLimit = 4e10;  // "auto": about a second
 constexpr double kProductsForEachHead = 30.0;  // about, of conjugate gradients
@@ -108,7 +108,7 @@ Changes changes_at_draws(const HeadRemoval& removal, const Tensor& draws, Observ
   if (draws.shape.size() != 4) return {};
   const Index size = draws.shape[2];
   const Index there = draws.shape[0] * draws.shape[1];
-  const Index used = std::min(there, kMostDraws);
+  const Index used = std::min(there, kMostRemovalDraws);
   Changes found{MatrixXd(used, removal.heads()), MatrixXd(used, removal.heads())};
   for (Index r = 0; r < used; ++r) {
     if (observer.interrupted()) return {};

@@ -1,39 +1,20 @@
 #include <algorithm>
-#include <memory>
-#include <new>
 
 #include "headway/core/parallel.hpp"
+#include "training/aligned_floats.hpp"
 #include "training/attention_kernels.hpp"
+#include "training/row_pieces.hpp"
 
 // Cuts attention into jobs, runs them on threads, and adds what is summed over the batch.
 namespace headway::training::detail {
 namespace {
 
-constexpr std::size_t kAlignment = 64;
 constexpr Index kMostCopies = 16;
-constexpr Index kMostPartialFloats = Index{1} << 26;  // 256 MiB
 
-struct AlignedDelete {
-  void operator()(float* p) const { ::operator delete[](p, std::align_val_t{kAlignment}); }
-};
-using AlignedFloats = std::unique_ptr<float[], AlignedDelete>;
-
-AlignedFloats allocate(Index count) {
-  const auto bytes = static_cast<std::size_t>(count) * sizeof(float);
-  return AlignedFloats(static_cast<float*>(::operator new[](bytes, std::align_val_t{kAlignment})));
-}
-
-// The workspace of a thread, kept between calls: fresh pages would cost as much as a small layer.
+// The workspace of a thread.
 float* thread_workspace(Index floats) {
-  static thread_local AlignedFloats workspace;
-  static thread_local Index size = 0;
-  if (size < floats) {
-    workspace.reset();
-    size = 0;
-    workspace = allocate(floats);
-    size = floats;
-  }
-  return workspace.get();
+  static thread_local AlignedBuffer workspace;
+  return workspace.reserve(floats);
 }
 
 Index ceiling(Index a, Index b) { return (a + b - 1) / b; }
@@ -59,7 +40,7 @@ Cut cut_work(const AttentionPlan& plan, const AttentionShape& shape,
 AlignedFloats queries_to_lanes(const float* array, Index count, const AttentionShape& shape,
                                Index lanes) {
   const Index units = ceiling(shape.queries, lanes);
-  AlignedFloats result = allocate(count * units * shape.keys * lanes);
+  AlignedFloats result = allocate_aligned(count * units * shape.keys * lanes);
   float* out = result.get();
   for (Index i = 0; i < count * units; ++i) {
     const Index first = (i % units) * lanes;
@@ -141,8 +122,8 @@ BatchSums partial_sums(const AttentionPlan& plan, const Cut& cut, const Attentio
 }
 
 void clear(BatchSums* sums) {
-  sums->bias = allocate(sums->copies * sums->bias_floats);
-  sums->mixing = allocate(sums->copies * sums->mixing_floats);
+  sums->bias = allocate_aligned(sums->copies * sums->bias_floats);
+  sums->mixing = allocate_aligned(sums->copies * sums->mixing_floats);
   std::fill_n(sums->bias.get(), sums->copies * sums->bias_floats, 0.0F);
   std::fill_n(sums->mixing.get(), sums->copies * sums->mixing_floats, 0.0F);
 }

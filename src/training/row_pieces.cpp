@@ -1,36 +1,20 @@
 #include "training/row_pieces.hpp"
 
 #include <array>
-#include <new>
+
+#include "training/aligned_floats.hpp"
 
 namespace headway::training::detail {
 namespace {
 
-constexpr std::size_t kAlignment = 64;
 constexpr Index kLine = 16;  // floats of 64 bytes
 constexpr std::size_t kSlots = 8;
-
-struct AlignedDelete {
-  void operator()(float* p) const { ::operator delete[](p, std::align_val_t{kAlignment}); }
-};
-
-struct Buffer {
-  std::unique_ptr<float[], AlignedDelete> data;
-  Index floats = 0;
-};
 
 }  // namespace
 
 float* thread_buffer(int slot, Index floats) {
-  static thread_local std::array<Buffer, kSlots> buffers;
-  Buffer& buffer = buffers.at(static_cast<std::size_t>(slot));
-  if (buffer.floats < floats) {
-    buffer.data.reset();
-    const auto bytes = static_cast<std::size_t>(floats) * sizeof(float);
-    buffer.data.reset(static_cast<float*>(::operator new[](bytes, std::align_val_t{kAlignment})));
-    buffer.floats = floats;
-  }
-  return buffer.data.get();
+  static thread_local std::array<AlignedBuffer, kSlots> buffers;
+  return buffers.at(static_cast<std::size_t>(slot)).reserve(floats);
 }
 
 TransposedWeight::TransposedWeight(const float* weight, Index rows, Index columns)

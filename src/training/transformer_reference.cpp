@@ -14,7 +14,7 @@
 namespace headway::training::reference {
 namespace {
 
-constexpr double kNormEpsilon = 1e-6;
+constexpr double kRmsEpsilon = 1e-6;
 
 /// Tensors by name, in double precision.
 class Tensors {
@@ -109,7 +109,7 @@ NormedTokens apply(const NormParameters& norm, const RowMatrixXd& x) {
   if (norm.centred) out.tokens.colwise() -= x.rowwise().mean();
   for (Index t = 0; t < x.rows(); ++t) {
     const double square = out.tokens.row(t).squaredNorm() / static_cast<double>(x.cols());
-    out.factors[t] = 1.0 / std::sqrt(square + kNormEpsilon);
+    out.factors[t] = 1.0 / std::sqrt(square + kRmsEpsilon);
     out.tokens.row(t) = out.factors[t] * out.tokens.row(t).cwiseProduct(norm.scale.transpose()) +
                         norm.bias.transpose();
   }

@@ -224,6 +224,27 @@ def catch_faults(root):
             if spelled.search(line)]
 
 
+def constants_of(text):
+    """Names of constants outside functions."""
+    return set(re.findall(r"(?m)^(?:inline |static )?constexpr [^=(;{]*?\b(k[A-Z]\w*)\s*(?:\[[^]]*\]\s*)?[={]", text))
+
+
+def hidden_constant_faults(root):
+    """The sources of a module are compiled as one file, where a constant of an unnamed namespace hides that of a header
+    from all sources behind it, without a word of the compiler."""
+    sources = [name for name in sources_of(root) if module_of(name) and not re.search("/(torch|bpe|mpi|cuda)/", name)]
+    headers = {name: constants_of((root / name).read_text()) for name in sources if name.endswith(".hpp")}
+    faults = []
+    for name in sources:
+        if not name.endswith(".cpp"):
+            continue
+        seen = {constant: header for header, constants in headers.items() for constant in constants
+                if header.startswith("include/") or module_of(header) == module_of(name)}
+        faults += [f"{name}: {constant} hides that of {seen[constant]}"
+                   for constant in sorted(constants_of((root / name).read_text()) & set(seen))]
+    return faults
+
+
 def version_faults(root):
     """The version stands in the Python package alone; CMake, the wheel and packages take it from there, and the newest
     release of the changelog is it."""
@@ -269,6 +290,9 @@ class SourcesKeepTheRules(unittest.TestCase):
 
     def test_tests_build_with_both_catch_versions(self):
         self.check(catch_faults(ROOT))
+
+    def test_no_constant_hides_another(self):
+        self.check(hidden_constant_faults(ROOT))
 
     def test_versions_agree(self):
         self.check(version_faults(ROOT))
@@ -345,6 +369,15 @@ class RulesCatchViolations(unittest.TestCase):
         for line in ("x == Approx(1.0)", 'Catch::Matchers::Contains("a")'):
             tree = {"tests/unit/core/a_test.cpp": line}
             self.assertEqual(len(self.faults(catch_faults, files=tree)), 1, line)
+
+    def test_hidden_constants(self):
+        header = "namespace headway {\ninline constexpr int kMost = 3;\n}\n"
+        for text, wrong in (("constexpr Index kMost = 200;\n", 1), ("constexpr Index kMostDraws = 200;\n", 0),
+                            ("int f() {\n  constexpr int kMost = 2;\n}\n", 0)):
+            tree = {"include/headway/core/limits.hpp": header, "src/studies/a.cpp": text}
+            self.assertEqual(len(self.faults(hidden_constant_faults, files=tree)), wrong, text)
+        private = {"src/core/a.hpp": header, "src/studies/a.cpp": "constexpr int kMost = 2;\n"}
+        self.assertEqual(self.faults(hidden_constant_faults, files=private), [])
 
     def test_versions(self):
         tree = {"CMakeLists.txt": "project(headway VERSION 0.1.0 LANGUAGES CXX)", "apps/python/pyproject.toml": "",

@@ -10,7 +10,7 @@
 namespace headway::io {
 namespace {
 
-constexpr int kMaxDepth = 12;
+constexpr int kDescribedDepth = 12;
 constexpr int kMaxLines = 2000;
 constexpr std::size_t kMaxAttributeText = 72;
 
@@ -73,7 +73,7 @@ class TreeWriter {
   }
 
   void group(const std::string& path, int depth) {
-    if (depth > kMaxDepth) return line(depth, "...");
+    if (depth > kDescribedDepth) return line(depth, "...");
     attributes(path, depth);
     const std::vector<std::string> names = file_.members(path);
     const bool numbered = names.size() > 1 && std::all_of(names.begin(), names.end(), is_number);

@@ -7,13 +7,13 @@
 namespace headway::io {
 namespace {
 
-constexpr int kMaxDepth = 32;
+constexpr int kDigestDepth = 32;
 
 /// Reads an object and all below it; what texts there are go into `texts`.
 void read_object(const Hdf5InputFile& file, const std::string& path, int depth,
                  std::map<std::string, std::string>& texts) {
   const NodeKind kind = file.kind(path);
-  if (depth > kMaxDepth || (kind != NodeKind::kGroup && kind != NodeKind::kDataset)) return;
+  if (depth > kDigestDepth || (kind != NodeKind::kGroup && kind != NodeKind::kDataset)) return;
   for (const std::string& name : file.attributes(path)) {
     const std::string text = file.attribute_text(path, name);
     if (file.has_text_attribute(path, name)) texts[text_place(path, name)] = text;
