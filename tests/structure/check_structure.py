@@ -232,14 +232,18 @@ def constants_of(text):
 def hidden_constant_faults(root):
     """The sources of a module are compiled as one file, where a constant of an unnamed namespace hides that of a header
     from all sources behind it, without a word of the compiler."""
-    sources = [name for name in sources_of(root) if module_of(name) and not re.search("/(torch|bpe|mpi|cuda)/", name)]
+
+    def group_of(name):
+        return "cli" if name.startswith("apps/cli/") else module_of(name)
+
+    sources = [name for name in sources_of(root) if group_of(name) and not re.search("/(torch|bpe|mpi|cuda)/", name)]
     headers = {name: constants_of((root / name).read_text()) for name in sources if name.endswith(".hpp")}
     faults = []
     for name in sources:
         if not name.endswith(".cpp"):
             continue
         seen = {constant: header for header, constants in headers.items() for constant in constants
-                if header.startswith("include/") or module_of(header) == module_of(name)}
+                if header.startswith("include/") or group_of(header) == group_of(name)}
         faults += [f"{name}: {constant} hides that of {seen[constant]}"
                    for constant in sorted(constants_of((root / name).read_text()) & set(seen))]
     return faults
@@ -376,6 +380,8 @@ class RulesCatchViolations(unittest.TestCase):
                             ("int f() {\n  constexpr int kMost = 2;\n}\n", 0)):
             tree = {"include/headway/core/limits.hpp": header, "src/studies/a.cpp": text}
             self.assertEqual(len(self.faults(hidden_constant_faults, files=tree)), wrong, text)
+        verb = {"include/headway/core/limits.hpp": header, "apps/cli/a.cpp": "constexpr int kMost = 2;\n"}
+        self.assertEqual(len(self.faults(hidden_constant_faults, files=verb)), 1)
         private = {"src/core/a.hpp": header, "src/studies/a.cpp": "constexpr int kMost = 2;\n"}
         self.assertEqual(self.faults(hidden_constant_faults, files=private), [])
 
