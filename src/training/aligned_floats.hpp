@@ -5,7 +5,8 @@
 
 #include "headway/core/types.hpp"
 
-// Memory of the kernels: floats from the beginning of a cache line on, which is a whole vector of every instruction set.
+// Memory of the kernels: floats from the beginning of a cache line on, which is a whole vector of
+// every instruction set.
 namespace headway::training::detail {
 
 inline constexpr std::size_t kAlignment = 64;  // bytes
@@ -21,7 +22,8 @@ inline AlignedFloats allocate_aligned(Index count) {
   return AlignedFloats(static_cast<float*>(::operator new[](bytes, std::align_val_t{kAlignment})));
 }
 
-/// Memory that is kept between calls and only grows, as fresh pages would cost as much as a small layer.
+/// Memory that is kept between calls and only grows, as fresh pages would cost as much as a small
+/// layer.
 class AlignedBuffer {
  public:
   /// At least `floats` floats; what was there before is lost when it grows.
