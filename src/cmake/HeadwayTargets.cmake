@@ -28,9 +28,9 @@ if(HEADWAY_SANITIZERS)
   endif()
 endif()
 
-# What -O3 adds to -O2 takes a tenth of the time to compile; Headway's loops need the cost model of its vectorizer alone
-# (and the kernels of training all of it). One level for all: of a template that two modules instantiate, the linker keeps
-# one, whichever, so that Eigen's products would run at the lowest level of all.
+# -O2 with the cost model that the vectorizer has at -O3, which the kernels of training keep: `solve`, `prune` and `latents`
+# are as fast. One level for all: of a template that two modules instantiate, the linker keeps one, whichever, so that
+# Eigen's products would run at the lowest level of all.
 set(HEADWAY_OPTIMISATION $<$<CONFIG:Release>:-O2>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND HEADWAY_OPTIMISATION $<$<CONFIG:Release>:-fvect-cost-model=dynamic>)
