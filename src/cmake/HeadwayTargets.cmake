@@ -29,12 +29,26 @@ if(HEADWAY_SANITIZERS)
 endif()
 
 # -O2 with the cost model that the vectorizer has at -O3, which the kernels of training keep: `solve`, `prune` and `latents`
-# are as fast. One level for all: of a template that two modules instantiate, the linker keeps one, whichever, so that
-# Eigen's products would run at the lowest level of all.
+# are as fast.
 set(HEADWAY_OPTIMISATION $<$<CONFIG:Release>:-O2>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND HEADWAY_OPTIMISATION $<$<CONFIG:Release>:-fvect-cost-model=dynamic>)
 endif()
+# Of what has no loops that count (options, records, files, verbs): half the time to compile, and the same run time, as
+# long as the modules above it have their own instances of Eigen (headway_linked_first).
+set(HEADWAY_LIGHT_OPTIMISATION $<$<CONFIG:Release>:-Og>)
+if(HEADWAY_SANITIZERS)
+  set(HEADWAY_LIGHT_OPTIMISATION -O0)
+endif()
+set(HEADWAY_LIGHT_MODULES studies io)
+
+# headway_linked_first(TARGET modules...): whoever links TARGET links those modules before it, and whole. Of a template
+# that two objects instantiate the linker keeps the first it meets: here the one compiled for speed.
+function(headway_linked_first target)
+  list(TRANSFORM ARGN REPLACE "(.+)" "$<TARGET_FILE:headway::\\1>")
+  list(JOIN ARGN "," archives)
+  target_link_options(${target} INTERFACE "LINKER:--whole-archive,${archives},--no-whole-archive")
+endfunction()
 
 function(headway_module name)
   cmake_parse_arguments(ARG "" "" "PUBLIC;PRIVATE" ${ARGN})
@@ -48,15 +62,15 @@ function(headway_module name)
     target_include_directories(headway_${name} PUBLIC ${include_dirs} PRIVATE ${PROJECT_SOURCE_DIR}/src)
     target_link_libraries(headway_${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE}
                           $<BUILD_INTERFACE:headway_options>)
-    if(HEADWAY_SANITIZERS AND name MATCHES "^(studies|io)$")  # options, records, files: half the time to compile
-      target_compile_options(headway_${name} PRIVATE -O0)
+    if(name IN_LIST HEADWAY_LIGHT_MODULES)
+      target_compile_options(headway_${name} PRIVATE ${HEADWAY_LIGHT_OPTIMISATION})
     else()
       target_compile_options(headway_${name} PRIVATE ${HEADWAY_OPTIMISATION})
     endif()
     # One precompiled header a level of optimisation.
-    if(name STREQUAL "core" OR (HEADWAY_SANITIZERS AND name STREQUAL "studies"))
+    if(name MATCHES "^(core|studies)$")
       target_precompile_headers(headway_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src/precompiled.hpp)
-    elseif(HEADWAY_SANITIZERS AND name STREQUAL "io")
+    elseif(name IN_LIST HEADWAY_LIGHT_MODULES)
       target_precompile_headers(headway_${name} REUSE_FROM headway_studies)
     else()
       target_precompile_headers(headway_${name} REUSE_FROM headway_core)
