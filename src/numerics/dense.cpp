@@ -20,6 +20,8 @@ void dpotrf_(const char* uplo, const int* n, double* a, const int* lda, int* inf
 void dlauum_(const char* uplo, const int* n, double* a, const int* lda, int* info);
 void dsyevd_(const char* jobz, const char* uplo, const int* n, double* a, const int* lda, double* w,
              double* work, const int* lwork, int* iwork, const int* liwork, int* info);
+void dsteqr_(const char* compz, const int* n, double* d, double* e, double* z, const int* ldz,
+             double* work, int* info);
 // NOLINTEND(readability-identifier-naming)
 }
 
@@ -222,6 +224,23 @@ SymmetricEigen symmetric_eigen(MatrixXd a, bool vectors) {
                 "symmetric_eigen: LAPACK dsyevd failed with info = " + std::to_string(info));
   }
   if (vectors) result.vectors = std::move(a);
+  return result;
+}
+
+SymmetricEigen tridiagonal_eigen(VectorXd diagonal, VectorXd below) {
+  SymmetricEigen result;
+  const int n = as_int(diagonal.size());
+  result.vectors.resize(n, n);
+  if (n > 0) {
+    VectorXd work(std::max(1, 2 * n - 2));
+    int info = 0;
+    dsteqr_("I", &n, diagonal.data(), below.data(), result.vectors.data(), &n, work.data(), &info);
+    if (info != 0) {
+      throw Error(ErrorKind::kInternal,
+                  "tridiagonal_eigen: LAPACK dsteqr failed with info = " + std::to_string(info));
+    }
+  }
+  result.values = std::move(diagonal);
   return result;
 }
 

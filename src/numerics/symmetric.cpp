@@ -1,16 +1,17 @@
 #include "headway/numerics/symmetric.hpp"
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
+
+#include "headway/numerics/dense.hpp"
 
 namespace headway::numerics {
 namespace {
 
 template <class Function>
 MatrixXd apply_to_spectrum(const MatrixXd& a, Function f) {
-  const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(a);
-  const VectorXd values = eigen.eigenvalues().unaryExpr(f);
-  return eigen.eigenvectors() * values.asDiagonal() * eigen.eigenvectors().transpose();
+  const SymmetricEigen eigen = symmetric_eigen(a, true);
+  const VectorXd values = eigen.values.unaryExpr(f);
+  return eigen.vectors * values.asDiagonal() * eigen.vectors.transpose();
 }
 
 }  // namespace
@@ -79,6 +80,10 @@ MatrixXd symmetric_exponential(const MatrixXd& a) {
 
 MatrixXd symmetric_square_root(const MatrixXd& a) {
   return apply_to_spectrum(a, [](double x) { return std::sqrt(std::max(x, 0.0)); });
+}
+
+MatrixXd symmetric_inverse_square_root(const MatrixXd& a) {
+  return apply_to_spectrum(a, [](double x) { return 1.0 / std::sqrt(x); });
 }
 
 }  // namespace headway::numerics

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
 #include <numbers>

@@ -162,14 +162,13 @@ class PointSampler {
   bool sample_chains(const SweepPoint& sweep, std::size_t index, std::size_t points,
                      const Shard& chains) const {
     const Task task = task_of(sweep, index);
-    const auto [begin, end] =
+    const std::pair<int, int> mine =
         leaves_of_part(static_cast<std::size_t>(task.options.chains), chains.index, chains.count);
-    const std::pair<int, int> mine(begin, end);
     SampleState state;
     std::optional<sampling::Checkpoint> resumed =
         resume(hooks_, index, {mine.first, mine.first + 1}, state);
     if (resumed) keep_alone(mine, *resumed, state);
-    SavePoint sink([&](const SampleState& s) { hooks_.save_chains(index, begin, s); }, state);
+    SavePoint sink([&](const SampleState& s) { hooks_.save_chains(index, mine.first, s); }, state);
     PointObserver observer(observer_, index, points);
     const sampling::SamplingResult result = run(task, mine, resumed, observer, sink, state);
     sink.save(result.state);

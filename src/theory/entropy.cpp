@@ -1,6 +1,5 @@
 #include "headway/theory/entropy.hpp"
 
-#include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
 
@@ -165,7 +164,7 @@ int eliminate_upper_layers(const model::Architecture& architecture, OrderParamet
       const MatrixXd q = partial_trace(u.at(l - 1), h_below) / architecture.variance(l - 1);
       const double c = n_below * static_cast<double>(h_below) - n;
       const MatrixXd root = numerics::symmetric_square_root(a);
-      const MatrixXd inverse_root = root.inverse();
+      const MatrixXd inverse_root = numerics::symmetric_inverse_square_root(a);
       MatrixXd inside = (4.0 * n * n_below) * root * q * root;
       inside = 0.5 * (inside + inside.transpose()).eval();
       inside.diagonal().array() += c * c;

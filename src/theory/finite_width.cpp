@@ -1,6 +1,5 @@
 #include "headway/theory/finite_width.hpp"
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -149,11 +148,11 @@ std::optional<double> smallest_by_lanczos(const MatrixXd& a) {
     const auto known = basis.leftCols(k + 1);
     for (int pass = 0; pass < 2; ++pass) next -= known * (known.transpose() * next);
     below[k] = next.norm();
-    Eigen::SelfAdjointEigenSolver<MatrixXd> eigen;
-    eigen.computeFromTridiagonal(diagonal.head(k + 1), below.head(k));
-    const double value = eigen.eigenvalues()[k];
+    const numerics::SymmetricEigen eigen =
+        numerics::tridiagonal_eigen(diagonal.head(k + 1), below.head(k));
+    const double value = eigen.values[k];
     // The error is of second order in this residual.
-    const double residual = below[k] * std::abs(eigen.eigenvectors()(k, k));
+    const double residual = below[k] * std::abs(eigen.vectors(k, k));
     if (residual <= kLanczosResidual * value) return 1.0 / value;
     basis.col(k + 1) = next / below[k];
   }

@@ -1,10 +1,10 @@
 #include "headway/theory/hessian_probes.hpp"
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "headway/numerics/dense.hpp"
 #include "headway/numerics/symmetric.hpp"
 
 namespace headway::theory {
@@ -81,13 +81,13 @@ template <class Function>
 VectorXd first_row_of(const std::vector<double>& diagonal, const std::vector<double>& below,
                       Function f, bool& positive) {
   const Index k = static_cast<Index>(diagonal.size());
-  Eigen::SelfAdjointEigenSolver<MatrixXd> eigen;
-  eigen.computeFromTridiagonal(Eigen::Map<const VectorXd>(diagonal.data(), k),
-                               Eigen::Map<const VectorXd>(below.data(), k - 1));
-  positive = eigen.eigenvalues().minCoeff() > 0.0;
+  const numerics::SymmetricEigen eigen =
+      numerics::tridiagonal_eigen(Eigen::Map<const VectorXd>(diagonal.data(), k),
+                                  Eigen::Map<const VectorXd>(below.data(), k - 1));
+  positive = eigen.values[0] > 0.0;
   if (!positive) return VectorXd::Zero(k);
-  const VectorXd values = eigen.eigenvalues().unaryExpr(f);
-  return eigen.eigenvectors() * values.cwiseProduct(eigen.eigenvectors().row(0).transpose());
+  const VectorXd values = eigen.values.unaryExpr(f);
+  return eigen.vectors * values.cwiseProduct(eigen.vectors.row(0).transpose());
 }
 
 /// One Lanczos process of A = c^{-1/2} H c^{-1/2} from z, every basis vector kept and made
@@ -215,8 +215,8 @@ SmallestEigenvalue smallest_hessian_eigenvalue(const Action& action, const Actio
         projected(i, j) = inner_product(space[static_cast<std::size_t>(i)].x,
                                         space[static_cast<std::size_t>(j)].hx);
     }
-    const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(0.5 * (projected + projected.transpose()));
-    const VectorXd weights = eigen.eigenvectors().col(0);
+    const VectorXd weights =
+        numerics::symmetric_eigen(0.5 * (projected + projected.transpose()), true).vectors.col(0);
     last = space[1];
     last->multiply(weights[1]);
     if (size == 3) last->add(weights[2], space[2]);

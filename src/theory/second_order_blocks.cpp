@@ -1,6 +1,5 @@
 #include "second_order_blocks.hpp"
 
-#include <Eigen/Eigenvalues>
 #include <cmath>
 #include <optional>
 

@@ -32,5 +32,7 @@ MatrixXd symmetric_congruence(const MatrixXd& f);
 /// as zero).
 MatrixXd symmetric_exponential(const MatrixXd& a);
 MatrixXd symmetric_square_root(const MatrixXd& a);
+/// A^{-1/2} of a positive definite matrix.
+MatrixXd symmetric_inverse_square_root(const MatrixXd& a);
 
 }  // namespace headway::numerics

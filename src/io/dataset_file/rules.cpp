@@ -9,7 +9,8 @@
 namespace headway::io {
 namespace {
 
-using nlohmann::json;
+// The one kind of JSON in this module: each is thousands of lines to compile.
+using json = nlohmann::ordered_json;
 
 constexpr std::string_view kSplit = "<split>";
 constexpr std::string_view kLayer = "/layer_<l>";

@@ -221,6 +221,19 @@ TEST_CASE("Eigenvalues rise, and their vectors diagonalise the matrix of the low
   }
 }
 
+TEST_CASE("A tridiagonal matrix has the spectrum of the dense one") {
+  for (const Index n : {0, 1, 2, 9}) {
+    const VectorXd diagonal = random_matrix(n, 1, 19);
+    const VectorXd below = random_matrix(std::max<Index>(n - 1, 0), 1, 20);
+    MatrixXd a = diagonal.asDiagonal();
+    for (Index i = 0; i + 1 < n; ++i) a(i, i + 1) = a(i + 1, i) = below[i];
+    const SymmetricEigen eigen = tridiagonal_eigen(diagonal, below);
+    CHECK(difference(eigen.values, symmetric_eigen(a, false).values) < 1e-13);
+    CHECK(difference(eigen.vectors * eigen.values.asDiagonal() * eigen.vectors.transpose(), a) <
+          1e-13);
+  }
+}
+
 TEST_CASE("The BLAS describes itself, and stays single-threaded when told twice") {
   use_single_threaded_blas();
   use_single_threaded_blas();

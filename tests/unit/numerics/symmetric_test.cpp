@@ -116,6 +116,9 @@ TEST_CASE("The square root squares to the matrix; eigenvalues below zero count a
     const MatrixXd root = symmetric_square_root(a);
     CHECK(difference(root, root.transpose()) < 1e-13);
     CHECK(difference(root * root, a) < 1e-12);
+    const MatrixXd regular = a + MatrixXd::Identity(n, n);
+    const MatrixXd inverse = symmetric_inverse_square_root(regular);
+    CHECK(difference(inverse * regular * inverse, MatrixXd::Identity(n, n)) < 1e-13);
   }
   const MatrixXd thin = random_matrix(5, 2, 9);  // rank 2: three eigenvalues are rounding about 0
   const MatrixXd root = symmetric_square_root(thin * thin.transpose());
