@@ -36,7 +36,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND HEADWAY_OPTIMISATION $<$<CONFIG:Release>:-fvect-cost-model=dynamic>)
 endif()
 # Of what has no loops that count (options, records, files, verbs): half the time to compile, and the same run time, as
-# long as the modules above it have their own instances of Eigen (headway_linked_first).
+# long as the modules that it calls keep their own instances of Eigen (headway_linked_first).
 set(HEADWAY_LIGHT_OPTIMISATION $<$<CONFIG:Release>:-Og>)
 if(HEADWAY_SANITIZERS)
   set(HEADWAY_LIGHT_OPTIMISATION -O0)

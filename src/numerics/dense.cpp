@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <new>
 #include <string>
 #include <utility>
@@ -231,7 +232,10 @@ SymmetricEigen tridiagonal_eigen(VectorXd diagonal, VectorXd below) {
   SymmetricEigen result;
   const int n = as_int(diagonal.size());
   result.vectors.resize(n, n);
-  if (n > 0) {
+  if (!diagonal.allFinite() || !below.allFinite()) {
+    diagonal.setConstant(std::numeric_limits<double>::quiet_NaN());
+    result.vectors.setConstant(std::numeric_limits<double>::quiet_NaN());
+  } else if (n > 0) {
     VectorXd work(std::max(1, 2 * n - 2));
     int info = 0;
     dsteqr_("I", &n, diagonal.data(), below.data(), result.vectors.data(), &n, work.data(), &info);

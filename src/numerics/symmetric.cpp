@@ -1,6 +1,7 @@
 #include "headway/numerics/symmetric.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "headway/numerics/dense.hpp"
 
@@ -9,6 +10,8 @@ namespace {
 
 template <class Function>
 MatrixXd apply_to_spectrum(const MatrixXd& a, Function f) {
+  if (!a.allFinite())
+    return MatrixXd::Constant(a.rows(), a.cols(), std::numeric_limits<double>::quiet_NaN());
   const SymmetricEigen eigen = symmetric_eigen(a, true);
   const VectorXd values = eigen.values.unaryExpr(f);
   return eigen.vectors * values.asDiagonal() * eigen.vectors.transpose();

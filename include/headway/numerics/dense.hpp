@@ -81,8 +81,8 @@ struct SymmetricEigen {
   MatrixXd vectors;
 };
 SymmetricEigen symmetric_eigen(MatrixXd a, bool vectors);
-/// Of the symmetric tridiagonal matrix with this diagonal and, below it, `below` (one shorter).
-/// Cost O(n^3).
+/// Of the symmetric tridiagonal matrix with this diagonal and, below it, `below` (one shorter); not
+/// numbers where they are not finite. Cost O(n^3).
 SymmetricEigen tridiagonal_eigen(VectorXd diagonal, VectorXd below);
 
 /// Binds OpenBLAS to one thread a call. The program and every study call it first; safe to repeat.

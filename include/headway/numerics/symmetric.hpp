@@ -29,10 +29,10 @@ MatrixXd symmetric_kronecker(const MatrixXd& a, const MatrixXd& b);
 MatrixXd symmetric_congruence(const MatrixXd& f);
 
 /// Exponential, and square root (eigenvalues below zero, rounding of a semidefinite matrix, count
-/// as zero).
+/// as zero). Not a number everywhere where A is not finite.
 MatrixXd symmetric_exponential(const MatrixXd& a);
 MatrixXd symmetric_square_root(const MatrixXd& a);
-/// A^{-1/2} of a positive definite matrix.
+/// A^{-1/2} of a positive definite matrix; the same of one that is not finite.
 MatrixXd symmetric_inverse_square_root(const MatrixXd& a);
 
 }  // namespace headway::numerics

@@ -232,6 +232,9 @@ TEST_CASE("A tridiagonal matrix has the spectrum of the dense one") {
     CHECK(difference(eigen.vectors * eigen.values.asDiagonal() * eigen.vectors.transpose(), a) <
           1e-13);
   }
+  const SymmetricEigen none = tridiagonal_eigen(VectorXd{{1.0, std::nan("")}}, VectorXd{{1.0}});
+  CHECK(none.values.array().isNaN().all());
+  CHECK(none.vectors.array().isNaN().all());
 }
 
 TEST_CASE("The BLAS describes itself, and stays single-threaded when told twice") {

@@ -120,6 +120,9 @@ TEST_CASE("The square root squares to the matrix; eigenvalues below zero count a
     const MatrixXd inverse = symmetric_inverse_square_root(regular);
     CHECK(difference(inverse * regular * inverse, MatrixXd::Identity(n, n)) < 1e-13);
   }
+  const MatrixXd infinite = VectorXd{{1.0, INFINITY}}.asDiagonal();
+  CHECK(symmetric_square_root(infinite).array().isNaN().all());
+  CHECK(symmetric_inverse_square_root(infinite).array().isNaN().all());
   const MatrixXd thin = random_matrix(5, 2, 9);  // rank 2: three eigenvalues are rounding about 0
   const MatrixXd root = symmetric_square_root(thin * thin.transpose());
   CHECK(root.allFinite());
