@@ -30,24 +30,45 @@ void require_rows(const MatrixXd& codes, Index labels) {
               fmt::format("a decoder of {} codes and {} labels", codes.rows(), labels));
 }
 
+/// L of L L^T = Z^T Z / (n C) + penalty I, and 1 / C for the intercept: the Hessian of the
+/// objective where all C classes are as likely, but for what they share. In V = L^T W codes that
+/// nearly depend on each other are as good as independent ones.
+numerics::SpdFactor curvature(const MatrixXd& codes, int count, double penalty) {
+  const Index h = codes.cols();
+  const double likely = 1.0 / count;
+  MatrixXd a = MatrixXd::Zero(h + 1, h + 1);
+  a.topLeftCorner(h, h) = codes.transpose() * codes * (likely / static_cast<double>(codes.rows()));
+  a.diagonal().array() += penalty;
+  a(h, h) = likely;
+  auto factor = numerics::SpdFactor::factor(std::move(a));
+  if (!factor) factor = numerics::SpdFactor::factor(MatrixXd::Identity(h + 1, h + 1));
+  return *std::move(factor);
+}
+
+/// The objective as a function of V = L^T W.
 class LogisticFunction final : public ceres::FirstOrderFunction {
  public:
   LogisticFunction(const MatrixXd& codes, const std::vector<int>& classes, VectorXd class_weights,
-                   double penalty)
+                   double penalty, const numerics::SpdFactor& basis)
       : codes_(codes),
         classes_(classes),
         class_weights_(std::move(class_weights)),
-        penalty_(penalty) {}
+        penalty_(penalty),
+        basis_(basis) {}
   [[nodiscard]] int NumParameters() const override {
     return static_cast<int>((codes_.cols() + 1) * class_weights_.size());
   }
   bool Evaluate(const double* x, double* cost, double* gradient) const override {
     const Index rows = codes_.cols() + 1, columns = class_weights_.size();
-    const MatrixXd weights = Eigen::Map<const MatrixXd>(x, rows, columns);
+    MatrixXd weights = Eigen::Map<const MatrixXd>(x, rows, columns);
+    basis_.half_solve_transposed(weights);
     MatrixXd slope;
     *cost = logistic_objective(codes_, classes_, class_weights_, penalty_, weights,
                                gradient != nullptr ? &slope : nullptr);
-    if (gradient != nullptr) Eigen::Map<MatrixXd>(gradient, rows, columns) = slope;
+    if (gradient != nullptr) {
+      basis_.half_solve(slope);
+      Eigen::Map<MatrixXd>(gradient, rows, columns) = slope;
+    }
     return std::isfinite(*cost);
   }
 
@@ -56,6 +77,7 @@ class LogisticFunction final : public ceres::FirstOrderFunction {
   const std::vector<int>& classes_;
   VectorXd class_weights_;
   double penalty_;
+  const numerics::SpdFactor& basis_;
 };
 
 }  // namespace
@@ -161,8 +183,10 @@ LinearDecoder fit_logistic(const MatrixXd& codes, const std::vector<int>& classe
   }
   LinearDecoder out{Standardisation(codes), {}, true, 0};
   const MatrixXd z = out.standardisation.apply(codes);
-  out.weights = start.size() > 0 ? start : MatrixXd::Zero(codes.cols() + 1, count);
-  auto function = std::make_unique<LogisticFunction>(z, classes, class_weights, penalty);
+  const numerics::SpdFactor basis = curvature(z, count, penalty);
+  out.weights = MatrixXd::Zero(codes.cols() + 1, count);
+  if (start.size() > 0) out.weights = basis.lower().transpose() * start;
+  auto function = std::make_unique<LogisticFunction>(z, classes, class_weights, penalty, basis);
   const ceres::GradientProblem problem(function.release());  // takes ownership (Ceres 2.x)
   ceres::GradientProblemSolver::Options options;
   options.line_search_direction_type = ceres::LBFGS;
@@ -173,6 +197,7 @@ LinearDecoder fit_logistic(const MatrixXd& codes, const std::vector<int>& classe
   options.logging_type = ceres::SILENT;
   ceres::GradientProblemSolver::Summary summary;
   ceres::Solve(options, problem, out.weights.data(), &summary);
+  basis.half_solve_transposed(out.weights);
   out.converged = summary.termination_type == ceres::CONVERGENCE;
   out.iterations = static_cast<int>(summary.iterations.size());
   return out;

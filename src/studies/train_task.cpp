@@ -127,11 +127,11 @@ TrainCost train_cost(const Study& study, const training::TaskFormat& format) {
   cost.flops_per_step = flops.total();
   cost.attention_flops_per_step = flops.attention;
   // Sizes are known without LibTorch too; only a wish for CUDA cannot be met then.
-  const bool asks =
-      training::training_available() || study.train.run.device == training::Device::kCuda;
-  const training::Device device =
-      asks ? training::resolve_device(study.train.run.device) : training::Device::kCpu;
-  cost.device = std::string(word_of(device));
+  const training::Device wanted = study.train.run.device;
+  const bool asks = wanted == training::Device::kCuda ||
+                    (wanted == training::Device::kAuto && training::cuda_available());
+  cost.device =
+      std::string(word_of(asks ? training::resolve_device(wanted) : training::Device::kCpu));
   return cost;
 }
 

@@ -64,7 +64,7 @@ void keep_buckets(const TrainedNetwork& network, training::TransformerOptions& m
 training::TrainOptions evaluation_options(const Study& study) {
   training::TrainOptions run = resolved_run(study);
   run.best_split.clear();  // may be one that this task does not have
-  if (training::training_available() &&
+  if (run.precision != training::Precision::kFloat32 && training::training_available() &&
       training::resolve_device(run.device) != training::Device::kCuda) {
     run.precision = training::Precision::kFloat32;
   }

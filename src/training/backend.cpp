@@ -1,5 +1,6 @@
 #include "headway/training/backend.hpp"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include "headway/core/error.hpp"
@@ -7,6 +8,16 @@
 #include "training/transformer_engine.hpp"
 
 namespace headway::training {
+
+namespace {
+
+/// Whether CUDA's driver is here: without it LibTorch, half a second to load, finds no device.
+bool cuda_driver_found() {
+  static const bool found = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) != nullptr;  // for good
+  return found;
+}
+
+}  // namespace
 
 bool training_available() { return training_obstacle().empty(); }
 
@@ -19,10 +30,13 @@ std::string training_obstacle() {
   }
 }
 
-bool cuda_available() { return training_available() && detail::torch_library().cuda_available(); }
+bool cuda_available() {
+  return cuda_driver_found() && training_available() && detail::torch_library().cuda_available();
+}
 
 Device resolve_device(Device wanted) {
   if (wanted == Device::kCpu) return Device::kCpu;
+  if (wanted == Device::kAuto && !cuda_driver_found()) return Device::kCpu;
   const bool found = detail::torch_library().cuda_available();
   if (wanted == Device::kCuda && !found) {
     throw Error(ErrorKind::kUnavailable,

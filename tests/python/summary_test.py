@@ -49,6 +49,14 @@ class SummaryTest(unittest.TestCase):
             self.assertNotIn(name, found["runs"][1])
         self.assertIn("large", summary(self.result, largest=LARGEST + 1)["runs"][1])
 
+    def test_what_is_left_out_by_name(self):
+        out = self.folder / "summary.json"
+        self.assertEqual(cli.main(["summary", str(self.result), "-o", str(out), "--without", "curves,train_loss"]), 0)
+        whole, brief = summary(self.result), json.loads(out.read_text())["results"][0]
+        for run in whole["runs"]:
+            run.pop("curves", None), run.pop("train_loss", None)
+        self.assertEqual(brief, whole)
+
     def test_the_file_appears_whole_and_is_not_replaced_unasked(self):
         out = self.folder / "summary.json"
         self.assertEqual(cli.main(["summary", str(self.result), str(self.result), "-o", str(out)]), 0)

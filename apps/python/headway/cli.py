@@ -112,13 +112,15 @@ def _add_summary(commands) -> None:
     brief.add_argument("-o", "--output", required=True, metavar="SUMMARY.json")
     brief.add_argument("--largest", type=int, default=500, metavar="N",
                        help="leave out arrays of more numbers (default 500)")
+    brief.add_argument("--without", default="", metavar="NAME,...", help="leave out what has one of these names")
     brief.add_argument("--force", action="store_true", help="replace a file that exists")
     brief.set_defaults(command=_summary)
 
 
 def _summary(options: argparse.Namespace) -> int:
     from headway.summary import write_summary
-    print(write_summary(options.results, options.output, options.force, options.largest))
+    without = [name for name in options.without.split(",") if name]
+    print(write_summary(options.results, options.output, options.force, options.largest, without))
     return EXIT_OK
 
 

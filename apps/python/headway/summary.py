@@ -6,9 +6,9 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
@@ -27,12 +27,18 @@ _LIST = re.compile(r"\[[^\[\]{}\"]*\]")  # of numbers
 _WEIGHTS = frozenset(("weights", "best_weights", "tokenizer"))
 
 
-def summary(path: str | os.PathLike, largest: int = LARGEST) -> dict[str, Any]:
+class _Limits(NamedTuple):
+    largest: int
+    without: frozenset[str]
+
+
+def summary(path: str | os.PathLike, largest: int = LARGEST, without: Collection[str] = ()) -> dict[str, Any]:
     """What a result of any kind says: attributes and arrays under the names of src/io/README.md,
     numbered groups (points, runs, ...) as lists, numbers with five significant digits, NaN as None.
 
     `made` holds what made it: command (of absolute paths the last part), commit, compiler, linear
-    algebra with the instruction set that it ran on, threads, seconds. Left out: weights, and arrays of more than `largest` numbers.
+    algebra with the instruction set that it ran on, threads, seconds. Left out: weights, arrays of more than `largest`
+    numbers, and what has a name in `without`, at any depth.
     Errors: as read_result.
     """
     with hdf5.open_file(path) as file:
@@ -44,7 +50,7 @@ def summary(path: str | os.PathLike, largest: int = LARGEST) -> dict[str, Any]:
             made["command"] = " ".join(os.path.basename(word) if word.startswith("/") else word
                                        for word in str(made.get("command", "")).split(" "))
             out = {"kind": hdf5.text(file.attrs.get("kind", "")), "made": made}
-            found = _group(file, largest)
+            found = _group(file, _Limits(largest, _WEIGHTS.union(without)))
         except (OSError, RuntimeError, KeyError) as error:  # damaged below the headers
             raise BadDataError(f"{path}: damaged: {str(error).splitlines()[0]}") from None
     known = {*made, *out, *_AT_ROOT}
@@ -52,7 +58,7 @@ def summary(path: str | os.PathLike, largest: int = LARGEST) -> dict[str, Any]:
 
 
 def write_summary(results: str | os.PathLike | Sequence[str | os.PathLike], path: str | os.PathLike,
-                  overwrite: bool = False, largest: int = LARGEST) -> Path:
+                  overwrite: bool = False, largest: int = LARGEST, without: Collection[str] = ()) -> Path:
     """Writes {"results": [summary, ...]} of one result file or several, whole or not at all.
 
     Errors: as summary(); UsageError without results, CannotWriteError where the file exists already
@@ -61,7 +67,7 @@ def write_summary(results: str | os.PathLike | Sequence[str | os.PathLike], path
     files = [results] if isinstance(results, (str, os.PathLike)) else list(results)
     if not files:
         raise UsageError("results: there is none; allowed: at least one result file")
-    text = json.dumps({"results": [summary(file, largest) for file in files]}, indent=1, allow_nan=False)
+    text = json.dumps({"results": [summary(file, largest, without) for file in files]}, indent=1, allow_nan=False)
     return write_text(_LIST.sub(lambda found: _one_line(found[0]), text) + "\n", path, overwrite)
 
 
@@ -69,22 +75,23 @@ def _one_line(found: str) -> str:
     return " ".join(found.split()).replace("[ ", "[").replace(" ]", "]")
 
 
-def _group(group: h5py.Group, largest: int) -> Any:
-    members = {name: item for name, item in group.items() if name not in _WEIGHTS}
+def _group(group: h5py.Group, limits: _Limits) -> Any:
+    members = {name: item for name, item in group.items() if name not in limits.without}
     if members and not len(group.attrs) and all(name.isdigit() for name in members):
-        return [_item(members[name], largest) for name in sorted(members, key=int)]
-    out = {name: _rounded(plain(value)) for name, value in group.attrs.items()}
+        return [_item(members[name], limits) for name in sorted(members, key=int)]
+    out = {name: _rounded(plain(value)) for name, value in group.attrs.items()
+           if name not in limits.without}
     for name, item in members.items():
-        value = _item(item, largest)
+        value = _item(item, limits)
         if value is not None and value != {}:
             out[name] = value
     return out
 
 
-def _item(item: h5py.Group | h5py.Dataset, largest: int) -> Any:
+def _item(item: h5py.Group | h5py.Dataset, limits: _Limits) -> Any:
     if isinstance(item, h5py.Group):
-        return _group(item, largest)
-    if item.size is None or item.size > largest:
+        return _group(item, limits)
+    if item.size is None or item.size > limits.largest:
         return None
     columns = hdf5.text(item.attrs.get("columns", "")).split(",")
     if len(columns) > 1 and item.ndim == 2 and item.shape[1] == len(columns):

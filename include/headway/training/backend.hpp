@@ -13,10 +13,11 @@ bool training_available();
 /// Why not, in a sentence; "" where it is available.
 std::string training_obstacle();
 
-/// Whether LibTorch is there and finds a CUDA device.
+/// Whether LibTorch is there and finds a CUDA device. Without CUDA's driver it is not loaded.
 bool cuda_available();
 
-/// kCpu or kCuda for kAuto. Error{kUnavailable} for kCuda where there is none, or without LibTorch.
+/// kCpu or kCuda for kAuto. Error{kUnavailable} for kCuda where there is none, and where LibTorch,
+/// which is loaded for kCuda and where CUDA's driver is, cannot be.
 Device resolve_device(Device wanted);
 
 /// One line for -v: LibTorch's version, CUDA and its devices, what multiplies matrices, the

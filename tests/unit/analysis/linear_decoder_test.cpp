@@ -138,6 +138,29 @@ TEST_CASE("logistic regression finds the known minimum, from anywhere") {
   }
 }
 
+TEST_CASE("codes that nearly depend on each other are fitted as soon as others") {
+  // Columns of sizes 1 ... 1e-3 in a rotated basis; the classes are those of the small ones.
+  const Index h = 30;
+  const MatrixXd hidden = normal_matrix(400, h, 11);
+  const VectorXd sizes = VectorXd::LinSpaced(h, 0.0, -3.0).unaryExpr([](double power) {
+    return std::pow(10.0, power);
+  });
+  const MatrixXd codes = hidden * sizes.asDiagonal() * normal_matrix(h, h, 13);
+  const MatrixXd scores = hidden * normal_matrix(h, 8, 12) + 3.0 * normal_matrix(400, 8, 14);
+  std::vector<int> classes(400);
+  for (Index i = 0; i < 400; ++i) {
+    scores.row(i).maxCoeff(&classes[static_cast<std::size_t>(i)]);
+  }
+  const LinearDecoder fit = analysis::fit_logistic(codes, classes, 8, 1e-6);
+  CHECK(fit.converged);
+  CHECK(fit.iterations < 100);
+  MatrixXd gradient;
+  analysis::logistic_objective(fit.standardisation.apply(codes), classes,
+                               analysis::balanced_class_weights(classes, 8), 1e-6, fit.weights,
+                               &gradient);
+  CHECK(gradient.cwiseAbs().maxCoeff() < 1e-5);
+}
+
 TEST_CASE("codes that say nothing leave the intercepts of balanced classes at equal odds") {
   const MatrixXd codes = MatrixXd::Constant(10, 2, 0.3);
   const LinearDecoder fit = analysis::fit_logistic(codes, {0, 0, 0, 0, 0, 0, 0, 0, 1, 1}, 2, 0.1);
