@@ -23,7 +23,8 @@ class SummaryTest(unittest.TestCase):
         write_training_result(self.result, labels=("softmax",), seeds=(1, 2))
         with h5py.File(self.result, "r+") as file:
             file.attrs.update({"git_commit": "0123abc", "blas": "OpenBLAS, kernels for Haswell", "seconds": 12.3456789,
-                               "command": "/opt/bin/headway train /data/small.toml --seed 2 -o out.h5",
+                               "command": "/opt/bin/headway train /data/small.toml --set task.file=/data/x.h5 "
+                                          "--set 'task.files=[\"/data/y.h5\",\"../z.h5\"]' --seed 2 -o a/out.h5",
                                "study_toml": "schema = 1\n"})
             run = file["runs/1"]
             run.create_dataset("weights/embedding", data=np.ones((2, 3), np.float32))
@@ -37,7 +38,8 @@ class SummaryTest(unittest.TestCase):
         self.assertEqual(found["kind"], "train")
         self.assertEqual(found["made"]["git_commit"], "0123abc")
         self.assertEqual(found["made"]["seconds"], 12.346)
-        self.assertEqual(found["made"]["command"], "headway train small.toml --seed 2 -o out.h5")
+        self.assertEqual(found["made"]["command"], "headway train small.toml --set task.file=x.h5 "
+                         "--set 'task.files=[\"y.h5\",\"../z.h5\"]' --seed 2 -o a/out.h5")
         self.assertNotIn("study_toml", json.dumps(found))
         self.assertEqual([run["seed"] for run in found["runs"]], [1, 2, *range(2, 11)])  # by number, not by name
         curve = found["runs"][1]["curves"]["held_out"]

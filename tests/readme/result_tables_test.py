@@ -98,6 +98,21 @@ class ResultTablesTest(unittest.TestCase):
                                       (row[5], network["splits"]["held_out"], "last")):
                 self.assertTrue(says(cell, group[name], group[f"{name}_standard_error"]), f"{row[0]}: {cell}")
 
+    def test_latent_codes_of_sraven(self):
+        rows = [row for row in rows_of(RESULTS / "README.md", "Codes of SRAVEN", level=3) if row[1].isdigit()]
+        shown = {f"codes of {row[0]}-{row[1]}": row for row in rows}
+        results = load("sraven-latents")["results"]
+        self.assertEqual(len(shown), len(results))
+        for result in results:
+            network = re.search(r"sraven-(\w+-\d)\.h5", result["made"]["command"])[1]
+            row = shown[f"codes of {network}"]
+            rule, answer = (next(group for group in result["groups"] if group["layer"] == 0 and group["decoder"] == name)
+                            for name in ("rule", "answer"))
+            for cell, group in ((row[2], rule), (row[5], answer)):
+                self.assertTrue(says(cell, group["held_out"], group["standard_error"]), f"{network}: {cell}")
+            self.assertEqual([row[3], row[4], row[6]],
+                             [f"{value:.3f}" for value in (rule["untrained"], rule["shuffled"], answer["untrained"])])
+
     def test_what_made_them(self):
         for file in RESULTS.glob("*.json"):
             for result in json.loads(file.read_text()).get("results", []):
@@ -143,6 +158,53 @@ class ResultTablesTest(unittest.TestCase):
                       for run in runs]
             self.check(row[1], [choice["accuracy"] for choice in chosen], 100)
             self.check(row[2], [choice["sets"]["digits"] for choice in chosen], 100)
+
+    def test_one_shot_on_fresh_seeds(self):
+        results = load("omniglot-one-shot-fresh")["results"]
+        pruned = [result for result in results if result["kind"] == "prune"][:5]
+        solved = [result for result in results if result["kind"] == "solve"][:5]
+        self.assertEqual([r["made"]["seed"] for r in results if r["kind"] == "train"][:5], [6, 7, 8, 9, 10])
+        rows = {row[0]: row for row in rows_of(RESULTS / "README.md", "The same on fresh seeds, and other shapes", level=3)}
+
+        def point(result, width, temperature):
+            return next(p for p in result["points"] if (p["widths"][0], p["temperature"]) == (width, temperature))
+
+        def chosen(result, width):
+            points = result["gaussian_process"] if width is None else [
+                p for p in result["points"] if p["widths"][0] == width]
+            best = max(points, key=lambda p: p["sets"]["validation"]["accuracy"])
+            return 100 * best["accuracy"], 100 * best["sets"]["digits"]["accuracy"]
+
+        def both(cell, pairs):
+            for text, column in zip(cell.split("; "), zip(*pairs), strict=True):
+                self.check(text, column)
+
+        self.check(rows["(1) rank correlation of score, N = 10, T = 0.25"][2],
+                   [point(r, 10, 0.25)["network"]["scores"]["score"]["accuracy_drop_spearman"] for r in pruned])
+        self.check(rows["(2) half of the heads by score_weighted, N = 100, T = 0.5, less random"][2],
+                   [point(r, 100, 0.5)["network"]["scores"]["score_weighted"]["rising"]["accuracy"][4]
+                    - r["network"]["random"]["mean"][4] for r in pruned], 100)
+        for words, name in (("rank correlation of gradient sensitivity", "sensitivity"),
+                            ("of the score of the network's own U_1", "own_score"), ("of the path norm", "path_norm")):
+            self.check(rows[words][2], [r["network"]["scores"][name]["accuracy_drop_spearman"] for r in pruned])
+        both(rows["the network: new characters; digits"][2],
+             [[100 * r["network"]["sets"]["accuracy"][r["network"]["sets"]["name"].index(name)]
+               for name in ("test", "digits")] for r in pruned])
+        both(rows["theory, N = 10"][2], [chosen(r, 10) for r in solved])
+        both(rows["Gaussian process"][2], [chosen(r, None) for r in solved])
+        both(rows["N = 10 less Gaussian process"][2],
+             [[narrow - limit for narrow, limit in zip(chosen(r, 10), chosen(r, None))] for r in solved])
+
+    def test_sraven_at_the_settings_of_the_paper(self):
+        runs = {(run["label"], run["seed"]): run for result in load("sraven-reference")["results"]
+                for run in result["runs"]}
+        shown = {(row[0], int(row[1])): row for row in rows_of(RESULTS / "README.md", "SRAVEN at the settings of the paper")
+                 if row[1].isdigit()}
+        self.assertEqual(set(shown), set(runs))
+        for key, run in runs.items():
+            values = [100 * run["final"]["test"]["accuracy"], 100 * run["final"]["held_out"]["accuracy"],
+                      100 * run["final"]["held_out"]["accuracy_per_feature"]]
+            self.assertEqual(shown[key][2:], [*(f"{value:.1f}" for value in values), f"{run['train_loss']:.3f}"], key)
 
     def test_heads_of_transformers(self):
         groups = runs_by_variant(load("hyla-heads"))

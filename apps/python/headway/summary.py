@@ -24,6 +24,7 @@ LARGEST = 500  #: numbers in an array that is kept
 
 _AT_ROOT = frozenset(("schema_name", "schema_version", "study_toml", "text_sha256"))
 _LIST = re.compile(r"\[[^\[\]{}\"]*\]")  # of numbers
+_ABSOLUTE = re.compile(r"(?<![^\s=\"'\[,])/[^\s\"'\],]+")  # paths, of options too
 _WEIGHTS = frozenset(("weights", "best_weights", "tokenizer"))
 
 
@@ -47,8 +48,7 @@ def summary(path: str | os.PathLike, largest: int = LARGEST, without: Collection
         try:
             made = {name: _rounded(value) for name, value in provenance_of(file).items()
                     if name not in _AT_ROOT}
-            made["command"] = " ".join(os.path.basename(word) if word.startswith("/") else word
-                                       for word in str(made.get("command", "")).split(" "))
+            made["command"] = _ABSOLUTE.sub(lambda found: os.path.basename(found[0]), str(made.get("command", "")))
             out = {"kind": hdf5.text(file.attrs.get("kind", "")), "made": made}
             found = _group(file, _Limits(largest, _WEIGHTS.union(without)))
         except (OSError, RuntimeError, KeyError) as error:  # damaged below the headers

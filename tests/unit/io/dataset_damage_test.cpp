@@ -69,7 +69,7 @@ TEST_CASE("Flipped bytes never take the program down") {
   int refused = 0, accepted = 0;
   for (const AttentionForm form : {AttentionForm::kSupplied, AttentionForm::kQueryKey}) {
     const std::vector<char> bytes = valid_bytes(scratch, form);
-    for (std::uint64_t i = 0; i < 300; ++i) {
+    for (std::uint64_t i = 0; i < 120; ++i) {
       Rng rng(7, StreamPurpose::kTests, i);
       std::vector<char> broken = bytes;
       const std::uint64_t flips = 1 + rng.uniform_index(8);
@@ -85,8 +85,8 @@ TEST_CASE("Flipped bytes never take the program down") {
       (outcome == Outcome::kBadData ? refused : accepted) += 1;
     }
   }
-  CHECK(refused > 50);
-  CHECK(accepted > 10);  // a flip in unused space; numbers have checksums
+  CHECK(refused > 20);
+  CHECK(accepted > 4);  // a flip in unused space; numbers have checksums
 }
 
 TEST_CASE("Dropping any one object is refused or harmless") {

@@ -41,7 +41,7 @@ TEST_CASE("A result with changed bytes gives the same numbers and texts, or is r
   REQUIRE(read_bytes(again) == whole);
 
   Rng rng(1, StreamPurpose::kTests, 0);
-  constexpr int kTrials = 400;
+  constexpr int kTrials = 200;
   int refused = 0;
   for (int trial = 0; trial < kTrials; ++trial) {
     std::vector<char> bytes = whole;

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from headway.errors import BadDataError, UsageError
 from headway.figures import (accuracy, alignment, convergence, heads, latents, learning, limits,
                              network, network_curves, order_parameters, path_kernels, removal,
-                             samples, style, worth)
+                             samples, scaling, style, worth)
 from headway.figures.selection import PlotOptions
 from headway.latent_results import EvaluateResult, LatentsResult
 from headway.network_results import RemovalResult
@@ -104,6 +104,10 @@ FIGURES: dict[str, FigureKind] = {
     "learning_curves": FigureKind(
         learning.available, learning.draw, made_from=TrainingResult, together=True,
         shows="the score on every split against steps, mean and standard error over seeds"),
+    "scaling": FigureKind(
+        scaling.available, scaling.draw, made_from=TrainingResult, together=True,
+        needs="runs that differ in a number: a [sweep] over one",
+        shows="the score at the end against every number that a sweep changes, mean and standard error over seeds"),
     "latent_decoding": FigureKind(
         _always, latents.draw_decoding, made_from=LatentsResult,
         shows="how well each layer's latent codes tell terms or rules on tasks never seen, by variant"),

@@ -46,7 +46,7 @@ def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
     for axes, split in zip(panels, splits):
         for (name, runs), look in zip(rows, looks):
             _curve(axes, split, runs, name, look)
-        ceiling |= _ceiling(axes, split, [run for _, runs in rows for run in runs])
+        ceiling |= draw_ceiling(axes, split, _metric(first.runs, split), [run for _, runs in rows for run in runs])
         axes.set_title(split.replace("_", " "))
         axes.set_xlabel("training step")
         axes.set_ylabel(METRIC_NAMES.get(_metric(first.runs, split), ""))
@@ -59,9 +59,8 @@ def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
     return figure
 
 
-def _ceiling(axes: Axes, split: str, runs: Sequence[TrainedRun]) -> bool:
-    """The accuracy of the best possible solver, where it is known and the same for all runs."""
-    metric = _metric(runs, split)
+def draw_ceiling(axes: Axes, split: str, metric: str, runs: Sequence[TrainedRun]) -> bool:
+    """The score of the best possible solver, where it is known and the same for all runs."""
     known = {run.ceilings.get(split, {}).get(metric) for run in runs}
     if len(known) != 1 or None in known:
         return False
@@ -107,7 +106,7 @@ def _curve(axes: Axes, split: str, runs: Sequence[TrainedRun], name: str,
                           linewidth=0)
 
 
-def _amount(value: float) -> str:
+def amount(value: float) -> str:
     for scale, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= scale:
             return f"{value / scale:.3g} {unit}"
@@ -136,7 +135,7 @@ def _costs(axes: Axes, rows: Sequence[tuple[str, Sequence[TrainedRun]]],
         axes.text(place, -0.6, title, color=style.MUTED, fontsize=8.0, va="center",
                   ha="left" if place == places[0] else "right")
     for row, ((name, runs), look) in enumerate(zip(rows, looks)):
-        cells = (name, _amount(runs[0].parameters), _amount(runs[0].flops_per_step),
+        cells = (name, amount(runs[0].parameters), amount(runs[0].flops_per_step),
                  _spread([run.train_loss for run in runs]))
         axes.plot([0.0, 0.045], [row, row], **look, linewidth=2.0, clip_on=False)
         for place, cell in zip(places, cells):

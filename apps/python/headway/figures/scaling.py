@@ -1,0 +1,202 @@
+"""Scores of trained networks against every number that a sweep changes: depth, heads, data, shares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, NullLocator
+
+from headway.errors import BadDataError
+from headway.figures import learning, style
+from headway.figures.selection import PlotOptions
+from headway.training_results import MAIN_METRICS, TrainedRun, TrainingResult, mean_and_error
+from headway.training_settings import Value, settings_of
+
+AXIS_NAMES = {"train.steps": "training instances", "train.heads": "heads of a layer", "task.held_out": "share held out",
+              "train.width_multiplier": "width, in multiples"}
+LOGARITHMIC_FROM = 4.0  # largest value over smallest
+NOT_SHOWN = ("train", "validation")  # splits
+PANEL_WIDTH, PANEL_HEIGHT, LEGEND_WIDTH = 3.1, 2.7, 1.5  # inches
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A run that ended, with all its settings but the seeds."""
+
+    run: TrainedRun
+    settings: Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class Line:
+    """Runs that differ in one number: by its values, those of several seeds."""
+
+    words: tuple[str, ...]  #: settings that are words and change: attention, say
+    numbers: tuple[tuple[str, float], ...]  #: further numbers that change
+    runs: Mapping[float, list[TrainedRun]]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One number that the sweep changes, and the lines against it."""
+
+    key: str
+    lines: tuple[Line, ...]
+
+    @property
+    def name(self) -> str:
+        return AXIS_NAMES.get(self.key, self.key.split(".")[-1].replace("_", " "))
+
+    @property
+    def values(self) -> list[float]:
+        return sorted({value for line in self.lines for value in line.runs})
+
+
+def axes_of(results: Sequence[TrainingResult]) -> list[Axis]:
+    """The numbers that change over the runs, each with the runs that differ in it alone and in what
+    changes only with it: those with two values or more."""
+    scored = [Scored(run, settings_of(result, run)) for result in results for run in result.runs if run.final]
+    keys = list(dict.fromkeys(key for one in scored for key in one.settings))
+    changing = [key for key in keys if len({one.settings.get(key) for one in scored}) > 1]
+    axes: list[Axis] = []
+    for key in changing:
+        known = [one for one in scored if isinstance(one.settings.get(key), float)]
+        if any(_follows(axis.key, key, known) and _follows(key, axis.key, known) for axis in axes):
+            continue  # two numbers that change together are one axis
+        lines = _lines(known, key, [other for other in changing
+                                    if other != key and not _follows(other, key, known)])
+        if lines:
+            axes.append(Axis(key, lines))
+    return axes
+
+
+def _follows(key: str, leader: str, runs: Sequence[Scored]) -> bool:
+    """Whether `key` has one value for each value of `leader`."""
+    pairs = {(one.settings.get(leader), one.settings.get(key)) for one in runs}
+    return len(pairs) == len({first for first, _ in pairs})
+
+
+def _lines(runs: Sequence[Scored], key: str, others: Sequence[str]) -> tuple[Line, ...]:
+    found: dict[tuple[Value | None, ...], dict[float, list[TrainedRun]]] = {}
+    for one in runs:
+        at = found.setdefault(tuple(one.settings.get(other) for other in others), {})
+        at.setdefault(_place(one, key), []).append(one.run)
+    kept = {values: line for values, line in found.items() if len(line) > 1}
+    differing = [len({values[column] for values in kept}) > 1 for column in range(len(others))]
+    lines = []
+    for values, line in kept.items():
+        named = [(other, value) for other, value, shown in zip(others, values, differing) if shown]
+        lines.append(Line(tuple(str(value) for _, value in named if not isinstance(value, float)),
+                          tuple((other, value) for other, value in named if isinstance(value, float)),
+                          dict(sorted(line.items()))))
+    return tuple(lines)
+
+
+def _place(one: Scored, key: str) -> float:
+    """Steps are counted in the instances that they see."""
+    if key != "train.steps":
+        return float(one.settings[key])
+    return float(one.settings[key]) * float(one.settings.get("train.batch", 1.0)) \
+        * float(one.settings.get("train.accumulation", 1.0))
+
+
+def available(results: Sequence[TrainingResult]) -> bool:
+    return bool(axes_of(results) and _splits(results))
+
+
+def _splits(results: Sequence[TrainingResult]) -> list[str]:
+    return [split for split in dict.fromkeys(name for result in results for run in result.runs for name in run.final)
+            if split not in NOT_SHOWN]
+
+
+def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
+    """A row a split and a column a number: the main metric at the end of training, mean and standard
+    error over seeds; colours are variants, dashes the other numbers that change."""
+    del options
+    columns, splits = axes_of(results), _splits(results)
+    if not columns or not splits:
+        raise BadDataError(f"{results[0].file}: has no runs that differ in a number alone")
+    variants = list(dict.fromkeys(line.words for axis in columns for line in axis.lines))
+    colours = {words: style.OVERLAY[index % len(style.OVERLAY)] for index, words in enumerate(variants)}
+    widths = [PANEL_WIDTH] * len(columns) + ([LEGEND_WIDTH] if len(variants) > 1 else [])
+    figure = style.new_figure(sum(widths) + 0.3, PANEL_HEIGHT * len(splits) + 0.6)
+    grid = figure.add_gridspec(len(splits), len(widths), width_ratios=widths)
+    panels = [[figure.add_subplot(grid[row, column]) for column in range(len(columns))] for row in range(len(splits))]
+    for row in panels:
+        for axes in row[1:]:
+            axes.sharey(row[0])
+            axes.tick_params(labelleft=False)
+    ceiling = False
+    for row, split in zip(panels, splits):
+        for axes, axis in zip(row, columns):
+            ceiling |= _panel(axes, axis, split, colours)
+        runs = [run for line in columns[0].lines for found in line.runs.values() for run in found]
+        row[0].set_ylabel(f"{split.replace('_', ' ')}: {learning.METRIC_NAMES.get(_metric(runs, split), 'loss')}")
+    for axes, axis in zip(panels[-1], columns):
+        axes.set_xlabel(axis.name)
+    for axes, axis in zip(panels[0], columns):
+        _name_dashes(axes, axis)
+    if len(variants) > 1:
+        _name_colours(figure.add_subplot(grid[:, -1]), colours)
+    seeds = {run.seed for result in results for run in result.runs}
+    style.head_line(figure, replace(results[0], provenance={}), None, "at the end of training",
+                    f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}",
+                    *(["bars: ± standard error over seeds"] if len(seeds) > 1 else []),
+                    *(["dashed: best possible"] if ceiling else []))
+    return figure
+
+
+def _metric(runs: Sequence[TrainedRun], split: str) -> str:
+    return next((name for run in runs for name in MAIN_METRICS if name in run.final.get(split, {})), "loss")
+
+
+def _panel(axes: Axes, axis: Axis, split: str, colours: Mapping[tuple[str, ...], str]) -> bool:
+    runs = [run for line in axis.lines for found in line.runs.values() for run in found]
+    metric = _metric(runs, split)
+    numbers = _numbers(axis)
+    for line in axis.lines:
+        at = {value: [run.final[split][metric] for run in found if metric in run.final.get(split, {})]
+              for value, found in line.runs.items()}
+        at = {value: scores for value, scores in at.items() if scores}
+        spread = [mean_and_error(np.array(scores)) for scores in at.values()]
+        axes.errorbar(list(at), [mean for mean, _ in spread], style.error_bars([error for _, error in spread]),
+                      color=colours[line.words], linestyle=_dashes(numbers, line), marker="o", capsize=2.0)
+    values = axis.values
+    if values[0] > 0.0 and values[-1] >= LOGARITHMIC_FROM * values[0]:
+        axes.set_xscale("log")
+    axes.xaxis.set_major_locator(FixedLocator(values))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xticklabels([learning.amount(value) for value in values])
+    style.light_grid(axes)
+    return learning.draw_ceiling(axes, split, metric, runs)
+
+
+def _numbers(axis: Axis) -> list[tuple[tuple[str, float], ...]]:
+    return sorted({line.numbers for line in axis.lines}, key=lambda found: [value for _, value in found])
+
+
+def _dashes(numbers: Sequence[tuple[tuple[str, float], ...]], line: Line) -> str:
+    return learning.DASHES[numbers.index(line.numbers) % len(learning.DASHES)]
+
+
+def _name_dashes(axes: Axes, axis: Axis) -> None:
+    numbers = _numbers(axis)
+    if len(numbers) > 1:
+        handles = [Line2D([], [], color=style.MUTED, linestyle=learning.DASHES[index % len(learning.DASHES)])
+                   for index in range(len(numbers))]
+        names = [", ".join(f"{key.split('.')[-1].replace('_', ' ')} {learning.amount(value)}" for key, value in found)
+                 for found in numbers]
+        style.legend_above(axes, handles, names)
+
+
+def _name_colours(axes: Axes, colours: Mapping[tuple[str, ...], str]) -> None:
+    style.no_frame(axes)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.legend([Line2D([], [], color=colour, marker="o") for colour in colours.values()],
+                [", ".join(words) or "all" for words in colours], loc="center left")
