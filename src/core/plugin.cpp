@@ -29,7 +29,7 @@ fs::path own_prefix() {
   if (!file.has_parent_path() || fs::equivalent(file, program, failure)) {
     return program.parent_path().parent_path();
   }
-  const fs::path package = fs::absolute(file, failure).parent_path();
+  fs::path package = fs::absolute(file, failure).parent_path();
   if (fs::exists(package / "share" / "headway", failure)) return package;
   return package.parent_path().parent_path().parent_path().parent_path();
 }

@@ -126,6 +126,7 @@ std::string attention_variant_name(const AttentionOptions& options) {
 const std::vector<std::string>& nonlinearity_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> result;
+    result.reserve(kNonlinearities.size());
     for (const auto& entry : kNonlinearities) result.emplace_back(entry.first);
     return result;
   }();

@@ -8,6 +8,7 @@
 
 #include "core/fail.hpp"
 
+// NOLINTBEGIN(readability-identifier-naming): ScaLAPACK's
 extern "C" {
 void Cblacs_get(int context, int what, int* value);
 void Cblacs_gridinit(int* context, const char* order, int rows, int columns);
@@ -21,6 +22,7 @@ void pdpotrs_(const char* uplo, const int* n, const int* nrhs, const double* a, 
 void pdpotri_(const char* uplo, const int* n, double* a, const int* ia, const int* ja,
               const int* desca, int* info, std::size_t uplo_length);
 }
+// NOLINTEND(readability-identifier-naming)
 
 namespace headway::detail {
 namespace {
