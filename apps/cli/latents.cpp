@@ -43,7 +43,7 @@ LatentsJob load_latents_job(const Options& options) {
 std::string read_latents_data(const Options& options, LatentsJob& job, Observer& observer) {
   if (!studies::is_training_task(job.study.task.kind)) studies::check_latents(job.study);
   if (!job.trained) {
-    const std::string hash = read_training_data(options, job, observer);
+    std::string hash = read_training_data(options, job, observer);
     for (const studies::TrainRun& run : job.runs)
       studies::check_latents(studies::latents_study(run.study));
     return hash;

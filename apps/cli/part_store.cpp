@@ -28,7 +28,7 @@ std::string new_folder() {
 /// Why a part found on the disk is none of this result; "" when it is.
 std::string strangeness(const studies::ResultProvenance& found,
                         const studies::ResultProvenance& whole, const std::string& shard) {
-  const std::string other = studies::other_origin(found, whole);
+  std::string other = studies::other_origin(found, whole);
   if (!other.empty()) return other;
   return found.shard == shard ? "" : fmt::format("is part {}, not {}", found.shard, shard);
 }

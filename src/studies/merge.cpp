@@ -51,7 +51,7 @@ std::string strangeness(const PartHeader& part, const PartHeader& first) {
   const ResultProvenance& a = part.provenance;
   const ResultProvenance& b = first.provenance;
   if (part.kind != first.kind) return fmt::format("is of {}, not of {}", part.kind, first.kind);
-  const std::string other = other_origin(a, b);
+  std::string other = other_origin(a, b);
   if (!other.empty()) return other;
   const std::size_t count = read_shard(a.shard).count;
   const std::size_t wanted = read_shard(b.shard).count;

@@ -155,15 +155,15 @@ inline void add(Index count, const float* x, float* y) {
 
 // Four vectors of columns at a time stay in registers over all rows.
 inline void column_sums(Index rows, Index dim, const float* x, float* sums) {
-  constexpr Index kColumns = 4 * kLanes;
+  constexpr Index kColumns = Index{4} * kLanes;
   Index i = 0;
   for (; i + kColumns <= dim; i += kColumns) {
     Vec sum[4];
-    for (int j = 0; j < 4; ++j) sum[j] = load(sums + i + j * kLanes);
+    for (Index j = 0; j < 4; ++j) sum[j] = load(sums + i + j * kLanes);
     for (Index row = 0; row < rows; ++row) {
-      for (int j = 0; j < 4; ++j) sum[j] += load(x + row * dim + i + j * kLanes);
+      for (Index j = 0; j < 4; ++j) sum[j] += load(x + row * dim + i + j * kLanes);
     }
-    for (int j = 0; j < 4; ++j) store(sums + i + j * kLanes, sum[j]);
+    for (Index j = 0; j < 4; ++j) store(sums + i + j * kLanes, sum[j]);
   }
   for (; i < dim; i += kLanes) {
     Vec sum = load_at(sums, i, dim);

@@ -9,6 +9,7 @@
 namespace Catch::Matchers {
 using Catch::WithinAbs;
 using Catch::WithinRel;
+// NOLINTNEXTLINE(readability-identifier-naming): the name that version 3 has
 inline StdString::ContainsMatcher ContainsSubstring(const std::string& text) {
   return Contains(text, CaseSensitive::Yes);
 }

@@ -181,6 +181,7 @@ std::string resolved_study(const py::dict& given) {
   return io::write_study(cli::study_of(request.options).study);
 }
 
+// pybind11 fixes the type. NOLINTNEXTLINE(performance-unnecessary-value-param)
 void translate_error(std::exception_ptr pointer) {
   try {
     if (pointer) std::rethrow_exception(pointer);

@@ -57,8 +57,8 @@ py::dict Tree::group(const std::string& path) {
   return content;
 }
 
-void Tree::put(const std::string& path, py::object content) {
-  py::tuple node = py::make_tuple(py::dict(), std::move(content));
+void Tree::put(const std::string& path, const py::object& content) {
+  py::tuple node = py::make_tuple(py::dict(), content);
   if (path != "/") {
     const std::size_t slash = path.rfind('/');
     const bool top = slash == std::string::npos;
@@ -86,7 +86,7 @@ void Tree::write_attribute(const std::string& object, const std::string& name,
 void Tree::write_strings(const std::string& path, const std::vector<std::string>& values) {
   py::list texts;
   for (const std::string& value : values) texts.append(text_of(value));
-  put(path, std::move(texts));
+  put(path, texts);
 }
 
 void Tree::set(const std::string& object, const std::string& name, const std::string& value) {

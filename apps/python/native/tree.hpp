@@ -32,7 +32,7 @@ class Tree final : public FieldSink {
                        const Elements& elements) override;
   py::dict group(const std::string& path);
   py::dict attributes(const std::string& object);
-  void put(const std::string& path, py::object content);
+  void put(const std::string& path, const py::object& content);
 
   std::unordered_map<std::string, py::tuple> nodes_;
 };

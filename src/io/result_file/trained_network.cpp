@@ -14,7 +14,7 @@ namespace {
 /// The run whose sweep sets what `wanted` says; "" for one that was never begun.
 std::string group_of(const Hdf5InputFile& file, const studies::TrainRun& wanted) {
   for (std::size_t i = 0; i < file.members("runs").size(); ++i) {
-    const std::string group = fmt::format("runs/{}", i);
+    std::string group = fmt::format("runs/{}", i);
     if (file.kind(group) != NodeKind::kGroup) continue;
     const std::vector<std::string> settings = file.read_strings(group + "/settings");
     if (studies::settings_of(settings) == wanted.settings) return group;

@@ -103,7 +103,7 @@ void cut_keys(const Layer& layer, AttentionPlanSizes* sizes) {
   const AttentionShape& n = layer.shape;
   const Index groups = groups_of(layer);
   const Index runs = groups * (n.heads / sizes->heads);
-  Index slices = std::min(ceiling(2 * layer.device.multiprocessors, runs), kMostSlices);
+  Index slices = std::min(ceiling(Index{2} * layer.device.multiprocessors, runs), kMostSlices);
   if (has_mixing(layer.options.value_network)) {
     const Index copies = kMostPartialFloats / (n.heads * n.value_dim * n.value_dim);
     slices = std::clamp(copies / groups, Index{1}, slices);

@@ -301,8 +301,8 @@ inline void multiply_tf32(const Warp&, Lanes<Floats4>& c, const Lanes<Words4>& a
   multiply<8>(
       c,
       [&](int row, int k) {
-        const auto word = static_cast<std::size_t>(row / 8 + 2 * (k / 4));
-        return number(a[row % 8 * 4 + k % 4].word[word]);
+        const int word = row / 8 + 2 * (k / 4);
+        return number(a[row % 8 * 4 + k % 4].word[static_cast<std::size_t>(word)]);
       },
       [&](int k, int column) {
         return number(b[column * 4 + k % 4].word[static_cast<std::size_t>(k / 4)]);
@@ -319,8 +319,8 @@ inline void multiply_bf16(const Warp&, Lanes<Floats4>& c, const Lanes<Words4>& a
   multiply<16>(
       c,
       [&](int row, int k) {
-        const auto word = static_cast<std::size_t>(row / 8 + 2 * (k / 8));
-        return half(a[row % 8 * 4 + k % 8 / 2].word[word], k);
+        const int word = row / 8 + 2 * (k / 8);
+        return half(a[row % 8 * 4 + k % 8 / 2].word[static_cast<std::size_t>(word)], k);
       },
       [&](int k, int column) {
         return half(b[column * 4 + k % 8 / 2].word[static_cast<std::size_t>(k / 8)], k);

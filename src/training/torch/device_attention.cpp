@@ -48,7 +48,7 @@ struct DeviceFunction : Function<DeviceFunction> {
                         const Maybe& mask, const Maybe& dropout, const DeviceSettings& s) {
     const AttentionShape& n = s.layer.shape;
     variable_list saved = listed(query, key, value, bias, mixing, mask, dropout);
-    const Tensor output = at::empty({n.batch, n.queries, n.heads, n.value_dim}, query.options());
+    Tensor output = at::empty({n.batch, n.queries, n.heads, n.value_dim}, query.options());
     const bool sums = normalises_over_keys(s.layer.options.normalisation);
     saved.push_back(output);
     saved.push_back(sums ? floats(query, {n.batch, n.heads, n.queries}) : Tensor());

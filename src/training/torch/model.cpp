@@ -135,8 +135,7 @@ Tensor TransformerModel::attention(const Attention& a, const Tensor& x, const Mo
                            part(input.mask, 1, a.first_key, a.keys), dropout(a, input));
   }
   Tensor w;
-  const Tensor y =
-      eager_attention(shape, x, p, eager_pairs(a, input), weights == nullptr ? nullptr : &w);
+  Tensor y = eager_attention(shape, x, p, eager_pairs(a, input), weights == nullptr ? nullptr : &w);
   put(a, w, input.x.size(1), weights);
   return y;
 }
@@ -158,8 +157,8 @@ Tensor TransformerModel::cross_attention(const Attention& a, const Tensor& x, co
                                  part(input.mask, 1, a.first_key, a.keys), dropout(a, input));
   }
   Tensor w;
-  const Tensor y = eager_cross_attention(shape, x, memory, p, memory_norm, eager_pairs(a, input),
-                                         weights == nullptr ? nullptr : &w);
+  Tensor y = eager_cross_attention(shape, x, memory, p, memory_norm, eager_pairs(a, input),
+                                   weights == nullptr ? nullptr : &w);
   put(a, w, input.x.size(1), weights);
   return y;
 }

@@ -130,12 +130,12 @@ TEST_CASE("a grid is trained, saved, stopped, gone on with, and skipped where do
   const TrainResult again = studies::train(runs, &studies::make_generated_task, observer, hooks);
   CHECK(again.runs[1].state.parameters == whole.runs[1].state.parameters);
   REQUIRE(saved.size() > 8);
-  for (const auto& [index, checkpoint] : saved) {
-    if (index != 0) continue;
-    INFO("step " << checkpoint.state.step);
+  for (const auto& kept : saved) {
+    if (kept.first != 0) continue;
+    INFO("step " << kept.second.state.step);
     TrainHooks from;
     from.load = [&](std::size_t run) {
-      return run == 0 ? std::optional(checkpoint) : std::nullopt;
+      return run == 0 ? std::optional(kept.second) : std::nullopt;
     };
     const TrainResult resumed =
         studies::train({runs.data(), 1}, &studies::make_generated_task, observer, from);

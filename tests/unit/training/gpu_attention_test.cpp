@@ -146,8 +146,9 @@ TEST_CASE("A NaN in the input of the GPU kernels is one in the output", "[not_sa
 TEST_CASE("The plan of a layer fits the device, and its memory is linear in the tokens",
           "[not_sanitized]") {
   const GpuDevice h100;
-  for (const auto& [name, options] : attention_cases()) {
-    INFO(name);
+  for (const auto& attention : attention_cases()) {
+    INFO(attention.first);
+    const AttentionOptions& options = attention.second;
     const bool deep = has_mixing(options.value_network);
     for (const auto kind : {GpuArithmetic::kFloat32, GpuArithmetic::kBf16}) {
       const auto plan_of = [&](const AttentionShape& shape) {

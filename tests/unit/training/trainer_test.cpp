@@ -43,7 +43,7 @@ bool same(const TrainState& a, const TrainState& b) {
 TEST_CASE("Without LibTorch a trainer says that the part is not built", "[without_torch]") {
   const PatternTask task(5, 2);
   try {
-    Trainer(small_model(), small_run(), task);
+    const Trainer trainer(small_model(), small_run(), task);
     FAIL("no error");
   } catch (const headway::Error& error) {
     CHECK(error.kind() == headway::ErrorKind::kUnavailable);
