@@ -15,7 +15,8 @@ namespace headway::analysis {
 namespace {
 
 constexpr double kGradientTolerance = 1e-6;  // of a mean loss of order 1: six digits of any score
-constexpr int kMostIterations = 500;
+constexpr int kMostRounds = 5;
+constexpr int kRoundIterations = 100;  // longer is a sign of coordinates that do not fit any more
 
 /// W^T z + b of every row.
 MatrixXd scores_of(const MatrixXd& codes, const MatrixXd& weights) {
@@ -30,55 +31,130 @@ void require_rows(const MatrixXd& codes, Index labels) {
               fmt::format("a decoder of {} codes and {} labels", codes.rows(), labels));
 }
 
-/// L of L L^T = Z^T Z / (n C) + penalty I, and 1 / C for the intercept: the Hessian of the
-/// objective where all C classes are as likely, but for what they share. In V = L^T W codes that
-/// nearly depend on each other are as good as independent ones.
-numerics::SpdFactor curvature(const MatrixXd& codes, int count, double penalty) {
-  const Index h = codes.cols();
-  const double likely = 1.0 / count;
-  MatrixXd a = MatrixXd::Zero(h + 1, h + 1);
-  a.topLeftCorner(h, h) = codes.transpose() * codes * (likely / static_cast<double>(codes.rows()));
-  a.diagonal().array() += penalty;
-  a(h, h) = likely;
-  auto factor = numerics::SpdFactor::factor(std::move(a));
-  if (!factor) factor = numerics::SpdFactor::factor(MatrixXd::Identity(h + 1, h + 1));
-  return *std::move(factor);
-}
+/// What is fitted: every reference outlives the fit.
+struct LogisticProblem {
+  const MatrixXd& codes;  ///< standardised
+  const std::vector<int>& classes;
+  const VectorXd& class_weights;
+  double penalty;
 
-/// The objective as a function of V = L^T W.
+  [[nodiscard]] Index rows() const { return codes.cols() + 1; }
+  [[nodiscard]] Index columns() const { return class_weights.size(); }
+};
+
+/// V_c = L_c^T W_c, with L_c L_c^T the block of class c of the objective's Hessian:
+///   1/n sum_i w_i p_ic (1 - p_ic) (z_i, 1) (z_i, 1)^T + penalty.
+/// In V codes that nearly depend on each other are as good as independent ones.
+class Coordinates {
+ public:
+  /// One block for all classes, as if each had the probability 1 / C everywhere and w_i were 1.
+  explicit Coordinates(const LogisticProblem& problem) {
+    const auto likely = 1.0 / static_cast<double>(problem.columns());
+    factors_.push_back(block(problem, VectorXd::Constant(problem.codes.rows(), likely)));
+  }
+  /// Each class's block at these weights.
+  Coordinates(const LogisticProblem& problem, const MatrixXd& weights) {
+    const MatrixXd p = probabilities(problem.codes, weights);
+    VectorXd weight(p.rows());
+    for (Index i = 0; i < p.rows(); ++i) {
+      weight(i) = problem.class_weights(problem.classes[static_cast<std::size_t>(i)]);
+    }
+    for (Index c = 0; c < problem.columns(); ++c) {
+      factors_.push_back(
+          block(problem, weight.array() * p.col(c).array() * (1.0 - p.col(c).array())));
+    }
+  }
+  void to_weights(MatrixXd& v) const {
+    each([](const auto& factor, numerics::MatrixRef part) { factor.half_solve_transposed(part); },
+         v);
+  }
+  void from_weights(MatrixXd& w) const {
+    each([](const auto& factor,
+            numerics::MatrixRef part) { part = factor.lower().transpose() * part; },
+         w);
+  }
+  void from_slopes(MatrixXd& gradient) const {
+    each([](const auto& factor, numerics::MatrixRef part) { factor.half_solve(part); }, gradient);
+  }
+
+ private:
+  static MatrixXd probabilities(const MatrixXd& codes, const MatrixXd& weights) {
+    MatrixXd p = scores_of(codes, weights);
+    p = (p.colwise() - VectorXd(p.rowwise().maxCoeff())).array().exp();
+    return p.array().colwise() / p.rowwise().sum().array();
+  }
+  /// 1/n sum_i curvature_i (z_i, 1) (z_i, 1)^T + penalty, factorised.
+  static numerics::SpdFactor block(const LogisticProblem& problem, const VectorXd& curvature) {
+    const Index h = problem.codes.cols();
+    const VectorXd roots = (curvature / static_cast<double>(curvature.size())).cwiseSqrt();
+    MatrixXd z(roots.size(), h + 1);
+    z << problem.codes.array().colwise() * roots.array(), roots;
+    MatrixXd a = MatrixXd::Zero(h + 1, h + 1);
+    numerics::rank_update_lower(1.0, z, numerics::Transpose::kYes, 0.0, a);
+    a.diagonal().head(h).array() += problem.penalty;
+    a(h, h) += 1e-12;  // of a class that no code leaves in doubt
+    auto factor = numerics::SpdFactor::factor(std::move(a));
+    if (!factor) factor = numerics::SpdFactor::factor(MatrixXd::Identity(h + 1, h + 1));
+    return *std::move(factor);
+  }
+  /// Columns that have one factor go together.
+  template <class Apply>
+  void each(Apply apply, MatrixXd& columns) const {
+    const Index width = columns.cols() / static_cast<Index>(factors_.size());
+    for (std::size_t k = 0; k < factors_.size(); ++k) {
+      apply(factors_[k], columns.middleCols(static_cast<Index>(k) * width, width));
+    }
+  }
+
+  std::vector<numerics::SpdFactor> factors_;
+};
+
+/// The objective as a function of V.
 class LogisticFunction final : public ceres::FirstOrderFunction {
  public:
-  LogisticFunction(const MatrixXd& codes, const std::vector<int>& classes, VectorXd class_weights,
-                   double penalty, const numerics::SpdFactor& basis)
-      : codes_(codes),
-        classes_(classes),
-        class_weights_(std::move(class_weights)),
-        penalty_(penalty),
-        basis_(basis) {}
+  LogisticFunction(const LogisticProblem& problem, const Coordinates& coordinates)
+      : problem_(problem), coordinates_(coordinates) {}
   [[nodiscard]] int NumParameters() const override {
-    return static_cast<int>((codes_.cols() + 1) * class_weights_.size());
+    return static_cast<int>(problem_.rows() * problem_.columns());
   }
   bool Evaluate(const double* x, double* cost, double* gradient) const override {
-    const Index rows = codes_.cols() + 1, columns = class_weights_.size();
+    const Index rows = problem_.rows(), columns = problem_.columns();
     MatrixXd weights = Eigen::Map<const MatrixXd>(x, rows, columns);
-    basis_.half_solve_transposed(weights);
+    coordinates_.to_weights(weights);
     MatrixXd slope;
-    *cost = logistic_objective(codes_, classes_, class_weights_, penalty_, weights,
-                               gradient != nullptr ? &slope : nullptr);
+    *cost = logistic_objective(problem_.codes, problem_.classes, problem_.class_weights,
+                               problem_.penalty, weights, gradient != nullptr ? &slope : nullptr);
     if (gradient != nullptr) {
-      basis_.half_solve(slope);
+      coordinates_.from_slopes(slope);
       Eigen::Map<MatrixXd>(gradient, rows, columns) = slope;
     }
     return std::isfinite(*cost);
   }
 
  private:
-  const MatrixXd& codes_;
-  const std::vector<int>& classes_;
-  VectorXd class_weights_;
-  double penalty_;
-  const numerics::SpdFactor& basis_;
+  const LogisticProblem& problem_;
+  const Coordinates& coordinates_;
 };
+
+/// Goes on from the decoder's weights.
+void minimise_for_a_round(const LogisticProblem& logistic, const Coordinates& coordinates,
+                          LinearDecoder* out) {
+  coordinates.from_weights(out->weights);
+  auto function = std::make_unique<LogisticFunction>(logistic, coordinates);
+  const ceres::GradientProblem problem(function.release());  // takes ownership (Ceres 2.x)
+  ceres::GradientProblemSolver::Options options;
+  options.line_search_direction_type = ceres::LBFGS;
+  options.max_num_iterations = kRoundIterations;
+  options.gradient_tolerance = kGradientTolerance;
+  options.function_tolerance = 1e-12;
+  options.parameter_tolerance = 0.0;
+  options.logging_type = ceres::SILENT;
+  ceres::GradientProblemSolver::Summary summary;
+  ceres::Solve(options, problem, out->weights.data(), &summary);
+  coordinates.to_weights(out->weights);
+  out->converged = summary.termination_type == ceres::CONVERGENCE;
+  out->iterations += static_cast<int>(summary.iterations.size());
+}
 
 }  // namespace
 
@@ -183,23 +259,12 @@ LinearDecoder fit_logistic(const MatrixXd& codes, const std::vector<int>& classe
   }
   LinearDecoder out{Standardisation(codes), {}, true, 0};
   const MatrixXd z = out.standardisation.apply(codes);
-  const numerics::SpdFactor basis = curvature(z, count, penalty);
-  out.weights = MatrixXd::Zero(codes.cols() + 1, count);
-  if (start.size() > 0) out.weights = basis.lower().transpose() * start;
-  auto function = std::make_unique<LogisticFunction>(z, classes, class_weights, penalty, basis);
-  const ceres::GradientProblem problem(function.release());  // takes ownership (Ceres 2.x)
-  ceres::GradientProblemSolver::Options options;
-  options.line_search_direction_type = ceres::LBFGS;
-  options.max_num_iterations = kMostIterations;
-  options.gradient_tolerance = kGradientTolerance;
-  options.function_tolerance = 1e-12;
-  options.parameter_tolerance = 0.0;
-  options.logging_type = ceres::SILENT;
-  ceres::GradientProblemSolver::Summary summary;
-  ceres::Solve(options, problem, out.weights.data(), &summary);
-  basis.half_solve_transposed(out.weights);
-  out.converged = summary.termination_type == ceres::CONVERGENCE;
-  out.iterations = static_cast<int>(summary.iterations.size());
+  out.weights = start.size() > 0 ? start : MatrixXd::Zero(codes.cols() + 1, count);
+  const LogisticProblem problem{z, classes, class_weights, penalty};
+  minimise_for_a_round(problem, Coordinates(problem), &out);
+  for (int round = 1; round < kMostRounds && !out.converged; ++round) {
+    minimise_for_a_round(problem, Coordinates(problem, out.weights), &out);
+  }
   return out;
 }
 

@@ -50,11 +50,13 @@ double logistic_objective(const MatrixXd& codes, const std::vector<int>& classes
                           MatrixXd* gradient);
 
 /// Multinomial logistic regression: the minimum of logistic_objective() with balanced class
-/// weights, by L-BFGS (Ceres) from `start` ([H + 1, C]; zeros where empty), in coordinates in which
-/// codes that nearly depend on each other do not slow it down. Two classes are a C = 2 of the same:
-/// the penalty of the difference of their weights is then penalty / 2. Not converging is a value.
-/// Cost: n H^2 + H^3 once, n H C + H^2 C an iteration, of which some tens. Classes are 0 ... count
-/// - 1, one per row of codes, at least two of them present (Error{kInternal}); penalty > 0.
+/// weights, by L-BFGS (Ceres) from `start` ([H + 1, C]; zeros where empty). It runs in coordinates
+/// of the curvature, so that codes that nearly depend on each other do not slow it down; after 100
+/// iterations in those of each class's curvature, for classes that are nearly certain. Two classes
+/// are a C = 2 of the same: the penalty of the difference of their weights is then penalty / 2. Not
+/// converging is a value. Cost: n H^2 + H^3 once, n H C + H^2 C an iteration, of which some tens;
+/// where they are over 100, C (n H^2 + H^3) per 100. Classes are 0 ... count - 1, one per row of
+/// codes, at least two of them present (Error{kInternal}); penalty > 0.
 LinearDecoder fit_logistic(const MatrixXd& codes, const std::vector<int>& classes, int count,
                            double penalty, const MatrixXd& start = {});
 

@@ -161,6 +161,23 @@ TEST_CASE("codes that nearly depend on each other are fitted as soon as others")
   CHECK(gradient.cwiseAbs().maxCoeff() < 1e-5);
 }
 
+TEST_CASE("classes of which some are nearly certain are fitted as soon as others") {
+  // Of eight classes two are told apart by a small part of a column, the others by large ones.
+  const MatrixXd noise = normal_matrix(1500, 12, 21);
+  MatrixXd codes = 0.3 * noise;
+  std::vector<int> classes(1500);
+  for (Index i = 0; i < 1500; ++i) {
+    const auto c = static_cast<int>(i % 8);
+    classes[static_cast<std::size_t>(i)] = c;
+    codes(i, c < 2 ? 0 : c) += 4.0;
+    codes(i, 9) += c == 0 ? 0.02 : 0.0;
+    codes.row(i).tail(2) += codes.row(i).head(2) * (1.0 + 1e-3 * noise(i, 0));
+  }
+  const LinearDecoder fit = analysis::fit_logistic(codes, classes, 8, 1e-7);
+  CHECK(fit.converged);
+  CHECK(fit.iterations < 300);
+}
+
 TEST_CASE("codes that say nothing leave the intercepts of balanced classes at equal odds") {
   const MatrixXd codes = MatrixXd::Constant(10, 2, 0.3);
   const LinearDecoder fit = analysis::fit_logistic(codes, {0, 0, 0, 0, 0, 0, 0, 0, 1, 1}, 2, 0.1);
