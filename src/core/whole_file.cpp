@@ -1,7 +1,6 @@
 #include "core/whole_file.hpp"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,11 +37,15 @@ enum class Lock {
   kNone,   ///< this file system has no locks
 };
 
-/// Locks a file under its name; the lock goes with the process.
+/// Locks a file under its name; the lock goes with the process. Not with flock(), which HDF5 asks
+/// for before it reads: a file that just got its proper name would be refused.
 Lock try_lock_file(const FileHandle& file, const std::string& name) {
   const int handle = ::fileno(file.get());
-  if (::flock(handle, LOCK_EX | LOCK_NB) != 0) {
-    return errno == EWOULDBLOCK ? Lock::kTaken : Lock::kNone;
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  if (::fcntl(handle, F_OFD_SETLK, &whole) != 0) {
+    return errno == EAGAIN || errno == EACCES ? Lock::kTaken : Lock::kNone;
   }
   struct stat held {
   }, named{};

@@ -1,11 +1,15 @@
 #include "core/whole_file.hpp"
 
+#include <fcntl.h>
 #include <sys/file.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "catch.hpp"
 #include "scratch_directory.hpp"
@@ -23,7 +27,9 @@ TEST_CASE("what killed processes left beside a file goes when one is written the
   for (const std::string& name : {orphan, alive, other}) std::ofstream(name) << "part of a result";
   std::FILE* const owner = std::fopen(alive.c_str(), "r+b");
   REQUIRE(owner != nullptr);
-  REQUIRE(::flock(::fileno(owner), LOCK_EX | LOCK_NB) == 0);
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  REQUIRE(::fcntl(::fileno(owner), F_OFD_SETLK, &whole) == 0);
   const std::string result = directory.file("result.h5");
   write_whole_file(result, "whole", false);
   CHECK_FALSE(exists(orphan));
@@ -34,6 +40,27 @@ TEST_CASE("what killed processes left beside a file goes when one is written the
   CHECK_FALSE(exists(alive));
   CHECK(read_whole_file(result) == "new");
   CHECK(directory.entries() == 2);
+}
+
+TEST_CASE("a file can be read as HDF5 reads it, with a lock, as soon as it has its name") {
+  const testing::ScratchDirectory directory;
+  const std::string result = directory.file("result.h5");
+  write_whole_file(result, "whole", false);
+  std::atomic<bool> done = false;
+  std::thread writer([&] {
+    for (int i = 0; i < 3000; ++i) write_whole_file(result, "whole", true);
+    done = true;
+  });
+  int read = 0, refused = 0;
+  while (!done) {
+    const int file = ::open(result.c_str(), O_RDONLY | O_CLOEXEC);
+    if (::flock(file, LOCK_SH | LOCK_NB) != 0) ++refused;
+    ::close(file);
+    ++read;
+  }
+  writer.join();
+  CHECK(read > 0);
+  CHECK(refused == 0);
 }
 
 }  // namespace
