@@ -65,8 +65,12 @@ bool Trainer::Implementation::begin_step(const detail::StepData* data) {
   } else {
     // What may fail comes first: then this rank can still say so.
     TreeSum mine = data != nullptr ? micro_gradients(*data) : TreeSum();
-    if (ranks_ != nullptr && !ranks_->go_on(data == nullptr)) return false;
-    update_from(ranks_ != nullptr ? ranks_->total(std::move(mine)) : std::move(mine).total());
+    if (ranks_ == nullptr) {
+      update_from(std::move(mine).total());
+    } else {
+      if (!ranks_->go_on(data == nullptr)) return false;
+      update_from(ranks_->total(std::move(mine)));
+    }
   }
   ++step_;
   ++unread_;
