@@ -3,14 +3,11 @@
 import copy
 import dataclasses
 import gc
-import importlib.util
 import math
 import os
 import pickle
-import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import tracemalloc
@@ -23,25 +20,11 @@ import numpy as np
 
 import headway
 import program
+from bindings import differences, file_of, setUpModule  # noqa: F401
 
-FOLDER = tempfile.TemporaryDirectory()
 HERE = Path(__file__).resolve().parent
 GOLDEN = HERE.parent / "data" / "golden"
-#: What two computations of the same numbers may differ in; program and module may be built one after the other.
-RUN = {"seconds", "started", "command", "threads", "text_sha256", "sampling_seconds", "evidence_seconds",
-       "solve_seconds", "git_commit"}
 SOURCE = {"study", "study_toml", "study_hash", "data_hash"}
-
-
-def setUpModule():
-    unittest.addModuleCleanup(FOLDER.cleanup)
-    program.executable()
-    if importlib.util.find_spec("headway._native") is None:
-        raise unittest.SkipTest("the extension module headway._native is not built")
-
-
-def file_of(name):
-    return Path(FOLDER.name) / name
 
 
 def four_paths():
@@ -57,33 +40,6 @@ def small(seed=1, examples=12, paths=4, features=5, **more):
     return {"features": rng.standard_normal((examples, paths, features)), "heads": [2, 2],
             "labels": np.sign(rng.standard_normal(examples)), "widths": [10],
             "temperature": 0.1} | more
-
-
-def differences(first, second, apart=frozenset()):
-    """Everything that two result files do not have in common, to the last bit."""
-    found = []
-
-    def places(file):
-        names = [""]
-        file.visit(names.append)
-        return names
-
-    with h5py.File(first) as one, h5py.File(second) as other:
-        if places(one) != places(other):
-            return [f"members {set(places(one)) ^ set(places(other))}"]
-        for name in places(one):
-            a, b = (one[name], other[name]) if name else (one, other)
-            for key in (set(a.attrs) | set(b.attrs)) - RUN - apart:
-                if np.asarray(a.attrs.get(key)).tobytes() != np.asarray(b.attrs.get(key)).tobytes() \
-                        and a.attrs.get(key) != b.attrs.get(key):
-                    found.append(f"{name}@{key}")
-            if isinstance(a, h5py.Dataset):
-                x, y = a[()], b[()]
-                same = x.tolist() == y.tolist() if a.dtype.kind == "O" else (
-                    np.asarray(x).tobytes() == np.asarray(y).tobytes())
-                if not same and name.rpartition("/")[2] not in RUN:
-                    found.append(name)
-    return found
 
 
 class SameAsTheProgram(unittest.TestCase):

@@ -5,7 +5,7 @@ import warnings
 
 import headway
 import program
-from program_bindings_test import FOLDER, differences, file_of, setUpModule  # noqa: F401
+from bindings import differences, file_of, setUpModule  # noqa: F401
 
 SMALL = {"steps": 6, "batch": 4, "eval_every": 6, "eval_examples": 8}
 SWEEP = {"sweep.seed": [1, 2], "sweep.train.attention": ["softmax"], "train.warmup_steps": 2}
