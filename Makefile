@@ -14,7 +14,7 @@ DEPENDENCIES ?= install
 TRAINING ?= on
 # Kills of each verb in `make kills`.
 KILLS ?= 100
-# How long `make soak` runs the verbs in one process.
+# How long `make soak` runs the verbs in one process, and `make fuzz` each fuzzer.
 MINUTES ?= 120
 # TORCH=auto takes the LibTorch inside an installed PyTorch (2.6 or later, with CUDA or without), TORCH=FOLDER a given
 # one; else it is the system's.
@@ -26,7 +26,7 @@ CCACHE := $(shell command -v ccache 2>/dev/null)
 UNITY ?= ON
 CONFIGURE := -DCMAKE_UNITY_BUILD=$(UNITY) -DHEADWAY_PYTHON=$(PYTHON) -DHEADWAY_TRAINING=$(if $(filter off,$(TRAINING)),OFF,$(if $(filter required,$(TRAINING)),ON,AUTO)) -DHEADWAY_TORCH=$(TORCH) $(if $(CCACHE),-DCMAKE_CXX_COMPILER_LAUNCHER=$(CCACHE))
 
-.PHONY: help build demo test bench reproduce kills soak docs packages wheel races format tidy lint dependencies clean
+.PHONY: help build demo test bench reproduce kills soak docs packages wheel races fuzz format tidy lint dependencies clean
 
 help:
 	@echo 'make demo     install what is missing, build, solve $(STUDY), sample its posterior, draw the figures'
@@ -39,6 +39,7 @@ help:
 	@echo 'make kills    KILLS=$(KILLS) processes of each verb killed at random times, and nothing lost'
 	@echo 'make soak     all verbs in one process for MINUTES=$(MINUTES): memory, open files and threads stay'
 	@echo 'make races    the unit tests under the thread sanitizer'
+	@echo 'make fuzz     the readers of files on changed bytes for MINUTES=$(MINUTES), under the sanitizers (clang)'
 	@echo 'make format   clang-format every source in place'
 	@echo 'make tidy     clang-tidy with warnings as errors (slow)'
 	@echo 'make lint     cppcheck, then make tidy'
@@ -117,6 +118,12 @@ races: dependencies
 	@cmake --preset tsan $(CONFIGURE) --log-level=NOTICE
 	@cmake --build --preset tsan --parallel $(JOBS) --target unit_tests
 	@ctest --preset tsan --parallel $(JOBS)
+
+fuzz: export FUZZING = on
+fuzz: dependencies
+	@cmake --preset fuzz $(CONFIGURE) -DHEADWAY_TRAINING=OFF --log-level=NOTICE
+	@cmake --build --preset fuzz --parallel $(JOBS) --target fuzzers
+	@tests/fuzz/run.sh $$((60 * $(MINUTES)))
 
 tidy: export LINT = on
 # Everything but what includes LibTorch 1.13, whose headers clang does not take as C++20.
