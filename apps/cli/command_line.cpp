@@ -63,7 +63,8 @@ void add_study_options(CLI::App& command, Options& options) {
 
 void add_options(CLI::App& command, const Verb& verb, Options& options) {
   const bool study = verb.takes == Takes::kStudy || verb.takes == Takes::kComputes;
-  const char* file = verb.takes == Takes::kParts ? "result of one part (HDF5)"
+  const char* file = verb.input != nullptr         ? verb.input
+                     : verb.takes == Takes::kParts ? "result of one part (HDF5)"
                      : study ? "study (TOML), the name of one that comes with Headway, or a "
                                "data-set or result file (HDF5) in place of one"
                              : "data-set file (HDF5)";

@@ -90,13 +90,16 @@ Outcome evaluate_outcome(const EvaluateResult& result) {
 
 Verb evaluate_verb() {
   return make_verb<EvaluateJob, EvaluateResult>(
-      {"evaluate",
-       "trained networks on other data of their kind: other splits, lengths, inputs, permutations",
-       {"task", "evaluate"},
-       {{"--task", "STUDY",
-         "take the data from [task] of this study; the split stays that of training unless it has "
-         "task.seed. --set task.KEY=VALUE changes single keys",
-         &Options::task}}},
+      {.name = "evaluate",
+       .summary = "trained networks on other data of their kind: other splits, lengths, inputs, "
+                  "permutations",
+       .sections = {"task", "evaluate"},
+       .own = {{"--task", "STUDY",
+                "take the data from [task] of this study; the split stays that of training unless "
+                "it has "
+                "task.seed. --set task.KEY=VALUE changes single keys",
+                &Options::task}},
+       .input = kTrainedInput},
       {.load = &load_evaluate_job,
        .read_data = &read_evaluate_data,
        .plan = &plan_evaluate,

@@ -225,12 +225,14 @@ std::string closing(const Options& options, const Outcome& /*outcome*/) {
 
 Verb extract_verb() {
   return make_verb<ExtractJob, studies::ExtractResult>(
-      {"extract",
-       "a trained network as a data set of the theory: its heads, or what they contribute",
-       {"extract"},
-       {{"--layers", "L,...", "transformers: the layers whose parts are told apart, from 1",
-         &Options::layers},
-        {"--form", "FORM", "transformers: contributions or attention", &Options::form}}},
+      {.name = "extract",
+       .summary =
+           "a trained network as a data set of the theory: its heads, or what they contribute",
+       .sections = {"extract"},
+       .own = {{"--layers", "L,...", "transformers: the layers whose parts are told apart, from 1",
+                &Options::layers},
+               {"--form", "FORM", "transformers: contributions or attention", &Options::form}},
+       .input = kTrainedInput},
       {.load = &load_extract_job,
        .read_data = &read_extract_data,
        .plan = &plan_extract,

@@ -120,9 +120,11 @@ std::string plan_latents(const Options& options, const LatentsJob& job) {
 
 Verb latents_verb() {
   return make_verb<LatentsJob, LatentsResult>(
-      {"latents",
-       "latent codes of trained networks, and what can be decoded from them on unseen tasks",
-       {"latents"}},
+      {.name = "latents",
+       .summary =
+           "latent codes of trained networks, and what can be decoded from them on unseen tasks",
+       .sections = {"latents"},
+       .input = kTrainedInput},
       {.load = &load_latents_job,
        .read_data = &read_latents_data,
        .goes_on = &goes_on,

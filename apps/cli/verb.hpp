@@ -40,6 +40,9 @@ inline const OwnOption kShardOption = {
 /// Computes; throws headway::Error.
 using Compute = std::function<Computation(const Options&, Observer&)>;
 
+/// Help of the input of verbs that go on from training.
+inline constexpr const char* kTrainedInput = "result of headway train (HDF5), with weights";
+
 /// One verb of the program. Those that compute are made by make_verb() (course.hpp) or
 /// make_theory_verb() (theory_course.hpp).
 struct Verb {
@@ -48,6 +51,7 @@ struct Verb {
   std::vector<std::string> sections;  ///< of the study file, that its --help explains
   std::vector<OwnOption> own = {};
   const char* more_inputs = nullptr;  ///< help of further files, where the verb takes them
+  const char* input = nullptr;  ///< help of the input, where it is not that of all who take it
   Takes takes = Takes::kComputes;
   Compute compute = {};  ///< of those that compute (run_computation()); else empty
   /// Of those that compute, on one of several ranks; empty where they do not share.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "analysis/decoding_score.hpp"
@@ -25,6 +26,9 @@ DecodingData rows_of(const DecodingData& data, const std::vector<Index>& rows) {
   out.codes = data.codes(rows, Eigen::all);
   if (data.targets.size() > 0) out.targets = data.targets(rows, Eigen::all);
   for (const Index i : rows) out.tasks.push_back(data.tasks[static_cast<std::size_t>(i)]);
+  if (!data.places.empty()) {
+    for (const Index i : rows) out.places.push_back(data.places[static_cast<std::size_t>(i)]);
+  }
   for (const std::vector<int>& question : data.classes) {
     std::vector<int>& kept = out.classes.emplace_back();
     for (const Index i : rows) kept.push_back(question[static_cast<std::size_t>(i)]);
@@ -53,6 +57,11 @@ Decoders fit(const DecodingData& data, const DecodingOptions& options, double pe
   return out;
 }
 
+bool all_converged(const Decoders& decoders) {
+  return std::all_of(decoders.begin(), decoders.end(),
+                     [](const LinearDecoder& decoder) { return decoder.converged; });
+}
+
 /// What cross-validation compares: squared error, or cross-entropy with the class weights of all
 /// training examples; summed over examples and questions.
 double loss_of(const Decoders& decoders, const DecodingData& data, const DecodingOptions& options,
@@ -69,8 +78,9 @@ double loss_of(const Decoders& decoders, const DecodingData& data, const Decodin
   return loss * static_cast<double>(data.codes.rows());
 }
 
-/// The penalty of the lowest loss on tasks that were left out.
-double choose_penalty(const DecodingData& train, const DecodingOptions& options) {
+/// The penalty of the lowest loss on tasks that were left out. `converged` becomes false where a
+/// fit did not.
+double choose_penalty(const DecodingData& train, const DecodingOptions& options, bool* converged) {
   const std::vector<int> folds = task_folds(train.tasks, options.folds, options.seed);
   const std::vector<Index> numbers = task_numbers(train.tasks);
   std::vector<VectorXd> class_weights;
@@ -88,6 +98,7 @@ double choose_penalty(const DecodingData& train, const DecodingOptions& options)
     Decoders decoders;  // from penalty to penalty, so that each starts near its end
     for (std::size_t k = 0; k < loss.size(); ++k) {
       decoders = fit(seen, options, options.penalties[k], decoders);
+      *converged = *converged && all_converged(decoders);
       loss[k] += loss_of(decoders, unseen, options, class_weights);
     }
   }
@@ -106,29 +117,37 @@ ScoreSums sums_of(const Decoders& decoders, const DecodingData& data,
 }
 
 /// Every training task has the labels of the examples of another one: of the next in a random
-/// order.
+/// order that has examples at the same place.
 DecodingData with_exchanged_labels(const DecodingData& data, Rng& rng) {
   const std::vector<Index> numbers = task_numbers(data.tasks);
-  std::vector<std::vector<Index>> examples;  // of each task
-  for (Index i = 0; i < data.codes.rows(); ++i) {
-    const auto task = static_cast<std::size_t>(numbers[static_cast<std::size_t>(i)]);
-    if (task >= examples.size()) examples.resize(task + 1);
-    examples[task].push_back(i);
+  const auto tasks = static_cast<std::size_t>(task_count(data.tasks));
+  std::map<int, std::vector<std::vector<Index>>> examples;  // of each place and task
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const int place = data.places.empty() ? 0 : data.places[i];
+    auto& of_place = examples.try_emplace(place, tasks).first->second;
+    of_place[static_cast<std::size_t>(numbers[i])].push_back(static_cast<Index>(i));
   }
-  std::vector<std::size_t> order(examples.size());
+  std::vector<std::size_t> order(tasks);
   for (std::size_t t = 0; t < order.size(); ++t) order[t] = t;
   numerics::shuffle(order, rng);
   std::vector<Index> from(static_cast<std::size_t>(data.codes.rows()));
-  for (std::size_t t = 0; t < order.size(); ++t) {
-    const std::vector<Index>& giver = examples[order[(t + 1) % order.size()]];
-    const std::vector<Index>& taker = examples[order[t]];
-    for (std::size_t j = 0; j < taker.size(); ++j) {
-      from[static_cast<std::size_t>(taker[j])] = giver[j % giver.size()];
+  for (const auto& [place, of_place] : examples) {
+    std::vector<std::size_t> there;
+    for (const std::size_t task : order) {
+      if (!of_place[task].empty()) there.push_back(task);
+    }
+    for (std::size_t t = 0; t < there.size(); ++t) {
+      const std::vector<Index>& giver = of_place[there[(t + 1) % there.size()]];
+      const std::vector<Index>& taker = of_place[there[t]];
+      for (std::size_t j = 0; j < taker.size(); ++j) {
+        from[static_cast<std::size_t>(taker[j])] = giver[j % giver.size()];
+      }
     }
   }
   DecodingData out = rows_of(data, from);
   out.codes = data.codes;
   out.tasks = data.tasks;
+  out.places = data.places;
   return out;
 }
 
@@ -152,11 +171,6 @@ void require_decodable(const DecodingData& train, const DecodingData& held_out,
                             "tasks are needed",
                             q, train.codes.rows()));
   }
-}
-
-bool all_converged(const Decoders& decoders) {
-  return std::all_of(decoders.begin(), decoders.end(),
-                     [](const LinearDecoder& decoder) { return decoder.converged; });
 }
 
 }  // namespace
@@ -189,21 +203,20 @@ Decoding decode(const DecodingData& train, const DecodingData& held_out,
                 const DecodingOptions& options) {
   require_decodable(train, held_out, options);
   Decoding out;
-  out.penalty = choose_penalty(train, options);
+  out.penalty = choose_penalty(train, options, &out.converged);
   const Decoders decoders = fit(train, options, out.penalty, {});
-  out.converged = all_converged(decoders);
+  out.converged = out.converged && all_converged(decoders);
   out.train = sums_of(decoders, train, options).score();
   const ScoreSums sums = sums_of(decoders, held_out, options);
   out.held_out = sums.score();
   out.standard_error = sums.jackknife_error();
-  out.chance = options.kind == DecoderKind::kRidge
-                   ? 0.0
-                   : chance_of(held_out.classes, options.class_count, options.metric);
+  out.chance = chance_of(train, held_out, options);
   std::vector<double> shuffled;
   for (int s = 0; s < options.shuffles; ++s) {
     Rng rng(options.seed, StreamPurpose::kShuffledLabels, static_cast<std::uint64_t>(s));
     const Decoders exchanged =
         fit(with_exchanged_labels(train, rng), options, out.penalty, decoders);
+    out.converged = out.converged && all_converged(exchanged);
     shuffled.push_back(sums_of(exchanged, held_out, options).score());
   }
   const numerics::Moments spread = numerics::moments(shuffled);

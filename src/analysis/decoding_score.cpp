@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "headway/numerics/statistics.hpp"
 
@@ -34,6 +35,28 @@ double balanced_accuracy_of(const VectorXd& s) {
 double r2_of(const VectorXd& s) {
   const double deviations = s(2) - s(1) * s(1) / s(0);
   return deviations > 1e-12 * s(2) ? 1.0 - s(3) / deviations : numerics::kUndefined;
+}
+
+/// The class whose examples are most often at each of `asked`: argmax_c P(place | c), which is the
+/// best answer for balanced accuracy; kNoAnswer for a place that is not in `places`.
+std::vector<int> likeliest_classes(const std::vector<int>& classes, const std::vector<int>& places,
+                                   int count, const std::vector<int>& asked) {
+  std::map<int, VectorXd> shares;  // of each place
+  std::vector<double> of_class(static_cast<std::size_t>(count), 0.0);
+  for (const int c : classes) of_class[static_cast<std::size_t>(c)] += 1.0;
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    VectorXd& share = shares.try_emplace(places[i], VectorXd::Zero(count)).first->second;
+    share(classes[i]) += 1.0 / of_class[static_cast<std::size_t>(classes[i])];
+  }
+  std::vector<int> out;
+  for (const int place : asked) {
+    Index best = kNoAnswer;
+    if (const auto found = shares.find(place); found != shares.end()) {
+      found->second.maxCoeff(&best);
+    }
+    out.push_back(static_cast<int>(best));
+  }
+  return out;
 }
 
 }  // namespace
@@ -90,11 +113,17 @@ ScoreSums class_sums(const std::vector<std::vector<int>>& answers,
       const int truth = classes[q][i], answer = answers[q][i];
       auto row = out.by_task.row(numbers[i]);
       if (metric == DecoderMetric::kF1) {
-        if (truth == 1 && answer == 1) row(at) += 1.0;
-        if (truth != 1 && answer == 1) row(at + 1) += 1.0;
-        if (truth == 1 && answer != 1) row(at + 2) += 1.0;
+        const double yes = answer == kNoAnswer ? 0.5 : answer == 1 ? 1.0 : 0.0;
+        if (truth == 1) {
+          row(at) += yes;
+          row(at + 2) += 1.0 - yes;
+        } else {
+          row(at + 1) += yes;
+        }
       } else {
-        if (truth == answer) row(at + Index{2} * truth) += 1.0;
+        row(at + Index{2} * truth) += answer == kNoAnswer ? 1.0 / count
+                                      : answer == truth   ? 1.0
+                                                          : 0.0;
         row(at + Index{2} * truth + 1) += 1.0;
       }
     }
@@ -122,20 +151,32 @@ ScoreSums regression_sums(const MatrixXd& answers, const MatrixXd& targets,
   return out;
 }
 
-double chance_of(const std::vector<std::vector<int>>& classes, int count, DecoderMetric metric) {
+double chance_of(const DecodingData& train, const DecodingData& held_out,
+                 const DecodingOptions& options) {
+  if (options.kind == DecoderKind::kRidge) return 0.0;
+  const bool f1 = options.metric == DecoderMetric::kF1;
   double total = 0.0, questions = 0.0;
-  for (const std::vector<int>& question : classes) {
+  for (const std::vector<int>& question : held_out.classes) {
     double present = 0.0;
-    for (int c = 0; c < count; ++c) {
+    for (int c = 0; c < options.class_count; ++c) {
       present += std::find(question.begin(), question.end(), c) != question.end() ? 1.0 : 0.0;
     }
     const auto ones = static_cast<double>(std::count(question.begin(), question.end(), 1));
     const double share = ones / static_cast<double>(question.size());
-    if (metric == DecoderMetric::kF1 && share == 0.0) continue;
-    total += metric == DecoderMetric::kF1 ? 2.0 * share / (1.0 + share) : 1.0 / present;
+    if (f1 && share == 0.0) continue;
+    total += f1 ? 2.0 * share / (1.0 + share) : 1.0 / present;
     questions += 1.0;
   }
-  return total / questions;
+  const double blind = total / questions;
+  if (f1 || train.places.empty()) return blind;
+  std::vector<std::vector<int>> answers;
+  for (const std::vector<int>& question : train.classes) {
+    answers.push_back(
+        likeliest_classes(question, train.places, options.class_count, held_out.places));
+  }
+  const ScoreSums by_place =
+      class_sums(answers, held_out.classes, options.class_count, options.metric, held_out.tasks);
+  return std::max(blind, by_place.score());
 }
 
 }  // namespace headway::analysis

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "headway/analysis/decoding.hpp"
+#include "headway/analysis/linear_decoder.hpp"
 #include "headway/core/types.hpp"
 
 namespace headway::analysis {
@@ -28,7 +29,8 @@ struct ScoreSums {
   [[nodiscard]] double score_of(const VectorXd& sums) const;
 };
 
-/// answers and classes: [questions][n]. For kF1 and kBalancedAccuracy.
+/// answers and classes: [questions][n]. For kF1 and kBalancedAccuracy. kNoAnswer counts by its
+/// chance to guess right.
 ScoreSums class_sums(const std::vector<std::vector<int>>& answers,
                      const std::vector<std::vector<int>>& classes, int count, DecoderMetric metric,
                      const std::vector<Index>& tasks);
@@ -36,7 +38,9 @@ ScoreSums class_sums(const std::vector<std::vector<int>>& answers,
 ScoreSums regression_sums(const MatrixXd& answers, const MatrixXd& targets,
                           const std::vector<Index>& tasks);
 
-/// The best score of answers that do not look at the codes: see Decoding::chance.
-double chance_of(const std::vector<std::vector<int>>& classes, int count, DecoderMetric metric);
+/// The best score of answers that do not look at the codes, on `held_out`, fitted to `train`: see
+/// Decoding::chance.
+double chance_of(const DecodingData& train, const DecodingData& held_out,
+                 const DecodingOptions& options);
 
 }  // namespace headway::analysis

@@ -184,8 +184,9 @@ std::vector<int> LinearDecoder::classes(const MatrixXd& codes) const {
   std::vector<int> out(static_cast<std::size_t>(codes.rows()));
   for (Index i = 0; i < codes.rows(); ++i) {
     Index best = 0;
-    all.row(i).maxCoeff(&best);
-    out[static_cast<std::size_t>(i)] = static_cast<int>(best);
+    const double highest = all.row(i).maxCoeff(&best);
+    const bool tie = highest - all.row(i).minCoeff() <= kGradientTolerance;
+    out[static_cast<std::size_t>(i)] = tie ? kNoAnswer : static_cast<int>(best);
   }
   return out;
 }

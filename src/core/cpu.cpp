@@ -1,6 +1,28 @@
 #include "headway/core/cpu.hpp"
 
+#include <fmt/format.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "headway/core/memory.hpp"
+
 namespace headway {
+namespace {
+
+/// Linux names x86 processors; of others the architecture is known.
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line) && !line.empty();) {
+    const std::size_t value = line.find(": ");
+    if (line.starts_with("model name") && value != std::string::npos) return line.substr(value + 2);
+  }
+  utsname system{};
+  return uname(&system) == 0 ? static_cast<const char*>(system.machine) : "unknown processor";
+}
+
+}  // namespace
 
 bool has_instruction_set(InstructionSet set) {
 #ifdef HEADWAY_X86_KERNELS
@@ -42,6 +64,12 @@ std::string instruction_sets() {
 #else
   return "unknown";
 #endif
+}
+
+std::string machine_description() {
+  constexpr double kGibibyte = 1024.0 * 1024.0 * 1024.0;
+  return fmt::format("{}, {} processors, {:.0f} GiB", processor_name(),
+                     sysconf(_SC_NPROCESSORS_ONLN), physical_memory() / kGibibyte);
 }
 
 }  // namespace headway

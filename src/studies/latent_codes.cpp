@@ -205,6 +205,8 @@ LatentExamples latent_examples(const Study& study) {
     question.options.seed = study.seed;
     question.train.tasks = out.train.tasks;
     question.held_out.tasks = out.held_out.tasks;
+    question.train.places = out.train.features;
+    question.held_out.places = out.held_out.features;
   }
   return out;
 }

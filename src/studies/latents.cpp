@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <utility>
 
 #include "headway/core/error.hpp"
@@ -75,6 +76,7 @@ LatentLayer report_on(const LayerWork& work, const LatentExamples& examples, Ind
     control.options.shuffles = 0;
     const analysis::Decoding untrained = decode_with(control, work.untrained);
     report.untrained = untrained.held_out;
+    report.decoding.converged = report.decoding.converged && untrained.converged;
     report.untrained_standard_error = untrained.standard_error;
   }
   out.similarity.labels = examples.label_names;
@@ -117,8 +119,8 @@ LatentRun decode_run(const TrainedNetwork& network, const TaskMaker& make_task,
                      Observer& observer) {
   const Study study = latents_study(network.study);
   const LatentExamples examples = latent_examples(study);
-  warn_of_split(network, study, observer);
   ReadyNetwork ready = ready_network(network, study, make_task);
+  warn_of_split(network, study, observer);
   const Index heads = ready.trainer->model_options().widened().heads;
   std::vector<LayerWork> works = layer_works(study, ready, examples);
   std::vector<LatentLayer> layers(works.size());
@@ -186,11 +188,13 @@ void check_latents(const Study& study) {
   const Index layers = study.train.model.layers;
   for (std::size_t i = 0; i < study.latents.layers.size(); ++i) {
     const Index layer = study.latents.layers[i];
-    if (layer >= 1 && layer <= layers) continue;
+    const bool there = layer >= 1 && layer <= layers;
+    if (there && (i == 0 || layer > study.latents.layers[i - 1])) continue;
     throw OptionError(
-        fmt::format("latents.layers[{}] = {}: must be from 1 to {}, the layers of the "
-                    "network",
-                    i + 1, layer, layers),
+        fmt::format("latents.layers[{}] = {}{}: must be from 1 to {}, the layers of the network, "
+                    "rising, each once",
+                    i + 1, layer,
+                    there ? " after " + std::to_string(study.latents.layers[i - 1]) : "", layers),
         {"latents.layers"});
   }
 }
@@ -222,8 +226,8 @@ std::vector<std::string> latent_faults(const LatentRun& run) {
   const auto look = [&out](const LatentLayer& layer) {
     for (const DecoderReport& decoder : layer.decoders) {
       if (decoder.decoding.converged) continue;
-      out.push_back(fmt::format("the decoder of \"{}\" in layer {} did not converge", decoder.name,
-                                layer.layer));
+      out.push_back(fmt::format("a fit of the decoder of \"{}\" in layer {} did not converge",
+                                decoder.name, layer.layer));
     }
   };
   for (const LatentLayer& layer : run.layers) look(layer);

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <optional>
 #include <regex>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "core/fail.hpp"
@@ -180,11 +182,14 @@ ResultProvenance merged_provenance(const std::vector<PartHeader>& parts) {
   whole.shard.clear();
   whole.command = std::regex_replace(whole.command, shard_option(), "");
   whole.seconds = 0.0;
+  std::set<std::string> machines;
   for (const PartHeader& part : parts) {
+    if (!part.provenance.machine.empty()) machines.insert(part.provenance.machine);
     whole.seconds += part.provenance.seconds;
     whole.started = std::min(whole.started, part.provenance.started);
     whole.threads = std::max(whole.threads, part.provenance.threads);
   }
+  whole.machine = fmt::format("{}", fmt::join(machines, "; "));
   return whole;
 }
 

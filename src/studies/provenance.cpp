@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include "build_info.hpp"
+#include "headway/core/cpu.hpp"
 #include "headway/core/text.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/studies/sections.hpp"
@@ -52,6 +53,7 @@ ResultProvenance make_provenance(const Study& study, const std::string& data_has
   provenance.git_commit = build.git_commit;
   provenance.compiler = build.compiler + ", " + build.build_type;
   provenance.blas = numerics::blas_description();
+  provenance.machine = machine_description();
   provenance.command = shell_command(arguments);
   provenance.started = utc_now();
   provenance.seed = study.seed;

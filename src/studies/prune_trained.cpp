@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "headway/core/error.hpp"
@@ -42,8 +43,8 @@ class RemovableHeads {
     if (transformer()) {
       training::TaskBatch examples;
       task().batch("train", 0, study.prune.mean_examples.value_or(kMeanExamples), examples);
-      means_ = training::mean_head_outputs(model_, task().format(), parameters_, examples,
-                                           resolve_threads(study.threads), observer);
+      means_.emplace(model_, task().format(), parameters_, examples, resolve_threads(study.threads),
+                     observer);
     }
   }
 
@@ -92,7 +93,7 @@ class RemovableHeads {
   [[nodiscard]] std::vector<training::NamedTensor> without(const std::vector<int>& removed,
                                                            RemovedAs removed_as) const {
     if (removed_as == RemovedAs::kMean) {
-      return training::with_mean_heads(model_, parameters_, removed, means_);
+      return means_->without(removed);
     }
     return training::without_heads(model_, parameters_, removed, study_.prune.rescale);
   }
@@ -123,7 +124,7 @@ class RemovableHeads {
   Observer& observer_;
   ReadyNetwork ready_;
   std::vector<training::NamedTensor> parameters_;
-  std::vector<VectorXd> means_;
+  std::optional<training::MeanHeads> means_;
 };
 
 /// Without a head less with it, of every head.

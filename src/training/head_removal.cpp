@@ -160,55 +160,70 @@ std::vector<double> head_weight_norms(const TransformerOptions& options,
   return norms;
 }
 
-std::vector<VectorXd> mean_head_outputs(const TransformerOptions& options, const TaskFormat& format,
-                                        const std::vector<NamedTensor>& parameters,
-                                        const TaskBatch& examples, int threads,
-                                        const Observer& observer) {
-  const reference::Transformer whole = reference::make_transformer(options, format, parameters);
-  const std::vector<model::HeadAddress> all = addresses_of(options);
-  std::vector<reference::AttentionParameters> without;
-  for (std::size_t h = 0; h < all.size(); ++h) {
-    const auto pruned = reference::make_transformer(
-        options, format, without_heads(options, parameters, {static_cast<int>(h)}));
-    without.push_back(pruned.blocks[all[h].layer].attention);
+struct MeanHeads::State {
+  struct Layer {
+    RowMatrixXd entered, between;  // its attention: [S, D]
+  };
+  TransformerOptions options;
+  TaskFormat format;
+  std::vector<NamedTensor> parameters;
+  TaskBatch examples;
+  int threads;
+  const Observer& observer;
+  reference::Transformer whole;
+  std::vector<std::vector<Layer>> streams;  // [examples][layers]
+
+  /// What these heads of one layer add together.
+  [[nodiscard]] VectorXd mean_of(std::size_t layer, const std::vector<int>& heads) const {
+    const auto pruned =
+        reference::make_transformer(options, format, without_heads(options, parameters, heads));
+    const Index read = layer + 1 == whole.blocks.size() ? format.scored : format.tokens;
+    MatrixXd of_example(whole.options.model_dim, examples.examples);
+    parallel_for(examples.examples, threads, [&](Index i) {
+      if (observer.interrupted()) throw Error(ErrorKind::kInterrupted, "interrupted");
+      const Layer& at = streams[static_cast<std::size_t>(i)][layer];
+      const RowMatrixXd left = reference::attention_between(whole, pruned.blocks[layer].attention,
+                                                            examples, i, at.entered);
+      of_example.col(i) = (at.between - left).bottomRows(read).colwise().mean().transpose();
+    });
+    return of_example.rowwise().mean();
   }
-  const Index heads = static_cast<Index>(all.size());
-  std::vector<MatrixXd> of_example(static_cast<std::size_t>(examples.examples));
+};
+
+MeanHeads::MeanHeads(const TransformerOptions& options, const TaskFormat& format,
+                     const std::vector<NamedTensor>& parameters, const TaskBatch& examples,
+                     int threads, const Observer& observer)
+    : state_(new State{
+          options, format, parameters, examples, threads, observer,
+          reference::make_transformer(options, format, parameters),
+          std::vector<std::vector<State::Layer>>(static_cast<std::size_t>(examples.examples))}) {
+  head_counts(options);  // refuses an encoder
   parallel_for(examples.examples, threads, [&](Index i) {
     if (observer.interrupted()) throw Error(ErrorKind::kInterrupted, "interrupted");
-    const reference::Trace trace = reference::trace_example(whole, examples, i);
-    MatrixXd sums(whole.options.model_dim, heads);
-    for (Index h = 0; h < heads; ++h) {
-      const model::HeadAddress& at = all[static_cast<std::size_t>(h)];
-      const reference::BlockTrace& block = trace.blocks[at.layer];
-      const Index read = at.layer + 1 == trace.blocks.size() ? format.scored : format.tokens;
-      const RowMatrixXd pruned = reference::attention_between(
-          whole, without[static_cast<std::size_t>(h)], examples, i, block.entered);
-      sums.col(h) = (block.between - pruned).bottomRows(read).colwise().mean().transpose();
+    reference::Trace trace = reference::trace_example(state_->whole, examples, i);
+    for (reference::BlockTrace& block : trace.blocks) {
+      state_->streams[static_cast<std::size_t>(i)].push_back(
+          {std::move(block.entered), std::move(block.between)});
     }
-    of_example[static_cast<std::size_t>(i)] = std::move(sums);
   });
-  std::vector<VectorXd> means(all.size(), VectorXd::Zero(whole.options.model_dim));
-  for (const MatrixXd& sums : of_example) {  // in index order: the same bits on any threads
-    for (Index h = 0; h < heads; ++h) {
-      means[static_cast<std::size_t>(h)] += sums.col(h) / static_cast<double>(examples.examples);
-    }
-  }
-  return means;
 }
 
-std::vector<NamedTensor> with_mean_heads(const TransformerOptions& options,
-                                         const std::vector<NamedTensor>& parameters,
-                                         const std::vector<int>& removed,
-                                         const std::vector<VectorXd>& means) {
-  const std::vector<model::HeadAddress> all = addresses_of(options);
-  std::vector<NamedTensor> out = without_heads(options, parameters, removed);
+MeanHeads::MeanHeads(MeanHeads&&) noexcept = default;
+MeanHeads& MeanHeads::operator=(MeanHeads&&) noexcept = default;
+MeanHeads::~MeanHeads() = default;
+
+std::vector<NamedTensor> MeanHeads::without(const std::vector<int>& removed) const {
+  const std::vector<model::HeadAddress> all = addresses_of(state_->options);
+  std::vector<NamedTensor> out = without_heads(state_->options, state_->parameters, removed);
+  std::vector<std::vector<int>> by_layer(state_->whole.blocks.size());
   for (const int head : removed) {
-    const std::string name =
-        layer_prefix(all[static_cast<std::size_t>(head)].layer) + "output.bias";
-    const VectorXd& mean = means.at(static_cast<std::size_t>(head));
+    by_layer[all[static_cast<std::size_t>(head)].layer].push_back(head);
+  }
+  for (std::size_t l = 0; l < by_layer.size(); ++l) {
+    if (by_layer[l].empty()) continue;
+    const VectorXd mean = state_->mean_of(l, by_layer[l]);
     for (NamedTensor& tensor : out) {
-      if (tensor.name != name) continue;
+      if (tensor.name != layer_prefix(l) + "output.bias") continue;
       for (Index i = 0; i < mean.size(); ++i) {
         float& x = tensor.values[static_cast<std::size_t>(i)];
         x = static_cast<float>(x + mean[i]);

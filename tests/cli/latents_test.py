@@ -121,6 +121,9 @@ class Latents(NetworksTest):
         trained = self.trained(self.fuzzy, "--set", "sweep.seed=[3]")
         process = run("latents", trained, "--set", "latents.task.seed=9")
         self.check(process, 0, "of the held-out tasks were trained on")
+        process = run("latents", trained, "--set", "latents.task.variables=3")  # of other tokens: there is no share
+        self.check(process, 78, "must be those that the network was trained with")
+        self.assertNotIn("were trained on", process.stderr)
 
     def test_refusals(self):
         trained = self.trained(self.fuzzy)

@@ -78,7 +78,7 @@ class InPlaceOfAStudy(ProgramTest):
             attributes = {k: file.attrs[k] for k in file.attrs}
             order_parameters = file["points/0/order_parameters/layer_1"][...]
         for name in ("study_hash", "data_hash", "headway_version", "git_commit", "compiler", "blas",
-                     "command", "started"):
+                     "machine", "command", "started"):
             self.assertTrue(str(attributes[name]), name)
         self.assertEqual(attributes["seed"], 11)
         self.assertEqual(attributes["partial"], 0)

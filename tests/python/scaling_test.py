@@ -119,6 +119,19 @@ class Drawing(unittest.TestCase):
         self.assertIn(0.93, [line.get_ydata()[0] for line in axes.lines if line.get_linestyle() == "--"])
         self.assertEqual(axes.get_xscale(), "linear")
 
+    def test_the_best_possible_of_several_seeds_is_a_line_in_a_band(self):
+        runs = [run_of({"train.layers": str(layers)}, 0.1, seed, ceiling=ceiling)
+                for layers in (2, 3) for seed, ceiling in ((1, 0.93), (2, 0.95))]
+        (axes,) = figures.draw_all(result_of(runs), only=["scaling"])["scaling"].axes
+        (line,) = [line for line in axes.lines if line.get_linestyle() == "--"]
+        self.assertAlmostEqual(line.get_ydata()[0], 0.94)
+        (band,) = axes.patches
+        self.assertEqual([band.get_extents().transformed(axes.transData.inverted()).y0.round(6),
+                          band.get_extents().transformed(axes.transData.inverted()).y1.round(6)], [0.93, 0.95])
+        unknown = runs[:3] + [run_of({"train.layers": "3"}, 0.1, 2)]
+        (axes,) = figures.draw_all(result_of(unknown), only=["scaling"])["scaling"].axes
+        self.assertFalse([line for line in axes.lines if line.get_linestyle() == "--"])
+
 
 if __name__ == "__main__":
     unittest.main()

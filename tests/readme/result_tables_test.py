@@ -209,6 +209,11 @@ class ResultTablesTest(unittest.TestCase):
             values = [100 * run["final"]["test"]["accuracy"], 100 * run["final"]["held_out"]["accuracy"],
                       100 * run["final"]["held_out"]["accuracy_per_feature"]]
             self.assertEqual(shown[key][2:], [*(f"{value:.1f}" for value in values), f"{run['train_loss']:.3f}"], key)
+        said = re.search(r"knows the rule sets, is\s(.*?) and (.*?) on `test` and (.*?) and (.*?) on `held_out`",
+                         (RESULTS / "README.md").read_text()).groups()
+        best = {(split, run["seed"]): f"{100 * run['ceiling'][split]['accuracy']:.1f}"
+                for run in runs.values() for split in ("test", "held_out")}
+        self.assertEqual(said, tuple(best[split, seed] for split in ("test", "held_out") for seed in (1, 2)))
 
     def test_heads_of_transformers(self):
         groups = runs_by_variant(load("hyla-heads"))

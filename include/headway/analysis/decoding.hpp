@@ -26,6 +26,9 @@ Words<DecoderMetric> words_of(DecoderMetric);
 struct DecodingData {
   MatrixXd codes;            ///< [n, H]
   std::vector<Index> tasks;  ///< [n], which task an example is of
+  /// [n], or none: what a code shows by where it is taken, whatever the network (its position).
+  /// Counts as known without the codes.
+  std::vector<int> places;
   /// kLogistic: for each question a class for each example; one-vs-rest: a question for each label.
   std::vector<std::vector<int>> classes;
   MatrixXd targets;  ///< kRidge: [n, O]
@@ -48,14 +51,17 @@ struct Decoding {
   /// Of held_out, over its tasks: sqrt((m - 1)/m sum (left out one - their mean)^2) (jackknife).
   double standard_error = std::numeric_limits<double>::quiet_NaN();
   /// The best that is possible without the codes: always class 1 (F1), any class (1 over those that
-  /// occur), the mean (R^2: 0).
+  /// occur), the mean (R^2: 0). With places: the class that is likeliest to have the place, where
+  /// that is better (kF1 and kR2: as without).
   double chance = std::numeric_limits<double>::quiet_NaN();
   /// held_out of decoders fitted to labels that were exchanged between training tasks, mean and
-  /// deviation over the exchanges.
+  /// deviation over the exchanges. Classes weigh the same in a fit, so where F1 is asked and codes
+  /// say nothing these decoders say class 1 half of the time: p/(p + 1/2) at a share p of class 1,
+  /// below chance, 2p/(1 + p).
   double shuffled = std::numeric_limits<double>::quiet_NaN();
   double shuffled_deviation = std::numeric_limits<double>::quiet_NaN();
   double penalty = 0.0;   ///< that cross-validation chose
-  bool converged = true;  ///< every fit did
+  bool converged = true;  ///< every fit did, of cross-validation and to shuffled labels, too
 };
 
 /// The fold of each task, [tasks of `data` counted once, rising]: the tasks in a random order
@@ -64,10 +70,10 @@ std::vector<int> task_folds(const std::vector<Index>& tasks, int folds, std::uin
 
 /// Fits decoders to `train`, with the penalty whose loss (class-balanced cross-entropy, or squared
 /// error) is lowest in cross-validation over its tasks, and asks them on `held_out`. Labels are
-/// exchanged by giving each training task the labels of the examples of another one, which keeps
-/// what labels of one task have in common. Errors: kBadData when train has fewer tasks than folds,
-/// held_out fewer than 2, or labels do not vary. Cost: (folds penalties + shuffles) fits a
-/// question.
+/// exchanged by giving each training task the labels of the examples of another one (with places:
+/// of those at the same place), which keeps what labels of one task have in common. Errors:
+/// kBadData when train has fewer tasks than folds, held_out fewer than 2, or labels do not vary.
+/// Cost: (folds penalties + shuffles) fits a question.
 Decoding decode(const DecodingData& train, const DecodingData& held_out,
                 const DecodingOptions& options);
 

@@ -16,6 +16,9 @@ struct Standardisation {
   [[nodiscard]] MatrixXd apply(const MatrixXd& codes) const;
 };
 
+/// An answer that is none: all classes are as likely.
+inline constexpr int kNoAnswer = -1;
+
 /// weights [H + 1, O]: of the standardised columns, and the intercepts in the last row.
 struct LinearDecoder {
   Standardisation standardisation;
@@ -25,7 +28,8 @@ struct LinearDecoder {
 
   /// Scores of every output, [n, O].
   [[nodiscard]] MatrixXd scores(const MatrixXd& codes) const;
-  /// The class of the highest score, [n]; of equal ones the first.
+  /// The class of the highest score, [n]; kNoAnswer where all scores are alike to 1e-6, which is
+  /// what fits resolve.
   [[nodiscard]] std::vector<int> classes(const MatrixXd& codes) const;
 };
 

@@ -22,4 +22,8 @@ InstructionSet best_instruction_set();
 /// The vector instructions of this processor that matter here, best first: "avx512f avx2 fma".
 std::string instruction_sets();
 
+/// The processor's name, how many of them the system has, and its memory, for people:
+/// "Intel(R) Xeon(R) Gold 6248 CPU @ 2.50GHz, 40 processors, 188 GiB".
+std::string machine_description();
+
 }  // namespace headway

@@ -27,7 +27,8 @@ void fields(Visitor& visit, Record& r) {
   visit("metric", r.metric, "\"f1\", \"balanced_accuracy\" or \"r2\"");
   visit("train", r.decoding.train, "on the training tasks that the decoder was fitted to");
   visit("held_out", r.decoding.held_out, "on tasks that network and decoder never saw");
-  visit("chance", r.decoding.chance, "the best without looking at the codes");
+  visit("chance", r.decoding.chance,
+        "the best without looking at the codes; SRAVEN: knowing which feature they are of");
   visit("standard_error", r.decoding.standard_error, "of held_out, over its tasks (jackknife)");
   visit("shuffled", r.decoding.shuffled,
         "held_out of decoders fitted to labels exchanged between tasks, mean");
@@ -36,7 +37,8 @@ void fields(Visitor& visit, Record& r) {
   visit("untrained_standard_error", r.untrained_standard_error, "over held-out tasks");
   visit("regularisation", r.decoding.penalty,
         "L2 penalty that cross-validation over training tasks chose");
-  visit("converged", r.decoding.converged, "whether every fit met its stopping test");
+  visit("converged", r.decoding.converged,
+        "whether every fit met its stopping test: of cross-validation, shuffled, untrained, too");
 }
 
 /// Mean codes of terms or rules, on held-out tasks.

@@ -13,7 +13,7 @@ namespace headway::studies {
 /// How to remake a result: what ran, on what, and when.
 struct ResultProvenance {
   std::string study_toml, study_hash, data_hash;
-  std::string headway_version, git_commit, compiler, blas;
+  std::string headway_version, git_commit, compiler, blas, machine;
   std::string command, started;
   std::uint64_t seed = 1;
   int threads = 1;
@@ -30,6 +30,9 @@ void fields(Visitor& visit, Record& r) {
   visit("git_commit", r.git_commit, "of the program");
   visit("compiler", r.compiler, "of the program");
   visit("blas", r.blas, "library of the program");
+  visit("machine", r.machine,
+        "its processor, processors and memory; of parts that were put together each",
+        {.optional = true});
   visit("command", r.command, "the command line");
   visit("started", r.started, "ISO 8601, UTC");
   visit("seed", r.seed, "root of every random stream", {.optional = true});
@@ -55,8 +58,8 @@ BuildInfo build_info();
 std::string utc_now();
 
 /// Everything of a result's provenance that is known before the computation: the study and its
-/// hash, the hash of the data, version, commit, compiler, BLAS, command, start (now), seed.
-/// `threads`, `seconds` and `partial` are filled in from the result.
+/// hash, the hash of the data, version, commit, compiler, BLAS, machine, command, start (now),
+/// seed. `threads`, `seconds` and `partial` are filled in from the result.
 ResultProvenance make_provenance(const Study& study, const std::string& data_hash,
                                  const std::vector<std::string>& arguments);
 

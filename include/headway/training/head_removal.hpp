@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "headway/core/observer.hpp"
@@ -34,20 +35,28 @@ std::vector<double> mask_derivatives(const TransformerOptions& options,
 std::vector<double> head_weight_norms(const TransformerOptions& options,
                                       const std::vector<NamedTensor>& parameters);
 
-/// What each head adds to the residual stream, mean over examples and over the tokens that the
-/// layer's output is read at (the scored ones in the last layer): its attention's output with the
-/// head less that without it, all else equal; [D] each. Error{kBadStudy} for a linear-value
-/// network, kInterrupted. Cost: heads times that of the definitions, in parallel over examples.
-std::vector<VectorXd> mean_head_outputs(const TransformerOptions& options, const TaskFormat& format,
-                                        const std::vector<NamedTensor>& parameters,
-                                        const TaskBatch& examples, int threads,
-                                        const Observer& observer);
+/// Heads removed with their mean in their place: the layer then gives what it gave on average.
+class MeanHeads {
+ public:
+  /// Runs the definitions over `examples`, in parallel. Error{kBadStudy} for a network with an
+  /// encoder, kInterrupted.
+  MeanHeads(const TransformerOptions& options, const TaskFormat& format,
+            const std::vector<NamedTensor>& parameters, const TaskBatch& examples, int threads,
+            const Observer& observer);
+  MeanHeads(MeanHeads&&) noexcept;
+  MeanHeads& operator=(MeanHeads&&) noexcept;
+  ~MeanHeads();
 
-/// without_heads(), and the mean of what each removed head adds goes into the bias of its layer's
-/// output: the layer then gives what it gave on average.
-std::vector<NamedTensor> with_mean_heads(const TransformerOptions& options,
-                                         const std::vector<NamedTensor>& parameters,
-                                         const std::vector<int>& removed,
-                                         const std::vector<VectorXd>& means);
+  /// without_heads(), and what the removed heads of each layer add together goes into the bias of
+  /// its output: the attention's output less that without them, all else equal, mean over the
+  /// examples and the tokens that the layer's output is read at (the scored ones in the last
+  /// layer). Where heads generate the value network that is not the sum of what each adds alone.
+  /// Cost: an attention of the definitions for each layer and example.
+  [[nodiscard]] std::vector<NamedTensor> without(const std::vector<int>& removed) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace headway::training

@@ -129,6 +129,9 @@ std::string describe_result(const Hdf5InputFile& file) {
   out += fmt::format("  made by    Headway {} (commit {}, {}, {})\n",
                      text(file, "/", "headway_version"), text(file, "/", "git_commit"),
                      text(file, "/", "compiler"), text(file, "/", "blas"));
+  if (file.has_attribute("/", "machine")) {
+    out += fmt::format("  on         {}\n", text(file, "/", "machine"));
+  }
   out +=
       fmt::format("  started    {}, {} s on {} threads, seed {}\n", text(file, "/", "started"),
                   cell(file, "/", "seconds"), cell(file, "/", "threads"), cell(file, "/", "seed"));

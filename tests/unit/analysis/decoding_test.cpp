@@ -1,10 +1,13 @@
 #include "headway/analysis/decoding.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "analysis/decoding_score.hpp"
 #include "catch.hpp"
+#include "headway/analysis/linear_decoder.hpp"
 #include "headway/core/error.hpp"
 #include "headway/core/rng.hpp"
 
@@ -86,10 +89,34 @@ TEST_CASE("scores by hand") {
 }
 
 TEST_CASE("chance is the best answer that does not look") {
-  const std::vector<int> quarter = {1, 0, 0, 0, 1, 0, 0, 0};
+  DecodingData data;
+  data.tasks = {0, 0, 0, 0, 1, 1, 1, 1};
+  data.classes = {{1, 0, 0, 0, 1, 0, 0, 0}};
+  DecodingOptions options;
   // Always yes: precision 1/4, recall 1.
-  CHECK_THAT(analysis::chance_of({quarter}, 2, DecoderMetric::kF1), WithinRel(0.4, 1e-15));
-  CHECK(analysis::chance_of({{0, 3, 3, 2}}, 5, DecoderMetric::kBalancedAccuracy) == 1.0 / 3.0);
+  CHECK_THAT(analysis::chance_of(data, data, options), WithinRel(0.4, 1e-15));
+  data.classes = {{0, 3, 3, 2, 0, 3, 3, 2}};
+  options.metric = DecoderMetric::kBalancedAccuracy;
+  options.class_count = 5;
+  CHECK(analysis::chance_of(data, data, options) == 1.0 / 3.0);
+  // Class 0 is always at place 7 and class 2 at place 1, class 3 at either: by their places two
+  // of three are right, and nothing is known of a place that training does not have.
+  data.places = {7, 7, 1, 1, 7, 7, 1, 1};
+  CHECK_THAT(analysis::chance_of(data, data, options), WithinRel(2.0 / 3.0, 1e-15));
+  DecodingData elsewhere = data;
+  elsewhere.places.assign(8, 4);
+  CHECK_THAT(analysis::chance_of(data, elsewhere, options), WithinRel(1.0 / 3.0, 1e-15));
+}
+
+TEST_CASE("an answer that is none counts by its chance to guess right") {
+  const std::vector<int> truth = {1, 0, 0, 0}, none(4, analysis::kNoAnswer);
+  const std::vector<Index> tasks = {0, 0, 1, 1};
+  // p / (p + 1/2) with p = 1/4.
+  CHECK_THAT(analysis::class_sums({none}, {truth}, 2, DecoderMetric::kF1, tasks).score(),
+             WithinRel(1.0 / 3.0, 1e-15));
+  CHECK_THAT(
+      analysis::class_sums({none}, {truth}, 5, DecoderMetric::kBalancedAccuracy, tasks).score(),
+      WithinRel(0.2, 1e-15));
 }
 
 TEST_CASE("the jackknife of a mean is its standard error over tasks") {
@@ -151,6 +178,78 @@ TEST_CASE("codes that say nothing give chance, however the labels are") {
   const analysis::Decoding d = analysis::decode(train, held_out, options);
   CHECK(std::abs(d.held_out - d.chance) < 5.0 * d.standard_error);
   CHECK(std::isnan(d.shuffled));
+}
+
+TEST_CASE("codes that show their place alone decode no better than it does") {
+  // Of a task's four classes one stands at each place, in rising order: the place says much.
+  const auto data = [](Index tasks, Index first) {
+    DecodingData out;
+    out.codes = MatrixXd::Zero(tasks * 12, 4);
+    out.classes.resize(1);
+    Rng rng(6, StreamPurpose::kTests, static_cast<std::uint64_t>(first));
+    for (Index t = 0; t < tasks; ++t) {
+      std::vector<int> labels;
+      for (int place = 0; place < 4; ++place)
+        labels.push_back(static_cast<int>(rng.uniform_index(8)));
+      std::sort(labels.begin(), labels.end());
+      for (Index i = 0; i < 12; ++i) {
+        const auto place = static_cast<int>(rng.uniform_index(4));
+        out.tasks.push_back(first + t);
+        out.places.push_back(place);
+        out.classes[0].push_back(labels[static_cast<std::size_t>(place)]);
+        out.codes(12 * t + i, place) = 1.0;
+      }
+    }
+    return out;
+  };
+  DecodingOptions options = class_options();
+  options.class_count = 8;
+  const DecodingData train = data(150, 0), held_out = data(150, 1000);
+  const analysis::Decoding d = analysis::decode(train, held_out, options);
+  CHECK(d.chance > 0.25);
+  CHECK(std::abs(d.held_out - d.chance) < 0.03);
+  CHECK(std::abs(d.shuffled - d.chance) < 0.06);
+  // Without the places it looks like something that codes say.
+  DecodingData blind = train;
+  blind.places.clear();
+  const analysis::Decoding fooled = analysis::decode(blind, held_out, options);
+  CHECK(fooled.chance == 0.125);
+  CHECK(fooled.shuffled < 0.2);
+}
+
+TEST_CASE("random labels give F1 what saying yes half of the time gives") {
+  const auto data = [](Index tasks, Index first, double signal) {
+    DecodingData out;
+    out.codes.resize(tasks * 10, 4);
+    out.classes.resize(2);
+    Rng rng(7, StreamPurpose::kTests, static_cast<std::uint64_t>(first));
+    for (Index i = 0; i < tasks * 10; ++i) {
+      out.tasks.push_back(first + i / 10);
+      for (auto& question : out.classes) question.push_back(rng.uniform() < 0.2 ? 1 : 0);
+      for (Index j = 0; j < 4; ++j) out.codes(i, j) = signal * rng.normal();
+    }
+    return out;
+  };
+  for (const double signal : {1.0, 0.0}) {  // codes that vary, and constant ones
+    const analysis::Decoding d =
+        analysis::decode(data(200, 0, signal), data(200, 1000, signal), DecodingOptions{});
+    CHECK_THAT(d.chance, WithinAbs(2.0 * 0.2 / 1.2, 0.02));  // always yes
+    CHECK_THAT(d.held_out, WithinAbs(0.2 / 0.7, 0.03));
+    CHECK_THAT(d.shuffled, WithinAbs(0.2 / 0.7, 0.03));
+  }
+}
+
+TEST_CASE("a fit of cross-validation that does not converge is told") {
+  const DecodingData train = class_data(24, 30, 1.0, 0), held_out = class_data(12, 30, 1.0, 100);
+  DecodingOptions options = class_options();
+  options.shuffles = 0;
+  options.penalties = {0.1};
+  CHECK(analysis::decode(train, held_out, options).converged);
+  // No fit with the second penalty can end; the first is chosen, and its fit to all does.
+  options.penalties = {0.1, std::numeric_limits<double>::quiet_NaN()};
+  const analysis::Decoding d = analysis::decode(train, held_out, options);
+  CHECK(d.penalty == 0.1);
+  CHECK_FALSE(d.converged);
 }
 
 TEST_CASE("decoding is not fooled by what tells tasks apart but not labels") {

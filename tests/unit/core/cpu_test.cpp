@@ -15,3 +15,9 @@ TEST_CASE("Each instruction set has those before it, and the best one is the las
     CHECK(has_instruction_set(set) == (set <= best));
   }
 }
+
+TEST_CASE("A machine has a name, processors and memory") {
+  const std::string said = machine_description();
+  CAPTURE(said);
+  CHECK_THAT(said, Catch::Matchers::Matches(R"([^,\n]+.*, [1-9]\d* processors, [1-9]\d* GiB)"));
+}

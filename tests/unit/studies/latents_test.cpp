@@ -110,6 +110,10 @@ TEST_CASE("SRAVEN: the answer of a feature to panels 7 and 8, and its rule") {
   CHECK(examples.pairs[3].query == 17);
   CHECK(examples.pairs[3].key == 15);
   CHECK(examples.pairs_per_code == 2);
+  for (const auto& question : examples.questions) {  // the feature is known without the codes
+    CHECK(question.train.places == examples.train.features);
+    CHECK(question.held_out.places == examples.held_out.features);
+  }
   CHECK(examples.label_names[1] == "plus one");
 
   tasks::SravenOptions options = study.task.sraven;
@@ -240,6 +244,9 @@ TEST_CASE("what has no such codes is refused") {
   Study layers = fuzzy_study();
   layers.latents.layers = {1, 3};
   CHECK_THAT(refused(layers), ContainsSubstring("latents.layers[2] = 3: must be from 1 to 2"));
+  layers.latents.layers = {1, 1};
+  CHECK_THAT(refused(layers), ContainsSubstring("latents.layers[2] = 1 after 1") &&
+                                  ContainsSubstring("rising, each once"));
 }
 
 TEST_CASE("too few tasks to decode", "[torch]") {

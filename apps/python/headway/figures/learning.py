@@ -60,11 +60,14 @@ def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
 
 
 def draw_ceiling(axes: Axes, split: str, metric: str, runs: Sequence[TrainedRun]) -> bool:
-    """The score of the best possible solver, where it is known and the same for all runs."""
-    known = {run.ceilings.get(split, {}).get(metric) for run in runs}
-    if len(known) != 1 or None in known:
+    """The score of the best possible solver, where it is known of all runs: their mean, and a band
+    from the lowest to the highest where they differ (a seed draws its own held-out rule sets)."""
+    known = [run.ceilings.get(split, {}).get(metric) for run in runs]
+    if not known or None in known:
         return False
-    axes.axhline(known.pop(), color=style.MUTED, linestyle="--", linewidth=1.2, zorder=1)
+    axes.axhline(np.mean(np.unique(known)), color=style.MUTED, linestyle="--", linewidth=1.2, zorder=1)
+    if min(known) < max(known):
+        axes.axhspan(min(known), max(known), color=style.MUTED, alpha=0.3, linewidth=0, zorder=0.5)
     return True
 
 
