@@ -188,6 +188,30 @@ class LearningCurves(TrainingResultTest):
         drawn = figures.draw_all([headway.read_result(self.file), headway.read_result(other)])
         self.assertEqual(len(drawn["learning_curves"].axes[0].lines), 4)  # and the ceiling
 
+    def test_seeds_in_several_results_are_one_line(self):
+        other = self.folder / "other.h5"
+        write_training_result(other, labels=("hyla",), seeds=(4,))
+        results = [headway.read_result(self.file), headway.read_result(other)]
+        held_out, *_, costs = figures.draw_all(results)["learning_curves"].axes
+        self.assertEqual(len(held_out.lines), 3)  # softmax, hyla, the ceiling
+        together = [*results[0].runs_of("hyla"), *results[1].runs_of("hyla")]
+        self.assertEqual([run.seed for run in together], [1, 2, 3, 4])
+        np.testing.assert_allclose(held_out.lines[1].get_ydata(), learning.series(together, "held_out")[1])
+        self.assertEqual([text.get_text() for text in costs.texts].count("hyla"), 1)
+        # Runs with other settings are a line of their own.
+        longer = self.folder / "longer.h5"
+        write_training_result(longer, labels=("hyla",), seeds=(5,))
+        with h5py.File(longer, "r+") as file:
+            file.attrs["study_toml"] = "[train]\nsteps = 7\n"
+        drawn = figures.draw_all([results[0], headway.read_result(longer)])
+        self.assertEqual(len(drawn["learning_curves"].axes[0].lines), 4)
+
+    def test_the_size_of_a_step(self):
+        with h5py.File(self.file, "r+") as file:
+            file.attrs["study_toml"] = "[train]\nbatch = 128\n"
+        axes = figures.draw_all([headway.read_result(self.file)])["learning_curves"].axes[0]
+        self.assertEqual(axes.get_xlabel(), "training step of 128 examples")
+
     def test_refusals(self):
         theory = self.folder / "theory.h5"
         write_result(theory, "solve", Task(train=12, test=10, tokens=4, features=6), widths=(10,))

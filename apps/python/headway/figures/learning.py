@@ -14,6 +14,7 @@ from headway.errors import BadDataError
 from headway.figures import style
 from headway.figures.selection import PlotOptions
 from headway.training_results import TrainingResult, TrainedRun, mean_and_error
+from headway.training_settings import settings_of
 
 LINES = 8  # of the table at the right: fewer leave room below
 NAME_INCHES, LETTER_INCHES, COST_INCHES = 1.5, 0.078, 3.0  # of the table: variants, and the rest
@@ -31,8 +32,7 @@ def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
     table of parameters, flops and training loss."""
     del options
     first = results[0]
-    rows = [(_name(result, label, len(results) > 1), result.runs_of(label))
-            for result in results for label in result.labels]
+    rows = _rows(results)
     splits = first.splits
     if not splits:
         raise BadDataError(f"{first.file}: no split was evaluated, so there is no curve to draw")
@@ -43,19 +43,21 @@ def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
                              gridspec_kw={"width_ratios": [3.1] * len(splits) + [costs]})[0]
     looks = [_look(index) for index in range(len(rows))]
     ceiling = False
+    batch = _batch(results)
     for axes, split in zip(panels, splits):
         for (name, runs), look in zip(rows, looks):
             _curve(axes, split, runs, name, look)
         ceiling |= draw_ceiling(axes, split, _metric(first.runs, split), [run for _, runs in rows for run in runs])
         axes.set_title(split.replace("_", " "))
-        axes.set_xlabel("training step")
+        axes.set_xlabel(f"training step{batch}")
         axes.set_ylabel(METRIC_NAMES.get(_metric(first.runs, split), ""))
         style.light_grid(axes)
     _costs(panels[-1], rows, looks, names / costs)
     seeds = sorted({run.seed for result in results for run in result.runs})
     # Every seed is shown, so the study's own one is left out of the line.
     style.head_line(figure, replace(first, provenance={}), None, f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}",
-                    "bands: ± standard error over seeds", *(["dashed: best possible"] if ceiling else []))
+                    *(["bands: ± standard error over seeds"] if any(len(runs) > 1 for _, runs in rows) else []),
+                    *(["dashed: best possible"] if ceiling else []))
     return figure
 
 
@@ -71,8 +73,23 @@ def draw_ceiling(axes: Axes, split: str, metric: str, runs: Sequence[TrainedRun]
     return True
 
 
-def _name(result: TrainingResult, label: str, several: bool) -> str:
-    return f"{result.study}: {label}" if several else label
+def _rows(results: Sequence[TrainingResult]) -> list[tuple[str, tuple[TrainedRun, ...]]]:
+    """Name and runs of every curve: runs of one study, of any result, that differ in their seeds alone."""
+    found: dict[tuple, list[TrainedRun]] = {}
+    for result in results:
+        for label in result.labels:
+            for run in result.runs_of(label):
+                key = (result.study, label, tuple(sorted(settings_of(result, run).items(), key=repr)))
+                found.setdefault(key, []).append(run)
+    several = len({result.study for result in results}) > 1
+    return [(f"{study}: {label}" if several else label, tuple(runs)) for (study, label, _), runs in found.items()]
+
+
+def _batch(results: Sequence[TrainingResult]) -> str:
+    """" of 128 examples", where that is so of all runs."""
+    sizes = {settings_of(result, run).get("train.batch") for result in results for run in result.runs}
+    size = sizes.pop() if len(sizes) == 1 else None
+    return f" of {size:.0f} examples" if isinstance(size, float) else ""
 
 
 def _look(index: int) -> dict[str, str]:
