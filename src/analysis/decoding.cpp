@@ -78,8 +78,8 @@ double loss_of(const Decoders& decoders, const DecodingData& data, const Decodin
   return loss * static_cast<double>(data.codes.rows());
 }
 
-/// The penalty of the lowest loss on tasks that were left out. `converged` becomes false where a
-/// fit did not.
+/// The penalty of the lowest loss on tasks that were left out. `converged`: whether all fits with
+/// it did.
 double choose_penalty(const DecodingData& train, const DecodingOptions& options, bool* converged) {
   const std::vector<int> folds = task_folds(train.tasks, options.folds, options.seed);
   const std::vector<Index> numbers = task_numbers(train.tasks);
@@ -88,6 +88,7 @@ double choose_penalty(const DecodingData& train, const DecodingOptions& options,
     class_weights.push_back(balanced_class_weights(question, options.class_count));
   }
   std::vector<double> loss(options.penalties.size(), 0.0);
+  std::vector<bool> good(loss.size(), true);
   for (int fold = 0; fold < options.folds; ++fold) {
     std::vector<Index> kept, left_out;
     for (Index i = 0; i < train.codes.rows(); ++i) {
@@ -98,12 +99,14 @@ double choose_penalty(const DecodingData& train, const DecodingOptions& options,
     Decoders decoders;  // from penalty to penalty, so that each starts near its end
     for (std::size_t k = 0; k < loss.size(); ++k) {
       decoders = fit(seen, options, options.penalties[k], decoders);
-      *converged = *converged && all_converged(decoders);
+      good[k] = good[k] && all_converged(decoders);
       loss[k] += loss_of(decoders, unseen, options, class_weights);
     }
   }
-  return options.penalties[static_cast<std::size_t>(std::min_element(loss.begin(), loss.end()) -
-                                                    loss.begin())];
+  const auto best =
+      static_cast<std::size_t>(std::min_element(loss.begin(), loss.end()) - loss.begin());
+  *converged = good[best];
+  return options.penalties[best];
 }
 
 ScoreSums sums_of(const Decoders& decoders, const DecodingData& data,
@@ -214,8 +217,7 @@ Decoding decode(const DecodingData& train, const DecodingData& held_out,
   std::vector<double> shuffled;
   for (int s = 0; s < options.shuffles; ++s) {
     Rng rng(options.seed, StreamPurpose::kShuffledLabels, static_cast<std::uint64_t>(s));
-    const Decoders exchanged =
-        fit(with_exchanged_labels(train, rng), options, out.penalty, decoders);
+    const Decoders exchanged = fit(with_exchanged_labels(train, rng), options, out.penalty, {});
     out.converged = out.converged && all_converged(exchanged);
     shuffled.push_back(sums_of(exchanged, held_out, options).score());
   }

@@ -54,25 +54,13 @@ Lock try_lock_file(const FileHandle& file, const std::string& name) {
   return same ? Lock::kHeld : Lock::kTaken;
 }
 
-/// Removes the temporary files of processes that were killed: those that nobody has locked.
-void remove_orphans(const std::filesystem::path& directory) {
-  std::error_code error;
-  std::filesystem::directory_iterator entry(directory.empty() ? "." : directory, error);
-  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    const std::string name = entry->path().string(), leaf = entry->path().filename().string();
-    if (!leaf.starts_with(kTemporaryPrefix) || !leaf.ends_with(kTemporarySuffix)) continue;
-    const FileHandle left(std::fopen(name.c_str(), "r+be"), &std::fclose);
-    if (left && try_lock_file(left, name) == Lock::kHeld) ::unlink(name.c_str());
-  }
-}
-
 /// A file that is deleted unless it gets its proper name, locked while it has the other. All but
 /// the constructor say whether they went well, with errno.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& file_path) {
     const std::filesystem::path directory = std::filesystem::path(file_path).parent_path();
-    remove_orphans(directory);
+    remove_orphans(directory.string());
     for (int attempt = 0; attempt < 1000 && !file_; ++attempt) {
       name_ = (directory /
                fmt::format("{}{}-{}{}", kTemporaryPrefix, ::getpid(), attempt, kTemporarySuffix))
@@ -127,6 +115,17 @@ void sync_directory(const std::string& file_path) {
 }
 
 }  // namespace
+
+void remove_orphans(const std::string& directory) {
+  std::error_code error;
+  std::filesystem::directory_iterator entry(directory.empty() ? "." : directory, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().string(), leaf = entry->path().filename().string();
+    if (!leaf.starts_with(kTemporaryPrefix) || !leaf.ends_with(kTemporarySuffix)) continue;
+    const FileHandle left(std::fopen(name.c_str(), "r+be"), &std::fclose);
+    if (left && try_lock_file(left, name) == Lock::kHeld) ::unlink(name.c_str());
+  }
+}
 
 std::string read_whole_file(const std::string& file_path, std::uint64_t limit, ErrorKind too_long) {
   const FileHandle file = open_file(file_path);

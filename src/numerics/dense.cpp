@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <mutex>
 #include <new>
 #include <string>
 #include <utility>
@@ -23,13 +24,18 @@ void dsyevd_(const char* jobz, const char* uplo, const int* n, double* a, const 
              double* work, const int* lwork, int* iwork, const int* liwork, int* info);
 void dsteqr_(const char* compz, const int* n, double* d, double* e, double* z, const int* ldz,
              double* work, int* info);
+// OpenBLAS's own, in no header.
+void* blas_memory_alloc(int position);
+void blas_memory_free(void* buffer);
 // NOLINTEND(readability-identifier-naming)
 }
 
 namespace headway::numerics {
 namespace {
 
+// OpenBLAS maps a buffer for each thread that calls it, and tries for ever where it gets none.
 constexpr std::size_t kBlasBuffer = std::size_t{160} << 20U;  // bytes of address space, at most
+constexpr int kMostBlasBuffers = 64;  // it has room for twice the threads that it was built for
 
 int as_int(Index n) { return static_cast<int>(n); }
 
@@ -249,13 +255,20 @@ SymmetricEigen tridiagonal_eigen(VectorXd diagonal, VectorXd below) {
 }
 
 void use_single_threaded_blas() {
-  // OpenBLAS maps a buffer for each thread that calls it, and tries for ever where it gets none.
-  const std::size_t wanted = kBlasBuffer * static_cast<std::size_t>(resolve_threads(0));
-  void* const probe =
-      ::mmap(nullptr, wanted, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (probe == MAP_FAILED) throw std::bad_alloc();
-  ::munmap(probe, wanted);
   openblas_set_num_threads(1);
+  static std::once_flag once;
+  std::call_once(once, [] {
+    const int threads = std::min(resolve_threads(0), kMostBlasBuffers);
+    const std::size_t wanted = kBlasBuffer * static_cast<std::size_t>(threads);
+    void* const probe =
+        ::mmap(nullptr, wanted, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (probe == MAP_FAILED) throw std::bad_alloc();
+    ::munmap(probe, wanted);
+    // Taken now and given back, they stay OpenBLAS's: no thread asks for one when there is none.
+    std::vector<void*> buffers;
+    for (int t = 0; t < threads; ++t) buffers.push_back(blas_memory_alloc(0));
+    for (void* const buffer : buffers) blas_memory_free(buffer);
+  });
 }
 
 std::string blas_description() {

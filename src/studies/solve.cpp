@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <mutex>
 #include <numbers>
 #include <numeric>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "headway/core/clock.hpp"
@@ -72,6 +74,26 @@ MatrixXd mean_on_train(const TheoryProblem& problem, const theory::EnergyState& 
   return theory::mean_from_dual(features, energy.projected_dual(), u);
 }
 
+/// Knows whether a computation that it was given to was told to stop.
+class StopWitness final : public Observer {
+ public:
+  explicit StopWitness(Observer& whole) : whole_(whole) {}
+  void progress(std::string_view stage, double done, double total) override {
+    whole_.progress(stage, done, total);
+  }
+  void warning(std::string_view text) override { whole_.warning(text); }
+  void note(std::string_view text) override { whole_.note(text); }
+  [[nodiscard]] bool interrupted() const override {
+    if (!told_ && whole_.interrupted()) told_ = true;
+    return told_;
+  }
+  [[nodiscard]] bool told() const { return told_; }
+
+ private:
+  Observer& whole_;
+  mutable std::atomic<bool> told_ = false;
+};
+
 class PointSolver {
  public:
   PointSolver(const Study& study, const tasks::Dataset& dataset, const TheoryProblem& problem,
@@ -85,9 +107,10 @@ class PointSolver {
         options_(study.solve.saddle_point) {}
 
   /// Solves one sweep point; `start` is the neighbour's solution or null. Returns the saddle for
-  /// the next neighbour.
-  theory::OrderParameters solve(const SweepPoint& sweep, std::size_t index,
-                                const theory::OrderParameters* start, SolvePoint& point) const {
+  /// the next neighbour, or nothing where what follows the saddle was interrupted.
+  std::optional<theory::OrderParameters> solve(const SweepPoint& sweep, std::size_t index,
+                                               const theory::OrderParameters* start,
+                                               SolvePoint& point) const {
     const Clock::time_point began = Clock::now();
     const model::Architecture architecture = architecture_of(study_, dataset_, sweep.widths);
     const theory::Action action(architecture, sweep.temperature, problem_.kernels);
@@ -102,9 +125,11 @@ class PointSolver {
     const theory::SaddlePoint saddle =
         theory::solve_saddle_point(action, first, options_, observer_, hooks_of(index));
     describe(action, saddle, sweep, point);
-    second_order(action, saddle, point);
-    try_other_starts(action, gaussian, saddle, index, point);
+    StopWitness witness(observer_);
+    second_order(action, saddle, witness, point);
+    try_other_starts(action, gaussian, saddle, index, witness, point);
     point.seconds = seconds_since(began);
+    if (witness.told()) return std::nullopt;
     return saddle.order_parameters;
   }
 
@@ -139,35 +164,36 @@ class PointSolver {
 
   /// The Hessian test, the evidence and the 1/N correction.
   void second_order(const theory::Action& action, const theory::SaddlePoint& saddle,
-                    SolvePoint& point) const {
+                    Observer& observer, SolvePoint& point) const {
     note_evidence(theory::saddle_evidence(action, saddle, {}), point);
     const double n = static_cast<double>(action.unknowns());
     const double dense = problem_.kernels->cost().hessian_flops + n * n * n;
     const bool fits = action.unknowns() <= theory::kLargestDenseProblem;
     const bool asked = study_.solve.corrections == When::kOn;  // they need the Hessian
     if (fits && (asked || wanted(study_.solve.hessian, dense, kHessianFlopLimit))) {
-      by_hessian(action, saddle, point);
+      by_hessian(action, saddle, observer, point);
     } else {
-      by_products(action, saddle, point);
+      by_products(action, saddle, observer, point);
     }
   }
 
   void by_hessian(const theory::Action& action, const theory::SaddlePoint& saddle,
-                  SolvePoint& point) const {
+                  Observer& observer, SolvePoint& point) const {
+    if (observer.interrupted()) return;
     const MatrixXd hessian = action.hessian(saddle.order_parameters, *saddle.evaluation.energy);
     point.smallest_hessian_eigenvalue = theory::smallest_hessian_eigenvalue(action, hessian);
     point.smallest_hessian_eigenvalue_error = 0.0;
     note_evidence(theory::saddle_evidence(action, saddle, hessian), point);
     if (correction_wanted(theory::finite_width_flops(action), point)) {
       note_correction(
-          theory::finite_width_correction(action, saddle, hessian, &predictor_, observer_), point);
+          theory::finite_width_correction(action, saddle, hessian, &predictor_, observer), point);
     }
   }
 
   /// Without a Hessian, from its products with directions. "auto": what is cheap beside the
   /// solution.
   void by_products(const theory::Action& action, const theory::SaddlePoint& saddle,
-                   SolvePoint& point) const {
+                   Observer& observer, SolvePoint& point) const {
     const double product = theory::steering_flops(action);
     const double solution = saddle.summary.products * product +
                             saddle.summary.evaluations * problem_.kernels->cost().evaluation_flops;
@@ -180,19 +206,19 @@ class PointSolver {
     const theory::ActionCurvature curvature(action, saddle.order_parameters, saddle.evaluation,
                                             theory::Precision::kSingle);
     const theory::SmallestEigenvalue smallest = theory::smallest_hessian_eigenvalue(
-        action, curvature, kEigenvalueTolerance, kEigenvalueProducts, observer_);
+        action, curvature, kEigenvalueTolerance, kEigenvalueProducts, observer);
     point.smallest_hessian_eigenvalue = smallest.value;
     point.smallest_hessian_eigenvalue_error = smallest.error;
     const double probing = kProbes * kProbeProducts * product;
     const bool correct = correction_wanted(2.0 * probing, point);
     if (!correct && !wanted(study_.solve.hessian, probing, kHessianFlopLimit)) return;
     const theory::HessianProbes probes =
-        theory::probe_hessian(curvature, kProbes, study_.seed, observer_);
+        theory::probe_hessian(curvature, kProbes, study_.seed, observer);
     note_evidence(theory::saddle_evidence(action, saddle, curvature, probes), point);
     if (correct) {
-      note_correction(theory::finite_width_correction(action, saddle, curvature, probes,
-                                                      &predictor_, observer_),
-                      point);
+      note_correction(
+          theory::finite_width_correction(action, saddle, curvature, probes, &predictor_, observer),
+          point);
     }
   }
 
@@ -231,7 +257,7 @@ class PointSolver {
   }
 
   void try_other_starts(const theory::Action& action, const theory::OrderParameters& gaussian,
-                        const theory::SaddlePoint& saddle, std::size_t index,
+                        const theory::SaddlePoint& saddle, std::size_t index, Observer& observer,
                         SolvePoint& point) const {
     for (int k = 1; k <= study_.solve.extra_starts; ++k) {
       Rng rng(study_.seed, StreamPurpose::kSolverStart,
@@ -239,7 +265,7 @@ class PointSolver {
       const theory::OrderParameters start =
           theory::perturb_order_parameters(gaussian, kStartSpread, rng);
       const theory::SaddlePoint other =
-          theory::solve_saddle_point(action, start, options_, observer_);
+          theory::solve_saddle_point(action, start, options_, observer);
       const double difference =
           relative_difference(saddle.order_parameters, other.order_parameters);
       point.start_spread = k == 1 ? difference : std::max(point.start_spread, difference);
@@ -333,9 +359,9 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
     for (std::size_t i : chains[static_cast<std::size_t>(c)]) {
       if (observer.interrupted()) return;
       SolvePoint point;
-      theory::OrderParameters u =
+      std::optional<theory::OrderParameters> u =
           solver.solve(sweep[i], i, neighbour ? &*neighbour : nullptr, point);
-      if (observer.interrupted() && !point.summary.converged) return;
+      if (!u || (observer.interrupted() && !point.summary.converged)) return;
       neighbour.reset();
       if (point.summary.converged) neighbour = std::move(u);
       const std::lock_guard<std::mutex> lock(guard);

@@ -59,6 +59,7 @@ std::vector<MatrixXd> log_jacobian_gradient(const OrderParameters& u) {
 /// Empty when interrupted.
 VectorXd contract_third(const Action& action, const SaddlePoint& saddle, const MatrixXd& sigma,
                         Observer& observer) {
+  if (observer.interrupted()) return {};
   const OrderParameters& u = saddle.order_parameters;
   const Index first = symmetric_size(u.layers.front().rows());
   std::vector<MatrixXd> total;

@@ -69,6 +69,18 @@ class NoMemory(ProgramTest):
         self.assertIsNotNone(whole)
 
 
+    def test_no_limit_makes_it_wait_for_ever(self):
+        """OpenBLAS tries again and again where a thread gets no buffer."""
+        codes = []
+        for mebibytes in range(280, 600, 20):
+            with self.subTest(mebibytes=mebibytes):
+                process = run("solve", FOUR_PATHS, "--set", "model.widths=[10]", "-q", "--threads", "2",
+                              preexec_fn=limited(resource.RLIMIT_AS, mebibytes << 20), timeout=30)
+                codes.append(process.returncode)
+                self.assertIn(process.returncode, (0, 69, 127), process.stderr)
+        self.assertIn(0, codes)
+
+
 class ReadOnlyFolder(ProgramTest):
     def test_nothing_is_computed_for_an_output_that_cannot_be_written(self):
         folder = self.path("folder")
@@ -101,6 +113,22 @@ class TwoProcesses(ProgramTest):
             self.assertIn("exists already", errors[codes.index(73)])
             self.assertEqual(content(output), whole[codes.index(0)])
             os.remove(output)
+
+    def test_a_checkpoint_folder_that_goes_is_made_again(self):
+        """A short run with --force ends, and takes the folder with it, while a long one saves into it."""
+        output = self.path("out.h5")
+        long = ["sample", self.study, "-o", output, "-q", "--force", "--set", "sample.draws=3000", "--set",
+                "sample.warmup=500", "--set", "sample.checkpoint_seconds=0.01"]
+        short = ["sample", self.study, "-o", output, "-q", "--force", "--set", "sample.draws=20", "--set",
+                 "sample.warmup=20", "--set", "sample.checkpoint_seconds=0.01"]
+        running = subprocess.Popen([PROGRAM, *long], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        others = 0
+        while running.poll() is None and others < 20:
+            self.assertIn(run(*short).returncode, (0, 2, 73))
+            others += 1
+        error = running.communicate(timeout=120)[1]
+        self.assertIn(running.returncode, (0, 2), error)
+        self.assertGreater(others, 1)
 
     def test_sample_on_one_checkpoint_folder(self):
         output = self.path("out.h5")

@@ -60,8 +60,9 @@ struct Decoding {
   /// below chance, 2p/(1 + p).
   double shuffled = std::numeric_limits<double>::quiet_NaN();
   double shuffled_deviation = std::numeric_limits<double>::quiet_NaN();
-  double penalty = 0.0;   ///< that cross-validation chose
-  bool converged = true;  ///< every fit did, of cross-validation and to shuffled labels, too
+  double penalty = 0.0;  ///< that cross-validation chose
+  bool converged =
+      true;  ///< every fit with it did, to shuffled labels and in cross-validation, too
 };
 
 /// The fold of each task, [tasks of `data` counted once, rising]: the tasks in a random order

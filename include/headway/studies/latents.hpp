@@ -38,7 +38,7 @@ void fields(Visitor& visit, Record& r) {
   visit("regularisation", r.decoding.penalty,
         "L2 penalty that cross-validation over training tasks chose");
   visit("converged", r.decoding.converged,
-        "whether every fit met its stopping test: of cross-validation, shuffled, untrained, too");
+        "whether every fit with this penalty met its stopping test, shuffled and untrained, too");
 }
 
 /// Mean codes of terms or rules, on held-out tasks.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/fail.hpp"
+#include "core/whole_file.hpp"
 #include "headway/studies/provenance.hpp"
 #include "headway/studies/result_fields.hpp"
 #include "headway/studies/study_hash.hpp"
@@ -18,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kTemporary = ".headway-";  // left by a call that was killed
+constexpr int kTries = 3;  // of a checkpoint whose folder goes with the result of another process
 constexpr std::string_view kSuffix = ".h5";
 constexpr std::size_t kMostDifferences = 4;
 
@@ -109,21 +110,27 @@ bool Checkpoints::load(std::size_t part,
 
 void Checkpoints::save(std::size_t part, bool done,
                        const std::function<void(Hdf5OutputFile&)>& write) const {
-  std::error_code failure;
-  fs::create_directory(folder_, failure);
-  if (failure) fail(ErrorKind::kCannotWrite, "{}: cannot be made: {}", folder_, failure.message());
-  write_checkpoint(path_of(parts_.at(part).name),
-                   {verb_, parts_.at(part), studies::build_info().version, done}, write);
+  for (int tries = 1;; ++tries) {
+    std::error_code failure;
+    fs::create_directory(folder_, failure);
+    if (failure) {
+      fail(ErrorKind::kCannotWrite, "{}: cannot be made: {}", folder_, failure.message());
+    }
+    try {
+      return write_checkpoint(path_of(parts_.at(part).name),
+                              {verb_, parts_.at(part), studies::build_info().version, done}, write);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kCannotWrite || tries == kTries) throw;
+    }
+  }
 }
 
 void Checkpoints::remove() const {
   std::error_code ignored;
-  const auto ours = [](std::string_view name) {
-    return studies::is_part_name(name) || name.starts_with(kTemporary);
-  };
-  for (const std::string& name : names_in(folder_, ours)) {
+  for (const std::string& name : names_in(folder_, studies::is_part_name)) {
     fs::remove(fs::path(folder_) / name, ignored);
   }
+  remove_orphans(folder_);       // what another process is writing stays
   fs::remove(folder_, ignored);  // stays when somebody put a file of their own there
 }
 

@@ -109,13 +109,13 @@ FIGURES: dict[str, FigureKind] = {
         needs="runs that differ in a number: a [sweep] over one",
         shows="the score at the end against every number that a sweep changes, mean and standard error over seeds"),
     "latent_decoding": FigureKind(
-        _always, latents.draw_decoding, made_from=LatentsResult,
+        _always, latents.draw_decoding, made_from=LatentsResult, together=True,
         shows="how well each layer's latent codes tell terms or rules on tasks never seen, by variant"),
     "latent_similarity": FigureKind(
-        _always, latents.draw_similarity, made_from=LatentsResult,
+        _always, latents.draw_similarity, made_from=LatentsResult, together=True,
         shows="cosine similarity of the mean latent codes"),
     "latent_tsne": FigureKind(
-        _always, latents.draw_tsne, made_from=LatentsResult, package="sklearn",
+        _always, latents.draw_tsne, made_from=LatentsResult, together=True, package="sklearn",
         shows="t-SNE of the latent codes, coloured by what they are of"),
     "head_removal": FigureKind(
         _always, removal.draw, made_from=RemovalResult,

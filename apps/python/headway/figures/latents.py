@@ -10,7 +10,7 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from headway.errors import UsageError
+from headway.errors import BadDataError, UsageError
 from headway.figures import style
 from headway.figures.selection import PlotOptions
 from headway.latent_results import LatentLayer, LatentRun, LatentsResult
@@ -31,7 +31,7 @@ def draw_decoding(results: Sequence[LatentsResult], options: PlotOptions) -> Fig
     """A panel for each decoder: its score on held-out tasks by layer, mean and standard error over
     seeds (over tasks where there is one seed), beside chance and the network's first weights."""
     del options
-    result = results[0]
+    result = _joined(results)
     decoders = result.runs[0].all_layers.decoders
     panels_width, legend_width = 2.9, 1.9
     figure = style.new_figure(panels_width * len(decoders) + legend_width, 3.1)
@@ -47,6 +47,17 @@ def draw_decoding(results: Sequence[LatentsResult], options: PlotOptions) -> Fig
                     f"bars: ± standard error over {'seeds' if several else 'held-out tasks'}",
                     "hollow: untrained network", "dashed: chance")
     return figure
+
+
+def _joined(results: Sequence[LatentsResult]) -> LatentsResult:
+    """All runs as if of one result; their study in the label where there are several."""
+    first = results[0]
+    for other in results:
+        if other.task != first.task:
+            raise BadDataError(f"{other.file}: codes of {other.task} and those of {first.task} cannot share a figure")
+    several = len({result.study for result in results}) > 1
+    return replace(first, runs=tuple(replace(run, label=f"{result.study}: {run.label}") if several else run
+                                     for result in results for run in result.runs))
 
 
 def _seeds(result: LatentsResult) -> str:
@@ -108,7 +119,7 @@ def draw_similarity(results: Sequence[LatentsResult], options: PlotOptions) -> F
     for each variant (of its first seed), a column for each layer and one for all. Where the codes are all
     the same, as those of one head are, the panel says so."""
     del options
-    result = results[0]
+    result = _joined(results)
     runs = [result.runs_of(label)[0] for label in result.labels]
     columns = max(len(run.every_layer) for run in runs)
     labels = runs[0].all_layers.similarity.labels
@@ -162,7 +173,7 @@ def draw_tsne(results: Sequence[LatentsResult], options: PlotOptions) -> Figure:
     last layer, but for codes that are all the same; coloured by what is known of them. UsageError
     without scikit-learn."""
     del options
-    result = results[0]
+    result = _joined(results)
     embed = _embedding()
     shown = [(run, layer) for label in result.labels for run in result.runs_of(label)[:1]
              for layer in _first_and_last(run.layers)]

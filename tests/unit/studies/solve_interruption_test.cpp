@@ -1,0 +1,67 @@
+// A point whose saddle is found, but not what follows it, is no point of the result.
+#include <string_view>
+
+#include "catch.hpp"
+#include "headway/studies/verbs.hpp"
+#include "random_examples.hpp"
+
+using namespace headway;           // NOLINT(google-build-using-namespace)
+using namespace headway::testing;  // NOLINT(google-build-using-namespace)
+using studies::Study;
+
+namespace {
+
+/// Says stop from the first progress of a stage on.
+class StopAt final : public Observer {
+ public:
+  explicit StopAt(std::string_view stage) : stage_(stage) {}
+  void progress(std::string_view stage, double /*done*/, double /*total*/) override {
+    if (stage == stage_) stopped_ = true;
+  }
+  [[nodiscard]] bool interrupted() const override { return stopped_; }
+  [[nodiscard]] bool stopped() const { return stopped_; }
+
+ private:
+  std::string_view stage_;
+  bool stopped_ = false;
+};
+
+tasks::Dataset small_dataset() {
+  Rng rng(5, StreamPurpose::kTests, 1);
+  tasks::Dataset data;
+  data.name = "random";
+  data.heads = {2, 2};
+  data.layers = random_weight_layers(data.heads, 3, rng);
+  data.features = 3;
+  data.train.examples = std::make_shared<tasks::MemoryExamples>(random_tensor({12, 4, 3}, rng));
+  data.train.labels = MatrixXd::Zero(12, 1);
+  for (double& y : data.train.labels.reshaped()) y = rng.uniform() < 0.5 ? -1.0 : 1.0;
+  data.content_hash = "none";
+  return data;
+}
+
+Study small_study() {
+  Study study;
+  study.model.widths = {{20}};
+  study.model.temperatures = {0.1};
+  study.solve.corrections = studies::When::kOn;
+  study.threads = 1;
+  return study;
+}
+
+}  // namespace
+
+TEST_CASE("a point that is stopped in its correction is not in the result") {
+  const Study study = small_study();
+  const tasks::Dataset data = small_dataset();
+  Observer quiet;
+  const studies::SolveResult whole = studies::solve(study, data, quiet);
+  REQUIRE(whole.points.size() == 1);
+  CHECK_FALSE(whole.interrupted);
+  CHECK(whole.points[0].corrected.defined);
+  StopAt correction("1/N correction");
+  const studies::SolveResult cut = studies::solve(study, data, correction);
+  REQUIRE(correction.stopped());
+  CHECK(cut.points.empty());
+  CHECK(cut.interrupted);
+}
