@@ -63,6 +63,7 @@ def _write_split(file: h5py.File, name: str, source: Source, heads: Sequence[int
             features.attrs["heads"] = np.asarray(heads)
         features[begin:begin + len(block.parts)] = block.parts
         begin += len(block.parts)
+        file.flush()
     if begin != source.count:
         raise BadDataError(f"{name}: the network answered for {begin} of {source.count} examples")
 

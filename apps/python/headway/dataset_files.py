@@ -12,12 +12,16 @@ import numpy as np
 from headway.dataset_table import SCHEMA_NAME, SCHEMA_VERSION
 from headway.errors import BadDataError
 from headway.files import whole_file
+from headway.hdf5_target import NewFile, written_file
 
 
 @contextmanager
-def new_file(path: Path, overwrite: bool) -> Iterator[h5py.File]:
-    """An open file with a temporary name, which takes its own when the block ends without an error."""
-    with whole_file(path, overwrite, "overwrite=True") as name, h5py.File(name, "w") as file:
+def new_file(path: Path, overwrite: bool) -> Iterator[NewFile]:
+    """An open file with a temporary name, which takes its own when the block ends without an error.
+
+    Its flush() raises the OSError of a write that failed before, so that long work may end early.
+    """
+    with whole_file(path, overwrite, "overwrite=True") as name, written_file(name) as file:
         yield file
 
 

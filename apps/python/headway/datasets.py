@@ -79,6 +79,7 @@ def write_dataset(path: str | os.PathLike, *, train_inputs=None, train_labels=No
     with new_file(Path(path), overwrite) as file:
         write_header(file, note, readout)
         _fill(file, arrays, heads)
+        file.flush()
         checker = Checker(file, argument_name, attribute="")
         faults = checker.run()
         if faults:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from headway.errors import CannotWriteError
+from headway.files import whole_file
+from headway.hdf5 import open_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,19 +71,17 @@ class Shown(Brief):
         """Writes the result file that the program would write, whole or not at all; of a result that
         was read from a file, a copy. Returns its path.
 
-        Errors: CannotWriteError where it exists already (force=True replaces it) or cannot be written.
+        Errors: CannotWriteError where it exists already (force=True replaces it) or cannot be written,
+        UnreadableFileError where the file that was read is gone.
         """
         target = Path(path)
         if self._computation is not None:
             self._computation.save(os.fspath(target), force,
                                    "" if self._data is None else self._data.content_hash)
-        elif target.exists() and not force:
-            raise CannotWriteError(f"{target}: exists already; force=True replaces it")
         else:
-            try:
-                shutil.copyfile(self.file, target)
-            except OSError as error:
-                raise CannotWriteError(f"{target}: cannot be written: {error}") from None
+            with whole_file(target, force, "force=True") as name:
+                open_file(self.file).close()  # whose words fit where it is gone
+                shutil.copyfile(self.file, name)
         return target
 
     def __repr__(self) -> str:

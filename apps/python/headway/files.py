@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,26 +16,27 @@ def whole_file(path: str | os.PathLike, overwrite: bool, how_to_replace: str) ->
     """The name of a new file to be written, which takes the name `path` when the block ends without
     an error: with its bytes on the disk and the usual permissions.
 
-    CannotWriteError where `path` is a folder, exists and `overwrite` is not set (`how_to_replace`
-    says how it is), or cannot be written; nothing is left behind then.
+    CannotWriteError where `path` is no regular file, exists and `overwrite` is not set (`how_to_replace`
+    says how it is), or cannot be written; nothing is left behind then. Of several writers without
+    `overwrite` one makes the file, and the others get this error.
     """
     path = Path(path)
+    exists = CannotWriteError(f"{path}: exists already; {how_to_replace} replaces it")
     if path.is_dir():
-        raise CannotWriteError(f"{path}: is a folder")
-    if path.exists() and not overwrite:
-        raise CannotWriteError(f"{path}: exists already; {how_to_replace} replaces it")
+        raise CannotWriteError(f"{path}: cannot be written: is a folder")
+    if path.exists():
+        if not path.is_file():
+            raise CannotWriteError(f"{path}: cannot be written: is no regular file")
+        if not overwrite:
+            raise exists
     partial = None
     try:
-        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.",
-                                           suffix=f"{path.suffix}.partial")
-        os.close(handle)
+        partial = _new_file_beside(path)
         yield partial
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(partial, 0o666 & ~mask)
         with open(partial, "rb") as written:
             os.fsync(written.fileno())
-        os.replace(partial, path)
+        if not _published(partial, path, overwrite):
+            raise exists
     except OSError as error:
         if isinstance(error, HeadwayError):
             raise
@@ -48,6 +49,33 @@ def whole_file(path: str | os.PathLike, overwrite: bool, how_to_replace: str) ->
 
 def write_text(text: str, path: str | os.PathLike, overwrite: bool) -> Path:
     """Writes a text in UTF-8; returns its path. Errors: as whole_file()."""
+    return write_bytes(text.encode("utf-8"), path, overwrite)
+
+
+def write_bytes(data: bytes, path: str | os.PathLike, overwrite: bool) -> Path:
+    """Writes these bytes; returns the path. Errors: as whole_file()."""
     with whole_file(path, overwrite, "--force (overwrite=True)") as name:
-        Path(name).write_text(text, encoding="utf-8", newline="\n")
+        Path(name).write_bytes(data)
     return Path(path)
+
+
+def _new_file_beside(path: Path) -> str:
+    """An empty file in the same folder under a name of its own."""
+    partial = os.fspath(path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial"))
+    os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+    return partial
+
+
+def _published(partial: str, path: Path, overwrite: bool) -> bool:
+    """Gives the file its proper name; False where that is taken and `overwrite` is not set."""
+    if not overwrite:
+        try:
+            os.link(partial, path)  # never over a file, whoever made it in between
+            return True
+        except FileExistsError:
+            return False
+        except OSError:  # a file system without links
+            if path.exists():
+                return False
+    os.replace(partial, path)
+    return True

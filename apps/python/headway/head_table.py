@@ -7,12 +7,12 @@ import io
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from headway.errors import UsageError
+from headway.files import write_text
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,8 @@ class HeadTable:
 
     def to_csv(self, path: str | os.PathLike | None = None, column: str | None = None) -> str:
         """The table as CSV, one row a head; with `column` that one alone as [layer x head]. Returns the
-        text, and writes it to `path` where there is one. Undefined numbers are empty."""
+        text, and writes it to `path` where there is one, in place of a file that exists. Undefined numbers
+        are empty. Errors: UsageError for an unknown column, CannotWriteError."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         if column is None:
@@ -57,7 +58,7 @@ class HeadTable:
             for layer, row in zip(dict.fromkeys(self.layers), grid):
                 writer.writerow([layer, *map(_cell, row)])
         if path is not None:
-            Path(path).write_text(out.getvalue(), encoding="utf-8")
+            write_text(out.getvalue(), path, overwrite=True)
         return out.getvalue()
 
 

@@ -157,6 +157,7 @@ class _SplitWriter:
                 self.file[f"{self.name}/attention/layer_{layer}"][part] = rows
                 self.row_sum_error = max(self.row_sum_error, error)
             begin += len(inputs)
+            self.file.flush()
         if begin != self.source.count:
             raise BadDataError(f"{self.name}: the network answered for {begin} of "
                                f"{self.source.count} examples")

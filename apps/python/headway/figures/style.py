@@ -16,7 +16,7 @@ from matplotlib.backends.backend_agg import RendererAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 
-from headway.errors import CannotWriteError
+from headway.files import write_bytes
 from headway.results import Result
 
 # Okabe and Ito's palette (colour-blind safe); each colour has one meaning in every figure.
@@ -108,15 +108,7 @@ def rendered(figure: Figure, kind: str = "png") -> bytes:
 
 def save(figure: Figure, file_path: Path) -> None:
     """Writes the figure in the format of the file name's ending, whole or not at all."""
-    data = rendered(figure, file_path.suffix[1:])
-    partial = file_path.with_name(f".{file_path.name}.partial")
-    try:
-        partial.write_bytes(data)
-        partial.replace(file_path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise CannotWriteError(f"{file_path}: cannot be written: "
-                               f"{error.strerror or error}") from None
+    write_bytes(rendered(figure, file_path.suffix[1:]), file_path, overwrite=True)
 
 
 def head_line(figure: Figure, result: Result, temperature: float | None, *more: str,

@@ -1,0 +1,266 @@
+"""Whatever the package writes on a full disk, beside another writer or when it is stopped: whole files or none."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+from pathlib import Path
+from types import SimpleNamespace
+
+import h5py
+import numpy as np
+
+import headway
+from dataset_arguments import WritingTest
+from headway import datasets, hdf5_target
+from headway.contribution_writer import write_contributions
+from headway.figures import style
+from headway.files import whole_file, write_text
+from headway.head_table import head_table
+from headway.network_batches import Block
+from headway.network_writer import Options, Source, write_network
+from headway.result_reader import read_result
+from synthetic_results import Task, write_result
+
+FOLDER = tempfile.TemporaryDirectory()
+RESULT = Path(FOLDER.name) / "solve.h5"
+OLD = "what was there before"
+
+
+def setUpModule():
+    unittest.addModuleCleanup(FOLDER.cleanup)
+    write_result(RESULT, "solve", Task(train=24, test=40, tokens=6, features=10), widths=(10,))
+
+
+# ---- writers: called in a process of its own by their names, with the path
+
+
+def data_set(path):
+    rng = np.random.default_rng(1)
+    further = {f"set-{i}": {"path_features": np.ones((5, 4, 30)), "labels": np.ones(5)} for i in range(20)}
+    headway.write_dataset(path, train_path_features=rng.standard_normal((50, 4, 30)), heads=[2, 2],
+                          train_labels=np.resize([1.0, -1.0], 50), sets=further, overwrite=True)
+
+
+def attention_blocks():
+    for _ in range(3):
+        yield Block(np.ones((20, 5, 3)), [np.full((20, heads, 5, 5), 0.2) for heads in (2, 1)])
+
+
+def part_blocks():
+    for seed in range(4):
+        yield SimpleNamespace(parts=np.random.default_rng(seed).normal(3.0, 2.0, (25, 4, 5)))
+
+
+def network(path):
+    write_network(Path(path), {"train": Source(attention_blocks, 60, {"labels": np.resize([1.0, -1.0], 60)})},
+                  Options("mean", None, None, "note", "float64", [1, 2]), True)
+
+
+def contributions(path):
+    write_contributions(Path(path), {"train": Source(part_blocks, 100, {"labels": np.resize([1.0, -1.0], 100)})},
+                        [["L1 residual", "L1H1"], ["L2 residual", "L2H1"]],
+                        Options("mean", None, None, "note", "float64", [1, 2]), True)
+
+
+def heads_table(path):
+    head_table(range(1, 900), [1] * 899, {"loss": np.linspace(0.0, 1.0, 899)}).to_csv(path)
+
+
+def picture(path):
+    style.save(style.new_figure(3.0, 3.0), Path(path))
+
+
+def copy_of_a_result(path):
+    read_result(os.environ["RESULT"]).save(path, force=True)
+
+
+def run_limited(code, limit, folder):
+    """`code` in a process whose files may have `limit` bytes: what a full disk looks like to a program."""
+    begin = ("import os, resource, sys, matplotlib.font_manager, writing_faults_test as test; from headway import cli; "
+             f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); ")
+    paths = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    return subprocess.run([sys.executable, "-c", begin + code], cwd=folder, text=True, capture_output=True,
+                          env=os.environ | {"RESULT": str(RESULT), "PYTHONPATH": paths}, timeout=120)
+
+
+class FullDisk(unittest.TestCase):
+    def setUp(self):
+        self.use_a_new_folder()
+
+    def use_a_new_folder(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def assert_fails(self, code, limit, name, exit_code):
+        """The run ends with one line and this code; the file `name` is what it was, and nothing is beside it."""
+        self.use_a_new_folder()
+        (self.folder / name).parent.mkdir(exist_ok=True)
+        (self.folder / name).write_text(OLD)
+        done = run_limited(code, limit, self.folder)
+        self.assertEqual(done.returncode, exit_code, done.stderr)
+        self.assertIn(f"{name}: cannot be written: File too large", done.stdout + done.stderr)
+        self.assertEqual(len((done.stdout + done.stderr).splitlines()), 1, done.stderr)
+        self.assertEqual((self.folder / name).read_text(), OLD)
+        self.assertEqual([path.name for path in (self.folder / name).parent.iterdir()], [Path(name).name])
+
+    def assert_raises(self, writer, limit, name):
+        with self.subTest(writer=writer.__name__, limit=limit):
+            self.assert_fails(f"""
+try:
+    test.{writer.__name__}({name!r})
+except test.headway.CannotWriteError as error:
+    sys.exit(f"{{error}}")""", limit, name, 1)
+
+    def test_data_sets(self):
+        for limit in (0, 1000, 4096, 20000, 48000, 100000):
+            self.assert_raises(data_set, limit, "d.h5")
+        for limit in (100, 6000):
+            self.assert_raises(network, limit, "d.h5")
+            self.assert_raises(contributions, limit, "d.h5")
+
+    def test_a_network_is_not_asked_further(self):
+        done = run_limited("""
+asked = []
+blocks = test.part_blocks
+test.part_blocks = lambda: (asked.append(1) or block for block in blocks())
+try:
+    test.contributions("d.h5")
+except test.headway.CannotWriteError:
+    print(len(asked))""", 1000, self.folder)
+        self.assertEqual((done.stdout, done.stderr, done.returncode), ("1\n", "", 0))
+
+    def test_tables_pictures_and_copies(self):
+        self.assert_raises(heads_table, 4096, "heads.csv")
+        self.assert_raises(picture, 500, "a.png")
+        self.assert_raises(copy_of_a_result, 4096, "copy.h5")
+
+    def test_commands_end_with_73(self):
+        for limit, name, words in ((2000, "pictures/order_parameters.png",
+                                    ["plot", RESULT, "-o", "pictures", "--only", "order_parameters"]),
+                                   (4096, "page.html", ["report", RESULT, "-o", "page.html", "--force"]),
+                                   (100, "s.json", ["summary", RESULT, "-o", "s.json", "--force"])):
+            with self.subTest(command=words[0]):
+                self.assert_fails(f"sys.exit(cli.main({list(map(str, words))}))", limit, name, 73)
+
+    def test_room_enough_is_no_fault(self):
+        for writer in (data_set, network, contributions):
+            self.use_a_new_folder()
+            done = run_limited(f"test.{writer.__name__}('d.h5')", 10 ** 7, self.folder)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+            self.assertEqual(headway.check_dataset(self.folder / "d.h5"), [])
+
+
+class TwoWriters(WritingTest):
+    def race(self, write):
+        """Calls write(0) and write(1) at once; what each gave: None, or its error."""
+        outcomes = [None, None]
+
+        def run(number):
+            try:
+                write(number)
+            except headway.CannotWriteError as error:
+                outcomes[number] = str(error)
+
+        threads = [threading.Thread(target=run, args=(number,)) for number in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        return outcomes
+
+    def assert_one_wins(self, outcomes, how):
+        self.assertEqual(sorted(outcomes, key=str), sorted([None, f"{self.path}: exists already; {how} replaces it"],
+                                                           key=str))
+        self.assertEqual(os.listdir(self.path.parent), [self.path.name])
+        return outcomes.index(None)
+
+    def test_one_file_is_made_and_the_other_writer_told(self):
+        both = threading.Barrier(2, timeout=30)
+
+        def write(number):
+            with whole_file(self.path, False, "force") as name:
+                Path(name).write_text(str(number))
+                both.wait()  # neither had found a file
+
+        winner = self.assert_one_wins(self.race(write), "force")
+        self.assertEqual(self.path.read_text(), str(winner))
+
+    def test_data_sets(self):
+        both, fill = threading.Barrier(2, timeout=30), datasets._fill
+        self.addCleanup(setattr, datasets, "_fill", fill)
+        datasets._fill = lambda *arguments: (fill(*arguments), both.wait())
+        winner = self.assert_one_wins(self.race(
+            lambda number: self.write(**self.good.weights, note=f"writer {number}")), "overwrite=True")
+        with h5py.File(self.path) as file:
+            self.assertEqual(file.attrs["note"], f"writer {winner}")
+
+    def test_with_overwrite_both_write(self):
+        both = threading.Barrier(2, timeout=30)
+
+        def write(number):
+            with whole_file(self.path, True, "") as name:
+                Path(name).write_text(str(number))
+                both.wait()
+
+        self.assertEqual(self.race(write), [None, None])
+        self.assertIn(self.path.read_text(), ("0", "1"))
+
+    def test_a_file_system_without_links(self):
+        def refuse(*_):
+            raise PermissionError(1, "Operation not permitted")
+        self.addCleanup(setattr, os, "link", os.link)
+        os.link = refuse
+        write_text("first", self.path, False)
+        with self.assertRaisesRegex(headway.CannotWriteError, "exists already"):
+            with whole_file(self.path.with_name("other"), False, "force"):
+                self.path.with_name("other").write_text("faster")
+        self.assertEqual(self.path.with_name("other").read_text(), "faster")
+        self.assertEqual(sorted(os.listdir(self.path.parent)), ["data.h5", "other"])
+
+    def test_a_picture_has_a_temporary_name_of_its_own(self):
+        other = self.path.with_name(".a.png.partial")
+        other.write_text("of another writer")
+        style.save(style.new_figure(1.0, 1.0), self.path.with_name("a.png"))
+        self.assertEqual(other.read_text(), "of another writer")
+
+    def test_no_regular_file_is_replaced(self):
+        os.mkfifo(self.path)
+        with self.assertRaisesRegex(headway.CannotWriteError, "is no regular file"):
+            write_text("text", self.path, True)
+        self.assertTrue(self.path.is_fifo())
+
+
+class Stopped(WritingTest):
+    def test_ctrl_c_while_hdf5_writes(self):
+        """It comes out as what it is, and HDF5, which cannot bear an exception there, does not see it."""
+        def ringing(data):
+            signal.raise_signal(signal.SIGINT)
+            return memoryview(data)
+        before = signal.getsignal(signal.SIGINT)
+        hdf5_target.memoryview = ringing
+        try:
+            with self.assertRaises(KeyboardInterrupt):
+                self.write(**self.good.weights)
+        finally:
+            del hdf5_target.memoryview
+        self.assertEqual(os.listdir(self.path.parent), [])
+        self.assertIs(signal.getsignal(signal.SIGINT), before)
+        self.write(**self.good.weights)
+        self.assertEqual(headway.check_dataset(self.path), [])
+
+    def test_a_copy_of_a_result_that_is_gone(self):
+        write_result(self.path, "solve", Task(train=24, test=40, tokens=6, features=10), widths=(10,))
+        result = read_result(self.path)
+        self.path.unlink()
+        with self.assertRaisesRegex(headway.UnreadableFileError, "data.h5: no such file"):
+            result.save(self.path.with_name("copy.h5"))
+        self.assertEqual(os.listdir(self.path.parent), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
