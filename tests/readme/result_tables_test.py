@@ -12,6 +12,11 @@ ROOT = pathlib.Path(os.environ.get("HEADWAY_ROOT", pathlib.Path(__file__).resolv
 RESULTS = ROOT / "data" / "results"
 
 
+def words_of_results():
+    """The page, whatever its lines."""
+    return " ".join((RESULTS / "README.md").read_text().split())
+
+
 def load(name):
     return json.loads((RESULTS / f"{name}.json").read_text())
 
@@ -100,7 +105,8 @@ class ResultTablesTest(unittest.TestCase):
                 self.assertTrue(says(cell, group[name], group[f"{name}_standard_error"]), f"{row[0]}: {cell}")
 
     def test_latent_codes_of_sraven(self):
-        rows = [row for row in rows_of(RESULTS / "README.md", "Codes of SRAVEN", level=3) if row[1].isdigit()]
+        rows = [row for row in rows_of(RESULTS / "README.md", "Codes of SRAVEN", level=3)
+                if row[1].isdigit() and "+-" not in row[6]]
         shown = {f"codes of {row[0]}-{row[1]}": row for row in rows}
         results = load("sraven-latents")["results"]
         self.assertEqual(len(shown), len(results))
@@ -113,6 +119,25 @@ class ResultTablesTest(unittest.TestCase):
                 self.assertTrue(says(cell, group["held_out"], group["standard_error"]), f"{network}: {cell}")
             self.assertEqual([row[3], row[4], row[6]],
                              [f"{value:.3f}" for value in (rule["untrained"], rule["shuffled"], answer["untrained"])])
+            self.assertEqual(f"{rule['chance']:.3f}", "0.276")
+            self.assertAlmostEqual(answer["chance"], 0.125, delta=0.001)
+
+    def test_one_head_on_sraven(self):
+        codes, networks, one_head = load("sraven-small-latents")["results"]
+        shown = {(row[0], row[1]): row[2:] for row in rows_of(RESULTS / "README.md", "Codes of SRAVEN", level=3)
+                 if row[1] in ("8", "1") and "+-" in row[6]}
+        self.assertEqual(len(shown), 5)
+        for (variant, heads), row in shown.items():
+            trained = load("sraven-small")["results"][0] if heads == "8" else networks
+            decoded = {group["decoder"]: group for group in (codes if heads == "8" else one_head)["groups"]
+                       if group["label"] == variant and group["layer"] == 0}
+            rule, answer = decoded["rule"], decoded["answer"]
+            for cell, group in ((row[0], rule), (row[3], answer)):
+                self.assertTrue(says(cell, group["held_out"], group["held_out_standard_error"]), f"{variant}: {cell}")
+            self.assertEqual(row[1:3], [f"{rule['untrained']:.3f}", f"{rule['shuffled']:.3f}"])
+            self.assertEqual([f"{rule['chance']:.3f}", f"{answer['chance']:.3f}"], ["0.262", "0.201"])
+            split = next(group for group in trained["groups"] if group["label"] == variant)["splits"]["held_out"]
+            self.assertTrue(says(row[4], split["last"], split["last_standard_error"]), f"{variant}: {row[4]}")
 
     def test_what_made_them(self):
         for file in RESULTS.glob("*.json"):
@@ -124,6 +149,23 @@ class ResultTablesTest(unittest.TestCase):
                 self.assertTrue(all(made[key] for key in ("git_commit", "compiler", "blas", "study_hash")), file)
                 self.assertNotIn("with changes", made["git_commit"], file)
                 self.assertEqual(made["partial"], 0, file)
+
+    def test_tokens_and_pairs_held_out(self):
+        shown = {tuple(row[:2]): row[2:] for row in rows_of(RESULTS / "README.md", "Tokens and pairs held out", level=3)
+                 if row[0].isdigit()}
+        found, unknown = {}, []
+        for result in load("fuzzy-logic-scaling")["results"]:
+            for run in result["runs"]:
+                settings = dict(zip(run["settings"][::2], run["settings"][1::2]))
+                cell = settings["task.sequence_length"], settings["task.held_out"]
+                found.setdefault(cell, {})[run["variant"]] = 100 * run["final"]["held_out"]["r2"]
+                if run["variant"] == "hyla" and cell[0] != "16":
+                    unknown.append(run["final"]["unknown_terms"]["r2"])
+        self.assertEqual(shown, {cell: [f"{scores[name]:.1f}" for name in ("softmax", "linear", "hyla")]
+                                 for cell, scores in found.items()})
+        leads = [scores["hyla"] - max(scores["softmax"], scores["linear"]) for scores in found.values()]
+        self.assertIn(f"{min(leads):.1f} to {max(leads):.1f} points before the next", words_of_results())
+        self.assertEqual([f"{value:.2f}" for value in (min(unknown), max(unknown))], ["0.08", "0.34"])
 
     def test_ablation(self):
         shown = {}
@@ -209,8 +251,8 @@ class ResultTablesTest(unittest.TestCase):
             values = [100 * run["final"]["test"]["accuracy"], 100 * run["final"]["held_out"]["accuracy"],
                       100 * run["final"]["held_out"]["accuracy_per_feature"]]
             self.assertEqual(shown[key][2:], [*(f"{value:.1f}" for value in values), f"{run['train_loss']:.3f}"], key)
-        said = re.search(r"knows the rule sets, is\s(.*?) and (.*?) on `test` and (.*?) and (.*?) on `held_out`",
-                         (RESULTS / "README.md").read_text()).groups()
+        said = re.search(r"knows the rule sets, is (\S+) and (\S+) on `test` and (\S+) and (\S+) on `held_out`",
+                         words_of_results()).groups()
         best = {(split, run["seed"]): f"{100 * run['ceiling'][split]['accuracy']:.1f}"
                 for run in runs.values() for split in ("test", "held_out")}
         self.assertEqual(said, tuple(best[split, seed] for split in ("test", "held_out") for seed in (1, 2)))
