@@ -12,6 +12,7 @@
 #include "headway/core/parallel.hpp"
 #include "headway/core/text.hpp"
 #include "headway/numerics/dense.hpp"
+#include "table.hpp"
 #include "terminal.hpp"
 
 namespace headway::cli {
@@ -59,8 +60,17 @@ void check_output_early(const Options& options, const Job& job, bool may_continu
                   fmt::format("{}: is the input {}; give another output", options.output, input));
     }
   }
-  check_output_path(options.output,
-                    options.force || (may_continue && io::is_result_file(options.output)));
+  check_output(options, options.force || (may_continue && io::is_result_file(options.output)));
+}
+
+void check_output(const Options& options, bool overwrite) {
+  const std::filesystem::path folder = std::filesystem::path(options.output).parent_path();
+  std::error_code ignored;
+  if (!folder.empty() && !std::filesystem::exists(folder, ignored)) {
+    if (options.dry_run) return;
+    std::filesystem::create_directories(folder, ignored);  // what fails shows in the check
+  }
+  check_output_path(options.output, overwrite);
 }
 
 bool is_partial_result_of(const Options& options, const Job& job) {
@@ -82,7 +92,8 @@ void note_environment(const studies::Study& study, Observer& observer) {
 }
 
 std::string closing_line(const Options& options, const Outcome& outcome) {
-  return fmt::format("{}, {:.3g} s{}{}", outcome.done, outcome.seconds,
+  return fmt::format("{}, {} s{}{}", outcome.done,
+                     cell(outcome.seconds, outcome.seconds < 999.5 ? "{:.3g}" : "{:.0f}"),
                      options.output.empty() ? "" : ", result in " + options.output,
                      outcome.interrupted ? "; interrupted: the result is partial" : "");
 }

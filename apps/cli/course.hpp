@@ -98,6 +98,10 @@ struct Course {
 /// --force or `may_continue`, a folder that cannot be written.
 void check_output_early(const Options& options, const Job& job, bool may_continue);
 
+/// check_output_path() of the output, whose folder is made where there is none (not in a dry run,
+/// which then says nothing of it).
+void check_output(const Options& options, bool overwrite);
+
 /// Is the existing output what an interrupted run of this study on these data left there?
 bool is_partial_result_of(const Options& options, const Job& job);
 
@@ -131,13 +135,16 @@ JobType prepare(const Options& options, const Course<JobType, Result>& course, O
   note_environment(job.study, observer);
   const bool writes = !options.output.empty();
   if (writes) check_output_early(options, job, course.goes_on != nullptr);
+  if (writes && !options.output.ends_with(".h5") && !options.output.ends_with(".hdf5")) {
+    observer.warning(options.output + ": is written as HDF5, whatever its name ends with");
+  }
   const std::string data_hash = course.read_data(options, job, observer);
   job.provenance = studies::make_provenance(job.study, data_hash, options.command);
   if (!options.shard.empty()) job.provenance.shard = studies::shard_text(job.shard);
   job.overwrite =
       options.force || (writes && course.goes_on != nullptr && course.goes_on(options, job));
   if (course.check_exports) course.check_exports(options, job);
-  if (writes) check_output_path(options.output, job.overwrite);
+  if (writes) check_output(options, job.overwrite);
   return job;
 }
 

@@ -146,7 +146,7 @@ std::string solve_table(const studies::Study& study, const SolveResult& result) 
          measure.limit_text(result, point.temperature), cell(point.action, "{:.6f}"),
          readout_text(point.order_parameters.readout), first_layer_text(point.order_parameters),
          std::to_string(point.summary.iterations), cell(point.summary.gradient_norm, "{:.1e}"),
-         cell(point.smallest_hessian_eigenvalue, "{:.3g}"), cell(point.seconds, "{:.2g}"),
+         cell(point.smallest_hessian_eigenvalue, "{:.3g}"), seconds_cell(point.seconds),
          point.summary.converged ? "" : "*"},
         kAfterAccuracy + 1, point.predictor));
   }

@@ -47,7 +47,7 @@ std::string runs_table(const studies::SampleResult& result, bool& marked) {
          cell(studies::effective_draws_per_second(point), "{:.3g}"),
          std::to_string(point.divergences),
          with_error(point.log_evidence, point.log_evidence_error, "{:.3f}", "{:.2g}"),
-         cell(point.seconds, "{:.2g}"), fault.empty() ? "" : "*"},
+         seconds_cell(point.seconds), fault.empty() ? "" : "*"},
         kAfterAccuracies, point.predictor));
   }
   return table.text();

@@ -72,6 +72,10 @@ std::string cell(double value, const char* format) {
   return std::isfinite(value) ? fmt::format(fmt::runtime(format), value) : "-";
 }
 
+std::string seconds_cell(double seconds) {
+  return cell(seconds, seconds < 99.5 ? "{:.2g}" : "{:.0f}");
+}
+
 std::string amount_text(double value, const char* unit) {
   if (value >= 1e15) return fmt::format("{:.3g} P{}", value / 1e15, unit);
   if (value >= 1e12) return fmt::format("{:.3g} T{}", value / 1e12, unit);

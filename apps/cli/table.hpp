@@ -30,6 +30,9 @@ class Table {
 /// `value` through a fmt format such as "{:.4f}"; "-" when undefined.
 std::string cell(double value, const char* format);
 
+/// Seconds with two digits before 100, then whole ones.
+std::string seconds_cell(double seconds);
+
 /// "1.25 Gflop"
 std::string amount_text(double value, const char* unit);
 

@@ -82,7 +82,7 @@ std::string train_table(const studies::Study& study, const studies::TrainResult&
     }
     marked = marked || !whole;
     row.push_back(seconds > 0.0 ? cell(steps / seconds, "{:.3g}") : "-");
-    row.push_back(cell(seconds, "{:.3g}"));
+    row.push_back(seconds_cell(seconds));
     row.emplace_back(whole ? "" : "*");
     table.add(std::move(row));
   }

@@ -85,11 +85,23 @@ def table_of(rows):
 
 
 def longer_runs():
-    """The rows of the first table of data/results/README.md: file, command, when it was last made."""
-    rows = re.findall(r"^\| (\[`[^|]*) \| ([^|]*) \| ([^|]*) \|$",
-                      (ROOT / "data/results/README.md").read_text(encoding="utf-8"), re.MULTILINE)
-    name = re.compile(r"`([^`]*)`")
-    return [f"  {name.search(file)[1]}: {command.replace('`', '')} (commit: {when})" for file, command, when in rows]
+    """Every other file of data/results: the commands that made it, their commit and day; of older files, which do not
+    say it, the row of data/results/README.md."""
+    folder = ROOT / "data/results"
+    rows = dict(re.findall(r"^\| \[`([^`|]*)`[^|]* \| ([^|]* \| [^|]*) \|$",
+                           (folder / "README.md").read_text(encoding="utf-8"), re.MULTILINE))
+    lines = []
+    for file in sorted(folder.glob("*.json")):
+        if file == RECORD:
+            continue
+        made = [result["made"] for result in json.loads(file.read_text(encoding="utf-8")).get("results", [])]
+        if made and all("git_commit" in one for one in made):
+            lines += [f"  {file.name}:"] + [f"    {one['command']} (commit {one['git_commit'][:7]}, {one['started'][:10]})"
+                                           for one in made]
+        else:
+            command, when = rows[file.name].replace("`", "").split(" | ")
+            lines.append(f"  {file.name}: {command} (commit: {when})")
+    return lines
 
 
 def main():
@@ -114,7 +126,7 @@ def main():
             row["from_recorded"] = distance(row["now"], row["now_error"], row["ours"], row["error"])
             row["from_published"] = distance(row["now"], row["now_error"], row["published"], row["published_error"])
     print("differences in standard errors\n" + table_of(rows))
-    print("\nlonger runs, their commands and the commit of the last\n" + "\n".join(longer_runs()))
+    print("\nlonger runs: their commands, and the commit and day of the last\n" + "\n".join(longer_runs()))
     if given.update:
         for row in rows:
             exact = not row["now_error"]

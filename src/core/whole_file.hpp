@@ -24,7 +24,8 @@ void require_readable_file(const std::string& file_path);
 /// then nothing is left behind.
 void write_whole_file(const std::string& file_path, std::string_view bytes, bool force);
 
-/// Removes the temporary files that killed processes left in a directory; those of living ones stay.
+/// Removes the temporary files that killed processes left in a directory; those of living ones
+/// stay.
 void remove_orphans(const std::string& directory);
 
 }  // namespace headway

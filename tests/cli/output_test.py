@@ -77,6 +77,22 @@ class Streams(ProgramTest):
                 self.assertNotIn("GOMP_SPINCOUNT = '0'", text)
 
 
+class OutputFile(ProgramTest):
+    def test_its_folder_is_made(self):
+        output = self.path("new/deep/out.h5")
+        self.check(run("solve", self.study, "-o", output, "--dry-run"), 0)
+        self.assertFalse(os.path.exists(self.path("new")))
+        self.check(run("solve", self.study, "-o", output, "-q"), 0)
+        self.assertTrue(os.path.exists(output))
+        self.write("file", "")
+        self.check(run("solve", self.study, "-o", self.path("file/out.h5")), 73, "file is no directory")
+
+    def test_another_ending_is_warned_of(self):
+        process = run("solve", self.study, "-o", self.path("out.txt"))
+        self.check(process, 0, "out.txt: is written as HDF5")
+        self.assertNotIn("is written as", run("solve", self.study, "-o", self.path("out.h5")).stderr)
+
+
 class JsonOutput(ProgramTest):
     def test_one_object_and_nothing_else(self):
         for arguments in (["solve", self.study], ["align", self.study], ["prune", self.study],

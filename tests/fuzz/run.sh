@@ -1,7 +1,8 @@
 #!/bin/sh
-# Every reader on changed bytes: tests/fuzz/run.sh SECONDS, after a build of the preset fuzz, runs the fuzzers side by side
-# for that long each and prints how many inputs they tried. Inputs that reach new code stay in build/fuzz/corpus for the
-# next run. Ends with 1 when an input broke a reader: it lies in build/fuzz/found/<name>, its report in build/fuzz/<name>.log.
+# The readers of studies, images and data sets on changed bytes: tests/fuzz/run.sh SECONDS, after a build of the preset
+# fuzz, runs the fuzzers side by side for that long each and prints how many inputs they tried. Inputs that reach new code
+# stay in build/fuzz/corpus for the next run. Ends with 1 when an input broke a reader: it lies in
+# build/fuzz/found/<name>, its report in build/fuzz/<name>.log.
 #
 # The HDF5 library itself crashes or hangs on some damaged files. Headway checks files in a copy of its process, which
 # contains that; the fuzzer works without the copy, to see its coverage. What broke there counts as a fault where the

@@ -1,4 +1,4 @@
-"""All verbs in one process again and again: memory, open files and threads stay what they are.
+"""Theory, samples and training in one process again and again: memory, open files and threads stay what they are.
 
 HEADWAY_SOAK_SECONDS says for how long (`make soak MINUTES=120`); a few seconds unless given.
 """
