@@ -79,6 +79,7 @@ studies::TrainResult train_grid(const Options& options, TrainJob& job, Observer&
   hooks.ranks = job.ranks;
   const JobShare share =
       job.ranks != nullptr ? JobShare{1, job.study.threads} : share_of_runs(options, job, numbers);
+  training::require_training_space(share.jobs * resolve_threads(share.threads));
   if (share.jobs > 1) {
     observer.note(fmt::format("{} runs at once, threads of each: {}", share.jobs, share.threads));
   }

@@ -46,6 +46,11 @@ Device resolve_device(Device wanted) {
   return found ? Device::kCuda : Device::kCpu;
 }
 
+void require_training_space(int threads) {
+  constexpr double kThread = 128.0 * 1024.0 * 1024.0;  // stack, memory pool, oneDNN's buffers
+  detail::require_address_space(threads * kThread, fmt::format("{} threads take", threads));
+}
+
 std::string training_backend() {
   return fmt::format("{}; attention kernels {}", detail::torch_library().describe(),
                      attention_instruction_set());

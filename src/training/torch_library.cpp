@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include "headway/core/error.hpp"
+#include "headway/core/memory.hpp"
 #include "headway/core/plugin.hpp"
 #include "training/transformer_engine.hpp"
 
@@ -7,7 +10,10 @@ namespace {
 
 #ifdef HEADWAY_TORCH_LIBRARY
 
+constexpr double kLibraryBytes = 512.0 * 1024.0 * 1024.0;  // to load it and what it depends on
+
 const TorchLibrary* load() {
+  require_address_space(kLibraryBytes, "LibTorch takes");  // it ends the process, or waits
   // POSIX: an object pointer from dlsym is a function's.
   const auto entry = reinterpret_cast<TorchLibraryEntry>(  // NOLINT
       load_plugin({"training: its LibTorch library", HEADWAY_TORCH_LIBRARY,
@@ -31,6 +37,16 @@ const TorchLibrary* load() {
 #endif
 
 }  // namespace
+
+void require_address_space(double bytes, const std::string& who) {
+  constexpr double kMebibyte = 1024.0 * 1024.0;
+  const double left = free_address_space();
+  if (left >= bytes) return;
+  throw Error(ErrorKind::kUnavailable,
+              fmt::format("training: not enough memory: {} {:.0f} MiB of address space, where the "
+                          "limit (ulimit -v) leaves {:.0f}",
+                          who, bytes / kMebibyte, left / kMebibyte));
+}
 
 const TorchLibrary& torch_library() {
   static const TorchLibrary* const library = load();

@@ -136,6 +136,10 @@ using TorchLibraryEntry = const TorchLibrary* (*)(int interface);
 inline constexpr const char* kTorchLibraryEntry = "headway_torch_library";
 inline constexpr int kTorchInterface = 5;
 
+/// Error{kUnavailable} where a limit on address space leaves less than `bytes`; `who` is "LibTorch
+/// takes".
+void require_address_space(double bytes, const std::string& who);
+
 /// Loads the library once. Error{kUnavailable} when this build has none or it cannot be loaded.
 const TorchLibrary& torch_library();
 

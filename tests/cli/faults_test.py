@@ -8,6 +8,7 @@ import unittest
 import h5py
 
 from support import PROGRAM, SMALL, STUDIES, ProgramTest, content, run, write_path_features
+from train_support import needs_training
 
 FOUR_PATHS = os.path.join(STUDIES, "hmm-four-paths.toml")
 
@@ -79,6 +80,26 @@ class NoMemory(ProgramTest):
                 codes.append(process.returncode)
                 self.assertIn(process.returncode, (0, 69, 127), process.stderr)
         self.assertIn(0, codes)
+
+
+@needs_training
+class NoMemoryToTrain(ProgramTest):
+    def test_no_limit_ends_it_otherwise_or_makes_it_wait(self):
+        """LibTorch and oneDNN end the process, or wait for a thread, where they get no memory."""
+        study = ["train", os.path.join(STUDIES, "fuzzy-logic-small.toml"), "--set", "train.steps=3", "--set",
+                 "train.warmup_steps=1", "--set", "train.eval_examples=64", "--set", "train.batch=8", "--set",
+                 'sweep.train.attention=["softmax","hyla"]', "--set", "sweep.seed=[1]", "-q"]
+        for more in (["--threads", "1", "--jobs", "1"], ["--threads", "2", "--jobs", "2"]):
+            codes = []
+            for mebibytes in (*range(450, 1250, 50), 1600, 2400):
+                with self.subTest(mebibytes=mebibytes, more=more):
+                    process = run(*study, *more, preexec_fn=limited(resource.RLIMIT_AS, mebibytes << 20), timeout=60)
+                    codes.append(process.returncode)
+                    self.assertIn(process.returncode, (0, 69), process.stderr[-300:])
+                    if process.returncode == 69:
+                        self.assertIn("not enough memory", process.stderr)
+            self.assertEqual(codes[-1], 0)
+            self.assertEqual(codes[0], 69)
 
 
 class ReadOnlyFolder(ProgramTest):

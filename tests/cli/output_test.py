@@ -85,7 +85,7 @@ class OutputFile(ProgramTest):
         self.check(run("solve", self.study, "-o", output, "-q"), 0)
         self.assertTrue(os.path.exists(output))
         self.write("file", "")
-        self.check(run("solve", self.study, "-o", self.path("file/out.h5")), 73, "file is no directory")
+        self.check(run("solve", self.study, "-o", self.path("file/out.h5")), 73, "file/out.h5")
 
     def test_another_ending_is_warned_of(self):
         process = run("solve", self.study, "-o", self.path("out.txt"))

@@ -24,6 +24,10 @@ Device resolve_device(Device wanted);
 /// kernels' instruction set. Error{kUnavailable} without LibTorch.
 std::string training_backend();
 
+/// Error{kUnavailable} where a limit on address space (ulimit -v) leaves less than `threads`
+/// threads of training take: without it they wait for ever, or end the process.
+void require_training_space(int threads);
+
 /// Flops a second of `threads` threads that do nothing but fused multiply-adds in float32, measured
 /// now in about 50 ms; 0 where that is not known. The limit that a step's flops are held against.
 double measure_peak_flops(int threads);
