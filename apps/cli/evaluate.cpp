@@ -96,8 +96,7 @@ Verb evaluate_verb() {
        .sections = {"task", "evaluate"},
        .own = {{"--task", "STUDY",
                 "take the data from [task] of this study; the split stays that of training unless "
-                "it has "
-                "task.seed. --set task.KEY=VALUE changes single keys",
+                "it has task.seed. --set task.KEY=VALUE changes single keys",
                 &Options::task}},
        .input = kTrainedInput},
       {.load = &load_evaluate_job,

@@ -241,6 +241,18 @@ class ResultTablesTest(unittest.TestCase):
         both(rows["N = 10 less Gaussian process"][2],
              [[narrow - limit for narrow, limit in zip(chosen(r, 10), chosen(r, None))] for r in solved])
 
+    def test_exact_samples_on_a_fresh_seed(self):
+        (result,) = [found for found in load("omniglot-one-shot-fresh")["results"] if found["kind"] == "sample"]
+        (point,), (limit,) = result["points"], result["gaussian_process"]
+        theory, corrected = point["theory"], point["theory"]["corrected"]
+        numbers = [f"{point['rhat_max']:.3f}", f"{point['ess_bulk_min']:.0f}", f"{point['U_a_mean']:.3f}",
+                   f"{point['U_a_mcse']:.3f}", f"{theory['U_a']:.3f}", f"{corrected['U_a']:.3f}"]
+        numbers += [f"{100 * one:.1f}" for of in (point, theory, limit)
+                    for one in (of["accuracy"], of["sets"]["digits"]["accuracy"])]
+        numbers += [f"{of['test_mean_squared_error']:.4f}" for of in (point, theory, corrected)]
+        said = words_of_results().partition("Exact samples at N = 10, ")[2].partition(" ## ")[0]
+        self.assertEqual(re.findall(r"\d+\.\d+|\d{3}(?= effective)", said.partition("(R-hat")[2]), numbers)
+
     def test_sraven_at_the_settings_of_the_paper(self):
         runs = {(run["label"], run["seed"]): run for result in load("sraven-reference")["results"]
                 for run in result["runs"]}

@@ -61,8 +61,8 @@ struct Decoding {
   double shuffled = std::numeric_limits<double>::quiet_NaN();
   double shuffled_deviation = std::numeric_limits<double>::quiet_NaN();
   double penalty = 0.0;  ///< that cross-validation chose
-  bool converged =
-      true;  ///< every fit with it did, to shuffled labels and in cross-validation, too
+  /// Every fit with this penalty did, to shuffled labels and in cross-validation, too.
+  bool converged = true;
 };
 
 /// The fold of each task, [tasks of `data` counted once, rising]: the tasks in a random order
