@@ -35,7 +35,7 @@ help:
 	@echo 'make docs     the site of the documentation, in build/docs/site (FIGURES=quick: without results that take minutes)'
 	@echo 'make packages  Debian packages of all parts, in build/packages; make wheel: a Python wheel in build/wheel'
 	@echo 'make bench    the speed report of apps/benchmarks'
-	@echo 'make reproduce  the theory on hidden Markov models and golden data again, beside what was recorded and published'
+	@echo 'make reproduce  every study of minutes again (ONLY=NAME,...: some), beside what was recorded and published; two hours'
 	@echo 'make kills    KILLS=$(KILLS) processes of each verb killed at random times, and nothing lost'
 	@echo 'make soak     verbs of theory, samples and training in one process for MINUTES=$(MINUTES): memory, open files and threads stay'
 	@echo 'make races    the unit tests under the thread sanitizer'
@@ -44,7 +44,7 @@ help:
 	@echo 'make tidy     clang-tidy with warnings as errors (slow)'
 	@echo 'make lint     cppcheck, then make tidy'
 	@echo 'make clean    remove build/'
-	@echo 'Variables: PYTHON=$(PYTHON) JOBS=$(JOBS) STUDY=... RESULTS=$(RESULTS) DEPENDENCIES=have TRAINING=off SAMPLES=off TORCH=auto'
+	@echo 'Variables: PYTHON=$(PYTHON) JOBS=$(JOBS) STUDY=... RESULTS=$(RESULTS) DEPENDENCIES=have TRAINING=off SAMPLES=off TORCH=auto ONLY=...'
 
 dependencies:
 ifneq ($(DEPENDENCIES),have)
@@ -100,7 +100,7 @@ bench: dependencies
 	build/release/bin/benchmark_theory
 
 reproduce: build
-	@$(PYTHON) apps/setup/reproduce.py --program $(HEADWAY)
+	@$(PYTHON) apps/setup/reproduce.py --program $(HEADWAY) $(if $(ONLY),--only '$(ONLY)')
 
 kills: build
 	@HEADWAY_PROGRAM=$(abspath $(HEADWAY)) HEADWAY_STUDIES=$(abspath data/studies) HEADWAY_KILLS=$(KILLS) \

@@ -1,59 +1,98 @@
 """Runs every shipped study of minutes again and compares it with what was recorded and published.
 
-    python3 apps/setup/reproduce.py --program build/release/bin/headway [--update] [--only NAME]
+    python3 apps/setup/reproduce.py --program build/release/bin/headway [--update] [--only NAME,...]
 
 Prints one table: the number now, the recorded one, the published one, and their differences in standard errors.
 Exit code 1 where one differs from the recorded number by more than its stated error allows. --update records what
-was found. The runs and rows are in data/results/reproduce.json; longer ones are listed below the table.
+was found. The runs and rows are in data/results/reproduce.json; what a run trains, and its codes or orders of heads,
+are recorded in a file of their own beside it. Longer runs are listed below the table.
 """
 
 import argparse
 import json
 import math
+import os
 import re
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-RECORD = ROOT / "data/results/reproduce.json"
+RESULTS = ROOT / "data/results"
+RECORD = RESULTS / "reproduce.json"
 MOST_ERRORS = 4.0  # standard errors between now and what was recorded
 DIGITS = 6         # of a number without an error
 
 
-def computed(program, command, seeds):
-    """The JSON of every seed; 2 says that it was written but not usable, which the comparison shall judge."""
-    found = []
-    for seed in range(1, seeds + 1) if seeds else [None]:
-        words = [program, *command, "--json", "-q", *([] if seed is None else ["--seed", str(seed)])]
-        done = subprocess.run(words, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
-        if done.returncode not in (0, 2):
-            raise SystemExit(f"{' '.join(words)}: exit code {done.returncode}")
-        found.append(json.loads(done.stdout))
-    return found
+def output_of(words, folder=ROOT):
+    """What a command prints; 2 says that its result was written but is not usable, which the comparison shall judge."""
+    done = subprocess.run(words, cwd=folder, stdout=subprocess.PIPE, text=True, check=False,
+                          env={**os.environ, "PYTHONPATH": str(ROOT / "apps/python")})
+    if done.returncode not in (0, 2):
+        raise SystemExit(f"{' '.join(words)}: exit code {done.returncode}")
+    return done.stdout
+
+
+def found_by(program, run, keep):
+    """The JSON that a run gives: for every seed what its command prints, or the summary of its results, which becomes
+    the file `keep` where that is not None."""
+    if "command" in run:
+        seeds = range(1, run["seeds"] + 1) if "seeds" in run else [None]
+        return [json.loads(output_of([program, *run["command"], "--json", "-q",
+                                      *([] if seed is None else ["--seed", str(seed)])])) for seed in seeds]
+    with tempfile.TemporaryDirectory(prefix="headway-reproduce-") as folder:
+        for command in run["commands"]:
+            output_of([program, *command, "-q"], folder)
+        output_of([sys.executable, "-m", "headway", "summary", *run["results"], "-o", "summary.json"], folder)
+        summary = Path(folder, "summary.json").read_text(encoding="utf-8")
+        if keep:
+            keep.write_text(summary, encoding="utf-8")
+        return [json.loads(summary)]
+
+
+def entry(result, where):
+    """The number that `where` names: fields with dots between them; in brackets the place in a list, from 0 on, or
+    what a field of the entry says (of widths, the first)."""
+    at = result
+    for name, place in re.findall(r"([^.\[\]]+)|\[([^\]]+)\]", where):
+        if name:
+            at = at[name]
+        elif "=" in place:
+            key, value = place.split("=", maxsplit=1)
+            at = next(one for one in at if value == str(one[key][0] if isinstance(one[key], list) else one[key]))
+        else:
+            at = at[int(place)]
+    return at
 
 
 def value_of(result, where):
     """The number `where` names and the error that the result states of it, 0 without one."""
-    point, name, entry = re.fullmatch(r"(points\[\d+\]|gaussian_process)\.(\w+?)(?:\[(\d+)\])?", where).groups()
-    if point == "gaussian_process":
-        at = result["gaussian_process"][0]
-    else:
-        at = next(p for p in result["points"] if p["widths"][0] == int(point[7:-1]))
-    if entry is None:
-        return at[name], 0.0
-    i = int(entry)
-    return at[name][i][i], at[name.replace("_mean", "_mcse")][i][i]
+    for error in (where.replace("_mean", "_mcse") if "_mean[" in where else None, where + "_standard_error"):
+        try:
+            return entry(result, where), entry(result, error)
+        except (KeyError, TypeError):
+            continue
+    return entry(result, where), 0.0
 
 
 def mean_and_error(values):
-    """Over seeds; of one, what its samples state."""
+    """Over seeds; of one, what its result states."""
     if len(values) == 1:
         return values[0]
     numbers = [value for value, _ in values]
     mean = sum(numbers) / len(numbers)
     square = sum((x - mean) ** 2 for x in numbers) / (len(numbers) - 1)
     return mean, math.sqrt(square / len(numbers))
+
+
+def recorded(run, row):
+    """The number recorded of a row, and its error; of a run with a file of its own, what stands there."""
+    if "recorded" not in run:
+        return row["ours"], row["error"]
+    path = RESULTS / run["recorded"]
+    return value_of(json.loads(path.read_text(encoding="utf-8")), row["of"]) if path.exists() else (None, None)
 
 
 def distance(value, error, other, other_error):
@@ -74,25 +113,23 @@ def text(value, error=None):
 
 
 def table_of(rows):
-    header = ["run", "number", "now", "recorded", "differs", "published", "differs", "source"]
-    lines = [header]
+    lines = [["run", "number", "now", "recorded", "differs", "published", "differs", "source"]]
     for row in rows:
         differs = ["-" if x is None else f"{x:+.1f}" for x in (row["from_recorded"], row["from_published"])]
-        lines.append([row["run"], row["of"], text(row["now"], row["now_error"]), text(row["ours"], row["error"]),
-                      differs[0], text(row["published"], row["published_error"]), differs[1], row["source"]])
-    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
+        lines.append([row["run"], row["of"], text(*row["now"]), text(*row["before"]), differs[0],
+                      text(row.get("published"), row.get("published_error")), differs[1], row.get("source", "")])
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     return "\n".join("  ".join(word.ljust(width) for word, width in zip(line, widths)).rstrip() for line in lines)
 
 
-def longer_runs():
-    """Every other file of data/results: the commands that made it, their commit and day; of older files, which do not
-    say it, the row of data/results/README.md."""
-    folder = ROOT / "data/results"
+def longer_runs(runs):
+    """Every file of data/results that no run makes: the commands that made it, their commit and day; of older files,
+    which do not say it, the row of data/results/README.md."""
     rows = dict(re.findall(r"^\| \[`([^`|]*)`[^|]* \| ([^|]* \| [^|]*) \|$",
-                           (folder / "README.md").read_text(encoding="utf-8"), re.MULTILINE))
+                           (RESULTS / "README.md").read_text(encoding="utf-8"), re.MULTILINE))
     lines = []
-    for file in sorted(folder.glob("*.json")):
-        if file == RECORD:
+    for file in sorted(RESULTS.glob("*.json")):
+        if file == RECORD or file.name in [run.get("recorded") for run in runs.values()]:
             continue
         made = [result["made"] for result in json.loads(file.read_text(encoding="utf-8")).get("results", [])]
         if made and all("git_commit" in one for one in made):
@@ -104,40 +141,52 @@ def longer_runs():
     return lines
 
 
+def record_again(record, rows):
+    """Writes what was found for `rows`, those of runs without a file of their own."""
+    if not rows:
+        return
+    for row in rows:
+        value, error = row["now"]
+        row["ours"] = float(f"{value:.{DIGITS if error else DIGITS + 1}g}")
+        row["error"] = float(f"{error:.3g}")
+    kept = [{key: value for key, value in row.items() if key not in ("now", "before", "from_recorded", "from_published")}
+            for row in record["rows"]]
+    lines = ",\n".join("    " + json.dumps(row) for row in kept)
+    runs = ",\n".join(f"    {json.dumps(name)}: {json.dumps(run)}" for name, run in record["runs"].items())
+    RECORD.write_text('{\n  "note": ' + json.dumps(record["note"]) + ',\n  "runs": {\n' + runs +
+                      '\n  },\n  "rows": [\n' + lines + "\n  ]\n}\n", encoding="utf-8")
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--program", default=str(ROOT / "build/release/bin/headway"))
-    options.add_argument("--only", help="a run of data/results/reproduce.json")
+    options.add_argument("--only", help="runs of data/results/reproduce.json, with commas between them")
     options.add_argument("--update", action="store_true", help="records what is found")
     given = options.parse_args()
     program = str(Path(given.program).resolve())
     record = json.loads(RECORD.read_text(encoding="utf-8"))
-    runs = {name: run for name, run in record["runs"].items() if given.only in (None, name)}
-    if not runs:
+    wanted = given.only.split(",") if given.only else list(record["runs"])
+    if not set(wanted) <= set(record["runs"]):
         options.error(f"--only {given.only}: allowed: {', '.join(record['runs'])}")
-    rows = [row for row in record["rows"] if row["run"] in runs]
-    for name, run in runs.items():
-        print(f"{name} ...", file=sys.stderr, flush=True)
-        found = computed(program, run["command"], run.get("seeds"))
-        for row in rows:
-            if row["run"] != name:
-                continue
-            row["now"], row["now_error"] = mean_and_error([value_of(result, row["of"]) for result in found])
-            row["from_recorded"] = distance(row["now"], row["now_error"], row["ours"], row["error"])
-            row["from_published"] = distance(row["now"], row["now_error"], row["published"], row["published_error"])
+    rows = []
+    for name in wanted:
+        run = record["runs"][name]
+        print(f"{name} ...", end="", file=sys.stderr, flush=True)
+        start = time.monotonic()
+        before = [recorded(run, row) for row in record["rows"] if row["run"] == name]
+        found = found_by(program, run, RESULTS / run["recorded"] if given.update and "recorded" in run else None)
+        print(f" {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+        of_run = [row for row in record["rows"] if row["run"] == name]
+        for row, row["before"] in zip(of_run, before):
+            row["now"] = mean_and_error([value_of(result, row["of"]) for result in found])
+            row["from_recorded"] = distance(*row["now"], *row["before"])
+            row["from_published"] = distance(*row["now"], row.get("published"), row.get("published_error"))
+        rows += of_run
     print("differences in standard errors\n" + table_of(rows))
-    print("\nlonger runs: their commands, and the commit and day of the last\n" + "\n".join(longer_runs()))
+    print("\nlonger runs: their commands, and the commit and day of the last\n" +
+          "\n".join(longer_runs(record["runs"])))
     if given.update:
-        for row in rows:
-            exact = not row["now_error"]
-            row["ours"] = float(f"{row['now']:.{DIGITS + 1 if exact else DIGITS}g}")
-            row["error"] = 0 if exact else float(f"{row['now_error']:.3g}")
-        kept = [{key: value for key, value in row.items() if not key.startswith(("now", "from_"))}
-                for row in record["rows"]]
-        lines = ",\n".join("    " + json.dumps(row) for row in kept)
-        runs_text = ",\n".join(f"    {json.dumps(name)}: {json.dumps(run)}" for name, run in record["runs"].items())
-        RECORD.write_text('{\n  "note": ' + json.dumps(record["note"]) + ',\n  "runs": {\n' + runs_text +
-                          '\n  },\n  "rows": [\n' + lines + "\n  ]\n}\n", encoding="utf-8")
+        record_again(record, [row for row in rows if "ours" in row])
         return 0
     wrong = [row for row in rows if row["from_recorded"] is None or abs(row["from_recorded"]) > MOST_ERRORS]
     for row in wrong:

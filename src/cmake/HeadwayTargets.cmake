@@ -38,13 +38,17 @@ endif()
 # Of what has no loops that count (options, records, files, verbs): half the time to compile, and the same run time, as
 # long as the modules that it calls keep their own instances of Eigen (headway_linked_first).
 set(HEADWAY_LIGHT_OPTIMISATION $<$<CONFIG:Release>:-Og>)
-if(HEADWAY_SANITIZERS)
+if(HEADWAY_BUILD_FUZZERS)
+  set(HEADWAY_LIGHT_OPTIMISATION -O2)  # readers are what fuzzers run
+elseif(HEADWAY_SANITIZERS)
   set(HEADWAY_LIGHT_OPTIMISATION -O0)
 endif()
 set(HEADWAY_LIGHT_MODULES studies io)
 # Of these the address sanitizer follows no scopes, a fifth of the time to compile: a matrix that an expression outlives
 # is found by its freed numbers. Views of texts are elsewhere.
 set(HEADWAY_MATRIX_MODULES theory posterior sampling training)
+# Of these fuzzers count no edges, which takes them longer at every input than running it: no reader calls them.
+set(HEADWAY_UNCOUNTED_MODULES ${HEADWAY_MATRIX_MODULES} numerics)
 
 # headway_linked_first(TARGET modules...): whoever links TARGET links those modules before it, and whole. Of a template
 # that two objects instantiate the linker keeps the first it meets: here the one compiled for speed.
@@ -73,6 +77,9 @@ function(headway_module name)
     endif()
     if(HEADWAY_SANITIZERS MATCHES "address" AND name IN_LIST HEADWAY_MATRIX_MODULES AND NOT HEADWAY_BUILD_FUZZERS)
       target_compile_options(headway_${name} PRIVATE -fno-sanitize-address-use-after-scope)
+    endif()
+    if(HEADWAY_BUILD_FUZZERS AND name IN_LIST HEADWAY_UNCOUNTED_MODULES)
+      target_compile_options(headway_${name} PRIVATE -fno-sanitize=fuzzer-no-link)
     endif()
     # One precompiled header a level of optimisation.
     if(name MATCHES "^(core|studies)$")

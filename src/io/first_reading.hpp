@@ -29,8 +29,8 @@ FirstReading first_reading(const std::string& file_path, const CheckedShare& che
 void check_schema(const Hdf5InputFile& file, const std::string& schema);
 
 /// What `read` makes of a file of `schema` that survived its first reading, under an Hdf5Lock.
-/// Errors then name the file; as first_reading(), and kBadData for another schema, changed texts,
-/// and where memory ends. `bytes` that this program made need no first reading.
+/// Errors then name the file; as first_reading(), kBadData for another schema and changed texts,
+/// and kUnavailable where memory ends. `bytes` that this program made need no first reading.
 template <class Read>
 auto read_hdf5(const std::string& file_path, const std::string& schema, Read read,
                std::string_view bytes = {}) {
@@ -45,7 +45,7 @@ auto read_hdf5(const std::string& file_path, const std::string& schema, Read rea
   } catch (const Error& e) {
     fail(e.kind(), "{}: {}", file_path, e.what());
   } catch (const std::bad_alloc&) {
-    bad_data("{}: does not fit into memory", file_path);
+    fail(ErrorKind::kUnavailable, "{}: not enough memory for it", file_path);
   }
 }
 

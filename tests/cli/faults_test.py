@@ -1,16 +1,22 @@
 """A machine that fails: full disk, no memory, folders that cannot be written, two processes on one output."""
 
+import datetime
 import os
 import resource
+import signal
 import subprocess
+import time
 import unittest
 
 import h5py
+import numpy as np
 
 from support import PROGRAM, SMALL, STUDIES, ProgramTest, content, run, write_path_features
-from train_support import needs_training
+from train_support import TINY, needs_training
 
 FOUR_PATHS = os.path.join(STUDIES, "hmm-four-paths.toml")
+# OpenBLAS takes a buffer for every thread that the machine offers: a limit says the same on every machine with this.
+TWO_CORES = {**os.environ, "OMP_NUM_THREADS": "2"}
 
 
 def limited(which, value):
@@ -55,7 +61,7 @@ class NoMemory(ProgramTest):
             with self.subTest(mebibytes=mebibytes):
                 process = run("solve", FOUR_PATHS, "-o", output, "--force", "-q", "--threads", "1",
                               preexec_fn=limited(resource.RLIMIT_AS, mebibytes << 20),
-                              env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}, timeout=60)
+                              env={**TWO_CORES, "OPENBLAS_NUM_THREADS": "1"}, timeout=60)
                 if process.returncode == 127:  # too little for the libraries to be loaded
                     continue
                 self.assertIn(process.returncode, (0, 69), process.stderr)
@@ -69,6 +75,18 @@ class NoMemory(ProgramTest):
                 os.remove(output)
         self.assertIsNotNone(whole)
 
+    def test_a_sound_data_set_that_is_too_large(self):
+        """What its file bears out is no fault of the file: 69, not 65."""
+        rng = np.random.default_rng(4)
+        data = self.path("large.h5")
+        write_path_features(data, **{"train/path_features": rng.normal(size=(2000, 2, 10000)),
+                                     "train/labels": np.sign(rng.normal(size=2000)),
+                                     "test/path_features": rng.normal(size=(7, 2, 10000))})
+        process = run("validate", data, preexec_fn=limited(resource.RLIMIT_AS, 480 << 20), env=TWO_CORES)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        process = run("solve", data, "--set", "model.widths=[10]", "-q",
+                      preexec_fn=limited(resource.RLIMIT_AS, 480 << 20), env=TWO_CORES)
+        self.check(process, 69, "not enough memory")
 
     def test_no_limit_makes_it_wait_for_ever(self):
         """OpenBLAS tries again and again where a thread gets no buffer."""
@@ -76,7 +94,7 @@ class NoMemory(ProgramTest):
         for mebibytes in range(280, 600, 20):
             with self.subTest(mebibytes=mebibytes):
                 process = run("solve", FOUR_PATHS, "--set", "model.widths=[10]", "-q", "--threads", "2",
-                              preexec_fn=limited(resource.RLIMIT_AS, mebibytes << 20), timeout=30)
+                              preexec_fn=limited(resource.RLIMIT_AS, mebibytes << 20), env=TWO_CORES, timeout=30)
                 codes.append(process.returncode)
                 self.assertIn(process.returncode, (0, 69, 127), process.stderr)
         self.assertIn(0, codes)
@@ -93,13 +111,69 @@ class NoMemoryToTrain(ProgramTest):
             codes = []
             for mebibytes in (*range(450, 1250, 50), 1600, 2400):
                 with self.subTest(mebibytes=mebibytes, more=more):
-                    process = run(*study, *more, preexec_fn=limited(resource.RLIMIT_AS, mebibytes << 20), timeout=60)
+                    process = run(*study, *more, preexec_fn=limited(resource.RLIMIT_AS, mebibytes << 20),
+                                  env=TWO_CORES, timeout=60)
                     codes.append(process.returncode)
                     self.assertIn(process.returncode, (0, 69), process.stderr[-300:])
                     if process.returncode == 69:
                         self.assertIn("not enough memory", process.stderr)
             self.assertEqual(codes[-1], 0)
             self.assertEqual(codes[0], 69)
+
+
+class ClockJumps(ProgramTest):
+    """A clock that is a year ahead, right or a year behind at every look (clock_jumps.cpp)."""
+
+    jumping = {**os.environ, "LD_PRELOAD": os.environ["HEADWAY_CLOCK_JUMPS"]}
+
+    def check_times(self, file_path):
+        """That the clock did jump, and no duration with it."""
+        with h5py.File(file_path) as file:
+            started = datetime.datetime.fromisoformat(file.attrs["started"].replace("Z", "+00:00"))
+            seconds = file.attrs["seconds"]
+        ahead = abs((started - datetime.datetime.now(datetime.timezone.utc)).total_seconds())
+        self.assertTrue(0.0 <= seconds < 600.0, seconds)
+        return ahead > 1e7
+
+    def check_verb(self, *arguments):
+        outputs = [self.path(name) for name in ("steady.h5", "jumping.h5")]
+        for output, environment in zip(outputs, (None, self.jumping)):
+            process = run(*arguments, "-o", output, "-q", env=environment)
+            self.assertIn(process.returncode, (0, 2), process.stderr)
+        self.assertEqual(*map(content, outputs))
+        jumped = self.check_times(outputs[1])
+        for output in outputs:
+            os.remove(output)
+        return jumped
+
+    def test_every_verb_gives_the_same_bits(self):
+        verbs = [["solve", self.study], ["align", self.study], ["prune", self.study],
+                 ["sample", self.study, "--set", "sample.draws=40", "--set", "sample.warmup=40", "--set",
+                  "sample.checkpoint_seconds=0.01"]]
+        jumped = []
+        for arguments in verbs:
+            with self.subTest(verb=arguments[0]):
+                jumped.append(self.check_verb(*arguments))
+        self.assertTrue(any(jumped))
+
+    @needs_training
+    def test_training_gives_the_same_bits(self):
+        self.check_verb("train", self.write("tiny.toml", TINY))
+
+    def test_a_killed_run_resumes_to_the_same_bits(self):
+        arguments = ["sample", self.study, "-q", "--set", "sample.draws=2000", "--set", "sample.warmup=200", "--set",
+                     "sample.checkpoint_seconds=0.01"]
+        whole, output = self.path("whole.h5"), self.path("out.h5")
+        self.assertIn(run(*arguments, "-o", whole).returncode, (0, 2))
+        with subprocess.Popen([PROGRAM, *arguments, "-o", output], env=self.jumping, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as process:
+            while process.poll() is None and not (os.path.isdir(output + ".checkpoint") and
+                                                  os.listdir(output + ".checkpoint")):
+                time.sleep(0.005)
+            process.send_signal(signal.SIGKILL)
+        self.assertEqual(process.returncode, -signal.SIGKILL)
+        self.assertIn(run(*arguments, "-o", output, env=self.jumping).returncode, (0, 2))
+        self.assertEqual(content(output), content(whole))
 
 
 class ReadOnlyFolder(ProgramTest):

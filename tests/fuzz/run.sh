@@ -14,7 +14,8 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 build=$root/build/fuzz
 names="study_file image_files dataset_file"
 limits="-timeout=10 -rss_limit_mb=2560"
-export ASAN_OPTIONS="malloc_context_size=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}" # no stacks of allocations: 13 % faster
+# No stacks of allocations: 13 % faster. Where a fault is judged they are needed.
+fast="malloc_context_size=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
 
 fuzz() {
   name=$1
@@ -24,7 +25,7 @@ fuzz() {
   set -- $limits -max_total_time="$seconds" -artifact_prefix="$build/found/$name/" -entropic=0
   [ ! -e "$root/tests/fuzz/$name.dict" ] || set -- "$@" -dict="$root/tests/fuzz/$name.dict"
   [ "$name" != dataset_file ] || set -- "$@" -fork=1 -ignore_crashes=1 -ignore_timeouts=1 -ignore_ooms=1
-  "$build/bin/fuzz_$name" "$@" "$build/corpus/$name" "$root/tests/fuzz/corpus/$name" >"$build/$name.log" 2>&1
+  ASAN_OPTIONS=$fast "$build/bin/fuzz_$name" "$@" "$build/corpus/$name" "$root/tests/fuzz/corpus/$name" >"$build/$name.log" 2>&1
 }
 
 # Whether what was found in data-set files is the HDF5 library's own, and contained.

@@ -38,7 +38,8 @@ bool is_dataset_file(const std::string& file_path, const CheckedShare& checked =
 ///
 /// `content_hash` is the SHA-256 of the whole file. The file must not change while the data set is
 /// in use. Errors: kMissingFile when missing or unreadable; kBadData on the first fault, naming
-/// file, data set, index and value. Cost: two passes over the file (hash, checks).
+/// file, data set, index and value; kUnavailable where memory ends. Cost: two passes over the file
+/// (hash, checks).
 ///
 /// FeaturesIn::kFile leaves the path features of the training examples in the file too, and makes
 /// no content_hash: one pass over the file, for checks.

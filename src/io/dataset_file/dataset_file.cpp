@@ -303,7 +303,7 @@ tasks::Dataset read_dataset(const std::string& file_path, FeaturesIn place,
     if (place == FeaturesIn::kMemory) dataset.content_hash = file_hash(file_path);
     return dataset;
   } catch (const std::bad_alloc&) {
-    bad_data("{}: does not fit into memory", file_path);
+    fail(ErrorKind::kUnavailable, "{}: not enough memory for it", file_path);
   }
 }
 

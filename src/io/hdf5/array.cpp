@@ -248,11 +248,7 @@ Tensor Hdf5InputFile::read_array(const std::string& path) const {
   const Hdf5Array array = open_array(path, true);
   Tensor tensor;
   tensor.shape = array.info().shape;
-  try {
-    tensor.values.resize(array.info().elements().value_or(0));
-  } catch (const std::exception&) {  // bad_alloc or length_error
-    bad_data("{}: shape {} does not fit into memory", path, shape_text(tensor.shape));
-  }
+  tensor.values.resize(array.info().elements().value_or(0));
   array.read_all(H5T_NATIVE_DOUBLE, tensor.values.data());
   return tensor;
 }

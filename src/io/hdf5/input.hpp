@@ -93,7 +93,7 @@ class Hdf5InputFile {
   [[nodiscard]] ArrayInfo info(const std::string& path) const;
   /// A data set of numbers. `in_memory`: it will be read whole.
   [[nodiscard]] Hdf5Array open_array(const std::string& path, bool in_memory = false) const;
-  /// The whole data set, also a scalar (shape {}, one value).
+  /// The whole data set, also a scalar (shape {}, one value); std::bad_alloc where memory ends.
   [[nodiscard]] Tensor read_array(const std::string& path) const;
   /// [n, rows, columns] as n matrices.
   [[nodiscard]] std::vector<MatrixXd> read_matrices(const std::string& path) const;
