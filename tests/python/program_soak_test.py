@@ -91,6 +91,7 @@ def theory_round(number):
         headway.sample(**given, widths=[10], temperature=0.1,
                        settings={"sample.draws": 20, "sample.warmup": 20, "sample.chains": 2})
     headway.action(**given, widths=[10], temperature=0.1)
+    headway.kernel(features=given["features"], order_parameters=np.eye(4))
     repr(headway.read_result(output).points[0].order_parameters)
     for wrong in ({"labels": given["labels"][1:]}, {"heads": [3, 2]}):
         try:
@@ -104,6 +105,10 @@ def training_round(number):
     output = FOLDER / "trained.h5"
     headway.train(TRAINED, seed=1 + number % 5, output=output, force=True)
     headway.evaluate(output)
+    headway.prune(output)
+    with warnings.catch_warnings():  # of networks as raw as these
+        warnings.simplefilter("ignore")
+        headway.latents(output, settings={"latents.examples": 64})
 
 
 class Soak(unittest.TestCase):
