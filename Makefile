@@ -119,9 +119,10 @@ races: dependencies
 	@cmake --build --preset tsan --parallel $(JOBS) --target unit_tests
 	@ctest --preset tsan --parallel $(JOBS)
 
+# File by file: a fuzzer looks at every edge that is linked after each input, so that fewer are twice as fast.
 fuzz: export FUZZING = on
 fuzz: dependencies
-	@cmake --preset fuzz $(CONFIGURE) -DHEADWAY_TRAINING=OFF --log-level=NOTICE
+	@cmake --preset fuzz $(CONFIGURE) -DHEADWAY_TRAINING=OFF -DCMAKE_UNITY_BUILD=OFF --log-level=NOTICE
 	@cmake --build --preset fuzz --parallel $(JOBS) --target fuzzers
 	@tests/fuzz/run.sh $$((60 * $(MINUTES)))
 

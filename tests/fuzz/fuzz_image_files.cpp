@@ -1,15 +1,12 @@
 // The readers of images on arbitrary bytes: every input is refused with Error{kBadData}, or gives a
 // set whose classes cover its drawings. The first byte says what the rest is: a PNG, an Omniglot
 // archive, or an IDX file of images (with three labels).
-#include <unistd.h>
-
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "fuzz_scratch.hpp"
 #include "headway/core/error.hpp"
 #include "headway/io/image_files.hpp"
 #include "io/media/image_decoders.hpp"
@@ -19,21 +16,11 @@ namespace {
 using headway::Error;
 using headway::ErrorKind;
 
-void require(bool holds) {
-  if (!holds) std::abort();
-}
-
-std::string scratch_file(const char* name) {
-  return "/dev/shm/headway-fuzz-" + std::to_string(::getpid()) + name;
-}
-
-void remove_scratch() {
-  for (const char* name : {"-input", "-labels"}) ::unlink(scratch_file(name).c_str());
-}
+using headway::fuzz::require;
+using headway::fuzz::scratch_file;
 
 void write_file(const std::string& path, const std::uint8_t* data, std::size_t size) {
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  require(file != nullptr && std::fwrite(data, 1, size, file) == size && std::fclose(file) == 0);
+  require(headway::fuzz::write_scratch(path, data, size));
 }
 
 void require_sound(const headway::tasks::ImageSet& set) {
@@ -65,8 +52,7 @@ void read_as(int kind, const std::uint8_t* data, std::size_t size) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const int kRegistered = std::atexit(remove_scratch);
-  if (kRegistered != 0 || size == 0) return 0;
+  if (size == 0) return 0;
   try {
     read_as(data[0] % 3, data + 1, size - 1);
   } catch (const Error& error) {

@@ -2,11 +2,11 @@
 // for an overlay), or gives a study that is written, read again and written to the same text.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "fuzz_scratch.hpp"
 #include "headway/core/error.hpp"
 #include "headway/io/study_file.hpp"
 #include "headway/studies/study_hash.hpp"
@@ -16,11 +16,7 @@ namespace {
 
 using headway::Error;
 using headway::ErrorKind;
-
-/// Studies as a fuzz build must not see them: aborts with the reason.
-void require(bool holds) {
-  if (!holds) std::abort();
-}
+using headway::fuzz::require;
 
 }  // namespace
 
