@@ -45,7 +45,8 @@ def found_by(program, run, keep):
     with tempfile.TemporaryDirectory(prefix="headway-reproduce-") as folder:
         for command in run["commands"]:
             output_of([program, *command, "-q"], folder)
-        output_of([sys.executable, "-m", "headway", "summary", *run["results"], "-o", "summary.json"], folder)
+        output_of([sys.executable, "-m", "headway", "summary", *run["results"], "-o", "summary.json", "--without",
+                   run.get("without", "")], folder)
         summary = Path(folder, "summary.json").read_text(encoding="utf-8")
         if keep:
             keep.write_text(summary, encoding="utf-8")
@@ -53,12 +54,12 @@ def found_by(program, run, keep):
 
 
 def entry(result, where):
-    """The number that `where` names: fields with dots between them; in brackets the place in a list, from 0 on, or
-    what a field of the entry says (of widths, the first)."""
+    """The number that `where` names: fields with dots between them, or in brackets where they have dots; in brackets
+    the place in a list, from 0 on, or what a field of the entry says (of widths, the first)."""
     at = result
     for name, place in re.findall(r"([^.\[\]]+)|\[([^\]]+)\]", where):
-        if name:
-            at = at[name]
+        if name or isinstance(at, dict):
+            at = at[name or place]
         elif "=" in place:
             key, value = place.split("=", maxsplit=1)
             at = next(one for one in at if value == str(one[key][0] if isinstance(one[key], list) else one[key]))
@@ -88,11 +89,15 @@ def mean_and_error(values):
 
 
 def recorded(run, row):
-    """The number recorded of a row, and its error; of a run with a file of its own, what stands there."""
+    """The number recorded of a row, and its error; of a run with a file of its own, what stands there. Of two seeds the
+    error may come out small by chance: it is `least_error` then."""
     if "recorded" not in run:
         return row["ours"], row["error"]
     path = RESULTS / run["recorded"]
-    return value_of(json.loads(path.read_text(encoding="utf-8")), row["of"]) if path.exists() else (None, None)
+    if not path.exists():
+        return None, None
+    value, error = value_of(json.loads(path.read_text(encoding="utf-8")), row["of"])
+    return value, max(error, row.get("least_error", 0.0))
 
 
 def distance(value, error, other, other_error):

@@ -40,9 +40,11 @@ class Reproduce(unittest.TestCase):
     def test_numbers_by_their_names(self):
         result = {"points": [{"widths": [10, 10], "U_1_mean": [[3.0]], "U_1_mcse": [[0.1]], "a": {"b": [5, 7]}},
                              {"widths": [100, 100], "a": {"b": [6, 8]}}],
-                  "groups": [{"label": "heads = 1", "last": 0.5, "last_standard_error": 0.25}]}
+                  "groups": [{"label": "heads = 1", "last": 0.5, "last_standard_error": 0.25}],
+                  "scores": {"N = 1 T = 0.1": {"r": 2.0}}}
         for where, value in (("points[widths=100].a.b[1]", (8, 0.0)), ("points[widths=10].U_1_mean[0][0]", (3.0, 0.1)),
-                             ("points[1].a.b[0]", (6, 0.0)), ("groups[label=heads = 1].last", (0.5, 0.25))):
+                             ("points[1].a.b[0]", (6, 0.0)), ("groups[label=heads = 1].last", (0.5, 0.25)),
+                             ("scores[N = 1 T = 0.1].r", (2.0, 0.0))):
             self.assertEqual(reproduce.value_of(result, where), value, where)
 
     def test_every_row_has_a_run_and_a_recorded_number(self):
