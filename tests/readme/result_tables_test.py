@@ -104,6 +104,26 @@ class ResultTablesTest(unittest.TestCase):
                                       (row[5], network["splits"]["held_out"], "last")):
                 self.assertTrue(says(cell, group[name], group[f"{name}_standard_error"]), f"{row[0]}: {cell}")
 
+    def test_comments_of_small_studies(self):
+        """Lines "# label   m +- e   m +- e" of the studies themselves."""
+        for study in ("fuzzy-logic-small", "fuzzy-logic-encoder", "fuzzy-logic-latents"):
+            text = (ROOT / "data" / "studies" / f"{study}.toml").read_text()
+            results = load(study)["results"]
+            for group in results[0]["groups"]:
+                label = group["label"].replace("heads = 1", "one head")
+                line = re.search(rf"^#   {label}  +(.*\+-.*)$", text, re.MULTILINE)[1]
+                numbers = [(group, "train_loss"), (group["splits"]["held_out"], "last")]
+                if study == "fuzzy-logic-latents":
+                    decoded = {one["decoder"]: one for one in results[1]["groups"]
+                               if one["label"] == group["label"] and one["layer"] == 0}
+                    numbers = [(decoded["term"], name) for name in ("held_out", "untrained", "shuffled")]
+                    numbers += [(decoded["bits"], "held_out"), (group["splits"]["held_out"], "last")]
+                else:
+                    numbers.append((group["splits"]["unknown_terms"], "last"))
+                cells = re.findall(r"\S+ \+- \S+", line)
+                for cell, (of, name) in zip(cells, numbers, strict=True):
+                    self.assertTrue(says(cell, of[name], of[f"{name}_standard_error"]), f"{study}, {label}: {cell}")
+
     def test_latent_codes_of_sraven(self):
         rows = [row for row in rows_of(RESULTS / "README.md", "Codes of SRAVEN", level=3)
                 if row[1].isdigit() and "+-" not in row[6]]
@@ -153,19 +173,32 @@ class ResultTablesTest(unittest.TestCase):
     def test_tokens_and_pairs_held_out(self):
         shown = {tuple(row[:2]): row[2:] for row in rows_of(RESULTS / "README.md", "Tokens and pairs held out", level=3)
                  if row[0].isdigit()}
-        found, unknown = {}, []
+        found, unknown = {}, {}
         for result in load("fuzzy-logic-scaling")["results"]:
             for run in result["runs"]:
                 settings = dict(zip(run["settings"][::2], run["settings"][1::2]))
                 cell = settings["task.sequence_length"], settings["task.held_out"]
-                found.setdefault(cell, {})[run["variant"]] = 100 * run["final"]["held_out"]["r2"]
-                if run["variant"] == "hyla" and cell[0] != "16":
-                    unknown.append(run["final"]["unknown_terms"]["r2"])
-        self.assertEqual(shown, {cell: [f"{scores[name]:.1f}" for name in ("softmax", "linear", "hyla")]
-                                 for cell, scores in found.items()})
-        leads = [scores["hyla"] - max(scores["softmax"], scores["linear"]) for scores in found.values()]
+                for kept, split in ((found, "held_out"), (unknown, "unknown_terms")):
+                    kept.setdefault(cell, {}).setdefault(run["variant"], []).append(100 * run["final"][split]["r2"])
+        names = ("softmax", "linear", "hyla")
+        self.assertEqual(set(shown), set(found))
+        leads, seeds = [], {}
+        for cell, scores in found.items():
+            for text, name in zip(shown[cell], names, strict=True):
+                seeds.setdefault(cell[0], set()).add(len(scores[name]))
+                if len(scores[name]) > 1:
+                    self.check(text, scores[name])
+                else:
+                    self.assertEqual(text, f"{scores[name][0]:.1f}")
+            means = {name: statistics.mean(values) for name, values in scores.items()}
+            leads.append(means["hyla"] - max(means["softmax"], means["linear"]))
+        self.assertEqual(seeds, {"16": {1}, "32": {3}, "64": {1}, "96": {1}})
         self.assertIn(f"{min(leads):.1f} to {max(leads):.1f} points before the next", words_of_results())
-        self.assertEqual([f"{value:.2f}" for value in (min(unknown), max(unknown))], ["0.08", "0.41"])
+        before = [a - b for cell, scores in found.items() if cell[0] == "32"
+                  for a, b in zip(scores["hyla"], scores["softmax"], strict=True)]
+        self.assertIn(f"{min(before):.1f} to {max(before):.1f} before softmax", words_of_results())
+        hyla = [statistics.mean(scores["hyla"]) / 100 for cell, scores in unknown.items() if cell[0] != "16"]
+        self.assertIn(f"R^2 {min(hyla):.2f} to {max(hyla):.2f}", words_of_results())
 
     def test_ablation(self):
         shown = {}
