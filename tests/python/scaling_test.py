@@ -1,6 +1,7 @@
 """The figure `scaling`: which numbers of a sweep it finds, and what it draws of them."""
 
 import math
+import re
 import unittest
 from pathlib import Path
 
@@ -112,6 +113,14 @@ class Drawing(unittest.TestCase):
                 self.assertAlmostEqual(high - low, 2 * 0.01 / math.sqrt(3))
         np.testing.assert_allclose(heads.containers[0][0].get_xydata(), [[1.0, 0.02], [8.0, 0.12]])
         self.assertEqual([text.get_text() for text in names.get_legend().get_texts()], ["softmax", "hyla"])
+
+    def test_seeds_that_are_not_everywhere(self):
+        runs = [run_of({"train.layers": str(layers)}, 0.1, seed) for layers, seed in ((2, 1), (2, 2), (2, 3), (4, 1))]
+        for found, words in ((runs, "1 to 3 seeds"), (runs[:1] + runs[3:], "1 seed")):
+            figure = figures.draw_all(result_of(found), only=["scaling"])["scaling"]
+            said = [part for text in figure.texts for part in re.split(r"  ·  |\n", text.get_text())]
+            self.assertIn(words, said)
+            self.assertEqual("bars: ± standard error over seeds" in said, len(found) > 2)
 
     def test_the_best_possible_where_it_is_one(self):
         runs = [run_of({"train.layers": str(layers)}, 0.1, ceiling=0.93) for layers in (2, 3)]

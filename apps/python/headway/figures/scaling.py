@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -143,12 +143,17 @@ def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
         _name_dashes(axes, axis)
     if len(variants) > 1:
         _name_colours(figure.add_subplot(grid[:, -1]), colours)
-    seeds = {run.seed for result in results for run in result.runs}
-    style.head_line(figure, replace(results[0], provenance={}), None, "at the end of training",
-                    f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}",
-                    *(["bars: ± standard error over seeds"] if len(seeds) > 1 else []),
+    seeds = {len(found) for axis in columns for line in axis.lines for found in line.runs.values()}
+    style.head_line(figure, replace(results[0], provenance={}), None, "at the end of training", _seeds_text(seeds),
+                    *(["bars: ± standard error over seeds"] if max(seeds) > 1 else []),
                     *(["dashed: best possible"] if ceiling else []))
     return figure
+
+
+def _seeds_text(counts: Collection[int]) -> str:
+    """Of the seeds at each point: "3 seeds", "1 to 3 seeds"."""
+    few, most = min(counts), max(counts)
+    return f"{few} to {most} seeds" if few < most else f"{most} seed{'s' if most > 1 else ''}"
 
 
 def _metric(runs: Sequence[TrainedRun], split: str) -> str:
