@@ -35,7 +35,7 @@ help:
 	@echo 'make docs     the site of the documentation, in build/docs/site (FIGURES=quick: without results that take minutes)'
 	@echo 'make packages  Debian packages of all parts, in build/packages; make wheel: a Python wheel in build/wheel'
 	@echo 'make bench    the speed report of apps/benchmarks'
-	@echo 'make reproduce  every study of minutes again (ONLY=NAME,...: some), beside what was recorded and published; two hours'
+	@echo 'make reproduce  every study of minutes again (ONLY=NAME,...: some), beside what was recorded and published; an hour'
 	@echo 'make kills    KILLS=$(KILLS) processes of each verb killed at random times, and nothing lost'
 	@echo 'make soak     verbs of theory, samples and training in one process for MINUTES=$(MINUTES): memory, open files and threads stay'
 	@echo 'make races    the unit tests under the thread sanitizer'

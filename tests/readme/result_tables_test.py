@@ -124,6 +124,15 @@ class ResultTablesTest(unittest.TestCase):
                 for cell, (of, name) in zip(cells, numbers, strict=True):
                     self.assertTrue(says(cell, of[name], of[f"{name}_standard_error"]), f"{study}, {label}: {cell}")
 
+    def test_texts(self):
+        text = " ".join((ROOT / "data" / "studies" / "README.md").read_text().split())
+        said = re.search(r"over three seeds they need (\S+ \+- \S+) and (\S+ \+- \S+) on the last tenth", text).groups()
+        for words, study in zip(said, ("text-small", "text-bpe-small"), strict=True):
+            (group,) = load(study)["results"][0]["groups"]
+            held_out = group["splits"]["held_out"]
+            self.assertEqual((held_out["metric"], held_out["last_count"]), ("bits_per_byte", 3))
+            self.assertTrue(says(words, held_out["last"], held_out["last_standard_error"]), words)
+
     def test_latent_codes_of_sraven(self):
         rows = [row for row in rows_of(RESULTS / "README.md", "Codes of SRAVEN", level=3)
                 if row[1].isdigit() and "+-" not in row[6]]
