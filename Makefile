@@ -119,7 +119,7 @@ races: dependencies
 	@cmake --build --preset tsan --parallel $(JOBS) --target unit_tests
 	@ctest --preset tsan --parallel $(JOBS)
 
-# File by file: a fuzzer looks at every edge that is linked after each input, so that fewer are twice as fast.
+# File by file: a fuzzer looks at every edge that is linked after each input, and so only what readers need is.
 fuzz: export FUZZING = on
 fuzz: dependencies
 	@cmake --preset fuzz $(CONFIGURE) -DHEADWAY_TRAINING=OFF -DCMAKE_UNITY_BUILD=OFF --log-level=NOTICE

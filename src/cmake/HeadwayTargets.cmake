@@ -47,7 +47,7 @@ set(HEADWAY_LIGHT_MODULES studies io)
 # Of these the address sanitizer follows no scopes, a fifth of the time to compile: a matrix that an expression outlives
 # is found by its freed numbers. Views of texts are elsewhere.
 set(HEADWAY_MATRIX_MODULES theory posterior sampling training)
-# Of these fuzzers count no edges, which takes them longer at every input than running it: no reader calls them.
+# Of these fuzzers count no edges, all of which they look through after every input: no reader calls them.
 set(HEADWAY_UNCOUNTED_MODULES ${HEADWAY_MATRIX_MODULES} numerics)
 
 # headway_linked_first(TARGET modules...): whoever links TARGET links those modules before it, and whole. Of a template
