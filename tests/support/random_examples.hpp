@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cmath>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "headway/core/examples.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/core/types.hpp"
+#include "headway/tasks/dataset.hpp"
 
 namespace headway::testing {
 
@@ -68,6 +71,35 @@ inline std::vector<std::uint8_t> random_mask(const Shape& shape, Rng& rng) {
     mask[static_cast<std::size_t>(mu * shape.tokens + chosen)] = 1;
   }
   return mask;
+}
+
+// Examples with labels +-1; with more outputs, the one of a class.
+inline tasks::Split random_split(const Shape& shape, Rng& rng, Index outputs = 1) {
+  tasks::Split split;
+  split.examples = std::make_shared<tasks::MemoryExamples>(
+      random_tensor({shape.examples, shape.tokens, shape.features}, rng));
+  split.labels = MatrixXd::Zero(shape.examples, outputs);
+  for (Index i = 0; i < shape.examples; ++i) {
+    if (outputs == 1) {
+      split.labels(i, 0) = rng.uniform() < 0.5 ? -1.0 : 1.0;
+    } else {
+      split.labels(i, static_cast<Index>(rng.uniform_index(outputs))) = 1.0;
+    }
+  }
+  return split;
+}
+
+// A data set of heads given by weights, without a test set.
+inline tasks::Dataset random_dataset(std::vector<int> heads, const Shape& train, Rng& rng,
+                                     Index outputs = 1) {
+  tasks::Dataset data;
+  data.name = "random";
+  data.heads = std::move(heads);
+  data.layers = random_weight_layers(data.heads, train.features, rng);
+  data.features = train.features;
+  data.train = random_split(train, rng, outputs);
+  data.content_hash = "none";
+  return data;
 }
 
 }  // namespace headway::testing

@@ -19,30 +19,12 @@ constexpr Index kTokens = 4, kFeatures = 3;
 
 tasks::Split random_split(Index examples, std::uint64_t seed, Index outputs = 1) {
   Rng rng(seed, StreamPurpose::kTests, 0);
-  tasks::Split split;
-  split.examples =
-      std::make_shared<tasks::MemoryExamples>(random_tensor({examples, kTokens, kFeatures}, rng));
-  split.labels = MatrixXd::Zero(examples, outputs);
-  for (Index i = 0; i < examples; ++i) {
-    if (outputs == 1) {
-      split.labels(i, 0) = rng.uniform() < 0.5 ? -1.0 : 1.0;
-    } else {
-      split.labels(i, static_cast<Index>(rng.uniform_index(outputs))) = 1.0;
-    }
-  }
-  return split;
+  return testing::random_split({examples, kTokens, kFeatures}, rng, outputs);
 }
 
 Dataset random_dataset(Index outputs = 1) {
   Rng rng(5, StreamPurpose::kTests, 1);
-  Dataset data;
-  data.name = "random";
-  data.heads = {2, 2};
-  data.layers = random_weight_layers(data.heads, kFeatures, rng);
-  data.features = kFeatures;
-  data.train = random_split(12, 1, outputs);
-  data.content_hash = "none";
-  return data;
+  return testing::random_dataset({2, 2}, {12, kTokens, kFeatures}, rng, outputs);
 }
 
 Study small_study() {

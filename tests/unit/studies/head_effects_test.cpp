@@ -22,7 +22,7 @@ namespace {
 constexpr Index kTokens = 4, kFeatures = 6;
 
 /// Labels +-1 that the first token tells, or real ones.
-tasks::Split random_split(Index examples, std::uint64_t stream, bool classes = true) {
+tasks::Split told_split(Index examples, std::uint64_t stream, bool classes = true) {
   Rng rng(7, StreamPurpose::kTests, stream);
   Tensor inputs = random_tensor({examples, kTokens, kFeatures}, rng);
   tasks::Split split;
@@ -37,14 +37,9 @@ tasks::Split random_split(Index examples, std::uint64_t stream, bool classes = t
 
 Dataset random_dataset(bool classes = true) {
   Rng rng(5, StreamPurpose::kTests, 1);
-  Dataset data;
-  data.name = "random";
-  data.heads = {2, 3};
-  data.layers = random_weight_layers(data.heads, kFeatures, rng);
-  data.features = kFeatures;
-  data.train = random_split(40, 1, classes);
-  data.test = random_split(60, 2, classes);
-  data.content_hash = "none";
+  Dataset data = testing::random_dataset({2, 3}, {40, kTokens, kFeatures}, rng);
+  data.train = told_split(40, 1, classes);
+  data.test = told_split(60, 2, classes);
   return data;
 }
 
@@ -99,8 +94,8 @@ TEST_CASE(
       CHECK_THAT(head.accuracy_change, WithinAbs(head.accuracy_without - point.accuracy, 1e-12));
     }
     Dataset with_validation = data;
-    with_validation.sets = {{"validation", random_split(60, 2, classes)}};
-    with_validation.test = random_split(30, 3, classes);
+    with_validation.sets = {{"validation", told_split(60, 2, classes)}};
+    with_validation.test = told_split(30, 3, classes);
     const PruneResult other = pruned(study, with_validation);
     for (std::size_t h = 0; h < 5; ++h) {
       const HeadReport& head = other.points.at(0).heads[h];

@@ -13,15 +13,7 @@ namespace {
 
 tasks::Dataset small_dataset() {
   Rng rng(5, StreamPurpose::kTests);
-  tasks::Dataset data;
-  data.name = "random";
-  data.heads = {2};
-  data.features = 3;
-  data.layers = random_weight_layers(data.heads, data.features, rng);
-  data.train.examples = std::make_shared<tasks::MemoryExamples>(random_tensor({8, 4, 3}, rng));
-  data.train.labels = MatrixXd(VectorXd{{1, -1, 1, 1, -1, -1, 1, -1}});
-  data.content_hash = "none";
-  return data;
+  return random_dataset({2}, {8, 4, 3}, rng);
 }
 
 /// The same posterior twice.

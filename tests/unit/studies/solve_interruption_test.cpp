@@ -28,16 +28,7 @@ class StopAt final : public Observer {
 
 tasks::Dataset small_dataset() {
   Rng rng(5, StreamPurpose::kTests, 1);
-  tasks::Dataset data;
-  data.name = "random";
-  data.heads = {2, 2};
-  data.layers = random_weight_layers(data.heads, 3, rng);
-  data.features = 3;
-  data.train.examples = std::make_shared<tasks::MemoryExamples>(random_tensor({12, 4, 3}, rng));
-  data.train.labels = MatrixXd::Zero(12, 1);
-  for (double& y : data.train.labels.reshaped()) y = rng.uniform() < 0.5 ? -1.0 : 1.0;
-  data.content_hash = "none";
-  return data;
+  return random_dataset({2, 2}, {12, 4, 3}, rng);
 }
 
 Study small_study() {
