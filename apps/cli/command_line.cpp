@@ -45,21 +45,27 @@ std::string version_text() {
                      build.compiler, build.build_type, numerics::blas_description());
 }
 
-void add_study_options(CLI::App& command, Options& options) {
+void add_study_options(CLI::App& command, bool seeded, Options& options) {
   command
       .add_option("--set", options.overlays,
                   "section.key=value, as if that line of the study were edited: a TOML value, "
                   "else a string (repeatable)")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  command.add_option("--seed", options.seed, "root of every random stream (as --set seed=N)")
-      ->type_name("N")
-      ->check(
-          CLI::Range(std::uint64_t{0}, std::uint64_t{std::numeric_limits<std::int64_t>::max()}));
+  if (seeded) {
+    command.add_option("--seed", options.seed, "root of every random stream (as --set seed=N)")
+        ->type_name("N")
+        ->check(
+            CLI::Range(std::uint64_t{0}, std::uint64_t{std::numeric_limits<std::int64_t>::max()}));
+  }
   command.add_option("--threads", options.threads, "0 = all cores; never changes a result")
       ->type_name("N")
       ->check(CLI::Range(0, 4096));
 }
+
+const CLI::Validator kNotEmpty(
+    [](const std::string& text) { return std::string(text.empty() ? "must not be empty" : ""); },
+    "");
 
 void add_options(CLI::App& command, const Verb& verb, Options& options) {
   const bool study = verb.takes == Takes::kStudy || verb.takes == Takes::kComputes;
@@ -71,8 +77,8 @@ void add_options(CLI::App& command, const Verb& verb, Options& options) {
   command.add_option("input", options.input, file)->required()->type_name("FILE");
   if (verb.more_inputs != nullptr)
     command.add_option("more", options.more_inputs, verb.more_inputs)->type_name("FILE...");
-  command.add_flag("--json", options.json, "one JSON object on standard output and nothing else");
-  if (study) add_study_options(command, options);
+  command.add_flag("--json", options.json, verb.json);
+  if (study) add_study_options(command, verb.seeded, options);
   CLI::Option* quiet =
       command.add_flag("-q,--quiet", options.quiet, "no progress on standard error");
   command
@@ -83,10 +89,13 @@ void add_options(CLI::App& command, const Verb& verb, Options& options) {
   command
       .add_option("-o,--output", options.output,
                   "result file (HDF5); without it nothing is written to disk")
-      ->type_name("FILE.h5");
+      ->type_name("FILE.h5")
+      ->check(kNotEmpty);
   for (const OwnOption& own : verb.own) {
     if (const auto* text = std::get_if<std::string Options::*>(&own.member)) {
-      command.add_option(own.name, options.*(*text), own.help)->type_name(own.value);
+      command.add_option(own.name, options.*(*text), own.help)
+          ->type_name(own.value)
+          ->check(kNotEmpty);
     } else {
       command.add_option(own.name, options.*std::get<1>(own.member), own.help)
           ->type_name(own.value)

@@ -10,6 +10,7 @@
 #include "headway/studies/sections.hpp"
 #include "json_text.hpp"
 #include "networks_table.hpp"
+#include "shipped_studies.hpp"
 #include "verbs.hpp"
 
 namespace headway::cli {
@@ -41,7 +42,7 @@ EvaluateJob load_evaluate_job(const Options& options) {
   job.study = io::read_trained_study(
       options.input, overlays,
       {"task.", "evaluate.", "threads", "name", "train.device", "train.eval_batch"});
-  if (!options.task.empty()) job.change.study = io::read_study(options.task).study;
+  if (!options.task.empty()) job.change.study = io::read_study(find_input(options.task)).study;
   job.change.keys = io::task_overlays(task);
   return job;  // its origin is not kResultFile: evaluations never take the networks' place
 }
@@ -61,8 +62,11 @@ std::string read_evaluate_data(const Options& options, EvaluateJob& job, Observe
 }
 
 std::string plan_evaluate(const Options& options, const EvaluateJob& job) {
-  const studies::Study study = studies::changed_study(job.networks.front(), job.change);
-  const std::string task = studies::section_text(study, "task");
+  std::vector<std::string> tasks;
+  for (const TrainedNetwork& network : job.networks) {
+    tasks.push_back(studies::section_text(studies::changed_study(network, job.change), "task"));
+  }
+  const std::string task = studies::task_of_all(tasks);
   const Index examples = job.study.evaluate.examples > 0 ? job.study.evaluate.examples
                                                          : job.study.train.run.eval_examples;
   if (options.json) {
@@ -95,10 +99,12 @@ Verb evaluate_verb() {
                   "permutations",
        .sections = {"task", "evaluate"},
        .own = {{"--task", "STUDY",
-                "take the data from [task] of this study; the split stays that of training unless "
+                "take the data from [task] of this study (a file, or the name of one that comes "
+                "with Headway); the split stays that of training unless "
                 "it has task.seed. --set task.KEY=VALUE changes single keys",
                 &Options::task}},
-       .input = kTrainedInput},
+       .input = kTrainedInput,
+       .seeded = false},
       {.load = &load_evaluate_job,
        .read_data = &read_evaluate_data,
        .plan = &plan_evaluate,

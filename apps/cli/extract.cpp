@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
 
 #include "course.hpp"
 #include "headway/core/error.hpp"
+#include "headway/core/memory.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"
 #include "headway/model/path_index.hpp"
@@ -128,8 +130,21 @@ void check_images(const Options& options, const studies::TrainedNetwork& network
                           options.input));
 }
 
+/// Of a transformer; nothing of a linear-value network, whose heads are what it has.
+std::optional<studies::ExtractSizes> planned_sizes(const ExtractJob& job) {
+  if (job.linear_value()) return std::nullopt;
+  return studies::extract_sizes(job.study, job.network.parameters, *job.task.task);
+}
+
+std::string sizes_line(const studies::ExtractSizes& sizes) {
+  return fmt::format("heads [{}], {} paths, {} features, {:.3g} GiB of memory\n",
+                     numbers_text(sizes.heads), model::path_count<double>(sizes.heads),
+                     sizes.features, sizes.bytes / kGibibyte);
+}
+
 std::string plan_extract(const Options& options, const ExtractJob& job) {
   const studies::ExtractOptions& wanted = job.study.extract;
+  const std::optional<studies::ExtractSizes> sizes = planned_sizes(job);
   if (options.json) {
     Json out;
     out["dry_run"] = true;
@@ -143,14 +158,21 @@ std::string plan_extract(const Options& options, const ExtractJob& job) {
                        {"test", wanted.test_examples},
                        {"validation", wanted.validation_examples},
                        {"out_of_distribution", wanted.out_of_distribution_examples}};
+    if (sizes) {
+      out["heads"] = sizes->heads;
+      out["paths"] = model::path_count<double>(sizes->heads);
+      out["features"] = sizes->features;
+      out["bytes"] = sizes->bytes;
+    }
     return json_text(out);
   }
   return fmt::format(
       "{}: run {} ({}), {} weights after {} steps\n{} train, {} test, {} validation "
-      "examples, {} of each set out of distribution\noutput {}\n",
+      "examples, {} of each further set\n{}output {}\n",
       job.network.study_name, wanted.run, job.network.label, word_of(wanted.weights),
       job.network.step, wanted.train_examples, wanted.test_examples, wanted.validation_examples,
-      wanted.out_of_distribution_examples, options.output.empty() ? "none" : options.output);
+      wanted.out_of_distribution_examples, sizes ? sizes_line(*sizes) : "",
+      options.output.empty() ? "none" : options.output);
 }
 
 ExtractJob load_extract_job(const Options& options) {
@@ -161,6 +183,13 @@ ExtractJob load_extract_job(const Options& options) {
 }
 
 std::string read_extract_data(const Options& options, ExtractJob& job, Observer& observer) {
+  if (job.network.outcome != word_of(training::TrainOutcome::kFinished)) {
+    observer.warning(
+        fmt::format("run {} ({}, seed {}) was not trained to its end: {}; these are "
+                    "its {} weights, after {} steps",
+                    job.network.run, job.network.label, job.network.study.seed, job.network.outcome,
+                    word_of(job.study.extract.weights), job.network.step));
+  }
   if (job.study.task.kind == studies::TaskKind::kOmniglot) {
     check_images(options, job.network, observer);
   }
@@ -232,7 +261,8 @@ Verb extract_verb() {
        .own = {{"--layers", "L,...", "transformers: the layers whose parts are told apart, from 1",
                 &Options::layers},
                {"--form", "FORM", "transformers: contributions or attention", &Options::form}},
-       .input = kTrainedInput},
+       .input = kTrainedInput,
+       .seeded = false},
       {.load = &load_extract_job,
        .read_data = &read_extract_data,
        .plan = &plan_extract,

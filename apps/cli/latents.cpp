@@ -124,7 +124,7 @@ Verb latents_verb() {
        .summary =
            "latent codes of trained networks, and what can be decoded from them on unseen tasks",
        .sections = {"latents"},
-       .input = kTrainedInput},
+       .input = "result of headway train (HDF5), with weights, or a study, which is trained first"},
       {.load = &load_latents_job,
        .read_data = &read_latents_data,
        .goes_on = &goes_on,

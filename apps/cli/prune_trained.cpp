@@ -103,10 +103,7 @@ NetworkJob load_network_job(const Options& options) {
   NetworkJob job;
   job.study = io::read_trained_study(options.input, options.study_overlays(),
                                      {"prune.", "seed", "threads", "name", "task.files"});
-  for (const std::string& file : job.study.prune.theory) {
-    const auto scores = io::read_theory_scores(file);
-    job.theory.insert(job.theory.end(), scores.begin(), scores.end());
-  }
+  job.theory = io::read_theory_scores(job.study.prune.theory);
   return job;
 }
 

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <filesystem>
+
+#include "headway/core/error.hpp"
 #include "headway/core/output_path.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/weights_file.hpp"
@@ -25,7 +28,13 @@ void check_weights_paths(const Options& options, const TrainJob& job) {
   if (options.weights.empty()) return;
   io::check_weights_path(options.weights);
   for (std::size_t i = 0; i < job.runs.size(); ++i) {
-    check_output_path(weights_path(options.weights, i, job.runs.size()), job.overwrite);
+    const std::string path = weights_path(options.weights, i, job.runs.size());
+    if (!options.output.empty() && std::filesystem::weakly_canonical(path) ==
+                                       std::filesystem::weakly_canonical(options.output)) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("--export {}: must be another file than --output", path));
+    }
+    check_output_path(path, job.overwrite);
   }
 }
 
@@ -65,9 +74,12 @@ void export_weights(const Options& options, const TrainJob& job,
 }
 
 std::string plan_train(const Options& options, const TrainJob& job) {
-  const TrainPlan all{job.planned, studies::split_ceilings(job.runs.front().study)};
-  return options.json ? train_plan_json(job.study, all)
-                      : train_plan_text(job.study, all, options.output);
+  TrainPlan plan{{}, job.planned.size(), studies::split_ceilings(job.runs.front().study)};
+  for (const std::size_t run : studies::dealt_units(job.planned.size(), job.shard)) {
+    plan.runs.push_back(job.planned[run]);
+  }
+  return options.json ? train_plan_json(job.study, plan)
+                      : train_plan_text(job.study, plan, options.output);
 }
 
 std::string print_train(const Options& options, const TrainJob& job,
@@ -100,7 +112,12 @@ Verb train_verb() {
          "runs at once, each with its share of the cores or --threads; as many as the cores "
          "allow unless given (one on a GPU); never changes a result",
          &Options::jobs},
-        kShardOption}},
+        kShardOption},
+       nullptr,
+       nullptr,
+       "JSON on standard output and nothing else: one object a line, a record of training each, "
+       "the "
+       "last one the result"},
       {.load = &load_study<TrainJob>,
        .read_data = &read_training_data,
        .goes_on = &training_goes_on,

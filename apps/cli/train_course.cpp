@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "headway/core/memory.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/io/checkpoints.hpp"
 #include "headway/io/result_file.hpp"
@@ -51,10 +52,11 @@ std::string read_training_data(const Options& options, TrainJob& job, Observer& 
   for (const studies::TrainRun& run : job.runs) {
     const studies::TrainTask task = job.make_task(run.study);
     studies::check_train_run(run.study, *task.task);
-    job.planned.push_back({studies::run_label(run.settings, run.study),
+    job.planned.push_back({job.planned.size() + 1, studies::run_label(run.settings, run.study),
                            studies::run_variant(run.study), run.study.seed,
                            studies::train_cost(run.study, task.task->format()), task.task->format(),
                            run.study});
+    studies::require_memory(job.planned.back().cost, 1, physical_memory());
     job.data_hashes.push_back(task.content_hash);
   }
   return studies::combined_data_hash(job.data_hashes);
@@ -79,6 +81,9 @@ studies::TrainResult train_grid(const Options& options, TrainJob& job, Observer&
   hooks.ranks = job.ranks;
   const JobShare share =
       job.ranks != nullptr ? JobShare{1, job.study.threads} : share_of_runs(options, job, numbers);
+  for (const PlannedRun& run : job.planned) {
+    studies::require_memory(run.cost, share.jobs, physical_memory());
+  }
   training::require_training_space(share.jobs * resolve_threads(share.threads));
   if (share.jobs > 1) {
     observer.note(fmt::format("{} runs at once, threads of each: {}", share.jobs, share.threads));

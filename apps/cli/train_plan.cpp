@@ -27,17 +27,17 @@ std::string ceilings_text(const std::vector<studies::SplitCeiling>& ceilings) {
 std::string train_plan_text(const studies::Study& study, const TrainPlan& plan,
                             const std::string& output) {
   const std::vector<PlannedRun>& runs = plan.runs;
-  std::string out = fmt::format("{}: {}, {} run{}{}\n\n", study.name, word_of(study.task.kind),
-                                runs.size(), runs.size() == 1 ? "" : "s",
-                                output.empty() ? ", without a result file" : ", into " + output);
+  std::string out = fmt::format(
+      "{}: {}, {}{} run{}{}\n\n", study.name, word_of(study.task.kind),
+      runs.size() == plan.in_all ? "" : fmt::format("{} of ", runs.size()), plan.in_all,
+      plan.in_all == 1 ? "" : "s", output.empty() ? ", without a result file" : ", into " + output);
   Table table({"run", "variant<", "seed", "tokens", "parameters", "flops/step", "attention",
                "steps", "flops", "device"});
   double total = 0.0;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const PlannedRun& run = runs[i];
+  for (const PlannedRun& run : runs) {
     const auto steps = static_cast<double>(run.study.train.run.steps);
     total += steps * run.cost.flops_per_step;
-    table.add({std::to_string(i + 1), run.label, std::to_string(run.seed),
+    table.add({std::to_string(run.number), run.label, std::to_string(run.seed),
                std::to_string(run.format.tokens), std::to_string(run.cost.parameters),
                amount_text(run.cost.flops_per_step, "flop"),
                fmt::format("{:.0f} %",
@@ -75,7 +75,7 @@ std::string train_plan_json(const studies::Study& study, const TrainPlan& plan) 
   out["study_hash"] = studies::study_hash(study);
   out["task"] = word_of(study.task.kind);
   out["can_train"] = training::training_available();
-  add(out, plan.runs.front());
+  if (!plan.runs.empty()) add(out, plan.runs.front());
   for (const auto& [split, best] : plan.ceilings) {
     for (const auto& [name, number] : studies::ceiling_numbers()) {
       out["ceilings"][split][name] = best.*number;

@@ -9,6 +9,7 @@ namespace headway::cli {
 
 /// One run of a plan, for --dry-run.
 struct PlannedRun {
+  std::size_t number = 1;  ///< of the grid, from 1
   std::string label, variant;
   std::uint64_t seed = 0;
   studies::TrainCost cost;
@@ -17,7 +18,8 @@ struct PlannedRun {
 };
 
 struct TrainPlan {
-  std::vector<PlannedRun> runs;
+  std::vector<PlannedRun> runs;                 ///< of the part that is trained
+  std::size_t in_all = 0;                       ///< of the grid
   std::vector<studies::SplitCeiling> ceilings;  ///< of the first run
 };
 

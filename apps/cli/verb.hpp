@@ -28,7 +28,7 @@ struct OwnOption {
   const char* name;  ///< "--export"
   const char* value;
   const char* help;
-  /// Texts may be anything; whole numbers are 1 to 4096.
+  /// Texts may be anything but empty; whole numbers are 1 to 4096.
   std::variant<std::string Options::*, std::optional<int> Options::*> member;
 };
 
@@ -52,6 +52,8 @@ struct Verb {
   std::vector<OwnOption> own = {};
   const char* more_inputs = nullptr;  ///< help of further files, where the verb takes them
   const char* input = nullptr;  ///< help of the input, where it is not that of all who take it
+  const char* json = "one JSON object on standard output and nothing else";  ///< help of --json
+  bool seeded = true;  ///< whether what it computes has a seed that --seed may set
   Takes takes = Takes::kComputes;
   Compute compute = {};  ///< of those that compute (run_computation()); else empty
   /// Of those that compute, on one of several ranks; empty where they do not share.

@@ -17,10 +17,16 @@ endif()
 if(HEADWAY_NATIVE)
   target_compile_options(headway_options INTERFACE -march=native)
 endif()
+if(HEADWAY_BUILD_FUZZERS)
+  target_compile_options(headway_options INTERFACE
+                         -fsanitize-coverage-allowlist=${PROJECT_SOURCE_DIR}/tests/fuzz/counted_code.txt)
+endif()
 if(HEADWAY_SANITIZERS)
-  # (maybe-uninitialized: checks between the instructions mislead GCC's search, in std::regex, say.)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # checks between the instructions mislead its search, in std::regex, say
+    target_compile_options(headway_options INTERFACE -Wno-maybe-uninitialized)
+  endif()
   target_compile_options(headway_options INTERFACE -fsanitize=${HEADWAY_SANITIZERS}
-                         -fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-maybe-uninitialized)
+                         -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(headway_options INTERFACE -fsanitize=${HEADWAY_SANITIZERS})
   if(HEADWAY_SANITIZERS MATCHES "undefined" AND NOT HEADWAY_BUILD_FUZZERS)
     # Checks of every pointer that is followed or moved are half of the time to compile. The address sanitizer reports
@@ -47,8 +53,6 @@ set(HEADWAY_LIGHT_MODULES studies io)
 # Of these the address sanitizer follows no scopes, a fifth of the time to compile: a matrix that an expression outlives
 # is found by its freed numbers. Views of texts are elsewhere.
 set(HEADWAY_MATRIX_MODULES theory posterior sampling training)
-# Of these fuzzers count no edges, all of which they look through after every input: no reader calls them.
-set(HEADWAY_UNCOUNTED_MODULES ${HEADWAY_MATRIX_MODULES} numerics)
 
 # headway_linked_first(TARGET modules...): whoever links TARGET links those modules before it, and whole. Of a template
 # that two objects instantiate the linker keeps the first it meets: here the one compiled for speed.
@@ -77,9 +81,6 @@ function(headway_module name)
     endif()
     if(HEADWAY_SANITIZERS MATCHES "address" AND name IN_LIST HEADWAY_MATRIX_MODULES AND NOT HEADWAY_BUILD_FUZZERS)
       target_compile_options(headway_${name} PRIVATE -fno-sanitize-address-use-after-scope)
-    endif()
-    if(HEADWAY_BUILD_FUZZERS AND name IN_LIST HEADWAY_UNCOUNTED_MODULES)
-      target_compile_options(headway_${name} PRIVATE -fno-sanitize=fuzzer-no-link)
     endif()
     # One precompiled header a level of optimisation.
     if(name MATCHES "^(core|studies)$")

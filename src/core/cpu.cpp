@@ -67,7 +67,6 @@ std::string instruction_sets() {
 }
 
 std::string machine_description() {
-  constexpr double kGibibyte = 1024.0 * 1024.0 * 1024.0;
   return fmt::format("{}, {} processors, {:.0f} GiB", processor_name(),
                      sysconf(_SC_NPROCESSORS_ONLN), physical_memory() / kGibibyte);
 }

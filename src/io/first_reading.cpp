@@ -116,7 +116,10 @@ FirstReading first_reading(const std::string& file_path, const CheckedShare& che
 
 void check_schema(const Hdf5InputFile& file, const std::string& schema) {
   const std::string name = file.text_attribute("/", "schema_name").value_or("");
-  if (name != schema) bad_data("root attribute schema_name: allowed: \"{}\"", schema);
+  if (name != schema) {
+    bad_data("root attribute schema_name: is {}; allowed: \"{}\"",
+             name.empty() ? "missing" : quoted_text(name), schema);
+  }
   const auto version = file.number_attribute("/", "schema_version");
   if (!version || version->empty()) {
     bad_data("root attribute schema_version: is missing; allowed: [1, 0]");

@@ -31,7 +31,6 @@ Nuts::Nuts(Hamiltonian& hamiltonian, const SamplerOptions& options, Index dimens
       stop_(stop),
       max_depth_(options.max_tree_depth),
       threshold_(options.divergence_threshold),
-      dimension_(dimension),
       point_(dimension),
       other_end_(dimension) {}
 

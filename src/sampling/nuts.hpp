@@ -50,7 +50,6 @@ class Nuts : public Transition {
   StopSignal* stop_;
   int max_depth_;
   double threshold_;
-  Index dimension_;
   Subtree trajectory_;
   std::vector<Subtree>
       scratch_;  // scratch_[k]: second half of a tree of depth k + 1; back: the new subtree

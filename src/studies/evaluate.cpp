@@ -1,11 +1,13 @@
 #include "headway/studies/evaluate.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
 
 #include "headway/core/parallel.hpp"
+#include "headway/core/text.hpp"
 #include "headway/studies/sections.hpp"
 
 namespace headway::studies {
@@ -22,6 +24,7 @@ EvaluatedRun evaluate_one(const TrainedNetwork& network, const Study& study,
   out.seed = network.study.seed;
   out.step = network.step;
   out.held_out_seen = held_out_seen_in_training(network, study);
+  out.task = section_text(study, "task");
   const ReadyNetwork ready = ready_network(network, study, make_task);
   for (const std::string& split : ready.task.task->splits()) {
     out.evaluations.emplace_back(split, ready.trainer->evaluate(split, study.evaluate.examples));
@@ -51,7 +54,9 @@ EvaluateResult evaluate(const std::vector<TrainedNetwork>& networks, const TaskC
   result.planned = networks.size();
   std::vector<Study> studies;  // all before the first, so that faults show early
   for (const TrainedNetwork& network : networks) studies.push_back(changed_study(network, change));
-  result.task = section_text(studies.front(), "task");
+  std::vector<std::string> texts;
+  for (const Study& study : studies) texts.push_back(section_text(study, "task"));
+  result.task = task_of_all(texts);
   for (std::size_t i = 0; i < networks.size(); ++i) {
     if (observer.interrupted()) {
       result.interrupted = true;
@@ -70,6 +75,29 @@ EvaluateResult evaluate(const std::vector<TrainedNetwork>& networks, const TaskC
   }
   result.seconds = std::chrono::duration<double>(Clock::now() - began).count();
   return result;
+}
+
+std::string task_of_all(const std::vector<std::string>& tasks) {
+  std::vector<std::vector<std::string>> lines;
+  for (const std::string& task : tasks) lines.push_back(split(task, '\n'));
+  std::string out;
+  for (const std::string& line : lines.front()) {
+    const std::string key = line.substr(0, line.find(" = "));
+    std::vector<std::string> values;  // each once
+    for (const std::vector<std::string>& other : lines) {
+      const auto found = std::ranges::find_if(other, [&](const std::string& candidate) {
+        return candidate == key || candidate.starts_with(key + " = ");
+      });
+      std::string value = found == other.end() ? "absent" : *found;
+      if (value.starts_with(key + " = ")) value.erase(0, key.size() + 3);
+      if (std::ranges::find(values, value) == values.end()) values.push_back(std::move(value));
+    }
+    out += values.size() == 1
+               ? line
+               : fmt::format("# {}: {}, of each network its own", key, fmt::join(values, ", "));
+    out += '\n';
+  }
+  return out;
 }
 
 std::vector<EvaluatedGroup> group_evaluations(const EvaluateResult& result) {

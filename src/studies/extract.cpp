@@ -87,6 +87,19 @@ void check_extractable(const Study& study) {
                                    "token is scored"),
         {"task.kind"});
   }
+  const ExtractOptions& wanted = study.extract;
+  const std::pair<const char*, bool> of_transformers[] = {
+      {"extract.layers", !wanted.layers.empty()},
+      {"extract.form", wanted.form.has_value()},
+      {"extract.parts", wanted.parts.has_value()},
+      {"extract.position", wanted.position.has_value()}};
+  for (const auto& [key, given] : of_transformers) {
+    if (!linear_value || !given) continue;
+    throw OptionError(fmt::format("{}: must be absent for train.network = \"linear_value\": it is "
+                                  "of transformers",
+                                  key),
+                      {key, "train.network"});
+  }
   if (!linear_value && study.train.model.encoder_layers > 0) {
     throw OptionError(
         fmt::format("train.encoder_layers = {}: must be 0: the theory has one stream of tokens",

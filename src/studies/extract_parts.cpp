@@ -7,6 +7,7 @@
 
 #include "headway/core/error.hpp"
 #include "headway/core/labels.hpp"
+#include "headway/core/memory.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/sha256.hpp"
@@ -40,6 +41,7 @@ std::vector<Part> parts_of(const training::TrainingTask& task, const ExtractOpti
     if (split == task.selection_split()) {
       part = {split, tasks::kValidationSet, wanted.validation_examples};
     }
+    if (held_out && split == "test") part.set = "in_distribution";  // SRAVEN has both
     if (split == test) part = {split, "test", wanted.test_examples};
     if (task.size(split) > 0) part.examples = std::min(part.examples, task.size(split));
     if (part.examples > 0) parts.push_back(std::move(part));
@@ -55,11 +57,9 @@ struct Answers {
 /// Reads a transformer example by example.
 class PartReader {
  public:
-  PartReader(const Study& study, const training::TrainingTask& task, const FrozenNetwork& network,
-             Observer& observer)
+  PartReader(const Study& study, const training::TrainingTask& task, Observer& observer)
       : task_(task),
         format_(task.format()),
-        network_(network),
         threads_(resolve_threads(study.threads)),
         observer_(observer) {
     const Index position = study.extract.position.value_or(format_.scored);
@@ -110,7 +110,6 @@ class PartReader {
 
   const training::TrainingTask& task_;
   training::TaskFormat format_;
-  const FrozenNetwork& network_;
   int threads_;
   Observer& observer_;
   Index place_ = 0, token_ = 0;
@@ -264,24 +263,75 @@ void extract_attention(const PartReader& reader, const FrozenNetwork& network,
       "feed-forward networks and nonlinear values are left out";
 }
 
+std::vector<Index> kept_layers(const Study& study) {
+  return study.extract.layers.empty() ? std::vector<Index>{study.train.model.layers}
+                                      : study.extract.layers;
+}
+
+FrozenNetwork frozen(const Study& study, const std::vector<training::NamedTensor>& parameters,
+                     const training::TaskFormat& format) {
+  check_extractable(study);
+  const ExtractOptions& wanted = study.extract;
+  FrozenNetwork network(study.train.model, format, parameters, kept_layers(study),
+                        wanted.parts.value_or(training::GeneratedParts::kHeads));
+  if (wanted.form == ExtractForm::kAttention) {
+    require_attention_form(study, format, wanted.position.value_or(format.scored));
+  }
+  return network;
+}
+
+ExtractSizes sizes_of(const Study& study, const FrozenNetwork& network,
+                      const training::TrainingTask& task) {
+  const training::TaskFormat& format = task.format();
+  ExtractSizes out;
+  out.features = network.features();
+  double numbers = 0.0;  // of an example
+  if (study.extract.form == ExtractForm::kAttention) {
+    out.heads.assign(kept_layers(study).size(), static_cast<int>(network.heads()));
+    const auto matrices = static_cast<double>(out.heads.size()) * network.heads();
+    numbers = static_cast<double>(format.tokens) *
+              (static_cast<double>(out.features) + matrices * static_cast<double>(format.tokens));
+  } else {
+    out.heads = network.levels().sizes;
+    numbers = static_cast<double>(network.levels().paths()) * static_cast<double>(out.features);
+  }
+  for (const Part& part : parts_of(task, study.extract)) {
+    out.splits.emplace_back(part.set, part.examples);
+    out.bytes += sizeof(double) * numbers * static_cast<double>(part.examples);
+  }
+  if (out.bytes > physical_memory()) {
+    throw OptionError(
+        fmt::format("extract.layers, extract.parts: parts [{}] of {} features need {:.1f} GiB for "
+                    "these examples: must be at most {:.1f} GiB, the memory of this machine",
+                    fmt::join(out.heads, ", "), out.features, out.bytes / kGibibyte,
+                    physical_memory() / kGibibyte),
+        {"extract.layers", "extract.parts"});
+  }
+  return out;
+}
+
 }  // namespace
+
+ExtractSizes extract_sizes(const Study& study, const std::vector<training::NamedTensor>& parameters,
+                           const training::TrainingTask& task) {
+  Observer quiet;
+  static_cast<void>(PartReader(study, task, quiet));  // a position that is there
+  return sizes_of(study, frozen(study, parameters, task.format()), task);
+}
 
 ExtractResult extract(const Study& study, const std::vector<training::NamedTensor>& parameters,
                       const training::TrainingTask& task, Observer& observer) {
-  check_extractable(study);
   const ExtractOptions& wanted = study.extract;
   const training::TaskFormat& format = task.format();
-  std::vector<Index> layers = wanted.layers;
-  if (layers.empty()) layers = {study.train.model.layers};
-  const FrozenNetwork network(study.train.model, format, parameters, layers,
-                              wanted.parts.value_or(training::GeneratedParts::kHeads));
-  const PartReader reader(study, task, network, observer);
+  const FrozenNetwork network = frozen(study, parameters, format);
+  static_cast<void>(sizes_of(study, network, task));  // that fit into memory
+  const std::vector<Index> layers = kept_layers(study);
+  const PartReader reader(study, task, observer);
   const std::vector<Part> parts = parts_of(task, wanted);
   ExtractResult out;
   out.dataset.name = study.name;
   out.dataset.features = network.features();
-  if (wanted.form.value_or(ExtractForm::kContributions) == ExtractForm::kAttention) {
-    require_attention_form(study, format, wanted.position.value_or(format.scored));
+  if (wanted.form == ExtractForm::kAttention) {
     extract_attention(reader, network, parts, format, layers.size(), out);
     for (const Index layer : layers) {
       LayerHeads names;

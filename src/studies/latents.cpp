@@ -131,7 +131,9 @@ LatentRun decode_run(const TrainedNetwork& network, const TaskMaker& make_task,
     });
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kBadData) throw;
-    throw Error(error.kind(), fmt::format("{}: {}", name_of(network), error.what()));
+    throw Error(error.kind(),
+                fmt::format("{}: {} (latents.examples = {}, latents.folds = {})", name_of(network),
+                            error.what(), study.latents.examples, study.latents.folds));
   }
   LatentRun out;
   out.run = network.run;

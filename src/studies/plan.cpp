@@ -13,8 +13,7 @@
 namespace headway::studies {
 namespace {
 
-constexpr double kNumber = 8.0;  // bytes
-constexpr double kGibibyte = 1024.0 * 1024.0 * 1024.0;
+constexpr double kNumber = 8.0;           // bytes
 constexpr double kStatesOfASolver = 2.0;  // where it is, and the step that it tries
 constexpr double kDirectionsOfASolver =
     40.0;  // without a Hessian, those kept of earlier products among them

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "headway/core/error.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/training/head_removal.hpp"
@@ -239,6 +240,11 @@ RunPruning prune_run(const Study& study, const TrainedNetwork& trained,
   out.seed = trained.study.seed;
   out.metric = network.metric();
   out.weights_sha256 = trained.weights_sha256;
+  if (!network.transformer() && study.prune.removed_as == RemovedAs::kMean) {
+    throw OptionError(
+        "prune.removed_as = \"mean\": must be \"zero\" for train.network = \"linear_value\"",
+        {"prune.removed_as", "train.network"});
+  }
   out.removed_as =
       network.transformer() ? study.prune.removed_as.value_or(RemovedAs::kZero) : RemovedAs::kZero;
   const std::vector<int> heads = network.heads();
@@ -265,11 +271,20 @@ RunPruning prune_run(const Study& study, const TrainedNetwork& trained,
 }
 
 /// Labels of the theory's scores hold the names of files, which differ from run to run.
-std::string kind_of(const std::string& score) {
+std::string without_file(const std::string& score) {
   if (!score.starts_with("theory ")) return score;
   const std::size_t what = score.find(' ', 7);
   const std::size_t point = score.find(" N = ");
   return point == std::string::npos ? score : score.substr(0, what) + score.substr(point);
+}
+
+/// What a score is called over seeds. One network has it once: where several theories of it say
+/// the same (of other layers, say), they are told apart by their files.
+std::string kind_of(const NetworkScore& score, const RunPruning& run) {
+  const std::string kind = without_file(score.name);
+  const auto count = std::ranges::count_if(
+      run.network.baselines, [&](const NetworkScore& s) { return without_file(s.name) == kind; });
+  return count == 1 ? kind : score.name;
 }
 
 std::vector<PruneGroup> group_over_seeds(const std::vector<RunPruning>& runs) {
@@ -286,7 +301,7 @@ std::vector<PruneGroup> group_over_seeds(const std::vector<RunPruning>& runs) {
     found->seeds.push_back(run.seed);
     auto& of_group = values[static_cast<std::size_t>(found - groups.begin())];
     for (const NetworkScore& score : run.network.baselines) {
-      const std::string kind = kind_of(score.name);
+      const std::string kind = kind_of(score, run);
       of_group.push_back({kind, {score.accuracy_drop.spearman, score.error_rise.spearman}});
       const bool known = std::any_of(found->scores.begin(), found->scores.end(),
                                      [&](const ScoreAgreement& a) { return a.name == kind; });

@@ -228,7 +228,7 @@ const OptionTable<PruneOptions>& PruneOptions::table() {
       option("greedy", &P::greedy, flag(), "also search the true greedy order"),
       option("cumulative", &P::cumulative, flag(), "also remove heads one by one"),
       option("rescale", &P::rescale, flag(),
-             "trained network: a pruned layer times sqrt(H_l / heads left)"),
+             "linear-value network: a pruned layer times sqrt(H_l / heads left)"),
       option("normalise_sensitivity", &P::normalise_sensitivity, flag(),
              "trained network: each layer's gradient sensitivities divided by their norm"),
       option("resamples", &P::resamples, integer<int>(2, kLargestCount),
@@ -324,7 +324,7 @@ const OptionTable<ExtractOptions>& ExtractOptions::table() {
       option("validation_examples", &E::validation_examples, integer<Index>(0, kLargestCount),
              "to choose a temperature by; 0 = none"),
       option("out_of_distribution_examples", &E::out_of_distribution_examples,
-             integer<Index>(0, kLargestCount), "of each set; 0 = none"),
+             integer<Index>(0, kLargestCount), "of each further set; 0 = none"),
   }};
   return table;
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "headway/core/error.hpp"
+#include "headway/core/memory.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/sha256.hpp"
@@ -132,7 +133,25 @@ TrainCost train_cost(const Study& study, const training::TaskFormat& format) {
                     (wanted == training::Device::kAuto && training::cuda_available());
   cost.device =
       std::string(word_of(asks ? training::resolve_device(wanted) : training::Device::kCpu));
+  const training::TransformerOptions& model = study.train.model;
+  const double stream = static_cast<double>(study.train.run.batch * format.tokens) *
+                        static_cast<double>(model.model_dim);
+  cost.least_bytes = sizeof(float) * (10.0 * static_cast<double>(cost.parameters) +
+                                      static_cast<double>(model.layers) * stream);
   return cost;
+}
+
+void require_memory(const TrainCost& cost, int jobs, double memory_bytes) {
+  const double needed = jobs * cost.least_bytes;
+  if (cost.device != word_of(training::Device::kCpu) || needed <= memory_bytes) return;
+  throw OptionError(
+      fmt::format(
+          "train.model_dim, train.layers, train.batch: {} parameters and a batch need {:.1f} "
+          "GiB{}: must be at most {:.1f} GiB, the memory of this machine",
+          cost.parameters, needed / kGibibyte,
+          jobs == 1 ? "" : fmt::format(", {} runs at once (--jobs)", jobs),
+          memory_bytes / kGibibyte),
+      {"train.model_dim", "train.layers", "train.batch"});
 }
 
 }  // namespace headway::studies

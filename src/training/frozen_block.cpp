@@ -4,8 +4,7 @@ namespace headway::training::reference {
 
 FrozenBlock::FrozenBlock(const Transformer& model, const BlockParameters& block,
                          const BlockTrace& trace, QueryRange queries)
-    : model_(model),
-      block_(block),
+    : block_(block),
       trace_(trace),
       queries_(queries),
       options_(model.options.attention_options()),

@@ -21,7 +21,7 @@ struct FrozenGates {
 
 class FrozenBlock {
  public:
-  /// `model` and `trace` must outlive it. Gates are made for the queries in `queries`.
+  /// `block` and `trace` must outlive it. Gates are made for the queries in `queries`.
   FrozenBlock(const Transformer& model, const BlockParameters& block, const BlockTrace& trace,
               QueryRange queries);
 
@@ -44,7 +44,6 @@ class FrozenBlock {
   void add_generated(const RowMatrixXd& generated, Index q, std::size_t first,
                      std::vector<RowMatrixXd>* parts) const;
 
-  const Transformer& model_;
   const BlockParameters& block_;
   const BlockTrace& trace_;
   QueryRange queries_;

@@ -1,6 +1,7 @@
 """`headway extract` and `headway prune` of trained transformers, and the theory on what was extracted."""
 
 import json
+import os
 import unittest
 
 import h5py
@@ -86,6 +87,8 @@ class TrainedHeads(ProgramTest):
             with h5py.File(self.put_theory_on(data)) as file:
                 names = [name.decode() for name in file["points/0/pruning/name"][()]]
                 self.assertEqual(names[:2], ["L1 residual", "L1H1"])
+        plan = self.object_of("extract", self.trained, "--layers", "1,2", "--dry-run", *settings(*FEW))
+        self.assertEqual((plan["heads"], plan["paths"], plan["bytes"]), ([4, 4], 16, 8 * 16 * 8 * (40 + 30 + 20)))
         pairs, found = self.extract("pairs.h5", "--set", "extract.run=2", "--set", "extract.parts=pairs")
         self.assertEqual(found["heads"], [3, 4])  # {direct, heads that generate} x {residual, heads, feed-forward}
 
@@ -131,6 +134,49 @@ class TrainedHeads(ProgramTest):
                      "by theory error_rise pruned N = 20 T = 0.1"):
             self.assertIn(word, table)
 
+    def test_sraven_has_a_set_for_each_of_its_splits(self):
+        study = STUDY.replace('kind = "fuzzy_logic"\nsequence_length = 8', 'kind = "sraven"\nfeatures = 2\nvalues = 5')
+        sraven, output = self.train(study, "sraven.h5"), self.path("parts.h5")
+        for number, (test, names) in enumerate(((30, ["train", "test", "validation", "in_distribution"]),
+                                                (0, ["train", "validation", "in_distribution"]))):
+            process = run("extract", sraven, "-o", output, "--force", "--json", "-q", *settings(
+                "extract.train_examples=40", f"extract.test_examples={test}", "extract.validation_examples=20",
+                "extract.out_of_distribution_examples=25"))
+            self.check(process, 0)
+            sizes = {split["name"]: split["examples"] for split in json.loads(process.stdout)["splits"]}
+            self.assertEqual(set(sizes), set(names), f"case {number}")
+            with h5py.File(output) as file:
+                self.assertEqual("test" in file, test > 0)
+                self.assertEqual(len(file["sets/in_distribution/labels"]), sizes["in_distribution"])
+
+    def test_runs_that_were_not_trained_to_their_end_are_told(self):
+        wild = self.path("wild.h5")
+        self.check(run("train", self.write("wild.toml", STUDY), "-o", wild, "-q", *settings(
+            'sweep.train.attention=["linear"]', "train.learning_rate=1000", "train.layers=4", "train.steps=400")), 2)
+        process = run("extract", wild, *settings(*FEW, "extract.weights=last"))
+        self.check(process, 0, "run 1 (linear, seed 3) was not trained to its end: diverged")
+
+    def test_theories_of_one_network_are_told_apart(self):
+        """One seed is one network, however many theories of it there are."""
+        files = []
+        for layers, folder in (("2", "one"), ("1,2", "two")):
+            data, _ = self.extract(f"{folder}.h5", "--layers", layers)
+            os.makedirs(self.path(folder))
+            files.append(self.path(f"{folder}/theory.h5"))
+            self.check(run("prune", data, "-q", "-o", files[-1], *settings(*THEORY)), 0)
+        output = self.path("removed.h5")
+        found = self.object_of("prune", self.trained, "--theory", ",".join(files), "-o", output,
+                               *settings(*SMALL_PRUNE))
+        softmax = next(group for group in found["table"] if group["label"] == "softmax")
+        theirs = {name: score for name, score in softmax["scores"].items() if name.startswith("theory score")}
+        self.assertEqual(len(theirs), 2)
+        for name, score in theirs.items():
+            self.assertIn("theory.h5 N = 20", name)
+            self.assertEqual(score["error_rise_spearman"]["count"], 1)
+        with h5py.File(output) as file:
+            self.assertIn("groups", file)
+        self.check(run("prune", self.trained, "--theory", ",".join([files[0], files[0]])), 78, "prune.theory[2]")
+
     def test_refusals(self):
         bare = self.train(STUDY, "bare.h5", "--set", "train.keep_weights=false")
         data, _ = self.extract("softmax.h5")
@@ -144,6 +190,10 @@ class TrainedHeads(ProgramTest):
                 (("extract", bare), 65, ["bare.h5", "train.keep_weights"]),
                 (("prune", bare), 65, ["bare.h5", "holds no weights"]),
                 (("extract", self.trained, "--layers", "3"), 78, ["extract.layers", "3", "from 1 to 2"]),
+                (("extract", self.trained, "--layers", "3", "--dry-run"), 78, ["extract.layers", "from 1 to 2"]),
+                (("extract", self.trained, "--set", "extract.position=2", "--dry-run"), 78, ["extract.position = 2"]),
+                (("extract", self.trained, "--layers", ""), 64, ["--layers", "must not be empty"]),
+                (("extract", theory), 65, ["is a result of headway prune", "headway train"]),
                 (("extract", self.trained, "--layers", "2,1"), 78, ["extract.layers", "rising"]),
                 (("extract", self.trained, "--layers", "two"), 78, ["extract.layers"]),
                 (("extract", self.trained, "--form", "attn"), 78, ["extract.form", '"attention"']),

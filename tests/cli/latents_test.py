@@ -131,7 +131,8 @@ class Latents(NetworksTest):
         for arguments, code, words in (
                 ((bare,), 65, ["bare.h5", "holds no weights"]),
                 ((trained, "--set", "latents.layers=[3]"), 78, ["latents.layers[1] = 3", "from 1 to 2"]),
-                ((trained, "--set", "latents.examples=3"), 65, ["training tasks: must be at least 5"]),
+                ((trained, "--set", "latents.examples=3"), 65, ["training tasks: must be at least 5", "latents.folds = 5",
+                                                              "latents.examples = 3"]),
                 ((trained, "--set", "latents.fold=3"), 78, ["latents.fold", 'did you mean "folds"']),
                 ((trained, "--set", "latents.task.sequence_lenth=3"), 78, ["did you mean"]),
                 ((trained, "--set", "latents.task=3"), 78, ["must be a table of keys of [task]"]),
@@ -173,6 +174,25 @@ class Evaluate(NetworksTest):
             self.assertEqual(at["accuracy"], unpermuted["runs"][1]["evaluations"]["held_out"]["accuracy"])
         self.assertRegex(run("inspect", output).stdout, r"0/evaluations/held_out +\d+ +[\d.]+ +[\d.]+ +-\n")
 
+    def test_the_task_of_each_network_is_told(self):
+        """Of the sweep over seeds every network has its own split, and here its own length too."""
+        trained = self.trained(self.fuzzy, "--set", "sweep.task.sequence_length=[8, 12]")
+        output = self.path("evaluated.h5")
+        found = self.object_of("evaluate", trained, "-o", output)
+        self.assertIn("# seed: 3, 4, of each network its own\n", found["evaluated_on"])
+        self.assertIn("# sequence_length: 8, 12, of each network its own\n", found["evaluated_on"])
+        self.assertIn("held_out = 0.5\n", found["evaluated_on"])
+        with h5py.File(output) as file:
+            texts = [file[f"runs/{i}"].attrs["evaluated_on"] for i in range(4)]
+        self.assertEqual([one["evaluated_on"] for one in found["runs"]], texts)
+        self.assertEqual(len({text for text in texts}), 4)
+        for text in texts:
+            self.assertNotIn("#", text)
+        one = self.object_of("evaluate", trained, "--set", "task.sequence_length=9", "--set", "task.seed=7", "--dry-run")
+        self.assertNotIn("#", one["evaluated_on"])
+        named = self.object_of("evaluate", trained, "--task", "fuzzy-logic-small", "--dry-run")
+        self.assertIn("sequence_length = 24", named["evaluated_on"])
+
     def test_lengths_and_splits(self):
         trained = self.trained(self.fuzzy)
         process = run("evaluate", trained, "--set", "task.sequence_length=25")
@@ -185,6 +205,10 @@ class Evaluate(NetworksTest):
         trained = self.trained(self.fuzzy)
         solved = self.path("solved.h5")
         self.check(run("solve", self.study, "-o", solved), 0)
+        evaluated = self.path("evaluated.h5")
+        self.check(run("evaluate", trained, "-o", evaluated), 0)
+        with open(trained, "rb") as file:
+            cut = self.write("cut.h5", file.read()[:20000])
         swept = self.write("swept.toml", '[task]\nkind = "fuzzy_logic"\n[sweep]\n"task.held_out" = [0.3, 0.5]\n')
         for arguments, code, words in (
                 ((trained, "--set", "task.kind=sraven"), 78, ['must be "fuzzy_logic"']),
@@ -194,8 +218,10 @@ class Evaluate(NetworksTest):
                 ((trained, "--set", "task.sequence_length=1"), 78, ["task.sequence_length = 1"]),
                 ((trained, "--set", "train.heads=4"), 78, ["train.heads=4"]),
                 ((trained, "--task", self.path("none.toml")), 66, ["none.toml"]),
-                ((self.fuzzy,), 65, ["is no result file"]),
-                ((solved,), 65, ["is a result of the theory"]),
+                ((self.fuzzy,), 65, ["is no HDF5 file", "headway train"]),
+                ((cut,), 65, ["cut.h5", "truncated"]),
+                ((evaluated,), 65, ["is a result of headway evaluate", "headway train"]),
+                ((solved,), 65, ["is a result of headway solve", "headway train"]),
                 ((trained, "-o", trained, "--force"), 73, ["is the input"])):
             with self.subTest(arguments=arguments):
                 self.check(run("evaluate", *arguments), code, *words)

@@ -328,7 +328,10 @@ class Extracting(OneShotTest):
         without = self.path("without.h5")
         self.check(run("train", self.tiny, "--set", "train.keep_weights=false", "-o", without), 0)
         self.check(run("extract", without), 65, "train.keep_weights")
-        self.check(run("extract", self.write("x.h5", b"not HDF5")), 78)
+        self.check(run("extract", self.write("x.h5", b"not HDF5")), 65, "x.h5", "headway train")
+        for given in (("--layers", "1"), ("--form", "attention"), ("--set", "extract.position=1")):
+            self.check(run("extract", self.result, *given), 78, "must be absent", "linear_value")
+        self.check(run("prune", self.result, "--set", "prune.removed_as=mean"), 78, "prune.removed_as", "linear_value")
 
     def test_weights_of_another_architecture(self):
         def put(name, values):

@@ -2,10 +2,13 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
 import unittest
+
+import h5py
 
 from support import PROGRAM, ProgramTest, run
 
@@ -20,6 +23,31 @@ def strict_json(text):
         raise ValueError(word)
 
     return json.loads(text, parse_constant=refuse)
+
+
+class Inspect(ProgramTest):
+    def test_damaged_and_foreign_results_are_refused_as_elsewhere(self):
+        whole = self.path("whole.h5")
+        self.check(run("solve", self.study, "-o", whole), 0)
+        self.check(run("inspect", whole), 0)
+
+        def change(name, value):
+            path = self.path(f"{name}.h5")
+            shutil.copy(whole, path)
+            with h5py.File(path, "r+") as file:
+                file.attrs[name] = value
+            return path
+
+        with open(whole, "rb") as file:
+            content = bytearray(file.read())
+        content[len(content) // 2] ^= 1
+        for path, words in ((change("kind", "sample"), "changed by hand"),
+                            (change("schema_version", [2, 0]), "the file is newer"),
+                            (self.write("flipped.h5", bytes(content)), "flipped.h5"),
+                            (self.write("cut.h5", bytes(content[:9000])), "truncated")):
+            for verb in ("inspect", "align"):
+                with self.subTest(path=path, verb=verb):
+                    self.check(run(verb, path), 65, words)
 
 
 class Streams(ProgramTest):

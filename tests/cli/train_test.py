@@ -105,6 +105,10 @@ class Plans(TrainTest):
         plan = json.loads(run("train", self.tiny, "--dry-run", "--json", *sweep, "--seed",
                               "7").stdout)
         self.assertEqual([one["seed"] for one in plan["runs"]], [7, 7])
+        part = json.loads(run("train", self.tiny, "--dry-run", "--json", "--shard", "1/3", *sweep).stdout)
+        self.assertEqual([(one["seed"], one["variant"]) for one in part["runs"]], [(1, "hyla + mixture")])
+        self.assertIn("1 of 4 runs", run("train", self.tiny, "--dry-run", "--shard", "1/3", *sweep).stdout)
+        self.check(run("train", self.tiny, "--dry-run", "--json", "--shard", "7/8", *sweep), 0)
         text = run("train", self.tiny, "--dry-run", *sweep).stdout
         self.assertIn("hyla, feed_forward = mixture", text)
 
@@ -341,6 +345,11 @@ class Output(TrainTest):
         self.assertEqual(json.loads(run("train", study, "--dry-run", "--json").stdout)["ceilings"]["all"]
                          ["accuracy"], ceilings["all"]["accuracy"])
 
+    def test_a_network_larger_than_memory(self):
+        for more in (("--dry-run",), ()):
+            self.check(run("train", self.tiny, "--set", "train.model_dim=1000000", "--set", "train.layers=100", *more),
+                       78, "train.model_dim", "GiB", "the memory of this machine")
+
     def test_divergence(self):
         output = self.path("out.h5")
         process = run("train", self.tiny, "--set", "train.attention=linear", "--set",
@@ -359,6 +368,8 @@ class Output(TrainTest):
         self.check(run("train", self.tiny, "-o", output, "--export", npz), 0)
         self.check(run("train", self.tiny, "--export", tensors), 0)
         self.check(run("train", self.tiny, "--export", tensors), 73, "--force")
+        self.check(run("train", self.tiny, "-o", npz, "--export", npz, "--force"), 64, "another file than --output")
+        self.check(run("train", self.tiny, "-o", ""), 64, "--output", "must not be empty")
         with h5py.File(output) as file:
             weights = {name: item[()] for name, item in file["runs/0/weights"].items()}
         loaded = np.load(npz)

@@ -2,6 +2,8 @@
 
 namespace headway {
 
+inline constexpr double kGibibyte = 1024.0 * 1024.0 * 1024.0;
+
 /// Bytes of this machine's memory; infinite where the system does not say.
 double physical_memory();
 

@@ -9,9 +9,10 @@ bool is_hdf5(const std::string& file_path);
 
 /// What an HDF5 file holds, as text for `headway inspect FILE.h5`: for a result, the study, the
 /// provenance, a table of its points and the command that remakes it; for a data set, sizes, heads,
-/// note; then the tree with the shape and type of every data set. Files of a newer or a foreign
-/// schema get the tree alone. Errors: kMissingFile when the file is missing or unreadable, kBadData
-/// when it is no HDF5 file or is damaged.
+/// note, faults; then the tree with the shape and type of every data set. Files of a foreign schema
+/// get the tree alone. Errors: kMissingFile when the file is missing or unreadable, kBadData when
+/// it is no HDF5 file, damaged, of a newer schema, or a result whose texts were changed by hand.
+/// Cost: one pass over the file.
 std::string describe_hdf5_file(const std::string& file_path);
 
 }  // namespace headway::io

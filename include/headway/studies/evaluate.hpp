@@ -18,6 +18,7 @@ struct EvaluatedRun {
   std::uint64_t seed = 0;
   Index step = 0;
   double held_out_seen = 0.0;
+  std::string task;  ///< [task] that it was put on, as a study has it
   std::vector<std::pair<std::string, training::Evaluation>> evaluations;
 };
 template <class Visitor, RecordOf<EvaluatedRun> Record>
@@ -30,6 +31,7 @@ void fields(Visitor& visit, Record& r) {
   visit("held_out_seen", r.held_out_seen,
         "share of the tasks of held_out that the network was trained on: 0 where the split is that "
         "of training");
+  visit("evaluated_on", r.task, "[task] that it was put on");
   visit("evaluations", r.evaluations, "by split", {.layout = FieldLayout::kByName});
 }
 
@@ -59,7 +61,7 @@ void fields(Visitor& visit, Record& r) {
 
 struct EvaluateResult {
   static constexpr const char* kVerb = "evaluate";
-  std::string task;  ///< [task] that the first network was put on, as a study has it
+  std::string task;  ///< task_of_all()
   std::vector<EvaluatedRun> runs;
   std::size_t planned = 0;
   bool interrupted = false;
@@ -73,6 +75,10 @@ struct EvaluateResult {
 /// value. Errors: as changed_study() and ready_network().
 EvaluateResult evaluate(const std::vector<TrainedNetwork>& networks, const TaskChange& change,
                         const TaskMaker& make_task, Observer& observer);
+
+/// [task] of several networks, as a study has it: the keys that all share, and those that differ as
+/// comments with the values of the networks.
+std::string task_of_all(const std::vector<std::string>& tasks);
 
 /// Over seeds, in the order of the first runs.
 std::vector<EvaluatedGroup> group_evaluations(const EvaluateResult& result);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "headway/core/observer.hpp"
@@ -45,12 +46,24 @@ ExtractResult extract(const Study& study, const std::vector<training::NamedTenso
 /// token as path features, or the normed stream that enters its first kept layer with its attention
 /// matrices, as study.extract says. Labels are the targets of that token, one-hot for classes.
 /// Splits: train; test is "held_out" where the task has it, else "test"; "validation" is the task's
-/// selection split; others keep their names. From the contributions and real labels their means
-/// over the training examples are removed; one factor makes the mean diagonal of the Gaussian
-/// process's kernel 1. Errors as above and as FrozenNetwork; kBadStudy for attention whose rows do
-/// not sum up to 1. Cost: that of the definitions, about 10 ms an example of fuzzy logic.
+/// selection split; "in_distribution" is "test" beside "held_out"; others keep their names. From
+/// the contributions and real labels their means over the training examples are removed; one factor
+/// makes the mean diagonal of the Gaussian process's kernel 1. Errors as above and as
+/// FrozenNetwork; kBadStudy for attention whose rows do not sum up to 1. Cost: that of the
+/// definitions, about 10 ms an example of fuzzy logic.
 ExtractResult extract(const Study& study, const std::vector<training::NamedTensor>& parameters,
                       const training::TrainingTask& task, Observer& observer);
+
+/// What extract() would make of a transformer.
+struct ExtractSizes {
+  std::vector<int> heads;  ///< parts of each level, or heads of each layer
+  Index features = 0;
+  std::vector<std::pair<std::string, Index>> splits;  ///< with their examples
+  double bytes = 0.0;                                 ///< of memory, in double precision
+};
+/// Errors as of extract(), and kBadStudy where it needs more than the memory of this machine.
+ExtractSizes extract_sizes(const Study& study, const std::vector<training::NamedTensor>& parameters,
+                           const training::TrainingTask& task);
 
 /// Error{kBadStudy} unless a run of this study gives heads to extract.
 void check_extractable(const Study& study);

@@ -275,7 +275,8 @@ void result_fields(Visitor& visit, const Study& study, const LatentsResult& r) {
 
 template <class Visitor>
 void result_fields(Visitor& visit, const Study& study, const EvaluateResult& r) {
-  visit("evaluated_on", r.task, "[task] that the first network was put on");
+  visit("evaluated_on", r.task,
+        "[task] that the networks were put on; what differs between them, as comments");
   network_fields(visit, study, r, group_evaluations(r));
 }
 

@@ -20,6 +20,7 @@ struct TrainedNetwork {
   std::string variant;                            ///< run_variant()
   Index run = 1;                                  ///< its number in the sweep, counted from 1
   Index step = 0;                                 ///< updates that the weights have seen
+  std::string outcome;                            ///< of its training, where a file says it
   std::vector<training::NamedTensor> parameters;  ///< in any order
   std::string weights_sha256;                     ///< of the parameters
   std::string tokenizer;                          ///< as TrainTask's

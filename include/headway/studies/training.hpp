@@ -89,6 +89,9 @@ struct TrainCost {
   double flops_per_step = 0.0;
   double attention_flops_per_step = 0.0;
   std::string device;
+  /// Of memory: the trainer's parameters, gradients and two moments of each, the same kept as a
+  /// state, the weights of the result, last and best; and the streams that enter the layers.
+  double least_bytes = 0.0;
 };
 template <class Visitor, RecordOf<TrainCost> Record>
 void fields(Visitor& visit, Record& r) {
@@ -100,6 +103,9 @@ void fields(Visitor& visit, Record& r) {
 }
 /// Error{kUnavailable} for train.device = "cuda" where there is none.
 TrainCost train_cost(const Study& study, const training::TaskFormat& format);
+
+/// Error{kBadStudy} when `jobs` such runs at once need more than `memory_bytes` of the CPU's.
+void require_memory(const TrainCost& cost, int jobs, double memory_bytes);
 
 /// The best accuracy that any solver who knows the rule sets of a split can reach on it.
 struct SplitCeiling {

@@ -5,6 +5,8 @@
 #include "core/fail.hpp"
 #include "headway/io/gram_file.hpp"
 #include "headway/io/hdf5_file.hpp"
+#include "io/dataset_file/rules.hpp"
+#include "io/first_reading.hpp"
 #include "io/hdf5/isolated.hpp"
 
 namespace headway::io {
@@ -112,7 +114,7 @@ constexpr Kind kKinds[] = {{"headway-result", "Headway result", describe_result}
                            {"headway-checkpoint", "Headway checkpoint", describe_checkpoint},
                            {kGramSchema, "Headway Gram matrices", describe_gram}};
 
-std::string describe(const std::string& file_path) {
+std::string describe(const std::string& file_path, const std::vector<std::string>& faults) {
   const Hdf5InputFile file(file_path);
   const char* name = "HDF5 file";
   const std::string head = or_reason([&]() -> std::string {
@@ -124,15 +126,24 @@ std::string describe(const std::string& file_path) {
     name = kind->name;
     return kind->describe(file);
   });
-  return fmt::format("{}: {}\n{}\nContents:\n{}", file_path, name, head,
+  const std::string told =
+      faults.empty() ? ""
+                     : fmt::format("  not valid  {}{}\n", faults.front(),
+                                   faults.size() == 1 ? "" : "; headway validate tells more");
+  return fmt::format("{}: {}\n{}{}\nContents:\n{}", file_path, name, head, told,
                      or_reason([&] { return TreeWriter(file).run(); }));
 }
 
 }  // namespace
 
 std::string describe_hdf5_file(const std::string& file_path) {
-  check_is_hdf5(file_path);
-  return run_isolated(file_path, [&] { return std::vector<std::string>{describe(file_path)}; })
+  const FirstReading reading = first_reading(file_path);
+  const bool known = std::ranges::find(kKinds, reading.schema, &Kind::schema) != std::end(kKinds);
+  if (known && reading.schema != dataset_rules().schema_name) {  // whose faults are told
+    read_hdf5(file_path, reading.schema, [](const Hdf5InputFile&) { return true; });
+  }
+  return run_isolated(file_path,
+                      [&] { return std::vector<std::string>{describe(file_path, reading.faults)}; })
       .at(0);
 }
 

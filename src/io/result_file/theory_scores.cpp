@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "core/fail.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"
 #include "io/dataset_file/rules.hpp"
@@ -61,15 +62,13 @@ studies::TheoryScores scores_of(ScoredPoint point, const std::string& label,
           network, std::move(point.names), std::move(point.score), std::move(point.error_without)};
 }
 
-}  // namespace
-
-std::vector<studies::TheoryScores> read_theory_scores(const std::string& file_path) {
+std::vector<studies::TheoryScores> scores_in(const std::string& file_path,
+                                             const std::string& label) {
   const std::string kind = read_result_kind(file_path);
   if (kind != studies::PruneResult::kVerb) {
     bad_data("{}: is a result of headway {}: must be of headway prune", file_path, shown(kind));
   }
   const std::string network = network_of(file_path);
-  const std::string label = std::filesystem::path(file_path).stem().string();
   return read_hdf5(file_path, kResultSchema, [&](const Hdf5InputFile& file) {
     std::vector<ScoredPoint> points;
     RecordReader(file, "")("points", points, "of the sweep", {.optional = true});
@@ -78,6 +77,44 @@ std::vector<studies::TheoryScores> read_theory_scores(const std::string& file_pa
     for (ScoredPoint& point : points) out.push_back(scores_of(std::move(point), label, network));
     return out;
   });
+}
+
+/// The names of the files; where some have the same, the paths that were given, for names in HDF5.
+std::vector<std::string> labels_of(const std::vector<std::string>& files) {
+  std::vector<std::string> labels;
+  for (const std::string& file : files) {
+    labels.push_back(std::filesystem::path(file).stem().string());
+  }
+  std::vector<std::string> out = labels;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (std::ranges::count(labels, labels[i]) == 1) continue;
+    out[i] = files[i];
+    std::ranges::replace(out[i], '/', ':');
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<studies::TheoryScores> read_theory_scores(const std::vector<std::string>& files) {
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      std::error_code ignored;
+      if (files[i] == files[j] || std::filesystem::equivalent(files[i], files[j], ignored)) {
+        throw OptionError(
+            fmt::format("prune.theory[{}] = \"{}\": must be another file than the {}th", i + 1,
+                        files[i], j + 1),
+            {"prune.theory"});
+      }
+    }
+  }
+  const std::vector<std::string> labels = labels_of(files);
+  std::vector<studies::TheoryScores> out;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::vector<studies::TheoryScores> scores = scores_in(files[i], labels[i]);
+    out.insert(out.end(), scores.begin(), scores.end());
+  }
+  return out;
 }
 
 }  // namespace headway::io

@@ -1,6 +1,7 @@
 #include "headway/io/trained_network.hpp"
 
 #include "core/fail.hpp"
+#include "core/whole_file.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"
 #include "headway/studies/sweep.hpp"
@@ -46,6 +47,7 @@ studies::TrainedNetwork read_run(const Hdf5InputFile& file, const std::string& g
   const auto step = file.number_attribute(group, best ? "best_step" : "steps");
   if (!step || step->size() != 1) bad_data("{}: its step is missing", group);
   out.step = static_cast<Index>(step->front());
+  out.outcome = file.text_attribute(group, "outcome").value_or("");
   out.parameters = read_weights(file, group, best);
   out.weights_sha256 = studies::weights_hash(out.parameters);
   out.tokenizer = read_tokenizer(file, group);
@@ -60,18 +62,21 @@ studies::Study read_trained_study(const std::string& file_path,
   for (const std::string& overlay : overlays) {
     studies::check_change_of_trained(overlay, overlay_key(overlay), allowed);
   }
-  if (!is_result_file(file_path)) {
-    // The words of read_study for a file that is missing or no HDF5 file at all.
-    static_cast<void>(read_study(file_path));
-    bad_data("{}: is no result file; allowed: the result of headway train", file_path);
+  require_readable_file(file_path);
+  if (!is_hdf5(file_path)) {
+    bad_data("{}: is no HDF5 file; allowed: the result of headway train", file_path);
   }
-  studies::Study study = read_study(file_path, overlays).study;
-  if (!studies::is_training_task(study.task.kind)) {
-    bad_data(
-        "{}: is a result of the theory (task.kind = \"{}\"); allowed: the result of headway train",
-        file_path, word_of(study.task.kind));
+  const std::string schema = first_reading(file_path).schema;
+  if (schema != kResultSchema) {
+    bad_data("{}: is {}; allowed: the result of headway train", file_path,
+             schema.empty() ? "no file of Headway" : "a " + shown(schema) + " file");
   }
-  return study;
+  const std::string kind = read_result_kind(file_path);
+  if (kind != studies::TrainResult::kVerb) {
+    bad_data("{}: is a result of headway {}; allowed: the result of headway train", file_path,
+             shown(kind));
+  }
+  return read_study(file_path, overlays).study;
 }
 
 std::vector<studies::TrainedNetwork> read_trained_networks(const std::string& file_path,

@@ -13,6 +13,7 @@
 #include "headway/studies/idle_keys.hpp"
 #include "headway/studies/sections.hpp"
 #include "headway/studies/sweep.hpp"
+#include "io/first_reading.hpp"
 #include "io/study_file/toml.hpp"
 #include "studies/set_by_hand.hpp"
 
@@ -139,6 +140,7 @@ LoadedStudy read_study(const std::string& file_path, const std::vector<std::stri
     return {parse_study(provenance.study_toml, file_path + ":study_toml", overlays, directory),
             StudyOrigin::kResultFile};
   }
+  static_cast<void>(first_reading(file_path));  // says what is wrong with a damaged one
   bad_data(
       "{}: HDF5, but schema_name is neither \"headway-dataset\" nor \"headway-result\": not a "
       "study, a data set or a result",
