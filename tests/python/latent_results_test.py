@@ -15,7 +15,8 @@ import headway
 from headway import cli, figures
 from headway.figures import latents
 from headway.network_arrays import evaluation_groups, latents_groups
-from headway.table import table
+from headway.report import networks
+from headway.table import cells, table
 
 RULES = ("constant", "plus one", "sum")
 CODES = 40
@@ -62,6 +63,48 @@ def write_latents(path, labels=("softmax", "hyla"), seeds=(1, 2), task="sraven")
                 if layer:
                     for split in ("train", "held_out"):
                         group[f"codes/{split}"] = rng.normal(size=(CODES, 3))
+
+
+SWEPT = """schema = 1
+seed = 1
+
+[task]
+kind = "fuzzy_logic"
+sequence_length = 24
+held_out = 0.5
+file = "/data/a, b.txt"
+
+[train]
+steps = 7
+
+[sweep]
+"seed" = [1, 2]
+"task.sequence_length" = [8, 16]
+"task" = [{held_out = 0.5}, {held_out = 0.25, inputs = "uniform"}]
+"""
+
+
+def swept_task(seed, length, put):
+    task = {"kind": '"fuzzy_logic"', "seed": seed, "sequence_length": length, "held_out": 0.25,
+            "file": '"/data/a, b.txt"', "inputs": '"uniform"'} | put
+    return "\n[task]\n" + "".join(f"{key} = {value}\n" for key, value in task.items())
+
+
+def write_swept_evaluation(path, put, older=False):
+    """One network of each seed and length, held_out = 0.25, on its own task but for `put`. Older files have the
+    task of the first network alone."""
+    with h5py.File(path, "w") as file:
+        file.attrs.update({"schema_name": "headway-result", "schema_version": [1, 0], "kind": "evaluate",
+                           "study": "small", "task": "fuzzy_logic", "study_toml": SWEPT,
+                           "evaluated_on": swept_task(1, 8, put) if older else "[task]\n# of each network its own\n"})
+        for number in (2, 4, 6, 8):
+            seed, length = 1 + number // 5, (16, 8)[number // 2 % 2]
+            run = file.create_group(f"runs/{number}")
+            run.attrs.update({"label": f"sequence_length = {length}", "variant": "hyla", "seed": np.uint64(seed),
+                              "run": number})
+            if not older:
+                run.attrs["evaluated_on"] = swept_task(seed, length, put)
+            run.create_group("evaluations/held_out").attrs.update({"examples": 64, "loss": 0.1, "r2": 0.5})
 
 
 def write_evaluation(path):
@@ -205,6 +248,30 @@ class Figures(LatentResultsTest):
         write_evaluation(path)
         code, out, _ = self.run_cli("plot", path)
         self.assertEqual((code, Path(out.strip()).name), (0, "evaluation.png"))
+
+    def test_the_task_of_an_evaluation_is_told_where_it_is_another(self):
+        path = self.folder / "evaluated.h5"
+        short, long = "sequence_length = 8", "sequence_length = 16"
+        cases = [({"sequence_length": 32}, [f"{short}, on sequence_length = 32", f"{long}, on sequence_length = 32"]),
+                 ({"sequence_length": 16}, [f"{short}, on sequence_length = 16", long]),
+                 ({"sequence_length": 16, "seed": 5, "held_out": 0.5},
+                  [f"{short}, on seed = 5, sequence_length = 16, held_out = 0.5",
+                   f"{long}, on seed = 5, held_out = 0.5"]),
+                 ({"sequence_length": 16, "file": '"/elsewhere/c.txt"'},
+                  [f"{short}, on sequence_length = 16, file = c.txt", f"{long}, on file = c.txt"])]
+        cases = [(older, *case) for older in (True, False) for case in cases]
+        cases += [(False, {}, [short, long]),
+                  (False, {"sequence_length": 8}, [short, f"{long}, on sequence_length = 8"]),
+                  (True, {}, [short, f"{long}, on sequence_length = 8 or 16"])]  # of which the file has one
+        for older, put, names in cases:
+            with self.subTest(older=older, put=put):
+                write_swept_evaluation(path, put, older)
+                result = headway.read_result(path)
+                self.assertEqual([row[0] for row in cells(result)[1] if row[3] == "r2"], names)
+                axes = figures.draw_all([result])["evaluation"].axes[0]
+                self.assertEqual([text.get_text().replace("\n", ", ") for text in axes.get_legend().get_texts()], names)
+                shown = networks.evaluated(result, "small")["values"]
+                self.assertEqual([value["label"] for value in shown if value["metric"] == "r2"], names)
 
     def test_without_scikit_learn_the_others_are_drawn(self):
         with mock.patch.object(importlib.util, "find_spec", return_value=None), \

@@ -2,15 +2,19 @@
 
 import copy
 import dataclasses
+import functools
 import gc
+import inspect
 import math
 import os
 import pickle
+import re
 import subprocess
 import sys
 import threading
 import time
 import tracemalloc
+import types
 import unittest
 import warnings
 from pathlib import Path
@@ -429,6 +433,27 @@ class AtWork(unittest.TestCase):
     def test_a_dry_run_says_what_it_costs(self):
         plan = headway.solve(**small(), dry_run=True)
         self.assertEqual((plan["verb"], plan["train_examples"]), ("solve", 12))
+
+    def test_the_examples_of_the_help_are_allowed(self):
+        rng = np.random.default_rng(3)
+        rows = np.full((8, 2, 3, 3), 1 / 3)
+        data = {"xi": rng.standard_normal((8, 4, 5)), "y": np.tile([1.0, -1.0], 4),
+                "xt": rng.standard_normal((6, 4, 5)), "yt": np.tile([1.0, -1.0], 3),
+                "x": rng.standard_normal((8, 3, 5)), "a1": rows, "a2": rows,
+                "u_1": np.eye(4), "u_2": np.eye(2), "u_a": 1.0}
+        dry = types.SimpleNamespace(action=headway.action, **{
+            verb: functools.partial(getattr(headway, verb), dry_run=True) for verb in ("solve", "sample", "train")})
+        found = []
+        for verb in (headway.solve, headway.sample, headway.train, headway.action):
+            text = inspect.getdoc(verb)
+            found += re.findall(r"^    ((?:\w+, \w+ = )?headway\..*(?:\n     +.*)*)", text, re.MULTILINE)
+            if settings := re.search(r"\{\"[^{}]*\}", text):
+                study = "fuzzy-logic-small" if verb is headway.train else "hmm-four-paths"
+                found.append(f"headway.{verb.__name__}({study!r}, settings={settings[0]})")
+        self.assertEqual(len(found), 8)
+        for example in found:
+            with self.subTest(example=example):
+                exec(example, {"headway": dry, **data})
 
     def test_a_study_with_settings(self):
         study = headway.read_study("hmm-four-paths", {"model.widths": [10], "model.temperature": 0.3})

@@ -33,10 +33,13 @@ class Training(unittest.TestCase):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             evaluated = headway.evaluate(trained, examples=8)
+            longer = headway.evaluate(trained, examples=8, settings={"task.sequence_length": 32})
             codes = headway.latents(trained, examples=64, settings={"latents.task.inputs": "fixed_query"})
             removed = headway.prune(trained, settings={"prune.examples": 8, "prune.resamples": 10,
                                                        "prune.random_orders": 2})
         self.assertEqual([run.seed for run in evaluated.runs], [1, 2])
+        self.assertEqual([one.name_of("softmax") for one in (evaluated, longer)],
+                         ["softmax", "softmax, on sequence_length = 32"])
         self.assertEqual(len(codes.runs), 2)
         self.assertIsInstance(removed, headway.RemovalResult)
 

@@ -31,8 +31,8 @@ def write_curve(group, start):
         group[f"{name}_error"] = np.full(4, 0.01)
 
 
-def write_removals(path, labels=("softmax", "hyla"), seeds=(1, 2)):
-    """What the program writes, with values that are known."""
+def write_removals(path, labels=("softmax", "hyla"), seeds=(1, 2), cumulative=True):
+    """What the program writes, with values that are known; `cumulative` is that of [prune]."""
     with h5py.File(path, "w") as file:
         file.attrs.update({"schema_name": "headway-result", "schema_version": [1, 0], "kind": "network_prune",
                            "study": "small", "task": "fuzzy_logic", "partial": 0, "seed": 1})
@@ -62,7 +62,10 @@ def write_removals(path, labels=("softmax", "hyla"), seeds=(1, 2)):
                     rho = spearman(label, seed, name)
                     score.attrs.update({f"{effect}_spearman": rho, f"{effect}_lower": rho - 0.1,
                                         f"{effect}_upper": rho + 0.1})
-                write_curve(score.create_group("rising"), 0.8)
+                if cumulative:
+                    write_curve(score.create_group("rising"), 0.8)
+            if not cumulative:
+                continue
             write_curve(network.create_group("greedy"), 0.85)
             random = network.create_group("random")
             random["r2"], random["order"] = np.zeros((2, 4)), np.zeros((2, 3), int)
@@ -115,6 +118,37 @@ class RemovalResults(unittest.TestCase):
         with contextlib.redirect_stdout(out):
             self.assertEqual(cli.main(["plot", str(self.file)]), 0)
         self.assertEqual(Path(out.getvalue().strip()).name, "head_removal.png")
+
+    def test_without_heads_removed_one_by_one(self):
+        write_removals(self.file, cumulative=False)
+        err = io.StringIO()
+        with self.assertNoLogs("matplotlib"), contextlib.redirect_stderr(err):
+            figure = figures.draw_all([headway.read_result(self.file)])["head_removal"]
+        self.assertEqual(err.getvalue(), "")
+        self.assertEqual([axes.get_xlabel() for axes in figure.axes],
+                         ["heads, costliest first", "rank correlation with the rise"] * 2)
+        self.assertNotIn("middle", figure._suptitle.get_text())
+        text = headway.write_report(self.file, self.file.with_suffix(".html")).read_text(encoding="utf-8")
+        self.assertIn('id="remover"', text)
+        self.assertNotIn('id="order"', text)
+
+    def test_of_one_variant_only(self):
+        with h5py.File(self.file, "a") as file:
+            for run in (0, 1):
+                network = file[f"runs/{run}/network"]
+                del network["greedy"], network["random"]
+                for score in network["scores"].values():
+                    del score["rising"]
+        with self.assertNoLogs("matplotlib"):
+            figure = figures.draw_all([headway.read_result(self.file)])["head_removal"]
+        self.assertEqual([axes.get_visible() for axes in figure.axes], [True, False, True, True, True, True])
+
+    def test_several_cannot_share_a_table(self):
+        err = io.StringIO()
+        with contextlib.redirect_stderr(err):
+            self.assertEqual(cli.main(["table", str(self.file), str(self.file)]), 64)
+        self.assertIn("removed.h5: is a result of headway prune on a result of headway train: must be one of "
+                      "headway prune on a data set with a trained network, when there are several", err.getvalue())
 
     def test_faults_name_their_place(self):
         def fewer_changes(file):

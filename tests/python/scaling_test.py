@@ -37,8 +37,9 @@ betas = [0.9, 0.999]
 
 def run_of(settings, score, seed=1, ended=True, ceiling=None):
     final = {"validation": {"r2": 0.0}, "held_out": {"r2": score, "loss": 1.0 - score}}
-    return TrainedRun(label="", seed=seed, attributes={}, settings={**settings, "seed": str(seed)}, curves={},
-                      final=final if ended else {}, weights={}, best_weights={},
+    return TrainedRun(label="", seed=seed, attributes={"outcome": "finished" if ended else "interrupted"},
+                      settings={**settings, "seed": str(seed)}, curves={}, final=final if ended else {},
+                      weights={}, best_weights={},
                       ceilings={} if ceiling is None else {"held_out": {"r2": ceiling}})
 
 

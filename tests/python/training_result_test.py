@@ -12,6 +12,7 @@ import numpy as np
 import headway
 from headway import cli, figures
 from headway.figures import learning
+from headway.report import training
 from headway.table import table
 from headway.training_results import mean_and_error
 from synthetic_results import Task, write_result
@@ -57,6 +58,20 @@ def write_training_result(path, labels=("softmax", "hyla"), seeds=(1, 2, 3), par
             train = group.create_dataset("curves/train", data=losses)
             train.attrs["columns"] = COLUMNS.rsplit(",", 2)[0]
             group.create_dataset("weights/logits.weight", data=np.full((1, 4), seed, np.float32))
+
+
+def end_otherwise(path, outcomes):
+    """The run of each number did not end as it should: its first record alone, and a score that no mean survives."""
+    with h5py.File(path, "a") as file:
+        for index, outcome in outcomes.items():
+            run = file[f"runs/{index}"]
+            run.attrs.update({"outcome": outcome, "splits": "", "train_loss": 1e17})
+            del run["final"]
+            for split in ("held_out", "unknown_terms"):
+                columns, values = run[f"curves/{split}"].attrs["columns"], run[f"curves/{split}"][:1]
+                values[:, 6] = -1e30
+                del run[f"curves/{split}"]
+                run.create_dataset(f"curves/{split}", data=values).attrs["columns"] = columns
 
 
 class TrainingResultTest(unittest.TestCase):
@@ -139,6 +154,12 @@ class TableTest(TrainingResultTest):
         write_training_result(self.file, partial=True)
         text = table(headway.read_result(self.file), "csv").splitlines()
         self.assertIn("0.9500+-", text[2])  # seeds 1 and 2 alone
+        self.assertTrue(text[2].startswith('hyla,"1,2",151009'), text[2])
+
+    def test_a_variant_without_a_finished_run_has_no_seeds(self):
+        end_otherwise(self.file, {3: "diverged", 4: "diverged", 5: "interrupted"})
+        text = table(headway.read_result(self.file), "csv").splitlines()
+        self.assertEqual(text[2], "hyla,-,151009,1.6e+09,-,-,-")
 
 
 class LearningCurves(TrainingResultTest):
@@ -169,6 +190,51 @@ class LearningCurves(TrainingResultTest):
         np.testing.assert_array_equal(steps, STEPS[:2])
         np.testing.assert_allclose(mean, r2_at("hyla", 2)[:2])
         np.testing.assert_allclose(error, 0.1 / np.sqrt(3))
+
+    def test_runs_that_diverged_or_were_interrupted_are_in_no_mean(self):
+        end_otherwise(self.file, {0: "interrupted", 5: "diverged"})  # softmax, seed 1; hyla, seed 3
+        result = headway.read_result(self.file)
+        figure = figures.draw_all([result])["learning_curves"]
+        for line, (label, seeds) in zip(figure.axes[0].lines, (("softmax", (2, 3)), ("hyla", (1, 2)))):
+            np.testing.assert_array_equal(line.get_xdata(), STEPS)
+            np.testing.assert_allclose(line.get_ydata(), np.mean([r2_at(label, seed) for seed in seeds], axis=0))
+        words = [text.get_text() for text in figure.axes[-1].texts]
+        self.assertEqual(words[-1], "0.015 ± 0.005")
+        self.assertIn("runs in no mean: 1 interrupted, 1 diverged", figure._suptitle.get_text())
+        learned = training.learned(result, "small")["curves"]  # on the page
+        self.assertEqual({curve["seeds"] for curve in learned}, {2})
+        np.testing.assert_allclose(next(curve["mean"] for curve in learned if (
+            curve["label"], curve["split"], curve["metric"]) == ("hyla", "held_out", "r2")),
+            (r2_at("hyla", 1) + r2_at("hyla", 2)) / 2)
+
+    def test_a_variant_without_a_finished_run_is_left_out(self):
+        end_otherwise(self.file, dict.fromkeys((3, 4, 5), "diverged"))
+        held_out, *_, costs = figures.draw_all([headway.read_result(self.file)])["learning_curves"].axes
+        self.assertEqual(len(held_out.lines), 2)  # softmax and the ceiling
+        self.assertNotIn("hyla", [text.get_text() for text in costs.texts])
+
+    def test_without_a_finished_run_there_is_nothing_to_draw(self):
+        end_otherwise(self.file, dict.fromkeys(range(5), "diverged") | {5: "interrupted"})
+        for arguments in ((), ("--only", "learning_curves")):
+            code, out, err = self.run_cli("plot", self.file, *arguments)
+            self.assertEqual((code, out), (65, ""))
+            self.assertIn("small.h5: holds no run that was trained to its end (5 diverged, 1 interrupted)", err)
+        self.assertFalse((self.folder / "small-figures").exists())
+        code, out, _ = self.run_cli("report", self.file)
+        self.assertEqual(code, 0)
+        text = Path(out.strip()).read_text(encoding="utf-8")
+        self.assertIn("No figure: ", text)
+        self.assertNotIn('id="learner"', text)
+
+    def test_without_data_for_any_figure_no_folder_is_made(self):
+        with h5py.File(self.file, "a") as file:
+            for run in file["runs"].values():
+                run.attrs["splits"] = ""
+                del run["curves/held_out"], run["curves/unknown_terms"], run["final"]
+        code, out, err = self.run_cli("plot", self.file)
+        self.assertEqual((code, out), (65, ""))
+        self.assertIn("small.h5: has not the data for any figure (a result of `headway train`)", err)
+        self.assertFalse((self.folder / "small-figures").exists())
 
     def test_the_command_line_draws_them(self):
         code, out, err = self.run_cli("plot", self.file)

@@ -54,8 +54,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_report(commands)
     table = commands.add_parser(
         "table", help="the numbers of a result",
-        description="One result: a row a point. Several results of headway prune on trained networks "
-        "(seeds of a study): how well each score ranks their heads, mean and standard error.")
+        description="One result: a row a point. Several results of headway prune, each on a data set "
+        "with a trained network (seeds of a study): how well each score ranks their heads, mean and standard error.")
     table.add_argument("results", nargs="+", metavar="RESULT.h5")
     table.add_argument("--format", default="text", metavar="text|markdown|csv")
     table.set_defaults(command=_table)

@@ -14,6 +14,7 @@ import numpy as np
 from headway import hdf5
 from headway.display import Brief, Shown
 from headway.errors import BadDataError
+from headway.training_settings import task_changes
 
 SPLITS = ("train", "held_out")
 
@@ -134,6 +135,8 @@ class EvaluatedRun(Brief):
     variant: str
     seed: int
     evaluations: Mapping[str, Mapping[str, float]]
+    run: int = 0  # of the sweep, counted from 1; 0: the file does not say
+    evaluated_on: str = ""  # [task] that it was put on, as a study has it; "" in older files
 
 
 @dataclass(frozen=True, repr=False)
@@ -163,6 +166,12 @@ class EvaluateResult(Shown):
 
     def runs_of(self, label: str) -> tuple[EvaluatedRun, ...]:
         return tuple(run for run in self.runs if run.label == label)
+
+    def name_of(self, label: str, between: str = ", ") -> str:
+        """The label, which tells how its networks were trained, and what of the task that they were put on
+        differs from that: "sequence_length = 8, on sequence_length = 32"."""
+        changes = next(filter(None, (task_changes(self, run) for run in self.runs_of(label))), "")
+        return f"{label}{between}on {changes}" if changes else label
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -254,7 +263,8 @@ def _evaluated_run(group: h5py.Group) -> EvaluatedRun:
     evaluations = group.get("evaluations", {})
     return EvaluatedRun(
         label=hdf5.text(_attribute(group, "label")), variant=hdf5.text(_attribute(group, "variant")),
-        seed=int(_attribute(group, "seed")),
+        seed=int(_attribute(group, "seed")), run=int(group.attrs.get("run", 0)),
+        evaluated_on=hdf5.text(group.attrs.get("evaluated_on", "")),
         evaluations={split: {name: float(value) for name, value in item.attrs.items()
                              if np.asarray(value).dtype.kind in "fiu"}
                      for split, item in evaluations.items()})

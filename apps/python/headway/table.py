@@ -51,8 +51,9 @@ def table_of_networks(results: Sequence[Result | TrainingResult], layout: str = 
         raise UsageError(f"--format: is {layout}; allowed: {', '.join(FORMATS)}")
     for result in results:
         if not isinstance(result, Result):
-            raise UsageError(f"{result.file}: is a result of headway {result.kind}: must be of headway "
-                             "prune, when there are several")
+            trained = " on a result of headway train" if isinstance(result, RemovalResult) else ""
+            raise UsageError(f"{result.file}: is a result of headway {result.kind}{trained}: must be one of headway "
+                             "prune on a data set with a trained network, when there are several")
     header = ["score", "N", "T", "networks", "rank corr. with drops", "p",
               "accuracy with half pruned", "less random order"]
     rows = [[found.name, "-" if found.widths is None else _width_text(found.widths),
@@ -182,15 +183,16 @@ def _spread(values: Sequence[float], digits: int = 4) -> str:
 
 
 def _training_rows(result: TrainingResult) -> tuple[list[str], list[list[str]]]:
-    splits = {split: next(run.curves[split].main_metric for run in result.runs
-                          if split in run.curves) for split in result.splits}
+    finished = result.finished
+    splits = {split: next(run.curves[split].main_metric for run in finished.runs
+                          if split in run.curves) for split in finished.splits}
     header = ["variant", "seeds", "parameters", "flops/step", "train loss",
               *(f"{split} {metric}" for split, metric in splits.items())]
     rows = []
     for label in result.labels:
         runs = result.runs_of(label)
-        done = [run for run in runs if run.outcome == "finished"]
-        rows.append([label, ",".join(str(run.seed) for run in runs), str(runs[0].parameters),
+        done = finished.runs_of(label)
+        rows.append([label, ",".join(str(run.seed) for run in done) or "-", str(runs[0].parameters),
                      f"{runs[0].flops_per_step:.4g}", _spread([run.train_loss for run in done]),
                      *(_spread([run.final.get(split, {}).get(metric, math.nan) for run in done])
                        for split, metric in splits.items())])
@@ -219,10 +221,10 @@ def _latent_rows(result: LatentsResult) -> tuple[list[str], list[list[str]]]:
 def _evaluated_rows(result: EvaluateResult) -> tuple[list[str], list[list[str]]]:
     rows = []
     for label in result.labels:
-        runs = result.runs_of(label)
+        runs, shown = result.runs_of(label), result.name_of(label)
         for split in result.splits:
             for metric in (name for name in runs[0].evaluations[split] if name != "examples"):
-                rows.append([label, ",".join(str(run.seed) for run in runs), split, metric,
+                rows.append([shown, ",".join(str(run.seed) for run in runs), split, metric,
                              _spread([run.evaluations[split].get(metric, math.nan) for run in runs])])
     return ["variant", "seeds", "split", "metric", "value"], rows
 

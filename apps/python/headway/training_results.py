@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,11 @@ class TrainedRun(Brief, Numbers):
     #: By split, what the examples allow at best: accuracy, several_answers, ... (sraven).
     ceilings: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
+    @property
+    def is_finished(self) -> bool:
+        """Trained to its end: neither interrupted nor diverged."""
+        return self.outcome == "finished"
+
 
 @dataclass(frozen=True, repr=False)
 class TrainingResult(Shown):
@@ -84,6 +89,11 @@ class TrainingResult(Shown):
     def runs_of(self, label: str) -> tuple[TrainedRun, ...]:
         """The runs that differ in their seeds alone."""
         return tuple(run for run in self.runs if run.label == label)
+
+    @property
+    def finished(self) -> TrainingResult:
+        """The same with only the runs that were trained to their end: the others are in no mean."""
+        return replace(self, runs=tuple(run for run in self.runs if run.is_finished))
 
     @property
     def splits(self) -> tuple[str, ...]:

@@ -1,11 +1,15 @@
-"""What a trained network was trained with: the study's settings, and over them those of the sweep."""
+"""What a trained network was trained with: the study's settings, and over them those of the sweep; and
+what it was evaluated on in their place."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from itertools import islice, product
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from headway.latent_results import EvaluatedRun, EvaluateResult
     from headway.training_results import TrainedRun, TrainingResult
 
 Value = float | str
@@ -14,34 +18,77 @@ SECTIONS = ("task", "train")
 #: Settings of a run's housekeeping, which no score depends on.
 _HOUSEKEEPING = frozenset(("log_every", "eval_every", "eval_examples", "eval_batch", "checkpoint_every", "device",
                            "eager", "keep_weights", "sample_tokens", "sample_temperature"))
-_SECTION = re.compile(r"\[([\w.]+)\]\s*")
+_SECTION = re.compile(r"\[\[?([\w.]+)\]\]?\s*")
 _SETTING = re.compile(r"([\w.\"]+) = (.+)")
 _IN_TABLE = re.compile(r"([\w.]+)\s*=\s*(\"[^\"]*\"|[^,{}\[\]]+)")
+_IN_LIST = re.compile(r"\{[^{}]*\}|\[[^\[\]]*\]|\"[^\"]*\"|[^\s,]+")
+_FOLDERS = re.compile(r"[^\s\"\[,]*/")
 
 
 def settings_of(result: TrainingResult, run: TrainedRun) -> dict[str, Value]:
     """The settings of [task] and [train] by their keys ("train.layers"): numbers, or words as they are
     written. Without seeds, arrays and what only says when to look."""
-    found = _of_study(str(result.provenance.get("study_toml", "")))
-    for key, text in run.settings.items():
-        if text.startswith("{"):
-            found |= {f"{key}.{name}": _value(value) for name, value in _IN_TABLE.findall(text)}
-        else:
-            found[key] = _value(text)
-    return {key: value for key, value in found.items()
+    study = _written(str(result.provenance.get("study_toml", "")))
+    found = {key: text for key, text in study.items() if text[0] not in "[{"} | _settings(run.settings)
+    return {key: _value(text) for key, text in found.items()
             if key.startswith(tuple(f"{section}." for section in SECTIONS))
             and key.rsplit(".", 1)[-1] not in _HOUSEKEEPING and key.rsplit(".", 1)[-1] != "seed"}
 
 
-def _of_study(text: str) -> dict[str, Value]:
-    """The program's own form of a study: sections, and one setting a line."""
+def task_changes(result: EvaluateResult, run: EvaluatedRun) -> str:
+    """What of the task that a network was evaluated on differs from the one it was trained on, as in
+    "sequence_length = 32"; "" where nothing does. Older files have the task of the first network alone: where
+    that one's setting was kept and this one's is another, either may hold ("held_out = 0.5 or 0.7")."""
+    own = _trained(result, run)
+    first = {} if run.evaluated_on else _trained(result, result.runs[0])
+    changes = []
+    for key, text in _written(run.evaluated_on or result.evaluated_on).items():
+        kept = _same(text, first.get(key))
+        if _same(text, own.get(key)) or kept and key == "task.seed":  # of which every network keeps its own
+            continue
+        words = [text, own[key]] if kept and key in own else [text]
+        changes.append(f"{key.removeprefix('task.')} = {' or '.join(map(_short, words))}")
+    return ", ".join(changes)
+
+
+def _trained(result: EvaluateResult, run: EvaluatedRun) -> dict[str, str]:
+    """The settings of one network of the sweep, as they are written."""
+    study = _written(str(result.provenance.get("study_toml", "")))
+    sweep = {key.removeprefix("sweep.").strip('"'): _IN_LIST.findall(text[1:-1])
+             for key, text in study.items() if key.startswith("sweep.")}
+    chosen = next(islice(product(*sweep.values()), max(run.run - 1, 0), None), ())
+    return {"task.seed": str(run.seed)} | study | _settings(dict(zip(sweep, chosen)))
+
+
+def _settings(swept: Mapping[str, str]) -> dict[str, str]:
+    """What a run's part of a sweep sets, its tables key by key."""
+    found = {}
+    for key, text in swept.items():
+        if text.startswith("{"):
+            found |= {f"{key}.{name}": value.strip() for name, value in _IN_TABLE.findall(text)}
+        else:
+            found[key] = text
+    return found
+
+
+def _written(text: str) -> dict[str, str]:
+    """The program's own form of a study, sections and one setting a line: values as they are written."""
     section, found = "", {}
     for line in text.splitlines():
         if begun := _SECTION.fullmatch(line):
-            section = begun[1]
-        elif section.split(".")[0] in SECTIONS and (setting := _SETTING.fullmatch(line)) and setting[2][0] not in "[{":
-            found[f"{section}.{setting[1]}"] = _value(setting[2])
+            section = f"{begun[1]}."
+        elif setting := _SETTING.fullmatch(line):
+            found[f"{section}{setting[1]}"] = setting[2]
     return found
+
+
+def _same(text: str, other: str | None) -> bool:
+    return other is not None and _value(text) == _value(other)
+
+
+def _short(text: str) -> str:
+    """Of paths the last part."""
+    return _FOLDERS.sub("", text).strip('"')
 
 
 def _value(text: str) -> Value:

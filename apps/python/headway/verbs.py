@@ -142,8 +142,8 @@ def train(study: Source, *, steps: int | None = None, seed: int | None = None,
 
         headway.train("fuzzy-logic-small", steps=1000)
 
-    study: as for headway.solve, without arrays. Every key of [train] may be given by its name, any other
-    as in settings={"task.terms": 8, "sweep.train.attention": ["softmax", "linear"]}. jobs: runs at once.
+    study: as for headway.solve, without arrays. Every key of [train] may be given by its name, any other as in
+    settings={"task.terms_per_task": 3, "sweep.train.attention": ["softmax", "linear"]}. jobs: runs at once.
     progress, output, force, dry_run: as for headway.solve.
     Returns a headway.TrainingResult with curves, metrics and weights of every run. Errors as
     headway.solve; UnavailableError where LibTorch is missing.

@@ -149,6 +149,9 @@ def draw_all(results: Result | Sequence[Result], options: PlotOptions | None = N
     parts = "points" if made_from is Result else "runs"
     if not getattr(results[0], parts):
         raise BadDataError(f"{results[0].file}: holds no {parts}, so there is nothing to draw")
+    if made_from is TrainingResult and not any(result.finished.runs for result in results):
+        raise BadDataError(f"{results[0].file}: holds no run that was trained to its end "
+                           f"({learning.unfinished(results)}), so there is nothing to draw")
     kinds = {name: kind for name, kind in FIGURES.items()
              if kind.made_from is made_from and (kind.together or not together)
              and kind.available(results)}
@@ -159,6 +162,9 @@ def draw_all(results: Result | Sequence[Result], options: PlotOptions | None = N
                            f"{', which needs ' + needs if needs else ''} "
                            f"(a result of `headway {results[0].kind}`)")
     names = only or [name for name, kind in kinds.items() if _installed(kind)]
+    if not names and not together:
+        raise BadDataError(f"{results[0].file}: has not the data for any figure "
+                           f"(a result of `headway {results[0].kind}`)")
     with style.applied():
         return {name: FIGURES[name].draw(results, options) for name in names}
 

@@ -22,6 +22,7 @@ TITLES = {"term": "terms of unseen pairs", "bits": "latent bits of unseen pairs"
 MOST_POINTS = 1500  # that a t-SNE is made of: its cost grows faster than their number
 PERPLEXITY = 30.0
 CONSTANT = 1e-6  # of the largest weight: codes that vary by less are single-precision noise
+SHORT, LETTER_INCHES = 15, 0.075  # letters of evaluation's legend that need no more room; what one needs
 LOWEST_R2 = -0.3  # an R^2 of less is as bad, and would hide the rest
 
 
@@ -273,14 +274,15 @@ def _key(axes: Axes, colourings: Sequence[Colouring]) -> None:
 
 def draw_evaluation(results: Sequence, options: PlotOptions) -> Figure:
     """The main metric of every split of results of `headway evaluate`, mean and standard error over
-    seeds; several results side by side."""
+    seeds; several results side by side. The legend tells of another task than that of training."""
     del options
     first = results[0]
-    rows = [(f"{result.study}: {label}" if len(results) > 1 else label, result.runs_of(label))
-            for result in results for label in result.labels]
+    rows = [((f"{result.study}: " if len(results) > 1 else "") + result.name_of(label, between="\n"),
+             result.runs_of(label)) for result in results for label in result.labels]
     metric = next((name for name in ("r2", "bits_per_byte", "accuracy")
                    if name in next(iter(first.runs[0].evaluations.values()))), "loss")
-    figure = style.new_figure(2.2 + 1.1 * len(first.splits), 3.0)
+    longest = max(len(line) for label, _ in rows for line in label.splitlines())
+    figure = style.new_figure(2.2 + 1.1 * len(first.splits) + LETTER_INCHES * max(0, longest - SHORT), 3.0)
     axes = figure.subplots()
     width = 0.7 / len(rows)
     for index, (label, runs) in enumerate(rows):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -24,18 +25,25 @@ METRIC_NAMES = {"r2": "$R^2$", "accuracy": "accuracy", "bits_per_byte": "bits pe
 
 
 def available(results: Sequence[TrainingResult]) -> bool:
-    return any(result.splits for result in results)
+    return any(result.finished.splits for result in results)
+
+
+def unfinished(results: Sequence[TrainingResult]) -> str:
+    """"2 diverged, 1 interrupted": the runs that are in no mean, if there are any."""
+    ends = Counter(run.outcome for result in results for run in result.runs if not run.is_finished)
+    return ", ".join(f"{count} {end}" for end, count in ends.items())
 
 
 def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
     """The metric of every evaluated split against steps, mean and s.e. over seeds; at the right a
-    table of parameters, flops and training loss."""
+    table of parameters, flops and training loss. Runs that were not trained to their end are left out."""
     del options
-    first = results[0]
-    rows = _rows(results)
-    splits = first.splits
-    if not splits:
-        raise BadDataError(f"{first.file}: no split was evaluated, so there is no curve to draw")
+    left_out = unfinished(results)
+    results = [result.finished for result in results]
+    first = next((result for result in results if result.splits), None)
+    if first is None:
+        raise BadDataError(f"{results[0].file}: no split was evaluated, so there is no curve to draw")
+    rows, splits = _rows(results), first.splits
     names = max(NAME_INCHES, LETTER_INCHES * max(len(name) for name, _ in rows))
     costs = names + COST_INCHES
     figure = style.new_figure(3.1 * len(splits) + costs, 3.2)
@@ -57,7 +65,8 @@ def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
     # Every seed is shown, so the study's own one is left out of the line.
     style.head_line(figure, replace(first, provenance={}), None, f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}",
                     *(["bands: ± standard error over seeds"] if any(len(runs) > 1 for _, runs in rows) else []),
-                    *(["dashed: best possible"] if ceiling else []))
+                    *(["dashed: best possible"] if ceiling else []),
+                    *([f"runs in no mean: {left_out}"] if left_out else []))
     return figure
 
 

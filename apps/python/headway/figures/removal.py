@@ -25,24 +25,34 @@ LOWEST_R2 = -1.0  # an R^2 of less is as bad, and would hide the rest
 
 def draw(results: Sequence[RemovalResult], options: PlotOptions) -> Figure:
     """A row for each variant: what each head's removal costs, the metric as heads are removed one by
-    one, and the rank correlations of the scores with the rise of the loss. The curves of scores (of the
-    theory's at its first point) have the colours that their correlations have."""
+    one (where they were), and the rank correlations of the scores with the rise of the loss. The curves of
+    scores (of the theory's at its first point) have the colours that their correlations have."""
     del options
     result = results[0]
     rows = max(len(_kinds(result.runs_of(label))) for label in result.labels)
-    figure = style.new_figure(12.4, 0.5 + len(result.labels) * max(2.9, 0.9 + 0.24 * rows))
-    panels = figure.subplots(len(result.labels), 3, squeeze=False)
+    curves = any(map(_has_curves, result.runs))
+    columns = [_losses, *([_curves] if curves else []), _correlations]
+    figure = style.new_figure(12.4 * len(columns) / 3, 0.5 + len(result.labels) * max(2.9, 0.9 + 0.24 * rows))
+    panels = figure.subplots(len(result.labels), len(columns), squeeze=False)
     for row, label in zip(panels, result.labels):
         runs = result.runs_of(label)
-        _losses(row[0], runs)
-        _curves(row[1], runs)
-        _correlations(row[2], runs)
+        for axes, show in zip(row, columns):
+            show(axes, runs)
         row[0].set_title(label)
     measured = result.runs[0].network.measured_on.replace("_", " ")
     style.head_line(figure, replace(result, provenance={}), None, f"removal measured on {measured}",
-                    "middle, diamonds: mean ± standard error over networks, lowest score first",
-                    "theory's curves at its first point", "left: ± standard error over examples", "circles: networks, 95 % of resampled examples")
+                    *(["middle, diamonds: mean ± standard error over networks, lowest score first",
+                       "theory's curves at its first point"] if curves else
+                      ["diamonds: mean ± standard error over networks"]),
+                    "left: ± standard error over examples", "circles: networks, 95 % of resampled examples")
     return figure
+
+
+def _has_curves(run: RemovalRun) -> bool:
+    """Whether heads were removed from it one by one, which prune.cumulative = false leaves out."""
+    network = run.network
+    return any(order is not None for order in (
+        network.random, network.greedy, *(score.rising for score in network.scores.values())))
 
 
 def _kinds(runs: Sequence[RemovalRun]) -> list[str]:
@@ -99,6 +109,9 @@ def _losses(axes: Axes, runs: Sequence[RemovalRun]) -> None:
 
 
 def _curves(axes: Axes, runs: Sequence[RemovalRun]) -> None:
+    if not any(map(_has_curves, runs)):
+        axes.set_visible(False)
+        return
     if all(run.network.random is not None for run in runs):
         mean = np.mean([run.network.random.mean for run in runs], axis=0)
         sd = np.mean([run.network.random.sd for run in runs], axis=0)

@@ -61,8 +61,7 @@ const networks = (() => {
       at("removal-columns").append(html("section", {class: "panel column", "aria-label": named(run)}, html("h3", {}, named(run)), list, table));
       return {list, table};
     });
-    controlled("remover", () => {
-      const count = Number(at("removed").value), order = at("order").value, quality = at("quality").value, alternative = at("alternative").value;
+    function oneByOne(count, order, quality) {
       const told = count === 1 ? "1 head" : `${count} heads`;
       at("removed-shown").textContent = told;
       at("removed").setAttribute("aria-valuetext", told);
@@ -72,6 +71,11 @@ const networks = (() => {
           {name: named(run), x: found.mean.map((_, place) => place), y: found.mean, error: found.error, dots: 3, named: true, ...look(index)}))});
       at("removal-told").textContent = `${told} removed, ${order}: ` + runs.map((run, index) => `${named(run)} ` + (measured[index]
         ? written(measured[index].mean[Math.min(count, measured[index].mean.length - 1)], 3) : "unknown")).join("; ");
+    }
+    controlled("remover", () => {
+      const quality = at("quality").value, alternative = at("alternative").value, ordered = at("order") !== null; // else only alone
+      const count = ordered ? Number(at("removed").value) : 0, order = ordered ? at("order").value : "";
+      if (ordered) oneByOne(count, order, quality);
       runs.forEach((run, index) => removed(run, columns[index], {count, order, quality, alternative}));
     });
   }

@@ -144,22 +144,24 @@ def _estimates(found: Any) -> dict[str, Any]:
 
 
 def removal_panels(found: Sequence[Mapping[str, Any]]) -> str:
-    """Controls of removal and the places that the script fills."""
+    """Controls of removal and the places that the script fills; without those of orders where heads were
+    only removed alone."""
     runs = [run for result in found for run in result["runs"]]
     orders = dict.fromkeys(order for run in runs for order in run["orders"])
     metrics = " or ".join(dict.fromkeys(run["metric"] for run in runs))
-    most = max(len(order["metric"]["mean"]) for run in runs for order in run["orders"].values())
-    counts = [f"{count} heads" if count != 1 else "1 head" for count in range(most)]
+    one_by_one, curves = [], []
+    if orders:
+        most = max(len(order["metric"]["mean"]) for run in runs for order in run["orders"].values())
+        counts = [f"{count} heads" if count != 1 else "1 head" for count in range(most)]
+        one_by_one = [slider("removed", "Removed", counts),
+                      choice("order", "Order", {order: order for order in orders})]
+        curves = [paragraph("", id="removal-told", class_="status", role="status", aria_live="polite"),
+                  _panel("As heads are removed", "removal-curves", class_="panel")]
     return "".join((
-        element("form", slider("removed", "Removed", counts),
-                choice("order", "Order", {order: order for order in orders}),
-                choice("quality", "Measure", {"metric": metrics, "loss": "loss"}),
+        element("form", *one_by_one, choice("quality", "Measure", {"metric": metrics, "loss": "loss"}),
                 choice("alternative", "One head alone is", ALTERNATIVES),
                 id="remover", class_="controls", aria_label="Which heads are removed"),
-        paragraph("", id="removal-told", class_="status", role="status", aria_live="polite"),
-        element("div", element("h3", "As heads are removed"), element("div", id="removal-curves"),
-                class_="panel"),
-        element("div", id="removal-columns", class_="columns")))
+        *curves, element("div", id="removal-columns", class_="columns")))
 
 
 # ---- other data
@@ -168,12 +170,13 @@ def removal_panels(found: Sequence[Mapping[str, Any]]) -> str:
 def evaluated(result: EvaluateResult, name: str) -> dict[str, Any]:
     """Mean and standard error over seeds of each metric of each split, by variant."""
     found = []
+    names = {label: result.name_of(label) for label in result.labels}
     for split in result.splits:
         for label in result.labels:
             known = [run.evaluations[split] for run in result.runs_of(label) if split in run.evaluations]
             for metric in dict.fromkeys(name for values in known for name in values if name != "examples"):
                 mean, error = mean_and_error(np.array([values.get(metric, math.nan) for values in known]))
-                found.append({"split": split.replace("_", " "), "label": label, "metric": metric,
+                found.append({"split": split.replace("_", " "), "label": names[label], "metric": metric,
                               "seeds": len(known), "mean": plain(mean), "error": plain(error)})
     return {"name": name, "values": found}
 

@@ -43,7 +43,7 @@ def page(results: Sequence[AnyResult], labels: Sequence[str] | None = None) -> s
         "results": [explorer.explored(result, name) for result, name in zip(results, names)
                     if isinstance(result, Result) and result.points],
         "training": [training.learned(result, name) for result, name in zip(results, names)
-                     if isinstance(result, TrainingResult) and result.splits]}
+                     if isinstance(result, TrainingResult) and result.finished.splits]}
     data |= {key: [of(result, name) for result, name in zip(results, names)
                    if isinstance(result, kind) and result.runs]
              for key, (kind, of, _, _) in NETWORK_PARTS.items()}

@@ -13,7 +13,7 @@ PLAIN_COLUMNS = ("record", "step", "learning_rate", "steps_per_second")
 
 def learned(result: TrainingResult, name: str) -> dict[str, Any]:
     """Mean and standard error over seeds of each metric on each split, by variant."""
-    curves = []
+    result, curves = result.finished, []
     for label in result.labels:
         runs = result.runs_of(label)
         splits = dict.fromkeys(split for run in runs for split in run.curves)
