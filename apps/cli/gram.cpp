@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "gram_text.hpp"
 #include "headway/core/error.hpp"
 #include "headway/core/sha256.hpp"
@@ -44,7 +46,15 @@ std::string read_gram_data(const Options& options, GramJob& job, Observer& /*obs
   std::vector<std::string> files = {job.study.task.file};
   files.insert(files.end(), options.more_inputs.begin(), options.more_inputs.end());
   Sha256 hash;
-  for (const std::string& file : files) {
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::string& file = files[i];
+    for (std::size_t j = 0; j < i; ++j) {
+      std::error_code ignored;
+      if (!std::filesystem::equivalent(file, files[j], ignored)) continue;
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("{}: must be given once: it is {}, whose examples would count twice",
+                              file, files[j]));
+    }
     job.datasets.push_back(io::read_dataset(file, io::FeaturesIn::kFile, checked));
     hash.update(fmt::format("{} {}\n", file, job.datasets.back().train_examples()));
   }

@@ -1,5 +1,8 @@
+#include <fmt/format.h>
+
 #include <utility>
 
+#include "headway/core/error.hpp"
 #include "headway/studies/verbs.hpp"
 #include "prune_trained.hpp"
 #include "result_tables.hpp"
@@ -26,7 +29,14 @@ Verb prune_verb() {
              return solve_outcome(result.solve, result.seconds);
            }});
   verb.compute = [theory = std::move(verb.compute)](const Options& options, Observer& observer) {
-    return prunes_networks(options) ? prune_networks(options, observer) : theory(options, observer);
+    if (prunes_networks(options)) return prune_networks(options, observer);
+    if (!options.theory.empty()) {
+      throw Error(
+          ErrorKind::kUsage,
+          fmt::format("--theory {}: must be absent for {}, which is no result of headway train",
+                      options.theory, options.input));
+    }
+    return theory(options, observer);
   };
   return verb;
 }

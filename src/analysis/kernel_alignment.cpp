@@ -1,6 +1,7 @@
 #include "headway/analysis/kernel_alignment.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include "headway/numerics/dense.hpp"
 
@@ -13,10 +14,17 @@ KernelAlignment kernel_alignment(const MatrixXd& kernel, const VectorXd& labels)
   const VectorXd projections =
       numerics::multiply_vector(eigen.vectors, numerics::Transpose::kYes, labels).reverse();
   result.overlaps = projections.cwiseAbs() / labels.norm();
+  // Of eigenvalues that are rounding, the eigenvectors are any basis of the kernel's null space.
+  const double rounding = static_cast<double>(kernel.rows()) *
+                          std::numeric_limits<double>::epsilon() * result.eigenvalues.maxCoeff();
   result.cumulative.resize(result.overlaps.size());
   double sum = 0.0;
   for (Index k = 0; k < result.overlaps.size(); ++k) {
-    sum += result.overlaps[k] * result.overlaps[k];
+    if (!(result.eigenvalues[k] > rounding)) {
+      result.overlaps[k] = std::numeric_limits<double>::quiet_NaN();
+    } else {
+      sum += result.overlaps[k] * result.overlaps[k];
+    }
     result.cumulative[k] = sum;
   }
   return result;

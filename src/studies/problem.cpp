@@ -136,11 +136,13 @@ void check_study_against_dataset(const Study& study, const tasks::Dataset& datas
                           fmt::join(study.model.heads, ", "), dataset.name,
                           fmt::join(dataset.heads, ", ")));
   }
-  if (dataset.form == AttentionForm::kPathFeatures && study.model.readout && dataset.readout &&
-      *study.model.readout != *dataset.readout) {
-    bad_study("model.readout", fmt::format("model.readout: {} holds path features taken with "
-                                           "another readout; leave model.readout out",
-                                           dataset.name));
+  if (dataset.form == AttentionForm::kPathFeatures && study.model.readout &&
+      study.model.readout != dataset.readout) {
+    bad_study("model.readout",
+              fmt::format("model.readout: {} holds path features, taken with {}; leave "
+                          "model.readout out",
+                          dataset.name,
+                          dataset.readout ? "another readout" : "a readout that it does not tell"));
   }
   if (dataset.network && study.model.readout && study.model.readout != dataset.readout) {
     bad_study("model.readout", fmt::format("model.readout: {} holds a network trained with another "

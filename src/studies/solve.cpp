@@ -20,6 +20,7 @@
 #include "headway/theory/finite_width.hpp"
 #include "headway/theory/saddle_evidence.hpp"
 #include "headway/theory/saddle_point.hpp"
+#include "other_starts.hpp"
 #include "problem.hpp"
 
 namespace headway::studies {
@@ -33,21 +34,9 @@ constexpr int kEigenvalueProducts = 30;
 constexpr double kEigenvalueTolerance = 0.01;
 constexpr int kProbes = 16;
 constexpr double kProbeProducts = 15.0;  // each takes about that many
-constexpr double kStartSpread = 0.5;     // of random starts, in log U
 
 bool wanted(When when, double flops, double limit) {
   return when == When::kOn || (when == When::kAuto && flops <= limit);
-}
-
-/// Largest relative difference of two sets of order parameters, each matrix against its own largest
-/// entry.
-double relative_difference(const theory::OrderParameters& a, const theory::OrderParameters& b) {
-  double largest = 0.0;
-  for (int l = 1; l <= static_cast<int>(a.layers.size()) + 1; ++l) {
-    largest = std::max(largest,
-                       (a.at(l) - b.at(l)).cwiseAbs().maxCoeff() / a.at(l).cwiseAbs().maxCoeff());
-  }
-  return largest;
 }
 
 /// What a point that is solved beside others may say of its own progress: nothing.
@@ -114,20 +103,18 @@ class PointSolver {
     const Clock::time_point began = Clock::now();
     const model::Architecture architecture = architecture_of(study_, dataset_, sweep.widths);
     const theory::Action action(architecture, sweep.temperature, problem_.kernels);
-    const theory::OrderParameters gaussian =
-        theory::gaussian_process_order_parameters(architecture);
     Rng rng(study_.seed, StreamPurpose::kSolverStart, point_stream(index, 0));
     const theory::OrderParameters first =
         start != nullptr ? *start
                          : (study_.solve.start == Start::kRandom
-                                ? theory::perturb_order_parameters(gaussian, kStartSpread, rng)
-                                : gaussian);
-    const theory::SaddlePoint saddle =
+                                ? random_start(architecture, rng)
+                                : theory::gaussian_process_order_parameters(architecture));
+    theory::SaddlePoint saddle =
         theory::solve_saddle_point(action, first, options_, observer_, hooks_of(index));
-    describe(action, saddle, sweep, point);
     StopWitness witness(observer_);
+    try_other_starts(study_, action, index, witness, saddle, point);
+    describe(action, saddle, sweep, point);
     second_order(action, saddle, witness, point);
-    try_other_starts(action, gaussian, saddle, index, witness, point);
     point.seconds = seconds_since(began);
     if (witness.told()) return std::nullopt;
     return saddle.order_parameters;
@@ -256,22 +243,6 @@ class PointSolver {
     point.evidence_method = laplace ? "laplace" : "leading_order";
   }
 
-  void try_other_starts(const theory::Action& action, const theory::OrderParameters& gaussian,
-                        const theory::SaddlePoint& saddle, std::size_t index, Observer& observer,
-                        SolvePoint& point) const {
-    for (int k = 1; k <= study_.solve.extra_starts; ++k) {
-      Rng rng(study_.seed, StreamPurpose::kSolverStart,
-              point_stream(index, static_cast<std::uint64_t>(k)));
-      const theory::OrderParameters start =
-          theory::perturb_order_parameters(gaussian, kStartSpread, rng);
-      const theory::SaddlePoint other =
-          theory::solve_saddle_point(action, start, options_, observer);
-      const double difference =
-          relative_difference(saddle.order_parameters, other.order_parameters);
-      point.start_spread = k == 1 ? difference : std::max(point.start_spread, difference);
-    }
-  }
-
   const Study& study_;
   const tasks::Dataset& dataset_;
   const TheoryProblem& problem_;
@@ -373,6 +344,7 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
     if (points[i]) result.points.push_back(std::move(*points[i]));
   }
   result.interrupted = result.points.size() < numbers.size();
+  warn_of_minima(result, observer);
   warn_of_range(result, observer);
   result.seconds = seconds_since(began);
   return result;

@@ -200,7 +200,7 @@ const OptionTable<SolveOptions>& SolveOptions::table() {
                 "how K and its gradient are evaluated"),
          option("start", &S::start, choice<Start>(), "of the first point of a sweep"),
          option("extra_starts", &S::extra_starts, integer<int>(0, 10'000),
-                "further random starts, to show that the minimum is the same"),
+                "further random starts, to show that the minimum is the same; the lowest is taken"),
          option("warm_start", &S::warm_start, flag(), "start each point from its neighbour"),
          option("hessian", &S::hessian, choice<When>(), "the test for a minimum"),
          option("corrections", &S::corrections, choice<When>(), "the 1/N-corrected means"),

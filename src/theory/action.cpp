@@ -38,6 +38,15 @@ double Action::Evaluation::gradient_norm(const model::Architecture& architecture
   return largest / architecture.largest_width();
 }
 
+double Action::Evaluation::scaled_gradient_norm(const model::Architecture& architecture) const {
+  double largest = 0.0, scale = 1.0;
+  for (int l = static_cast<int>(gradient.size()); l >= 1; --l) {
+    scale *= architecture.variance(l);
+    largest = std::max(largest, scale * gradient[l - 1].cwiseAbs().maxCoeff());
+  }
+  return largest / architecture.largest_width();
+}
+
 Action::Evaluation Action::evaluate(const OrderParameters& u) const {
   Evaluation result;
   result.value = std::numeric_limits<double>::infinity();

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "headway/core/error.hpp"
+#include "headway/numerics/dense.hpp"
 #include "headway/numerics/tiles.hpp"
 
 namespace headway::theory {
@@ -15,6 +17,7 @@ namespace {
 constexpr double kArmijo = 1e-4;
 constexpr int kLargestHalvings = 40;
 constexpr double kRoundings = 10.0;  // of the estimate, which is one of its order of magnitude
+constexpr double kStill = 1e-9;      // in log U: a step that goes nowhere
 
 }  // namespace
 
@@ -96,9 +99,11 @@ Action::Evaluation GeodesicDescent::evaluate(const OrderParameters& u) {
 }
 
 void GeodesicDescent::record(double log_step) {
-  const double norm = evaluation_.gradient_norm(action_.architecture());
-  summary_.record(evaluation_.value / action_.architecture().largest_width(), norm, log_step);
-  const double first = summary_.history.front().gradient_norm;
+  summary_.record(evaluation_.value / action_.architecture().largest_width(),
+                  evaluation_.gradient_norm(action_.architecture()), log_step);
+  const double norm = evaluation_.scaled_gradient_norm(action_.architecture());
+  if (summary_.history.size() == 1) first_norm_ = norm;
+  const double first = first_norm_;
   if (!(first > options_.gradient_tolerance)) return;
   smallest_norm_ = std::clamp(norm, options_.gradient_tolerance, smallest_norm_);
   observer_.progress("saddle point, decades of the gradient", std::log10(first / smallest_norm_),
@@ -106,11 +111,20 @@ void GeodesicDescent::record(double log_step) {
 }
 
 bool GeodesicDescent::finished() {
-  const double norm = evaluation_.gradient_norm(action_.architecture());
+  const double norm = evaluation_.scaled_gradient_norm(action_.architecture());
   if (norm <= options_.gradient_tolerance) {
     summary_.converged = true;
     summary_.message =
         fmt::format("converged: gradient norm {:.1e} <= {:.1e}", norm, options_.gradient_tolerance);
+    return true;
+  }
+  // Where U is far from its value at infinite width those units say little, its own do.
+  const bool still = summary_.iterations > 0 && summary_.history.back().log_step <= kStill;
+  if ((still || summary_.iterations >= options_.max_iterations) &&
+      own_gradient_norm() <= options_.gradient_tolerance) {
+    summary_.converged = true;
+    summary_.message = fmt::format("converged: gradient norm {:.1e} <= {:.1e} in units of U",
+                                   own_gradient_norm(), options_.gradient_tolerance);
     return true;
   }
   if (summary_.iterations >= options_.max_iterations) {
@@ -127,12 +141,25 @@ bool GeodesicDescent::finished() {
   return false;
 }
 
+/// Largest |entry| of F_l^T dS/dU_l F_l / max N, U_l = F_l F_l^T.
+double GeodesicDescent::own_gradient_norm() const {
+  double largest = 0.0;
+  for (std::size_t l = 0; l < evaluation_.gradient.size(); ++l) {
+    const std::optional<numerics::SpdFactor> factor =
+        numerics::SpdFactor::factor(u_.at(static_cast<int>(l) + 1));
+    const MatrixXd& frame = factor->lower();
+    const MatrixXd own = frame.transpose() * evaluation_.gradient[l] * frame;
+    largest = std::max(largest, own.cwiseAbs().maxCoeff());
+  }
+  return largest / action_.architecture().largest_width();
+}
+
 /// No step lowers the action any more: converged as far as rounding allows, or stuck.
 void GeodesicDescent::judge_stall() {
-  const double norm = evaluation_.gradient_norm(action_.architecture());
+  const double norm = evaluation_.scaled_gradient_norm(action_.architecture());
   const double rounding = estimate_gradient_rounding(action_, evaluation_);
   const double allowed = kRoundings * std::max(rounding, options_.gradient_tolerance);
-  summary_.converged = norm <= allowed;
+  summary_.converged = norm <= allowed || own_gradient_norm() <= allowed;
   summary_.message =
       summary_.converged
           ? fmt::format("converged to rounding: gradient norm {:.1e}, rounding allows {:.1e}", norm,

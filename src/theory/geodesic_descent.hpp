@@ -69,6 +69,7 @@ class GeodesicDescent {
   void record(double log_step);
   bool finished();
   void judge_stall();
+  [[nodiscard]] double own_gradient_norm() const;
   bool step();
 
   const Action& action_;
@@ -78,6 +79,7 @@ class GeodesicDescent {
   Action::Evaluation evaluation_;
   SaddlePointSummary summary_;
   double smallest_norm_ = std::numeric_limits<double>::infinity();
+  double first_norm_ = 0.0;
 };
 
 /// Estimated rounding error of the gradient norm: eps * condition(K + T) * (largest energy-gradient

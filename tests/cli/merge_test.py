@@ -35,6 +35,8 @@ class Merge(ProgramTest):
         self.assertIn(undivided.returncode, (0, 2), undivided.stderr)
         for count in COUNTS:
             parts = self.make(verb, study, count, *options)
+            if count > 1 and verb != "gram":
+                self.assertIn(f"{parts[1]} --shard 1/{count} -o", run("inspect", parts[1]).stdout)
             merged = self.path(f"merged-{count}.h5")
             done = run("merge", *reversed(parts), "-o", merged)
             self.assertEqual(done.returncode, undivided.returncode, done.stderr)

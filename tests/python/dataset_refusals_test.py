@@ -224,6 +224,23 @@ class Refusals(WritingTest):
         self.assert_refused(base | {"train_ids": ["x"]}, "train_ids: shape [1]", "P = 6 as in train_inputs")
         self.assert_refused(base | {"test_ids": ["x"]}, "test_ids: shape [1]", "P = 4 as in test_inputs")
 
+    def test_texts_that_a_file_cannot_hold(self):
+        for words in ("a\0b", "\ud800"):
+            self.assert_refused(self.good.weights | {"note": words}, f"note: is {words!r}, which HDF5 cannot hold")
+            self.assert_refused(self.good.weights | {"readout": words}, f"readout: is {words!r}")
+        self.assert_refused(self.good.weights | {"note": "a\x01b"}, "note contains the control character 1 (byte 1)")
+
+    def test_masked_entries(self):
+        base = self.good.weights
+        labels = np.ma.masked_equal(np.where(np.arange(P) == 2, 5.0, 1.0), 5.0)
+        self.assert_refused(base | {"train_labels": labels}, "train_labels[2]: is masked; allowed")
+        inputs = np.ma.masked_greater(base["train_inputs"], base["train_inputs"].max() - 1e-9)
+        self.assert_refused(base | {"train_inputs": inputs}, "train_inputs[", "is masked")
+        self.assert_refused(base | {"train_mask": np.ma.masked_equal(np.ones((P, S)), 1)},
+                            "train_mask[0, 0]: is masked")
+        self.assert_refused(self.good.paths | {"heads": np.ma.array([2, 3], mask=[0, 1])}, "heads[1]: is masked")
+        self.write(**base | {"train_labels": np.ma.array(base["train_labels"])})  # none is masked
+
     def test_all_faults_are_reported(self):
         arguments = self.good.weights | {
             "train_labels": changed(self.good.base["train_labels"], 2, np.nan),

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import warnings
 from pathlib import Path
 
 import h5py
@@ -21,6 +22,7 @@ import headway
 from headway import cli, figures
 from headway.figures import selection
 from headway.ranks import rank_correlation
+from headway.report import write_report
 from synthetic_results import Task, write_result
 
 SMALL = Task(train=24, test=40, tokens=6, features=10)
@@ -169,6 +171,25 @@ class Contents(FigureTest):
                                       alignment.gaussian_process_overlaps[:7])
         cumulative = line(figure.axes[1], "$N$ = 10").get_ydata()
         np.testing.assert_array_equal(cumulative, [0.0, *alignment.cumulative[:7]])
+
+    def test_alignment_with_overlaps_that_are_not_known(self):
+        """Beyond the rank of a kernel, and of labels that are all zero."""
+        for begin in (3, 0):
+            path = self.folder / f"unknown-{begin}.h5"
+            shutil.copy(self.files["align"], path)
+            with h5py.File(path, "r+") as file:
+                for point in file["points"].values():
+                    for name in ("overlaps", "cumulative"):
+                        for whose in ("", "gaussian_process_"):
+                            point[f"alignment/{whose}{name}"][begin:] = np.nan
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                axes = figures.draw_all(headway.read_result(path), only=["kernel_alignment"])["kernel_alignment"].axes
+            known = headway.read_result(path).points[0].alignment.overlaps[:begin]
+            np.testing.assert_array_equal([bar.get_height() for bar in axes[0].containers[0]][:begin], known)
+            self.assertGreater(axes[0].get_ylim()[1], known.max(initial=0.9 if begin == 0 else 0.0))
+            page = write_report([path], path.with_suffix(".html"))
+            self.assertNotIn("NaN", page.read_text().partition('id="data"')[2].partition("</script>")[0])
 
     def test_path_kernels_are_sorted_by_label(self):
         result = self.results["solve"]
@@ -336,6 +357,10 @@ class CommandLine(FigureTest):
                           "--only", "kernel_alignment")
         self.assert_fails(65, "which needs samples at three widths or more", "plot", self.files["sample"],
                           "--only", "where_the_theory_ends")
+        for kind, name, verb in (("align", "pruning", "prune"), ("prune", "kernel_alignment", "align"),
+                                 ("solve", "traces", "sample"), ("solve", "learning_curves", "train")):
+            self.assert_fails(65, f"has not the data for {name}, which needs a result of `headway {verb}` "
+                              f"(a result of `headway {kind}`)", "plot", self.files[kind], "--only", name)
         newer = self.folder / "newer.h5"
         shutil.copy(self.files["solve"], newer)
         with h5py.File(newer, "r+") as file:

@@ -133,6 +133,10 @@ class Attentions(NetworkTest):
         refused(bad, broken((4, 2, 1, 0), 0.9), "train: attention of layer 2: row [4, 2, 1]",
                 "after the softmax")
         refused(bad, broken((4, 2, 1, 0), -0.01), "smallest entry is -0.01")
+        hidden = np.ma.array(inputs, mask=np.zeros(inputs.shape))
+        hidden[3, 1, 2] = np.ma.masked
+        refused(bad, {"inputs": hidden}, "train: inputs[3, 1, 2]: is masked; allowed: numbers")
+        refused(bad, {"labels": np.ma.masked_equal(signs(P), -1)}, "train: labels[", "is masked")
         refused(bad, broken((6, 0, 0, 0), np.nan, 0), "attention of layer 1: row [6, 0, 0]", "nan")
         only_padding = np.zeros((HEADS[0], S))
         only_padding[:, 4] = 1.0

@@ -253,6 +253,9 @@ class WrongArguments(unittest.TestCase):
             ({"features": {}}, ["features", "real numbers"]),
             ({"labels": labels[:5]}, ["labels", "12", "5"]),
             ({"labels": None}, ["labels", "missing"]),
+            ({"labels": np.ma.masked_equal(labels, 1)}, ["labels[", "masked"]),
+            ({"features": np.ma.masked_less(good["features"], 0)}, ["features[", "masked"]),
+            ({"heads": np.ma.array([2, 2], mask=[1, 0])}, ["heads[0]", "masked"]),
             ({"labels": np.where(np.arange(12) == 7, np.inf, labels)}, ["labels[7]", "inf", "finite"]),
             ({"labels": "yes"}, ["labels", "real numbers"]),
             ({"labels": labels.reshape(2, 3, 2)}, ["labels", "shape [2, 3, 2]"]),
@@ -318,10 +321,15 @@ class WrongArguments(unittest.TestCase):
             ({"seed": 2**70}, ["seed", "64 bits"]), ({"settings": 3}, ["settings", "3", "mapping"]),
             ({"progress": "often"}, ["progress", "often", "True"]), ({"readout": 3}, ["readout", "3"]),
             ({"output": "x.h5"}, ["output", "save"]),
+            ({"settings": {"model.widths": [20]}}, ["widths = [10]", "settings['model.widths'] = [20]", "one of them"]),
+            ({"settings": {"model.temperature": 0.2}}, ["temperature = 0.1", "settings['model.temperature'] = 0.2"]),
+            ({"seed": 1, "settings": {"seed": 2}}, ["seed = 1", "settings['seed'] = 2"]),
+            ({"max_iterations": 5, "settings": {"solve.max_iterations": 6}}, ["max_iterations = 5", "= 6"]),
         ]
         for change, words in cases:
             with self.subTest(change=change):
                 self.refused(headway.UsageError, words, lambda: headway.solve(**small() | change))
+        headway.solve(**small(), settings={"model.widths": [10]})  # twice the same
         self.refused(headway.UsageError, ["needs a study, or arrays"], headway.solve)
         self.refused(headway.UsageError, ["hmm", "features"], lambda: headway.solve("hmm", **small()))
         self.refused(headway.UsageError, ["study", "3"], lambda: headway.solve(3))
@@ -339,6 +347,13 @@ class WrongArguments(unittest.TestCase):
                      lambda: action.evaluate([unit * np.nan, np.eye(2), 1.0]))
         self.refused(headway.BadDataError, ["order_parameters[1]", "[2]", "square"],
                      lambda: action.evaluate([unit, np.ones(2), 1.0]))
+        self.refused(headway.BadDataError, ["order_parameters[1][0, 1]: 0.0", "[1, 0] is 0.5", "symmetric"],
+                     lambda: action.evaluate([unit, np.array([[1.0, 0.0], [0.5, 1.0]]), 1.0]))
+        action.evaluate([unit + np.triu(np.full((4, 4), 1e-9), 1), np.eye(2), 1.0])  # rounding
+        self.refused(headway.BadDataError, ["order_parameters", "[0]", "p = 4"],
+                     lambda: headway.kernel(features=xi, order_parameters=[]))
+        self.refused(headway.BadDataError, ["order_parameters", "rectangular"],
+                     lambda: headway.kernel(features=xi, order_parameters=[[[1, 2], [3]]]))
         self.refused(headway.BadDataError, ["features", "[12, 4]"],
                      lambda: headway.kernel(features=xi[:, :, 0], order_parameters=unit))
         self.refused(headway.BadDataError, ["order_parameters", "[3, 3]", "p = 4"],

@@ -1,15 +1,19 @@
 """headway.read_result on files of every kind, and on files with faults; headway.table."""
 
+import csv
 import shutil
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import h5py
 import numpy as np
 
 import headway
 import reference_theory as theory
+from headway.report.reading import read_any
+from headway.summary import summary
 from headway.table import table
 from synthetic_results import Task, problems_of, write_result
 
@@ -187,6 +191,39 @@ class Faults(ReadingTest):
         self.assert_fault(lambda file: file["points/0"].attrs.__delitem__("temperature"),
                           "/points/0: attribute temperature is missing")
 
+    def test_whatever_h5py_raises_names_the_file(self):
+        """As of damaged attributes, which no checksum guards. Each of these was seen."""
+        path = self.files["solve"]
+        for error in (KeyError("Can't open attribute"), TypeError("expected bytes"), IndexError(),
+                      ValueError("Insufficient precision"),
+                      UnicodeEncodeError("utf-8", "\udcff", 0, 1, "surrogates not allowed")):
+            for read in (headway.read_result, summary, read_any):
+                with self.subTest(error=error, read=read.__name__), mock.patch.object(
+                        h5py.AttributeManager, "get", side_effect=error), self.assertRaisesRegex(
+                        headway.BadDataError, f"^{path}: damaged: "):
+                    read(path)
+
+    def test_errors_of_the_package_stay_what_they_are(self):
+        with mock.patch.object(h5py.AttributeManager, "get", side_effect=headway.UsageError("mine")):
+            with self.assertRaisesRegex(headway.UsageError, "^mine$"):
+                headway.read_result(self.files["solve"])
+        with Changed(self.files["solve"], lambda file: file.attrs.__delitem__("schema_name")) as path:
+            for read in (headway.read_result, summary, read_any):
+                with self.assertRaises(headway.BadDataError) as caught:
+                    read(path)
+                self.assertEqual(str(caught.exception).count(str(path)), 1)
+
+    def test_texts_that_are_no_utf8(self):
+        def words(file):
+            file.attrs.create("study", b"caf\xe9", dtype=h5py.string_dtype())
+
+        def sealed(file):
+            words(file)
+            file.attrs["text_sha256"] = "0" * 64
+        self.assert_fault(sealed, "attribute text_sha256: the texts of the file are not those")
+        with Changed(self.files["solve"], words) as path:
+            self.assertEqual(headway.read_result(path).study, "caf\ufffd")
+
     def test_unreadable_files(self):
         with self.assertRaisesRegex(headway.UnreadableFileError, "no such file"):
             headway.read_result(self.folder / "absent.h5")
@@ -219,6 +256,15 @@ class Tables(ReadingTest):
         with Changed(self.files["solve"],
                      lambda file: file["points/1"].attrs.__setitem__("converged", 0)) as path:
             self.assertIn("NO", table(headway.read_result(path)).splitlines()[3])
+
+    def test_overlaps_that_are_not_known(self):
+        """Beyond the rank of a kernel, and of labels that are all zero."""
+        def unknown(begin):
+            return lambda file: file["points/0/alignment/overlaps"].__setitem__(slice(begin, None), np.nan)
+        for begin, words in ((1, r"0\.\d{3} \(k=1\)"), (0, "-")):
+            with Changed(self.files["align"], unknown(begin)) as path:
+                header, first, *_ = csv.reader(table(headway.read_result(path), "csv").splitlines())
+                self.assertRegex(first[header.index("best overlap")], f"^{words}$")
 
     def test_unknown_layout(self):
         with self.assertRaises(headway.UsageError):

@@ -13,6 +13,7 @@ from headway import memory, native
 from headway.dataset_checks import Checker
 from headway.dataset_files import check_name_layers
 from headway.dataset_table import SCHEMA_NAME, SCHEMA_VERSION
+from headway.dataset_texts import masked_fault
 from headway.datasets import (EMPTY_GROUP, argument_name, arrays_of, given_network, given_sets,
                               warn_about_labels)
 from headway.errors import BadDataError, UsageError
@@ -111,6 +112,9 @@ def data_of(given: Mapping[str, Any], heads: Any, readout: Any, sets: Any, netwo
 
 
 def _checked_heads(heads: Any, faults: list[str]) -> np.ndarray | None:
+    if np.ma.is_masked(heads):
+        faults.append(masked_fault("heads", heads))
+        return None
     try:
         numbers = np.asarray(heads)
         if numbers.ndim == 1 and numbers.size and numbers.dtype.kind in "iu":

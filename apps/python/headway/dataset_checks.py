@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import h5py
 
 from headway import dataset_table as table
-from headway import memory
+from headway import hdf5, memory
 from headway.dataset_arrays import (ArrayInfo, Fault, implausible_storage, info, kind, members, numbers,
                                     number_attribute, shape_text, text_attribute, texts)
 from headway.dataset_table import Member, symbol_in
@@ -56,8 +56,8 @@ class Faults:
             check(*arguments)
         except Fault as fault:
             self.add_text(path, str(fault))
-        except (OSError, RuntimeError, KeyError) as error:
-            self.add(path, f": cannot be read: damaged (HDF5: {str(error).splitlines()[0]})")
+        except hdf5.DAMAGE as error:
+            self.add(path, f": cannot be read: damaged (HDF5: {hdf5.reason(error)})")
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,8 @@ from headway.dataset_table import SCHEMA_NAME, SCHEMA_VERSION
 from headway.errors import BadDataError
 from headway.files import whole_file
 from headway.hdf5_target import NewFile, written_file
+
+UNHOLDABLE = re.compile("[\0\ud800-\udfff]")  # what the texts of HDF5 cannot have
 
 
 @contextmanager
@@ -28,10 +31,12 @@ def new_file(path: Path, overwrite: bool) -> Iterator[NewFile]:
 def write_header(file: h5py.File, note: str | None, readout: str | None) -> None:
     file.attrs["schema_name"] = SCHEMA_NAME
     file.attrs["schema_version"] = np.array(SCHEMA_VERSION, dtype=np.int64)
-    if note is not None:
-        file.attrs["note"] = str(note)
-    if readout is not None:
-        file.attrs["readout"] = str(readout)
+    for name, words in (("note", note), ("readout", readout)):
+        if words is None:
+            continue
+        if UNHOLDABLE.search(str(words)):
+            raise BadDataError(f"{name}: is {words!r}, which HDF5 cannot hold; allowed: printable text")
+        file.attrs[name] = str(words)
 
 
 def check_name_layers(head_names: Sequence[Sequence[str]] | None, heads: Sequence[int]) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 
 def number(value: float) -> str:
     """The shortest text that is this number: 0.1, 2, nan."""
@@ -34,6 +36,12 @@ def text_fault(text: bytes, lines: bool) -> str | None:
         if (c < 0x20 or c == 0x7F) and not (lines and c in b"\n\t\r"):
             return f"contains the control character {c} (byte {at}); allowed: printable text"
     return None if broken is None else f"is not UTF-8 text (byte {broken})"
+
+
+def masked_fault(name: str, array: np.ma.MaskedArray, begin: int = 0) -> str:
+    """Of an array with np.ma.is_masked(); `begin`: its first example's number."""
+    at = np.argwhere(np.ma.getmaskarray(array))[0].tolist()
+    return f"{name}{[at[0] + begin, *at[1:]] if at else ''}: is masked; allowed: numbers"
 
 
 def nearly(name: str, known: str) -> bool:

@@ -80,7 +80,8 @@ class Shown(Brief):
                                    "" if self._data is None else self._data.content_hash)
         else:
             with whole_file(target, force, "force=True") as name:
-                open_file(self.file).close()  # whose words fit where it is gone
+                with open_file(self.file):  # whose words fit where it is gone
+                    pass
                 shutil.copyfile(self.file, name)
         return target
 

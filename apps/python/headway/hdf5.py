@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +13,39 @@ import h5py
 import numpy as np
 
 from headway import memory
-from headway.errors import BadDataError, UnreadableFileError
+from headway.errors import BadDataError, HeadwayError, UnreadableFileError
 
 SUPPORTED_MAJOR_VERSION = 1
 #: What a group and an array of a result may be: in a file, or in memory.
 GROUPS = (h5py.Group, memory.Group)
 ARRAYS = (h5py.Dataset, memory.Array)
+#: What h5py, and those who trust what it says, raise on a damaged file. Errors of the package are such too.
+DAMAGE = (OSError, RuntimeError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 
 
-def open_file(path: str | os.PathLike) -> h5py.File:
-    """Opens `path` for reading; UnreadableFileError if there is none, BadDataError if not HDF5."""
-    path = Path(path)
+@contextmanager
+def open_file(path: str | os.PathLike) -> Iterator[h5py.File]:
+    """`path` open for reading; UnreadableFileError if there is none, BadDataError if not HDF5.
+
+    A BadDataError of the block gets the name of the file, and damage that the block meets becomes one.
+    """
+    try:
+        with _opened(Path(path)) as file:
+            yield file
+    except BadDataError as error:
+        raise BadDataError([f"{path}: {fault}" for fault in error.faults]) from None
+    except HeadwayError:
+        raise
+    except DAMAGE as error:
+        raise BadDataError(f"{path}: damaged: {reason(error)}") from error
+
+
+def reason(error: BaseException) -> str:
+    """The first line of what an error says."""
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def _opened(path: Path) -> h5py.File:
     if not path.exists():
         raise UnreadableFileError(f"{path}: no such file")
     if path.is_dir():
@@ -31,15 +55,14 @@ def open_file(path: str | os.PathLike) -> h5py.File:
     try:
         return h5py.File(path, "r")
     except OSError as error:
-        reason = str(error).splitlines()[0] if str(error) else "unknown reason"
-        raise BadDataError(f"{path}: not a readable HDF5 file ({reason})") from None
+        raise BadDataError(f"not a readable HDF5 file ({reason(error)})") from None
 
 
 def text(value: Any) -> str:
     """A string attribute or element as str, from any of HDF5's string types."""
     if isinstance(value, np.ndarray):
         value = value.item() if value.size == 1 else value.tolist()
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    return (value if isinstance(value, bytes) else _bytes(str(value))).decode("utf-8", "replace")
 
 
 def texts(dataset: h5py.Dataset) -> list[str]:
@@ -79,7 +102,7 @@ def check_schema(file: h5py.File, schema_name: str) -> None:
     """BadDataError unless `file` has the given schema in a version that this package reads."""
     faults = schema_faults(file, schema_name)
     if faults:
-        raise BadDataError([f"{file.filename}: {fault}" for fault in faults])
+        raise BadDataError(faults)
 
 
 def check_texts(file: h5py.File) -> None:
@@ -103,9 +126,13 @@ def check_texts(file: h5py.File) -> None:
     file.visititems(gather)
     del texts["@text_sha256"]
     digest = hashlib.sha256()
-    for place in sorted(texts, key=str.encode):
+    for place in sorted(texts, key=_bytes):
         content = "\0".join(texts[place])
-        digest.update(f"{place}\0{content}\0".encode())
+        digest.update(_bytes(f"{place}\0{content}\0"))
     if digest.hexdigest() != text(sealed):
         raise BadDataError("attribute text_sha256: the texts of the file are not those that were "
                            "written: damaged, or changed by hand")
+
+
+def _bytes(words: str) -> bytes:
+    return words.encode("utf-8", "surrogateescape")  # h5py's mark of bytes that are no UTF-8

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from headway.dataset_texts import masked_fault
 from headway.errors import BadDataError, UsageError
 
 ROWS_IN_MEMORY = 1 << 22  # numbers of one layer's attention read at a time, from arrays
@@ -25,13 +26,16 @@ class Block:
     mask: Any = None
 
 
-def as_numpy(value: Any) -> np.ndarray:
-    """Any array or tensor, on any device and in any precision, as a numpy array."""
+def as_numpy(name: str, value: Any, begin: int = 0) -> np.ndarray:
+    """Any array or tensor, on any device and in any precision, as a numpy array; BadDataError where entries
+    are masked, by its name and its first example's number."""
     for step in ("detach", "cpu"):
         if hasattr(value, step):
             value = getattr(value, step)()
     if "bfloat16" in str(getattr(value, "dtype", "")):
         value = value.float()
+    if np.ma.is_masked(value):
+        raise BadDataError(masked_fault(name, value, begin))
     return np.asarray(value)
 
 
@@ -268,5 +272,5 @@ def _real(padding: Any) -> np.ndarray | None:
     """The mask of real tokens that a key_padding_mask means: True, or very negative, is padding."""
     if padding is None:
         return None
-    padding = as_numpy(padding)
+    padding = as_numpy("padding", padding)
     return ~padding if padding.dtype == bool else padding > -1e4

@@ -53,7 +53,7 @@ class Options:
 
 
 def checked_labels(name: str, source: Source, classes: int | None) -> np.ndarray:
-    labels = as_numpy(source.given["labels"])
+    labels = as_numpy(f"{name}: labels", source.given["labels"])
     if labels.ndim not in (1, 2) or len(labels) != source.count or labels.dtype.kind not in "fiub":
         raise BadDataError(f"{name}: labels: have shape {list(labels.shape)} and type {labels.dtype}; "
                            f"expected numbers [{source.count}] or [{source.count}, C]")
@@ -140,9 +140,10 @@ class _SplitWriter:
     def run(self) -> None:
         begin = 0
         for block in guarded(self.source.blocks()):
-            inputs = as_numpy(block.inputs)
-            attentions = [as_numpy(array) for array in block.attentions]
-            mask = None if block.mask is None else as_numpy(block.mask) != 0
+            inputs = as_numpy(f"{self.name}: inputs", block.inputs, begin)
+            attentions = [as_numpy(f"{self.name}: attention of layer {layer}", array, begin)
+                          for layer, array in enumerate(block.attentions, 1)]
+            mask = None if block.mask is None else as_numpy(f"{self.name}: mask", block.mask, begin) != 0
             self._check(begin, inputs, attentions, mask)
             if begin == 0:
                 self._create(inputs, attentions, mask)

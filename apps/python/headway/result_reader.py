@@ -40,13 +40,8 @@ def read_result(path: str | os.PathLike) -> AnyResult:
     """
     with hdf5.open_file(path) as file:
         hdf5.check_schema(file, "headway-result")
-        try:
-            hdf5.check_texts(file)
-            return _read(file, Path(path))
-        except BadDataError as error:
-            raise BadDataError([f"{path}: {fault}" for fault in error.faults]) from None
-        except (OSError, RuntimeError, KeyError) as error:  # damaged below the headers
-            raise BadDataError(f"{path}: damaged: {str(error).splitlines()[0]}") from None
+        hdf5.check_texts(file)
+        return _read(file, Path(path))
 
 
 def _read(file: h5py.File | memory.Group, path: Path) -> AnyResult:

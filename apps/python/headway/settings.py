@@ -18,13 +18,13 @@ from headway.errors import UsageError
 def overlays_of(caller: str, verb: str, given: Mapping[str, Any],
                 settings: Mapping[str, Any] | None) -> list[str]:
     """"section.key=value" of every argument that is not None; `given` by bare keys of the sections
-    that a verb reads, `settings` by dotted ones. UsageError for an unknown name or a value that a study
-    cannot hold; whether it is allowed the program says."""
+    that a verb reads, `settings` by dotted ones. UsageError for an unknown name, a value that a study
+    cannot hold, and two values of one key; whether it is allowed the program says."""
     if settings is not None and not isinstance(settings, Mapping):
         raise UsageError(f"settings: is {settings!r}; allowed: a mapping such as "
                          "{\"solve.corrections\": \"off\"}")
     places = key_places(verb)
-    overlays = []
+    overlays: dict[str, tuple[str, str]] = {}  # dotted key: the argument, and its value
     for name, value in given.items():
         if value is None:
             continue
@@ -32,10 +32,14 @@ def overlays_of(caller: str, verb: str, given: Mapping[str, Any],
             near = difflib.get_close_matches(name, places, 1)
             raise UsageError(f"{caller}: unknown argument {name}"
                              + (f"; did you mean {near[0]}?" if near else ""))
-        overlays.append(f"{places[name]}={toml(name, value)}")
+        overlays[places[name]] = name, toml(name, value)
     for key, value in (settings or {}).items():
-        overlays.append(f"{key}={toml(f'settings[{key!r}]', value)}")
-    return overlays
+        name = f"settings[{key!r}]"
+        given_by, known = overlays.setdefault(key, (name, toml(name, value)))
+        if known != toml(name, value):
+            raise UsageError(f"{caller}: {given_by} = {known} and {name} = {toml(name, value)} are given; "
+                             "allowed: one of them")
+    return [f"{key}={value}" for key, (_, value) in overlays.items()]
 
 
 @lru_cache(maxsize=None)

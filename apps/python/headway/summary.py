@@ -14,7 +14,7 @@ import h5py
 import numpy as np
 
 from headway import hdf5
-from headway.errors import BadDataError, UsageError
+from headway.errors import UsageError
 from headway.fields import plain
 from headway.files import write_text
 from headway.result_reader import provenance_of
@@ -45,14 +45,11 @@ def summary(path: str | os.PathLike, largest: int = LARGEST, without: Collection
     with hdf5.open_file(path) as file:
         hdf5.check_schema(file, "headway-result")
         hdf5.check_texts(file)
-        try:
-            made = {name: _rounded(value) for name, value in provenance_of(file).items()
-                    if name not in _AT_ROOT}
-            made["command"] = _ABSOLUTE.sub(lambda found: os.path.basename(found[0]), str(made.get("command", "")))
-            out = {"kind": hdf5.text(file.attrs.get("kind", "")), "made": made}
-            found = _group(file, _Limits(largest, _WEIGHTS.union(without)))
-        except (OSError, RuntimeError, KeyError) as error:  # damaged below the headers
-            raise BadDataError(f"{path}: damaged: {str(error).splitlines()[0]}") from None
+        made = {name: _rounded(value) for name, value in provenance_of(file).items()
+                if name not in _AT_ROOT}
+        made["command"] = _ABSOLUTE.sub(lambda found: os.path.basename(found[0]), str(made.get("command", "")))
+        out = {"kind": hdf5.text(file.attrs.get("kind", "")), "made": made}
+        found = _group(file, _Limits(largest, _WEIGHTS.union(without)))
     known = {*made, *out, *_AT_ROOT}
     return out | {name: value for name, value in found.items() if name not in known}
 

@@ -157,8 +157,11 @@ def _agreement(point: Point) -> str:
 def _best_overlap(point: Point) -> str:
     if point.alignment is None:
         return "-"
-    index = int(point.alignment.overlaps.argmax())
-    return f"{point.alignment.overlaps[index]:.3f} (k={index + 1})"
+    overlaps = point.alignment.overlaps
+    if np.isnan(overlaps).all():  # labels that are all zero
+        return "-"
+    index = int(np.nanargmax(overlaps))
+    return f"{overlaps[index]:.3f} (k={index + 1})"
 
 
 def _sample_columns(result: Result) -> list[Column]:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     Source = Union[str, os.PathLike, Study, Result, TrainingResult]
 
 
+SYMMETRY_TOLERANCE = 1e-8
+
+
 def solve(study: Source | None = None, *, features: ArrayLike | None = None,
           inputs: ArrayLike | None = None, labels: ArrayLike | None = None,
           heads: Sequence[int] | None = None, attention: Sequence[ArrayLike] | str | None = None,
@@ -178,7 +181,8 @@ class Action:
         (U_1, ..., U_L, U_a): a list of symmetric matrices [C p_l, C p_l], U_a [C, C] or a number.
 
         S is inf where a matrix or K(U_1) + T I is not positive definite; there is no gradient then.
-        Costs one factorisation of the kernel.
+        Costs one factorisation of the kernel. Errors: BadDataError, also for a matrix that is not symmetric
+        within 1e-8 of its largest entry.
         """
         try:
             matrices = list(order_parameters)
@@ -211,7 +215,8 @@ def kernel(*, features: ArrayLike, order_parameters: ArrayLike | Sequence[ArrayL
     Returns [P, P']; with C outputs [C P, C P'], output-major. Costs P P' p N_0 multiply-adds and a
     product of U with each feature.
     """
-    if isinstance(order_parameters, (list, tuple)) and np.ndim(order_parameters[0]) == 2:
+    if isinstance(order_parameters, (list, tuple)) and order_parameters and (
+            np.asarray(order_parameters[0], dtype=object).ndim == 2):
         order_parameters = order_parameters[0]
     left = _features("features", features)
     right = left if other is None else _features("other", other)
@@ -236,12 +241,17 @@ def _features(name: str, value: Any) -> np.ndarray:
 
 
 def _square(name: str, value: Any) -> np.ndarray:
-    """A square matrix, or a number as one of one entry."""
+    """A symmetric matrix, or a number as one of one entry."""
     array = _matrix(name, value)
     if array.size == 1:
         return array.reshape(1, 1)
     if array.ndim != 2 or array.shape[0] != array.shape[1]:
         raise BadDataError(f"{name}: has shape {list(array.shape)}; allowed: a square matrix")
+    apart = np.abs(array - array.T)
+    if apart.max(initial=0.0) > SYMMETRY_TOLERANCE * np.abs(array).max(initial=0.0):
+        row, column = (int(i) for i in np.unravel_index(apart.argmax(), apart.shape))
+        raise BadDataError(f"{name}[{row}, {column}]: {array[row, column]}, and [{column}, {row}] is "
+                           f"{array[column, row]}; allowed: a symmetric matrix")
     return array
 
 

@@ -5,11 +5,11 @@
 namespace headway::analysis {
 
 /// Overlap of a kernel's eigenvectors with the labels (eq. 52): |v_k . y| / |y| by
-/// falling eigenvalue.
+/// falling eigenvalue; NaN beyond the kernel's rank, where eigenvectors are arbitrary.
 struct KernelAlignment {
   VectorXd eigenvalues;
   VectorXd overlaps;
-  VectorXd cumulative;  ///< running sum of squared overlaps; ends at 1
+  VectorXd cumulative;  ///< running sum of squared overlaps; ends at 1 for a kernel of full rank
 };
 
 /// kernel: symmetric n x n without T (lower triangle read); labels: n numbers, not all zero (else

@@ -104,6 +104,7 @@ struct SolvePoint {
   std::string evidence_method;
   std::string kernels;
   double start_spread = kUndefined;
+  std::string other_minima;  ///< what the extra starts found, for a warning; not kept in files
   CorrectedPoint corrected;
   double seconds = 0.0;
   Tensor first_layer_draws;  ///< of U_1, [chain, draw, n, n], where a result of sample lends them
@@ -217,7 +218,8 @@ struct AlignPoint {
 template <class Visitor, RecordOf<AlignPoint> Record>
 void fields(Visitor& visit, Record& r) {
   visit("seconds", r.seconds, "of the alignment", {.place = FieldPlace::kFile});
-  visit("overlaps", r.overlaps, "|v_k . y| / |y| by falling eigenvalue of K (without T)");
+  visit("overlaps", r.overlaps,
+        "|v_k . y| / |y| by falling eigenvalue of K (without T); undefined beyond its rank");
   visit("gaussian_process_overlaps", r.gaussian_process_overlaps, "of the Gaussian process");
   visit("cumulative", r.cumulative, "running sums of the squared overlaps",
         {.json = "cumulative_overlaps"});

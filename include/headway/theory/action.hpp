@@ -25,6 +25,9 @@ class Action {
     std::unique_ptr<EnergyState> energy;  ///< factorisation at this U_1
     /// gradient_norm: largest |entry| of dS/dU / max N.
     [[nodiscard]] double gradient_norm(const model::Architecture& architecture) const;
+    /// The same with U_l in units of its value in the infinite-width limit, the product of the
+    /// variances from layer l up: no change of these units changes it.
+    [[nodiscard]] double scaled_gradient_norm(const model::Architecture& architecture) const;
   };
 
   /// Null energy (and value = infinity) when some U or K + T I is not positive definite.

@@ -42,7 +42,7 @@ double steering_flops(const Action& action);
 struct SaddlePointOptions {
   Optimizer optimizer = Optimizer::kAuto;
   Elimination elimination = Elimination::kJoint;
-  double gradient_tolerance = 1e-10;  ///< on Action::Evaluation::gradient_norm
+  double gradient_tolerance = 1e-10;  ///< on Action::Evaluation::scaled_gradient_norm
   int max_iterations = 200;  ///< Newton needs 4 to 10, quasi-Newton 10 to 40, Ceres hundreds
 
   // Of the library alone, no keys of a study:
@@ -99,9 +99,10 @@ void fields(Visitor& visit, Record& r) {
   visit("hessians", r.hessians, "exact ones", kOld);
   visit("products", r.products, "of the Hessian with a direction", kOld);
   visit("gradient_norm", r.gradient_norm,
-        "largest entry of dS/dU / max N as a matrix derivative; what the stopping test looks at");
+        "largest entry of dS/dU / max N as a matrix derivative; the stopping test looks at it in "
+        "units of U at infinite width");
   visit("gradient_rounding", r.gradient_rounding,
-        "estimated rounding error of gradient_norm: what double precision allows", kOld);
+        "estimated rounding error of it in those units: what double precision allows", kOld);
   visit("history", r.history, "of the iteration",
         {.place = FieldPlace::kFile, .layout = FieldLayout::kTable, .optional = true});
 }

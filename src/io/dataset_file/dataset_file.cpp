@@ -247,7 +247,7 @@ std::string describe_dataset(const Hdf5InputFile& file) {
     out += "  network    the values, input and readout trained with these heads\n";
   }
   if (layout.readout) out += fmt::format("  readout    {}\n", word_of(*layout.readout));
-  if (!layout.note.empty()) out += fmt::format("  note       {}\n", layout.note);
+  if (!layout.note.empty()) out += fmt::format("  note       {}\n", printable(layout.note));
   for (const std::string& fault : faults.messages()) out += fmt::format("  fault      {}\n", fault);
   out += fmt::format(
       "\nTo check all of it:  headway validate {0}\n"

@@ -148,9 +148,10 @@ std::string describe_result(const Hdf5InputFile& file) {
   }
   return out + fmt::format(
                    "To remake it (the file holds its study, fully resolved{}):\n"
-                   "  headway {} {} -o NEW.h5\n",
+                   "  headway {} {}{} -o NEW.h5\n",
                    kind == studies::LatentsResult::kVerb ? "; the networks are trained again" : "",
-                   kind, file.file_path());
+                   kind, file.file_path(),
+                   file.has_attribute("/", "shard") ? " --shard " + text(file, "/", "shard") : "");
 }
 
 }  // namespace headway::io

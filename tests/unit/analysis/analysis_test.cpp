@@ -22,6 +22,25 @@ TEST_CASE("alignment of a kernel whose eigenvectors are known") {
   REQUIRE_THAT(a.cumulative[2], Catch::Matchers::WithinAbs(1, 1e-12));
 }
 
+TEST_CASE("alignment ends at the rank of the kernel, whatever the order of the examples") {
+  const Index n = 12, rank = 4;
+  MatrixXd x(n, rank);
+  for (Index i = 0; i < x.size(); ++i)
+    x.data()[i] = std::sin(1.0 + 3.7 * static_cast<double>(i * i));
+  const VectorXd y = VectorXd::NullaryExpr(n, [](Index i) { return i % 3 == 0 ? 1.0 : -1.0; });
+  const analysis::KernelAlignment a = analysis::kernel_alignment(x * x.transpose(), y);
+  const MatrixXd reversed = x.colwise().reverse();
+  const analysis::KernelAlignment b =
+      analysis::kernel_alignment(reversed * reversed.transpose(), y.reverse());
+  for (Index k = 0; k < rank; ++k) {
+    CHECK_THAT(a.overlaps[k], Catch::Matchers::WithinAbs(b.overlaps[k], 1e-12));
+  }
+  CHECK(a.overlaps.tail(n - rank).array().isNaN().all());
+  const VectorXd within = x * (x.transpose() * x).ldlt().solve(x.transpose() * y);
+  CHECK_THAT(a.cumulative[n - 1],
+             Catch::Matchers::WithinAbs(within.squaredNorm() / y.squaredNorm(), 1e-12));
+}
+
 TEST_CASE("head scores by the definition") {
   // heads [2, 2]: paths (1,1) (1,2) (2,1) (2,2)
   MatrixXd u(4, 4);

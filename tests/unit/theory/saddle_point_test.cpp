@@ -152,6 +152,41 @@ TEST_CASE("random starts end in the same minimum, and the Hessian there is posit
   REQUIRE(theory::smallest_hessian_eigenvalue(action, hessian) > 0.0);
 }
 
+TEST_CASE("the stopping test knows no units of U") {
+  // Inputs of variance 1/k and readouts of variance k multiply every U by k, and nothing else.
+  const test::TheoryCase one = random_case({2, 2}, 1, 20, 5, 61);
+  const theory::SaddlePoint reference = solve(one, 0.05);
+  for (const double k : {1e-8, 1e8}) {
+    test::TheoryCase c = one;
+    c.features /= std::sqrt(k);
+    c.architecture.variances.back() *= k;
+    const theory::SaddlePoint other = solve(c, 0.05);
+    REQUIRE(other.summary.converged);
+    CHECK(other.summary.iterations == reference.summary.iterations);
+    for (int l = 1; l <= 3; ++l) {
+      CHECK(relative_error(other.order_parameters.at(l) / k, reference.order_parameters.at(l)) <
+            1e-8);
+    }
+  }
+}
+
+TEST_CASE("a network far from its infinite width is not called converged where it starts") {
+  test::TheoryCase c = random_case({2, 2}, 1, 20, 5, 61);
+  c.architecture.widths.assign(3, 5);
+  c.architecture.variances.assign(4, 1e4);
+  const theory::Action action(c.architecture, 1e-3, kernels_of(c, KernelForm::kStored));
+  const theory::SaddlePoint s = solve(c, 1e-3);
+  REQUIRE(s.summary.converged);
+  CHECK(s.summary.iterations > 3);
+  const MatrixXd hessian = action.hessian(s.order_parameters, *s.evaluation.energy);
+  CHECK(theory::smallest_hessian_eigenvalue(action, hessian) > 0.0);
+  // Dimensionless slopes: of S along log U.
+  for (int l = 1; l <= 3; ++l) {
+    const MatrixXd own = s.order_parameters.at(l) * s.evaluation.gradient[l - 1];
+    CHECK(own.cwiseAbs().maxCoeff() < 1e-6);
+  }
+}
+
 TEST_CASE("a summary explains itself") {
   const theory::SaddlePointSummary untouched;
   REQUIRE(untouched.message == "solve_saddle_point was not called");

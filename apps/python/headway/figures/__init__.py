@@ -31,6 +31,7 @@ class FigureKind:
     draw: Callable[[Sequence[Result], PlotOptions], Figure]
     shows: str  # in a few words, for captions
     made_from: type = Result  # the results that it shows
+    verb: str = "solve"  # that makes them; all verbs of the theory make what solve does
     together: bool = False  # further results add to it
     needs: str = ""  # what a result of the right verb may still lack
     package: str = ""  # a Python package that not everyone has, as it is imported
@@ -48,6 +49,8 @@ def _any(available: Callable[[Result], bool]) -> Callable[[Sequence[Result]], bo
     return lambda results: any(map(available, results))
 
 
+_NETWORK = "a data set with a trained network"
+
 FIGURES: dict[str, FigureKind] = {
     "accuracy_against_width": FigureKind(
         _first(accuracy.available), accuracy.draw, together=True,
@@ -56,34 +59,34 @@ FIGURES: dict[str, FigureKind] = {
         _first(order_parameters.available), order_parameters.draw,
         shows="the matrix U_1 over paths at the narrowest, the middle and the widest point"),
     "kernel_alignment": FigureKind(
-        _first(alignment.available), alignment.draw,
+        _first(alignment.available), alignment.draw, verb="align",
         shows="overlap of the kernel's first components with the labels, and how their squares add up"),
     "path_kernels": FigureKind(
         _first(path_kernels.available), path_kernels.draw,
         shows="the same-path kernels of the training examples, sorted by label"),
     "head_scores": FigureKind(
-        _first(heads.available), heads.draw,
+        _first(heads.available), heads.draw, verb="prune",
         shows="the score of each head, what is lost without it, and one against the other"),
     "pruning": FigureKind(
-        _first(heads.curves_available), heads.draw_curves, needs="labels that are classes",
+        _first(heads.curves_available), heads.draw_curves, verb="prune", needs="labels that are classes",
         shows="accuracy against the number of heads removed, in four orders"),
     "head_worth": FigureKind(
-        _first(worth.available), worth.draw, needs="a test or validation set",
+        _first(worth.available), worth.draw, verb="prune", needs="a test or validation set",
         shows="predicted change of the squared error without each head, with its errors"),
     "accuracy_on_sets": FigureKind(
         network.sets_available, network.draw_sets, together=True,
         shows="accuracy against the width on the test set and on every further set"),
     "network_heads": FigureKind(
-        network.available, network.draw_heads,
+        network.available, network.draw_heads, verb="prune", needs=_NETWORK,
         shows="the theory's head scores beside what the trained network loses without each head"),
     "network_order_parameters": FigureKind(
-        network.available, network.draw_order_parameters, together=True,
+        network.available, network.draw_order_parameters, together=True, verb="prune", needs=_NETWORK,
         shows="U_1 of the theory, of posterior samples and of the trained network"),
     "network_pruning": FigureKind(
-        network_curves.available, network_curves.draw,
+        network_curves.available, network_curves.draw, verb="prune", needs=_NETWORK,
         shows="what the trained network keeps as heads are removed, in every order"),
     "network_pruning_over_seeds": FigureKind(
-        network_curves.seeds_available, network_curves.draw_seeds, together=True,
+        network_curves.seeds_available, network_curves.draw_seeds, together=True, verb="prune",
         needs="several results of headway prune, each on another trained network",
         shows="pruning and rank correlations, mean and standard error over trained networks"),
     "readout_and_action": FigureKind(
@@ -93,36 +96,37 @@ FIGURES: dict[str, FigureKind] = {
         _first(convergence.available), convergence.draw,
         shows="gradient and action against the iterations of the solver"),
     "theory_against_samples": FigureKind(
-        samples.comparison_available, samples.draw_comparison, together=True,
+        samples.comparison_available, samples.draw_comparison, together=True, verb="sample",
         shows="every entry of U_1: posterior samples against the theory"),
     "traces": FigureKind(
-        _any(samples.traces_available), samples.draw_traces,
+        _any(samples.traces_available), samples.draw_traces, verb="sample",
         shows="draws of every chain, and the histogram of their ranks among all draws"),
     "where_the_theory_ends": FigureKind(
-        _any(limits.available), limits.draw, needs="samples at three widths or more",
+        _any(limits.available), limits.draw, verb="sample", needs="samples at three widths or more",
         shows="distance of the saddle point and of its 1/N correction from samples, against the width"),
     "learning_curves": FigureKind(
-        learning.available, learning.draw, made_from=TrainingResult, together=True,
+        learning.available, learning.draw, made_from=TrainingResult, verb="train", together=True,
         shows="the score on every split against steps, mean and standard error over seeds"),
     "scaling": FigureKind(
-        scaling.available, scaling.draw, made_from=TrainingResult, together=True,
+        scaling.available, scaling.draw, made_from=TrainingResult, verb="train", together=True,
         needs="runs that differ in a number: a [sweep] over one",
         shows="the score at the end against every number that a sweep changes, mean and standard error over seeds"),
     "latent_decoding": FigureKind(
-        _always, latents.draw_decoding, made_from=LatentsResult, together=True,
+        _always, latents.draw_decoding, made_from=LatentsResult, verb="latents", together=True,
         shows="how well each layer's latent codes tell terms or rules on tasks never seen, by variant"),
     "latent_similarity": FigureKind(
-        _always, latents.draw_similarity, made_from=LatentsResult, together=True,
+        _always, latents.draw_similarity, made_from=LatentsResult, verb="latents", together=True,
         shows="cosine similarity of the mean latent codes"),
     "latent_tsne": FigureKind(
-        _always, latents.draw_tsne, made_from=LatentsResult, together=True, package="sklearn",
+        _always, latents.draw_tsne, made_from=LatentsResult, verb="latents", together=True,
+        package="sklearn",
         shows="t-SNE of the latent codes, coloured by what they are of"),
     "head_removal": FigureKind(
-        _always, removal.draw, made_from=RemovalResult,
+        _always, removal.draw, made_from=RemovalResult, verb="prune",
         shows="what trained networks lose without each head, with heads removed one by one, and which "
               "scores foresee it"),
     "evaluation": FigureKind(
-        _always, latents.draw_evaluation, made_from=EvaluateResult,
+        _always, latents.draw_evaluation, made_from=EvaluateResult, verb="evaluate",
         shows="the score on every split, mean and standard error over seeds"),
 }
 
@@ -157,14 +161,14 @@ def draw_all(results: Result | Sequence[Result], options: PlotOptions | None = N
              and kind.available(results)}
     missing = [name for name in only or () if name not in kinds]
     if missing:
-        needs = FIGURES[missing[0]].needs
+        needs = _needs(FIGURES[missing[0]], results[0])
         raise BadDataError(f"{results[0].file}: has not the data for {missing[0]}"
                            f"{', which needs ' + needs if needs else ''} "
-                           f"(a result of `headway {results[0].kind}`)")
+                           f"({_origin(made_from, results[0].kind)})")
     names = only or [name for name, kind in kinds.items() if _installed(kind)]
     if not names and not together:
         raise BadDataError(f"{results[0].file}: has not the data for any figure "
-                           f"(a result of `headway {results[0].kind}`)")
+                           f"({_origin(made_from, results[0].kind)})")
     with style.applied():
         return {name: FIGURES[name].draw(results, options) for name in names}
 
@@ -177,6 +181,16 @@ def left_out(results: Sequence[Result]) -> dict[str, str]:
 
 def _installed(kind: FigureKind) -> bool:
     return not kind.package or importlib.util.find_spec(kind.package) is not None
+
+
+def _needs(kind: FigureKind, result: Result) -> str:
+    if isinstance(result, kind.made_from) and kind.verb in ("solve", result.kind):
+        return kind.needs
+    return _origin(kind.made_from, kind.verb)
+
+
+def _origin(made_from: type, verb: str) -> str:
+    return f"a result of `headway {verb}`" + (" of trained networks" if made_from is RemovalResult else "")
 
 
 def _maker(result: Result) -> str:

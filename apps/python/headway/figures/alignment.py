@@ -30,9 +30,7 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     colours = [palette[every.index(point)] for point in points]
     figure = style.new_figure(9.0, max(2.6, 0.5 + 1.05 * len(points)))
     grid = figure.add_gridspec(len(points), 2, width_ratios=[1.75, 1.0])
-    top = LEGEND_ROOM * max(max(point.alignment.overlaps[:options.components].max(),
-                         point.alignment.gaussian_process_overlaps[:options.components].max())
-                     for point in points)
+    top = _top([point.alignment for point in points], options.components)
     first = None
     for row, (point, colour) in enumerate(zip(points, colours)):
         axes = figure.add_subplot(grid[row, 0], sharex=first)
@@ -63,6 +61,13 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     style.light_grid(cumulative)
     style.head_line(figure, result, points[0].temperature)
     return figure
+
+
+def _top(alignments: Sequence[Alignment], components: int) -> float:
+    """Of the panels. Overlaps are NaN beyond the rank of a kernel, and of labels that are all zero."""
+    shown = np.concatenate([values[:components] for alignment in alignments
+                            for values in (alignment.overlaps, alignment.gaussian_process_overlaps)])
+    return LEGEND_ROOM * (np.max(shown, where=np.isfinite(shown), initial=0.0) or 1.0)
 
 
 def _overlaps(axes: Axes, alignment: Alignment, colour, label: str, components: int) -> None:

@@ -11,7 +11,6 @@ import h5py
 
 from headway import hdf5
 from headway.display import Brief
-from headway.errors import BadDataError
 from headway.result_reader import KINDS, provenance_of, read_result
 
 MEMBERS = 400  # that are listed
@@ -55,13 +54,8 @@ def _other(file: h5py.File, path: Path, kind: str) -> OtherResult:
             members.append((name, f"{shape}, {what}"))
         members.extend((f"{name} @ {key}", _short(item.attrs[key])) for key in item.attrs)
 
-    try:
-        hdf5.check_texts(file)
-        file.visititems(note)
-    except BadDataError as error:
-        raise BadDataError([f"{path}: {fault}" for fault in error.faults]) from None
-    except (OSError, RuntimeError, KeyError) as error:  # damaged below the headers
-        raise BadDataError(f"{path}: damaged: {str(error).splitlines()[0]}") from None
+    hdf5.check_texts(file)
+    file.visititems(note)
     return OtherResult(
         file=path, kind=kind, study=hdf5.text(file.attrs.get("study", path.stem)),
         partial=bool(file.attrs.get("partial", 0)), members=tuple(members[:MEMBERS]),
