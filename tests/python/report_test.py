@@ -331,7 +331,7 @@ class CommandLine(unittest.TestCase):
         broken.write_bytes(place("solve").read_bytes()[:2000])
         target = Path(FOLDER.name) / "never.html"
         for code, words, arguments in (
-                (65, "broken.h5: not a readable HDF5 file", (broken, "-o", target)),
+                (65, "truncated file", (broken, "-o", target)),
                 (66, "absent.h5: no such file", (place("solve"), place("absent"), "-o", target)),
                 (64, "--labels: has 1 names for 2 results",
                  (place("solve"), place("align"), "--labels", "a", "-o", target)),

@@ -12,8 +12,8 @@ from typing import Any
 import h5py
 import numpy as np
 
-from headway import memory
-from headway.errors import BadDataError, HeadwayError, UnreadableFileError
+from headway import memory, native
+from headway.errors import BadDataError, HeadwayError, UnavailableError, UnreadableFileError
 
 SUPPORTED_MAJOR_VERSION = 1
 #: What a group and an array of a result may be: in a file, or in memory.
@@ -52,10 +52,23 @@ def _opened(path: Path) -> h5py.File:
         raise UnreadableFileError(f"{path}: is a folder, not an HDF5 file")
     if not os.access(path, os.R_OK):
         raise UnreadableFileError(f"{path}: no permission to read it")
+    if h5py.is_hdf5(path):
+        _try_elsewhere(path)
     try:
         return h5py.File(path, "r")
     except OSError as error:
         raise BadDataError(f"not a readable HDF5 file ({reason(error)})") from None
+
+
+def _try_elsewhere(path: Path) -> None:
+    """Reads the file in a copy of this process first, where HDF5's crashes and hangs on damaged files
+    stay; without the extension module they do not."""
+    try:
+        native.module().try_file(os.fspath(path))
+    except UnavailableError:
+        pass
+    except BadDataError as error:
+        raise BadDataError([fault.removeprefix(f"{path}: ") for fault in error.faults]) from None
 
 
 def text(value: Any) -> str:

@@ -10,6 +10,7 @@
 
 #include "arrays.hpp"
 #include "headway/core/error.hpp"
+#include "headway/io/hdf5_file.hpp"
 #include "headway/io/study_file.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/studies/action.hpp"
@@ -238,5 +239,6 @@ PYBIND11_MODULE(_native, module) {
   module.def("kernel", &kernel);
   module.def("resolved_study", &resolved_study);
   module.def("options", &options_of_sections);
+  module.def("try_file", &headway::io::try_hdf5_file, py::call_guard<py::gil_scoped_release>());
   module.attr("version") = headway::studies::build_info().version;
 }
