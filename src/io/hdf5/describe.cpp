@@ -5,7 +5,7 @@
 #include "core/fail.hpp"
 #include "headway/io/gram_file.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "io/dataset_file/rules.hpp"
+#include "headway/io/result_file.hpp"
 #include "io/first_reading.hpp"
 #include "io/hdf5/isolated.hpp"
 
@@ -138,8 +138,7 @@ std::string describe(const std::string& file_path, const std::vector<std::string
 
 std::string describe_hdf5_file(const std::string& file_path) {
   const FirstReading reading = first_reading(file_path);
-  const bool known = std::ranges::find(kKinds, reading.schema, &Kind::schema) != std::end(kKinds);
-  if (known && reading.schema != dataset_rules().schema_name) {  // whose faults are told
+  if (reading.schema == kResultSchema || reading.schema == kGramSchema) {
     read_hdf5(file_path, reading.schema, [](const Hdf5InputFile&) { return true; });
   }
   return run_isolated(file_path,
