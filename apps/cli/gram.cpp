@@ -36,8 +36,21 @@ GramJob load_gram(const Options& options) {
   return load_study<GramJob>(options);
 }
 
+/// A line for the first file that is given again.
+void warn_of_doubles(const std::vector<std::string>& files, Observer& observer) {
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      std::error_code ignored;
+      if (!std::filesystem::equivalent(files[i], files[j], ignored)) continue;
+      observer.warning(
+          fmt::format("{} is {}, given before: its examples count once more", files[i], files[j]));
+      return;
+    }
+  }
+}
+
 /// The data sets, whose path features stay in their files; their hash is that of names and sizes.
-std::string read_gram_data(const Options& options, GramJob& job, Observer& /*observer*/) {
+std::string read_gram_data(const Options& options, GramJob& job, Observer& observer) {
   if (job.study.task.kind != studies::TaskKind::kDataset) {
     throw Error(ErrorKind::kBadStudy,
                 fmt::format("{}: gram takes data-set files (HDF5)", options.input));
@@ -46,15 +59,8 @@ std::string read_gram_data(const Options& options, GramJob& job, Observer& /*obs
   std::vector<std::string> files = {job.study.task.file};
   files.insert(files.end(), options.more_inputs.begin(), options.more_inputs.end());
   Sha256 hash;
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    const std::string& file = files[i];
-    for (std::size_t j = 0; j < i; ++j) {
-      std::error_code ignored;
-      if (!std::filesystem::equivalent(file, files[j], ignored)) continue;
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("{}: must be given once: it is {}, whose examples would count twice",
-                              file, files[j]));
-    }
+  warn_of_doubles(files, observer);
+  for (const std::string& file : files) {
     job.datasets.push_back(io::read_dataset(file, io::FeaturesIn::kFile, checked));
     hash.update(fmt::format("{} {}\n", file, job.datasets.back().train_examples()));
   }
