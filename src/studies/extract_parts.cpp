@@ -299,18 +299,21 @@ ExtractSizes sizes_of(const Study& study, const FrozenNetwork& network,
     out.splits.emplace_back(part.set, part.examples);
     out.bytes += sizeof(double) * numbers * static_cast<double>(part.examples);
   }
-  if (out.bytes > physical_memory()) {
-    throw OptionError(
-        fmt::format("extract.layers, extract.parts: parts [{}] of {} features need {:.1f} GiB for "
-                    "these examples: must be at most {:.1f} GiB, the memory of this machine",
-                    fmt::join(out.heads, ", "), out.features, out.bytes / kGibibyte,
-                    physical_memory() / kGibibyte),
-        {"extract.layers", "extract.parts"});
-  }
+  require_memory(out, physical_memory());
   return out;
 }
 
 }  // namespace
+
+void require_memory(const ExtractSizes& sizes, double memory_bytes) {
+  if (sizes.bytes <= memory_bytes) return;
+  throw OptionError(
+      fmt::format("extract.layers, extract.parts: parts [{}] of {} features need {:.1f} GiB for "
+                  "these examples: must be at most {:.1f} GiB, the memory of this machine",
+                  fmt::join(sizes.heads, ", "), sizes.features, sizes.bytes / kGibibyte,
+                  memory_bytes / kGibibyte),
+      {"extract.layers", "extract.parts"});
+}
 
 ExtractSizes extract_sizes(const Study& study, const std::vector<training::NamedTensor>& parameters,
                            const training::TrainingTask& task) {

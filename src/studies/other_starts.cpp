@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace headway::studies {
@@ -37,11 +38,13 @@ theory::OrderParameters random_start(const model::Architecture& architecture, Rn
 
 void try_other_starts(const Study& study, const theory::Action& action, std::size_t index,
                       Observer& observer, theory::SaddlePoint& saddle, SolvePoint& point) {
-  const int starts = saddle.summary.converged ? study.solve.extra_starts : 0;
+  const int starts = study.solve.extra_starts;
   if (starts == 0) return;
+  constexpr double kNone = std::numeric_limits<double>::infinity();
   const theory::OrderParameters first = saddle.order_parameters;
-  const double first_action = saddle.evaluation.value;
-  double highest = first_action;
+  const double first_action = saddle.summary.converged ? saddle.evaluation.value : kNone;
+  double lowest = first_action;
+  double highest = saddle.summary.converged ? first_action : -kNone;
   for (int k = 1; k <= starts; ++k) {
     Rng rng(study.seed, StreamPurpose::kSolverStart,
             point_stream(index, static_cast<std::uint64_t>(k)));
@@ -56,13 +59,15 @@ void try_other_starts(const Study& study, const theory::Action& action, std::siz
     if (!other.summary.converged) continue;
     const double value = other.evaluation.value;
     highest = std::max(highest, value);
-    if (value < saddle.evaluation.value - margin(value)) saddle = std::move(other);
+    if (value >= lowest - margin(value)) continue;
+    lowest = value;
+    saddle = std::move(other);
   }
-  const double lowest = saddle.evaluation.value;
-  if (highest - lowest <= margin(lowest)) return;
+  if (!(highest - lowest > margin(lowest))) return;  // nor where none converged
   const double n = action.architecture().largest_width();
-  const std::string usual =
-      lowest < first_action ? fmt::format("{:.6g} from the usual start, ", first_action / n) : "";
+  const std::string usual = lowest < first_action && first_action < kNone
+                                ? fmt::format("{:.6g} from the usual start, ", first_action / n)
+                                : "";
   point.other_minima = fmt::format(
       "the action has several minima: S / max N = {:.6g}, which is taken, {}and up to {:.6g}",
       lowest / n, usual, highest / n);

@@ -93,7 +93,7 @@ const OptionTable<SaddlePointOptions>& SaddlePointOptions::table() {
   using S = SaddlePointOptions;
   static const OptionTable<S> table = {{
       option("gradient_tolerance", &S::gradient_tolerance, real(0.0, 1.0, Ends::kOpen),
-             "on the largest entry of dS/dU / max N"),
+             "on the largest entry of dS/dU / max N, in units of U at infinite width"),
       option("max_iterations", &S::max_iterations, integer<int>(1, kMostIterations), "per point"),
       option("optimizer", &S::optimizer, choice<Optimizer>(),
              "own structured Newton method, or BFGS through Ceres Solver"),

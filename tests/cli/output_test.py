@@ -10,7 +10,7 @@ import unittest
 
 import h5py
 
-from support import PROGRAM, ProgramTest, run
+from support import PROGRAM, ProgramTest, run, write_path_features
 
 
 POINTS = 3000  # of some tens of milliseconds each
@@ -48,6 +48,23 @@ class Inspect(ProgramTest):
             for verb in ("inspect", "align"):
                 with self.subTest(path=path, verb=verb):
                     self.check(run(verb, path), 65, words)
+
+    def test_a_data_set_is_shown_with_every_fault_once_and_none_that_a_terminal_obeys(self):
+        sound = self.path("sound.h5")
+        write_path_features(sound)
+        process = run("inspect", sound)
+        self.check(process, 0)
+        self.assertNotIn("fault", process.stdout)
+        with h5py.File(sound, "r+") as file:
+            file["train/labels"][3] = float("nan")
+            file.attrs["note"] = "\x1b[31mred"
+        process = run("inspect", sound)
+        self.check(process, 0)
+        self.assertNotIn("\x1b", process.stdout)
+        faults = [line for line in process.stdout.splitlines() if line.startswith("  fault ")]
+        self.assertEqual(len(faults), 2, process.stdout)
+        self.assertIn("train/labels", "".join(faults))
+        self.assertIn("note", "".join(faults))
 
 
 class Streams(ProgramTest):

@@ -46,17 +46,6 @@ def small(seed=1, examples=12, paths=4, features=5, **more):
             "temperature": 0.1} | more
 
 
-class DamagedFiles(unittest.TestCase):
-    def test_crashes_and_hangs_of_hdf5_stay_in_a_copy(self):
-        """Each of these ended or hung the interpreter."""
-        for name, words in (("heap_crash", "the HDF5 library failed on it"), ("heap_loop", "does not end")):
-            for read in (headway.read_result, headway.check_dataset):
-                path = HERE.parent / "data" / "damaged" / f"{name}.h5"
-                with self.subTest(name=name, read=read), self.assertRaisesRegex(
-                        headway.BadDataError, f"^{path}: .*{words}"):
-                    read(path)
-
-
 class SameAsTheProgram(unittest.TestCase):
     def compare(self, verb, study, result, *arguments, apart=frozenset()):
         theirs, ours = file_of(f"{verb}-program.h5"), file_of(f"{verb}-python.h5")

@@ -65,6 +65,10 @@ struct ExtractSizes {
 ExtractSizes extract_sizes(const Study& study, const std::vector<training::NamedTensor>& parameters,
                            const training::TrainingTask& task);
 
+/// Error{kBadStudy}, with sizes and settings that make them, where they need more than
+/// `memory_bytes`.
+void require_memory(const ExtractSizes& sizes, double memory_bytes);
+
 /// Error{kBadStudy} unless a run of this study gives heads to extract.
 void check_extractable(const Study& study);
 

@@ -248,7 +248,6 @@ std::string describe_dataset(const Hdf5InputFile& file) {
   }
   if (layout.readout) out += fmt::format("  readout    {}\n", word_of(*layout.readout));
   if (!layout.note.empty()) out += fmt::format("  note       {}\n", printable(layout.note));
-  for (const std::string& fault : faults.messages()) out += fmt::format("  fault      {}\n", fault);
   out += fmt::format(
       "\nTo check all of it:  headway validate {0}\n"
       "To solve it:         headway solve {0} --set model.widths=[10,100]\n",

@@ -114,6 +114,7 @@ constexpr Kind kKinds[] = {{"headway-result", "Headway result", describe_result}
                            {"headway-checkpoint", "Headway checkpoint", describe_checkpoint},
                            {kGramSchema, "Headway Gram matrices", describe_gram}};
 
+/// `faults`: of its first reading, for a data set every one.
 std::string describe(const std::string& file_path, const std::vector<std::string>& faults) {
   const Hdf5InputFile file(file_path);
   const char* name = "HDF5 file";
@@ -126,11 +127,10 @@ std::string describe(const std::string& file_path, const std::vector<std::string
     name = kind->name;
     return kind->describe(file);
   });
-  const std::string told =
-      faults.empty() ? ""
-                     : fmt::format("  not valid  {}{}\n", faults.front(),
-                                   faults.size() == 1 ? "" : "; headway validate tells more");
-  return fmt::format("{}: {}\n{}{}\nContents:\n{}", file_path, name, head, told,
+  std::string told;
+  for (const std::string& fault : faults)
+    told += fmt::format("  fault      {}\n", printable(fault));
+  return fmt::format("{}: {}\n{}{}\nContents:\n{}", file_path, name, told, head,
                      or_reason([&] { return TreeWriter(file).run(); }));
 }
 

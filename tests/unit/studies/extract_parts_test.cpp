@@ -182,3 +182,12 @@ TEST_CASE("networks that cannot be extracted are refused in words") {
   p.study.task.kind = studies::TaskKind::kFuzzyLogic;
   CHECK_THAT(p.message(), ContainsSubstring("must be \"omniglot\""));
 }
+
+TEST_CASE("what needs more than the memory there is is refused with its sizes and settings") {
+  const studies::ExtractSizes sizes{.heads = {12, 13}, .features = 128, .splits = {}, .bytes = 4e9};
+  CHECK_NOTHROW(studies::require_memory(sizes, 4e9));
+  REQUIRE_THROWS_WITH(studies::require_memory(sizes, 3e9),
+                      ContainsSubstring("extract.layers, extract.parts: parts [12, 13] of 128") &&
+                          ContainsSubstring("need 3.7 GiB") &&
+                          ContainsSubstring("at most 2.8 GiB"));
+}

@@ -82,3 +82,18 @@ TEST_CASE("where every start ends in one minimum nothing changes") {
   CHECK(same.start_spread < 1e-6);
   for (const std::string& text : warned.all) CHECK(text.find("minima") == std::string::npos);
 }
+
+TEST_CASE("extra starts are tried, and taken, where the usual one does not converge") {
+  const tasks::Dataset data = told_dataset(1.0);
+  studies::Study study = study_of(0.1);
+  Warnings warned;
+  const double minimum = studies::solve(study, data, warned).points.at(0).action;
+  study.solve.saddle_point.max_iterations = 9;  // the usual one takes 13, one of the others 7
+  const studies::SolvePoint usual = studies::solve(study, data, warned).points.at(0);
+  REQUIRE_FALSE(usual.summary.converged);
+  study.solve.extra_starts = 8;
+  const studies::SolvePoint other = studies::solve(study, data, warned).points.at(0);
+  CHECK(other.summary.converged);
+  CHECK_THAT(other.action, Catch::Matchers::WithinRel(minimum, 1e-8));
+  for (const std::string& text : warned.all) CHECK(text.find("minima") == std::string::npos);
+}

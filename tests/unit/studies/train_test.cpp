@@ -275,3 +275,20 @@ TEST_CASE("a checkpoint of another model is refused", "[torch]") {
     CHECK_THAT(error.what(), Catch::Matchers::ContainsSubstring("up.weight"));
   }
 }
+
+TEST_CASE("runs that need more than the memory there is at once are refused") {
+  studies::TrainCost cost;
+  cost.device = "cpu";
+  cost.parameters = 1'000'000;
+  cost.least_bytes = 2e9;
+  CHECK_NOTHROW(studies::require_memory(cost, 2, 4e9));
+  try {
+    studies::require_memory(cost, 3, 4e9);
+    FAIL("not refused");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kBadStudy);
+    CHECK_THAT(error.what(), Catch::Matchers::ContainsSubstring("5.6 GiB"));
+  }
+  cost.device = "cuda";  // has memory of its own
+  CHECK_NOTHROW(studies::require_memory(cost, 3, 4e9));
+}
