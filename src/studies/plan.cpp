@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "headway/core/error.hpp"
+#include "headway/core/memory.hpp"
 #include "headway/model/path_features.hpp"
 #include "headway/studies/verbs.hpp"
 #include "problem.hpp"
