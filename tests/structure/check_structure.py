@@ -249,6 +249,34 @@ def hidden_constant_faults(root):
     return faults
 
 
+def missing_include_faults(root):
+    """A module compiled as one file sees the constants of headers that its sources before it include; compiled file by
+    file a source has only its own."""
+    sources = [name for name in sources_of(root) if not name.startswith("tests/")]
+    others = re.compile(r"//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"|\benum class \w+[^{;]*\{[^}]*\}|\w::k\w+")
+    texts = {name: others.sub("", (root / name).read_text()) for name in sources}
+    homes = {}
+    for name in sources:
+        for constant in constants_of(texts[name]):
+            homes.setdefault(constant, []).append(name)
+    included = {name: [base + target for _, _, target in includes_of(root, name)
+                       for base in ("include/", "src/", str(pathlib.PurePath(name).parent) + "/")
+                       if base + target in texts] for name in sources}
+    faults = []
+    for name in sources:
+        reached, ahead = {name}, [name]
+        while ahead:
+            new = set(included[ahead.pop()]) - reached
+            reached |= new
+            ahead += new
+        for constant in sorted(set(re.findall(r"\bk[A-Z]\w*", texts[name])) & set(homes)):
+            home = homes[constant][0]
+            shared = home.startswith("include/") or module_of(home) == module_of(name)
+            if len(homes[constant]) == 1 and home.endswith(".hpp") and shared and home not in reached:
+                faults.append(f"{name}: {constant} is that of {home}, which it does not include")
+    return faults
+
+
 def version_faults(root):
     """The version stands in the Python package alone; CMake, the wheel and packages take it from there, and the newest
     release of the changelog is it."""
@@ -297,6 +325,9 @@ class SourcesKeepTheRules(unittest.TestCase):
 
     def test_no_constant_hides_another(self):
         self.check(hidden_constant_faults(ROOT))
+
+    def test_sources_include_the_headers_of_their_constants(self):
+        self.check(missing_include_faults(ROOT))
 
     def test_versions_agree(self):
         self.check(version_faults(ROOT))
@@ -385,6 +416,15 @@ class RulesCatchViolations(unittest.TestCase):
         self.assertEqual(len(self.faults(hidden_constant_faults, files=verb)), 1)
         private = {"src/core/a.hpp": header, "src/studies/a.cpp": "constexpr int kMost = 2;\n"}
         self.assertEqual(self.faults(hidden_constant_faults, files=private), [])
+
+    def test_missing_includes(self):
+        tree = {"include/headway/core/a.hpp": "namespace headway {\ninline constexpr int kMost = 3;\n}\n",
+                "include/headway/core/b.hpp": '#include "headway/core/a.hpp"\n'}
+        for text, wrong in (("int f() { return kMost; }\n", 1), ('#include "headway/core/b.hpp"\nint x = kMost;\n', 0),
+                            ('// kMost\nconst char* name = "kMost";\n', 0),
+                            ("enum class Share { kMost };\nauto x = Share::kMost;\n", 0)):
+            found = self.faults(missing_include_faults, files=tree | {"src/studies/c.cpp": text})
+            self.assertEqual(len(found), wrong, text)
 
     def test_versions(self):
         tree = {"CMakeLists.txt": "project(headway VERSION 0.1.0 LANGUAGES CXX)", "apps/python/pyproject.toml": "",
