@@ -2,6 +2,7 @@
 
 #include "core/fail.hpp"
 #include "core/whole_file.hpp"
+#include "headway/io/hdf5_file.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"
 #include "headway/studies/sweep.hpp"
