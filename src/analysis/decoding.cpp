@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "analysis/decoding_score.hpp"
@@ -227,30 +228,78 @@ Decoding decode(const DecodingData& train, const DecodingData& held_out,
   return out;
 }
 
+namespace {
+
+/// Codes over their lengths, added up.
+struct UnitCodes {
+  VectorXd sum;
+  double examples = 0.0;
+};
+
+/// By the set of labels that an example has.
+std::map<std::set<int>, UnitCodes> by_label_set(const MatrixXd& codes,
+                                                const std::vector<std::vector<int>>& labels) {
+  std::map<std::set<int>, UnitCodes> out;
+  for (Index i = 0; i < codes.rows(); ++i) {
+    const std::vector<int>& own = labels[static_cast<std::size_t>(i)];
+    UnitCodes& of_set = out[std::set<int>(own.begin(), own.end())];
+    if (of_set.examples == 0.0) of_set.sum = VectorXd::Zero(codes.cols());
+    const double length = codes.row(i).norm();
+    if (length > 0.0) of_set.sum += codes.row(i).transpose() / length;
+    of_set.examples += 1.0;
+  }
+  return out;
+}
+
+/// CodeSimilarity::same and ::different.
+void set_label_cosines(const std::map<std::set<int>, UnitCodes>& train,
+                       const std::map<std::set<int>, UnitCodes>& held_out, int count,
+                       CodeSimilarity& out) {
+  MatrixXd cosines = MatrixXd::Zero(count, count);
+  MatrixXd pairs = MatrixXd::Zero(count, count);
+  for (const auto& [of_train, a] : train) {
+    for (const auto& [of_held_out, b] : held_out) {
+      const bool shared = std::ranges::any_of(
+          of_train, [&held = of_held_out](int label) { return held.contains(label); });
+      for (const int r : of_train) {
+        for (const int s : of_held_out) {
+          if (shared != (r == s)) continue;
+          cosines(r, s) += a.sum.dot(b.sum);
+          pairs(r, s) += a.examples * b.examples;
+        }
+      }
+    }
+  }
+  std::vector<double> same, different;
+  for (Index r = 0; r < count; ++r) {
+    for (Index s = 0; s < count; ++s) {
+      if (pairs(r, s) > 0.0) (r == s ? same : different).push_back(cosines(r, s) / pairs(r, s));
+    }
+  }
+  out.same = numerics::moments(same).mean;
+  out.different = numerics::moments(different).mean;
+}
+
+}  // namespace
+
 CodeSimilarity code_similarity(const MatrixXd& train,
                                const std::vector<std::vector<int>>& train_labels,
                                const MatrixXd& held_out,
                                const std::vector<std::vector<int>>& held_out_labels, int count) {
-  // Sums by label of the codes, or of the codes over their lengths.
-  const auto mean_codes = [&](const MatrixXd& codes, const std::vector<std::vector<int>>& labels,
-                              bool unit) {
-    MatrixXd sum = MatrixXd::Zero(count, codes.cols());
-    VectorXd examples = VectorXd::Zero(count);
-    for (Index i = 0; i < codes.rows(); ++i) {
-      const double length = unit ? codes.row(i).norm() : 1.0;
-      for (const int label : labels[static_cast<std::size_t>(i)]) {
-        if (length > 0.0) sum.row(label) += codes.row(i) / length;
-        examples(label) += 1.0;
-      }
+  MatrixXd sum = MatrixXd::Zero(count, held_out.cols());
+  VectorXd examples = VectorXd::Zero(count);
+  for (Index i = 0; i < held_out.rows(); ++i) {
+    for (const int label : held_out_labels[static_cast<std::size_t>(i)]) {
+      sum.row(label) += held_out.row(i);
+      examples(label) += 1.0;
     }
-    return MatrixXd(examples.cwiseInverse().asDiagonal() * sum);  // 0 / 0: NaN
-  };
+  }
   const auto cosines = [](const MatrixXd& codes) {
     const MatrixXd unit = codes.rowwise().norm().cwiseInverse().asDiagonal() * codes;
     return MatrixXd(unit * unit.transpose());
   };
   CodeSimilarity out;
-  out.mean = mean_codes(held_out, held_out_labels, false);
+  out.mean = examples.cwiseInverse().asDiagonal() * sum;  // 0 / 0: NaN
   out.cosine = cosines(out.mean);
   const auto present = [&out](Index r) { return std::isfinite(out.mean.row(r).sum()); };
   VectorXd centre = VectorXd::Zero(held_out.cols());
@@ -267,16 +316,8 @@ CodeSimilarity code_similarity(const MatrixXd& train,
     if (about.row(r).norm() <= kSingleRounding * centre.norm()) about.row(r).setZero();
   }
   out.centred = cosines(about);
-  const MatrixXd between = mean_codes(train, train_labels, true) *
-                           mean_codes(held_out, held_out_labels, true).transpose();
-  std::vector<double> same, different;
-  for (Index r = 0; r < count; ++r) {
-    for (Index s = 0; s < count; ++s) {
-      if (std::isfinite(between(r, s))) (r == s ? same : different).push_back(between(r, s));
-    }
-  }
-  out.same = numerics::moments(same).mean;
-  out.different = numerics::moments(different).mean;
+  set_label_cosines(by_label_set(train, train_labels), by_label_set(held_out, held_out_labels),
+                    count, out);
   return out;
 }
 

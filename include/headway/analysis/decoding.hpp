@@ -85,7 +85,8 @@ struct CodeSimilarity {
   /// The same with the mean over labels taken from each; NaN where less than rounding is left.
   MatrixXd centred;
   /// Mean cosine between a code of `train` and one of `held_out`, so never of the same task: of
-  /// examples that have the same label, and of two labels that differ; means over labels.
+  /// examples that have the same label, and of two labels that differ where the examples share
+  /// none; means over labels.
   double same = std::numeric_limits<double>::quiet_NaN();
   double different = std::numeric_limits<double>::quiet_NaN();
 };

@@ -56,7 +56,8 @@ void fields(Visitor& visit, Record& r) {
         {.place = FieldPlace::kFile});
   visit("same_label", r.codes.same,
         "mean cosine of a code of a training task and one of a held-out task with the same label");
-  visit("different_label", r.codes.different, "the same with two labels that differ");
+  visit("different_label", r.codes.different,
+        "the same with two labels that differ, of codes that share none");
 }
 
 /// The codes of one layer, or of all together.

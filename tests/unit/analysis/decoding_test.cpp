@@ -335,3 +335,14 @@ TEST_CASE("cosines of mean codes by hand") {
   CHECK_THAT(s.same, WithinRel(0.5 * (1.0 + diagonal), 1e-15));
   CHECK_THAT(s.different, WithinRel(0.5 * (0.0 + diagonal), 1e-15));
 }
+
+TEST_CASE("codes that share a label are no pair of different labels") {
+  const MatrixXd train = MatrixXd::Identity(3, 3);
+  const MatrixXd held_out = (MatrixXd(2, 3) << 1.0, 0.0, 0.0, 3.0, 4.0, 0.0).finished();
+  const auto s =
+      analysis::code_similarity(train, {{0, 1}, {1, 2}, {0, 2}}, held_out, {{0, 1}, {2, 3}}, 4);
+  // Labels 0 and 1 are those of two training codes and one held-out code each, 2 of two and one.
+  CHECK_THAT(s.same, WithinRel((0.5 * 1.0 + 0.5 * 1.0 + 0.5 * 0.8) / 3.0, 1e-15));
+  // Only the first training code and the second held-out one share nothing: (0, 1) with (2, 3).
+  CHECK_THAT(s.different, WithinRel(0.6, 1e-15));
+}
