@@ -1,8 +1,13 @@
 #include "theory_course.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <vector>
 
 #include "headway/core/error.hpp"
+#include "headway/core/labels.hpp"
 #include "headway/core/memory.hpp"
 #include "headway/core/ranks.hpp"
 #include "headway/io/dataset_file.hpp"
@@ -49,6 +54,18 @@ bool may_reuse(const Reusable& earlier, const studies::Study& study) {
          studies::solves_alike(earlier.study, study);
 }
 
+void warn_of_class_numbers(const TheoryJob& job, Observer& observer) {
+  const std::vector<double> numbers = class_numbers(job.dataset.train.labels);
+  if (job.study.task.kind != studies::TaskKind::kDataset || numbers.empty()) return;
+  constexpr std::size_t kShown = 4;
+  observer.warning(fmt::format(
+      "{}: train/labels: are the whole numbers {:g}{}, taken as real targets; for classes give {}",
+      job.study.task.file,
+      fmt::join(numbers.begin(), numbers.begin() + std::min(kShown, numbers.size()), ", "),
+      numbers.size() > kShown ? ", ..." : "",
+      numbers.size() > 2 ? "one-hot rows [P, C]" : "+1 and -1"));
+}
+
 }  // namespace
 
 tasks::Dataset theory_data(const Options& options, const studies::Study& study) {
@@ -69,6 +86,7 @@ std::string read_theory_data(const Options& options, TheoryJob& job, studies::Th
   const bool shared = job.plan.kernels.form == theory::KernelForm::kDistributed;
   studies::require_memory(job.plan, job.study,
                           physical_memory() / (shared ? options.ranks->on_this_machine() : 1));
+  if (!options.dataset) warn_of_class_numbers(job, observer);  // Python warns of its arrays
   if (reuses && job.origin == io::StudyOrigin::kResultFile) {
     job.known = known_result(options, job, observer);
   } else if (reuses && options.reusable && may_reuse(*options.reusable, job.study)) {

@@ -1,11 +1,26 @@
 #include "headway/core/labels.hpp"
 
+#include <cmath>
+#include <set>
+
 namespace headway {
 
 bool labels_are_classes(const MatrixXd& labels) {
   if (labels.cols() == 1) return (labels.array().abs() == 1.0).all();
   return ((labels.array() == 0.0) || (labels.array() == 1.0)).all() &&
          (labels.rowwise().sum().array() == 1.0).all();
+}
+
+std::vector<double> class_numbers(const MatrixXd& labels) {
+  constexpr std::size_t kMostClasses = 20;
+  if (labels.cols() != 1 || labels_are_classes(labels)) return {};
+  std::set<double> values;
+  for (const double label : labels.reshaped()) {
+    if (label != std::round(label)) return {};
+    values.insert(label);
+    if (values.size() > kMostClasses) return {};
+  }
+  return {values.begin(), values.end()};
 }
 
 bool names_classes(const MatrixXd& outputs) { return (outputs.array() != 0.0).any(); }

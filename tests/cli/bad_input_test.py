@@ -141,6 +141,21 @@ class BadDataFiles(ProgramTest):
                 self.assertEqual(process.returncode, 65)
                 self.assertIn(words[0], process.stdout)
 
+    def test_labels_that_look_like_numbers_of_classes_are_warned_of(self):
+        random = np.random.default_rng(3)
+        signs = np.where(random.normal(size=12) > 0, 1.0, -1.0)
+        for name, labels, words in (
+                ("zero_one", 0.5 + 0.5 * signs, "whole numbers 0, 1, taken as real targets; for classes give +1 and -1"),
+                ("five", np.arange(12.0) % 5, "whole numbers 0, 1, 2, 3, ..., taken as real targets; for classes give one-hot"),
+                ("signs", signs, None), ("real", random.normal(size=12), None)):
+            data = self.path(f"{name}.h5")
+            write_path_features(data, **{"train/labels": labels, "test/labels": None, "test/path_features": None})
+            process = run("solve", data, "--set", "model.widths=[10]")
+            with self.subTest(name=name):
+                self.assertEqual(process.returncode, 0, process.stderr)
+                self.assertEqual("whole numbers" in process.stderr, words is not None, process.stderr)
+                self.assertIn(words or "", process.stderr)
+
     def test_foreign_and_truncated_files(self):
         foreign = self.path("foreign.h5")
         with h5py.File(foreign, "w") as file:

@@ -1,11 +1,17 @@
 #pragma once
 
+#include <vector>
+
 #include "headway/core/types.hpp"
 
 namespace headway {
 
 /// Whether labels (P x C) are classes: +-1 for one output, one-hot rows for several.
 bool labels_are_classes(const MatrixXd& labels);
+
+/// The distinct labels in rising order where those of one output look like the numbers of classes:
+/// not all +-1, but whole numbers, at most 20 of them; else empty. They are real targets to us.
+std::vector<double> class_numbers(const MatrixXd& labels);
 
 /// Whether outputs (P x C) say anything of classes: those of no path are exactly 0 everywhere.
 bool names_classes(const MatrixXd& outputs);
