@@ -113,7 +113,8 @@ def write_evaluation(path):
                            "study": "small", "task": "fuzzy_logic", "evaluated_on": "[task]\n"})
         for index, seed in enumerate((1, 3)):
             run = file.create_group(f"runs/{index}")
-            run.attrs.update({"label": "hyla", "variant": "hyla", "seed": np.uint64(seed)})
+            run.attrs.update({"label": "hyla", "variant": "hyla", "seed": np.uint64(seed),
+                              "evaluated_on": "[task]\n"})
             for split in ("validation", "held_out"):
                 at = run.create_group(f"evaluations/{split}").attrs
                 at.update({"examples": 64, "loss": 0.1, "r2": 0.5 + 0.1 * seed, "metrics": "r2"})
@@ -216,6 +217,8 @@ class NamedArrays(LatentResultsTest):
         dimensions, values = evaluation_groups(result)["/runs"].variables["r2"]
         self.assertEqual(dimensions, ("run", "split"))
         np.testing.assert_allclose(values, [[0.6, 0.6], [0.8, 0.8]])
+        dimensions, tasks = evaluation_groups(result)["/runs"].variables["evaluated_on"]
+        self.assertEqual((dimensions, tasks.tolist()), (("run",), 2 * ["[task]\n"]))
 
     @unittest.skipUnless(importlib.util.find_spec("xarray"), "xarray is not installed")
     def test_xarray_takes_them(self):

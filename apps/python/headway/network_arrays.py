@@ -26,9 +26,10 @@ def latents_groups(result: LatentsResult) -> dict[str, Group]:
 
 
 def evaluation_groups(result: EvaluateResult) -> dict[str, Group]:
-    """"/" and /runs: every metric, [run, split]."""
+    """"/" and /runs: every metric, [run, split], and the task that each was put on."""
     runs = _runs(result)
     runs.coordinates["split"] = (("split",), np.array(result.splits))
+    runs.add("evaluated_on", ("run",), np.array([run.evaluated_on for run in result.runs]))
     names = dict.fromkeys(name for run in result.runs for numbers in run.evaluations.values()
                           for name in numbers)
     for name in names:
