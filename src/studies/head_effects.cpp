@@ -84,7 +84,8 @@ class HeadRemoval {
   };
 
   [[nodiscard]] Answer answer(const MatrixXd& u) const {
-    const MatrixXd mean = problem_.kernels->predictive_mean(u, temperature_, set_.features);
+    const MatrixXd mean = problem_.evaluation.answers(
+        problem_.kernels->predictive_mean(u, temperature_, set_.features));
     const Index examples = set_.labels.rows();
     if (mean.rows() != examples) {
       return {VectorXd::Constant(examples, kUndefined), VectorXd::Constant(examples, kUndefined)};

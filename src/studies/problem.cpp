@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -66,6 +67,25 @@ std::shared_ptr<const theory::PathKernels> gram_kernels(const Study& study,
   }
   return theory::make_path_kernels(theory::scale_gram(*dataset.gram, input_variance),
                                    model::path_count(dataset.heads), options.threads);
+}
+
+/// Evaluation::told, and a warning where it is not. `features`: P x (p r). Cost: one column where
+/// something is told, else all.
+bool paths_tell(const MatrixXd& features, const MatrixXd& labels, Observer& observer) {
+  const double rounding =
+      static_cast<double>(labels.rows()) * std::numeric_limits<double>::epsilon();
+  for (Index j = 0; j < features.cols(); ++j) {
+    for (Index c = 0; c < labels.cols(); ++c) {
+      if (std::abs(features.col(j).dot(labels.col(c))) >
+          rounding * features.col(j).norm() * labels.col(c).norm()) {
+        return true;
+      }
+    }
+  }
+  observer.warning(
+      "no path tells anything of the training labels (they are opposite on equal examples, say): "
+      "every prediction is 0");
+  return false;
 }
 
 /// Path outputs of the data set's network on scaled features X_pi = s_0 xi_pi / sqrt(N_0 p).
@@ -233,6 +253,7 @@ TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Ob
   }
   MatrixXd train_features = scaled_features(dataset.train, study, dataset, observer);
   problem.network = network_problem(dataset, problem, train_features, architecture.variance(0));
+  problem.evaluation.told = paths_tell(train_features, problem.train_labels, observer);
   if (directions == FeatureDirections::kUsed)
     theory::drop_empty_directions(train_features, problem.evaluation_features, paths);
   problem.kernels = theory::make_path_kernels(std::move(train_features), problem.train_labels,
@@ -252,9 +273,15 @@ Index Evaluation::examples() const {
   return count;
 }
 
+MatrixXd Evaluation::answers(MatrixXd mean) const {
+  if (!told) mean.setZero();
+  return mean;
+}
+
 theory::PredictorStatistics test_statistics(const Evaluation& evaluation, const MatrixXd& mean) {
   const Index test = std::min(evaluation.test_labels.rows(), mean.rows());
-  return theory::predictor_statistics({mean.topRows(test), {}}, evaluation.test_labels);
+  return theory::predictor_statistics({evaluation.answers(mean.topRows(test)), {}},
+                                      evaluation.test_labels);
 }
 
 PredictorReport report_evaluation(const Evaluation& evaluation,
@@ -264,7 +291,7 @@ PredictorReport report_evaluation(const Evaluation& evaluation,
       return m.rows() < begin + count ? MatrixXd(0, m.cols())
                                       : MatrixXd(m.middleRows(begin, count));
     };
-    return theory::Prediction{of(prediction.mean), of(prediction.variance)};
+    return theory::Prediction{evaluation.answers(of(prediction.mean)), of(prediction.variance)};
   };
   PredictorReport report;
   Index begin = evaluation.test_labels.rows();
@@ -291,7 +318,9 @@ PredictorReport report_evaluation(const Evaluation& evaluation,
 PredictorReport report_predictor(const TheoryProblem& problem, const theory::Prediction& train,
                                  const theory::Prediction& evaluated) {
   PredictorReport report = report_evaluation(problem.evaluation, evaluated);
-  report.train_accuracy = theory::predictor_statistics(train, problem.train_labels).accuracy;
+  report.train_accuracy = theory::predictor_statistics({problem.evaluation.answers(train.mean), {}},
+                                                       problem.train_labels)
+                              .accuracy;
   return report;
 }
 

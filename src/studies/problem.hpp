@@ -26,8 +26,13 @@ struct Evaluation {
   MatrixXd test_labels;  // P_test x C, 0 x C without a test set
   std::vector<std::string> set_names;
   std::vector<MatrixXd> set_labels;
+  /// Whether some path feature tells something of the training labels. Else, of equal examples with
+  /// opposite labels, say, X_a^T y = 0 for all paths a and every mean is 0 but for rounding.
+  bool told = true;
 
   [[nodiscard]] Index examples() const;
+  /// A mean as it would be without rounding where nothing is told: exactly 0.
+  [[nodiscard]] MatrixXd answers(MatrixXd mean) const;
 };
 
 /// What a trained network gives along its paths on one set of examples.

@@ -70,8 +70,8 @@ class PrunedPredictor {
     if (found != known_.end()) return found->second;
     const MatrixXd u = analysis::remove_heads(point_.order_parameters.layers.front(),
                                               problem_.heads, problem_.outputs, removed);
-    const MatrixXd mean =
-        problem_.kernels->predictive_mean(u, point_.temperature, examples_.features);
+    const MatrixXd mean = problem_.evaluation.answers(
+        problem_.kernels->predictive_mean(u, point_.temperature, examples_.features));
     return known_.emplace(removed, theory::predictor_statistics({mean, {}}, examples_.labels))
         .first->second;
   }

@@ -67,6 +67,27 @@ class Undefined(ProgramTest):
         self.assertIn(process.returncode, (0, 2), process.stderr)
         self.assertIsNone(json.loads(process.stdout)["points"][0]["accuracy"])
 
+    def test_equal_examples_of_opposite_labels_leave_no_accuracy(self):
+        random = np.random.default_rng(4)
+        data, told = self.path("contradictory.h5"), self.path("told.h5")
+        features, signs = np.repeat(random.normal(size=(30, 2, 5)), 2, axis=0), np.tile([1.0, -1.0], 30)
+        write_path_features(data, **{"train/path_features": features, "train/labels": signs})
+        features[0] *= 1 + 1e-9  # one of them is told apart
+        write_path_features(told, **{"train/path_features": features, "train/labels": signs})
+        widths = ("--set", "model.widths=[10,100]", "--set", "model.temperature=0.01")
+        process = run("solve", data, "--json", *widths)
+        self.assertIn("no path tells anything", process.stderr)
+        result = json.loads(process.stdout)
+        for point in result["points"] + result["gaussian_process"]:
+            self.assertIsNone(point["accuracy"])
+            self.assertIsNone(point["train_accuracy"])
+            self.assertEqual(point["test_mean_squared_error"], 1)
+        pruned = json.loads(run("prune", data, "--json", *widths).stdout)
+        self.assertIsNone(pruned["points"][0]["accuracy"])
+        process = run("solve", told, "--json", *widths)
+        self.assertNotIn("no path tells", process.stderr)
+        self.assertIsNotNone(json.loads(process.stdout)["points"][0]["accuracy"])
+
 
 class WhatIsAsked(ProgramTest):
     def test_corrections_bring_their_hessian(self):
