@@ -76,11 +76,10 @@ std::string point_title(const std::vector<Index>& widths, double temperature) {
 std::string ranks_text(const studies::PrunePoint& point) {
   const analysis::RankStability& ranks = point.rank_stability;
   if (std::isnan(ranks.kendall_tau)) return "";
-  return fmt::format(
+  return wrapped(fmt::format(
       "squared error +: on {}, deviations over the posterior and over examples; order of the "
-      "heads: "
-      "tau {:.2f}, top {} overlap {:.2f}\n",
-      point.heads.front().set, ranks.kendall_tau, ranks.k, ranks.top_k_overlap);
+      "heads: tau {:.2f}, top {} overlap {:.2f}\n",
+      point.heads.front().set, ranks.kendall_tau, ranks.k, ranks.top_k_overlap));
 }
 
 std::string heads_table(const studies::PrunePoint& point, const Measure& measure,
@@ -143,7 +142,7 @@ std::string solve_table(const studies::Study& study, const SolveResult& result) 
     marked = marked || !point.summary.converged;
     table.add(sets.row(
         {widths_text(point.widths), cell(point.temperature, "{:g}"), measure.text(point.predictor),
-         measure.limit_text(result, point.temperature), cell(point.action, "{:.6f}"),
+         measure.limit_text(result, point.temperature), action_text(point.action),
          readout_text(point.order_parameters.readout), first_layer_text(point.order_parameters),
          std::to_string(point.summary.iterations), cell(point.summary.gradient_norm, "{:.1e}"),
          cell(point.smallest_hessian_eigenvalue, "{:.3g}"), seconds_cell(point.seconds),
@@ -158,8 +157,8 @@ std::string solve_table(const studies::Study& study, const SolveResult& result) 
 std::string align_table(const studies::Study& study, const studies::AlignResult& result) {
   constexpr Index kMost = 8;
   std::string out = study_header(study, result.solve);
-  out += "overlap |v_k . y| / |y| of eigenvector k (falling eigenvalue) with the labels\n";
-  Table table({"widths", "T", "kernel<", "k = 1 ... 8<", "sum of squares"});
+  out += wrapped("overlap |v_k . y| / |y| of eigenvector k (falling eigenvalue) with the labels\n");
+  Table table({"widths", "T", "kernel<", "k = 1 ... 8<", "sum of squares"}, 3);
   for (const studies::AlignPoint& point : result.points) {
     const auto row = [&](const char* kernel, const VectorXd& overlaps, const VectorXd& cumulative) {
       const Index shown = std::min(kMost, overlaps.size());

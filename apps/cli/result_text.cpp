@@ -30,10 +30,10 @@ std::string evaluated_text(const studies::SolveResult& result) {
 
 std::string study_header(const studies::Study& study, const studies::SolveResult& result) {
   const Index paths = model::path_count(result.heads);
-  return fmt::format("{}: {} train{}, {} features, {} output{}, heads [{}], {} path{}\n\n",
-                     study.name, result.train_examples, evaluated_text(result), result.features,
-                     result.outputs, result.outputs == 1 ? "" : "s", numbers_text(result.heads),
-                     paths, paths == 1 ? "" : "s");
+  return wrapped(fmt::format("{}: {} train{}, {} features, {} output{}, heads [{}], {} path{}\n\n",
+                             study.name, result.train_examples, evaluated_text(result),
+                             result.features, result.outputs, result.outputs == 1 ? "" : "s",
+                             numbers_text(result.heads), paths, paths == 1 ? "" : "s"));
 }
 
 Measure::Measure(const studies::SolveResult& result)
@@ -93,8 +93,8 @@ std::string deviations_text(const MatrixXd& mean, const MatrixXd& deviation) {
   constexpr Index kMost = 4;
   std::string out;
   for (Index i = 0; i < std::min(mean.rows(), kMost); ++i) {
-    out += fmt::format("{}{}+-{}", i > 0 ? " " : "", cell(mean(i, i), "{:.4g}"),
-                       cell(deviation(i, i), "{:.2g}"));
+    out += (i > 0 ? " " : "") + cell(mean(i, i), "{:.4g}");
+    if (std::isfinite(deviation(i, i))) out += "+-" + cell(deviation(i, i), "{:.2g}");
   }
   return mean.rows() > kMost ? out + " ..." : out;
 }

@@ -23,8 +23,8 @@ std::string sampled_readout_text(const studies::SampledMatrix& readout) {
              : deviations_text(readout.mean, readout.mcse);
 }
 
-/// One row a point: is the run good, and what does it say?
-std::string runs_table(const studies::SampleResult& result, bool& marked) {
+/// One row a point: is the run good, and what does it say? What marks rows stands below.
+std::string runs_table(const studies::SampleResult& result) {
   constexpr std::size_t kAfterAccuracies = 7;
   const SetColumns sets(result.solve);
   const Measure measure(result.solve);
@@ -32,10 +32,13 @@ std::string runs_table(const studies::SampleResult& result, bool& marked) {
       sets.header({"widths", "T", "sampler<", measure.name(), "theory", "1/N", "GP", "R-hat",
                    "ESS bulk", "tail", "ESS/s", "divergent", "log evidence", "seconds", ""},
                   kAfterAccuracies));
+  bool unusable = false;
+  bool partial = false;
   for (const SamplePoint& point : result.points) {
     const SolvePoint* theory = studies::theory_at(result.solve, point.widths, point.temperature);
-    const std::string fault = studies::sampling_fault(point);
-    marked = marked || !fault.empty();
+    const bool fault = !studies::sampling_fault(point).empty();
+    unusable = unusable || fault;
+    partial = partial || !point.complete;
     const bool corrected = theory != nullptr && theory->corrected.defined;
     table.add(sets.row(
         {widths_text(point.widths), cell(point.temperature, "{:g}"),
@@ -47,15 +50,16 @@ std::string runs_table(const studies::SampleResult& result, bool& marked) {
          cell(studies::effective_draws_per_second(point), "{:.3g}"),
          std::to_string(point.divergences),
          with_error(point.log_evidence, point.log_evidence_error, "{:.3f}", "{:.2g}"),
-         seconds_cell(point.seconds), fault.empty() ? "" : "*"},
+         seconds_cell(point.seconds), std::string(fault ? "*" : "") + (point.complete ? "" : "+")},
         kAfterAccuracies, point.predictor));
   }
-  return table.text();
+  return table.text() + (unusable ? "* not usable\n" : "") +
+         (partial ? "+ interrupted, not all draws were made\n" : "");
 }
 
 /// Three rows a point: the samples, the saddle point, the 1/N-corrected means.
 std::string order_parameters_table(const studies::SampleResult& result) {
-  Table table({"widths", "T", "<", "U_a", "U_1 diagonal<"});
+  Table table({"widths", "T", "<", "U_a", "U_1 diagonal<"}, 3);
   for (const SamplePoint& point : result.points) {
     if (point.order_parameters.empty()) continue;
     table.add({widths_text(point.widths), cell(point.temperature, "{:g}"), "samples",
@@ -77,10 +81,8 @@ std::string order_parameters_table(const studies::SampleResult& result) {
 }  // namespace
 
 std::string sample_table(const studies::Study& study, const studies::SampleResult& result) {
-  bool marked = false;
-  std::string out = study_header(study, result.solve) + runs_table(result, marked);
-  if (marked) out += "* not usable\n";
-  out += "\nposterior means +- Monte Carlo standard errors, beside the theory\n";
+  std::string out = study_header(study, result.solve) + runs_table(result);
+  out += wrapped("\nposterior means +- Monte Carlo standard errors, beside the theory\n");
   return out + order_parameters_table(result);
 }
 

@@ -9,12 +9,11 @@
 namespace headway::cli {
 namespace {
 
-constexpr std::size_t kKeyColumns = 2;  // that say what a row is
 constexpr std::string_view kGap = "  ";
 
 }  // namespace
 
-Table::Table(std::vector<std::string> header) {
+Table::Table(std::vector<std::string> header, std::size_t keys) : keys_(keys) {
   for (std::size_t j = 0; j < header.size(); ++j) {
     if (!header[j].ends_with('<')) continue;
     header[j].pop_back();
@@ -29,7 +28,7 @@ std::string Table::text(std::size_t most) const {
     sizes.resize(std::max(sizes.size(), row.size()), 0);
     for (std::size_t j = 0; j < row.size(); ++j) sizes[j] = std::max(sizes[j], row[j].size());
   }
-  const std::size_t keys = std::min(kKeyColumns, sizes.size());
+  const std::size_t keys = std::min(keys_, sizes.size());
   std::string out;
   for (std::size_t next = 0; next < sizes.size();) {
     std::vector<std::size_t> columns;
@@ -66,6 +65,26 @@ std::string Table::block(const std::vector<std::size_t>& columns,
     out += line + '\n';
   }
   return out;
+}
+
+std::string wrapped(const std::string& text, std::size_t most) {
+  std::string out;
+  std::size_t begin = 0;  // of the line
+  for (std::size_t next = 0; next < text.size(); ++next) {
+    out += text[next];
+    if (text[next] == '\n') begin = out.size();
+    if (most == 0 || out.size() - begin <= most) continue;
+    const std::size_t gap = out.rfind(' ');
+    if (gap == std::string::npos || gap < begin) continue;  // a long word
+    out[gap] = '\n';
+    begin = gap + 1;
+  }
+  return out;
+}
+
+std::string action_text(double action) {
+  constexpr double kLarge = 1e7;
+  return cell(action, std::abs(action) < kLarge ? "{:.6f}" : "{:.9g}");
 }
 
 std::string cell(double value, const char* format) {

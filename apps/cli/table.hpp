@@ -12,11 +12,12 @@ namespace headway::cli {
 /// header ends in '<' (which is not printed) left-aligned.
 class Table {
  public:
-  explicit Table(std::vector<std::string> header);
+  /// `keys`: the first columns, those that say what a row is.
+  explicit Table(std::vector<std::string> header, std::size_t keys = 2);
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
   [[nodiscard]] bool empty() const { return rows_.size() < 2; }
   /// In blocks one below the other where it is wider than `most` characters (0: never), each with
-  /// the first two columns.
+  /// the keys.
   [[nodiscard]] std::string text(std::size_t most = output_columns()) const;
 
  private:
@@ -25,7 +26,14 @@ class Table {
 
   std::vector<std::vector<std::string>> rows_;
   std::vector<std::size_t> left_;  ///< the left-aligned columns
+  std::size_t keys_;
 };
+
+/// Lines of words, broken between words where they are wider than `most` characters (0: never).
+std::string wrapped(const std::string& text, std::size_t most = output_columns());
+
+/// S / max N: six decimals, or nine digits where it is large.
+std::string action_text(double action);
 
 /// `value` through a fmt format such as "{:.4f}"; "-" when undefined.
 std::string cell(double value, const char* format);

@@ -86,7 +86,7 @@ double effective_draws_per_second(const SamplePoint& point) {
 }
 
 std::string sampling_fault(const SamplePoint& point) {
-  if (point.draws == 0) return "no draws";
+  if (point.draws == 0) return "a chain has no draws";
   bool finite = point.readout_order_parameter.mean.allFinite() &&
                 point.predictor.mean.allFinite() && point.predictor.variance.allFinite();
   for (const SampledMatrix& layer : point.order_parameters) {

@@ -33,9 +33,12 @@ OptionTable<T> hidden_markov_chain_table() {
       tasks::HiddenMarkovChainOptions::table());
 }
 
+constexpr const char* kRelative =
+    ", relative to the study file, or to the working directory where it is typed";
+
 OptionTable<T> dataset_table() {
   return {{option("file", &T::file, text(kLongestPath, false),
-                  "path of the HDF5 file, relative to the study file, also by --set")}};
+                  std::string("path of the HDF5 file") + kRelative)}};
 }
 
 OptionTable<T> fuzzy_logic_table() {
@@ -51,7 +54,7 @@ OptionTable<T> sraven_table() {
 OptionTable<T> text_table() {
   const OptionTable<T> own = {{
       option("file", &T::file, text(kLongestPath, false),
-             "path of the text, relative to the study file, also by --set"),
+             std::string("path of the text") + kRelative),
       option("level", &T::level, choice<TextLevel>(),
              "what a token is: a byte, or a piece of text (byte-pair encoding learned from the "
              "training part)"),
@@ -222,18 +225,18 @@ std::vector<TaskDescription> training_kinds() {
 const OptionTable<OmniglotOptions>& OmniglotOptions::table() {
   using O = OmniglotOptions;
   const std::string set =
-      "a table [[task.out_of_distribution]] with name, images and labels (IDX files, relative to "
-      "the study file) and, if wanted, invert (default true)";
+      "a table [[task.out_of_distribution]] with name, images and labels (IDX files) and, if "
+      "wanted, invert (default true)";
   static const OptionTable<O> table = {{
       option(
           "files", &O::files,
           one_or_list(text(kLongestPath, false), "a path or a list of up to 100 paths", kMostFiles),
-          "archives or folders of Omniglot, relative to the study file, also by --set"),
+          std::string("archives or folders of Omniglot") + kRelative),
       option("out_of_distribution", &O::out_of_distribution,
              list(record(out_of_distribution_table(), set), "up to 100 tables, each " + set, 0,
                   kMostFiles),
-             "other images to evaluate on, such as MNIST; a split each; paths are relative to the "
-             "study file, also by --set"),
+             "other images to evaluate on, such as MNIST; a split each; paths as those of "
+             "task.files"),
   }};
   return table;
 }

@@ -192,10 +192,10 @@ class Checkpoints(ProgramTest):
                 f"sample.draws={draws}", "--set", "sample.warmup=200", "--set",
                 "sample.predictor_draws=50", "--set", "sample.checkpoint_seconds=0.05"]
 
-    def stop(self, output, arguments, when, signal_number):
+    def stop(self, output, arguments, when, signal_number, form=("--json",)):
         """Starts a run and sends the signal when `when(folder)` is true."""
         folder = output + ".checkpoint"
-        with subprocess.Popen([PROGRAM, "sample", self.study, *arguments, "-o", output, "--json"],
+        with subprocess.Popen([PROGRAM, "sample", self.study, *arguments, "-o", output, *form],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             limit = time.monotonic() + 100
             while not when(folder) and process.poll() is None and time.monotonic() < limit:
@@ -233,6 +233,14 @@ class Checkpoints(ProgramTest):
                 self.assertEqual(arrays(whole), arrays(parts))
                 for point in (0, 1):
                     self.assertEqual(repr(attributes(whole, point)), repr(attributes(parts, point)))
+
+    def test_the_row_of_an_interrupted_point_is_marked(self):
+        output = self.path("marked.h5")
+        code, stdout, stderr = self.stop(output, self.arguments("exact"), self.begun(1), signal.SIGINT, form=())
+        self.assertEqual(code, 130, stderr)
+        self.assertIn("\n+ interrupted, not all draws were made\n", stdout)
+        rows = [line for line in stdout.splitlines() if " exact " in line]
+        self.assertEqual([row.endswith("+") for row in rows], [False, True], stdout)
 
     def test_a_killed_run_resumes_too(self):
         arguments = self.arguments("exact")

@@ -89,6 +89,17 @@ class Undefined(ProgramTest):
         self.assertIsNotNone(json.loads(process.stdout)["points"][0]["accuracy"])
 
 
+class LargeNumbers(ProgramTest):
+    def test_large_actions_have_the_digits_that_mean_something(self):
+        data = self.path("large.h5")
+        write_path_features(data, **{"train/labels": 1e8 * np.random.default_rng(2).normal(size=12),
+                                     "test/labels": None, "test/path_features": None})
+        process = run("solve", data, "--set", "model.widths=[10]", "--set", "model.temperature=0.01")
+        self.assertIn(process.returncode, (0, 2), process.stderr)
+        self.assertNotRegex(process.stdout, r"\d{8}\.\d")
+        self.assertRegex(process.stdout, r"\de\+\d\d ")
+
+
 class WhatIsAsked(ProgramTest):
     def test_corrections_bring_their_hessian(self):
         process = run("solve", self.study, "--json", "--set", "solve.corrections=on", "--set", "solve.hessian=off")
@@ -150,6 +161,17 @@ class Terminal(ProgramTest):
         words = sorted(word for line in wide.splitlines() for word in line.split())
         for word in set(words) - {word for word in words if "." in word}:  # times differ
             self.assertIn(word, text)
+        few = ("--set", "sample.draws=100", "--set", "sample.warmup=100", "--set", "sample.predictor_draws=10")
+        for verb, columns, more, row in (("align", 76, (), "renormalised"), ("sample", 60, few, "saddle point"),
+                                         ("prune", 60, (), None)):
+            with self.subTest(verb=verb):
+                text = self.on_terminal(columns, verb, self.study, "-q", *more)
+                lines = [line for line in text.splitlines() if not line.startswith("headway:")]  # standard error
+                self.assertLessEqual(max(map(len, lines)), columns, text)
+                table = text.split("posterior means")[-1].splitlines()
+                blocks = sum(line.startswith("widths") for line in table)
+                self.assertTrue(row is None or blocks > 1, text)  # each says what its rows are: two points
+                self.assertEqual(sum(row is not None and row in line for line in table), 2 * blocks if row else 0)
         slow = self.on_terminal(30, "sample", self.write("slow.toml", SMALL), "--set", "sample.draws=3000")
         self.assertIn("\x1b[K", slow)
         for line in slow.split("\r\x1b[K")[1:]:

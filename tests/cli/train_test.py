@@ -25,6 +25,7 @@ REFUSALS = [
     ("tiny", "task.terms_per_task=9", 78, ["task.terms_per_task = 9"]),
     ("tiny", "task.features=3", 78, ["task.features", 'kind = "fuzzy_logic"']),
     ("tiny", "train.nonlinearity=rulu", 78, ['train.nonlinearity = "rulu"', '"relu"']),
+    ("tiny", "train.warmup_steps=50", 78, ["train.warmup_steps = 50", "below half of train.steps"]),
     ("tiny", "train.steps=0", 78, ["train.steps = 0", "from 1 to"]),
     ("tiny", "train.load_balancing=-1", 78, ["train.load_balancing = -1", ">= 0"]),
     ("tiny", "train.experts=4", 78, ["train.experts = 4", 'train.feed_forward = "mixture"']),

@@ -174,7 +174,13 @@ def _sample_columns(result: Result) -> list[Column]:
             ("R-hat", _attribute("rhat_max", ".3f")), ("bulk ESS", _attribute("ess_bulk_min", ".0f")),
             ("tail ESS", _attribute("ess_tail_min", ".0f")),
             ("E-BFMI", _attribute("ebfmi_min", ".2f")), ("divergences", _attribute("divergences", "d")),
-            ("log p(y)", _attribute("log_evidence", ".2f"))]
+            ("log p(y)", _attribute("log_evidence", ".2f")),
+            *([] if all(map(_complete, result.points))
+              else [("", lambda point: "" if _complete(point) else "interrupted")])]
+
+
+def _complete(point: Point) -> bool:
+    return bool(point.attributes.get("complete", 1))
 
 
 def _spread(values: Sequence[float], digits: int = 4) -> str:
