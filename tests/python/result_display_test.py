@@ -104,6 +104,18 @@ class Notebook(unittest.TestCase):
             self.assertEqual([row for row in found.rows[1:]],
                              [[cell for cell in row if cell] for row in rows])
 
+    def test_an_interrupted_point_is_marked(self):
+        from headway.table import cells
+        with h5py.File(place("sample")) as whole, h5py.File(place("interrupted"), "w") as file:
+            for name in whole:
+                whole.copy(name, file)
+            file.attrs.update(whole.attrs)
+            file["points/1"].attrs["complete"] = 0
+        header, rows = cells(headway.read_result(place("interrupted")))
+        self.assertEqual(header[-1], "")
+        self.assertEqual([row[-1] for row in rows[:2]], ["", "interrupted"])
+        self.assertNotEqual(cells(headway.read_result(place("sample")))[0][-1], "")
+
     def test_names_are_no_markup(self):
         write_result(place("markup"), "solve", SMALL, widths=(10,),
                      study="<script>alert(1)</script>")
