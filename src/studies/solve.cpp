@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <mutex>
 #include <numbers>
 #include <numeric>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -252,6 +254,19 @@ class PointSolver {
   theory::SaddlePointOptions options_;
 };
 
+/// Why points have no 1/N correction, each reason once.
+void note_missing_corrections(const SolveResult& result, Observer& observer) {
+  std::map<std::string, std::size_t> points;
+  for (const SolvePoint& point : result.points) {
+    if (!point.corrected.defined) ++points[point.corrected.reason];
+  }
+  for (const auto& [reason, count] : points) {
+    if (reason.empty()) continue;
+    observer.note(fmt::format("no 1/N correction at {} of {} points: {}", count,
+                              result.points.size(), reason));
+  }
+}
+
 /// The chains that lead to the wanted points, each up to the last of them.
 std::vector<std::vector<std::size_t>> chains_to(const Study& study,
                                                 const std::vector<std::size_t>& wanted) {
@@ -344,6 +359,7 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
     if (points[i]) result.points.push_back(std::move(*points[i]));
   }
   result.interrupted = result.points.size() < numbers.size();
+  note_missing_corrections(result, observer);
   warn_of_minima(result, observer);
   warn_of_range(result, observer);
   result.seconds = seconds_since(began);

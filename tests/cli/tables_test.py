@@ -106,6 +106,18 @@ class WhatIsAsked(ProgramTest):
         self.check(process, 0)
         self.assertTrue(all(point["corrected"]["defined"] for point in json.loads(process.stdout)["points"][1:]))
 
+    def test_auto_leaves_a_costly_correction_out_and_v_says_so(self):
+        data = self.path("many.h5")
+        random = np.random.default_rng(1)
+        write_path_features(data, heads=(8, 8), **{
+            "train/path_features": random.normal(size=(40, 64, 3)), "train/labels": np.sign(random.normal(size=40)),
+            "test/path_features": None, "test/labels": None})
+        for setting, made in ("auto", False), ("on", True):
+            process = run("solve", data, "--json", "-v", "--set", "model.widths=[100]", "--set", "model.temperature=0.5",
+                          "--set", f"solve.corrections={setting}")
+            self.assertEqual(json.loads(process.stdout)["points"][0]["corrected"]["defined"], made)
+            self.assertEqual("no 1/N correction at 1 of 1 points: skipped: too costly" in process.stderr, not made)
+
     def test_typed_paths_are_relative_to_where_one_stands(self):
         data, study = self.path("data.h5"), self.path("sub/study.toml")
         write_path_features(data)
