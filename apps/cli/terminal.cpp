@@ -140,10 +140,12 @@ void TerminalObserver::progress(std::string_view stage, double done, double tota
     stage_ = stage;
     stage_start_ = now;
     stage_begun_at_ = done;  // a resumed run does not begin at zero
-    clock_.restart();        // nothing to say about a stage that has just begun
+    shown_ = done;           // nothing to say about a stage that has just begun
+    clock_.restart();
     return;
   }
-  if (!clock_.due()) return;
+  if (done == shown_ || !clock_.due()) return;
+  shown_ = done;
   const double elapsed = std::chrono::duration<double>(now - stage_start_).count();
   const double rate = (done - stage_begun_at_) / std::max(elapsed, 1e-9);
   std::string line = fmt::format("{}: {:.6g} of {:.6g}", stage, done, total);

@@ -65,6 +65,7 @@ class TerminalObserver final : public Observer {
   std::string stage_;
   double stage_begun_at_ = 0.0;
   double stage_done_ = 0.0;
+  double shown_ = 0.0;  ///< a line says what is new
   Clock::time_point stage_start_;
 };
 

@@ -156,10 +156,11 @@ double GeodesicDescent::own_gradient_norm() const {
 
 /// No step lowers the action any more: converged as far as rounding allows, or stuck.
 void GeodesicDescent::judge_stall() {
-  const double norm = evaluation_.scaled_gradient_norm(action_.architecture());
+  const double norm =
+      std::min(evaluation_.scaled_gradient_norm(action_.architecture()), own_gradient_norm());
   const double rounding = estimate_gradient_rounding(action_, evaluation_);
   const double allowed = kRoundings * std::max(rounding, options_.gradient_tolerance);
-  summary_.converged = norm <= allowed || own_gradient_norm() <= allowed;
+  summary_.converged = norm <= allowed;
   summary_.message =
       summary_.converged
           ? fmt::format("converged to rounding: gradient norm {:.1e}, rounding allows {:.1e}", norm,
