@@ -124,10 +124,11 @@ void summarise_random(PrunePoint& point) {
   const std::size_t length = point.random.front().quality.size();
   const double count = static_cast<double>(point.random.size());
   for (std::size_t k = 0; k < length; ++k) {
+    const double first = point.random.front().quality[k];  // equal ones have no deviation
     double sum = 0.0;
     double squares = 0.0;
-    for (const PruningCurve& curve : point.random) sum += curve.quality[k];
-    const double mean = sum / count;
+    for (const PruningCurve& curve : point.random) sum += curve.quality[k] - first;
+    const double mean = first + sum / count;
     for (const PruningCurve& curve : point.random) squares += std::pow(curve.quality[k] - mean, 2);
     point.random_mean.push_back(mean);
     point.random_sd.push_back(count > 1 ? std::sqrt(squares / (count - 1)) : kUndefined);

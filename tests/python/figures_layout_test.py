@@ -46,15 +46,14 @@ def read(*names):
 
 
 def without_classes(kind):
-    """The result as the program writes it where labels are real: no accuracy anywhere."""
+    """The result as the program writes it where labels are real: no accuracy anywhere, and curves of the error."""
     shutil.copy(place(kind), place(f"real-{kind}"))
 
     def forget(_, item):
         for name in item.attrs:
             if "accuracy" in name:
                 item.attrs[name] = math.nan
-        if isinstance(item, h5py.Dataset) and (
-                "accuracy" in item.name or "cumulative" in item.name and "order" not in item.name):
+        if isinstance(item, h5py.Dataset) and "accuracy" in item.name:
             item[...] = math.nan
 
     with h5py.File(place(f"real-{kind}"), "r+") as file:
@@ -78,10 +77,21 @@ class RealLabels(unittest.TestCase):
         for kind in KINDS:
             found = figures.draw_all(read(f"real-{kind}"))
             self.assertIn("accuracy_against_width", found, kind)
-            self.assertNotIn("pruning", found)
+            self.assertEqual("pruning" in found, kind == "prune")
         self.assertIn("head_scores", figures.draw_all(read("real-prune")))
-        with self.assertRaisesRegex(headway.BadDataError, "pruning, which needs labels that are"):
-            drawn("pruning", "real-prune")
+        curves = drawn("pruning", "real-prune", widths=(10,)).axes[0]
+        self.assertEqual(curves.get_ylabel(), "test mean squared error")
+        [result] = read("real-prune")
+        np.testing.assert_array_equal(curves.lines[0].get_ydata(), result.points[0].pruning.random_mean)
+
+    def test_curves_that_were_not_asked_for_are_none(self):
+        shutil.copy(place("prune"), place("no-curves"))
+        with h5py.File(place("no-curves"), "r+") as file:
+            for group in file["points"].values():
+                del group["pruning/cumulative"]
+        self.assertIn("head_scores", figures.draw_all(read("no-curves")))
+        with self.assertRaisesRegex(headway.BadDataError, "pruning, which needs test examples and prune.cumulative"):
+            drawn("pruning", "no-curves")
 
     def test_samples_of_real_labels_show_the_squared_error(self):
         axes = drawn("accuracy_against_width", "real-sample").axes[0]

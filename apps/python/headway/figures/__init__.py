@@ -68,8 +68,8 @@ FIGURES: dict[str, FigureKind] = {
         _first(heads.available), heads.draw, verb="prune",
         shows="the score of each head, what is lost without it, and one against the other"),
     "pruning": FigureKind(
-        _first(heads.curves_available), heads.draw_curves, verb="prune", needs="labels that are classes",
-        shows="accuracy against the number of heads removed, in four orders"),
+        _first(heads.curves_available), heads.draw_curves, verb="prune", needs="test examples and prune.cumulative",
+        shows="accuracy or squared error against the number of heads removed, in four orders"),
     "head_worth": FigureKind(
         _first(worth.available), worth.draw, verb="prune", needs="a test or validation set",
         shows="predicted change of the squared error without each head, with its errors"),
