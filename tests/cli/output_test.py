@@ -103,6 +103,8 @@ class Streams(ProgramTest):
         self.check(loud, 0)
         self.assertNotIn("\r", loud.stderr)  # no terminal: plain lines
         self.assertEqual(quiet.stdout.splitlines()[0], loud.stdout.splitlines()[0])
+        self.assertRegex(loud.stderr, r"headway: 2 points, [\d.]+ s")
+        self.assertRegex(run("solve", self.study, "--set", "model.widths=[10]").stderr, r"headway: 1 point, [\d.]+ s")
 
     def test_verbose_names_blas_threads_and_instruction_sets(self):
         text = run("solve", self.study, "-v", "--threads", "2").stderr

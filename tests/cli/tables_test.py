@@ -100,6 +100,20 @@ class LargeNumbers(ProgramTest):
         self.assertRegex(process.stdout, r"\de\+\d\d ")
 
 
+class ManyPaths(ProgramTest):
+    def test_two_hundred_paths_converge_by_default(self):
+        data = self.path("many.h5")
+        random = np.random.default_rng(5)
+        write_path_features(data, heads=(6, 6, 6), **{
+            "train/path_features": random.normal(size=(10, 216, 4)), "train/labels": np.sign(random.normal(size=10)),
+            "test/path_features": None, "test/labels": None})
+        process = run("solve", data, "--json", "--set", "model.widths=[20,200]")
+        self.assertEqual(process.returncode, 0, process.stderr)
+        self.assertTrue(all(point["converged"] for point in json.loads(process.stdout)["points"]))
+        few = run("solve", data, "--set", "model.widths=[20]", "--set", "solve.max_iterations=2")
+        self.check(few, 2, "solve.max_iterations")  # what to change
+
+
 class WhatIsAsked(ProgramTest):
     def test_corrections_bring_their_hessian(self):
         process = run("solve", self.study, "--json", "--set", "solve.corrections=on", "--set", "solve.hessian=off")
