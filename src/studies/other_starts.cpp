@@ -46,6 +46,7 @@ void try_other_starts(const Study& study, const theory::Action& action, std::siz
   double lowest = first_action;
   double highest = saddle.summary.converged ? first_action : -kNone;
   for (int k = 1; k <= starts; ++k) {
+    if (observer.interrupted()) return;  // each would cost an evaluation before it sees that
     Rng rng(study.seed, StreamPurpose::kSolverStart,
             point_stream(index, static_cast<std::uint64_t>(k)));
     theory::OrderParameters start = random_start(action.architecture(), rng);
