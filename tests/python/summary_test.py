@@ -10,7 +10,7 @@ import numpy as np
 
 import headway
 from headway import cli
-from headway.summary import LARGEST, summary, write_summary
+from headway.summary import LARGEST, summary, write_summaries, write_summary
 from training_result_test import STEPS, r2_at, write_training_result
 
 
@@ -67,6 +67,15 @@ class SummaryTest(unittest.TestCase):
         self.assertEqual(cli.main(["summary", str(self.result), "-o", str(out), "--force"]), 0)
         self.assertEqual(len(json.loads(out.read_text())["results"]), 1)
         self.assertEqual({entry.name for entry in self.folder.iterdir()}, {"train.h5", "summary.json"})
+
+    def test_numbers_of_ones_own_beside_what_made_them(self):
+        out = self.folder / "own.json"
+        made = summary(self.result)["made"]
+        write_summaries([{"kind": "own", "made": made, "scores": {"a": [1.0 / 3.0, np.nan], "b": np.float32(0.5)}}], out)
+        self.assertEqual(json.loads(out.read_text()),
+                         {"results": [{"kind": "own", "made": made, "scores": {"a": [0.33333, None], "b": 0.5}}]})
+        with self.assertRaises(headway.CannotWriteError):
+            write_summaries([], out)
 
     def test_faults(self):
         with self.assertRaises(headway.UsageError):

@@ -6,9 +6,12 @@ import os
 import pathlib
 import re
 import statistics
+import sys
 import unittest
 
 ROOT = pathlib.Path(os.environ.get("HEADWAY_ROOT", pathlib.Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(ROOT / "apps" / "python"))
+from headway.ranks import mean_correlation_p_value
 RESULTS = ROOT / "data" / "results"
 
 
@@ -45,19 +48,33 @@ def mean_and_error(values):
     return statistics.mean(values), statistics.stdev(values) / math.sqrt(len(values))
 
 
+def rounds_to(word, value):
+    return abs(float(word) - value) <= 0.501 * 10.0 ** -len(word.partition(".")[2])
+
+
 def says(text, mean, error):
     """Whether "m +- e" in `text` are these numbers to the digits shown."""
     shown = re.search(r"(-?\d*\.?\d+) \+- (\d*\.?\d+)", text)
-    return all(abs(float(word) - value) <= 0.501 * 10.0 ** -len(word.partition(".")[2])
-               for word, value in zip(shown.groups(), (mean, error)))
+    return all(map(rounds_to, shown.groups(), (mean, error)))
 
 
 def runs_by_variant(file):
     groups = {}
-    for result in file.get("results", [file]):
+    for result in file["results"]:
         for run in result["runs"]:
             groups.setdefault(run["variant"], []).append(run)
     return groups
+
+
+def point_at(result, width, temperature):
+    return next(p for p in result["points"] if (p["widths"][0], p["temperature"]) == (width, temperature))
+
+
+def by_validation(result, width):
+    """Accuracies in % on test and digits at the temperature that validation chooses; width None: Gaussian process."""
+    points = result["gaussian_process"] if width is None else [p for p in result["points"] if p["widths"][0] == width]
+    best = max(points, key=lambda p: p["sets"]["validation"]["accuracy"])
+    return 100 * best["accuracy"], 100 * best["sets"]["digits"]["accuracy"]
 
 
 class ResultTablesTest(unittest.TestCase):
@@ -169,11 +186,18 @@ class ResultTablesTest(unittest.TestCase):
             self.assertTrue(says(row[4], split["last"], split["last_standard_error"]), f"{variant}: {row[4]}")
 
     def test_what_made_them(self):
+        """All files have the keys of one exporter; what made two of them was not recorded, but when they came."""
+        before = {"fuzzy-logic-reference", "omniglot-one-shot"}
         for file in RESULTS.glob("*.json"):
-            for result in json.loads(file.read_text()).get("results", []):
+            if file.stem == "reproduce":  # what to run and to compare with
+                continue
+            found = json.loads(file.read_text())
+            self.assertEqual(list(found), ["results"], file)
+            for result in found["results"]:
                 made = result["made"]
-                self.assertTrue(made["command"], file)
-                if file.stem == "fuzzy-logic-reference":  # made before results said by what; the table has commits
+                self.assertTrue(result["kind"] and made["command"] and made["study"], file)
+                self.assertEqual("recorded_with_commit" in made, file.stem in before, file)
+                if file.stem in before:
                     continue
                 self.assertTrue(all(made[key] for key in ("git_commit", "compiler", "blas", "study_hash")), file)
                 self.assertNotIn("with changes", made["git_commit"], file)
@@ -220,32 +244,46 @@ class ResultTablesTest(unittest.TestCase):
                 self.assertEqual(shown[variant], f"{100 * run['final']['held_out']['r2']:.1f}", variant)
 
     def test_scores_of_heads(self):
+        pruned = [result for result in load("omniglot-one-shot")["results"] if result["kind"] == "prune"]
+        self.assertEqual(len(pruned), 5)
+        rows = rows_of(RESULTS / "README.md", "One-shot images")
+
+        def check(cells, scores):
+            """Rank correlation, its p-value, and the accuracy with half of the heads gone, less random orders."""
+            self.assertTrue(all(cells))
+            self.check(cells[0], [score["accuracy_drop_spearman"] for score in scores])
+            p = mean_correlation_p_value([(score["score"], result["network"]["accuracy_drop"])
+                                          for score, result in zip(scores, pruned, strict=True)])
+            below = cells[1].removeprefix("< ")
+            self.assertTrue(p < float(below) if below != cells[1] else rounds_to(below, p), f"{cells[1]!r} is {p:.5f}")
+            self.check(cells[2], [score["rising"]["accuracy"][4] - result["network"]["random"]["mean"][4]
+                                  for score, result in zip(scores, pruned, strict=True)], 100)
+
         names = {"own_score": "score of the network's own U_1", "path_norm": "path norm",
                  "sensitivity": "gradient sensitivity", "weight_norm": "weight norm"}
-        for entry in load("omniglot-one-shot")["over_seeds"]:
-            if entry["width"] is None:
-                row = row_of(self.results, names[entry["score"]])
-                cells = (row[1], row[3])
-            else:
-                begin = f"{entry['score']}, N = {entry['width']}"
-                row = next(r for r in self.results if r[0].partition(", T =")[0] == begin)
-                at = (0.1, 0.25, 0.5).index(entry["temperature"])
-                cells = (row[1].split(" / ")[at], row[3].split(" / ")[at])
-            self.assertTrue(says(cells[0], *entry["rank_correlation"]), f"{cells[0]}: {entry}")
-            self.assertTrue(says(cells[1], *(100 * value for value in entry["half_less_random"])), f"{cells[1]}: {entry}")
+        for name, said in names.items():
+            check(row_of(rows, said)[1:], [result["network"]["scores"][name] for result in pruned])
+        for name in ("score", "score_weighted"):
+            for width in (10, 100, 1000):
+                row = next(row for row in rows if row[0].partition(", T =")[0] == f"{name}, N = {width}")
+                for at, temperature in enumerate((0.1, 0.25, 0.5)):
+                    check([cell.split(" / ")[at] for cell in row[1:]],
+                          [point_at(result, width, temperature)["network"]["scores"][name] for result in pruned])
 
     def test_one_shot_accuracies(self):
-        runs = load("omniglot-one-shot")["runs"]
+        results = load("omniglot-one-shot")["results"]
+        networks = [result["network"]["sets"] for result in results if result["kind"] == "prune"]
+        solved = [result for result in results if result["kind"] == "solve"]
         row = row_of(self.results, "the trained network")
         for cell, name in ((row[1], "test"), (row[2], "digits")):
-            self.check(cell, [run["network"][name][0] for run in runs], 100)
+            self.check(cell, [sets["accuracy"][sets["name"].index(name)] for sets in networks], 100)
         for begin, width in (("theory on its heads, N = 10", 10), ("N = 100", 100), ("N = 1000", 1000),
                              ("Gaussian process", None)):
             row = row_of(self.results, begin)
-            chosen = [next(c for c in run["chosen_temperatures"] if c["by"] == "validation" and c["width"] == width)
-                      for run in runs]
-            self.check(row[1], [choice["accuracy"] for choice in chosen], 100)
-            self.check(row[2], [choice["sets"]["digits"] for choice in chosen], 100)
+            for cell, column in zip(row[1:], zip(*[by_validation(result, width) for result in solved], strict=True),
+                                    strict=True):
+                self.check(cell, column)
+        self.assertEqual(len(solved), 5)
 
     def test_one_shot_on_fresh_seeds(self):
         results = load("omniglot-one-shot-fresh")["results"]
@@ -254,23 +292,14 @@ class ResultTablesTest(unittest.TestCase):
         self.assertEqual([r["made"]["seed"] for r in results if r["kind"] == "train"][:5], [6, 7, 8, 9, 10])
         rows = {row[0]: row for row in rows_of(RESULTS / "README.md", "The same on fresh seeds, and other shapes", level=3)}
 
-        def point(result, width, temperature):
-            return next(p for p in result["points"] if (p["widths"][0], p["temperature"]) == (width, temperature))
-
-        def chosen(result, width):
-            points = result["gaussian_process"] if width is None else [
-                p for p in result["points"] if p["widths"][0] == width]
-            best = max(points, key=lambda p: p["sets"]["validation"]["accuracy"])
-            return 100 * best["accuracy"], 100 * best["sets"]["digits"]["accuracy"]
-
         def both(cell, pairs):
             for text, column in zip(cell.split("; "), zip(*pairs), strict=True):
                 self.check(text, column)
 
         self.check(rows["(1) rank correlation of score, N = 10, T = 0.25"][2],
-                   [point(r, 10, 0.25)["network"]["scores"]["score"]["accuracy_drop_spearman"] for r in pruned])
+                   [point_at(r, 10, 0.25)["network"]["scores"]["score"]["accuracy_drop_spearman"] for r in pruned])
         self.check(rows["(2) half of the heads by score_weighted, N = 100, T = 0.5, less random"][2],
-                   [point(r, 100, 0.5)["network"]["scores"]["score_weighted"]["rising"]["accuracy"][4]
+                   [point_at(r, 100, 0.5)["network"]["scores"]["score_weighted"]["rising"]["accuracy"][4]
                     - r["network"]["random"]["mean"][4] for r in pruned], 100)
         for words, name in (("rank correlation of gradient sensitivity", "sensitivity"),
                             ("of the score of the network's own U_1", "own_score"), ("of the path norm", "path_norm")):
@@ -278,10 +307,10 @@ class ResultTablesTest(unittest.TestCase):
         both(rows["the network: new characters; digits"][2],
              [[100 * r["network"]["sets"]["accuracy"][r["network"]["sets"]["name"].index(name)]
                for name in ("test", "digits")] for r in pruned])
-        both(rows["theory, N = 10"][2], [chosen(r, 10) for r in solved])
-        both(rows["Gaussian process"][2], [chosen(r, None) for r in solved])
+        both(rows["theory, N = 10"][2], [by_validation(r, 10) for r in solved])
+        both(rows["Gaussian process"][2], [by_validation(r, None) for r in solved])
         both(rows["N = 10 less Gaussian process"][2],
-             [[narrow - limit for narrow, limit in zip(chosen(r, 10), chosen(r, None))] for r in solved])
+             [[narrow - limit for narrow, limit in zip(by_validation(r, 10), by_validation(r, None))] for r in solved])
 
     def test_exact_samples_on_a_fresh_seed(self):
         (result,) = [found for found in load("omniglot-one-shot-fresh")["results"] if found["kind"] == "sample"]
@@ -361,7 +390,7 @@ class ResultTablesTest(unittest.TestCase):
 
     def test_heads_of_pretrained_networks(self):
         groups = {}
-        for row in load("pretrained-heads")["rows"]:
+        for row in load("pretrained-heads")["results"]:
             groups.setdefault(row["task"], []).append(row)
 
         def predicted(row, kind, key="squared_error_change", point=None):

@@ -64,7 +64,14 @@ def write_summary(results: str | os.PathLike | Sequence[str | os.PathLike], path
     files = [results] if isinstance(results, (str, os.PathLike)) else list(results)
     if not files:
         raise UsageError("results: there is none; allowed: at least one result file")
-    text = json.dumps({"results": [summary(file, largest, without) for file in files]}, indent=1, allow_nan=False)
+    return write_summaries([summary(file, largest, without) for file in files], path, overwrite)
+
+
+def write_summaries(summaries: Sequence[dict[str, Any]], path: str | os.PathLike, overwrite: bool = False) -> Path:
+    """Writes {"results": [...]} of what summary() gives, or of other numbers beside the `made` of a result that they come
+    from, rounded likewise; whole or not at all. Errors: CannotWriteError, as write_summary().
+    """
+    text = json.dumps({"results": _rounded(list(summaries))}, indent=1, allow_nan=False)
     return write_text(_LIST.sub(lambda found: _one_line(found[0]), text) + "\n", path, overwrite)
 
 
@@ -99,6 +106,8 @@ def _item(item: h5py.Group | h5py.Dataset, limits: _Limits) -> Any:
 
 
 def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _rounded(entry) for name, entry in value.items()}
     if isinstance(value, (np.ndarray, list)):
         return [_rounded(entry) for entry in value]
     if isinstance(value, (bytes, str)):
