@@ -123,6 +123,16 @@ class Drawing(unittest.TestCase):
             self.assertIn(words, said)
             self.assertEqual("bars: ± standard error over seeds" in said, len(found) > 2)
 
+    def test_runs_that_did_not_end_are_counted(self):
+        runs = [run_of({"train.layers": str(layers)}, 0.1 * layers) for layers in (2, 4)]
+        diverged = run_of({"train.layers": "2"}, -50.0, seed=2)
+        diverged.attributes["outcome"] = "diverged"
+        figure = figures.draw_all(result_of([*runs, diverged, run_of({"train.layers": "4"}, 0.0, 2, ended=False)]),
+                                  only=["scaling"])["scaling"]
+        said = [part for text in figure.texts for part in re.split(r"  ·  |\n", text.get_text())]
+        self.assertIn("runs in no mean: 1 diverged, 1 interrupted", said)
+        np.testing.assert_allclose(figure.axes[0].containers[0][0].get_xydata(), [[2.0, 0.2], [4.0, 0.4]])
+
     def test_the_best_possible_where_it_is_one(self):
         runs = [run_of({"train.layers": str(layers)}, 0.1, ceiling=0.93) for layers in (2, 3)]
         (axes,) = figures.draw_all(result_of(runs), only=["scaling"])["scaling"].axes

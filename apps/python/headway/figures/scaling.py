@@ -60,7 +60,7 @@ class Axis:
 def axes_of(results: Sequence[TrainingResult]) -> list[Axis]:
     """The numbers that change over the runs, each with the runs that differ in it alone and in what
     changes only with it: those with two values or more."""
-    scored = [Scored(run, settings_of(result, run)) for result in results for run in result.runs if run.final]
+    scored = [Scored(run, settings_of(result, run)) for result in results for run in result.finished.runs if run.final]
     keys = list(dict.fromkeys(key for one in scored for key in one.settings))
     changing = [key for key in keys if len({one.settings.get(key) for one in scored}) > 1]
     axes: list[Axis] = []
@@ -110,13 +110,13 @@ def available(results: Sequence[TrainingResult]) -> bool:
 
 
 def _splits(results: Sequence[TrainingResult]) -> list[str]:
-    return [split for split in dict.fromkeys(name for result in results for run in result.runs for name in run.final)
+    return [split for split in dict.fromkeys(name for result in results for run in result.finished.runs for name in run.final)
             if split not in NOT_SHOWN]
 
 
 def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
-    """A row a split and a column a number: the main metric at the end of training, mean and standard
-    error over seeds; colours are variants, dashes the other numbers that change."""
+    """A row a split and a column a number: the main metric at the end of training, mean and standard error over seeds;
+    colours are variants, dashes the other numbers that change. Runs that were not trained to their end are left out."""
     del options
     columns, splits = axes_of(results), _splits(results)
     if not columns or not splits:
@@ -144,9 +144,11 @@ def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
     if len(variants) > 1:
         _name_colours(figure.add_subplot(grid[:, -1]), colours)
     seeds = {len(found) for axis in columns for line in axis.lines for found in line.runs.values()}
+    left_out = learning.unfinished(results)
     style.head_line(figure, replace(results[0], provenance={}), None, "at the end of training", _seeds_text(seeds),
                     *(["bars: ± standard error over seeds"] if max(seeds) > 1 else []),
-                    *(["dashed: best possible"] if ceiling else []))
+                    *(["dashed: best possible"] if ceiling else []),
+                    *([f"runs in no mean: {left_out}"] if left_out else []))
     return figure
 
 
