@@ -29,15 +29,17 @@ class Notebook(NotebookTest):
                          "    predicted change, heads alone ", "    gradient sensitivity ",
                          "stability of its ranks, tau +", "made up, splits 2 to 2, fresh "):
                 self.assertIn(line, text)
-            rows = json.loads((results / "pretrained-heads.json").read_text())["rows"]
+            rows = json.loads((results / "pretrained-heads.json").read_text())["results"]
             self.assertEqual([(row["task"], row["split"]) for row in rows],
                              [(task, split) for task in ("made up", "made up, shared layers") for split in (1, 2)])
+            self.assertEqual({(row["kind"], row["made"]["notebook"]) for row in rows},
+                             {("pretrained_heads", "notebooks/pretrained_heads.ipynb")})
             for row in rows:  # as if computed before: one by another study, one marked
                 changed = row | ({"settings": row["settings"] | {"length": 5}} if row["split"] == 1 else {"accuracy": 7.0})
                 name = row["task"].replace(", ", "-").replace(" ", "-")
                 (results / f"pretrained-{name}-{row['split']}.json").write_text(json.dumps(changed))
             self.execute(results)
-            again = json.loads((results / "pretrained-heads.json").read_text())["rows"]
+            again = json.loads((results / "pretrained-heads.json").read_text())["results"]
             self.assertEqual([row["accuracy"] for row in again],
                              [7.0 if row["split"] == 2 else row["accuracy"] for row in rows])
 
