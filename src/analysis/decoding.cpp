@@ -52,7 +52,7 @@ Decoders fit(const DecodingData& data, const DecodingOptions& options, double pe
       out.push_back(fit_logistic(data.codes, data.classes[q], options.class_count, penalty,
                                  start.empty() ? MatrixXd() : start[q].weights));
     } else {
-      out.push_back({Standardisation(data.codes), {}, true, 0});
+      out.push_back({Standardisation(data.codes), {}, true, 0, {}});
     }
   }
   return out;
@@ -68,7 +68,7 @@ bool all_converged(const Decoders& decoders) {
 double loss_of(const Decoders& decoders, const DecodingData& data, const DecodingOptions& options,
                const std::vector<VectorXd>& class_weights) {
   if (options.kind == DecoderKind::kRidge) {
-    return (decoders.front().scores(data.codes) - data.targets).squaredNorm();
+    return (decoders.front().values(data.codes) - data.targets).squaredNorm();
   }
   double loss = 0.0;
   for (std::size_t q = 0; q < decoders.size(); ++q) {
@@ -113,7 +113,7 @@ double choose_penalty(const DecodingData& train, const DecodingOptions& options,
 ScoreSums sums_of(const Decoders& decoders, const DecodingData& data,
                   const DecodingOptions& options) {
   if (options.kind == DecoderKind::kRidge) {
-    return regression_sums(decoders.front().scores(data.codes), data.targets, data.tasks);
+    return regression_sums(decoders.front().values(data.codes), data.targets, data.tasks);
   }
   std::vector<std::vector<int>> answers;
   for (const LinearDecoder& decoder : decoders) answers.push_back(decoder.classes(data.codes));

@@ -179,6 +179,14 @@ MatrixXd LinearDecoder::scores(const MatrixXd& codes) const {
   return scores_of(standardisation.apply(codes), weights);
 }
 
+MatrixXd LinearDecoder::values(const MatrixXd& codes) const {
+  MatrixXd out = scores(codes);
+  for (Index o = 0; o < out.cols(); ++o) {
+    out.col(o) = out.col(o).cwiseMax(range(0, o)).cwiseMin(range(1, o));
+  }
+  return out;
+}
+
 std::vector<int> LinearDecoder::classes(const MatrixXd& codes) const {
   const MatrixXd all = scores(codes);
   std::vector<int> out(static_cast<std::size_t>(codes.rows()));
@@ -193,7 +201,7 @@ std::vector<int> LinearDecoder::classes(const MatrixXd& codes) const {
 
 LinearDecoder fit_ridge(const MatrixXd& codes, const MatrixXd& targets, double penalty) {
   require_rows(codes, targets.rows());
-  LinearDecoder out{Standardisation(codes), {}, true, 0};
+  LinearDecoder out{Standardisation(codes), {}, true, 0, {}};
   const MatrixXd z = out.standardisation.apply(codes);  // columns of mean 0
   const auto n = static_cast<double>(codes.rows());
   MatrixXd normal = z.transpose() * z / n;
@@ -210,6 +218,8 @@ LinearDecoder fit_ridge(const MatrixXd& codes, const MatrixXd& targets, double p
   out.weights.topRows(codes.cols()) =
       factor->solve(z.transpose() * (targets.rowwise() - mean.transpose()) / n);
   out.weights.row(codes.cols()) = mean.transpose();
+  out.range.resize(2, targets.cols());
+  out.range << targets.colwise().minCoeff(), targets.colwise().maxCoeff();
   return out;
 }
 
@@ -258,7 +268,7 @@ LinearDecoder fit_logistic(const MatrixXd& codes, const std::vector<int>& classe
   if ((class_weights.array() > 0.0).count() < 2) {
     throw Error(ErrorKind::kInternal, "logistic regression on labels of one class");
   }
-  LinearDecoder out{Standardisation(codes), {}, true, 0};
+  LinearDecoder out{Standardisation(codes), {}, true, 0, {}};
   const MatrixXd z = out.standardisation.apply(codes);
   out.weights = start.size() > 0 ? start : MatrixXd::Zero(codes.cols() + 1, count);
   const LogisticProblem problem{z, classes, class_weights, penalty};

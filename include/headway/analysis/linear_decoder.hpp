@@ -25,9 +25,14 @@ struct LinearDecoder {
   MatrixXd weights;
   bool converged = true;  ///< the stopping test of the iteration was met
   int iterations = 0;     ///< 0 where the solution is in closed form
+  MatrixXd range;         ///< lowest and highest target, [2, O], of a regression
 
   /// Scores of every output, [n, O].
   [[nodiscard]] MatrixXd scores(const MatrixXd& codes) const;
+  /// What a regression answers, [n, O]: its scores, but no number outside the range of the targets
+  /// that it was fitted to. A code far from those, in units of their deviation, would else outweigh
+  /// all others: a code that hardly varied there has a tiny unit.
+  [[nodiscard]] MatrixXd values(const MatrixXd& codes) const;
   /// The class of the highest score, [n]; kNoAnswer where all scores are alike to 1e-6, which is
   /// what fits resolve.
   [[nodiscard]] std::vector<int> classes(const MatrixXd& codes) const;

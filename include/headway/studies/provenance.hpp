@@ -37,7 +37,7 @@ void fields(Visitor& visit, Record& r) {
   visit("started", r.started, "ISO 8601, UTC");
   visit("seed", r.seed, "root of every random stream", {.optional = true});
   visit("threads", r.threads, "that were used", {.least = 0});
-  visit("seconds", r.seconds, "of the whole computation");
+  visit("seconds", r.seconds, "of the call that ended it; what a call before it did is not in it");
   visit("partial", r.partial, "interrupted: only the points that were finished are there");
   if (std::is_const_v<Record> && !shows(visit, !r.shard.empty())) return;
   visit("shard", r.shard, "\"i/n\": one of n parts, i from 0; whole results have none",

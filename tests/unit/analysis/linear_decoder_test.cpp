@@ -91,6 +91,18 @@ TEST_CASE("ridge regression is where its gradient is zero, and finds a linear ma
   CHECK(residual.colwise().mean().cwiseAbs().maxCoeff() < 1e-13);
 }
 
+TEST_CASE("ridge regression answers nothing outside the range of its targets") {
+  // Codes that hardly vary, but for one that is not among those of the fit.
+  const MatrixXd codes{{1.0}, {1.0 + 1e-6}, {1.0 - 1e-6}};
+  const MatrixXd targets{{0.5, -2.0}, {1.0, -3.0}, {0.0, -1.0}};
+  const LinearDecoder fit = analysis::fit_ridge(codes, targets, 1e-5);
+  CHECK(fit.range == MatrixXd{{0.0, -3.0}, {1.0, -1.0}});
+  const MatrixXd far{{-1.0}, {3.0}};
+  CHECK(fit.scores(far).cwiseAbs().minCoeff() > 1e5);
+  CHECK(fit.values(far) == MatrixXd{{0.0, -1.0}, {1.0, -3.0}});
+  CHECK((fit.values(codes) - targets).cwiseAbs().maxCoeff() < 1e-4);
+}
+
 TEST_CASE("ridge regression on codes of low rank needs a penalty") {
   MatrixXd codes(20, 2);
   codes.col(0) = normal_matrix(20, 1, 4);
