@@ -39,7 +39,7 @@ class Notebook(NotebookTest):
             self.make_results(Path(folder))
             text, pictures = self.execute(Path(folder))
         self.assertEqual(pictures, PICTURES)
-        self.assertEqual(text.count("rank correlation with the rise of the loss"), 8)
+        self.assertEqual(text.count("rank correlation with the rise of the loss"), 10)
         self.assertIn("sensitivity", text)
         self.assertIn("N =   100, T = 0.01: squared error 0.", text)
 

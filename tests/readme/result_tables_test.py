@@ -108,9 +108,12 @@ class ResultTablesTest(unittest.TestCase):
             self.assertEqual(row[3], " ".join(f"{run['final']['held_out']['accuracy']:.3f}" for run in runs))
 
     def test_latent_codes(self):
-        networks, codes = load("fuzzy-logic-latents")["results"]
+        networks, codes, of_all_queries = load("fuzzy-logic-latents")["results"]
         found = [row for row in rows_of(RESULTS / "README.md", "Latent codes") if "+-" in row[1]]
-        self.assertEqual(len(found), 4)
+        self.assertEqual(len(found), 5)
+        terms = [group["held_out"] for group in of_all_queries["groups"]
+                 if (group["layer"], group["decoder"]) == (0, "term")]
+        self.assertIn(f"F1 {min(terms):.2f} to {max(terms):.2f} in all five", words_of_results())
         for row in found:
             label = row[0].replace("one head", "heads = 1")
             decoded = {group["decoder"]: group for group in codes["groups"]
@@ -387,6 +390,30 @@ class ResultTablesTest(unittest.TestCase):
         said = re.search(r"squared error (\S+), (\S+), (\S+), (\S+) on held-out pairs .*? the networks (\S+), (\S+), (\S+), "
                          r"(\S+);", words_of_results()).groups()
         self.assertEqual(list(said), [f"{value:.4f}" for value in errors + networks])
+
+    def test_dearest_heads_of_transformers(self):
+        """To the predictor, at the width and temperature of largest evidence, and to the networks themselves."""
+        results = load("hyla-heads")["results"]
+        removed = next(result for result in results if result["kind"] == "network_prune")["runs"]
+        rises, needed = [], []
+        for result in results:
+            if result["kind"] == "prune":
+                point = max(result["points"], key=lambda point: point["log_evidence"])
+                names = [name for layer in sorted(result["names"]) for name in result["names"][layer]]
+                without = zip(names, point["pruning"]["mean_squared_error_without"], strict=True)
+                rise = {name: 100 * (error / point["test_mean_squared_error"] - 1) for name, error in without
+                        if re.fullmatch(r"L\dH\d", name)}
+                rises.append(max(rise.values()))
+                needed.append(sorted(rise, key=rise.get)[-2:])
+        losses = [-min(run["heads"]["r2_change"]) for run in removed]
+        scores = [sets["r2"][sets["name"].index("held_out")] for sets in (run["network"]["sets"] for run in removed)]
+        said = re.search(r"error rises by (\S+), (\S+) and (\S+) % in three .* lose (\S+), (\S+) and (\S+) of their R\^2 of "
+                         r"(\S+), (\S+) and (\S+)\. Not so .*? it is (\S+) %", words_of_results()).groups()
+        self.assertEqual(list(said), [f"{value:.1f}" for value in rises[:3]] + [f"{value:.2f}" for value in losses[:3]] +
+                         [f"{value:.2f}" for value in scores[:3]] + [f"{rises[3]:.0f}"])
+        heads = removed[3]["heads"]
+        order = sorted(zip(heads["r2_change"], (f"L{layer}H{head}" for layer, head in zip(heads["layer"], heads["head"]))))
+        self.assertLess(set(needed[3]), {name for _, name in order[:3]})
 
     def test_heads_of_pretrained_networks(self):
         groups = {}
