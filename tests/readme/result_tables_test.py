@@ -237,14 +237,25 @@ class ResultTablesTest(unittest.TestCase):
         self.assertIn(f"R^2 {min(hyla):.2f} to {max(hyla):.2f}", words_of_results())
 
     def test_ablation(self):
-        shown = {}
-        for row in self.results:
-            if len(row) == 4 and re.fullmatch(r"[\d.]+", row[1]):
-                shown[row[0]] = row[1]
-                shown[row[2]] = row[3]
-        for variant, (run,) in runs_by_variant(load("attention-ablation")).items():
-            if "mixture" not in variant:
-                self.assertEqual(shown[variant], f"{100 * run['final']['held_out']['r2']:.1f}", variant)
+        """Seed 1 of all variants at full length: three of them are of the reference study."""
+        runs = {run["label"].replace(", feed_forward = mixture", ", mixture of experts"): run
+                for name in ("fuzzy-logic-reference", "attention-ablation") for result in load(name)["results"]
+                for run in result["runs"] if run["seed"] == 1}
+        rows = {row[0]: row[2:] for row in rows_of(RESULTS / "README.md", "Attention ablation") if row[0] in runs}
+        self.assertEqual(set(rows), set(runs))
+        studies = {row[0]: row for row in self.studies}
+        comment = " ".join((ROOT / "data/studies/attention-ablation.toml").read_text().replace("#", "").split())
+        for label, run in runs.items():
+            self.assertEqual(run["steps"], 50000)
+            end, curve = run["final"], run["curves"]["held_out"]
+            best, step = max(zip(curve["r2"], curve["step"]))
+            self.assertEqual(rows[label], [f"{100 * end['held_out']['r2']:.1f}", f"{100 * best:.1f} at {step:,.0f}",
+                                           f"{100 * end['unknown_terms']['r2']:.1f}", f"{run['train_loss']:.5f}",
+                                           f"{run['parameters']:,}"])
+            self.assertIn(f" {label} {rows[label][0]} ", comment)
+            if label not in ("softmax", "linear", "hyla"):  # three seeds there
+                self.assertEqual(studies[label][2:], [f"{100 * end['held_out']['r2']:.1f} (one seed)",
+                                                      f"{100 * best:.1f}"])
 
     def test_scores_of_heads(self):
         pruned = [result for result in load("omniglot-one-shot")["results"] if result["kind"] == "prune"]
