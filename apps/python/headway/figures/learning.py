@@ -18,7 +18,7 @@ from headway.training_results import TrainingResult, TrainedRun, mean_and_error
 from headway.training_settings import settings_of
 
 LINES = 8  # of the table at the right: fewer leave room below
-NAME_INCHES, LETTER_INCHES, COST_INCHES = 1.5, 0.078, 3.0  # of the table: variants, and the rest
+NAME_INCHES, LETTER_INCHES, COST_INCHES = 1.5, 0.086, 3.0  # of the table: variants, and the rest
 DASHES = ("-", "--", ":", "-.")
 METRIC_NAMES = {"r2": "$R^2$", "accuracy": "accuracy", "bits_per_byte": "bits per byte",
                 "loss": "loss"}
