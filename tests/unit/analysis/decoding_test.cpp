@@ -304,6 +304,29 @@ TEST_CASE("ridge decoding of numbers, and what it has of noise") {
   CHECK(d.shuffled < 0.05);
 }
 
+TEST_CASE("ridge decoding is not at the mercy of one code that hardly varied in training") {
+  const auto data = [](Index first, bool far) {
+    DecodingData out;
+    out.codes.resize(400, 1);
+    out.targets.resize(400, 1);
+    Rng rng(6, StreamPurpose::kTests, static_cast<std::uint64_t>(first));
+    for (Index i = 0; i < 400; ++i) {
+      out.tasks.push_back(first + i / 20);
+      out.targets(i, 0) = rng.normal();
+      out.codes(i, 0) = 1.0 + 1e-6 * (out.targets(i, 0) + 0.1 * rng.normal());
+    }
+    if (far) out.codes(7, 0) = -1.0;
+    return out;
+  };
+  DecodingOptions options;
+  options.kind = DecoderKind::kRidge;
+  options.metric = DecoderMetric::kR2;
+  options.shuffles = 2;
+  const analysis::Decoding d = analysis::decode(data(0, false), data(100, true), options);
+  CHECK(d.held_out > 0.8);  // of 400 examples one is wrong, by the range of the targets at most
+  CHECK(d.shuffled > -1.0);
+}
+
 TEST_CASE("too few tasks, and labels that do not vary") {
   using Catch::Matchers::ContainsSubstring;
   const DecodingData train = class_data(24, 5, 1.0, 0), held_out = class_data(12, 5, 1.0, 100);
