@@ -256,6 +256,10 @@ class ResultTablesTest(unittest.TestCase):
             if label not in ("softmax", "linear", "hyla"):  # three seeds there
                 self.assertEqual(studies[label][2:], [f"{100 * end['held_out']['r2']:.1f} (one seed)",
                                                       f"{100 * best:.1f}"])
+        closest = {f"{name}, mixture of experts" for name in ("softmax", "linear")} | {"softmax", "softmax_hyla"}
+        self.assertEqual(set(sorted(runs, key=lambda label: runs[label]["train_loss"])[:4]), closest)  # as the text says
+        for name in ("softmax", "linear", "hyla"):
+            self.assertIn(f"({rows[f'{name}, mixture of experts'][0]} and {rows[name][0]})", words_of_results())
 
     def test_scores_of_heads(self):
         pruned = [result for result in load("omniglot-one-shot")["results"] if result["kind"] == "prune"]
