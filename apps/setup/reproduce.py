@@ -128,17 +128,15 @@ def table_of(rows):
 
 
 def longer_runs(runs):
-    """Every file of data/results that no run makes: the commands, or the notebook, that made it, their commit and day;
-    of older files, which do not say these, the commit with which they came."""
+    """Every file of data/results that no run makes: the commands, or the notebook, that made it, their commit and day."""
     lines = []
     for file in sorted(RESULTS.glob("*.json")):
         if file == RECORD or file.name in [run.get("recorded") for run in runs.values()]:
             continue
         made = [result["made"] for result in json.loads(file.read_text(encoding="utf-8"))["results"]]
         lines += dict.fromkeys([f"  {file.name}:"] + [
-            f"    {one.get('notebook', one['command'])} (" +
-            (f"commit {one['git_commit'][:7]}, {one['started'][:10]})" if "git_commit" in one
-             else f"recorded with commit {one['recorded_with_commit']})") for one in made])
+            f"    {one.get('notebook', one['command'])} (commit {one['git_commit'][:7]}, {one['started'][:10]})"
+            for one in made])
     return lines
 
 
