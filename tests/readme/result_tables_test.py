@@ -256,6 +256,12 @@ class ResultTablesTest(unittest.TestCase):
                                                       f"{100 * best:.1f}"])
         closest = {f"{name}, mixture of experts" for name in ("softmax", "linear")} | {"softmax", "softmax_hyla"}
         self.assertEqual(set(sorted(runs, key=lambda label: runs[label]["train_loss"])[:4]), closest)  # as the text says
+        peaks = {label: 100 * max(run["curves"]["held_out"]["r2"]) for label, run in runs.items()}
+        early = ("softmax", "softmax, mixture of experts", "softmax_hyla")
+        best, lost = ([f"{value(label):{form}}" for label in early] for value, form in (
+            (peaks.get, ".1f"), (lambda label: peaks[label] - 100 * runs[label]["final"]["held_out"]["r2"], ".0f")))
+        self.assertIn(f"{best[0]}, {best[1]} and {best[2]}, and lose {lost[0]}, {lost[1]} and {lost[2]} points",
+                      words_of_results())
         for name in ("softmax", "linear", "hyla"):
             self.assertIn(f"({rows[f'{name}, mixture of experts'][0]} and {rows[name][0]})", words_of_results())
 
