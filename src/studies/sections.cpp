@@ -29,33 +29,33 @@ std::vector<Section> make_sections() {
   }
   const auto add = [&all](Section section) { all.push_back(std::move(section)); };
   add(section(
-      "model", "the network; one sweep point per width and temperature",
+      "model", "the network. Each width with each temperature is one sweep point.",
       [](auto& study) -> auto& { return study.model; }, ModelOptions::table(), Side::kTheory));
   add(section(
-      "solve", "the saddle point", [](auto& study) -> auto& { return study.solve; },
+      "solve", "how the saddle point is found", [](auto& study) -> auto& { return study.solve; },
       SolveOptions::table(), Side::kTheory));
   add(section(
-      "align", "overlaps of kernel eigenvectors with the labels",
+      "align", "overlap of the kernel's eigenvectors with the labels",
       [](auto& study) -> auto& { return study.align; }, AlignOptions::table(), Side::kTheory));
   add(section(
-      "prune", "head scores and pruning", [](auto& study) -> auto& { return study.prune; },
-      PruneOptions::table(), Side::kBoth));
+      "prune", "scores of heads, and what removing them costs",
+      [](auto& study) -> auto& { return study.prune; }, PruneOptions::table(), Side::kBoth));
   add(section(
-      "sample", "draws from the posterior", [](auto& study) -> auto& { return study.sample; },
+      "sample", "how the posterior is sampled", [](auto& study) -> auto& { return study.sample; },
       SampleOptions::table(), Side::kTheory));
   add(section(
-      "train", "a network and how it is trained", [](auto& study) -> auto& { return study.train; },
-      TrainOptions::table(), Side::kTraining));
+      "train", "which network is trained, and how",
+      [](auto& study) -> auto& { return study.train; }, TrainOptions::table(), Side::kTraining));
   add(section(
-      "extract", "from a trained network to a data set of the theory",
+      "extract", "how a trained network becomes a data set of the theory",
       [](auto& study) -> auto& { return study.extract; }, ExtractOptions::table(),
       Side::kTraining));
   add(section(
-      "evaluate", "a trained network on other data of its kind",
+      "evaluate", "how trained networks are evaluated on other data of their kind",
       [](auto& study) -> auto& { return study.evaluate; }, EvaluateOptions::table(),
       Side::kTraining));
   add(section(
-      "latents", "latent codes of trained networks and what is decoded from them",
+      "latents", "latent codes of trained networks, and what is decoded from them",
       [](auto& study) -> auto& { return study.latents; }, LatentsOptions::table(),
       Side::kTraining));
   return all;

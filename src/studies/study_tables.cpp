@@ -142,12 +142,12 @@ Study::~Study() = default;
 
 const OptionTable<Study>& Study::table() {
   static const OptionTable<Study> table = {{
-      option("schema", &Study::schema, integer<int>(1, 1), "version of the study file"),
-      option("name", &Study::name, text(200, false), "of the study, for tables and figures"),
+      option("schema", &Study::schema, integer<int>(1, 1), "format of the study file"),
+      option("name", &Study::name, text(200, false), "name of the study, for tables and figures"),
       option("seed", &Study::seed, integer<std::uint64_t>(0, kLargestSeed),
-             "root of every random stream"),
+             "root of every random stream. Another seed is an independent repetition."),
       option("threads", &Study::threads, integer<int>(0, 4096),
-             "0 = all cores; never changes a result"),
+             "threads to use; 0 = all cores. The result is the same on any number."),
   }};
   return table;
 }
@@ -156,10 +156,11 @@ const OptionTable<TaskOptions>& TaskOptions::table() {
   using T = TaskOptions;
   static const OptionTable<T> table = {{
       option("kind", &T::kind, choice<TaskKind>(),
-             "where the examples come from; decides the other keys. " +
-                 kinds_in_words(Side::kTraining) + " are trained on (headway train)"),
+             "where the examples come from. It decides the other keys of [task]. headway train "
+             "takes " +
+                 kinds_in_words(Side::kTraining) + "; the verbs of the theory take the others."),
       option("seed", &T::seed, optional(integer<std::uint64_t>(0, kLargestSeed)),
-             "fixes the data apart from the seed of the study"),
+             "seed of the data; absent: the study's. Give it to keep the data while seed changes."),
   }};
   return table;
 }
@@ -168,24 +169,27 @@ const OptionTable<ModelOptions>& ModelOptions::table() {
   using M = ModelOptions;
   static const OptionTable<M> table = {{
       option("widths", &M::widths, widths_type(),
-             "one entry per sweep point: N, or [N_1, ..., N_L, N_a]"),
+             "widths of the layers. Each entry is one sweep point: N for all layers, or [N_1, ..., "
+             "N_L, N_a]."),
       option("heads", &M::heads,
              list(integer<int>(1, kMostHeads), "a list [H_1, ..., H_L] of integers >= 1", 1,
                   kMostLayers),
-             "only where the task does not fix them"),
+             "heads of each layer; give them only where the task does not fix them"),
       option("variances", &M::variances,
              one_or_list(real(0.0, kLargestReal, Ends::kOpenBelow),
                          "a number > 0 and <= 1e9, or [s_0^2, s_1^2, ..., s_L^2, s_a^2]",
                          kMostLayers + 2),
-             "prior variances of the weights: one, or [s_0^2, ..., s_a^2]"),
-      option("temperature", &M::temperatures,
-             one_or_list(real(0.0, kLargestReal),
-                         "a number from 0 to 1e9, or a list of them (swept)", kMostPoints),
-             "variance of the label noise; a list is swept"),
+             "prior variances of the weights: one for all layers, or one each"),
+      option(
+          "temperature", &M::temperatures,
+          one_or_list(real(0.0, kLargestReal), "a number from 0 to 1e9, or a list of them (swept)",
+                      kMostPoints),
+          "variance T of the label noise; a list is swept. Raise it if the labels are noisy or K + "
+          "T I is not positive definite."),
       option("readout", &M::readout, optional(choice<Readout>()),
-             "query positions that the readout takes"),
+             "query positions that the readout takes; absent: the data set's own, else last_token"),
       option("attention", &M::attention, choice<AttentionKind>(),
-             "how logits become weights over keys"),
+             "how logits become attention weights over the keys"),
   }};
   return table;
 }
@@ -197,26 +201,34 @@ const OptionTable<SolveOptions>& SolveOptions::table() {
            [](auto& solve) -> auto& { return solve.saddle_point; },
            theory::SaddlePointOptions::table()),
        {{option("kernels", &S::kernels, choice<theory::KernelForm>(),
-                "how K and its gradient are evaluated"),
-         option("start", &S::start, choice<Start>(), "of the first point of a sweep"),
+                "how K and its gradient are evaluated; all give the same numbers. auto takes the "
+                "cheapest that fits memory_limit_gib. distributed spreads one problem too large "
+                "for a machine over the ranks of mpirun."),
+         option("start", &S::start, choice<Start>(), "where the first point of a sweep starts"),
          option("extra_starts", &S::extra_starts, integer<int>(0, 10'000),
-                "further random starts, to show that the minimum is the same; the lowest is taken"),
-         option("warm_start", &S::warm_start, flag(), "start each point from its neighbour"),
-         option("hessian", &S::hessian, choice<When>(), "the test for a minimum"),
-         option("corrections", &S::corrections, choice<When>(), "the 1/N-corrected means"),
+                "further random starts; the lowest minimum is taken. Raise it to test that the "
+                "minimum is the only one."),
+         option("warm_start", &S::warm_start, flag(),
+                "start each point from the solution of its neighbour, which saves iterations"),
+         option(
+             "hessian", &S::hessian, choice<When>(),
+             "whether to compute the Hessian, which tests for a minimum; auto: where it is cheap"),
+         option("corrections", &S::corrections, choice<When>(),
+                "whether to compute the 1/N-corrected means; auto: where they are cheap. Turn them "
+                "on to see whether the width is large enough."),
          option("memory_limit_gib", &S::memory_limit_gib, real(0.0, 1e6, Ends::kOpenBelow),
-                "what kernels = \"auto\" may hold"),
+                "memory that kernels = \"auto\" may use. Raise it if there is more."),
          option("checkpoint_seconds", &S::checkpoint_seconds,
                 unless(SolveOptions{}.checkpoint_seconds, real(0.0, kLargestReal)),
-                "between checkpoints of a long point, where there is a result file; 60 unless "
-                "given, 0 = none")}}});
+                "time between checkpoints of a long point, if -o is given; 60 unless given, 0 = "
+                "none")}}});
   return table;
 }
 
 const OptionTable<AlignOptions>& AlignOptions::table() {
   static const OptionTable<AlignOptions> table = {
       {option("components", &AlignOptions::components, integer<Index>(0, kLargestWidth),
-              "eigenvectors reported; 0 = all")}};
+              "eigenvectors to report; 0 = all")}};
   return table;
 }
 
@@ -224,31 +236,39 @@ const OptionTable<PruneOptions>& PruneOptions::table() {
   using P = PruneOptions;
   static const OptionTable<P> table = {{
       option("random_orders", &P::random_orders, integer<int>(0, 100'000),
-             "draws of the random pruning order"),
-      option("greedy", &P::greedy, flag(), "also search the true greedy order"),
-      option("cumulative", &P::cumulative, flag(), "also remove heads one by one"),
+             "random orders of removal that the other orders are compared with"),
+      option("greedy", &P::greedy, flag(),
+             "also remove, step by step, the head that costs least. Turn it off for many heads."),
+      option(
+          "cumulative", &P::cumulative, flag(),
+          "also compute accuracy against the number of removed heads. Without it only single heads "
+          "are removed."),
       option("rescale", &P::rescale, flag(),
-             "linear-value network: a pruned layer times sqrt(H_l / heads left)"),
+             "linear-value network: multiply a pruned layer by sqrt(H_l / heads left)"),
       option("normalise_sensitivity", &P::normalise_sensitivity, flag(),
-             "trained network: each layer's gradient sensitivities divided by their norm"),
-      option("resamples", &P::resamples, integer<int>(2, kLargestCount),
-             "trained network: bootstrap of rank correlations over examples"),
+             "trained network: divide each layer's gradient sensitivities by their norm"),
+      option(
+          "resamples", &P::resamples, integer<int>(2, kLargestCount),
+          "trained network: bootstrap resamples of the examples, for errors of rank correlations"),
       option("permutations", &P::permutations, integer<int>(1, 100'000'000),
-             "trained network: random pairings for p-values (10 heads or more)"),
-      option("removed_as", &P::removed_as, optional(choice<RemovedAs>()),
-             "train result: what stands in for removed heads in the curves; absent: zero"),
+             "trained network: random pairings for p-values; used from 10 heads on"),
+      option(
+          "removed_as", &P::removed_as, optional(choice<RemovedAs>()),
+          "train result: what replaces a removed head in the curves, nothing or its mean output; "
+          "absent: zero"),
       option("weights", &P::weights, optional(choice<KeptWeights>()),
-             "train result: those of the best checkpoint, or those at the end; absent: best"),
+             "train result: weights of the best checkpoint, or of the last step; absent: best"),
       option("examples", &P::examples, optional(integer<Index>(2, kLargestCount)),
-             "train result: of each split that heads are removed on; absent: 1000"),
+             "train result: examples of each split that heads are removed on; absent: 1000"),
       option("sensitivity_examples", &P::sensitivity_examples,
              optional(integer<Index>(1, kLargestCount)),
-             "train result: training examples of the gradient sensitivity; absent: 256"),
+             "train result: training examples for the gradient sensitivity; absent: 256"),
       option("mean_examples", &P::mean_examples, optional(integer<Index>(1, kLargestCount)),
-             "train result: training examples of the mean of a head; absent: 64"),
+             "train result: training examples for the mean of a head; absent: 64"),
       option("theory", &P::theory,
              list(text(4096, false), "a list of result files of headway prune", 1, 1000),
-             "train result: the theory's pruning of data extracted from its runs"),
+             "train result: results of headway prune on data extracted from its runs, to compare "
+             "with"),
   }};
   return table;
 }
@@ -257,28 +277,41 @@ const OptionTable<SampleOptions>& SampleOptions::table() {
   using S = SampleOptions;
   using namespace sampling;  // its limits
   static const OptionTable<S> table = {{
-      option("sampler", &S::sampler, choice<Sampler>(),
-             "exact: the chain of Wisharts; the others draw all weights; langevin is biased"),
+      option(
+          "sampler", &S::sampler, choice<Sampler>(),
+          "exact draws U alone, through a chain of Wishart matrices; take it unless you need the "
+          "weights. The others draw all weights. langevin is biased."),
       option("chains", &S::chains, integer<int>(1, kMostChains),
-             "at least 4 let R-hat see chains that disagree"),
-      option("draws", &S::draws, integer<int>(1, kMostDraws), "per chain, after warm-up"),
+             "independent chains. Take at least 4, so that R-hat sees whether they agree."),
+      option("draws", &S::draws, integer<int>(1, kMostDraws),
+             "draws kept of each chain after warm-up. Raise it for smaller error bars."),
       option("warmup", &S::warmup, integer<int>(0, kMostDraws),
-             "per chain, thrown away; 0: nothing is adapted"),
-      option("thin", &S::thin, integer<int>(1, kMostThinning), "keep every thin-th draw"),
-      option("metric", &S::metric, choice<Metric>(),
-             "mass matrix; auto: dense up to 60 unknowns, above information (exact only) or "
-             "diagonal"),
+             "transitions of each chain that adapt the sampler and are thrown away. Raise it if "
+             "R-hat stays "
+             "high. 0: nothing is adapted."),
+      option("thin", &S::thin, integer<int>(1, kMostThinning),
+             "keep every thin-th draw. Raise it if the draws take too much memory."),
+      option(
+          "metric", &S::metric, choice<Metric>(),
+          "mass matrix. auto: dense up to 60 unknowns; above, information (exact sampler only) or "
+          "diagonal"),
       option("target_accept", &S::target_accept, real(0.0, 0.999),
-             "mean acceptance that the step size is adapted to; 0 = the sampler's own"),
-      option("max_tree_depth", &S::max_tree_depth, integer<int>(1, kDeepestTree),
-             "exact and nuts: at most 2^depth - 1 leapfrog steps a draw"),
-      option("predictor_draws", &S::predictor_draws, integer<int>(0, kMostDraws),
-             "draws per chain that the predictor is averaged over; 0: no predictor"),
-      option("evidence", &S::evidence, flag(), "log p(y); exact sampler only"),
+             "mean acceptance that the step size is adapted to; 0 = the sampler's own. Raise it "
+             "towards 0.99 if trajectories diverge."),
+      option(
+          "max_tree_depth", &S::max_tree_depth, integer<int>(1, kDeepestTree),
+          "exact and nuts: at most 2^depth - 1 leapfrog steps for a draw. Raise it if draws stop "
+          "at it."),
+      option(
+          "predictor_draws", &S::predictor_draws, integer<int>(0, kMostDraws),
+          "draws of each chain that the predictor is averaged over; 0: no predictor. Lower it to "
+          "save time."),
+      option("evidence", &S::evidence, flag(),
+             "also estimate the evidence log p(y); exact sampler only"),
       option("keep_weights", &S::keep_weights, flag(),
-             "keep the draws of all weights in the result; not for the exact sampler"),
+             "keep the draws of all weights in the result; for samplers that draw weights"),
       option("checkpoint_seconds", &S::checkpoint_seconds, real(0.0, kLargestReal),
-             "between checkpoints, where there is a result file; 0 = none"),
+             "time between checkpoints, if -o is given; 0 = none"),
   }};
   return table;
 }
@@ -291,13 +324,14 @@ const OptionTable<TrainOptions>& TrainOptions::table() {
        options_of_part<T>(
            [](auto& train) -> auto& { return train.run; }, training::TrainOptions::table()),
        {{option("keep_weights", &T::keep_weights, flag(),
-                "the result holds the last and the best parameters"),
+                "keep the last and the best weights in the result. extract, evaluate, latents and "
+                "prune need them."),
          counts_where("task.kind", "text",
                       option("sample_tokens", &T::sample_tokens, integer<Index>(0, kLargestCount),
-                             "text: tokens that the trained model writes; 0 = none")),
+                             "text: tokens that the trained model writes at the end; 0 = none")),
          counts_where("task.kind", "text",
                       option("sample_temperature", &T::sample_temperature, real(0.0, 100.0),
-                             "of these; 0 = always the likeliest"))}}});
+                             "text: temperature of these tokens; 0 = always the likeliest"))}}});
   return table;
 }
 
@@ -305,26 +339,29 @@ const OptionTable<ExtractOptions>& ExtractOptions::table() {
   using E = ExtractOptions;
   static const OptionTable<E> table = {{
       option("run", &E::run, integer<Index>(1, kLargestCount),
-             "of the runs of a sweep, in their order"),
+             "which run of a sweep, counted from 1"),
       option("layers", &E::layers,
              list(integer<Index>(1, 1'000), "a list of layers, from 1, rising", 1, 1'000),
-             "transformers: the layers whose parts are told apart; absent: the last one"),
-      option("form", &E::form, optional(choice<ExtractForm>()),
-             "transformers: what becomes of them; absent: contributions"),
+             "transformers: layers whose parts count one by one; absent: the last layer"),
+      option(
+          "form", &E::form, optional(choice<ExtractForm>()),
+          "transformers: contributions takes the network apart exactly; attention keeps only its "
+          "attention matrices. absent: contributions"),
       option("parts", &E::parts, optional(choice<training::GeneratedParts>()),
-             "HYLA: a part for each head, or for each pair of heads that generates and reads; "
-             "absent: heads"),
+             "HYLA: one part for each head, or for each pair of a head that generates and one that "
+             "reads; absent: heads"),
       option("position", &E::position, optional(integer<Index>(1, kLargestCount)),
-             "transformers: which of the scored tokens, from 1; absent: the last one"),
+             "transformers: which scored token, counted from 1; absent: the last one"),
       option("weights", &E::weights, choice<KeptWeights>(),
-             "those of the best checkpoint, or those at the end"),
-      option("train_examples", &E::train_examples, integer<Index>(1, kLargestCount), "P"),
+             "weights of the best checkpoint, or of the last step"),
+      option("train_examples", &E::train_examples, integer<Index>(1, kLargestCount),
+             "training examples P of the data set"),
       option("test_examples", &E::test_examples, integer<Index>(0, kLargestCount),
-             "0 = no test set"),
+             "test examples; 0 = no test set"),
       option("validation_examples", &E::validation_examples, integer<Index>(0, kLargestCount),
-             "to choose a temperature by; 0 = none"),
+             "validation examples, for choosing a temperature; 0 = none"),
       option("out_of_distribution_examples", &E::out_of_distribution_examples,
-             integer<Index>(0, kLargestCount), "of each further set; 0 = none"),
+             integer<Index>(0, kLargestCount), "examples of each further set; 0 = none"),
   }};
   return table;
 }
@@ -333,9 +370,9 @@ const OptionTable<EvaluateOptions>& EvaluateOptions::table() {
   using E = EvaluateOptions;
   static const OptionTable<E> table = {{
       option("weights", &E::weights, choice<KeptWeights>(),
-             "those of the best checkpoint, or those at the end"),
+             "weights of the best checkpoint, or of the last step"),
       option("examples", &E::examples, integer<Index>(0, kLargestCount),
-             "of each split; 0 = train.eval_examples"),
+             "examples of each split; 0 = as many as train.eval_examples"),
   }};
   return table;
 }
@@ -344,20 +381,24 @@ const OptionTable<LatentsOptions>& LatentsOptions::table() {
   using L = LatentsOptions;
   static const OptionTable<L> table = {{
       option("weights", &L::weights, choice<KeptWeights>(),
-             "those of the best checkpoint, or those at the end"),
-      option("task", &L::task, task_keys(),
-             "what differs from the task of training; sraven: permuted = false unless it is here"),
+             "weights of the best checkpoint, or of the last step"),
+      option(
+          "task", &L::task, task_keys(),
+          "keys of [task] that differ from training. sraven: permuted = false unless given here."),
       option("layers", &L::layers,
              list(integer<Index>(1, kLargestCount), "a list of layers, counted from 1", 1,
                   kMostLayers),
-             "that are decoded; absent: all"),
-      option("feature", &L::feature, choice<LatentFeature>(),
-             "sraven: whose codes are taken; the rules of the last one are very unbalanced"),
+             "layers to decode; absent: all"),
+      option(
+          "feature", &L::feature, choice<LatentFeature>(),
+          "sraven: the feature whose codes are decoded. Rule sets are sorted, so the rules of the "
+          "last one are very unbalanced."),
       option("examples", &L::examples, integer<Index>(1, kLargestCount),
-             "of training tasks, and of held-out tasks"),
-      option("folds", &L::folds, integer<int>(2, 1000), "of cross-validation over training tasks"),
+             "examples of training tasks, and as many of held-out tasks"),
+      option("folds", &L::folds, integer<int>(2, 1000),
+             "folds of the cross-validation over training tasks"),
       option("shuffles", &L::shuffles, integer<int>(0, kLargestCount),
-             "fits to labels that were exchanged between tasks"),
+             "control fits to labels that are exchanged between tasks"),
       option("regularisation", &L::regularisation,
              one_or_list(real(0.0, kLargestReal, Ends::kOpenBelow),
                          "a number > 0 and <= 1e9, or a list of them", kMostPoints),

@@ -34,7 +34,7 @@ OptionTable<T> hidden_markov_chain_table() {
 }
 
 constexpr const char* kRelative =
-    ", relative to the study file, or to the working directory where it is typed";
+    ". Relative to the study file, or to the working directory if given with --set.";
 
 OptionTable<T> dataset_table() {
   return {{option("file", &T::file, text(kLongestPath, false),
@@ -56,11 +56,11 @@ OptionTable<T> text_table() {
       option("file", &T::file, text(kLongestPath, false),
              std::string("path of the text") + kRelative),
       option("level", &T::level, choice<TextLevel>(),
-             "what a token is: a byte, or a piece of text (byte-pair encoding learned from the "
-             "training part)"),
+             "what a token is: a byte, or a piece of text, by byte-pair encoding learned from the "
+             "training part"),
       option("vocabulary", &T::vocabulary,
              integer<Index>(tasks::kSmallestBpeVocabulary, tasks::kLargestBpeVocabulary),
-             "bpe: number of tokens at most; a short text gives fewer"),
+             "bpe: most different tokens; a short text gives fewer"),
   }};
   return joined<T>(
       {own, options_of_part<T>(
@@ -98,10 +98,11 @@ OptionType<std::string> set_name() {
 const OptionTable<OutOfDistributionSet>& out_of_distribution_table() {
   using S = OutOfDistributionSet;
   static const OptionTable<S> table = {{
-      required(option("name", &S::name, set_name(), "of the split")),
-      required(option("images", &S::images, text(kLongestPath, false), "IDX file")),
-      required(option("labels", &S::labels, text(kLongestPath, false), "IDX file")),
-      option("invert", &S::invert, flag(), "light ink on black becomes dark on white"),
+      required(option("name", &S::name, set_name(), "name of the split")),
+      required(option("images", &S::images, text(kLongestPath, false), "IDX file of the images")),
+      required(option("labels", &S::labels, text(kLongestPath, false), "IDX file of the labels")),
+      option("invert", &S::invert, flag(),
+             "turn light ink on black into dark on white, as in Omniglot"),
   }};
   return table;
 }
@@ -193,7 +194,7 @@ std::vector<TaskDescription> training_kinds() {
            nullptr},
           {TaskKind::kSraven,
            Side::kTraining,
-           "symbolic Raven matrices; S = 9 features",
+           "symbolic Raven matrices; an example has 9 tokens a feature",
            sraven_table(),
            {},
            [](const T& task) { task.sraven.validate(); },
@@ -211,7 +212,7 @@ std::vector<TaskDescription> training_kinds() {
            nullptr},
           {TaskKind::kOmniglot,
            Side::kTraining,
-           "two-way one-shot classification of drawings, in context; S = 48",
+           "two-way one-shot classification of drawings, in context; an example has 48 tokens",
            omniglot_table(),
            {"files", "out_of_distribution.images", "out_of_distribution.labels"},
            validate_omniglot,
@@ -231,12 +232,13 @@ const OptionTable<OmniglotOptions>& OmniglotOptions::table() {
       option(
           "files", &O::files,
           one_or_list(text(kLongestPath, false), "a path or a list of up to 100 paths", kMostFiles),
-          std::string("archives or folders of Omniglot") + kRelative),
-      option("out_of_distribution", &O::out_of_distribution,
-             list(record(out_of_distribution_table(), set), "up to 100 tables, each " + set, 0,
-                  kMostFiles),
-             "other images to evaluate on, such as MNIST; a split each; paths as those of "
-             "task.files"),
+          std::string("zip archives or folders of Omniglot") + kRelative),
+      option(
+          "out_of_distribution", &O::out_of_distribution,
+          list(record(out_of_distribution_table(), set), "up to 100 tables, each " + set, 0,
+               kMostFiles),
+          "other images to evaluate on, such as MNIST; each becomes a split. Paths are relative as "
+          "for files."),
   }};
   return table;
 }

@@ -47,17 +47,19 @@ Words<FuzzyLogicInputs> words_of(FuzzyLogicInputs) {
 const OptionTable<FuzzyLogicOptions>& FuzzyLogicOptions::table() {
   using F = FuzzyLogicOptions;
   static const OptionTable<F> table = {{
-      option("variables", &F::variables, integer<int>(2, kMostVariables), "V; there are 2^V terms"),
+      option("variables", &F::variables, integer<int>(2, kMostVariables),
+             "variables V of the formulas; there are 2^V terms"),
       option("terms_per_task", &F::terms_per_task, integer<int>(1, kMostUnknownTerms),
-             "K, at most the 2^V / 4 unknown terms"),
+             "terms K of a task; at most the 2^V / 4 unknown terms"),
       option("sequence_length", &F::sequence_length, integer<Index>(2, kLongestSequence),
-             "S, all tokens with the query"),
+             "tokens S of an example, the query included"),
       option("held_out", &F::held_out, real(0.0, 1.0),
-             "share of the tasks of known terms that training never sees"),
+             "share of the tasks of known terms that training never sees. Raise it to ask for more "
+             "generalisation."),
       option("inputs", &F::inputs, choice<FuzzyLogicInputs>(),
              "what is drawn anew for every example"),
       option("reject_uncovered", &F::reject_uncovered, flag(),
-             "draw a split again that leaves a known term in no training task"),
+             "draw the split again if it leaves a known term in no training task"),
   }};
   return table;
 }

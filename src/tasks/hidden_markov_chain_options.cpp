@@ -31,7 +31,7 @@ const OptionTable<HeadOptions>& head_table() {
       option("beta", &H::beta, real(0.0, kLargestStrength), "inverse temperature of the softmax"),
       option("perturbation", &H::perturbation, real(0.0, kLargestStrength),
              "strength of a random matrix added to the head"),
-      option("name", &H::name, text(100, true), "used in tables and figures"),
+      option("name", &H::name, text(100, true), "name in tables and figures"),
   }};
   return table;
 }
@@ -108,21 +108,21 @@ const OptionTable<HiddenMarkovChainOptions>& HiddenMarkovChainOptions::table() {
   using H = HiddenMarkovChainOptions;
   static const OptionTable<H> table = {{
       option("train_examples", &H::train_examples, integer<Index>(1, kLargestChainSplit),
-             "P, half of each class"),
+             "training examples P, half of each class"),
       option("test_examples", &H::test_examples, integer<Index>(0, kLargestChainSplit),
-             "half of each class"),
+             "test examples, half of each class; 0: no test set"),
       option("tokens", &H::tokens, integer<Index>(1, kLargestSize),
-             "without the beginning-of-sequence token"),
+             "tokens of an example, not counting the beginning-of-sequence token"),
       option("features", &H::features, integer<Index>(2, kLargestSize),
-             "of a token, without the one-hot positions; even"),
+             "features of a token, not counting the one-hot positions; even"),
       option("stay_probability", &H::stay_probability,
              exactly<double, 2>(real(0.0, 1.0), "two numbers from 0 to 1"),
-             "that the chain keeps its state: class +1, class -1"),
+             "probability that the chain keeps its state, for class +1 and class -1"),
       option("noise", &H::noise,
              exactly<double, 3>(real(0.0, kLargestStrength),
                                 "three numbers >= 0: difference, sum, out of plane"),
-             "along v_+ - v_-, along v_+ + v_-, out of that plane"),
-      option("layers", &H::layers, layers_type(), "the heads, layer by layer"),
+             "noise of the tokens along v_+ - v_-, along v_+ + v_- and out of that plane"),
+      option("layers", &H::layers, layers_type(), "heads of each layer, from the input up"),
   }};
   return table;
 }

@@ -79,15 +79,18 @@ const OptionTable<OneShotImagesOptions>& OneShotImagesOptions::table() {
   using O = OneShotImagesOptions;
   static const OptionTable<O> table = {{
       option("validation", &O::validation, real(0.0, 1.0),
-             "share of the characters that choose the best checkpoint"),
-      option("test", &O::test, real(0.0, 1.0), "share of the characters set apart for tests"),
+             "share of the characters used to choose the best checkpoint"),
+      option("test", &O::test, real(0.0, 1.0), "share of the characters used for tests only"),
       option("split_by_group", &O::split_by_group, flag(),
-             "whole alphabets are set apart, not characters"),
-      option("rotations", &O::rotations, flag(),
-             "characters turned by 90, 180 and 270 degrees are more classes"),
+             "split by whole alphabets in place of single characters"),
+      option(
+          "rotations", &O::rotations, flag(),
+          "add each character turned by 90, 180 and 270 degrees as further classes. Turn it on if "
+          "there are few characters."),
       option("position_scale", &O::position_scale, real(0.0, kLargestScale),
-             "of the sinusoidal positions"),
-      option("label_scale", &O::label_scale, real(0.0, kLargestScale), "of the label embedding"),
+             "factor of the sinusoidal positions. Below 1 the drawings count for more."),
+      option("label_scale", &O::label_scale, real(0.0, kLargestScale),
+             "factor of the label embedding. Below 1 the drawings count for more."),
   }};
   return table;
 }

@@ -86,11 +86,14 @@ void add_to_hash(const MatrixXd& matrix, Sha256& hash) {
 void OneShotDatasetOptions::validate() const {
   using O = OneShotDatasetOptions;  // of the library alone: no study has these keys
   static const OptionTable<O> table = {{
-      option("train_examples", &O::train_examples, integer<Index>(1, kLargestOneShotSplit), "P"),
+      option("train_examples", &O::train_examples, integer<Index>(1, kLargestOneShotSplit),
+             "training examples P"),
       option("test_examples", &O::test_examples, integer<Index>(0, kLargestOneShotSplit),
-             "0: no test"),
-      option("first_train", &O::first_train, integer<Index>(0, kLargestFirst), "index"),
-      option("first_test", &O::first_test, integer<Index>(0, kLargestFirst), "index"),
+             "test examples; 0: no test set"),
+      option("first_train", &O::first_train, integer<Index>(0, kLargestFirst),
+             "index of the first training example"),
+      option("first_test", &O::first_test, integer<Index>(0, kLargestFirst),
+             "index of the first test example"),
   }};
   check_options(table, *this, "OneShotDatasetOptions");
 }

@@ -80,15 +80,17 @@ SravenGrid draw_grid(SravenRule rule, int values, Rng& rng) {
 const OptionTable<SravenOptions>& SravenOptions::table() {
   using R = SravenOptions;
   static const OptionTable<R> table = {{
-      option("features", &R::features, integer<int>(1, kMostFeatures), "K, each with its rule"),
+      option("features", &R::features, integer<int>(1, kMostFeatures),
+             "features K of a panel, each with a rule of its own"),
       option("values", &R::values, integer<int>(kFewestValues, kMostValues),
-             "F, symbols of a feature"),
+             "symbols F of a feature"),
       option("held_out", &R::held_out, real(0.0, 1.0),
              "share of the rule sets that training never sees"),
-      option("permuted", &R::permuted, flag(),
-             "each column of the grid shows the features in an order of its own"),
+      option(
+          "permuted", &R::permuted, flag(),
+          "show the features of each column of the grid in an order of its own"),
       option("reject_uncovered", &R::reject_uncovered, flag(),
-             "draw a split again that leaves a rule in no training set"),
+             "draw the split again if it leaves a rule in no training set"),
   }};
   return table;
 }

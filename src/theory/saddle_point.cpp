@@ -93,12 +93,17 @@ const OptionTable<SaddlePointOptions>& SaddlePointOptions::table() {
   using S = SaddlePointOptions;
   static const OptionTable<S> table = {{
       option("gradient_tolerance", &S::gradient_tolerance, real(0.0, 1.0, Ends::kOpen),
-             "on the largest entry of dS/dU / max N, in units of U at infinite width"),
-      option("max_iterations", &S::max_iterations, integer<int>(1, kMostIterations), "per point"),
-      option("optimizer", &S::optimizer, choice<Optimizer>(),
-             "own structured Newton method, or BFGS through Ceres Solver"),
-      option("elimination", &S::elimination, choice<Elimination>(),
-             "how U_2, ..., U_L and U_a are treated"),
+             "stop at this largest entry of dS/dU / max N, in units of U at infinite width. Raise "
+             "it if rounding keeps a point above it."),
+      option("max_iterations", &S::max_iterations, integer<int>(1, kMostIterations),
+             "most iterations of a point. ceres needs hundreds or thousands."),
+      option(
+          "optimizer", &S::optimizer, choice<Optimizer>(),
+          "how the action is minimised. auto takes the cheapest of the Newton methods; newton_cg "
+          "makes no Hessian and suits many paths; ceres is for comparison."),
+      option(
+          "elimination", &S::elimination, choice<Elimination>(),
+          "U_2, ..., U_L and U_a are unknowns like U_1 (joint), or follow from U_1 in closed form"),
   }};
   return table;
 }

@@ -102,11 +102,11 @@ const OptionTable<TextOptions>& TextOptions::table() {
   constexpr std::int64_t kLongestSequence = 1'000'000;
   static const OptionTable<T> table = {{
       option("sequence_length", &T::sequence_length, integer<Index>(2, kLongestSequence),
-             "S, tokens of an example"),
+             "tokens S of an example"),
       option("held_out", &T::held_out, real(0.0, 1.0, Ends::kOpen),
-             "the last share of the text's bytes, which training never sees"),
+             "share of the bytes at the end of the text that training never sees"),
       option("validation", &T::validation, real(0.0, 1.0, Ends::kOpen),
-             "the share before it, which chooses the best checkpoint"),
+             "share of the bytes before them, used to choose the best checkpoint"),
   }};
   return table;
 }

@@ -27,19 +27,26 @@ OptionTable<TrainOptions> optimiser_table() {
   using R = TrainOptions;
   const OptionType<Index> steps = integer<Index>(0, kMostSteps);
   return {{
-      option("learning_rate", &R::learning_rate, real(0.0, 1e3, Ends::kOpenBelow), "of AdamW"),
+      option("learning_rate", &R::learning_rate, real(0.0, 1e3, Ends::kOpenBelow),
+             "largest learning rate of AdamW. Lower it if the loss diverges."),
       option("weight_decay", &R::weight_decay, real(0.0, 1e3),
-             "of AdamW; skips parameters of one dimension"),
-      option("beta_1", &R::beta_1, real(0.0, 1.0, Ends::kOpenAbove), "of AdamW"),
-      option("beta_2", &R::beta_2, real(0.0, 1.0, Ends::kOpenAbove), "of AdamW"),
-      option("epsilon", &R::epsilon, real(0.0, 1.0, Ends::kOpenBelow), "of AdamW"),
+             "weight decay of AdamW; parameters of one dimension have none"),
+      option("beta_1", &R::beta_1, real(0.0, 1.0, Ends::kOpenAbove),
+             "decay of AdamW's mean gradient"),
+      option("beta_2", &R::beta_2, real(0.0, 1.0, Ends::kOpenAbove),
+             "decay of AdamW's mean squared gradient"),
+      option("epsilon", &R::epsilon, real(0.0, 1.0, Ends::kOpenBelow),
+             "number that AdamW adds to the denominator of a step"),
       option("schedule", &R::schedule, choice<LearningRateSchedule>(),
-             "of the learning rate after warm-up"),
-      option("warmup_steps", &R::warmup_steps, steps, "linear from 0"),
+             "learning rate after warm-up: a cosine down to final_fraction, or constant"),
+      option(
+          "warmup_steps", &R::warmup_steps, steps,
+          "steps in which the learning rate rises linearly from 0. Raise it if the loss diverges "
+          "early."),
       option("final_fraction", &R::final_fraction, real(0.0, 1.0),
-             "of the learning rate, where the cosine ends"),
+             "learning rate at the end of the cosine, as a share of learning_rate"),
       option("gradient_clip", &R::gradient_clip, real(0.0, 1e9),
-             "largest 2-norm of the gradient; 0 = none"),
+             "largest 2-norm of the gradient; longer ones are shortened to it; 0 = none"),
   }};
 }
 
@@ -67,31 +74,34 @@ const OptionTable<TrainOptions>& TrainOptions::table() {
   using R = TrainOptions;
   const OptionType<Index> every = integer<Index>(0, kMostSteps);
   static const OptionTable<R> table = joined<R>({
-      {{option("steps", &R::steps, integer<Index>(1, kMostSteps), "updates"),
-        option("batch", &R::batch, integer<Index>(1, kLargestBatch), "examples of a step"),
+      {{option("steps", &R::steps, integer<Index>(1, kMostSteps), "updates of the weights"),
+        option("batch", &R::batch, integer<Index>(1, kLargestBatch), "examples of each step"),
         option("accumulation", &R::accumulation, integer<Index>(1, kLargestBatch),
-               "pieces that a micro-batch is cut into, to save memory"),
-        option("micro_batches", &R::micro_batches, unless_one(integer<Index>(1, kLargestBatch)),
-               "parts of a batch that the ranks of mpirun compute together; 1 unless given; times "
-               "accumulation it divides batch")}},
+               "pieces that a micro-batch is cut into. Raise it if memory is short."),
+        option(
+            "micro_batches", &R::micro_batches, unless_one(integer<Index>(1, kLargestBatch)),
+            "parts of a batch, which the ranks of mpirun share; 1 unless given. Set it to train "
+            "one network on several ranks. micro_batches times accumulation must divide batch.")}},
       optimiser_table(),
       {{option("log_every", &R::log_every, every,
                "steps between records of the training loss; 0 = none"),
         option("eval_every", &R::eval_every, every,
                "steps between evaluations; 0 = at the end only"),
         option("eval_examples", &R::eval_examples, integer<Index>(1, kMostSteps),
-               "of each split but train, the same every time"),
+               "examples of each split but train, the same ones every time"),
         option("eval_batch", &R::eval_batch, integer<Index>(0, kLargestBatch),
-               "examples at a time in evaluations; 0 = as in training"),
+               "examples evaluated at a time; 0 = as in training. Lower it if memory is short."),
         option("checkpoint_every", &R::checkpoint_every, every,
-               "steps between checkpoints, where there is a result file; 0 = best and last only"),
+               "steps between checkpoints, if -o is given; 0 = best and last only"),
         option("best_split", &R::best_split, text(40, true),
-               "its loss says which checkpoint is the best; without it the task's own"),
-        option("device", &R::device, choice<Device>(), "auto: CUDA where LibTorch has it"),
+               "split whose loss decides which checkpoint is the best; absent: the task's own"),
+        option("device", &R::device, choice<Device>(),
+               "auto takes CUDA if LibTorch finds a device, else the CPU"),
         option("precision", &R::precision, choice<Precision>(),
-               "bf16 on CUDA only; parameters stay fp32"),
-        option("eager", &R::eager, flag(),
-               "LibTorch's own operations in place of the fused kernels")}},
+               "precision of activations; parameters stay fp32. bf16 needs CUDA."),
+        option(
+            "eager", &R::eager, flag(),
+            "use LibTorch's own operations in place of the fused kernels: slow, for comparison")}},
   });
   return table;
 }

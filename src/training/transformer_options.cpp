@@ -29,51 +29,58 @@ OptionType<Index> dim() { return integer<Index>(1, kLargestDim); }
 
 OptionTable<M> network_table() {
   return {{
-      option("network", &M::network, choice<NetworkKind>(),
-             "linear_value: attention paths alone, as the theory has them; it has no key below "
-             "query_dim up to width_multiplier"),
-      option("layers", &M::layers, integer<Index>(1, kMostLayers), "L"),
-      option("model_dim", &M::model_dim, dim(), "D; linear_value: N, in every layer"),
-      option("heads", &M::heads, integer<Index>(1, kMostHeads), "H, in every layer"),
-      option("query_dim", &M::query_dim, dim(), "of queries and keys, all heads together"),
+      option(
+          "network", &M::network, choice<NetworkKind>(),
+          "transformer, or linear_value: attention paths alone, as in the theory. linear_value has "
+          "none of the keys from attention to width_multiplier."),
+      option("layers", &M::layers, integer<Index>(1, kMostLayers), "attention layers L"),
+      option("model_dim", &M::model_dim, dim(),
+             "width D of the residual stream; linear_value: width N of every layer"),
+      option("heads", &M::heads, integer<Index>(1, kMostHeads), "heads H of every layer"),
+      option("query_dim", &M::query_dim, dim(), "dims of queries and keys, all heads together"),
   }};
 }
 
 OptionTable<M> linear_value_table() {
   return {{
       option("keys_start_as_queries", &M::keys_start_as_queries, flag(),
-             "linear_value: heads begin by comparing tokens"),
-      option("initial_query_scale", &M::initial_query_scale, real(0.0, 1e3, Ends::kOpenBelow),
-             "linear_value: spread of the first queries and keys, times sqrt(features)"),
+             "linear_value: start keys as copies of the queries, so that heads begin by comparing "
+             "tokens. Without it such tasks begin with thousands of steps at chance."),
+      option(
+          "initial_query_scale", &M::initial_query_scale, real(0.0, 1e3, Ends::kOpenBelow),
+          "linear_value: standard deviation of the first queries and keys, times sqrt(features)"),
       option("query_rate", &M::query_rate, real(0.0, 1e3),
-             "linear_value: multiplies the learning rate of queries and keys"),
+             "linear_value: factor of the learning rate of queries and keys"),
   }};
 }
 
 OptionTable<M> block_table() {
   return {{
       option("attention", &M::attention, word(attention_variant_names()),
-             "the variant of every layer"),
+             "attention variant of every layer"),
       option("nonlinearity", &M::nonlinearity, optional_word(nonlinearity_names()),
-             "in place of the variant's own, where its value network has one"),
+             "nonlinearity of the value network, in variants that have one; absent: the variant's "
+             "own"),
       option("encoder_layers", &M::encoder_layers, integer<Index>(0, kMostLayers),
-             "of an encoder of the tokens that are not scored, which the layers read by "
-             "cross-attention; 0 = one stream of all tokens"),
-      option("value_dim", &M::value_dim, dim(), "of values, all heads together"),
+             "layers of an encoder for the tokens that are not scored, read by cross-attention; 0 "
+             "= one stream of all tokens"),
+      option("value_dim", &M::value_dim, dim(), "dims of values, all heads together"),
       option("mlp_dim", &M::mlp_dim, dim(),
              "hidden dims of the feed-forward network (of each expert)"),
       option("feed_forward", &M::feed_forward, choice<FeedForward>(),
-             "the network between the attention layers"),
+             "network between the attention layers"),
   }};
 }
 
 OptionTable<M> mixture_table() {
   OptionTable<M> table = {{
-      option("experts", &M::experts, integer<Index>(1, kMostExperts), "of a mixture"),
+      option("experts", &M::experts, integer<Index>(1, kMostExperts),
+             "mixture: experts of a layer"),
       option("active_experts", &M::active_experts, integer<Index>(0, kMostExperts),
-             "that a token goes through; 0 = all"),
+             "mixture: experts that a token goes through; 0 = all"),
       option("load_balancing", &M::load_balancing, real(0.0, 1e3),
-             "of a mixture: weight of the loss that keeps the experts equally busy"),
+             "mixture: weight of the loss that keeps experts equally busy. Raise it if some get no "
+             "tokens."),
   }};
   for (Option<M>& o : table.options) {
     o = counts_where("train.feed_forward", "mixture", std::move(o));
@@ -83,16 +90,18 @@ OptionTable<M> mixture_table() {
 
 OptionTable<M> token_table() {
   return {{
-      option("norm", &M::norm, choice<Norm>(), "before every block and at the end"),
-      option("positions", &M::positions, choice<Positions>(), "T5's relative buckets, or RoPE"),
+      option("norm", &M::norm, choice<Norm>(), "normalisation before every block and at the end"),
+      option("positions", &M::positions, choice<Positions>(),
+             "how positions enter: T5's relative buckets, RoPE (rotary), or not at all"),
       counts_where("train.positions", "relative",
                    option("position_buckets", &M::position_buckets, integer<Index>(0, kLargestDim),
-                          "of relative positions; 0 = one a token")),
-      option("causal", &M::causal, flag(), "tokens see no later ones; needed for text"),
-      option("attention_dropout", &M::attention_dropout, real(0.0, 0.99),
-             "one mask of query-key pairs for all examples and heads"),
+                          "buckets of relative positions; 0 = one a token")),
+      option("causal", &M::causal, flag(), "tokens see no later ones; must be true for texts"),
+      option(
+          "attention_dropout", &M::attention_dropout, real(0.0, 0.99),
+          "share of query-key pairs that a step leaves out, the same for all examples and heads"),
       option("width_multiplier", &M::width_multiplier, integer<Index>(1, kLargestMultiplier),
-             "multiplies heads and all dims"),
+             "factor of heads and all dims: one key to widen the whole network"),
   }};
 }
 
