@@ -3,47 +3,50 @@ PYTHON ?= /usr/bin/python3
 JOBS ?= $(shell nproc)
 STUDY ?= data/studies/hmm-four-paths.toml
 RESULTS ?= results
-# The posterior is sampled beside the theory where that takes seconds; SAMPLES=on samples any study, with its own settings.
+# make demo samples the posterior of the hmm studies, for some seconds. SAMPLES=on samples any study with its own settings,
+# SAMPLES=off none.
 SAMPLES ?= $(if $(filter hmm-%,$(notdir $(STUDY))),seconds,off)
-# What the gallery of the documentation shows: all figures, or (quick) those whose results take seconds.
+# The figures in the gallery of the documentation: all, or (quick) those whose results take seconds.
 FIGURES ?= all
-# DEPENDENCIES=have skips the installation, for systems that apps/setup/dependencies.sh does not know.
+# DEPENDENCIES=have installs nothing: for systems that apps/setup/dependencies.sh does not know.
 DEPENDENCIES ?= install
-# TRAINING=off builds without the training engine, and does not install its packages (LibTorch, oneDNN);
-# TRAINING=required fails where they are missing, as continuous integration wants it.
+# TRAINING=off builds without the training engine and does not install its packages (LibTorch, oneDNN).
+# TRAINING=required fails if they are missing: for continuous integration.
 TRAINING ?= on
-# Kills of each verb in `make kills`.
+# How often `make kills` kills each verb.
 KILLS ?= 100
 # How long `make soak` runs the verbs in one process, and `make fuzz` each fuzzer.
 MINUTES ?= 120
-# TORCH=auto takes the LibTorch inside an installed PyTorch (2.6 or later, with CUDA or without), TORCH=FOLDER a given
-# one; else it is the system's.
+# TORCH=auto takes the LibTorch inside an installed PyTorch (2.6 or later, with CUDA or without). TORCH=FOLDER takes that
+# one. Without it the build takes the system's.
 TORCH ?=
 
 HEADWAY := build/release/bin/headway
 CCACHE := $(shell command -v ccache 2>/dev/null)
-# Each module is compiled as one group (2.5 GB a compiler), which halves the time from nothing; UNITY=OFF: file by file.
+# Each module is compiled as one group. That halves the time from nothing and takes 2.5 GB a compiler. UNITY=OFF compiles
+# file by file.
 UNITY ?= ON
 CONFIGURE := -DCMAKE_UNITY_BUILD=$(UNITY) -DHEADWAY_PYTHON=$(PYTHON) -DHEADWAY_TRAINING=$(if $(filter off,$(TRAINING)),OFF,$(if $(filter required,$(TRAINING)),ON,AUTO)) -DHEADWAY_TORCH=$(TORCH) $(if $(CCACHE),-DCMAKE_CXX_COMPILER_LAUNCHER=$(CCACHE))
 
 .PHONY: help build demo test bench reproduce kills soak docs packages wheel races fuzz format tidy lint dependencies clean
 
 help:
-	@echo 'make demo     install what is missing, build, solve $(STUDY), sample its posterior, draw the figures'
-	@echo 'make test     the same set-up, then every test that continuous integration runs'
-	@echo 'make build    the program, at $(HEADWAY), and the extension module of the Python package'
-	@echo 'make docs     the site of the documentation, in build/docs/site (FIGURES=quick: without results that take minutes)'
-	@echo 'make packages  Debian packages of all parts, in build/packages; make wheel: a Python wheel in build/wheel'
-	@echo 'make bench    the speed report of apps/benchmarks'
-	@echo 'make reproduce  every study of minutes again (ONLY=NAME,...: some), beside what was recorded and published; an hour'
-	@echo 'make kills    KILLS=$(KILLS) processes of each verb killed at random times, and nothing lost'
-	@echo 'make soak     verbs of theory, samples and training in one process for MINUTES=$(MINUTES): memory, open files and threads stay'
-	@echo 'make races    the unit tests under the thread sanitizer'
-	@echo 'make fuzz     the readers of files on changed bytes for MINUTES=$(MINUTES), under the sanitizers (clang)'
-	@echo 'make format   clang-format every source in place'
-	@echo 'make tidy     clang-tidy with warnings as errors (slow)'
-	@echo 'make lint     cppcheck, then make tidy'
-	@echo 'make clean    remove build/'
+	@echo 'make demo       install what is missing, build, solve $(STUDY), sample its posterior, draw the figures'
+	@echo 'make test       the same set-up, then every test that continuous integration runs'
+	@echo 'make build      the program $(HEADWAY) and the extension module of the Python package'
+	@echo 'make docs       the site of the documentation, in build/docs/site (FIGURES=quick leaves out results that take minutes)'
+	@echo 'make packages   Debian packages of all parts, in build/packages'
+	@echo 'make wheel      a Python wheel, in build/wheel'
+	@echo 'make bench      measure the speed of the theory (apps/benchmarks)'
+	@echo 'make reproduce  run every study of minutes again, beside what was recorded and published: an hour (ONLY=NAME,... for some)'
+	@echo 'make kills      kill each verb at random times, KILLS=$(KILLS) processes each, and look for anything lost'
+	@echo 'make soak       run all verbs in one process for MINUTES=$(MINUTES), and look for growing memory, open files and threads'
+	@echo 'make races      the unit tests under the thread sanitizer'
+	@echo 'make fuzz       give changed bytes to the readers of files for MINUTES=$(MINUTES), under the sanitizers (clang)'
+	@echo 'make lint       cppcheck, then make tidy'
+	@echo 'make tidy       clang-tidy with warnings as errors (slow)'
+	@echo 'make format     lay out every source with clang-format'
+	@echo 'make clean      remove build/'
 	@echo 'Variables: PYTHON=$(PYTHON) JOBS=$(JOBS) STUDY=... RESULTS=$(RESULTS) DEPENDENCIES=have TRAINING=off SAMPLES=off TORCH=auto ONLY=...'
 
 dependencies:

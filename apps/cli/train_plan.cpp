@@ -77,8 +77,8 @@ std::string train_plan_json(const studies::Study& study, const TrainPlan& plan) 
   out["can_train"] = training::training_available();
   if (!plan.runs.empty()) add(out, plan.runs.front());
   for (const auto& [split, best] : plan.ceilings) {
-    for (const auto& [name, number] : studies::ceiling_numbers()) {
-      out["ceilings"][split][name] = best.*number;
+    for (const studies::CeilingNumber& ceiling : studies::ceiling_numbers()) {
+      out["ceilings"][split][ceiling.name] = best.*ceiling.number;
     }
   }
   out["runs"] = nlohmann::ordered_json::array();

@@ -159,21 +159,20 @@ void require_decodable(const DecodingData& train, const DecodingData& held_out,
                        const DecodingOptions& options) {
   const Index tasks = task_count(train.tasks), others = task_count(held_out.tasks);
   if (tasks < options.folds) {
-    throw Error(ErrorKind::kBadData,
-                fmt::format("{} training tasks: must be at least {}, one for each fold of "
-                            "cross-validation",
-                            tasks, options.folds));
+    throw Error(
+        ErrorKind::kBadData,
+        fmt::format("{} training tasks: must be at least {}, one for each fold of cross-validation",
+                    tasks, options.folds));
   }
   if (others < 2) {
     throw Error(ErrorKind::kBadData,
-                fmt::format("{} held-out tasks: must be at least 2, for an error", others));
+                fmt::format("{} held-out tasks: must be at least 2, to give an error bar", others));
   }
   for (std::size_t q = 0; q < train.classes.size(); ++q) {
     if (varies(train.classes[q])) continue;
-    throw Error(ErrorKind::kBadData,
-                fmt::format("label {} is the same in all {} training examples: more examples or "
-                            "tasks are needed",
-                            q, train.codes.rows()));
+    throw Error(ErrorKind::kBadData, fmt::format("label {} is the same in all {} training "
+                                                 "examples: must vary; take more examples or tasks",
+                                                 q, train.codes.rows()));
   }
 }
 

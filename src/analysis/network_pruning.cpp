@@ -31,7 +31,7 @@ Kept kept_heads(const std::vector<int>& heads, const std::vector<int>& removed) 
   for (const int head : removed) {
     if (head < 0 || head >= static_cast<int>(addresses.size())) {
       throw Error(ErrorKind::kBadStudy,
-                  fmt::format("removed head {}: allowed are 0 to {}", head, addresses.size() - 1));
+                  fmt::format("removed head {}: must be from 0 to {}", head, addresses.size() - 1));
     }
     if (kept.gone[head] != 0) continue;
     kept.gone[head] = 1;

@@ -33,20 +33,21 @@ int started_ranks() {
 std::unique_ptr<Ranks> join() {
   // POSIX: an object pointer from dlsym is a function's.
   const auto entry = reinterpret_cast<detail::MpiLibraryEntry>(  // NOLINT
-      load_plugin({"several ranks: the library that is linked with MPI", HEADWAY_MPI_LIBRARY,
+      load_plugin({"several ranks: Headway's MPI library", HEADWAY_MPI_LIBRARY,
                    HEADWAY_MPI_LIBRARY_INSTALLED, detail::kMpiLibraryEntry}));
   const detail::MpiLibrary* library = entry(detail::kMpiInterface);
   if (library != nullptr) return library->join();
   fail(ErrorKind::kUnavailable,
-       "several ranks: the MPI library found is that of another version of Headway");
+       "several ranks: the MPI library that was found belongs to another version of Headway");
 }
 
 #else
 
 [[noreturn]] std::unique_ptr<Ranks> join() {
   fail(ErrorKind::kUnavailable,
-       "started as one of several ranks, but this build has no MPI: apt-get install libopenmpi-dev "
-       "openmpi-bin, then configure and build again; or use --shard and headway merge");
+       "started as one of several ranks, but this build has no MPI. Install it (Debian, Ubuntu: "
+       "apt-get install libopenmpi-dev openmpi-bin), configure and build again; or use --shard "
+       "and headway merge");
 }
 
 #endif

@@ -22,7 +22,7 @@ using FileHandle = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 FileHandle open_file(const std::string& file_path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(file_path, ignored)) {
-    fail(ErrorKind::kMissingFile, "{}: is a directory, where a file is asked for", file_path);
+    fail(ErrorKind::kMissingFile, "{}: is a directory; must be a file", file_path);
   }
   FileHandle file(std::fopen(file_path.c_str(), "rb"), &std::fclose);
   if (file) return file;
@@ -143,7 +143,7 @@ void require_readable_file(const std::string& file_path) {
   std::error_code ignored;
   const auto status = std::filesystem::status(file_path, ignored);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    fail(ErrorKind::kMissingFile, "{}: is no regular file", file_path);
+    fail(ErrorKind::kMissingFile, "{}: is not a regular file", file_path);
   }
   open_file(file_path);
 }
@@ -155,7 +155,7 @@ void check_output_path(const std::string& file_path, bool force) {
   if (file_path.empty()) refuse("the name is empty");
   struct stat status {};
   if (::stat(file_path.c_str(), &status) == 0) {
-    if (!S_ISREG(status.st_mode)) refuse("it exists and is no regular file");
+    if (!S_ISREG(status.st_mode)) refuse("it exists and is not a regular file");
     if (!force) refuse("it exists already (--force overwrites it)");
   } else if (errno != ENOENT) {
     refuse(std::strerror(errno));
@@ -163,7 +163,7 @@ void check_output_path(const std::string& file_path, bool force) {
   const std::string parent = std::filesystem::path(file_path).parent_path().string();
   const std::string directory = parent.empty() ? "." : parent;
   const bool there = ::stat(directory.c_str(), &status) == 0;
-  if (there && !S_ISDIR(status.st_mode)) refuse(directory + " is no directory");
+  if (there && !S_ISDIR(status.st_mode)) refuse(directory + " is not a directory");
   if (!there || ::access(directory.c_str(), W_OK | X_OK) != 0) {
     refuse(fmt::format("the directory {}: {}", directory, std::strerror(errno)));
   }

@@ -33,8 +33,9 @@ ExactChain::ExactChain(model::Architecture architecture, double temperature,
   if (a.paths() != kernels_->paths() || a.outputs != kernels_->outputs()) {
     throw Error(
         ErrorKind::kBadStudy,
-        fmt::format("the architecture has {} paths and {} outputs, the path kernels {} and {}",
-                    a.paths(), a.outputs, kernels_->paths(), kernels_->outputs()));
+        fmt::format(
+            "the architecture has {} paths and {} outputs, but the path kernels have {} and {}",
+            a.paths(), a.outputs, kernels_->paths(), kernels_->outputs()));
   }
 }
 

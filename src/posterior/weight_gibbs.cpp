@@ -165,14 +165,15 @@ SpdFactor WeightGibbs::factor(MatrixXd gram, int l) const {
   gram.diagonal().array() += temperature_;
   std::optional<SpdFactor> result = SpdFactor::factor(std::move(gram));
   if (!result) {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("model.temperature = {}: block Gibbs cannot draw the weights of {}; "
-                            "its Phi Phi^T + T I is not positive definite to working precision; "
-                            "a larger temperature is needed",
-                            temperature_,
-                            l == 0                 ? "V_0"
-                            : l == network_->top() ? "the readout"
-                                                   : fmt::format("layer {}", l)));
+    throw Error(
+        ErrorKind::kBadStudy,
+        fmt::format(
+            "model.temperature = {}: must be larger: block Gibbs cannot draw the weights of {}, "
+            "because its Phi Phi^T + T I is not positive definite to working precision",
+            temperature_,
+            l == 0                 ? "V_0"
+            : l == network_->top() ? "the readout"
+                                   : fmt::format("layer {}", l)));
   }
   return std::move(*result);
 }

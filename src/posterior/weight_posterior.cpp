@@ -29,16 +29,17 @@ void check_data(const model::Architecture& architecture, double temperature,
                             temperature));
   }
   if (architecture.paths() != kernels.paths() || architecture.outputs != kernels.outputs()) {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("the architecture has {} paths and {} outputs, the path kernels {} "
-                            "and {}",
-                            architecture.paths(), architecture.outputs, kernels.paths(),
-                            kernels.outputs()));
+    throw Error(
+        ErrorKind::kBadStudy,
+        fmt::format(
+            "the architecture has {} paths and {} outputs, but the path kernels have {} and {}",
+            architecture.paths(), architecture.outputs, kernels.paths(), kernels.outputs()));
   }
   if (test_features.rows() > 0 && test_features.cols() != kernels.features().cols()) {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("the test set has {} path features an example, the training set {}",
-                            test_features.cols(), kernels.features().cols()));
+    throw Error(
+        ErrorKind::kBadStudy,
+        fmt::format("the test set has {} path features an example, but the training set has {}",
+                    test_features.cols(), kernels.features().cols()));
   }
 }
 
@@ -158,11 +159,10 @@ VectorXd WeightPosterior::position(const model::LinearValueNetwork& network) con
   const auto set = [&](int l, Index h, const MatrixXd& weights) {
     Eigen::Map<MatrixXd> block = network_->mutable_weights(view, l, h);
     if (weights.rows() != block.rows() || weights.cols() != block.cols()) {
-      throw Error(
-          ErrorKind::kBadStudy,
-          fmt::format("the network's block {} head {} is {} x {}, the architecture's {} x "
-                      "{}",
-                      l, h + 1, weights.rows(), weights.cols(), block.rows(), block.cols()));
+      throw Error(ErrorKind::kBadStudy, fmt::format("head {1} of block {0} of the network is {2} x "
+                                                    "{3}, but the architecture has {4} x {5}",
+                                                    l, h + 1, weights.rows(), weights.cols(),
+                                                    block.rows(), block.cols()));
     }
     block = weights / network_->deviation(l);
   };

@@ -27,7 +27,7 @@ SweepTarget& require_sweep(Target& target) {
   auto* wanted = dynamic_cast<SweepTarget*>(&target);
   if (wanted == nullptr) {
     throw Error(ErrorKind::kBadStudy,
-                "sampler = \"sweep\" needs a target that brings its own transition");
+                "sampler = \"sweep\": needs a target that has its own transition");
   }
   return *wanted;
 }
@@ -126,8 +126,8 @@ void Chain::find_start(Rng& rng) {
   }
   throw Error(ErrorKind::kBadStudy,
               fmt::format("chain {} cannot start: the density or its gradient is zero, infinite or "
-                          "NaN at all of {} random positions; give starting positions, change "
-                          "initial_radius = {} or check the target",
+                          "NaN at all of {} random positions. Give starting positions, change "
+                          "initial_radius = {}, or check the target",
                           state_.chain + 1, attempts, options_.initial_radius));
 }
 
@@ -138,13 +138,13 @@ void Chain::find_first_step(Rng& rng) {
   if (state_.step_size == 0.0) {
     throw Error(ErrorKind::kBadStudy,
                 fmt::format("chain {} cannot start: no step size is small enough at its starting "
-                            "point; the log density jumps there, or its gradient is wrong",
+                            "point. The log density jumps there, or its gradient is wrong",
                             state_.chain + 1));
   }
   if (!std::isfinite(state_.step_size)) {
     throw Error(ErrorKind::kBadStudy,
                 fmt::format("chain {} cannot start: the density looks constant over any distance, "
-                            "which is no proper posterior",
+                            "so it is not a proper posterior",
                             state_.chain + 1));
   }
   restart(state_.dual_averaging, state_.step_size);

@@ -136,8 +136,8 @@ void require_information(const Target& target, const SamplerOptions& options) {
   if (!uses_gradient(options.sampler) || options.metric != MetricKind::kInformation) return;
   if (target.provides_information()) return;
   throw Error(ErrorKind::kBadStudy,
-              "sampler option metric = \"information\": this target does not provide its expected "
-              "information; allowed are \"unit\", \"diagonal\" and \"dense\"");
+              "sampler option metric = \"information\": must be \"unit\", \"diagonal\" or "
+              "\"dense\": this target does not provide its expected information");
 }
 
 Index shortest_chain(const Checkpoint& state, Index limit) {

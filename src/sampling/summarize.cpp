@@ -69,19 +69,17 @@ void warn_of_trajectories(const SamplerOptions& options, SamplingSummary& s) {
   const Index divergent = total(s.divergences);
   const Index draws = total(s.draws);
   if (divergent > 0) {
-    s.warnings.push_back(fmt::format(
-        "{} of {} draws ended a divergent trajectory: the sampler cannot follow the density there "
-        "and "
-        "may miss a part of it. Raise target_accept (now {}) towards 0.99, or change variables so "
-        "that the scales vary less",
-        divergent, draws, resolved_target_accept(options)));
+    s.warnings.push_back(
+        fmt::format("{} of {} draws end a divergent trajectory: the sampler cannot follow the "
+                    "density there and may miss a part of it. Raise target_accept (now {}) towards "
+                    "0.99, or choose variables whose scales vary less",
+                    divergent, draws, resolved_target_accept(options)));
   }
   if (s.saturated > 0) {
     const bool nuts = options.sampler == SamplerKind::kNuts;
     s.warnings.push_back(
         fmt::format("{} of {} draws stopped at {} = {}: the chain is valid but slow. Raise {}, "
-                    "warm up longer or "
-                    "use the dense metric",
+                    "warm up longer, or use the dense metric",
                     s.saturated, draws, nuts ? "max_tree_depth" : "max_leapfrog_steps",
                     nuts ? options.max_tree_depth : options.max_leapfrog_steps,
                     nuts ? "max_tree_depth" : "max_leapfrog_steps"));
@@ -89,9 +87,8 @@ void warn_of_trajectories(const SamplerOptions& options, SamplingSummary& s) {
   for (std::size_t c = 0; c < s.ebfmi.size(); ++c) {
     if (!(s.ebfmi[c] < kSmallestBfmi)) continue;
     s.warnings.push_back(
-        fmt::format("E-BFMI of chain {} is {:.2f} (below {}): the energies are explored slowly, "
-                    "which heavy tails "
-                    "or a funnel cause. Change variables, or draw more",
+        fmt::format("E-BFMI of chain {} is {:.2f} (below {}): the chain explores energies slowly, "
+                    "as with heavy tails or a funnel. Choose other variables, or draw more",
                     c + 1, s.ebfmi[c], kSmallestBfmi));
   }
 }
@@ -99,16 +96,15 @@ void warn_of_trajectories(const SamplerOptions& options, SamplingSummary& s) {
 void warn_of_coordinates(const SamplingResult& result, SamplingSummary& s) {
   for (std::size_t i = 0; i < result.coordinates.size(); ++i) {
     if (!result.coordinates[i].not_finite) continue;
-    s.warnings.push_back(
-        fmt::format("{} has draws that are NaN or infinite: the target or its "
-                    "transition is faulty",
-                    result.names[i]));
+    s.warnings.push_back(fmt::format(
+        "{} has draws that are NaN or infinite: the target density or the transition is faulty",
+        result.names[i]));
     break;
   }
   if (s.rhat_max > kLargestRhat) {
     s.warnings.push_back(
-        fmt::format("R-hat of {} is {:.3f} (above {}): the chains have not mixed. Run longer "
-                    "(draws and warmup), and if it stays look for several modes",
+        fmt::format("R-hat of {} is {:.3f} (above {}): the chains have not mixed. Raise draws and "
+                    "warmup; if R-hat stays high, look for several modes",
                     s.rhat_max_name, s.rhat_max, kLargestRhat));
   }
   const double wanted = kSmallestEssPerChain * s.chains;
@@ -117,8 +113,7 @@ void warn_of_coordinates(const SamplingResult& result, SamplingSummary& s) {
   if (least < wanted) {
     s.warnings.push_back(
         fmt::format("the {} effective sample size of {} is {:.0f} (below {:.0f}, 100 a chain): "
-                    "error bars and R-hat "
-                    "are unreliable. Increase draws by about {:.0f} times",
+                    "error bars and R-hat are unreliable. Raise draws about {:.0f} times",
                     bulk ? "bulk" : "tail", bulk ? s.ess_bulk_min_name : s.ess_tail_min_name, least,
                     wanted, std::ceil(wanted / std::max(least, 1.0))));
   }
@@ -131,12 +126,12 @@ void warn_of_run(const SamplerOptions& options, SamplingSummary& s) {
   }
   if (s.biased) {
     s.warnings.emplace_back(
-        "unadjusted Langevin draws are biased by an unknown amount, of order step_size^2: use "
-        "mala for unbiased ones");
+        "unadjusted Langevin draws are biased, by an unknown amount of order step_size^2. Use mala "
+        "for unbiased draws");
   }
   if (options.chains < kFewestChains) {
     s.warnings.emplace_back(
-        "one chain cannot show whether another start would have led elsewhere: run 4");
+        "one chain cannot show whether another start leads elsewhere. Run 4 chains");
   }
 }
 

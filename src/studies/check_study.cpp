@@ -25,7 +25,7 @@ std::vector<int> heads_of(const Study& study) {
   }
   if (!study.model.heads.empty() && study.model.heads != heads) {
     refuse(fmt::format("[{}]", fmt::join(study.model.heads, ", ")), "model.heads",
-           fmt::format("absent, or [{}] as task.layers has it", fmt::join(heads, ", ")));
+           fmt::format("absent, or [{}] as in task.layers", fmt::join(heads, ", ")));
   }
   return heads;
 }
@@ -60,11 +60,10 @@ void check_theory(const Study& study) {
   const double points = static_cast<double>(study.model.widths.size()) *
                         static_cast<double>(study.model.temperatures.size());
   if (points <= kMostSweepPoints) return;
-  throw OptionError(
-      fmt::format("model.widths: widths times temperatures are {:.0f} points: must be at "
-                  "most {:.0f}",
-                  points, kMostSweepPoints),
-      {"model.widths", "model.temperature"});
+  throw OptionError(fmt::format("model.widths, model.temperature: {:.0f} sweep points (widths "
+                                "times temperatures): must be at most {:.0f}",
+                                points, kMostSweepPoints),
+                    {"model.widths", "model.temperature"});
 }
 
 /// latents.task must be keys of this kind of task, with values that they may have.
@@ -75,8 +74,7 @@ void check_latents_task(const Study& study) {
   read_task(study.latents.task, changed);
   if (changed.task.kind != study.task.kind) {
     throw OptionError(
-        fmt::format("latents.task.kind = \"{}\": must be absent, or \"{}\" as [task] has "
-                    "it",
+        fmt::format("latents.task.kind = \"{}\": must be absent, or \"{}\" as in [task]",
                     word_of(changed.task.kind), word_of(study.task.kind)),
         {"latents.task"});
   }

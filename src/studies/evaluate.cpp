@@ -67,8 +67,8 @@ EvaluateResult evaluate(const std::vector<TrainedNetwork>& networks, const TaskC
     const EvaluatedRun& run = result.runs.back();
     if (run.held_out_seen > 0.0) {
       observer.warning(
-          fmt::format("{}, seed {}: {:.0f} % of the held-out tasks were trained on: "
-                      "another seed or share splits them otherwise",
+          fmt::format("{}, seed {}: the network was trained on {:.0f} % of these held-out tasks, "
+                      "because another seed or share splits them differently",
                       run.label, run.seed, 100.0 * run.held_out_seen));
     }
     observer.progress("evaluate", static_cast<double>(i + 1), static_cast<double>(networks.size()));

@@ -28,9 +28,9 @@ void check_architecture(const Study& study, const training::TrainedLinearValue& 
   }
   if (fits) return;
   throw Error(ErrorKind::kBadData,
-              fmt::format("the weights are of a network of heads [{}], {} features, width {} and "
-                          "{} query dims a head: must be {} layers of {} heads, {} features, width "
-                          "{} and {} query dims a head, as the study has it",
+              fmt::format("the weights belong to a network with heads [{}], {} features, width {} "
+                          "and {} query dims a head: must have {} layers of {} heads, {} features, "
+                          "width {} and {} query dims a head, as in the study",
                           fmt::join(trained.head_counts(), ", "), trained.network.input.cols(),
                           trained.network.input.rows(), query_dim, model.layers, model.heads,
                           tasks::kOneShotFeatures, model.model_dim, model.query_dim / model.heads));
@@ -82,9 +82,9 @@ void check_extractable(const Study& study) {
   if (linear_value ? study.task.kind != TaskKind::kOmniglot : study.task.kind == TaskKind::kText) {
     throw OptionError(
         fmt::format("task.kind = \"{}\": must be {}", word_of(study.task.kind),
-                    linear_value ? "\"omniglot\" for train.network = \"linear_value\""
-                                 : "another one: a text has as many classes as tokens, and every "
-                                   "token is scored"),
+                    linear_value
+                        ? "\"omniglot\" for train.network = \"linear_value\""
+                        : "another one: texts have too many classes, and every token is scored"),
         {"task.kind"});
   }
   const ExtractOptions& wanted = study.extract;
@@ -95,16 +95,15 @@ void check_extractable(const Study& study) {
       {"extract.position", wanted.position.has_value()}};
   for (const auto& [key, given] : of_transformers) {
     if (!linear_value || !given) continue;
-    throw OptionError(fmt::format("{}: must be absent for train.network = \"linear_value\": it is "
-                                  "of transformers",
-                                  key),
-                      {key, "train.network"});
+    throw OptionError(
+        fmt::format(
+            "{}: must be absent for train.network = \"linear_value\": it is for transformers", key),
+        {key, "train.network"});
   }
   if (!linear_value && study.train.model.encoder_layers > 0) {
-    throw OptionError(
-        fmt::format("train.encoder_layers = {}: must be 0: the theory has one stream of tokens",
-                    study.train.model.encoder_layers),
-        {"train.encoder_layers"});
+    throw OptionError(fmt::format("train.encoder_layers = {}: must be 0: the theory has no encoder",
+                                  study.train.model.encoder_layers),
+                      {"train.encoder_layers"});
   }
 }
 

@@ -65,8 +65,8 @@ class PartReader {
     const Index position = study.extract.position.value_or(format_.scored);
     if (position > format_.scored) {
       throw OptionError(
-          fmt::format("extract.position = {}: must be from 1 to {}, the scored tokens", position,
-                      format_.scored),
+          fmt::format("extract.position = {}: must be from 1 to {}, the number of scored tokens",
+                      position, format_.scored),
           {"extract.position"});
     }
     place_ = position - 1;
@@ -161,8 +161,8 @@ void normalise(bool real_labels, tasks::Dataset& dataset) {
                           static_cast<double>(dataset.train.path_features.size());
   if (!(diagonal > 0.0)) {
     throw Error(ErrorKind::kBadData,
-                "the contributions are the same on all training examples: nothing can be learned "
-                "from them; more training examples may help");
+                "the contributions are the same on all training examples, so nothing can be "
+                "learned from them; more training examples may help");
   }
   for (tasks::Split* split : splits_of(dataset)) split->path_features /= std::sqrt(diagonal);
 }
@@ -197,10 +197,9 @@ void extract_contributions(const PartReader& reader, const FrozenNetwork& networ
     add_split(part, std::move(split), dataset);
   }
   if (!(out.largest_gap < kLargestGap)) {
-    throw Error(ErrorKind::kInternal,
-                fmt::format("the parts sum up to the embedding but for {:.2g} of it: must be below "
-                            "{:g}",
-                            out.largest_gap, kLargestGap));
+    throw Error(ErrorKind::kInternal, fmt::format("the sum of the parts differs from the embedding "
+                                                  "by {:.2g} of its size: must be below {:g}",
+                                                  out.largest_gap, kLargestGap));
   }
   normalise(format.loss == training::LossKind::kSquaredError && !format.signs, dataset);
   dataset.note =
@@ -214,8 +213,8 @@ void require_attention_form(const Study& study, const training::TaskFormat& form
   const auto& model = study.train.model;
   if (!training::normalises_over_keys(model.attention_options().normalisation)) {
     throw OptionError(
-        fmt::format("extract.form = \"attention\": must be \"contributions\" for train.attention "
-                    "= \"{}\": the theory's attention sums up to 1 over the keys",
+        fmt::format("extract.form = \"attention\": must be \"contributions\" for train.attention = "
+                    "\"{}\": the theory's attention sums to 1 over the keys",
                     model.attention),
         {"extract.form"});
   }

@@ -116,7 +116,7 @@ class AllExamples {
     if (!features.allFinite()) {
       for (Index i = 0; i < count; ++i) {
         if (features.row(i).allFinite()) continue;
-        bad_data("{}: path features of train[{}]: not finite; allowed: finite numbers",
+        bad_data("{}: path features of train[{}] are not finite; allowed: finite numbers",
                  datasets_[d].name, first + i);
       }
     }
@@ -228,8 +228,8 @@ GramSet join_sets(const Study& study, const std::vector<tasks::Dataset>& dataset
   const Index columns = model::path_count(first.heads) * first.features;
   if (static_cast<double>(rows) * static_cast<double>(columns) * sizeof(double) > kMostSetBytes) {
     bad_data(
-        "{}: the set {} has {} examples of {} numbers: allowed: 0.5 GiB of a set "
-        "that is not summed; make it smaller",
+        "{}: the set {} has {} examples of {} numbers; allowed: at most 0.5 GiB, because sets are "
+        "kept whole. Make the set smaller",
         first.name, name, rows, columns);
   }
   set.path_features.resize(rows, columns);

@@ -45,8 +45,8 @@ void check_leaves(const GramResult& part, const Shard& shard, Index leaves) {
     next = next == static_cast<double>(node.index) * size ? next + size : kUndefined;
   }
   if (next == static_cast<double>(end)) return;
-  bad_data("part {}: its nodes are not those of leaves {} to {} of {}", shard_text(shard), begin,
-           end, leaves);
+  bad_data("part {}: its nodes do not cover leaves {} to {} of {}", shard_text(shard), begin, end,
+           leaves);
 }
 
 }  // namespace
@@ -110,7 +110,7 @@ GramResult merge_grams(std::vector<GramResult> parts) {
       std::vector<double> numbers = packed(node.sums);
       const Index size = columns * (columns + 1) / 2 + columns * outputs + outputs * outputs + 1;
       if (node.sums.gram.cols() != columns || static_cast<Index>(numbers.size()) != size) {
-        bad_data("part {}: sums of other shapes than those of the parts before it",
+        bad_data("part {}: its sums have other shapes than those of the parts before it",
                  shard_text(shard));
       }
       tree.push({node.level, static_cast<std::size_t>(node.index), std::move(numbers)});
@@ -143,7 +143,8 @@ std::string gram_fault(const GramResult& result) {
           set.labels.cols(), result.data.gram.rows(), result.data.outputs());
     }
     if (!set.path_features.allFinite() || !set.labels.allFinite())
-      return fmt::format("sets/{}: numbers that are not finite; allowed: finite ones", set.name);
+      return fmt::format("sets/{}: holds numbers that are not finite; allowed: finite numbers",
+                         set.name);
   }
   return {};
 }

@@ -94,8 +94,8 @@ void warn_of_split(const TrainedNetwork& network, const Study& study, Observer& 
   const double seen = held_out_seen_in_training(network, study);
   if (seen == 0.0) return;
   observer.warning(
-      fmt::format("{}: {:.0f} % of the held-out tasks were trained on: another seed or "
-                  "share splits them otherwise",
+      fmt::format("{}: the network was trained on {:.0f} % of these held-out tasks, because "
+                  "another seed or share splits them differently",
                   name_of(network), 100.0 * seen));
 }
 
@@ -175,16 +175,15 @@ void check_latents(const Study& study) {
   const TaskKind kind = study.task.kind;
   if (kind != TaskKind::kFuzzyLogic && kind != TaskKind::kSraven) {
     throw OptionError(
-        fmt::format("task.kind = \"{}\": must be \"fuzzy_logic\" or \"sraven\": latent codes are "
-                    "decoded where tasks are made of parts that a query-key pair stands for",
+        fmt::format("task.kind = \"{}\": must be \"fuzzy_logic\" or \"sraven\", whose tasks have "
+                    "parts (terms or rules) that codes can be decoded into",
                     word_of(kind)),
         {"task.kind"});
   }
   if (kind == TaskKind::kSraven && study.task.sraven.permuted) {
     throw OptionError(
         "latents.task.permuted = true: must be false: in permuted panels no pair of positions "
-        "stands "
-        "for one feature",
+        "belongs to one feature",
         {"latents.task.permuted"});
   }
   const Index layers = study.train.model.layers;
@@ -193,10 +192,10 @@ void check_latents(const Study& study) {
     const bool there = layer >= 1 && layer <= layers;
     if (there && (i == 0 || layer > study.latents.layers[i - 1])) continue;
     throw OptionError(
-        fmt::format("latents.layers[{}] = {}{}: must be from 1 to {}, the layers of the network, "
-                    "rising, each once",
-                    i + 1, layer,
-                    there ? " after " + std::to_string(study.latents.layers[i - 1]) : "", layers),
+        fmt::format(
+            "latents.layers[{}] = {}{}: must be layers from 1 to {}, in rising order, each once",
+            i + 1, layer, there ? " after " + std::to_string(study.latents.layers[i - 1]) : "",
+            layers),
         {"latents.layers"});
   }
 }

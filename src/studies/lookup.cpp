@@ -29,7 +29,8 @@ std::string shape_fault(const char* where, const MatrixXd& labels, Index rows, I
 
 std::string solve_fault(const SolveResult& result) {
   if (result.heads.empty() || model::path_count<double>(result.heads) > kMostNamedPaths) {
-    return "root attribute heads: more than 10^6 paths";
+    return "root attribute heads: makes more than 10^6 paths, or is empty; allowed: 1 to 10^6 "
+           "paths";
   }
   std::vector<std::string> faults;
   for (std::size_t l = 0; l < std::min(result.heads.size(), result.head_names.size()); ++l) {
@@ -41,7 +42,7 @@ std::string solve_fault(const SolveResult& result) {
   for (const std::string& name : result.set_names) {
     const std::string fault = tasks::set_name_fault(name);
     if (fault.empty()) continue;
-    faults.push_back(fmt::format("sets: holds \"{}\", {}", printable(clip(name, 64)), fault));
+    faults.push_back(fmt::format("sets: \"{}\" is {}", printable(clip(name, 64)), fault));
   }
   faults.push_back(
       count_fault("sets, attribute examples", result.set_examples.size(), result.set_names.size()));
@@ -53,7 +54,7 @@ std::string solve_fault(const SolveResult& result) {
       shape_fault("labels/test", result.test_labels, result.test_examples, result.outputs));
   for (const MatrixXd& kernel : result.path_kernels) {
     if (kernel.rows() != kernel.cols()) {
-      faults.emplace_back("path_kernels: allowed: shape [p, P, P]");
+      faults.emplace_back("path_kernels: its matrices are not square; allowed: shape [p, P, P]");
     }
   }
   const auto first = std::find_if(faults.begin(), faults.end(),
@@ -92,7 +93,7 @@ std::string sampling_fault(const SamplePoint& point) {
   for (const SampledMatrix& layer : point.order_parameters) {
     finite = finite && layer.mean.allFinite();
   }
-  if (!finite) return "means that are not finite";
+  if (!finite) return "the means are not finite";
   if (std::isnan(point.rhat_max)) {
     return fmt::format("R-hat is undefined: {} draws a chain are too few, or no chain moved",
                        point.draws);

@@ -52,7 +52,8 @@ std::string command_of(const PartHeader& known, const Shard& of_known, std::size
 std::string strangeness(const PartHeader& part, const PartHeader& first) {
   const ResultProvenance& a = part.provenance;
   const ResultProvenance& b = first.provenance;
-  if (part.kind != first.kind) return fmt::format("is of {}, not of {}", part.kind, first.kind);
+  if (part.kind != first.kind)
+    return fmt::format("is of headway {}, not of headway {}", part.kind, first.kind);
   std::string other = other_origin(a, b);
   if (!other.empty()) return other;
   const std::size_t count = read_shard(a.shard).count;
@@ -63,10 +64,10 @@ std::string strangeness(const PartHeader& part, const PartHeader& first) {
 
 void require_part(const PartHeader& part) {
   if (part.provenance.shard.empty()) {
-    bad_data("{}: is a whole result, no part; parts are made with --shard i/n", part.file);
+    bad_data("{}: is a whole result, not a part; parts are made with --shard i/n", part.file);
   }
   if (part.provenance.partial) {
-    bad_data("{}: part {} is not finished; this goes on with it:\n  {}", part.file,
+    bad_data("{}: part {} is not finished; this command finishes it:\n  {}", part.file,
              part.provenance.shard, part.provenance.command);
   }
 }
@@ -99,7 +100,7 @@ void check_points(const Study& study, const Shard& shard, const std::vector<Poin
     const Index width = study.model.widths[wanted[i] / temperatures].front();
     const double temperature = study.model.temperatures[wanted[i] % temperatures];
     if (found[i].widths.front() == width && found[i].temperature == temperature) continue;
-    bad_data("part {}: point {} is of width {} and temperature {}; allowed: {} and {}",
+    bad_data("part {}: point {} has width {} and temperature {}; allowed: {} and {}",
              shard_text(shard), i, found[i].widths.front(), found[i].temperature, width,
              temperature);
   }
@@ -164,8 +165,8 @@ std::vector<std::size_t> order_of_parts(const std::vector<PartHeader>& parts) {
   for (std::size_t p = 0; p < parts.size(); ++p) {
     std::size_t& place = order[read_shard(parts[p].provenance.shard).index];
     if (place != parts.size()) {
-      bad_data("{}: is part {}, which {} is too", parts[p].file, parts[p].provenance.shard,
-               parts[place].file);
+      bad_data("{}: is part {}, and so is {}; allowed: each part once", parts[p].file,
+               parts[p].provenance.shard, parts[place].file);
     }
     place = p;
   }

@@ -67,10 +67,11 @@ void try_other_starts(const Study& study, const theory::Action& action, std::siz
   if (!(highest - lowest > margin(lowest))) return;  // nor where none converged
   const double n = action.architecture().largest_width();
   const std::string usual = lowest < first_action && first_action < kNone
-                                ? fmt::format("{:.6g} from the usual start, ", first_action / n)
+                                ? fmt::format("the usual start leads to {:.6g}, ", first_action / n)
                                 : "";
   point.other_minima = fmt::format(
-      "the action has several minima: S / max N = {:.6g}, which is taken, {}and up to {:.6g}",
+      "the action has several minima. The lowest is taken: S / max N = {:.6g}; {}the highest has "
+      "{:.6g}",
       lowest / n, usual, highest / n);
 }
 

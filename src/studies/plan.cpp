@@ -130,20 +130,20 @@ TheoryPlan plan_theory(const Study& study, const tasks::Dataset& dataset, Theory
 
 void require_memory(const TheoryPlan& plan, const Study& study, double memory_bytes) {
   if (plan.least_bytes > memory_bytes) {
-    throw Error(
-        ErrorKind::kBadStudy,
-        fmt::format("{} examples, {} features and {:.0f} paths need at least {:.1f} GiB: must "
-                    "be at most {:.1f} GiB, the memory of this machine",
-                    plan.train_examples + plan.test_examples, plan.features, plan.paths,
-                    plan.least_bytes / kGibibyte, memory_bytes / kGibibyte));
+    throw Error(ErrorKind::kBadStudy,
+                fmt::format("{} examples, {} features and {:.0f} paths need at least {:.1f} GiB: "
+                            "must be at most {:.1f} GiB, the memory of this machine",
+                            plan.train_examples + plan.test_examples, plan.features, plan.paths,
+                            plan.least_bytes / kGibibyte, memory_bytes / kGibibyte));
   }
   if (plan.draw_bytes > memory_bytes) {
     throw Error(
         ErrorKind::kBadStudy,
-        fmt::format("sample.draws = {}: {} chains of them need {:.1f} GiB: must be fewer, or "
-                    "thinned, so that they fit into {:.1f} GiB, the memory of this machine",
-                    study.sample.draws, study.sample.chains, plan.draw_bytes / kGibibyte,
-                    memory_bytes / kGibibyte));
+        fmt::format(
+            "sample.draws = {}: {} chains of so many draws need {:.1f} GiB: must fit into {:.1f} "
+            "GiB, the memory of this machine. Lower sample.draws or raise sample.thin",
+            study.sample.draws, study.sample.chains, plan.draw_bytes / kGibibyte,
+            memory_bytes / kGibibyte));
   }
 }
 

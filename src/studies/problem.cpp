@@ -33,7 +33,7 @@ void check_sets(const tasks::Dataset& dataset) {
   for (const tasks::NamedSplit& set : dataset.sets) {
     std::string fault = tasks::set_name_fault(set.name);
     if (fault.empty() && !names.insert(set.name).second) {
-      fault = "there twice; allowed: each name once";
+      fault = "given twice; allowed: each name once";
     }
     if (fault.empty() && set.split.size() == 0) fault = "empty; allowed: at least one example";
     if (fault.empty() && set.split.labels.cols() != dataset.outputs()) {
@@ -53,10 +53,10 @@ std::shared_ptr<const theory::PathKernels> gram_kernels(const Study& study,
   using theory::KernelForm;
   const theory::PathKernelOptions options = kernel_options(study);
   if (options.form != KernelForm::kAuto && options.form != KernelForm::kGram) {
-    bad_study("solve.kernels",
-              fmt::format("solve.kernels = \"{}\": {} holds Gram matrices; allowed: \"auto\" or "
-                          "\"gram\"",
-                          word_of(options.form), dataset.name));
+    bad_study(
+        "solve.kernels",
+        fmt::format("solve.kernels = \"{}\": {} holds Gram matrices; allowed: \"auto\" or \"gram\"",
+                    word_of(options.form), dataset.name));
   }
   if (!(options.smallest_temperature > 0.0)) {
     bad_study(
@@ -83,8 +83,8 @@ bool paths_tell(const MatrixXd& features, const MatrixXd& labels, Observer& obse
     }
   }
   observer.warning(
-      "no path tells anything of the training labels (they are opposite on equal examples, say): "
-      "every prediction is 0");
+      "no path carries information about the training labels, so every prediction is 0. Equal "
+      "examples may have opposite labels");
   return false;
 }
 
@@ -137,36 +137,34 @@ tasks::Dataset make_dataset(const Study& study) {
   const TaskDescription& task = description_of(study.task.kind);
   if (task.make_dataset != nullptr) return task.make_dataset(study);
   if (task.side == Side::kTraining) {
-    bad_study(
-        "task.kind",
-        fmt::format("task.kind = \"{}\": this task is trained on (headway train); solve, align, "
-                    "prune and sample take {}",
-                    word_of(task.kind), kinds_in_words(Side::kTheory)));
+    bad_study("task.kind", fmt::format("task.kind = \"{}\": this task is for headway train; solve, "
+                                       "align, prune and sample take {}",
+                                       word_of(task.kind), kinds_in_words(Side::kTheory)));
   }
-  bad_study("task.kind",
-            fmt::format("task.kind = \"{}\": this task does not make examples by itself",
-                        word_of(task.kind)));
+  bad_study("task.kind", fmt::format("task.kind = \"{}\": this task makes no examples by itself",
+                                     word_of(task.kind)));
 }
 
 void check_study_against_dataset(const Study& study, const tasks::Dataset& dataset) {
   check_sets(dataset);
   if (!study.model.heads.empty() && study.model.heads != dataset.heads) {
-    bad_study("model.heads",
-              fmt::format("model.heads = [{}]: the data ({}) have [{}]; leave model.heads out",
-                          fmt::join(study.model.heads, ", "), dataset.name,
-                          fmt::join(dataset.heads, ", ")));
+    bad_study(
+        "model.heads",
+        fmt::format("model.heads = [{}]: the data ({}) have heads [{}]; leave model.heads out",
+                    fmt::join(study.model.heads, ", "), dataset.name,
+                    fmt::join(dataset.heads, ", ")));
   }
   if (dataset.form == AttentionForm::kPathFeatures && study.model.readout &&
       study.model.readout != dataset.readout) {
-    bad_study("model.readout",
-              fmt::format("model.readout: {} holds path features, taken with {}; leave "
-                          "model.readout out",
-                          dataset.name,
-                          dataset.readout ? "another readout" : "a readout that it does not tell"));
+    bad_study(
+        "model.readout",
+        fmt::format("model.readout: {} holds path features that were taken with {}; leave "
+                    "model.readout out",
+                    dataset.name, dataset.readout ? "another readout" : "an unknown readout"));
   }
   if (dataset.network && study.model.readout && study.model.readout != dataset.readout) {
-    bad_study("model.readout", fmt::format("model.readout: {} holds a network trained with another "
-                                           "readout; leave model.readout out",
+    bad_study("model.readout", fmt::format("model.readout: {} holds a network that was trained "
+                                           "with another readout; leave model.readout out",
                                            dataset.name));
   }
   for (const std::vector<Index>& widths : study.model.widths)
@@ -190,9 +188,8 @@ model::Architecture architecture_of(const Study& study, const tasks::Dataset& da
     architecture.widths = widths;
   } else {
     bad_study("model.widths",
-              fmt::format("model.widths: the entry [{}] has {} numbers; with {} layers an entry is "
-                          "one number or {} "
-                          "(N_1, ..., N_{}, N_a)",
+              fmt::format("model.widths: the entry [{}] has {} numbers; with {} layers it must "
+                          "have one number or {} (N_1, ..., N_{}, N_a)",
                           fmt::join(widths, ", "), widths.size(), layers, layers + 1, layers));
   }
   const std::vector<double>& variances = study.model.variances;
@@ -201,10 +198,10 @@ model::Architecture architecture_of(const Study& study, const tasks::Dataset& da
   } else if (variances.size() == layers + 2) {
     architecture.variances = variances;
   } else {
-    bad_study("model.variances", fmt::format("model.variances has {} numbers; with {} layers it is "
-                                             "one number or {} (s_0^2, s_1^2, ..., "
-                                             "s_{}^2, s_a^2)",
-                                             variances.size(), layers, layers + 2, layers));
+    bad_study("model.variances",
+              fmt::format("model.variances has {} numbers; with {} layers it must have one number "
+                          "or {} (s_0^2, s_1^2, ..., s_{}^2, s_a^2)",
+                          variances.size(), layers, layers + 2, layers));
   }
   return architecture;
 }
@@ -242,11 +239,10 @@ TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Ob
   const Index paths = architecture.paths();
   if (dataset.gram) {
     if (directions == FeatureDirections::kAll) {
-      bad_study(
-          "sample.sampler",
-          fmt::format("sample.sampler = \"{}\": weights need examples, {} holds Gram matrices; "
-                      "allowed: \"exact\"",
-                      word_of(study.sample.sampler), dataset.name));
+      bad_study("sample.sampler",
+                fmt::format("sample.sampler = \"{}\": draws weights, which needs examples, and {} "
+                            "holds Gram matrices; allowed: \"exact\"",
+                            word_of(study.sample.sampler), dataset.name));
     }
     problem.kernels = gram_kernels(study, dataset, architecture.variance(0));
     return problem;

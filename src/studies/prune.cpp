@@ -246,8 +246,9 @@ SolveResult solve_or_reuse(const Study& study, const tasks::Dataset& dataset,
   }
   const std::size_t reused = numbers.size() - missing.size();
   if (known != nullptr) {
-    observer.note(fmt::format("order parameters of {} of {} points reused from the given result",
-                              reused, numbers.size()));
+    observer.note(
+        fmt::format("the order parameters of {} of {} points are those of the given result", reused,
+                    numbers.size()));
   }
   if (reused == 0) return solve_problem(study, dataset, problem, observer, {}, wanted);
   SolveResult solved =

@@ -330,11 +330,12 @@ void check_theory(std::span<const TrainedNetwork> networks, std::span<const Theo
           return network.weights_sha256 == scores.weights_sha256;
         });
     if (known) continue;
-    throw Error(ErrorKind::kBadData,
-                fmt::format("prune.theory: {} is of a network with other weights than those of the "
-                            "runs: must come from headway extract of one of them, with the same "
-                            "weights (best or last)",
-                            scores.label));
+    throw Error(
+        ErrorKind::kBadData,
+        fmt::format(
+            "prune.theory: {} belongs to a network with other weights than the runs have: must "
+            "come from headway extract of one of these runs, with the same weights (best or last)",
+            scores.label));
   }
 }
 

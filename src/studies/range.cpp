@@ -59,7 +59,7 @@ std::string fault_of(const SolvePoint& point) {
                         ratio.value);
   }
   if (shift > kLargestDeviations) {
-    fault += fmt::format("{}the 1/N correction moves U by {:.2g} of its deviations",
+    fault += fmt::format("{}the 1/N correction moves U by {:.2g} of its standard deviations",
                          fault.empty() ? "" : ", ", shift);
   }
   return fault;
@@ -75,14 +75,15 @@ void warn_of_range(const SolveResult& result, Observer& observer) {
     if (fault.empty() || std::find(seen.begin(), seen.end(), point.widths) != seen.end()) continue;
     seen.push_back(point.widths);
     lines.push_back(
-        fmt::format("widths {}, temperature {:g}: where the theory ends: {}; headway sample is "
-                    "exact there",
+        fmt::format("widths {}, temperature {:g}: the theory is out of its range: {}. headway "
+                    "sample is exact there",
                     fmt::join(point.widths, ","), point.temperature, fault));
   }
   const std::size_t shown = lines.size() > kMostLines ? kMostLines - 1 : lines.size();
   for (std::size_t i = 0; i < shown; ++i) observer.warning(lines[i]);
   if (lines.size() > shown) {
-    observer.warning(fmt::format("and so at {} further widths", lines.size() - shown));
+    observer.warning(fmt::format("the theory is out of its range at {} further widths, too",
+                                 lines.size() - shown));
   }
 }
 

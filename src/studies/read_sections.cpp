@@ -50,8 +50,8 @@ constexpr const char* kSweep = "sweep";  // the table whose keys are those of th
     for (const Option<Study>& o : s.table.options) {
       if (o.name != entry.key) continue;
       throw OptionError(
-          fmt::format("{}.{}: belongs to kind = \"{}\", and this study has kind = \"{}\", "
-                      "which has: {}",
+          fmt::format("{}.{}: belongs to kind = \"{}\", but this study has kind = \"{}\", whose "
+                      "keys are: {}",
                       section, entry.key, word_of(*s.task), word_of(kind), join(known)),
           {section + "." + entry.key, "task.kind"})
           .at(entry.value.place.text());
@@ -66,10 +66,10 @@ void refuse_section_of_other_verbs(const std::string& name, const OptionValue& v
   for (const Section& s : study_sections()) {
     if (s.name != name || applies(s, kind) || s.task) continue;
     throw OptionError(
-        fmt::format("[{}]: belongs to studies of {} (task.kind = {}), and this one has "
-                    "task.kind = \"{}\"",
-                    shown, s.side == Side::kTraining ? "headway train" : "the theory",
-                    kinds_in_words(s.side, " or "), word_of(kind)),
+        fmt::format(
+            "[{}]: belongs to studies of {} (task.kind = {}), but this one has task.kind = \"{}\"",
+            shown, s.side == Side::kTraining ? "headway train" : "the theory",
+            kinds_in_words(s.side, " or "), word_of(kind)),
         {shown, "task.kind"})
         .at(value.place.text());
   }
@@ -95,7 +95,7 @@ void check_schema(const OptionValue::Table& root) {
   if (schema == nullptr) return;
   const auto* version = schema->get<std::int64_t>();
   if (version == nullptr || *version != 1) {
-    refuse(*schema, "schema", "1, the version that this build reads");
+    refuse(*schema, "schema", "1, the version that this program reads");
   }
 }
 

@@ -85,7 +85,7 @@ std::optional<sampling::Checkpoint> resume(const SampleHooks& hooks, std::size_t
   }
   if (!fits) {
     throw Error(ErrorKind::kBadData,
-                "checkpoint: the records of the draws are not those of its chains");
+                "checkpoint: the records of the draws do not belong to its chains");
   }
   return std::move(state.run);
 }

@@ -71,8 +71,8 @@ void check_sampling(const Study& study) {
   if (sample.metric == Metric::kInformation && sample.sampler != Sampler::kExact &&
       sample.sampler != Sampler::kGibbs) {
     throw OptionError(
-        fmt::format("sample.metric = \"information\": allowed with sample.sampler = \"exact\" "
-                    "alone; for \"{}\" it is \"auto\", \"unit\", \"diagonal\" or \"dense\"",
+        fmt::format("sample.metric = \"information\": needs sample.sampler = \"exact\"; for \"{}\" "
+                    "it must be \"auto\", \"unit\", \"diagonal\" or \"dense\"",
                     word_of(sample.sampler)),
         {"sample.metric", "sample.sampler"});
   }

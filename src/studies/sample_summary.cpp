@@ -177,19 +177,18 @@ MatrixXd recorded_positions(const std::vector<ChainRecord>& chains, Index dimens
 void judge_diagnostics(SamplePoint& point) {
   if (point.rhat_max > kUsableRhat) {
     point.warnings.push_back(fmt::format(
-        "R-hat {:.3f} > {}: the chains have not mixed; raise sample.warmup and sample.draws",
+        "R-hat {:.3f} > {}: the chains have not mixed. Raise sample.warmup and sample.draws",
         point.rhat_max, kUsableRhat));
   } else if (point.rhat_max > kGoodRhat) {
     point.warnings.push_back(
-        fmt::format("R-hat {:.3f} > {}: error bars are too small; raise sample.draws",
+        fmt::format("R-hat {:.3f} > {}: error bars are too small. Raise sample.draws",
                     point.rhat_max, kGoodRhat));
   }
   const double wanted = 100.0 * point.chains;
   if (point.ess_bulk_min < wanted) {
-    point.warnings.push_back(
-        fmt::format("{:.0f} effective draws of the slowest entry of U (at least {:.0f} are "
-                    "wanted); raise sample.draws",
-                    point.ess_bulk_min, wanted));
+    point.warnings.push_back(fmt::format(
+        "the slowest entry of U has {:.0f} effective draws, fewer than {:.0f}. Raise sample.draws",
+        point.ess_bulk_min, wanted));
   }
 }
 

@@ -40,7 +40,7 @@ Shard read_shard(std::string_view text) {
                     read_number(text.substr(slash + 1), shard.count);
   if (!read || shard.index >= shard.count || shard.count > kMostShards) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--shard {}: allowed: i/n, the part i of n, 0 <= i < n <= {}", text,
+                fmt::format("--shard {}: must be i/n, part i of n, with 0 <= i < n <= {}", text,
                             kMostShards));
   }
   return shard;
@@ -105,9 +105,10 @@ std::vector<std::size_t> temperatures_of(const Study& study,
 std::string other_origin(const ResultProvenance& found, const ResultProvenance& wanted) {
   if (found.study_hash != wanted.study_hash) {
     const auto differences = study_differences(found.study_toml, wanted.study_toml);
-    return "is of another study: " + (differences.empty() ? "its hash differs" : join(differences));
+    return "belongs to another study: " +
+           (differences.empty() ? "its hash differs" : join(differences));
   }
-  if (found.data_hash != wanted.data_hash) return "is of other data";
+  if (found.data_hash != wanted.data_hash) return "was computed from other data";
   if (found.headway_version == wanted.headway_version && found.git_commit == wanted.git_commit) {
     return "";
   }

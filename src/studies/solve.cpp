@@ -189,7 +189,7 @@ class PointSolver {
     if (study_.solve.corrections != When::kOn &&
         !wanted(study_.solve.hessian, kEigenvalueProducts * product,
                 std::max(kHessianFlopLimit, kShareOfSolution * solution))) {
-      point.corrected.reason = "skipped: the Hessian was not looked at (solve.hessian)";
+      point.corrected.reason = "skipped: the Hessian was not computed (solve.hessian)";
       return;
     }
     const theory::ActionCurvature curvature(action, saddle.order_parameters, saddle.evaluation,
@@ -297,11 +297,10 @@ std::vector<GaussianProcessPoint> solve_gaussian_process(const Study& study,
     if (!state) {
       throw Error(
           ErrorKind::kBadStudy,
-          fmt::format(
-              "model.temperature = {}: K + T I of the Gaussian process is not positive definite "
-              "({} examples, {} features over all paths); a larger temperature is needed",
-              point.temperature, problem.kernels->examples(),
-              problem.kernels->feature_count() * problem.kernels->paths()));
+          fmt::format("model.temperature = {}: K + T I of the Gaussian process is not positive "
+                      "definite ({} examples, {} features over all paths): must be larger",
+                      point.temperature, problem.kernels->examples(),
+                      problem.kernels->feature_count() * problem.kernels->paths()));
     }
     const double count =
         static_cast<double>(problem.kernels->examples() * problem.kernels->outputs());

@@ -1,5 +1,6 @@
-// The tables of a study's own sections. Tasks are in task_kinds.cpp, networks and their training in
-// training/transformer_options.cpp and train_options.cpp, the saddle point in theory/.
+// The tables of a study's own sections; their words are in study_words.cpp. Tasks are in
+// task_kinds.cpp, networks and their training in training/transformer_options.cpp and
+// train_options.cpp, the saddle point in theory/.
 #include <limits>
 #include <string>
 
@@ -7,23 +8,6 @@
 #include "headway/sampling/limits.hpp"
 #include "headway/studies/study.hpp"
 #include "headway/studies/task_kinds.hpp"
-
-namespace headway {
-
-Words<AttentionKind> words_of(AttentionKind) {
-  static constexpr Word<AttentionKind> kWords[] = {{"softmax", AttentionKind::kSoftmax},
-                                                   {"hardmax", AttentionKind::kHardmax}};
-  return kWords;
-}
-
-Words<Readout> words_of(Readout) {
-  static constexpr Word<Readout> kWords[] = {{"last_token", Readout::kLastToken},
-                                             {"first_token", Readout::kFirstToken},
-                                             {"mean", Readout::kMean}};
-  return kWords;
-}
-
-}  // namespace headway
 
 namespace headway::studies {
 namespace {
@@ -74,64 +58,6 @@ OptionType<OptionValue> task_keys() {
 }
 
 }  // namespace
-
-Words<TextLevel> words_of(TextLevel) {
-  static constexpr Word<TextLevel> kWords[] = {{"bytes", TextLevel::kBytes},
-                                               {"bpe", TextLevel::kBpe}};
-  return kWords;
-}
-
-Words<Start> words_of(Start) {
-  static constexpr Word<Start> kWords[] = {{"gaussian_process", Start::kGaussianProcess},
-                                           {"random", Start::kRandom}};
-  return kWords;
-}
-
-Words<When> words_of(When) {
-  static constexpr Word<When> kWords[] = {
-      {"auto", When::kAuto}, {"on", When::kOn}, {"off", When::kOff}};
-  return kWords;
-}
-
-Words<Sampler> words_of(Sampler) {
-  static constexpr Word<Sampler> kWords[] = {
-      {"exact", Sampler::kExact}, {"gibbs", Sampler::kGibbs}, {"nuts", Sampler::kNuts},
-      {"hmc", Sampler::kHmc},     {"mala", Sampler::kMala},   {"langevin", Sampler::kLangevin}};
-  return kWords;
-}
-
-Words<Metric> words_of(Metric) {
-  static constexpr Word<Metric> kWords[] = {{"auto", Metric::kAuto},
-                                            {"unit", Metric::kUnit},
-                                            {"diagonal", Metric::kDiagonal},
-                                            {"dense", Metric::kDense},
-                                            {"information", Metric::kInformation}};
-  return kWords;
-}
-
-Words<KeptWeights> words_of(KeptWeights) {
-  static constexpr Word<KeptWeights> kWords[] = {{"best", KeptWeights::kBest},
-                                                 {"last", KeptWeights::kLast}};
-  return kWords;
-}
-
-Words<ExtractForm> words_of(ExtractForm) {
-  static constexpr Word<ExtractForm> kWords[] = {{"contributions", ExtractForm::kContributions},
-                                                 {"attention", ExtractForm::kAttention}};
-  return kWords;
-}
-
-Words<RemovedAs> words_of(RemovedAs) {
-  static constexpr Word<RemovedAs> kWords[] = {{"zero", RemovedAs::kZero},
-                                               {"mean", RemovedAs::kMean}};
-  return kWords;
-}
-
-Words<LatentFeature> words_of(LatentFeature) {
-  static constexpr Word<LatentFeature> kWords[] = {{"random", LatentFeature::kRandom},
-                                                   {"last", LatentFeature::kLast}};
-  return kWords;
-}
 
 Study::Study() = default;
 Study::Study(const Study&) = default;

@@ -74,7 +74,7 @@ std::vector<Combination> combinations(const std::vector<SweepAxis>& sweep) {
   for (const SweepAxis& axis : sweep) {
     if (all.size() * axis.values.size() > kMostRuns) {
       refuse(all_values(axis), path_of(axis),
-             fmt::format("such that the sweep has at most {} runs", kMostRuns));
+             fmt::format("shorter: a sweep has at most {} runs", kMostRuns));
     }
     std::vector<Combination> longer;
     for (const Combination& combination : all) {
@@ -140,7 +140,7 @@ std::vector<SweepAxis> read_sweep(const OptionValue& sweep) {
     const SweptTable whole = table_that_sets(axes, axis.key);
     if (whole.table == nullptr) continue;
     refuse(all_values(axis), path_of(axis),
-           fmt::format("absent, or {} without it: sweep.{} sets that key too",
+           fmt::format("absent, or {} without it: sweep.{} sets that key, too",
                        describe(*whole.table), whole.axis->key));
   }
   return axes;
@@ -191,10 +191,10 @@ std::string sweep_text(const std::vector<SweepAxis>& sweep) {
 }
 
 std::string sweep_help() {
-  return "[sweep]: runs for all combinations of the values of any keys, the last line fastest\n"
-         "  \"train.attention\" = [\"softmax\", \"hyla\"]\n"
-         "  \"train\" = [{attention = \"softmax\"}, {attention = \"hyla\", layers = 4}]\n"
-         "  seed = [1, 2, 3]     the final table has mean and standard error over seeds\n";
+  return "[sweep]: one run for each combination of values; the last line changes fastest\n  "
+         "\"train.attention\" = [\"softmax\", \"hyla\"]\n  \"train\" = [{attention = \"softmax\"}, "
+         "{attention = \"hyla\", layers = 4}]\n  seed = [1, 2, 3]     the final table has means "
+         "and standard errors over seeds\n";
 }
 
 void drop_axes(OptionValue& root, const std::string& key, const OptionValue& set) {
@@ -217,9 +217,8 @@ void refuse_table_axes_that_set(const OptionValue& root, const std::string& key)
   const auto [axis, table] = table_that_sets(axes, key);
   if (table == nullptr) return;
   throw OptionError(
-      fmt::format("{}: sweep.{} at {} sets this key, in {}: must be set by one of them; to "
-                  "change what is swept, override the axis, for example --set "
-                  "'sweep.{}=[{{{} = {}}}]'",
+      fmt::format("{}: sweep.{} at {} sets this key, too, in {}: must be set in one place. To "
+                  "change the sweep, give another one, for example --set 'sweep.{}=[{{{} = {}}}]'",
                   key, axis->key, table->place.text(), describe(*table), axis->key,
                   key.substr(axis->key.size() + 1), text_of(*value)),
       {key})

@@ -60,15 +60,18 @@ std::vector<SplitCeiling> split_ceilings(const Study& study) {
 
 const std::vector<CeilingNumber>& ceiling_numbers() {
   using tasks::SravenCeiling;
+  constexpr const char* kError = "its standard error";
   static const std::vector<CeilingNumber> all = {
-      {"accuracy", &SravenCeiling::accuracy},
-      {"accuracy_error", &SravenCeiling::accuracy_error},
-      {"accuracy_per_feature", &SravenCeiling::accuracy_per_feature},
-      {"accuracy_per_feature_error", &SravenCeiling::accuracy_per_feature_error},
-      {"several_answers", &SravenCeiling::several_answers},
-      {"several_answers_error", &SravenCeiling::several_answers_error},
-      {"every_feature_wrong", &SravenCeiling::every_feature_wrong},
-      {"every_feature_wrong_error", &SravenCeiling::every_feature_wrong_error}};
+      {"accuracy", &SravenCeiling::accuracy, "best accuracy: all answers right"},
+      {"accuracy_error", &SravenCeiling::accuracy_error, kError},
+      {"accuracy_per_feature", &SravenCeiling::accuracy_per_feature, "best accuracy of one answer"},
+      {"accuracy_per_feature_error", &SravenCeiling::accuracy_per_feature_error, kError},
+      {"several_answers", &SravenCeiling::several_answers,
+       "share of the instances with several possible answers"},
+      {"several_answers_error", &SravenCeiling::several_answers_error, kError},
+      {"every_feature_wrong", &SravenCeiling::every_feature_wrong,
+       "share of the instances with an explanation that is wrong everywhere"},
+      {"every_feature_wrong_error", &SravenCeiling::every_feature_wrong_error, kError}};
   return all;
 }
 
@@ -76,9 +79,9 @@ TrainTask make_generated_task(const Study& study) {
   const TaskDescription& description = description_of(study.task.kind);
   if (description.make_task == nullptr) {
     throw OptionError(
-        fmt::format("task.kind = \"{}\": headway train takes {}; this kind is for solve, "
-                    "align, prune and sample",
-                    word_of(study.task.kind), kinds_in_words(Side::kTraining)),
+        fmt::format("task.kind = \"{}\": must be {} for headway train; this kind is "
+                    "for solve, align, prune and sample",
+                    word_of(study.task.kind), kinds_in_words(Side::kTraining, " or ")),
         {"task.kind"});
   }
   TrainTask out;
@@ -106,16 +109,14 @@ void check_train_run(const Study& study, const training::TrainingTask& task) {
                         {"train.best_split"});
     }
     if (best == "train") {
-      throw OptionError(
-          "train.best_split = \"train\": must be a split that is evaluated, not the one "
-          "that is trained on",
-          {"train.best_split"});
+      throw OptionError("train.best_split = \"train\": must be a split that is not trained on",
+                        {"train.best_split"});
     }
   }
   if (study.task.kind == TaskKind::kText && !study.train.model.causal) {
     throw OptionError(
-        "train.causal = false: must be true for task.kind = \"text\", where every token is "
-        "asked for the one after it",
+        "train.causal = false: must be true for task.kind = \"text\", where every token predicts "
+        "the next",
         {"train.causal", "task.kind"});
   }
 }

@@ -20,8 +20,8 @@ namespace {
 void refuse_swept_task(const Study& study) {
   for (const SweepAxis& axis : study.sweep) {
     if (axis.key != "task" && !axis.key.starts_with("task.")) continue;
-    throw OptionError(fmt::format("sweep.{}: must be absent in a study that other data are taken "
-                                  "from: set the key to one of its values",
+    throw OptionError(fmt::format("sweep.{}: must be absent in a study that gives the data for "
+                                  "another network: set the key to one value",
                                   axis.key),
                       {"sweep." + axis.key});
   }
@@ -143,7 +143,7 @@ void check_change_of_trained(const std::string& overlay, const std::string& key,
   }
   throw Error(
       ErrorKind::kBadStudy,
-      fmt::format("--set {}: must be {}: the others are those that the network was trained with",
+      fmt::format("--set {}: must be {}: the other keys are fixed by the training of the network",
                   overlay, join(words)));
 }
 
@@ -153,14 +153,14 @@ void require_same_tokens(const TrainedNetwork& network, const TrainTask& task) {
   const Index wanted = std::max(format.features, format.vocabulary);
   if (inputs != 0 && (inputs != wanted || outputs != format.outputs)) {
     throw OptionError(
-        fmt::format("[task]: gives {}: must be those that the network was trained with, {} and {}",
+        fmt::format("[task]: gives {}: must be {} and {}, as in the training of the network",
                     format_words(format), inputs, outputs),
         {"task"});
   }
   if (task.tokenizer != network.tokenizer) {
     throw OptionError(
-        "task.file: learns another tokenizer than the network's: must be the text that it was "
-        "trained on, or the network one of bytes",
+        "task.file: gives another tokenizer than the network has: must be the text that the "
+        "network was trained on. Networks of bytes take any text",
         {"task.file"});
   }
 }

@@ -18,12 +18,13 @@ constexpr bool kBuilt = true;
 const BpeLibrary* load_library() {
   // POSIX: an object pointer from dlsym is a function's.
   const auto entry = reinterpret_cast<detail::BpeLibraryEntry>(  // NOLINT
-      load_plugin({"byte-pair encoding: its SentencePiece library", HEADWAY_BPE_LIBRARY,
+      load_plugin({"byte-pair encoding: Headway's SentencePiece library", HEADWAY_BPE_LIBRARY,
                    HEADWAY_BPE_LIBRARY_INSTALLED, detail::kBpeLibraryEntry}));
   const BpeLibrary* found = entry(detail::kBpeInterface);
   if (found != nullptr) return found;
   fail(ErrorKind::kUnavailable,
-       "byte-pair encoding: the SentencePiece library found is that of another version of Headway");
+       "byte-pair encoding: the SentencePiece library that was found belongs to another version of "
+       "Headway");
 }
 
 #else
@@ -32,7 +33,7 @@ constexpr bool kBuilt = false;
 
 const BpeLibrary* load_library() {
   fail(ErrorKind::kUnavailable,
-       "byte-pair encoding: this build has no SentencePiece: install libsentencepiece-dev and "
+       "byte-pair encoding: this build has no SentencePiece. Install libsentencepiece-dev and "
        "build again, or set task.level = \"bytes\"");
 }
 

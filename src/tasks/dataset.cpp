@@ -17,10 +17,11 @@ std::string set_name_fault(const std::string& name) {
   });
   if (name.empty() || name.size() > kLongest || !letter(name.front()) || !allowed) {
     return fmt::format(
-        "no name of a set; allowed: a letter, then letters, digits, - and _, at most {}", kLongest);
+        "not a valid set name; allowed: a letter, then letters, digits, - and _, at most {}",
+        kLongest);
   }
   if (name != "train" && name != "test") return {};
-  return "taken by the split beside sets; allowed: any other name";
+  return "the name of a split of its own; allowed: any other name";
 }
 
 Index Dataset::evaluated_examples() const {
@@ -33,9 +34,11 @@ MemoryExamples::MemoryExamples(Tensor inputs, std::vector<std::uint8_t> mask,
                                std::vector<Tensor> attention)
     : inputs_(std::move(inputs)), mask_(std::move(mask)), attention_(std::move(attention)) {
   if (inputs_.shape.size() != 3 || inputs_.values.size() != inputs_.count()) {
-    throw Error(ErrorKind::kBadData, fmt::format("inputs: has {} dimensions and {} values: must be "
-                                                 "[P, S, N_0], all values there",
-                                                 inputs_.shape.size(), inputs_.values.size()));
+    throw Error(
+        ErrorKind::kBadData,
+        fmt::format(
+            "inputs: has {} dimensions and {} values: must be [P, S, N_0] with as many values",
+            inputs_.shape.size(), inputs_.values.size()));
   }
   const auto positions = static_cast<std::size_t>(size() * tokens());
   if (!mask_.empty() && mask_.size() != positions) {
@@ -49,7 +52,7 @@ MemoryExamples::MemoryExamples(Tensor inputs, std::vector<std::uint8_t> mask,
         a.shape[3] != tokens() || a.values.size() != a.count()) {
       throw Error(ErrorKind::kBadData,
                   fmt::format("attention of layer {}: is [{}]: must be [P, H, S, S] = [{}, H, {}, "
-                              "{}], all values there",
+                              "{}] with as many values",
                               l + 1, fmt::join(a.shape, ", "), size(), tokens(), tokens()));
     }
   }

@@ -14,12 +14,13 @@ void DrawingCollection::add(const Name& name, std::span<const std::uint8_t> pixe
   const bool is_new = classes_[{name.alphabet, name.character}]
                           .emplace(name.drawing, resize_grey(pixels, height, width, side_))
                           .second;
-  if (!is_new) bad_data("{}: {} is there twice", source_, path);
+  if (!is_new) bad_data("{}: {} is there twice; allowed: each drawing once", source_, path);
 }
 
 ImageSet DrawingCollection::finish() const {
   if (classes_.empty()) {
-    bad_data("{}: holds no drawing: must have files <alphabet>/<character>/<drawing>.png", source_);
+    bad_data("{}: holds no drawings: must have files <alphabet>/<character>/<drawing>.png",
+             source_);
   }
   ImageSet set;
   set.name = source_;

@@ -26,9 +26,8 @@ void require_coverable(const FuzzyLogicOptions& options, Index train) {
   const Index known = known_count(options);
   if (options.reject_uncovered && train * options.terms_per_task < known) {
     throw OptionError(
-        fmt::format("task.held_out = {}: leaves {} training tasks of {} terms, too few to "
-                    "have all {} known terms: hold out less, or set reject_uncovered = "
-                    "false",
+        fmt::format("task.held_out = {}: must be smaller: it leaves {} training tasks of {} terms, "
+                    "too few to have all {} known terms. Or set reject_uncovered = false",
                     options.held_out, train, options.terms_per_task, known),
         {"task.held_out", "task.terms_per_task", "task.variables"});
   }
@@ -68,18 +67,17 @@ void FuzzyLogicOptions::validate() const {
   check_options(table(), *this, "task");
   if (terms_per_task > unknown_count(*this)) {
     throw OptionError(
-        fmt::format("task.terms_per_task = {}: must be at most {}, the unknown terms of {} "
-                    "variables",
-                    terms_per_task, unknown_count(*this), variables),
+        fmt::format(
+            "task.terms_per_task = {}: must be at most {}, the unknown terms of {} variables",
+            terms_per_task, unknown_count(*this), variables),
         {"task.terms_per_task", "task.variables"});
   }
   const double tasks = detail::binomial(known_count(*this), terms_per_task);
   if (tasks > kMostTasks) {
-    throw OptionError(
-        fmt::format("task.terms_per_task = {}: {:.0f} tasks of {} known terms, at most "
-                    "{:.0f} (fewer variables or terms)",
-                    terms_per_task, tasks, known_count(*this), kMostTasks),
-        {"task.terms_per_task", "task.variables"});
+    throw OptionError(fmt::format("task.terms_per_task = {}: makes {:.0f} tasks of {} known terms: "
+                                  "must make at most {:.0f}. Take fewer variables or terms",
+                                  terms_per_task, tasks, known_count(*this), kMostTasks),
+                      {"task.terms_per_task", "task.variables"});
   }
   const auto count = static_cast<Index>(tasks);
   const Index train = count - detail::held_out_count(held_out, count);

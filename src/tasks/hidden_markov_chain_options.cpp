@@ -87,11 +87,10 @@ void require_memory(const HiddenMarkovChainOptions& options) {
   const auto size = static_cast<double>(options.features + options.tokens + 1);
   const double gib = static_cast<double>(heads) * size * size * sizeof(double) / 0x1p30;
   if (gib <= kLargestHeadsGib) return;
-  throw OptionError(
-      fmt::format("task.layers: {} head matrices of {} x {} numbers take {:.1f} GiB: at "
-                  "most {} GiB (fewer heads, tokens or features)",
-                  heads, size, size, gib, kLargestHeadsGib),
-      {"task.layers"});
+  throw OptionError(fmt::format("task.layers: {} head matrices of {} x {} numbers take {:.1f} GiB: "
+                                "must be at most {} GiB. Take fewer heads, tokens or features",
+                                heads, size, size, gib, kLargestHeadsGib),
+                    {"task.layers"});
 }
 
 }  // namespace

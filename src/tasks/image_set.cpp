@@ -80,8 +80,8 @@ ImageSet merge_image_sets(std::span<const ImageSet> sets) {
     if (merged.side == 0) merged.side = set.side;
     if (set.side != merged.side) {
       throw Error(ErrorKind::kBadData,
-                  fmt::format("{}: images of {} x {}, those of {} have {} x {}", set.name, set.side,
-                              set.side, merged.name, merged.side, merged.side));
+                  fmt::format("{}: images are {} x {}, but those of {} are {} x {}", set.name,
+                              set.side, set.side, merged.name, merged.side, merged.side));
     }
     for (const ImageClass& c : set.classes) {
       const std::span<const std::uint8_t> drawings = drawings_of(set, c);
@@ -92,8 +92,8 @@ ImageSet merge_image_sets(std::span<const ImageSet> sets) {
       } else if (!std::ranges::equal(drawings,
                                      drawings_of(merged, merged.classes[known->second]))) {
         throw Error(ErrorKind::kBadData,
-                    fmt::format("{}: class {}/{} stands in {} too, with other drawings: a class of "
-                                "several sets must be the same in all",
+                    fmt::format("{}: class {}/{} is also in {}, with other drawings: must have the "
+                                "same drawings in all sets",
                                 set.name, c.group, c.name, merged.name));
       }
     }

@@ -27,9 +27,11 @@ std::vector<std::vector<Index>> units_of(const ImageSet& images, bool by_group) 
   for (std::size_t c = 0; c < images.classes.size(); ++c) {
     const std::string& group = images.classes[c].group;
     if (by_group && group.empty()) {
-      throw Error(ErrorKind::kBadStudy,
-                  fmt::format("task.split_by_group = true: class {} of {} belongs to no group",
-                              images.classes[c].name, images.name));
+      throw Error(
+          ErrorKind::kBadStudy,
+          fmt::format(
+              "task.split_by_group = true: must be false: class {} of {} belongs to no group",
+              images.classes[c].name, images.name));
     }
     const auto known =
         by_group ? unit_of_group.try_emplace(group, units.size()).first->second : units.size();
@@ -66,8 +68,8 @@ void require_pair(std::string_view split, const std::vector<OneShotClass>& class
                             images.name, images.classes.size(), needed, kTupleClasses, splits));
   }
   throw OptionError(
-      fmt::format("task.validation = {}, task.test = {}: of the {} characters of {}, {} are "
-                  "for {}: must be at least {} (other shares, or more images)",
+      fmt::format("task.validation = {}, task.test = {}: of the {} characters of {}, {} are for "
+                  "{}: must be at least {}. Take other shares, or more images",
                   options.validation, options.test, images.classes.size(), images.name,
                   classes.size(), split, kTupleClasses),
       {"task.validation", "task.test"});
@@ -126,9 +128,9 @@ OneShotClasses split_one_shot_classes(const ImageSet& images, const OneShotImage
     if (c.count < kTupleDrawings) {
       throw Error(
           ErrorKind::kBadData,
-          fmt::format("{}: class {}/{} has {} drawing: must be at least {}, for a query and "
-                      "its support",
-                      images.name, c.group, c.name, c.count, kTupleDrawings));
+          fmt::format(
+              "{}: class {}/{} has {} drawing: must have at least {}, for a query and its support",
+              images.name, c.group, c.name, c.count, kTupleDrawings));
     }
   }
   std::vector<std::vector<Index>> units = units_of(images, options.split_by_group);

@@ -173,10 +173,10 @@ OneShotImagesGenerator OneShotImagesGenerator::out_of_distribution(
 OneShotTuple OneShotImagesGenerator::tuple(OneShotSplit split, Index index) const {
   const std::vector<OneShotClass>& classes = classes_.of(split);
   if (classes.empty()) {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("{}: no characters are set apart for this split: its share must be "
-                            "above 0",
-                            images_->name));
+    throw Error(
+        ErrorKind::kBadStudy,
+        fmt::format("{}: no characters are set apart for this split: its share must be above 0",
+                    images_->name));
   }
   const auto count = static_cast<Index>(classes.size());
   const auto image_class = [&](Index c) -> const ImageClass& {

@@ -87,8 +87,8 @@ SetSplit split_sets(const std::vector<std::vector<int>>& sets, int elements, dou
     return split;
   }
   throw OptionError(
-      fmt::format("task.held_out = {}: none of {} random splits of {} sets left every one of the "
-                  "{} elements in training: hold out less, or set reject_uncovered = false",
+      fmt::format("task.held_out = {}: must be smaller: none of {} random splits of {} sets leaves "
+                  "every one of the {} elements in training. Or set reject_uncovered = false",
                   share, kMostAttempts, sets.size(), elements),
       {"task.held_out"});
 }

@@ -86,9 +86,8 @@ const OptionTable<SravenOptions>& SravenOptions::table() {
              "symbols F of a feature"),
       option("held_out", &R::held_out, real(0.0, 1.0),
              "share of the rule sets that training never sees"),
-      option(
-          "permuted", &R::permuted, flag(),
-          "show the features of each column of the grid in an order of its own"),
+      option("permuted", &R::permuted, flag(),
+             "show the features of each column of the grid in an order of its own"),
       option("reject_uncovered", &R::reject_uncovered, flag(),
              "draw the split again if it leaves a rule in no training set"),
   }};
@@ -108,11 +107,10 @@ void SravenOptions::validate() const {
   }
   const bool too_few = features == 1 || train * features < kSravenRules;
   if (reject_uncovered && too_few) {
-    throw OptionError(
-        fmt::format("task.held_out = {}: {} training sets of {} rules cannot have all {} "
-                    "rules: hold out less, or set reject_uncovered = false",
-                    held_out, train, features, kSravenRules),
-        {"task.held_out", "task.features"});
+    throw OptionError(fmt::format("task.held_out = {}: must be smaller: {} training sets of {} "
+                                  "rules cannot have all {} rules. Or set reject_uncovered = false",
+                                  held_out, train, features, kSravenRules),
+                      {"task.held_out", "task.features"});
   }
 }
 

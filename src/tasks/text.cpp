@@ -31,7 +31,7 @@ TextCorpus::TextCorpus(std::string name, std::string text, const TextShares& sha
     if (size == 0) {
       const auto line = std::count(text_.begin(), text_.begin() + static_cast<Index>(at), '\n') + 1;
       throw Error(ErrorKind::kBadData,
-                  fmt::format("{}: line {}, byte {} of the file, value {:#04x}: is no UTF-8 text",
+                  fmt::format("{}: line {}, byte {} of the file, value {:#04x}: is not UTF-8 text",
                               name_, line, at, static_cast<std::uint8_t>(text_[at])));
     }
     at += size;
@@ -41,8 +41,8 @@ TextCorpus::TextCorpus(std::string name, std::string text, const TextShares& sha
   if (train().empty() || validation().empty() || held_out().empty()) {
     throw Error(
         ErrorKind::kBadData,
-        fmt::format("{}: {} bytes, of which {} for training, {} for validation and {} held "
-                    "out: each part must have a character at least",
+        fmt::format("{}: has {} bytes, {} for training, {} for validation and {} held out: must "
+                    "have at least one character for each",
                     name_, text_.size(), train().size(), validation().size(), held_out().size()));
   }
 }

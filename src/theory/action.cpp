@@ -26,9 +26,9 @@ Action::Action(model::Architecture architecture, double temperature,
   if (architecture_.paths() != kernels_->paths() || architecture_.outputs != kernels_->outputs()) {
     throw Error(
         ErrorKind::kBadStudy,
-        fmt::format("the architecture has {} paths and {} outputs, the path kernels {} and {}",
-                    architecture_.paths(), architecture_.outputs, kernels_->paths(),
-                    kernels_->outputs()));
+        fmt::format(
+            "the architecture has {} paths and {} outputs, but the path kernels have {} and {}",
+            architecture_.paths(), architecture_.outputs, kernels_->paths(), kernels_->outputs()));
   }
 }
 

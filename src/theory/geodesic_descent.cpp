@@ -62,11 +62,10 @@ SaddlePoint GeodesicDescent::run(const OrderParameters& start, const char* name)
     eliminate_upper_layers(action_.architecture(), u_);
   evaluation_ = evaluate(u_);
   if (!evaluation_.energy) {
-    throw Error(
-        ErrorKind::kBadStudy,
-        fmt::format("model.temperature = {}: K + T I is not positive definite at the start; a "
-                    "larger temperature or more features than examples is needed",
-                    action_.temperature()));
+    throw Error(ErrorKind::kBadStudy,
+                fmt::format("model.temperature = {}: K + T I is not positive definite at the "
+                            "start: must be larger, or there must be more features than examples",
+                            action_.temperature()));
   }
   summary_.optimizer = name;
   record(0.0);
@@ -78,7 +77,7 @@ SaddlePoint GeodesicDescent::run_on(const OrderParameters& here, SaddlePointSumm
   summary_ = std::move(summary);
   evaluation_ = action_.evaluate(u_);  // counted when the step was tried
   if (!evaluation_.energy)
-    throw Error(ErrorKind::kBadData, "the state to go on from is not that of this action");
+    throw Error(ErrorKind::kBadData, "the state to go on from belongs to another action");
   return descend();
 }
 
@@ -129,8 +128,8 @@ bool GeodesicDescent::finished() {
   }
   if (summary_.iterations >= options_.max_iterations) {
     summary_.message = fmt::format(
-        "not converged: gradient norm {:.1e} after {} iterations; a larger solve.max_iterations or "
-        "another solve.optimizer may help",
+        "not converged: gradient norm {:.1e} after {} iterations. Raise solve.max_iterations, or "
+        "try another solve.optimizer",
         norm, summary_.iterations);
     return true;
   }
@@ -167,8 +166,8 @@ void GeodesicDescent::judge_stall() {
                         allowed)
           : fmt::format(
                 "not converged: no step lowers the action: gradient norm {:.1e}, rounding allows "
-                "{:.1e}; a solve.gradient_tolerance above it, a larger model.temperature or "
-                "another solve.optimizer may help",
+                "{:.1e}. Raise solve.gradient_tolerance above it, raise model.temperature, or try "
+                "another solve.optimizer",
                 norm, allowed);
 }
 

@@ -79,12 +79,12 @@ std::string gram_fault(const GramMatrices& data, Index paths) {
   }
   if (data.examples < 1) return fmt::format("{} examples; allowed: at least 1", data.examples);
   if (!data.gram.allFinite() || !data.projection.allFinite() || !data.label_square.allFinite())
-    return "numbers that are not finite; allowed: finite ones";
+    return "it holds numbers that are not finite; allowed: finite numbers";
   const double largest = data.gram.cwiseAbs().maxCoeff();
   for (Index a = 0; a < paths; ++a) {
     const Index n0 = d / paths;
     if (data.gram.diagonal().segment(a * n0, n0).maxCoeff() > 0.0) continue;
-    return fmt::format("path {} of {} has features that are all zero; leave it out", a + 1, paths);
+    return fmt::format("path {} of {} has only features that are zero; leave it out", a + 1, paths);
   }
   const double asymmetry = (data.gram - data.gram.transpose()).cwiseAbs().maxCoeff();
   if (asymmetry > kAsymmetry * largest) {
@@ -94,9 +94,10 @@ std::string gram_fault(const GramMatrices& data, Index paths) {
         asymmetry, largest);
   }
   if (!is_positive_semidefinite(data.gram))
-    return "the Gram matrix is not positive semidefinite: no features have it";
+    return "the Gram matrix is not positive semidefinite, so it belongs to no features";
   if (!is_positive_semidefinite(with_labels(data)))
-    return "the projections are larger than labels of this size allow: they belong to other data";
+    return "the projections are larger than labels of this size allow, so they belong to other "
+           "data";
   return "";
 }
 

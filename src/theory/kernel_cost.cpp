@@ -143,28 +143,29 @@ KernelForm choose_form(const Counts& s, const PathKernelOptions& options, double
   const bool feature_possible = options.smallest_temperature > 0.0;
   if ((options.form == KernelForm::kFeatureSpace || options.form == KernelForm::kGram) &&
       !feature_possible) {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("solve.kernels = \"{}\" needs model.temperature > 0 (here the smallest "
-                            "is {})",
-                            word_of(options.form), options.smallest_temperature));
+    throw Error(
+        ErrorKind::kBadStudy,
+        fmt::format("solve.kernels = \"{}\": needs model.temperature > 0, but the smallest is {}",
+                    word_of(options.form), options.smallest_temperature));
   }
   if (options.form == KernelForm::kStored && s.c != 1.0) {
     throw Error(
         ErrorKind::kBadStudy,
         fmt::format(
-            "solve.kernels = \"stored\" needs one output, the data have {}; use \"streamed\"",
+            "solve.kernels = \"stored\": needs one output, but the data have {}; use \"streamed\"",
             s.c));
   }
   if (options.form == KernelForm::kDistributed && options.ranks < 2) {
-    throw Error(ErrorKind::kBadStudy,
-                "solve.kernels = \"distributed\": one problem over several ranks, of mpirun -n R "
-                "headway solve alone; allowed here: \"auto\", \"stored\", \"streamed\", "
-                "\"feature_space\" or \"gram\"");
+    throw Error(
+        ErrorKind::kBadStudy,
+        "solve.kernels = \"distributed\": needs several ranks, as with mpirun -n R headway solve; "
+        "allowed here: \"auto\", \"stored\", \"streamed\", \"feature_space\" or \"gram\"");
   }
   if (options.form == KernelForm::kDistributed && s.c != 1.0) {
     throw Error(
         ErrorKind::kBadStudy,
-        fmt::format("solve.kernels = \"distributed\" needs one output, the data have {}", s.c));
+        fmt::format("solve.kernels = \"distributed\": needs one output, but the data have {}",
+                    s.c));
   }
   if (options.form != KernelForm::kAuto) return options.form;
   // Feature space: D^3 a step against P^3 and worse. Stored: memory-bound, two passes over the

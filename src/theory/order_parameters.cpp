@@ -46,7 +46,7 @@ void check_order_parameters(const OrderParameters& u, const model::Architecture&
     const Index size = architecture.outputs * architecture.paths_above(l);
     if (u.at(l).rows() != size || u.at(l).cols() != size) {
       throw Error(ErrorKind::kBadStudy,
-                  fmt::format("order parameters: U_{} is {} x {}, expected {} x {}",
+                  fmt::format("order parameters: U_{} is {} x {}: must be {} x {}",
                               l <= layers ? std::to_string(l) : "a", u.at(l).rows(), u.at(l).cols(),
                               size, size));
     }

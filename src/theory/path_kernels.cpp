@@ -36,10 +36,9 @@ MatrixXd PathKernels::scale_features(const RowMatrixXd& path_features, Index pat
 
 MatrixXd PathKernels::kernel(const MatrixXd& u) const {
   if (features_.size() == 0) {
-    throw Error(
-        ErrorKind::kBadStudy,
-        "the data are Gram matrices, from which there is no kernel between examples: use the "
-        "data set that they were made of");
+    throw Error(ErrorKind::kBadStudy,
+                "the data are Gram matrices, which give no kernel between examples: use the data "
+                "set that they were made from");
   }
   MatrixXd k = cross_kernel(features_, features_, u, outputs());
   return 0.5 * (k + k.transpose());

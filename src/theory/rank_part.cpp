@@ -59,8 +59,8 @@ MatrixXd own_rows(const MatrixXd& whole, const BlockCyclic& own) {
 void require_shared_cholesky(Ranks& ranks, const SharedSquare& place) {
   if (ranks.shared_cholesky(place) != nullptr) return;
   throw Error(ErrorKind::kUnavailable,
-              "solve.kernels = \"distributed\": this build has no ScaLAPACK: apt-get install "
-              "libscalapack-openmpi-dev, then configure and build again");
+              "solve.kernels = \"distributed\": this build has no ScaLAPACK. Install it (Debian, "
+              "Ubuntu: apt-get install libscalapack-openmpi-dev), configure and build again");
 }
 
 RankPart::RankPart(Ranks& ranks, RankExamples examples, Index paths, int threads)

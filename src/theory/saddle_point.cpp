@@ -47,8 +47,8 @@ void refuse_dense(const Action& action, Optimizer optimizer) {
   if (action.unknowns() <= kLargestDenseProblem) return;
   throw Error(
       ErrorKind::kBadStudy,
-      fmt::format("solve.optimizer = \"{}\": makes a matrix of {} x {} unknowns, allowed "
-                  "are up to {}; \"auto\" or \"newton_cg\" makes none",
+      fmt::format("solve.optimizer = \"{}\": makes a matrix of {} x {} unknowns; allowed: up to "
+                  "{}. Take \"auto\" or \"newton_cg\", which make none",
                   word_of(optimizer), action.unknowns(), action.unknowns(), kLargestDenseProblem));
 }
 

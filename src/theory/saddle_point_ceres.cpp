@@ -117,8 +117,8 @@ std::string describe(const SaddlePointSummary& summary,
                      const ceres::GradientProblemSolver::Summary& ceres_summary) {
   if (!summary.converged && ceres_summary.termination_type == ceres::NO_CONVERGENCE) {
     return fmt::format(
-        "not converged: gradient norm {:.1e} after {} iterations (solve.max_iterations; Ceres "
-        "takes hundreds or thousands)",
+        "not converged: gradient norm {:.1e} after {} iterations. Raise solve.max_iterations; "
+        "Ceres needs hundreds or thousands",
         summary.gradient_norm, summary.iterations);
   }
   return fmt::format("{}: gradient norm {:.1e} (Ceres: {})",
@@ -153,12 +153,10 @@ SaddlePoint solve_by_ceres(const Action& action, const OrderParameters& start,
   result.order_parameters = coordinates.order_parameters(x.data());
   result.evaluation = action.evaluate(result.order_parameters);
   if (!result.evaluation.energy) {
-    throw Error(
-        ErrorKind::kBadStudy,
-        fmt::format(
-            "model.temperature = {}: K + T I is not positive definite at the start; a larger "
-            "temperature or more features than examples is needed",
-            action.temperature()));
+    throw Error(ErrorKind::kBadStudy,
+                fmt::format("model.temperature = {}: K + T I is not positive definite at the "
+                            "start: must be larger, or there must be more features than examples",
+                            action.temperature()));
   }
   SaddlePointSummary& summary = result.summary;
   summary.optimizer = "ceres";

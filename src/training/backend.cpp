@@ -40,8 +40,8 @@ Device resolve_device(Device wanted) {
   const bool found = detail::torch_library().cuda_available();
   if (wanted == Device::kCuda && !found) {
     throw Error(ErrorKind::kUnavailable,
-                "train.device = \"cuda\": LibTorch finds no CUDA device (or was built without "
-                "CUDA); take \"cpu\" or \"auto\"");
+                "train.device = \"cuda\": must be \"cpu\" or \"auto\" here: LibTorch finds no CUDA "
+                "device, or was built without CUDA");
   }
   return found ? Device::kCuda : Device::kCpu;
 }

@@ -46,10 +46,10 @@ void check_kept(const std::vector<Index>& kept, Index layers) {
   for (std::size_t i = 0; i < kept.size(); ++i) {
     const bool there = kept[i] >= 1 && kept[i] <= layers;
     if (there && (i == 0 || kept[i] > kept[i - 1])) continue;
-    throw OptionError(fmt::format("extract.layers: {}{}: must be layers from 1 to {}, rising, each "
-                                  "once",
-                                  there ? "not rising at " : "", kept[i], layers),
-                      {"extract.layers"});
+    throw OptionError(
+        fmt::format("extract.layers: {}{}: must be layers from 1 to {}, in rising order, each once",
+                    there ? "not rising at " : "", kept[i], layers),
+        {"extract.layers"});
   }
   if (kept.empty()) {
     throw OptionError("extract.layers: empty: must name at least one layer", {"extract.layers"});

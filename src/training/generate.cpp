@@ -19,8 +19,8 @@ void validate_generation(const TransformerOptions& model, const TaskFormat& form
                          std::span<const std::int32_t> prompt, const GenerateOptions& options) {
   if (format.vocabulary == 0 || format.outputs != format.vocabulary || !model.causal) {
     throw OptionError(
-        "only a causal model of token ids (train.causal = true, task.kind = \"text\") can "
-        "continue a text",
+        "only a causal model of token ids can continue a text (train.causal = true, task.kind = "
+        "\"text\")",
         {"train.causal", "task.kind"});
   }
   constexpr Index kMostTokens = Index{1} << 40U;

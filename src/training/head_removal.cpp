@@ -82,8 +82,8 @@ std::vector<double> layer_factors(const std::vector<int>& heads,
 
 std::vector<int> head_counts(const TransformerOptions& options) {
   if (options.encoder_layers > 0) {
-    throw OptionError(fmt::format("train.encoder_layers = {}: must be 0: heads are removed from "
-                                  "networks of one stream",
+    throw OptionError(fmt::format("train.encoder_layers = {}: must be 0: heads are removed only "
+                                  "from networks without an encoder",
                                   options.encoder_layers),
                       {"train.encoder_layers"});
   }

@@ -16,7 +16,7 @@ using ConstRowMap =
     Eigen::Map<const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
 
 [[noreturn]] void refuse(const std::string& what) {
-  throw Error(ErrorKind::kBadData, "not the weights of a linear-value network: " + what);
+  throw Error(ErrorKind::kBadData, "these are not the weights of a linear-value network: " + what);
 }
 
 const NamedTensor* find(const std::vector<NamedTensor>& parameters, const std::string& name) {
@@ -87,7 +87,7 @@ TrainedLinearValue linear_value_network(const std::vector<NamedTensor>& paramete
   out.network.readout = matrix(tensor(parameters, "readout.weight", {-1, dim}));
   const std::size_t known = 2 + 3 * out.heads.size();
   if (parameters.size() != known) {
-    refuse(fmt::format("it has {} tensors; one of {} layers has {}", parameters.size(),
+    refuse(fmt::format("there are {} tensors; a network of {} layers has {}", parameters.size(),
                        out.heads.size(), known));
   }
   return out;
@@ -99,11 +99,13 @@ TrainedPathOutputs trained_path_outputs(const TrainedLinearValue& trained,
   const Index features = trained.network.input.cols();
   if (trained.network.readout.rows() != 1 || features != examples.features() ||
       labels.size() != examples.size()) {
-    throw Error(ErrorKind::kBadData,
-                fmt::format("path outputs: a network of {} outputs and {} features, and {} labels, "
-                            "for {} examples of {} features: must be 1 output, and fit",
-                            trained.network.readout.rows(), features, labels.size(),
-                            examples.size(), examples.features()));
+    throw Error(
+        ErrorKind::kBadData,
+        fmt::format(
+            "path outputs: the network has {} outputs and {} features, and there are {} labels, "
+            "for {} examples of {} features: must be 1 output, and as many labels and features",
+            trained.network.readout.rows(), features, labels.size(), examples.size(),
+            examples.features()));
   }
   model::PathFeatureOptions options;
   options.readout = Readout::kMean;

@@ -23,11 +23,10 @@ Index paths_of(const TransformerOptions& n) {
 
 void validate_linear_value(const TransformerOptions& n) {
   if (std::pow(static_cast<double>(n.heads), static_cast<double>(n.layers)) <= kMostPaths) return;
-  throw OptionError(
-      fmt::format("train.heads = {}: {} layers of them make more than {:.0f} paths, the "
-                  "most that a linear-value network is trained with",
-                  n.heads, n.layers, kMostPaths),
-      {"train.heads", "train.layers"});
+  throw OptionError(fmt::format("train.heads = {}: {} layers of so many heads make more than "
+                                "{:.0f} paths, the most that a linear-value network may have",
+                                n.heads, n.layers, kMostPaths),
+                    {"train.heads", "train.layers"});
 }
 
 std::vector<ParameterShape> linear_value_shapes(const TransformerOptions& n,
@@ -36,9 +35,9 @@ std::vector<ParameterShape> linear_value_shapes(const TransformerOptions& n,
   format.validate();
   if (format.features == 0 || format.loss != LossKind::kSquaredError || format.scored != 1) {
     throw OptionError(
-        "train.network = \"linear_value\": must be \"transformer\" for this task; a "
-        "linear-value network takes tokens of numbers and gives one answer an example, "
-        "trained by squared error (task.kind = \"omniglot\" or \"fuzzy_logic\")",
+        "train.network = \"linear_value\": must be \"transformer\" for this task. A linear-value "
+        "network needs task.kind = \"omniglot\" or \"fuzzy_logic\": tokens of numbers, one answer "
+        "an example, squared error",
         {"train.network"});
   }
   const Index dim = n.model_dim;

@@ -46,7 +46,7 @@ std::vector<NamedTensor> in_order(const std::vector<ParameterShape>& shapes,
 std::vector<float> join_tensors(const std::vector<ParameterShape>& shapes,
                                 const std::vector<NamedTensor>& tensors) {
   if (tensors.size() != shapes.size()) {
-    throw Error(ErrorKind::kBadData, fmt::format("weights: {} tensors, and this model has {}",
+    throw Error(ErrorKind::kBadData, fmt::format("weights: {} tensors, but this model has {}",
                                                  tensors.size(), shapes.size()));
   }
   std::vector<float> flat;
@@ -55,11 +55,11 @@ std::vector<float> join_tensors(const std::vector<ParameterShape>& shapes,
     const NamedTensor& tensor = tensors[i];
     if (tensor.name != shape.name || tensor.shape != shape.shape ||
         static_cast<Index>(tensor.values.size()) != shape.count()) {
-      throw Error(ErrorKind::kBadData,
-                  fmt::format("weights: tensor {} [{}] of {} numbers, and this model has {} [{}] "
-                              "there",
-                              tensor.name, fmt::join(tensor.shape, ", "), tensor.values.size(),
-                              shape.name, fmt::join(shape.shape, ", ")));
+      throw Error(
+          ErrorKind::kBadData,
+          fmt::format("weights: tensor {} [{}] of {} numbers, but this model has {} [{}] there",
+                      tensor.name, fmt::join(tensor.shape, ", "), tensor.values.size(), shape.name,
+                      fmt::join(shape.shape, ", ")));
     }
     for (const float x : tensor.values) {
       if (std::isfinite(x)) continue;

@@ -131,11 +131,10 @@ class OneShotTask final : public TrainingTask {
     const tasks::OneShotImagesGenerator& images = *examples_.images;
     const tasks::OneShotClasses& classes = images.classes();
     if (classes.validation.empty()) {
-      throw OptionError(
-          fmt::format("task.validation = {:g}: must be above 0 for training, which chooses "
-                      "its best checkpoint on validation characters",
-                      images.options().validation),
-          {"task.validation"});
+      throw OptionError(fmt::format("task.validation = {:g}: must be above 0 for training: "
+                                    "validation characters choose the best checkpoint",
+                                    images.options().validation),
+                        {"task.validation"});
     }
     sources_ = {{&images, OneShotSplit::kTrain}, {&images, OneShotSplit::kValidation}};
     if (!classes.test.empty()) {

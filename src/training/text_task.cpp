@@ -68,8 +68,7 @@ class TextTask final : public TrainingTask {
       if (windows(part(split)) >= 1) continue;
       throw OptionError(
           fmt::format("task.sequence_length = {}: the text has {} tokens to train on, {} for "
-                      "validation and {} held out, and each part must have at least one more than "
-                      "that",
+                      "validation and {} held out: each part must have at least one more than that",
                       format_.tokens, text_->train.size(), text_->validation.size(),
                       text_->held_out.size()),
           {"task.sequence_length"});

@@ -16,12 +16,13 @@ const TorchLibrary* load() {
   require_address_space(kLibraryBytes, "LibTorch takes");  // it ends the process, or waits
   // POSIX: an object pointer from dlsym is a function's.
   const auto entry = reinterpret_cast<TorchLibraryEntry>(  // NOLINT
-      load_plugin({"training: its LibTorch library", HEADWAY_TORCH_LIBRARY,
+      load_plugin({"training: Headway's LibTorch library", HEADWAY_TORCH_LIBRARY,
                    HEADWAY_TORCH_LIBRARY_INSTALLED, kTorchLibraryEntry}));
   const TorchLibrary* library = entry(kTorchInterface);
   if (library == nullptr) {
-    throw Error(ErrorKind::kUnavailable,
-                "training: the LibTorch library found is that of another version of Headway");
+    throw Error(
+        ErrorKind::kUnavailable,
+        "training: the LibTorch library that was found belongs to another version of Headway");
   }
   return library;
 }
@@ -43,7 +44,7 @@ void require_address_space(double bytes, const std::string& who) {
   const double left = free_address_space();
   if (left >= bytes) return;
   throw Error(ErrorKind::kUnavailable,
-              fmt::format("training: not enough memory: {} {:.0f} MiB of address space, where the "
+              fmt::format("training: not enough memory: {} {:.0f} MiB of address space, but the "
                           "limit (ulimit -v) leaves {:.0f}",
                           who, bytes / kMebibyte, left / kMebibyte));
 }

@@ -122,14 +122,13 @@ void TrainOptions::validate() const {
                       {"train.accumulation", "train.batch"});
   }
   if (schedule == LearningRateSchedule::kCosine && steps > 1 && 2 * warmup_steps >= steps) {
-    throw OptionError(
-        fmt::format("train.warmup_steps = {}: must be below half of train.steps = {}, as "
-                    "the cosine runs from the warm-up to as many steps before the end",
-                    warmup_steps, steps),
-        {"train.warmup_steps", "train.steps"});
+    throw OptionError(fmt::format("train.warmup_steps = {}: must be below half of train.steps = "
+                                  "{}: the cosine ends as many steps before the end",
+                                  warmup_steps, steps),
+                      {"train.warmup_steps", "train.steps"});
   }
   if (precision == Precision::kBfloat16 && device == Device::kCpu) {
-    throw OptionError("train.precision = \"bf16\": only on CUDA; on the CPU it must be \"fp32\"",
+    throw OptionError("train.precision = \"bf16\": must be \"fp32\" on the CPU",
                       {"train.precision", "train.device"});
   }
 }

@@ -23,9 +23,9 @@ void validate_together(const TrainOptions& options, const TrainingTask& task) {
   if (!options.best_split.empty()) require_split(task, options.best_split);
   if (options.precision == Precision::kBfloat16 &&
       resolve_device(options.device) != Device::kCuda) {
-    throw Error(ErrorKind::kUnavailable,
-                "train.precision = \"bf16\": there is no CUDA device, and "
-                "the CPU trains in \"fp32\"");
+    throw Error(
+        ErrorKind::kUnavailable,
+        "train.precision = \"bf16\": must be \"fp32\" on the CPU, and there is no CUDA device");
   }
 }
 

@@ -171,8 +171,8 @@ bool Trainer::Implementation::finish_steps(Course* course) {
   if (!last.finite) {
     course->summary.outcome = TrainOutcome::kDiverged;
     course->summary.message = fmt::format(
-        "step {}: the loss is {}, the gradient's norm {}, at learning rate {:.3g}; a lower "
-        "learning rate, more warm-up or gradient clipping may help",
+        "step {}: the loss is {} and the gradient norm {} at learning rate {:.3g}. Lower "
+        "train.learning_rate, raise train.warmup_steps, or set train.gradient_clip",
         last.step, last.loss, last.gradient_norm, last.learning_rate);
     if (results.size() > 1) course->summary.last_train_loss = results[results.size() - 2].loss;
     return false;

@@ -116,8 +116,7 @@ void validate_widened(const M& m) {
   const Index largest = std::max({m.model_dim, m.heads, m.query_dim, m.value_dim, m.mlp_dim});
   if (m.width_multiplier <= kLargestWideDim / largest) return;
   throw OptionError(
-      fmt::format("train.width_multiplier = {}: must be from 1 to {}, so that no dim passes "
-                  "{}",
+      fmt::format("train.width_multiplier = {}: must be from 1 to {}, so that no dim exceeds {}",
                   m.width_multiplier, kLargestWideDim / largest, kLargestWideDim),
       {"train.width_multiplier", "train.model_dim", "train.heads", "train.query_dim",
        "train.value_dim", "train.mlp_dim"});
@@ -127,11 +126,10 @@ void validate_transformer(const M& m) {
   require_divisible("train.value_dim", m.value_dim, m.heads);
   validate_widened(m);
   if (m.positions == Positions::kRotary && (m.query_dim / m.heads) % 2 != 0) {
-    throw OptionError(
-        fmt::format("train.query_dim = {}: rotary positions turn pairs of dims, and the {} "
-                    "heads have {} each: must be even",
-                    m.query_dim, m.heads, m.query_dim / m.heads),
-        {"train.query_dim", "train.heads", "train.positions"});
+    throw OptionError(fmt::format("train.query_dim = {}: gives each of the {} heads {} dims: must "
+                                  "be even, because rotary positions turn pairs of dims",
+                                  m.query_dim, m.heads, m.query_dim / m.heads),
+                      {"train.query_dim", "train.heads", "train.positions"});
   }
   if (m.feed_forward == FeedForward::kMixture && m.active_experts > m.experts) {
     throw OptionError(fmt::format("train.active_experts = {}: must be at most train.experts = {}",
@@ -197,11 +195,10 @@ void TransformerOptions::validate() const {
 
 void TransformerOptions::require_context(const TaskFormat& format) const {
   if (encoder_layers == 0 || format.scored < format.tokens) return;
-  throw OptionError(
-      fmt::format("train.encoder_layers = {}: must be 0 for a task that scores every one of "
-                  "its {} tokens: none is left as a context to encode",
-                  encoder_layers, format.tokens),
-      {"train.encoder_layers"});
+  throw OptionError(fmt::format("train.encoder_layers = {}: must be 0 for a task that scores all "
+                                "of its {} tokens: none is left to encode",
+                                encoder_layers, format.tokens),
+                    {"train.encoder_layers"});
 }
 
 TransformerOptions TransformerOptions::widened() const {
@@ -221,8 +218,8 @@ AttentionOptions TransformerOptions::attention_options() const {
   const Nonlinearity wanted = parse_nonlinearity(nonlinearity);
   if (result.nonlinearity == Nonlinearity::kIdentity && wanted != Nonlinearity::kIdentity) {
     throw OptionError(
-        fmt::format("train.nonlinearity = \"{}\": the values of attention \"{}\" pass "
-                    "through none; leave it out, or take a variant that has one",
+        fmt::format("train.nonlinearity = \"{}\": must be absent: attention \"{}\" has no "
+                    "nonlinearity of its values. Or take a variant that has one",
                     nonlinearity, attention),
         {"train.nonlinearity", "train.attention"});
   }

@@ -97,11 +97,10 @@ void require_one_stream(const TransformerOptions& options) {
                       {"train.network"});
   }
   if (options.encoder_layers == 0) return;
-  throw OptionError(
-      fmt::format("train.encoder_layers = {}: must be 0: contributions and removals are those of "
-                  "networks of one stream",
-                  options.encoder_layers),
-      {"train.encoder_layers"});
+  throw OptionError(fmt::format("train.encoder_layers = {}: must be 0: contributions and removals "
+                                "are for networks without an encoder",
+                                options.encoder_layers),
+                    {"train.encoder_layers"});
 }
 
 NormedTokens apply(const NormParameters& norm, const RowMatrixXd& x) {

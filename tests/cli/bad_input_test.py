@@ -184,7 +184,7 @@ class BadDataFiles(ProgramTest):
         for overlay, word in [("model.heads=[3]", "model.heads"),
                               ("model.widths=[[10,20,30]]", "model.widths"),
                               ("model.variances=[1,1,1,1]", "model.variances"),
-                              ("model.readout=mean", "a readout that it does not tell")]:
+                              ("model.readout=mean", "an unknown readout")]:
             with self.subTest(overlay=overlay):
                 self.check(run("solve", path, "--set", overlay), 78, word)
         self.check(run("prune", path, "--theory", path), 64, "--theory", "no result of headway train")

@@ -84,7 +84,7 @@ class Merge(ProgramTest):
         self.check(refused, 66, "of 7 parts one is missing", "--shard 6/7", parts[6])
         other = self.path("other.h5")
         self.check(run("gram", data[0], "--shard", "6/7", "-o", other), 0)
-        self.check(run("merge", *parts[:6], other), 65, other, "is of other data")
+        self.check(run("merge", *parts[:6], other), 65, other, "was computed from other data")
 
     def test_an_empty_part_says_so_and_the_table_is_that_of_the_whole(self):
         parts = self.make("solve", self.study, 5)

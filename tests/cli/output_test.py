@@ -41,7 +41,7 @@ class Inspect(ProgramTest):
         with open(whole, "rb") as file:
             content = bytearray(file.read())
         content[len(content) // 2] ^= 1
-        for path, words in ((change("kind", "sample"), "changed by hand"),
+        for path, words in ((change("kind", "sample"), "edited by hand"),
                             (change("schema_version", [2, 0]), "the file is newer"),
                             (self.write("flipped.h5", bytes(content)), "flipped.h5"),
                             (self.write("cut.h5", bytes(content[:9000])), "truncated")):

@@ -76,7 +76,7 @@ class Undefined(ProgramTest):
         write_path_features(told, **{"train/path_features": features, "train/labels": signs})
         widths = ("--set", "model.widths=[10,100]", "--set", "model.temperature=0.01")
         process = run("solve", data, "--json", *widths)
-        self.assertIn("no path tells anything", process.stderr)
+        self.assertIn("no path carries information", process.stderr)
         result = json.loads(process.stdout)
         for point in result["points"] + result["gaussian_process"]:
             self.assertIsNone(point["accuracy"])
@@ -85,7 +85,7 @@ class Undefined(ProgramTest):
         pruned = json.loads(run("prune", data, "--json", *widths).stdout)
         self.assertIsNone(pruned["points"][0]["accuracy"])
         process = run("solve", told, "--json", *widths)
-        self.assertNotIn("no path tells", process.stderr)
+        self.assertNotIn("no path carries", process.stderr)
         self.assertIsNotNone(json.loads(process.stdout)["points"][0]["accuracy"])
 
 
@@ -151,8 +151,8 @@ class WhatIsAsked(ProgramTest):
                    "headway sample is exact there")
         self.assertNotIn("widths 100", outside.stderr)
         many = run("solve", self.study, "--set", "model.widths=[1,2,[1,2,3],[2,1,1],[1,1,2]]")
-        self.assertEqual(many.stderr.count("where the theory ends"), 2, many.stderr)
-        self.assertIn("and so at 3 further widths", many.stderr)
+        self.assertEqual(many.stderr.count("the theory is out of its range: "), 2, many.stderr)
+        self.assertIn("out of its range at 3 further widths", many.stderr)
 
 
 class Terminal(ProgramTest):

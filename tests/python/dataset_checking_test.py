@@ -46,11 +46,11 @@ class CheckingFiles(WritingTest):
         def group(file):
             del file["train/inputs"]
             file.create_group("train/inputs")
-        self.assert_fault(group, "train/inputs: is no data set")
+        self.assert_fault(group, "train/inputs: is not a data set")
         def layers(file):
             del file["attention/weights"]
             file["attention/weights"] = np.ones(3)
-        self.assert_fault(layers, "attention/weights: is missing or no group")
+        self.assert_fault(layers, "attention/weights: is missing, or is not a group")
         self.assert_fault(lambda file: file.__setitem__("attention/weights/extra", np.ones(2)),
                           "attention/weights/extra: unexpected")
 

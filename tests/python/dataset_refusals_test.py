@@ -77,7 +77,7 @@ class Refusals(WritingTest):
 
         self.assert_refused(base | {"sets": [fine]}, "sets: is no mapping of names")
         self.assert_refused(base | {"sets": {"a": np.ones(3)}}, "sets: is no mapping of names")
-        refused("a b", fine, 'sets: "a b" is no name of a set')
+        refused("a b", fine, 'sets: "a b" is not a valid set name')
         refused("test", fine, 'sets: "test" is taken')
         refused("a", fine | {"label": 1}, "sets['a']: has the unknown key 'label'; allowed: inputs")
         refused("a", {"inputs": fine["inputs"]}, "sets['a']['labels']: is missing")

@@ -159,7 +159,7 @@ class Attentions(NetworkTest):
         refused(bad, {"ids": ["a"]}, "train/ids: shape [1]")
         refused(bad, {"head_names": [["a", "b"]]}, "head_names: has 1 layers; the attention has 2")
         refused(bad, {"head_names": [["a", "b"], ["c"]]}, "names/layer_2: shape [1]", "H_2 = 3 as in")
-        refused(usage, {"sets": {"a/b": {}}}, "'a/b' is no name of a set")
+        refused(usage, {"sets": {"a/b": {}}}, "'a/b' is not a valid set name")
         refused(usage, {"sets": {"a": {"inputs": inputs}}}, "sets/a: attentions is missing")
         refused(usage, {"test": {"input": inputs}}, "test: has the unknown key 'input'")
         refused(usage, {"test": inputs}, "test: is ndarray")

@@ -230,7 +230,7 @@ class TwoWriters(WritingTest):
 
     def test_no_regular_file_is_replaced(self):
         os.mkfifo(self.path)
-        with self.assertRaisesRegex(headway.CannotWriteError, "is no regular file"):
+        with self.assertRaisesRegex(headway.CannotWriteError, "is not a regular file"):
             write_text("text", self.path, True)
         self.assertTrue(self.path.is_fifo())
 

@@ -198,7 +198,7 @@ TEST_CASE("unadjusted Langevin shows its bias") {
   const SamplingResult result = sample(target, options);
   CHECK(result.summary.biased);
   const std::string& warning = result.summary.warnings.at(0);
-  CHECK(warning.find("biased by an unknown amount") != std::string::npos);
+  CHECK(warning.find("biased, by an unknown amount") != std::string::npos);
   CHECK(warning.find("estimate_langevin_bias") == std::string::npos);  // no study has that key
   const QuantityDiagnostics& q = result.coordinates[0];
   const double biased_sd = std::sqrt(1.0 / (1.0 - 0.16));

@@ -25,7 +25,7 @@ MOST_FAULTS = 5  # of one data set, then a count
 MOST_PATHS = 2**31 - 1
 ABSENCE = {"absent": "is missing", "dangling": "is a link that leads nowhere",
            "external": "is a link to another file"}
-NO_SPLIT = ": is missing or no group; allowed: a group with labels and inputs or path_features"
+NO_SPLIT = ": is missing, or is not a group; allowed: a group with labels and inputs or path_features"
 
 
 class Faults:
@@ -73,9 +73,9 @@ class FoundArray:
 
 def set_name_fault(name: str) -> str | None:
     if not re.fullmatch(table.SET_NAME, name):
-        return "no name of a set; allowed: a letter, then letters, digits, - and _, at most 40"
+        return "not a valid set name; allowed: a letter, then letters, digits, - and _, at most 40"
     if name in ("train", "test"):
-        return "taken by the split beside sets; allowed: any other name"
+        return "the name of a split of its own; allowed: any other name"
     return None
 
 
@@ -150,7 +150,7 @@ class Checker:
                 self.faults.add(name, NO_SPLIT)
         found = kind(self.file, "sets")
         if found not in ("absent", "group"):
-            self.faults.add("sets", ": is no group; allowed: a group with one group for each further "
+            self.faults.add("sets", ": is not a group; allowed: a group with one group for each further "
                             "set")
         for name in members(self.file, "sets"):
             fault = set_name_fault(name)
@@ -219,7 +219,7 @@ class Checker:
         if found == "absent" and not self._needed(member):
             return
         if found != "group":
-            self.faults.add(group, ": is missing or no group; allowed: a group with layer_1, layer_2, "
+            self.faults.add(group, ": is missing, or is not a group; allowed: a group with layer_1, layer_2, "
                             "...")
             return
         given = members(self.file, group)
@@ -263,7 +263,7 @@ class Checker:
             return
         layers = self._extent("L")
         if found != "dataset":
-            said = ABSENCE.get(found, "is no data set")
+            said = ABSENCE.get(found, "is not a data set")
             axes = array.member.axes(array.layer, layers)
             self.faults.add(array.path, f": {said}; allowed: a data set {axes} in this file")
             return
@@ -360,7 +360,7 @@ class Checker:
 
     def _network(self) -> None:
         if kind(self.file, "network") not in ("absent", "group"):
-            self.faults.add("network", ": is no group; allowed: a group with "
+            self.faults.add("network", ": is not a group; allowed: a group with "
                             f"{', '.join(table.children('network'))}")
 
     def _readout(self) -> None:

@@ -16,7 +16,7 @@ def whole_file(path: str | os.PathLike, overwrite: bool, how_to_replace: str) ->
     """The name of a new file to be written, which takes the name `path` when the block ends without
     an error: with its bytes on the disk and the usual permissions.
 
-    CannotWriteError where `path` is no regular file, exists and `overwrite` is not set (`how_to_replace`
+    CannotWriteError where `path` is not a regular file, exists and `overwrite` is not set (`how_to_replace`
     says how it is), or cannot be written; nothing is left behind then. Of several writers without
     `overwrite` one makes the file, and the others get this error.
     """
@@ -26,7 +26,7 @@ def whole_file(path: str | os.PathLike, overwrite: bool, how_to_replace: str) ->
         raise CannotWriteError(f"{path}: cannot be written: is a folder")
     if path.exists():
         if not path.is_file():
-            raise CannotWriteError(f"{path}: cannot be written: is no regular file")
+            raise CannotWriteError(f"{path}: cannot be written: is not a regular file")
         if not overwrite:
             raise exists
     partial = None

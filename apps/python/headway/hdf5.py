@@ -143,8 +143,8 @@ def check_texts(file: h5py.File) -> None:
         content = "\0".join(texts[place])
         digest.update(_bytes(f"{place}\0{content}\0"))
     if digest.hexdigest() != text(sealed):
-        raise BadDataError("attribute text_sha256: the texts of the file are not those that were "
-                           "written: damaged, or changed by hand")
+        raise BadDataError("attribute text_sha256: the texts of the file have changed since it was "
+                           "written: damaged, or edited by hand")
 
 
 def _bytes(words: str) -> bytes:

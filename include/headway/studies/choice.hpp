@@ -18,14 +18,15 @@ struct TemperatureChoice {
 };
 template <class Visitor, RecordOf<TemperatureChoice> Record>
 void fields(Visitor& visit, Record& r) {
-  visit("model", r.model, "\"theory\" or \"gaussian_process\"");
+  visit("model", r.model, "whose temperature is chosen: \"theory\" or \"gaussian_process\"");
   if (shows(visit, !r.widths.empty())) {
-    visit("widths", r.widths, "N_1, ..., N_L, N_a of the theory",
+    visit("widths", r.widths, "widths N_1, ..., N_L, N_a of the theory",
           {.layout = FieldLayout::kAttribute});
   }
-  visit("by", r.by, "\"validation\", \"evidence\" or \"test\"");
-  visit("temperature", r.temperature, "that it takes");
-  visit("point", r.point, "its number in points or gaussian_process");
+  visit("by", r.by,
+        "what chooses: the accuracy on \"validation\" or \"test\", or the \"evidence\"");
+  visit("temperature", r.temperature, "the chosen temperature");
+  visit("point", r.point, "number of the chosen point in points or gaussian_process");
 }
 
 /// For every entry of model.widths, and for the Gaussian process, the temperature

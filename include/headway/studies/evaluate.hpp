@@ -23,16 +23,18 @@ struct EvaluatedRun {
 };
 template <class Visitor, RecordOf<EvaluatedRun> Record>
 void fields(Visitor& visit, Record& r) {
-  visit("run", r.run, "its number among those of the training study");
-  visit("label", r.label, "the settings but for seeds, in short");
-  visit("variant", r.variant, "train.attention, with what else it has");
-  visit("seed", r.seed, "of the run");
-  visit("step", r.step, "updates that the weights have seen");
+  visit("run", r.run, "number of the run in the training study, counted from 1");
+  visit("label", r.label, "the run in short: what the sweep sets, seeds left out");
+  visit("variant", r.variant,
+        "attention variant, with \" + mixture\" or \" + encoder\" if it has them");
+  visit("seed", r.seed, "seed of the run");
+  visit("step", r.step, "updates of the weights before they were taken");
   visit("held_out_seen", r.held_out_seen,
-        "share of the tasks of held_out that the network was trained on: 0 where the split is that "
-        "of training");
-  visit("evaluated_on", r.task, "[task] that it was put on");
-  visit("evaluations", r.evaluations, "by split", {.layout = FieldLayout::kByName});
+        "share of the held_out tasks that the network was trained on; 0 if the split is that of "
+        "training");
+  visit("evaluated_on", r.task, "[task] that the network was evaluated on");
+  visit("evaluations", r.evaluations, "loss and metrics of each split",
+        {.layout = FieldLayout::kByName});
 }
 
 /// One number over the runs that differ in their seeds alone.
@@ -42,9 +44,9 @@ struct MetricSpread {
 };
 template <class Visitor, RecordOf<MetricSpread> Record>
 void fields(Visitor& visit, Record& r) {
-  visit("split", r.split, "of the task");
+  visit("split", r.split, "split of the task");
   visit("metric", r.metric, "\"loss\", or the name of a metric");
-  fields(visit, r.value, "value", "mean over seeds");
+  fields(visit, r.value, "value", "its mean over seeds");
 }
 
 struct EvaluatedGroup {
@@ -54,9 +56,9 @@ struct EvaluatedGroup {
 };
 template <class Visitor, RecordOf<EvaluatedGroup> Record>
 void fields(Visitor& visit, Record& r) {
-  visit("label", r.label, "of the runs");
-  visit("seeds", r.seeds, "of the runs", {.layout = FieldLayout::kAttribute});
-  visit("metrics", r.metrics, "of every split", {.layout = FieldLayout::kColumns});
+  visit("label", r.label, "the runs in short");
+  visit("seeds", r.seeds, "seeds of the runs", {.layout = FieldLayout::kAttribute});
+  visit("metrics", r.metrics, "every metric of every split", {.layout = FieldLayout::kColumns});
 }
 
 struct EvaluateResult {

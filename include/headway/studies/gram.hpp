@@ -17,8 +17,9 @@ namespace headway {
 
 template <class Visitor, RecordOf<GramMatrices> Record>
 void fields(Visitor& visit, Record& r) {
-  visit("examples", r.examples, "P, of all data sets together", {.least = 1});
-  visit("features", r.gram, "Phi^T Phi of unscaled path features, [p N_0, p N_0], path-major");
+  visit("examples", r.examples, "training examples P of all data sets together", {.least = 1});
+  visit("features", r.gram,
+        "Phi^T Phi of the unscaled path features, [p N_0, p N_0], path by path");
   visit("projection", r.projection, "Phi^T Y, [p N_0, C]");
   visit("labels", r.label_square, "Y^T Y, [C, C]");
 }
@@ -37,9 +38,9 @@ struct GramSet {
 };
 template <class Visitor, RecordOf<GramSet> Record>
 void fields(Visitor& visit, Record& r) {
-  visit("name", r.name, "\"test\", or of the further set", {.layout = FieldLayout::kKey});
-  visit("path_features", r.path_features, "unscaled, [examples, p N_0]");
-  visit("labels", r.labels, "[examples, C]");
+  visit("name", r.name, "\"test\", or the name of the further set", {.layout = FieldLayout::kKey});
+  visit("path_features", r.path_features, "unscaled path features, [examples, p N_0]");
+  visit("labels", r.labels, "labels, [examples, C]");
 }
 
 /// The sums over some leaves of the examples: a node of the tree in which they are added.
@@ -50,8 +51,8 @@ struct GramNode {
 };
 template <class Visitor, RecordOf<GramNode> Record>
 void fields(Visitor& visit, Record& r) {
-  visit("level", r.level, "of the tree: sums over 2^level leaves", {.least = 0});
-  visit("index", r.index, "the first of them is leaf index 2^level", {.least = 0});
+  visit("level", r.level, "level in the tree: the node sums 2^level leaves", {.least = 0});
+  visit("index", r.index, "the first of its leaves is index 2^level", {.least = 0});
   fields(visit, r.sums);
 }
 
@@ -73,17 +74,19 @@ struct GramResult {
 };
 template <class Visitor, RecordOf<GramResult> Record>
 void fields(Visitor& visit, Record& r) {
-  visit("heads", r.heads, "H_1, ..., H_L", {.layout = FieldLayout::kAttribute, .least = 1});
-  visit("readout", r.readout, "that the path features were taken with");
-  visit("sources", r.sources, "the data sets, in order", {.layout = FieldLayout::kAttribute});
-  visit("names", r.head_names, "of the heads", {.layout = FieldLayout::kLayers});
+  visit("heads", r.heads, "heads of each layer, H_1, ..., H_L",
+        {.layout = FieldLayout::kAttribute, .least = 1});
+  visit("readout", r.readout, "readout that the path features were taken with");
+  visit("sources", r.sources, "names of the data sets, in order",
+        {.layout = FieldLayout::kAttribute});
+  visit("names", r.head_names, "names of the heads", {.layout = FieldLayout::kLayers});
   // A reader does not know yet which of the two there is.
   const bool reads = !std::is_const_v<Record>;
   if (reads || shows(visit, !r.is_part())) {
     visit("gram", r.data, "sums over the training examples", {.optional = true});
   }
   if (reads || shows(visit, r.is_part())) {
-    visit("nodes", r.nodes, "of a part, in place of gram: sums over its share of the examples",
+    visit("nodes", r.nodes, "in a part, in place of gram: sums over its share of the examples",
           {.optional = true});
   }
   visit("sets", r.sets, "test set and further sets", {.layout = FieldLayout::kByName});

@@ -23,22 +23,26 @@ struct DecoderReport {
 template <class Visitor, RecordOf<DecoderReport> Record>
 void fields(Visitor& visit, Record& r) {
   visit("name", r.name, "what is decoded: \"term\", \"bits\", \"rule\" or \"answer\"");
-  visit("kind", r.kind, "\"logistic\" or \"ridge\"");
-  visit("metric", r.metric, "\"f1\", \"balanced_accuracy\" or \"r2\"");
-  visit("train", r.decoding.train, "on the training tasks that the decoder was fitted to");
-  visit("held_out", r.decoding.held_out, "on tasks that network and decoder never saw");
+  visit("kind", r.kind, "kind of decoder: \"logistic\" or \"ridge\"");
+  visit("metric", r.metric, "metric of the decoder: \"f1\", \"balanced_accuracy\" or \"r2\"");
+  visit("train", r.decoding.train, "metric on the training tasks, which the decoder was fitted to");
+  visit("held_out", r.decoding.held_out, "metric on tasks that neither network nor decoder saw");
   visit("chance", r.decoding.chance,
-        "the best without looking at the codes; SRAVEN: knowing which feature they are of");
-  visit("standard_error", r.decoding.standard_error, "of held_out, over its tasks (jackknife)");
+        "best metric without looking at the codes; SRAVEN: knowing which feature a code is of");
+  visit("standard_error", r.decoding.standard_error,
+        "standard error of held_out over its tasks (jackknife)");
   visit("shuffled", r.decoding.shuffled,
-        "held_out of decoders fitted to labels exchanged between tasks, mean");
-  visit("shuffled_sd", r.decoding.shuffled_deviation, "its deviation over the exchanges");
-  visit("untrained", r.untrained, "held_out for the network with its first, random weights");
-  visit("untrained_standard_error", r.untrained_standard_error, "over held-out tasks");
+        "control: mean held_out of decoders fitted to labels exchanged between tasks");
+  visit("shuffled_sd", r.decoding.shuffled_deviation,
+        "standard deviation of that over the exchanges");
+  visit("untrained", r.untrained,
+        "control: held_out for the network with its initial, random weights");
+  visit("untrained_standard_error", r.untrained_standard_error,
+        "standard error of that over held-out tasks");
   visit("regularisation", r.decoding.penalty,
-        "L2 penalty that cross-validation over training tasks chose");
+        "L2 penalty, chosen by cross-validation over training tasks");
   visit("converged", r.decoding.converged,
-        "whether every fit with this penalty met its stopping test, shuffled and untrained, too");
+        "whether every fit with this penalty converged, those of the controls included");
 }
 
 /// Mean codes of terms or rules, on held-out tasks.
@@ -48,16 +52,16 @@ struct SimilarityReport {
 };
 template <class Visitor, RecordOf<SimilarityReport> Record>
 void fields(Visitor& visit, Record& r) {
-  visit("labels", r.labels, "terms (a digit for each variable, 0: negated) or rules");
+  visit("labels", r.labels, "terms (one digit a variable, 0 if negated) or rules");
   visit("cosine", r.codes.cosine,
-        "between the mean codes of labels on held-out tasks, as they are (not centred)");
-  visit("centred_cosine", r.codes.centred, "the same after the mean over labels is taken off");
-  visit("mean_codes", r.codes.mean, "[labels, heads], on held-out tasks",
+        "cosine between the mean codes of two labels on held-out tasks, not centred");
+  visit("centred_cosine", r.codes.centred, "the same after subtracting the mean over labels");
+  visit("mean_codes", r.codes.mean, "mean codes on held-out tasks, [labels, heads]",
         {.place = FieldPlace::kFile});
   visit("same_label", r.codes.same,
-        "mean cosine of a code of a training task and one of a held-out task with the same label");
-  visit("different_label", r.codes.different,
-        "the same with two labels that differ, of codes that share none");
+        "mean cosine between a code of a training task and one of a held-out task with the same "
+        "label");
+  visit("different_label", r.codes.different, "the same for codes that share no label");
 }
 
 /// The codes of one layer, or of all together.
@@ -73,14 +77,14 @@ struct LatentLayer {
 template <class Visitor, RecordOf<LatentLayer> Record>
 void fields(Visitor& visit, Record& r) {
   visit("layer", r.layer, "counted from 1; 0: all layers together");
-  visit("codes", r.codes, "examples of either split");
-  visit("heads", r.heads, "H");
-  visit("pairs", r.pairs, "of query and key, whose weights stand one after the other in a code");
-  visit("decoders", r.decoders, "in a fixed order");
-  visit("similarity", r.similarity, "mean codes and how alike they are");
-  visit("codes/train", r.train, "[codes, pairs heads]: codes of training tasks",
+  visit("codes", r.codes, "number of codes of each split");
+  visit("heads", r.heads, "heads H");
+  visit("pairs", r.pairs, "query-key pairs whose weights make one code, one after the other");
+  visit("decoders", r.decoders, "one entry a decoder");
+  visit("similarity", r.similarity, "mean codes, and how similar they are");
+  visit("codes/train", r.train, "codes of training tasks, [codes, pairs heads]",
         {.place = FieldPlace::kFile, .optional = true});
-  visit("codes/held_out", r.held_out, "codes of held-out tasks",
+  visit("codes/held_out", r.held_out, "codes of held-out tasks, [codes, pairs heads]",
         {.place = FieldPlace::kFile, .optional = true});
 }
 
@@ -94,11 +98,12 @@ struct LatentLabels {
 };
 template <class Visitor, RecordOf<LatentLabels> Record>
 void fields(Visitor& visit, Record& r) {
-  visit("split", r.split, "of the task");
-  visit("task", r.tasks, "number of the task or rule set of each code in the lists of its split");
-  visit("label", r.labels, "terms or rule, as numbers in similarity/labels, [codes, terms]");
-  visit("feature", r.features, "SRAVEN: feature that the code is of", {.optional = true});
-  visit("answer", r.answers, "right answer: the value of the query, or the symbol");
+  visit("split", r.split, "split of the task");
+  visit("task", r.tasks, "task or rule set of each code, as its number in the split");
+  visit("label", r.labels,
+        "terms or rule of each code, as numbers in similarity/labels, [codes, terms]");
+  visit("feature", r.features, "SRAVEN: feature of each code", {.optional = true});
+  visit("answer", r.answers, "right answer of each example: the value of the query, or the symbol");
 }
 
 /// One network.
@@ -114,16 +119,19 @@ struct LatentRun {
 };
 template <class Visitor, RecordOf<LatentRun> Record>
 void fields(Visitor& visit, Record& r) {
-  visit("run", r.run, "its number among those of the training study");
-  visit("label", r.label, "the settings but for seeds, in short");
-  visit("variant", r.variant, "train.attention, with what else it has");
-  visit("seed", r.seed, "of the run");
-  visit("task", r.task, "\"fuzzy_logic\" or \"sraven\"");
-  visit("step", r.step, "updates that the weights have seen");
-  visit("layers", r.layers, "those of latents.layers");
+  visit("run", r.run, "number of the run in the training study, counted from 1");
+  visit("label", r.label, "the run in short: what the sweep sets, seeds left out");
+  visit("variant", r.variant,
+        "attention variant, with \" + mixture\" or \" + encoder\" if it has them");
+  visit("seed", r.seed, "seed of the run");
+  visit("task", r.task, "kind of task: \"fuzzy_logic\" or \"sraven\"");
+  visit("step", r.step, "updates of the weights before they were taken");
+  visit("layers", r.layers, "the layers of latents.layers");
   visit("all_layers", r.all_layers, "the codes of these layers together");
-  visit("labels/train", r.train, "of the codes of training tasks", {.place = FieldPlace::kFile});
-  visit("labels/held_out", r.held_out, "of those of held-out tasks", {.place = FieldPlace::kFile});
+  visit("labels/train", r.train, "what the codes of training tasks are of",
+        {.place = FieldPlace::kFile});
+  visit("labels/held_out", r.held_out, "what the codes of held-out tasks are of",
+        {.place = FieldPlace::kFile});
 }
 
 /// One decoder of one layer over the runs that differ in their seeds alone.
@@ -139,17 +147,18 @@ struct LatentGroup {
 };
 template <class Visitor, RecordOf<LatentGroup> Record>
 void fields(Visitor& visit, Record& r) {
-  visit("label", r.label, "of the runs");
+  visit("label", r.label, "the runs in short");
   visit("layer", r.layer, "counted from 1; 0: all layers together");
   visit("decoder", r.decoder, "what is decoded");
-  visit("metric", r.metric, "of the decoder");
-  visit("seeds", r.seeds, "of the runs", {.layout = FieldLayout::kAttribute});
-  fields(visit, r.train, "train", "mean over seeds");
-  fields(visit, r.held_out, "held_out", "mean over seeds");
-  fields(visit, r.shuffled, "shuffled", "mean over seeds");
-  fields(visit, r.untrained, "untrained", "mean over seeds");
-  visit("standard_error", r.standard_error, "of held_out over tasks, mean over the runs");
-  visit("chance", r.chance, "mean over the runs");
+  visit("metric", r.metric, "metric of the decoder");
+  visit("seeds", r.seeds, "seeds of the runs", {.layout = FieldLayout::kAttribute});
+  fields(visit, r.train, "train", "train, mean over seeds");
+  fields(visit, r.held_out, "held_out", "held_out, mean over seeds");
+  fields(visit, r.shuffled, "shuffled", "shuffled, mean over seeds");
+  fields(visit, r.untrained, "untrained", "untrained, mean over seeds");
+  visit("standard_error", r.standard_error,
+        "standard error of held_out over tasks, mean over the runs");
+  visit("chance", r.chance, "chance, mean over the runs");
 }
 
 struct LatentsResult {

@@ -43,15 +43,17 @@ struct QualityNames {
 
 template <class Visitor, RecordOf<Quality> Record>
 void fields(Visitor& visit, Record& r, const QualityNames& names) {
-  fields(visit, r.accuracy, names.score, "of the network; NaN where it is undefined");
-  fields(visit, r.squared_error, names.error, "of the network");
+  fields(visit, r.accuracy, names.score, "score of the network; NaN if undefined");
+  fields(visit, r.squared_error, names.error, "error of the network");
 }
 
 template <class Visitor, RecordOf<RankStability> Record>
 void fields(Visitor& visit, Record& r) {
-  visit("kendall_tau", r.kendall_tau, "Kendall's tau with the numbers drawn again, mean");
-  visit("top_k_overlap", r.top_k_overlap, "share of the k largest that stay among them, mean");
-  visit("k", r.k, "a quarter of the heads, at least 1");
+  visit("kendall_tau", r.kendall_tau,
+        "mean Kendall's tau between the ranks and those of redrawn numbers");
+  visit("top_k_overlap", r.top_k_overlap,
+        "mean share of the k best heads that stay among the k best");
+  visit("k", r.k, "k: a quarter of the heads, at least 1");
 }
 
 /// The curve `name`; nothing where there is none. For writing alone.
@@ -69,9 +71,9 @@ void fields(Visitor& visit, const QualityCurve& r, const std::string& name,
   }
   const auto show = [&](const std::string& what, const std::vector<double>& values,
                         const char* meaning) { visit(name + "/" + what, values, meaning); };
-  show(names.score, score, "of the network after removing the first 0, 1, 2, ... of them");
+  show(names.score, score, "score of the network after removing the first 0, 1, 2, ... heads");
   show(names.score + "_error", score_error, "standard errors over the examples");
-  show(names.error, error, "likewise");
+  show(names.error, error, "error of the network, likewise");
   show(names.error + "_error", error_error, "standard errors over the examples");
 }
 
@@ -91,12 +93,12 @@ void fields(Visitor& visit, Record& r, const std::string& name) {
   const auto show = [&](const char* part, auto& value, const char* meaning) {
     visit(name + "_" + part, value, meaning, {.json = name + "/" + part});
   };
-  show("spearman", r.spearman, "Spearman's rho with the score");
-  show("kendall", r.kendall, "Kendall's tau with the score");
-  show("p_value", r.p_value, "two-sided, of Spearman's rho");
-  show("sd", r.bootstrap.sd, "of rho over redrawn examples");
-  show("lower", r.bootstrap.lower, "2.5 % quantile, likewise");
-  show("upper", r.bootstrap.upper, "97.5 % quantile, likewise");
+  show("spearman", r.spearman, "Spearman's rho between the score and the cost of removal");
+  show("kendall", r.kendall, "Kendall's tau between them");
+  show("p_value", r.p_value, "two-sided p-value of Spearman's rho");
+  show("sd", r.bootstrap.sd, "standard deviation of rho over redrawn examples");
+  show("lower", r.bootstrap.lower, "2.5 % quantile of rho over redrawn examples");
+  show("upper", r.bootstrap.upper, "97.5 % quantile of rho over redrawn examples");
 }
 
 /// One score of all heads, and the trained network pruned in its order. A head whose turn comes
@@ -140,8 +142,8 @@ struct NetworkPruning {
 /// For writing alone, and so are the next ones.
 template <class Visitor>
 void fields(Visitor& visit, const NetworkScore& r) {
-  visit("name", r.name, "of the score", {.layout = FieldLayout::kKey});
-  visit("score", r.score, "of every head, layer 1 first");
+  visit("name", r.name, "name of the score", {.layout = FieldLayout::kKey});
+  visit("score", r.score, "score of every head, layer 1 first");
   fields(visit, r.accuracy_drop, r.names.score + "_drop");
   fields(visit, r.error_rise, "error_rise");
   fields(visit, r.rising, "rising", r.names);    // lowest score first
@@ -150,24 +152,27 @@ void fields(Visitor& visit, const NetworkScore& r) {
 
 template <class Visitor>
 void fields(Visitor& visit, const NetworkSet& r) {
-  visit("name", r.name, "of the set");
-  visit("examples", r.examples, "of the set");
+  visit("name", r.name, "name of the set");
+  visit("examples", r.examples, "examples of the set");
   fields(visit, r.quality, r.names);
 }
 
 template <class Visitor>
 void fields(Visitor& visit, const NetworkPruning& r) {
   constexpr FieldForm kOptional = {.optional = true};
-  visit("rescaled", r.rescaled, "layers times sqrt(H_l / heads left)");
-  visit("measured_on", r.measured_on, "set of the drops and curves");
-  visit("greedy_on", r.greedy_on, "set that the greedy order was searched on");
-  visit("sensitivity_on", r.sensitivity_on, "set of the gradient sensitivity");
-  visit("sets", r.sets, "how the whole network answers", {.layout = FieldLayout::kColumns});
+  visit("rescaled", r.rescaled, "whether pruned layers were multiplied by sqrt(H_l / heads left)");
+  visit("measured_on", r.measured_on, "set on which drops and curves are measured");
+  visit("greedy_on", r.greedy_on, "set on which the greedy order was searched");
+  visit("sensitivity_on", r.sensitivity_on, "set on which the gradient sensitivity is measured");
+  visit("sets", r.sets, "how the whole network does on each set",
+        {.layout = FieldLayout::kColumns});
   if (shows(visit, r.order_parameter.size() > 0)) {
-    visit("U_1", r.order_parameter, "U_1 = V V^T / N_1 of the weights of a linear-value network");
+    visit("U_1", r.order_parameter, "linear-value network: U_1 = V V^T / N_1 of its weights");
   }
-  fields(visit, r.accuracy_drop, r.names.score + "_drop", "of each head removed alone");
-  fields(visit, r.error_rise, "error_rise", "of the squared error, or the loss, likewise");
+  fields(visit, r.accuracy_drop, r.names.score + "_drop",
+         "drop of the score when a head is removed alone");
+  fields(visit, r.error_rise, "error_rise",
+         "rise of the squared error, or of the loss, when a head is removed alone");
   visit("scores", r.baselines, "scores of the heads by name", {.layout = FieldLayout::kByName});
   fields(visit, r.greedy, "greedy", r.names);
   std::vector<std::vector<double>> accuracy;
@@ -178,12 +183,12 @@ void fields(Visitor& visit, const NetworkPruning& r) {
     for (const analysis::Quality& q : curve.quality) accuracy.back().push_back(q.accuracy.mean);
   }
   constexpr FieldForm kRows = {.place = FieldPlace::kFile, .optional = true};
-  visit("random/" + r.names.score, accuracy, "in every random order, [orders, removals + 1]",
+  visit("random/" + r.names.score, accuracy, "score in every random order, [orders, removals + 1]",
         kRows);
   visit("random/order", order, "heads in the order of their removal, [orders, removals]", kRows);
-  visit("random/mean", r.random_mean, "of the score over the random orders", kOptional);
-  visit("random/sd", r.random_sd, "over the random orders", kOptional);
-  visit("random/error", r.random_error, "sd / sqrt(orders)", kOptional);
+  visit("random/mean", r.random_mean, "mean score over the random orders", kOptional);
+  visit("random/sd", r.random_sd, "standard deviation over the random orders", kOptional);
+  visit("random/error", r.random_error, "standard error, sd / sqrt(orders)", kOptional);
 }
 
 }  // namespace headway::studies

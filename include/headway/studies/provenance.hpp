@@ -23,24 +23,26 @@ struct ResultProvenance {
 };
 template <class Visitor, RecordOf<ResultProvenance> Record>
 void fields(Visitor& visit, Record& r) {
-  visit("study_toml", r.study_toml, "the fully resolved study; running it remakes the result");
+  visit("study_toml", r.study_toml,
+        "the study with all its defaults; running it remakes the result");
   visit("study_hash", r.study_hash, "SHA-256 (hex) of what the study computes");
   visit("data_hash", r.data_hash, "SHA-256 (hex) of the data");
-  visit("headway_version", r.headway_version, "such as 0.1.0");
-  visit("git_commit", r.git_commit, "of the program");
-  visit("compiler", r.compiler, "of the program");
-  visit("blas", r.blas, "library of the program");
+  visit("headway_version", r.headway_version, "version of the program, such as 0.1.0");
+  visit("git_commit", r.git_commit, "commit of the program");
+  visit("compiler", r.compiler, "compiler that built the program");
+  visit("blas", r.blas, "library of the matrix products");
   visit("machine", r.machine,
-        "its processor, processors and memory; of parts that were put together each",
+        "processor, number of processors and memory of the machine; of each, for merged parts",
         {.optional = true});
-  visit("command", r.command, "the command line");
-  visit("started", r.started, "ISO 8601, UTC");
+  visit("command", r.command, "command line");
+  visit("started", r.started, "when the computation started: ISO 8601, UTC");
   visit("seed", r.seed, "root of every random stream", {.optional = true});
-  visit("threads", r.threads, "that were used", {.least = 0});
-  visit("seconds", r.seconds, "of the call that ended it; what a call before it did is not in it");
-  visit("partial", r.partial, "interrupted: only the points that were finished are there");
+  visit("threads", r.threads, "threads that were used", {.least = 0});
+  visit("seconds", r.seconds,
+        "time of the call that finished it; earlier calls that were interrupted are not counted");
+  visit("partial", r.partial, "1: interrupted; only finished points are there");
   if (std::is_const_v<Record> && !shows(visit, !r.shard.empty())) return;
-  visit("shard", r.shard, "\"i/n\": one of n parts, i from 0; whole results have none",
+  visit("shard", r.shard, "\"i/n\" for part i of n, counted from 0; absent in whole results",
         {.optional = true});
 }
 

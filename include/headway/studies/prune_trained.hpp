@@ -31,12 +31,14 @@ struct HeadChange {
 };
 template <class Visitor>
 void fields(Visitor& visit, const HeadChange& r) {
-  visit("layer", r.layer, "counted from 1");
-  visit("head", r.head, "of the layer, counted from 1");
-  fields(visit, r.score, r.metric + "_change", "without the head less with it");
-  fields(visit, r.loss, "loss_change", "of the loss, likewise");
-  fields(visit, r.score_mean, r.metric + "_change_mean", "with the head's mean in its place");
-  fields(visit, r.loss_mean, "loss_change_mean", "of the loss, likewise");
+  visit("layer", r.layer, "layer of the head, counted from 1");
+  visit("head", r.head, "number of the head in its layer, counted from 1");
+  fields(visit, r.score, r.metric + "_change", "metric without the head minus metric with it");
+  fields(visit, r.loss, "loss_change", "loss without the head minus loss with it");
+  fields(visit, r.score_mean, r.metric + "_change_mean",
+         "change of the metric with the head's mean in its place");
+  fields(visit, r.loss_mean, "loss_change_mean",
+         "change of the loss with the head's mean in its place");
   visit("gradient_sensitivity", r.gradient_sensitivity,
         "mean size of dL / dm_h over training examples");
 }
@@ -48,7 +50,7 @@ struct SplitChanges {
 };
 template <class Visitor>
 void fields(Visitor& visit, const SplitChanges& r) {
-  visit("split", r.split, "its name", {.layout = FieldLayout::kKey});
+  visit("split", r.split, "name of the split", {.layout = FieldLayout::kKey});
   std::vector<double> score, score_error, loss, loss_error;
   for (std::size_t h = 0; h < r.loss.size(); ++h) {
     score.push_back(r.score[h].mean);
@@ -56,9 +58,9 @@ void fields(Visitor& visit, const SplitChanges& r) {
     loss.push_back(r.loss[h].mean);
     loss_error.push_back(r.loss[h].error);
   }
-  visit(r.metric + "_change", score, "of every head: without it less with it");
+  visit(r.metric + "_change", score, "metric without each head minus metric with it");
   visit(r.metric + "_change_error", score_error, "standard errors over the examples");
-  visit("loss_change", loss, "of the loss, likewise");
+  visit("loss_change", loss, "loss without each head minus loss with it");
   visit("loss_change_error", loss_error, "standard errors over the examples");
 }
 
@@ -76,25 +78,29 @@ struct RunPruning {
 template <class Visitor>
 void fields(Visitor& visit, const RunPruning& r) {
   constexpr FieldPlace kJson = FieldPlace::kJson;
-  visit("run", r.run, "of the sweep, counted from 1");
-  visit("label", r.label, "the settings but for seeds, in short");
-  visit("variant", r.variant, "train.attention");
-  visit("seed", r.seed, "of the run");
-  visit("metric", r.metric, "that changes: r2 or accuracy");
-  visit("removed_as", r.removed_as, "what stands in for removed heads in curves and drops");
-  visit("weights_sha256", r.weights_sha256, "of the network");
+  visit("run", r.run, "number of the run in the sweep, counted from 1");
+  visit("label", r.label, "the run in short: what the sweep sets, seeds left out");
+  visit("variant", r.variant, "attention variant, train.attention");
+  visit("seed", r.seed, "seed of the run");
+  visit("metric", r.metric, "metric of the changes: r2 or accuracy");
+  visit("removed_as", r.removed_as,
+        "what replaces removed heads in curves and drops: zero or mean");
+  visit("weights_sha256", r.weights_sha256, "SHA-256 (hex) of the weights");
   visit("heads", r.heads, "one entry a head, layer 1 first", {.layout = FieldLayout::kColumns});
   visit("splits", r.splits, "changes by split", {.layout = FieldLayout::kByName});
   for (const NetworkScore& score : r.network.baselines) {
     std::vector<double> curve;
     for (const analysis::Quality& q : score.rising.quality) curve.push_back(q.accuracy.mean);
-    visit("cumulative/" + score.name, curve, "the metric, lowest score first", {.place = kJson});
+    visit("cumulative/" + score.name, curve,
+          "metric after removing 0, 1, 2, ... heads, lowest score first", {.place = kJson});
   }
-  visit("cumulative/random/mean", r.network.random_mean, "over random orders", {.place = kJson});
-  visit("cumulative/random/sd", r.network.random_sd, "over random orders", {.place = kJson});
+  visit("cumulative/random/mean", r.network.random_mean, "mean metric over random orders",
+        {.place = kJson});
+  visit("cumulative/random/sd", r.network.random_sd,
+        "standard deviation of the metric over random orders", {.place = kJson});
   std::vector<double> greedy;
   for (const analysis::Quality& q : r.network.greedy.quality) greedy.push_back(q.accuracy.mean);
-  visit("cumulative/greedy", greedy, "the metric in the greedy order", {.place = kJson});
+  visit("cumulative/greedy", greedy, "metric in the greedy order", {.place = kJson});
   visit("network", r.network, "scores, drops and curves");
 }
 
@@ -105,9 +111,11 @@ struct ScoreAgreement {
 };
 template <class Visitor>
 void fields(Visitor& visit, const ScoreAgreement& r) {
-  visit("name", r.name, "of the score", {.layout = FieldLayout::kKey});
-  fields(visit, r.drop, r.metric + "_drop_spearman", "mean over seeds");
-  fields(visit, r.rise, "error_rise_spearman", "mean over seeds");
+  visit("name", r.name, "name of the score", {.layout = FieldLayout::kKey});
+  fields(visit, r.drop, r.metric + "_drop_spearman",
+         "Spearman's rho between score and drop of the metric, mean over seeds");
+  fields(visit, r.rise, "error_rise_spearman",
+         "Spearman's rho between score and rise of the loss, mean over seeds");
 }
 
 struct PruneGroup {
@@ -117,8 +125,8 @@ struct PruneGroup {
 };
 template <class Visitor>
 void fields(Visitor& visit, const PruneGroup& r) {
-  visit("label", r.label, "of the runs");
-  visit("seeds", r.seeds, "of the runs", {.place = FieldPlace::kJson});
+  visit("label", r.label, "the runs in short");
+  visit("seeds", r.seeds, "seeds of the runs", {.place = FieldPlace::kJson});
   visit("scores", r.scores, "agreement by score", {.layout = FieldLayout::kByName});
 }
 

@@ -36,13 +36,15 @@ void fields(Visitor& visit, const SolvedPointView& r) {
   const double temperature = r.point->temperature;
   const double limit_accuracy = gaussian_process_accuracy(*r.solve, temperature);
   fields(visit, *r.point);
-  visit("gp_accuracy", limit_accuracy, "of the Gaussian process at this temperature",
+  visit("gp_accuracy", limit_accuracy, "accuracy of the Gaussian process at this temperature",
         {.place = r.beside_samples ? FieldPlace::kEverywhere : FieldPlace::kFile});
   for (const GaussianProcessPoint& limit : r.solve->gaussian_process) {
     if (limit.temperature != temperature) continue;
     constexpr FieldForm kArray = {.place = FieldPlace::kFile, .layout = FieldLayout::kOutputs};
-    visit("gaussian_process/mean", limit.predictor.mean, "its mean on the test set", kArray);
-    visit("gaussian_process/variance", limit.predictor.variance, "its variance there", kArray);
+    visit("gaussian_process/mean", limit.predictor.mean,
+          "mean of the Gaussian process on the test set", kArray);
+    visit("gaussian_process/variance", limit.predictor.variance,
+          "variance of the Gaussian process there", kArray);
     break;
   }
   const auto first_layer = [&](const theory::OrderParameters& u, const std::string& name) {
@@ -77,11 +79,11 @@ void fields(Visitor& visit, const SampledPointView& r) {
   Tensor draws;
   draws.shape = {r.point->chains, r.point->draws, weights.rows()};
   draws.values.assign(weights.data(), weights.data() + weights.size());
-  visit("draws/weights", draws, "of the network, [chain, draw, weight], where asked for",
+  visit("draws/weights", draws, "draws of the weights, [chain, draw, weight]; if asked for",
         {.place = FieldPlace::kFile, .optional = true});
   if (r.theory.point == nullptr) return;
   const double limit_accuracy = gaussian_process_accuracy(*r.theory.solve, r.point->temperature);
-  visit("gp_accuracy", limit_accuracy, "of the Gaussian process at this temperature",
+  visit("gp_accuracy", limit_accuracy, "accuracy of the Gaussian process at this temperature",
         {.place = FieldPlace::kFile});
   visit("theory", r.theory, "the theory at the same point");
 }
@@ -97,8 +99,8 @@ void fields(Visitor& visit, const ChoiceView& r) {
   const double log_evidence = log_evidence_at(*r.solve, r.choice);
   visit("log_evidence", log_evidence, "log p(y) in nats");
   const PredictorReport& predictor = predictor_at(*r.solve, r.choice);
-  visit("accuracy", predictor.accuracy, "on the test set");
-  visit("test_mean_squared_error", predictor.mean_squared_error, "on the test set");
+  visit("accuracy", predictor.accuracy, "accuracy on the test set");
+  visit("test_mean_squared_error", predictor.mean_squared_error, "squared error on the test set");
   visit("sets", predictor.sets, "further sets", {.layout = FieldLayout::kByName, .optional = true});
 }
 
@@ -110,13 +112,15 @@ struct NetworkHeadView {
 };
 template <class Visitor>
 void fields(Visitor& visit, const NetworkHeadView& r) {
-  visit("layer", r.head->layer, "counted from 1");
-  visit("head", r.head->head, "of the layer, counted from 1");
-  visit("name", r.head->name, "of the head");
-  fields(visit, r.network->accuracy_drop[r.number], "accuracy_drop", "of the head removed alone");
-  fields(visit, r.network->error_rise[r.number], "error_rise", "of the mean squared error");
+  visit("layer", r.head->layer, "layer of the head, counted from 1");
+  visit("head", r.head->head, "number of the head in its layer, counted from 1");
+  visit("name", r.head->name, "name of the head");
+  fields(visit, r.network->accuracy_drop[r.number], "accuracy_drop",
+         "drop of the accuracy when the head is removed alone");
+  fields(visit, r.network->error_rise[r.number], "error_rise",
+         "rise of the squared error when the head is removed alone");
   for (const NetworkScore& score : r.network->baselines) {
-    visit(score.name, score.score[r.number], "of the head");
+    visit(score.name, score.score[r.number], "score of the head");
   }
 }
 
@@ -125,13 +129,13 @@ template <class Visitor>
 void solve_fields(Visitor& visit, const SolveResult& r) {
   constexpr FieldForm kJson = {.place = FieldPlace::kJson};
   fields(visit, r);
-  visit("paths", model::path_names(r.heads), "of heads", {.place = FieldPlace::kFile});
+  visit("paths", model::path_names(r.heads), "names of the paths", {.place = FieldPlace::kFile});
   for (std::size_t i = 0; i < r.set_names.size(); ++i) {
-    visit("set_examples/" + r.set_names[i], r.set_examples[i], "of the set", kJson);
+    visit("set_examples/" + r.set_names[i], r.set_examples[i], "examples of the set", kJson);
   }
   visit("gaussian_process", r.gaussian_process, "the infinite-width limit at each temperature",
         {.optional = true});
-  visit("threads", r.threads, "that were used", kJson);
+  visit("threads", r.threads, "threads that were used", kJson);
 }
 
 /// A solve with what a verb adds to its points, one after another.
@@ -142,7 +146,7 @@ void solve_fields(Visitor& visit, const SolveResult& r, const std::vector<Added>
     throw Error(ErrorKind::kInternal, "a result of more points than were solved");
   }
   solve_fields(visit, r);
-  visit("partial", r.interrupted, "only the points that were finished are there",
+  visit("partial", r.interrupted, "interrupted: only finished points are there",
         {.place = FieldPlace::kJson});
   std::vector<PointView<Added>> points;
   for (const SolvePoint& point : r.points) {
@@ -151,10 +155,10 @@ void solve_fields(Visitor& visit, const SolveResult& r, const std::vector<Added>
     });
     points.push_back({{&r, &point}, at == added.end() ? nullptr : &*at});
   }
-  visit("points", points, "the sweep");
-  visit("chosen", choose_temperatures(r), "the temperature that each rule takes",
+  visit("points", points, "one entry a sweep point");
+  visit("chosen", choose_temperatures(r), "temperature that each rule chooses",
         {.place = FieldPlace::kFile, .optional = true});
-  visit("seconds", seconds, "of the computation", {.place = FieldPlace::kJson});
+  visit("seconds", seconds, "time of the computation", {.place = FieldPlace::kJson});
 }
 
 template <class Visitor>
@@ -165,7 +169,7 @@ void result_fields(Visitor& visit, const Study& /*study*/, const SolveResult& r)
     choices.push_back({&r, std::move(choice)});
   }
   if (choices.empty()) return;
-  visit("chosen", choices, "the temperature that each rule takes", {.place = FieldPlace::kJson});
+  visit("chosen", choices, "temperature that each rule chooses", {.place = FieldPlace::kJson});
 }
 
 template <class Visitor>
@@ -182,21 +186,21 @@ void result_fields(Visitor& visit, const Study& /*study*/, const PruneResult& r)
   for (std::size_t h = 0; !r.points.empty() && h < r.points[0].heads.size(); ++h) {
     heads.push_back({&r.points[0].heads[h], &*r.network, h});
   }
-  visit("network/heads", heads, "of the trained network", {.place = FieldPlace::kJson});
+  visit("network/heads", heads, "heads of the trained network", {.place = FieldPlace::kJson});
 }
 
 template <class Visitor>
 void result_fields(Visitor& visit, const Study& /*study*/, const SampleResult& r) {
   solve_fields(visit, r.solve);
-  visit("partial", r.interrupted, "only the points that were finished are there",
+  visit("partial", r.interrupted, "interrupted: only finished points are there",
         {.place = FieldPlace::kJson});
   std::vector<SampledPointView> points;
   for (const SamplePoint& point : r.points) {
     points.push_back(
         {&point, {&r.solve, theory_at(r.solve, point.widths, point.temperature), true}});
   }
-  visit("points", points, "the sweep");
-  visit("seconds", r.seconds, "of the computation", {.place = FieldPlace::kJson});
+  visit("points", points, "one entry a sweep point");
+  visit("seconds", r.seconds, "time of the computation", {.place = FieldPlace::kJson});
 }
 
 /// How much of a trained run is written.
@@ -216,19 +220,19 @@ struct TrainedRunView {
 template <class Visitor>
 void fields(Visitor& visit, const TrainedRunView& r) {
   const TrainedRun& run = *r.run;
-  visit("run", r.number, "its number, from 1", {.place = FieldPlace::kJson});
+  visit("run", r.number, "number of the run, counted from 1", {.place = FieldPlace::kJson});
   visit("settings", run.settings, "what the sweep sets", {.place = FieldPlace::kJson});
   fields(visit, run);
   for (const auto& [split, rows] : training::curves_of(run.records)) {
-    visit("curves/" + split, rows, "of a split",
+    visit("curves/" + split, rows, "curve of a split",
           {.place = FieldPlace::kFile, .layout = FieldLayout::kTable});
   }
   if (r.parts == RunParts::kNumbers || run.state.parameters.empty()) return;
   constexpr FieldForm kArrays = {.place = FieldPlace::kFile, .optional = true};
-  visit("weights", run.state.parameters, "at the last step", kArrays);
-  visit("best_weights", run.state.best_parameters, "at the best step", kArrays);
+  visit("weights", run.state.parameters, "weights at the last step", kArrays);
+  visit("best_weights", run.state.best_parameters, "weights at the best step", kArrays);
   if (r.parts == RunParts::kWholeState) {
-    visit("state", run.state, "of the optimiser", {.place = FieldPlace::kFile});
+    visit("state", run.state, "state of the optimiser", {.place = FieldPlace::kFile});
   } else {
     const std::vector<std::uint8_t> bytes(run.tokenizer.begin(), run.tokenizer.end());
     visit("tokenizer", bytes, "a SentencePiece model", kArrays);
@@ -239,19 +243,20 @@ template <class Visitor>
 void result_fields(Visitor& visit, const Study& study, const TrainResult& r) {
   constexpr FieldForm kJson = {.place = FieldPlace::kJson};
   visit("summary", true, "not a record of a run", kJson);
-  visit("partial", r.interrupted, "only the runs that were begun are there", kJson);
-  visit("planned_runs", static_cast<Index>(r.planned), "of the grid");
-  visit("task", study.task.kind, "what was learned", {.place = FieldPlace::kFile});
+  visit("partial", r.interrupted, "interrupted: only runs that were begun are there", kJson);
+  visit("planned_runs", static_cast<Index>(r.planned), "runs of the sweep");
+  visit("task", study.task.kind, "kind of task", {.place = FieldPlace::kFile});
   std::vector<TrainedRunView> runs;
   for (std::size_t i = 0; i < r.runs.size(); ++i) {
     runs.push_back({&r.runs[i],
                     study.train.keep_weights ? RunParts::kLastAndBestWeights : RunParts::kNumbers,
                     i + 1});
   }
-  visit("runs", runs, "those that were begun");
-  visit("groups", group_runs(r), "the final table", {.json = "table", .optional = true});
-  visit("seconds", r.seconds, "of the computation", kJson);
-  visit("threads", r.threads, "that were used", kJson);
+  visit("runs", runs, "runs that were begun");
+  visit("groups", group_runs(r), "final table: one row a setting, over seeds",
+        {.json = "table", .optional = true});
+  visit("seconds", r.seconds, "time of the computation", kJson);
+  visit("threads", r.threads, "threads that were used", kJson);
 }
 
 /// Networks and the table over their seeds.
@@ -259,13 +264,14 @@ template <class Visitor, class Result, class Group>
 void network_fields(Visitor& visit, const Study& study, const Result& r,
                     const std::vector<Group>& groups) {
   constexpr FieldForm kJson = {.place = FieldPlace::kJson};
-  visit("partial", r.interrupted, "only the networks that were finished are there", kJson);
-  visit("planned_runs", static_cast<Index>(r.planned), "networks");
-  visit("task", study.task.kind, "of the networks", {.place = FieldPlace::kFile});
-  visit("runs", r.runs, "the networks");
-  visit("groups", groups, "over seeds", {.json = "table", .optional = true});
-  visit("seconds", r.seconds, "of the computation", kJson);
-  visit("threads", r.threads, "that were used", kJson);
+  visit("partial", r.interrupted, "interrupted: only finished networks are there", kJson);
+  visit("planned_runs", static_cast<Index>(r.planned), "networks of the sweep");
+  visit("task", study.task.kind, "kind of task", {.place = FieldPlace::kFile});
+  visit("runs", r.runs, "one entry a network");
+  visit("groups", groups, "final table: one row a setting, over seeds",
+        {.json = "table", .optional = true});
+  visit("seconds", r.seconds, "time of the computation", kJson);
+  visit("threads", r.threads, "threads that were used", kJson);
 }
 
 template <class Visitor>
@@ -276,7 +282,7 @@ void result_fields(Visitor& visit, const Study& study, const LatentsResult& r) {
 template <class Visitor>
 void result_fields(Visitor& visit, const Study& study, const EvaluateResult& r) {
   visit("evaluated_on", r.task,
-        "[task] that the networks were put on; what differs between them, as comments");
+        "[task] that the networks were evaluated on; comments say what differs between them");
   network_fields(visit, study, r, group_evaluations(r));
 }
 

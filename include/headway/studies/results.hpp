@@ -25,9 +25,10 @@ struct SetReport {
 };
 template <class Visitor, RecordOf<SetReport> Record>
 void fields(Visitor& visit, Record& r) {
-  visit("name", r.name, "of the set", {.layout = FieldLayout::kKey});
-  visit("accuracy", r.accuracy, "share of the examples whose sign is right");
-  visit("mean_squared_error", r.mean_squared_error, "of the mean, over examples and outputs");
+  visit("name", r.name, "name of the set", {.layout = FieldLayout::kKey});
+  visit("accuracy", r.accuracy, "accuracy on the set: share of the examples answered rightly");
+  visit("mean_squared_error", r.mean_squared_error,
+        "squared error of the mean predictor on the set, mean over examples and outputs");
 }
 
 /// What a Gaussian predictor says on the train and test examples (eqs. 16, 17 and 51).
@@ -47,18 +48,22 @@ template <class Visitor, RecordOf<PredictorReport> Record>
 void fields(Visitor& visit, Record& r, const std::string& arrays = "",
             FieldPlace trained = FieldPlace::kEverywhere) {
   constexpr FieldForm kOld = {.optional = true};
-  visit("train_accuracy", r.train_accuracy, "on the training set",
+  visit("train_accuracy", r.train_accuracy, "accuracy on the training set",
         {.place = trained, .optional = true});
-  visit("accuracy", r.accuracy, "on the test set", kOld);
+  visit("accuracy", r.accuracy, "accuracy on the test set: share of the examples answered rightly",
+        kOld);
   visit("test_mean_squared_error", r.mean_squared_error,
-        "on the test set, mean over examples and outputs", kOld);
+        "squared error of the mean predictor on the test set, mean over examples and outputs",
+        kOld);
   visit("right_sign_probability", r.right_sign_probability,
-        "mean over the test set of Phi(y mean / sd)", kOld);
-  visit("squared_bias", r.squared_bias, "mean over the test set of (mean - y)^2", kOld);
-  visit("predictor_variance", r.predictor_variance, "mean over the test set", kOld);
+        "probability of the right sign, Phi(y mean / sd), mean over the test set", kOld);
+  visit("squared_bias", r.squared_bias, "(mean - y)^2, mean over the test set", kOld);
+  visit("predictor_variance", r.predictor_variance,
+        "variance of the predictor, mean over the test set", kOld);
   constexpr FieldForm kArray = {.place = FieldPlace::kFile, .layout = FieldLayout::kOutputs};
-  visit(arrays + "mean", r.mean, "of f on the test set, [P_test] or [P_test, C]", kArray);
-  visit(arrays + "variance", r.variance, "of f on the test set, for each output", kArray);
+  visit(arrays + "mean", r.mean, "mean of the predictor f on the test set, [P_test] or [P_test, C]",
+        kArray);
+  visit(arrays + "variance", r.variance, "variance of f on the test set, for each output", kArray);
   visit("sets", r.sets, "the further sets of the data set",
         {.layout = FieldLayout::kByName, .optional = true});
 }
@@ -74,16 +79,15 @@ struct CorrectedPoint {
 };
 template <class Visitor, RecordOf<CorrectedPoint> Record>
 void fields(Visitor& visit, Record& r) {
-  visit("defined", r.defined, "whether the correction exists; nothing else is there without it");
-  visit("reason", r.reason, "why not, when undefined or skipped");
+  visit("defined", r.defined, "whether the correction exists; if not, only the reason is there");
+  visit("reason", r.reason, "why there is no correction: undefined, or skipped");
   if (!shows(visit, r.defined)) return;
   fields(visit, r.mean, "");
   fields(visit, r.deviation, "_sd");  // sqrt(Sigma_ii), posterior standard deviations
-  visit(
-      "probe_error", r.probe_error,
-      "largest standard error of an entry of the means, over its standard deviation, where random "
-      "probes stand for the Hessian; 0 where it was computed",
-      {.optional = true});
+  visit("probe_error", r.probe_error,
+        "if random probes stand for the Hessian: largest standard error of a mean, divided by that "
+        "entry's standard deviation; else 0",
+        {.optional = true});
   fields(visit, r.predictor, "predictor/");
 }
 
@@ -112,35 +116,42 @@ struct SolvePoint {
 template <class Visitor, RecordOf<SolvePoint> Record>
 void fields(Visitor& visit, Record& r) {
   constexpr FieldForm kOld = {.optional = true};
-  visit("widths", r.widths, "N_1, ..., N_L, N_a", {.layout = FieldLayout::kAttribute, .least = 1});
-  visit("temperature", r.temperature, "T");
-  visit("method", r.method, "\"saddle_point\"");
+  visit("widths", r.widths, "widths N_1, ..., N_L, N_a",
+        {.layout = FieldLayout::kAttribute, .least = 1});
+  visit("temperature", r.temperature, "temperature T");
+  visit("method", r.method, "how the point was computed: \"saddle_point\"");
   fields(visit, r.summary);
-  visit("action", r.action, "S / max(N_1, ..., N_L, N_a)", {.old_name = "action_over_max_width"});
-  visit("energy", r.energy, "term of the action S", kOld);
-  visit("entropy", r.entropy, "term of the action S", kOld);
+  visit("action", r.action, "action S / max(N_1, ..., N_L, N_a)",
+        {.old_name = "action_over_max_width"});
+  visit("energy", r.energy, "energy term of the action S", kOld);
+  visit("entropy", r.entropy, "entropy term of the action S", kOld);
   fields(visit, r.order_parameters, "");
   fields(visit, r.predictor, "predictor/");
-  visit("smallest_hessian_eigenvalue", r.smallest_hessian_eigenvalue,
-        "of S / max N in the independent entries of all U jointly", kOld);
+  visit(
+      "smallest_hessian_eigenvalue", r.smallest_hessian_eigenvalue,
+      "smallest Hessian eigenvalue of S / max N in the independent entries of all U; positive at a "
+      "minimum",
+      kOld);
   visit("smallest_hessian_eigenvalue_error", r.smallest_hessian_eigenvalue_error,
-        "an eigenvalue lies within this; 0 where the Hessian was computed, else from its products",
-        kOld);
+        "an eigenvalue lies within this of the number above; 0 if the Hessian was computed", kOld);
   visit("log_evidence_error", r.log_evidence_error,
-        "standard error of log_evidence where random probes stand for the Hessian, else 0", kOld);
-  visit("log_evidence", r.log_evidence,
-        "log p(y) in nats: by Laplace's method about the saddle point where the Hessian was "
-        "computed and is positive, else its leading order; undefined unless converged",
-        kOld);
-  visit("log_evidence_leading_order", r.log_evidence_leading_order, "its leading order in 1/N",
-        kOld);
-  visit("evidence_method", r.evidence_method, "\"laplace\", \"leading_order\", or \"\"", kOld);
+        "standard error of log_evidence if random probes stand for the Hessian, else 0", kOld);
+  visit(
+      "log_evidence", r.log_evidence,
+      "log p(y) in nats, by Laplace's method if the Hessian is known and positive, else to leading "
+      "order; undefined unless converged",
+      kOld);
+  visit("log_evidence_leading_order", r.log_evidence_leading_order,
+        "log p(y) to leading order in 1/N", kOld);
+  visit("evidence_method", r.evidence_method,
+        "method of log_evidence: \"laplace\", \"leading_order\", or \"\" if there is none", kOld);
   visit("kernels", r.kernels,
-        "\"stored\", \"streamed\", \"feature_space\", \"gram\" or \"distributed\"");
-  visit("start_spread", r.start_spread, "largest relative difference in U over the extra starts",
+        "form of the kernels: \"stored\", \"streamed\", \"feature_space\", \"gram\" or "
+        "\"distributed\"");
+  visit("start_spread", r.start_spread, "largest relative difference in U between the extra starts",
         kOld);
   visit("corrected", r.corrected, "the 1/N-corrected means", kOld);
-  visit("seconds", r.seconds, "of the point");
+  visit("seconds", r.seconds, "time of the point");
 }
 
 /// A solve adds nothing to its points.
@@ -155,9 +166,9 @@ struct GaussianProcessPoint {
 };
 template <class Visitor, RecordOf<GaussianProcessPoint> Record>
 void fields(Visitor& visit, Record& r) {
-  visit("temperature", r.temperature, "T");
+  visit("temperature", r.temperature, "temperature T");
   fields(visit, r.predictor, "");
-  visit("log_evidence", r.log_evidence, "log p(y) of the Gaussian process, nats",
+  visit("log_evidence", r.log_evidence, "log p(y) of the Gaussian process in nats",
         {.optional = true});
 }
 
@@ -182,26 +193,26 @@ struct SolveResult {
 template <class Visitor, RecordOf<SolveResult> Record>
 void fields(Visitor& visit, Record& r) {
   constexpr FieldPlace kFile = FieldPlace::kFile;
-  visit("heads", r.heads, "H_1, ..., H_L",
+  visit("heads", r.heads, "heads of each layer, H_1, ..., H_L",
         {.json = "heads_per_layer", .layout = FieldLayout::kAttribute, .least = 1});
-  visit("variances", r.variances, "s_0^2, s_1^2, ..., s_L^2, s_a^2",
+  visit("variances", r.variances, "prior variances s_0^2, s_1^2, ..., s_L^2, s_a^2",
         {.layout = FieldLayout::kAttribute, .optional = true});
-  visit("outputs", r.outputs, "C", {.least = 1});
-  visit("train_examples", r.train_examples, "P", {.least = 0});
-  visit("test_examples", r.test_examples, "P_test", {.least = 0});
-  visit("features", r.features, "N_0", {.least = 0});
+  visit("outputs", r.outputs, "number of outputs C", {.least = 1});
+  visit("train_examples", r.train_examples, "training examples P", {.least = 0});
+  visit("test_examples", r.test_examples, "test examples P_test", {.least = 0});
+  visit("features", r.features, "features N_0 of a token", {.least = 0});
   visit("sets", r.set_names, "names of the data set's further sets",
         {.place = kFile, .optional = true});
-  visit("sets/examples", r.set_examples, "of each further set",
+  visit("sets/examples", r.set_examples, "examples of each further set",
         {.place = kFile, .layout = FieldLayout::kAttribute, .optional = true, .least = 1});
-  visit("names", r.head_names, "of the heads; made up where the data set has none",
+  visit("names", r.head_names, "names of the heads; \"head 1\", ... if the data set has none",
         {.place = kFile, .layout = FieldLayout::kLayers});
-  visit("labels/train", r.train_labels, "y, [P] or [P, C]",
+  visit("labels/train", r.train_labels, "labels y of the training set, [P] or [P, C]",
         {.place = kFile, .layout = FieldLayout::kOutputs});
-  visit("labels/test", r.test_labels, "y of the test set",
+  visit("labels/test", r.test_labels, "labels y of the test set",
         {.place = kFile, .layout = FieldLayout::kOutputs});
   visit("path_kernels", r.path_kernels,
-        "same-path kernels C_{pi pi}, [p, P, P], for figures; up to 16 paths and P <= 1000",
+        "same-path kernels C_{pi pi}, [p, P, P], for figures; only up to 16 paths and P = 1000",
         {.place = kFile, .layout = FieldLayout::kStacked});
 }
 
@@ -217,16 +228,19 @@ struct AlignPoint {
 };
 template <class Visitor, RecordOf<AlignPoint> Record>
 void fields(Visitor& visit, Record& r) {
-  visit("seconds", r.seconds, "of the alignment", {.place = FieldPlace::kFile});
+  visit("seconds", r.seconds, "time of the alignment", {.place = FieldPlace::kFile});
   visit("overlaps", r.overlaps,
-        "|v_k . y| / |y| by falling eigenvalue of K (without T); undefined beyond its rank");
-  visit("gaussian_process_overlaps", r.gaussian_process_overlaps, "of the Gaussian process");
+        "|v_k . y| / |y| of the eigenvectors of K (without T), largest eigenvalue first; undefined "
+        "beyond the rank of K");
+  visit("gaussian_process_overlaps", r.gaussian_process_overlaps,
+        "overlaps of the Gaussian process");
   visit("cumulative", r.cumulative, "running sums of the squared overlaps",
         {.json = "cumulative_overlaps"});
-  visit("gaussian_process_cumulative", r.gaussian_process_cumulative, "of the Gaussian process",
-        {.json = "gaussian_process_cumulative_overlaps"});
-  visit("eigenvalues", r.eigenvalues, "of K, falling");
-  visit("gaussian_process_eigenvalues", r.gaussian_process_eigenvalues, "of the Gaussian process");
+  visit("gaussian_process_cumulative", r.gaussian_process_cumulative,
+        "running sums of the Gaussian process", {.json = "gaussian_process_cumulative_overlaps"});
+  visit("eigenvalues", r.eigenvalues, "eigenvalues of K, largest first");
+  visit("gaussian_process_eigenvalues", r.gaussian_process_eigenvalues,
+        "eigenvalues of the Gaussian process");
 }
 
 /// What a result has of it in the group points/<i>, and in JSON.
@@ -258,23 +272,31 @@ struct HeadReport {
 };
 template <class Visitor, RecordOf<HeadReport> Record>
 void fields(Visitor& visit, Record& r) {
-  visit("layer", r.layer, "counted from 1");
-  visit("head", r.head, "of the layer, counted from 1");
-  visit("name", r.name, "of the head");
-  visit("score", r.score, "of the head, eq. 53");
+  visit("layer", r.layer, "layer of the head, counted from 1");
+  visit("head", r.head, "number of the head in its layer, counted from 1");
+  visit("name", r.name, "name of the head");
+  visit(
+      "score", r.score,
+      "how much of U_1 lies on paths through the head, divided by the largest such value (eq. 53)");
   visit("score_weighted", r.score_weighted,
-        "with 1/(2 H_l) on entries that have the head on exactly one path");
-  visit("accuracy_without", r.accuracy_without, "of the predictor without the head");
+        "as score, but entries count 1/(2 H_l) if only one of their two paths uses the head");
+  visit("accuracy_without", r.accuracy_without, "test accuracy of the predictor without the head");
   visit("mean_squared_error_without", r.mean_squared_error_without,
-        "of the predictor without the head");
-  visit("set", r.set, "of the changes: \"validation\", else \"test\"");
+        "test squared error of the predictor without the head");
+  visit("set", r.set,
+        "set on which the changes are measured: \"validation\" if there is one, else \"test\"");
   visit("squared_error_change", r.squared_error_change,
-        "of the mean squared error without the head; positive where it is needed");
-  visit("squared_error_change_sd", r.squared_error_change_sd, "over the posterior of U_1");
-  visit("squared_error_change_error", r.squared_error_change_error, "over redrawn examples");
-  visit("accuracy_change", r.accuracy_change, "of the accuracy; negative where it is needed");
-  visit("accuracy_change_sd", r.accuracy_change_sd, "over posterior draws of U_1, with samples");
-  visit("accuracy_change_error", r.accuracy_change_error, "over redrawn examples");
+        "change of the squared error if the head is removed; positive for a useful head");
+  visit("squared_error_change_sd", r.squared_error_change_sd,
+        "its standard deviation over the posterior of U_1");
+  visit("squared_error_change_error", r.squared_error_change_error,
+        "its standard error over redrawn examples");
+  visit("accuracy_change", r.accuracy_change,
+        "change of the accuracy if the head is removed; negative for a useful head");
+  visit("accuracy_change_sd", r.accuracy_change_sd,
+        "its standard deviation over posterior draws of U_1; needs samples");
+  visit("accuracy_change_error", r.accuracy_change_error,
+        "its standard error over redrawn examples");
 }
 
 /// Accuracy, or the mean squared error where labels are no classes, after removing 0, 1, 2, ...
@@ -286,8 +308,8 @@ struct PruningCurve {
 template <class Visitor, RecordOf<PruningCurve> Record>
 void fields(Visitor& visit, Record& r, const std::string& name, const char* meaning) {
   visit(name, r.quality, meaning, {.optional = true});
-  visit(name + "_order", r.order, "the heads removed, counted from 0 over all layers",
-        {.optional = true});
+  visit(name + "_order", r.order,
+        "heads in the order of their removal, counted from 0 over all layers", {.optional = true});
 }
 
 struct PrunePoint {
@@ -312,19 +334,22 @@ struct PrunePoint {
 template <class Visitor>
 void fields(Visitor& visit, const PrunePoint& r) {
   constexpr FieldPlace kFile = FieldPlace::kFile;
-  visit("accuracy", r.accuracy, "with all heads", {.place = kFile});
-  visit("seconds", r.seconds, "of the pruning", {.place = kFile});
+  visit("accuracy", r.accuracy, "test accuracy with all heads", {.place = kFile});
+  visit("seconds", r.seconds, "time of the pruning", {.place = kFile});
   visit("", r.heads, "one entry a head, layer 1 first",
         {.json = "heads", .layout = FieldLayout::kColumns});
   visit("posterior_errors", r.posterior_errors,
-        "of the changes: \"draws\" of sample, \"1/N\" to leading order, or \"\"");
+        "where the _sd of the changes come from: \"draws\" of sample, the \"1/N\" correction, or "
+        "\"\"");
   visit("rank_stability", r.rank_stability,
-        "of squared_error_change, over the posterior of U_1 and redrawn examples");
-  fields(visit, r.by_score, "cumulative/score",
-         "accuracy (squared error where labels are no classes) after removing 0, 1, 2, ... heads, "
-         "lowest score first");
+        "stability of the ranks by squared_error_change, over the posterior of U_1 and redrawn "
+        "examples");
+  fields(
+      visit, r.by_score, "cumulative/score",
+      "accuracy after removing 0, 1, 2, ... heads, lowest score first; squared error if the labels "
+      "are no classes");
   fields(visit, r.by_squared_error, "cumulative/squared_error",
-         "the same, lowest change of the squared error first");
+         "the same, lowest squared_error_change first");
   std::vector<std::vector<double>> quality;
   std::vector<std::vector<int>> order;
   for (const PruningCurve& curve : r.random) {
@@ -332,17 +357,18 @@ void fields(Visitor& visit, const PrunePoint& r) {
     order.push_back(curve.order);
   }
   visit("cumulative/random", quality,
-        "the same in random orders, a row each; short rows end in NaN",
+        "the same in random orders, one row each; short rows end in NaN",
         {.place = kFile, .optional = true});
-  visit("cumulative/random_order", order, "the heads removed; short rows end in -1",
+  visit("cumulative/random_order", order, "the random orders, one row each; short rows end in -1",
         {.place = kFile, .optional = true});
-  visit("cumulative/random_mean", r.random_mean, "over the random orders",
+  visit("cumulative/random_mean", r.random_mean, "mean over the random orders",
         {.json = "cumulative/random/mean", .optional = true});
-  visit("cumulative/random_sd", r.random_sd, "over the random orders",
+  visit("cumulative/random_sd", r.random_sd, "standard deviation over the random orders",
         {.json = "cumulative/random/sd", .optional = true});
-  fields(visit, r.greedy, "cumulative/greedy", "the same in the order of a greedy search");
+  fields(visit, r.greedy, "cumulative/greedy",
+         "the same in greedy order: at each step the head goes that costs least");
   if (shows(visit, !r.greedy_on.empty())) {
-    visit("cumulative/greedy_on", r.greedy_on, "set that the greedy order was searched on");
+    visit("cumulative/greedy_on", r.greedy_on, "set on which the greedy order was searched");
   }
 }
 template <class Visitor>

@@ -95,10 +95,10 @@ struct TrainCost {
 };
 template <class Visitor, RecordOf<TrainCost> Record>
 void fields(Visitor& visit, Record& r) {
-  visit("device", r.device, "\"cpu\" or \"cuda\"");
-  visit("parameters", r.parameters, "numbers that are trained");
-  visit("flops_per_step", r.flops_per_step, "of an update");
-  visit("attention_flops_per_step", r.attention_flops_per_step, "of attention alone",
+  visit("device", r.device, "device: \"cpu\" or \"cuda\"");
+  visit("parameters", r.parameters, "number of trained parameters");
+  visit("flops_per_step", r.flops_per_step, "floating-point operations of a step");
+  visit("attention_flops_per_step", r.attention_flops_per_step, "those of attention alone",
         {.place = FieldPlace::kFile});
 }
 /// Error{kUnavailable} for train.device = "cuda" where there is none.
@@ -118,15 +118,19 @@ struct SplitCeiling {
 /// one core.
 std::vector<SplitCeiling> split_ceilings(const Study& study);
 
-/// The numbers of a SravenCeiling by the names of its members, for files and tables.
-using CeilingNumber = std::pair<const char*, double tasks::SravenCeiling::*>;
+/// A number of a SravenCeiling under the name of its member, for files and tables.
+struct CeilingNumber {
+  const char* name;
+  double tasks::SravenCeiling::*number;
+  const char* meaning;
+};
 const std::vector<CeilingNumber>& ceiling_numbers();
 
 template <class Visitor, RecordOf<SplitCeiling> Record>
 void fields(Visitor& visit, Record& r) {
-  visit("split", r.split, "its name", {.layout = FieldLayout::kKey});
-  visit("instances", r.best.instances, "that the ceiling was averaged over");
-  for (const auto& [name, number] : ceiling_numbers()) visit(name, r.best.*number, "at best");
+  visit("split", r.split, "name of the split", {.layout = FieldLayout::kKey});
+  visit("instances", r.best.instances, "instances that the ceiling is averaged over");
+  for (const CeilingNumber& c : ceiling_numbers()) visit(c.name, r.best.*c.number, c.meaning);
 }
 
 /// One run, finished or not: what a checkpoint keeps and a result shows.
@@ -159,9 +163,10 @@ std::vector<Setting> settings_of(const std::vector<std::string>& words);
 /// All but records, weights and state.
 template <class Visitor, RecordOf<TrainedRun> Record>
 void fields(Visitor& visit, Record& r) {
-  visit("label", r.label, "the settings but for seeds, in short");
-  visit("variant", r.variant, "train.attention, with \" + mixture\", \" + encoder\"");
-  visit("seed", r.seed, "of the run");
+  visit("label", r.label, "the run in short: what the sweep sets, seeds left out");
+  visit("variant", r.variant,
+        "attention variant, with \" + mixture\" or \" + encoder\" if it has them");
+  visit("seed", r.seed, "seed of the run");
   std::vector<std::string> words = setting_words(r.settings);
   visit("settings", words, "what the sweep sets: key, value, key, value, ...",
         {.place = FieldPlace::kFile});
@@ -169,11 +174,11 @@ void fields(Visitor& visit, Record& r) {
   fields(visit, r.summary);
   fields(visit, r.cost);
   const double loss = final_train_loss(r);
-  visit("train_loss", loss, "mean over the steps of its last record");
-  visit("ceiling", r.ceilings, "what any solver can reach at best, by split",
+  visit("train_loss", loss, "training loss, mean over the steps of the last record");
+  visit("ceiling", r.ceilings, "what any solver can reach at best on each split",
         {.json = "ceilings", .layout = FieldLayout::kByName, .optional = true});
-  visit("training_seconds", r.training_seconds, "of every call, evaluations left out");
-  visit("sample", r.sample, "text: what the trained model writes",
+  visit("training_seconds", r.training_seconds, "training time of all calls, evaluations left out");
+  visit("sample", r.sample, "text that the trained model writes",
         training::if_any(visit, r.sample));
 }
 
@@ -188,9 +193,10 @@ Spread spread_of(std::vector<double> values);
 template <class Visitor, RecordOf<Spread> Record>
 void fields(Visitor& visit, Record& r, const std::string& name, const char* meaning) {
   visit(name, r.mean, meaning, {.json = name + "/mean"});
-  visit(name + "_standard_error", r.standard_error, "undefined for one run",
+  visit(name + "_standard_error", r.standard_error, "its standard error; undefined for one run",
         {.json = name + "/standard_error"});
-  visit(name + "_count", r.count, "runs whose value is finite", {.json = name + "/count"});
+  visit(name + "_count", r.count, "number of runs whose value is finite",
+        {.json = name + "/count"});
 }
 
 /// Of the values that are finite.
@@ -202,13 +208,13 @@ struct SplitSpread {
 };
 template <class Visitor, RecordOf<SplitSpread> Record>
 void fields(Visitor& visit, Record& r) {
-  visit("split", r.split, "its name", {.layout = FieldLayout::kKey});
-  visit("metric", r.metric, "that stands for the split; \"\": the loss",
+  visit("split", r.split, "name of the split", {.layout = FieldLayout::kKey});
+  visit("metric", r.metric, "metric that is shown for the split; \"\": the loss",
         {.place = FieldPlace::kFile});
   const std::string shown = r.metric.empty() ? "loss" : r.metric;
-  visit("metric", shown, "that stands for the split", {.place = FieldPlace::kJson});
-  fields(visit, r.last, "last", "with the weights at the end, mean over seeds");
-  fields(visit, r.best, "best", "at the step that the selection split chose, mean over seeds");
+  visit("metric", shown, "metric that is shown for the split", {.place = FieldPlace::kJson});
+  fields(visit, r.last, "last", "metric at the last step, mean over seeds");
+  fields(visit, r.best, "best", "metric at the best step, mean over seeds");
 }
 
 /// One row of the final table.
@@ -224,15 +230,15 @@ struct TrainGroup {
 };
 template <class Visitor, RecordOf<TrainGroup> Record>
 void fields(Visitor& visit, Record& r) {
-  visit("label", r.label, "of the runs");
-  visit("runs", r.runs, "their numbers",
+  visit("label", r.label, "the runs in short");
+  visit("runs", r.runs, "numbers of the runs",
         {.place = FieldPlace::kFile, .layout = FieldLayout::kAttribute});
-  visit("seeds", r.seeds, "of the runs", {.place = FieldPlace::kJson});
-  visit("diverged", r.diverged, "of the runs; they are in no mean");
-  visit("parameters", r.parameters, "of a run");
-  visit("flops_per_step", r.flops_per_step, "of a run");
-  fields(visit, r.train_loss, "train_loss", "mean over seeds");
-  visit("splits", r.splits, "by name", {.layout = FieldLayout::kByName});
+  visit("seeds", r.seeds, "seeds of the runs", {.place = FieldPlace::kJson});
+  visit("diverged", r.diverged, "number of runs that diverged; they count in no mean");
+  visit("parameters", r.parameters, "trained parameters of a run");
+  visit("flops_per_step", r.flops_per_step, "floating-point operations of a step");
+  fields(visit, r.train_loss, "train_loss", "training loss, mean over seeds");
+  visit("splits", r.splits, "one entry a split", {.layout = FieldLayout::kByName});
 }
 
 struct TrainResult {

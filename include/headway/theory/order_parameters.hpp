@@ -28,8 +28,14 @@ struct OrderParameters {
 /// `suffix` ends the names: "_sd" for standard deviations.
 template <class Visitor, RecordOf<OrderParameters> Record>
 void fields(Visitor& visit, Record& r, const std::string& suffix) {
-  visit("U_a" + suffix, r.readout, "U_a, a scalar or [C, C]", {.layout = FieldLayout::kReadout});
-  visit("order_parameters" + suffix, r.layers, "U_1, ..., U_L, each [C p_l, C p_l]",
+  const bool deviations = !suffix.empty();
+  visit("U_a" + suffix, r.readout,
+        deviations ? "posterior standard deviation of U_a, a scalar or [C, C]"
+                   : "order parameter U_a, a scalar or [C, C]",
+        {.layout = FieldLayout::kReadout});
+  visit("order_parameters" + suffix, r.layers,
+        deviations ? "posterior standard deviations of U_1, ..., U_L, each [C p_l, C p_l]"
+                   : "order parameters U_1, ..., U_L, each [C p_l, C p_l]",
         {.json = "U" + suffix, .layout = FieldLayout::kLayers});
 }
 

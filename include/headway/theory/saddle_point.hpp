@@ -82,28 +82,29 @@ struct SaddlePointSummary {
 };
 template <class Visitor, RecordOf<SaddlePointSummary::Iteration> Record>
 void fields(Visitor& visit, Record& r) {
-  visit("iteration", r.iteration, "counted from 0, the start");
+  visit("iteration", r.iteration, "0 is the start");
   visit("action", r.action, "S / max N");
   visit("gradient_norm", r.gradient_norm, "as in the point");
-  visit("step_norm", r.log_step, "of the step that led here, in affine-invariant units");
+  visit("step_norm", r.log_step, "size of the step that led here, in affine-invariant units");
 }
 template <class Visitor, RecordOf<SaddlePointSummary> Record>
 void fields(Visitor& visit, Record& r) {
   constexpr FieldForm kOld = {.optional = true};
-  visit("converged", r.converged, "whether the stopping test was met");
-  visit("message", r.message, "what ended the iteration, in words");
+  visit("converged", r.converged, "whether the iteration converged");
+  visit("message", r.message, "why the iteration ended, in words");
   visit("optimizer", r.optimizer,
-        "what ran: \"newton\", \"quasi_newton\", \"newton_cg\" or \"ceres\"", kOld);
-  visit("iterations", r.iterations, "steps taken", {.least = 0});
-  visit("evaluations", r.evaluations, "of the action and its gradient", kOld);
-  visit("hessians", r.hessians, "exact ones", kOld);
-  visit("products", r.products, "of the Hessian with a direction", kOld);
-  visit("gradient_norm", r.gradient_norm,
-        "largest entry of dS/dU / max N as a matrix derivative; the stopping test looks at it in "
-        "units of U at infinite width");
+        "method that ran: \"newton\", \"quasi_newton\", \"newton_cg\" or \"ceres\"", kOld);
+  visit("iterations", r.iterations, "iterations taken", {.least = 0});
+  visit("evaluations", r.evaluations, "evaluations of the action and its gradient", kOld);
+  visit("hessians", r.hessians, "exact Hessians computed", kOld);
+  visit("products", r.products, "products of the Hessian with a direction", kOld);
+  visit(
+      "gradient_norm", r.gradient_norm,
+      "largest entry of dS/dU / max N as a matrix derivative; the stopping test takes it in units "
+      "of U at infinite width");
   visit("gradient_rounding", r.gradient_rounding,
-        "estimated rounding error of it in those units: what double precision allows", kOld);
-  visit("history", r.history, "of the iteration",
+        "estimated rounding error of the gradient norm in those units", kOld);
+  visit("history", r.history, "one row an iteration",
         {.place = FieldPlace::kFile, .layout = FieldLayout::kTable, .optional = true});
 }
 

@@ -53,7 +53,7 @@ class MpiRanks final : public Ranks {
     int provided = 0;
     require(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init");
     if (provided < MPI_THREAD_FUNNELED) {
-      fail(ErrorKind::kUnavailable, "MPI: this library knows no threads");
+      fail(ErrorKind::kUnavailable, "MPI: this MPI library does not support threads");
     }
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);

@@ -40,8 +40,8 @@ class ScalapackCholesky final : public SharedCholesky {
     const Index numbers = first.rows.count() * first.columns.count();
     if (numbers > kMost || place.rows.size > kMost) {
       fail(ErrorKind::kBadStudy,
-           "a matrix of {} rows over {} x {} ranks gives one of them {} numbers; allowed: at most "
-           "{}, with more ranks",
+           "a matrix of {} rows on {} x {} ranks gives one rank {} numbers; allowed: at most {}. "
+           "Use more ranks",
            place.rows.size, place.grid.rows, place.grid.columns, numbers, kMost);
     }
     Cblacs_get(-1, 0, &context_);

@@ -61,7 +61,7 @@ bool is_of_older_format(const std::string& file_path, std::string_view bytes) {
 
 void refuse_checkpoint(const std::string& file_path, const std::string& differences) {
   fail(ErrorKind::kBadStudy,
-       "{}: the checkpoint belongs to another run ({}): repeat the command it comes from, choose "
+       "{}: the checkpoint belongs to another run ({}): repeat the command that made it, choose "
        "another -o, or start afresh with --force",
        file_path, differences);
 }
@@ -89,9 +89,9 @@ void read_checkpoint(const std::string& file_path, const CheckpointReader& read)
     const std::string bytes = read_whole_file(file_path);
     if (!has_digest(bytes)) {
       if (is_of_older_format(file_path, bytes)) {
-        refuse_checkpoint(file_path, "its format is that of an earlier version of Headway");
+        refuse_checkpoint(file_path, "an earlier version of Headway wrote it");
       }
-      refuse_damaged(file_path, "its bytes are not those that were written");
+      refuse_damaged(file_path, "its bytes have changed since it was written");
     }
   }
   const Hdf5Lock lock;
@@ -100,7 +100,8 @@ void read_checkpoint(const std::string& file_path, const CheckpointReader& read)
   if (major == 0)
     refuse_damaged(file_path, "root attribute schema_name is not \"headway-checkpoint\"");
   if (major != kMajor) {
-    refuse_checkpoint(file_path, fmt::format("format {}, here {}.{}", major, kMajor, kMinor));
+    refuse_checkpoint(file_path, fmt::format("its format is {}, this Headway reads {}.{}", major,
+                                             kMajor, kMinor));
   }
   try {
     read(read_record<CheckpointHeader>(file, "/"), file);
@@ -120,7 +121,7 @@ std::string describe_checkpoint(const Hdf5InputFile& file) {
   };
   out += fmt::format("  made by    Headway {} (commit {}), {}\n", shown(header.version),
                      text("git_commit"), text("written"));
-  out += "\nThe command that wrote it goes on from it; delete it to start afresh.\n";
+  out += "\nTo go on from it, repeat the command that wrote it. To start afresh, delete it.\n";
   return out;
 }
 

@@ -42,9 +42,11 @@ std::vector<std::string> names_in(const std::string& folder, bool (*wanted)(std:
 std::vector<std::string> mismatch(const CheckpointHeader& found, const std::string& verb,
                                   const studies::ComputationPart& part) {
   std::vector<std::string> out = studies::part_differences(found.part, part);
-  if (found.verb != verb) out = {fmt::format("of {}, here of {}", found.verb, verb)};
+  if (found.verb != verb)
+    out = {fmt::format("it is of headway {}, this is headway {}", found.verb, verb)};
   if (found.version != studies::build_info().version) {
-    out.push_back(fmt::format("version {}, here {}", found.version, studies::build_info().version));
+    out.push_back(fmt::format("version {} wrote it, this is {}", found.version,
+                              studies::build_info().version));
   }
   return out;
 }
@@ -56,7 +58,8 @@ Checkpoints::Checkpoints(const std::string& result_path, std::string verb,
     : folder_(result_path + ".checkpoint"), verb_(std::move(verb)), parts_(std::move(parts)) {
   std::error_code ignored;
   if (fs::exists(folder_, ignored) && !fs::is_directory(folder_, ignored)) {
-    fail(ErrorKind::kCannotWrite, "{}: is in the way of the folder of checkpoints", folder_);
+    fail(ErrorKind::kCannotWrite,
+         "{}: exists and is not a folder; checkpoints need a folder of this name", folder_);
   }
   if (force) {  // afresh: nothing of another run may stay behind
     remove();

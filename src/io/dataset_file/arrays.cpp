@@ -14,7 +14,7 @@ const char* absence(NodeKind kind) {
     case NodeKind::kExternalLink:
       return "is a link to another file";
     default:
-      return "is no data set";
+      return "is not a data set";
   }
 }
 

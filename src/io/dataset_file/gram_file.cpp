@@ -51,7 +51,7 @@ void write_gram(const std::string& file_path, const studies::GramResult& result,
 studies::GramResult read_gram(const std::string& file_path) {
   return read_hdf5(file_path, kGramSchema, [](const Hdf5InputFile& file) {
     if (const auto shard = file.text_attribute("/", "shard")) {
-      bad_data("is part {} of Gram matrices; headway merge joins the parts", *shard);
+      bad_data("is part {} of Gram matrices; join the parts first, with headway merge", *shard);
     }
     auto result = read_record<studies::GramResult>(file, "");
     const std::string fault = studies::gram_fault(result);

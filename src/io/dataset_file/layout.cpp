@@ -18,7 +18,7 @@ using Needed = DatasetMember::Needed;
 
 constexpr std::string_view kSets = "sets/";
 constexpr const char* kNoSplit =
-    ": is missing or no group; allowed: a group with labels and inputs or path_features";
+    ": is missing, or is not a group; allowed: a group with labels and inputs or path_features";
 constexpr double kMaxPaths = std::numeric_limits<int>::max();
 
 std::string layer_name(Index layer) { return fmt::format("layer_{}", layer); }
@@ -106,7 +106,7 @@ class LayoutChecker {
     take("test", false);
     const NodeKind kind = file_.kind("sets");
     if (kind != NodeKind::kAbsent && kind != NodeKind::kGroup) {
-      faults_.add("sets", ": is no group; allowed: a group with one group for each further set");
+      faults_.add("sets", ": is not a group; allowed: a group with one group for each further set");
     }
     for (const std::string& name : file_.members("sets")) {
       const std::string fault = tasks::set_name_fault(name);
@@ -192,7 +192,8 @@ class LayoutChecker {
     const NodeKind kind = file_.kind(group);
     if (kind == NodeKind::kAbsent && !needed(member)) return;
     if (kind != NodeKind::kGroup) {
-      faults_.add(group, ": is missing or no group; allowed: a group with layer_1, layer_2, ...");
+      faults_.add(group,
+                  ": is missing, or is not a group; allowed: a group with layer_1, layer_2, ...");
       return;
     }
     const std::vector<std::string> members = file_.members(group);
@@ -279,7 +280,7 @@ class LayoutChecker {
     const NodeKind kind = file_.kind("network");
     layout_.network = kind == NodeKind::kGroup;
     if (layout_.network || kind == NodeKind::kAbsent) return;
-    faults_.add("network", ": is no group; allowed: a group with {}",
+    faults_.add("network", ": is not a group; allowed: a group with {}",
                 join(rules_.children("network")));
   }
 

@@ -40,7 +40,7 @@ void write_split(const std::string& group, const tasks::Dataset& dataset, const 
                  Hdf5OutputFile& out) {
   RecordWriter writer(out, group);
   writer("labels", split.labels, "y", {.layout = FieldLayout::kOutputs});
-  writer("ids", split.ids, "of the examples", {.optional = true});
+  writer("ids", split.ids, "names of the examples", {.optional = true});
   if (dataset.form == AttentionForm::kPathFeatures) {
     return write_path_features(group + "/path_features", dataset, split.path_features, out);
   }

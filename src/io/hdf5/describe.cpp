@@ -70,7 +70,7 @@ class TreeWriter {
       case NodeKind::kExternalLink:
         return line(depth, shown(name) + "  (a link to another file)");
       default:
-        return line(depth, shown(name) + "  (no group or data set)");
+        return line(depth, shown(name) + "  (neither a group nor a data set)");
     }
   }
 
@@ -85,7 +85,7 @@ class TreeWriter {
       if (numbered && name != "0") continue;
       member(prefix + name, name, depth);
     }
-    if (numbered) line(depth, fmt::format("... {} in all, each like the first", names.size()));
+    if (numbered) line(depth, fmt::format("... {} in all, all like the first", names.size()));
   }
 
   const Hdf5InputFile& file_;
@@ -122,7 +122,7 @@ std::string describe(const std::string& file_path, const std::vector<std::string
     const std::string schema = file.text_attribute("/", "schema_name").value_or("");
     const Kind* kind = std::ranges::find(kKinds, schema, &Kind::schema);
     if (kind == std::end(kKinds)) {
-      return "  no Headway file (root attribute schema_name is missing or unknown)\n";
+      return "  not a file of Headway (root attribute schema_name is missing or unknown)\n";
     }
     name = kind->name;
     return kind->describe(file);

@@ -37,7 +37,7 @@ std::uint64_t readable_file_bytes(const std::string& file_path) {
   struct stat status {};
   const bool found = ::stat(file_path.c_str(), &status) == 0;
   if (found && !S_ISREG(status.st_mode)) {
-    fail(ErrorKind::kMissingFile, "{}: is not a regular file; an HDF5 file is wanted", file_path);
+    fail(ErrorKind::kMissingFile, "{}: is not a regular file; must be an HDF5 file", file_path);
   }
   if (!found || ::access(file_path.c_str(), R_OK) != 0) {
     fail(ErrorKind::kMissingFile, "{}: cannot be read: {}", file_path, std::strerror(errno));

@@ -20,17 +20,17 @@ std::vector<std::string> run_isolated(const std::string& file_path,
     try {
       return work();
     } catch (const std::bad_alloc&) {
-      bad_data("asks for more memory than is there: damaged");
+      bad_data("needs more memory than there is: damaged");
     }
   };
   const IsolatedOutcome outcome =
       run_in_copy(guarded, seconds + static_cast<int>(failure ? 0 : bytes >> 20));
   if (outcome.signal == SIGINT || outcome.signal == SIGTERM) {
-    fail(ErrorKind::kInterrupted, "{}: interrupted while the file was checked", file_path);
+    fail(ErrorKind::kInterrupted, "{}: interrupted while it was checked", file_path);
   }
-  if (outcome.signal == SIGXCPU) bad_data("{}: reading it does not end: damaged", file_path);
+  if (outcome.signal == SIGXCPU) bad_data("{}: reading it took too long: damaged", file_path);
   if (outcome.signal != 0) {
-    bad_data("{}: the HDF5 library failed on it ({}): damaged", file_path,
+    bad_data("{}: the HDF5 library crashed on it ({}): damaged", file_path,
              ::strsignal(outcome.signal));
   }
   if (!outcome.answered) bad_data("{}: the check of the file ended without an answer", file_path);

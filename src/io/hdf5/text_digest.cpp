@@ -57,8 +57,8 @@ std::string read_everything(const Hdf5InputFile& file) {
   const auto sealed = file.text_attribute("/", kTextDigest);
   if (!sealed || text_digest(texts) == *sealed) return {};
   return fmt::format(
-      "root attribute {}: the texts of the file are not those that were written: damaged, or "
-      "changed by hand",
+      "root attribute {}: the texts of the file have changed since it was written: damaged, or "
+      "edited by hand",
       kTextDigest);
 }
 

@@ -63,7 +63,7 @@ class IdxFile {
     std::uint8_t beyond = 0;
     const int count = gzread(file_.get(), &beyond, 1);
     require_sound(count);
-    if (count != 0) bad_data("{}: goes on after the last value that its header announces", path_);
+    if (count != 0) bad_data("{}: is longer than its header says", path_);
   }
 
  private:
@@ -72,7 +72,7 @@ class IdxFile {
     const char* message = gzerror(file_.get(), &code);
     if (count >= 0 && code == Z_OK) return;
     if (code == Z_ERRNO) fail(ErrorKind::kMissingFile, "{}: cannot be read", path_);
-    bad_data("{}: its gzip compression is damaged or cut short: {}", path_, message);
+    bad_data("{}: its gzip data are damaged or cut short: {}", path_, message);
   }
 
   std::string path_;

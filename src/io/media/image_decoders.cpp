@@ -12,7 +12,7 @@ GreyImage decode_png(std::span<const std::uint8_t> bytes, const std::string& nam
   image.version = PNG_IMAGE_VERSION;
   const std::unique_ptr<png_image, void (*)(png_imagep)> held(&image, &png_image_free);
   if (png_image_begin_read_from_memory(&image, bytes.data(), bytes.size()) == 0) {
-    bad_data("{}: is no sound PNG: {}", name, printable(image.message));
+    bad_data("{}: is not a valid PNG image: {}", name, printable(image.message));
   }
   GreyImage result;
   result.height = image.height;

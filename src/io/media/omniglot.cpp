@@ -24,7 +24,7 @@ struct DrawingName {
 std::optional<DrawingName> parse_name(const std::string& source, const std::string& path) {
   if (path.ends_with("class_labels.txt")) {
     bad_data(
-        "{}: {}: these are Omniglot's one-shot runs, whose folders are no characters: give a "
+        "{}: {}: these are Omniglot's one-shot runs, whose folders are not characters: must be a "
         "background or evaluation set",
         source, shown(path));
   }
@@ -36,8 +36,8 @@ std::optional<DrawingName> parse_name(const std::string& source, const std::stri
     if (part.starts_with('.') || part == "__MACOSX") return std::nullopt;
   }
   if (parts.size() < 3 || !text_fault(path, /*lines=*/false).empty()) {
-    bad_data("{}: {}: must be <alphabet>/<character>/<drawing>.png, in plain text", source,
-             shown(path));
+    bad_data("{}: {}: must be <alphabet>/<character>/<drawing>.png, in printable characters",
+             source, shown(path));
   }
   DrawingName name;
   name.file = parts.back();
@@ -61,8 +61,8 @@ class Collection {
     if (count_ == 1) folder_ = name.folder;
     if (name.folder != folder_) {
       bad_data(
-          "{}: drawings lie below '{}' and below '{}': must all lie below one folder (give "
-          "several folders one by one)",
+          "{}: drawings lie in '{}' and in '{}': must all lie in one folder (give several folders "
+          "as a list)",
           source_, shown(folder_), shown(name.folder));
     }
     const std::string label = fmt::format("{}: {}/{}/{}", source_, shown(name.alphabet),
@@ -95,7 +95,7 @@ Archive open_archive(const std::string& path) {
   if (code == ZIP_ER_READ) {
     fail(ErrorKind::kMissingFile, "{}: cannot be read: {}", path, message);
   }
-  bad_data("{}: is no sound zip archive (cut short?): {}", path, message);
+  bad_data("{}: is not a valid zip archive (cut short?): {}", path, message);
 }
 
 // The unpacked bytes of an entry, their checksum checked. Error{kBadData} when it is damaged,
@@ -126,7 +126,7 @@ std::vector<std::uint8_t> unpack(zip_t* archive, zip_uint64_t entry, const std::
   }
   bytes.pop_back();
   if (done == bytes.size()) return bytes;
-  bad_data("{}: does not unpack to the {} bytes that it claims", label, bytes.size());
+  bad_data("{}: does not unpack to the {} bytes that the archive states", label, bytes.size());
 }
 
 void collect_archive(const std::string& path, Collection& collection) {

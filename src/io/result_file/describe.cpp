@@ -118,9 +118,9 @@ std::string sizes_text(const Hdf5InputFile& file) {
 
 std::string describe_result(const Hdf5InputFile& file) {
   const std::string kind = text(file, "/", "kind");
-  std::string out = fmt::format(
-      "  study      {} ({}){}\n", text(file, "/", "study"), kind,
-      cell(file, "/", "partial") == "1" ? ", interrupted: only part of it is here" : "");
+  std::string out =
+      fmt::format("  study      {} ({}){}\n", text(file, "/", "study"), kind,
+                  cell(file, "/", "partial") == "1" ? ", interrupted: only a part is here" : "");
   if (file.has_attribute("/", "heads")) out += sizes_text(file);
   if (file.has_attribute("/", "planned_runs")) {
     out += fmt::format("  runs       {} of {}\n", file.members("runs").size(),
@@ -144,10 +144,10 @@ std::string describe_result(const Hdf5InputFile& file) {
   const bool of_networks =
       kind == studies::EvaluateResult::kVerb || kind == studies::TrainedPruneResult::kVerb;
   if (of_networks) {
-    return out + "To remake it, run the command above: the file that it names has the networks\n";
+    return out + "To remake it, run the command above; the file that it names holds the networks\n";
   }
   return out + fmt::format(
-                   "To remake it (the file holds its study, fully resolved{}):\n"
+                   "To remake it (the file holds its study with all defaults{}):\n"
                    "  headway {} {}{} -o NEW.h5\n",
                    kind == studies::LatentsResult::kVerb ? "; the networks are trained again" : "",
                    kind, file.file_path(),

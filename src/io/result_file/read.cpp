@@ -47,7 +47,7 @@ SolveResult read_solved(const Hdf5InputFile& file) {
   result.head_names.resize(result.heads.size());
   const RecordShapes shapes = shapes_of(result);
   RecordReader root(file, "", shapes);
-  root("gaussian_process", result.gaussian_process, "the limit", {.optional = true});
+  root("gaussian_process", result.gaussian_process, "Gaussian-process limits", {.optional = true});
   const std::size_t points = file.members("points").size();
   for (std::size_t i = 0; i < points; ++i) {
     const std::string group = fmt::format("points/{}", i);
@@ -112,7 +112,7 @@ studies::TrainResult read_train_result(const std::string& file_path, std::string
   const auto read = [](const Hdf5InputFile& file) {
     require_kind(file, {studies::TrainResult::kVerb});
     studies::TrainResult result;
-    RecordReader(file, "")("planned_runs", result.planned, "of the grid", {.least = 1});
+    RecordReader(file, "")("planned_runs", result.planned, "runs of the sweep", {.least = 1});
     for (std::size_t i = 0; i < file.members("runs").size(); ++i) {
       const std::string group = fmt::format("runs/{}", i);
       result.runs.push_back(read_trained_run(file, group));

@@ -26,10 +26,10 @@ template <class Visitor, RecordOf<ScoredPoint> Record>
 void fields(Visitor& visit, Record& r) {
   visit("widths", r.widths, "N_1, ..., N_L, N_a", {.layout = FieldLayout::kAttribute});
   visit("temperature", r.temperature, "T");
-  visit("test_mean_squared_error", r.error, "of the predictor");
-  visit("pruning/name", r.names, "of the parts");
+  visit("test_mean_squared_error", r.error, "squared error of the predictor");
+  visit("pruning/name", r.names, "names of the parts");
   visit("pruning/score", r.score, "eq. 53");
-  visit("pruning/mean_squared_error_without", r.error_without, "a part");
+  visit("pruning/mean_squared_error_without", r.error_without, "squared error without each part");
 }
 
 /// weights_sha256 of the data set that a theory's result is of.
@@ -38,13 +38,13 @@ std::string network_of(const std::string& file_path) {
   const std::string& data = study.task.file;
   if (study.task.kind != studies::TaskKind::kDataset || !std::filesystem::exists(data)) {
     bad_data(
-        "{}: its data set \"{}\" is not there: must be a file of headway extract, which says "
-        "whose parts they are",
+        "{}: its data set \"{}\" is missing: must be there, as headway extract wrote it; it says "
+        "which network the parts belong to",
         file_path, data);
   }
   return read_hdf5(data, dataset_rules().schema_name, [](const Hdf5InputFile& file) {
     if (auto hash = file.text_attribute("/", "weights_sha256")) return *std::move(hash);
-    bad_data("root attribute weights_sha256 is missing: must be of headway extract");
+    bad_data("root attribute weights_sha256 is missing: must be a data set of headway extract");
   });
 }
 
@@ -66,13 +66,14 @@ std::vector<studies::TheoryScores> scores_in(const std::string& file_path,
                                              const std::string& label) {
   const std::string kind = read_result_kind(file_path);
   if (kind != studies::PruneResult::kVerb) {
-    bad_data("{}: is a result of headway {}: must be of headway prune", file_path, shown(kind));
+    bad_data("{}: is a result of headway {}: must be a result of headway prune", file_path,
+             shown(kind));
   }
   const std::string network = network_of(file_path);
   return read_hdf5(file_path, kResultSchema, [&](const Hdf5InputFile& file) {
     std::vector<ScoredPoint> points;
-    RecordReader(file, "")("points", points, "of the sweep", {.optional = true});
-    if (points.empty()) bad_data("has no points of headway prune");
+    RecordReader(file, "")("points", points, "one entry a sweep point", {.optional = true});
+    if (points.empty()) bad_data("holds no points: must be a result of headway prune");
     std::vector<studies::TheoryScores> out;
     for (ScoredPoint& point : points) out.push_back(scores_of(std::move(point), label, network));
     return out;
@@ -102,8 +103,9 @@ std::vector<studies::TheoryScores> read_theory_scores(const std::vector<std::str
       std::error_code ignored;
       if (files[i] == files[j] || std::filesystem::equivalent(files[i], files[j], ignored)) {
         throw OptionError(
-            fmt::format("prune.theory[{}] = \"{}\": must be another file than the {}th", i + 1,
-                        files[i], j + 1),
+            fmt::format(
+                "prune.theory[{}] = \"{}\": is the same file as entry {}: must be given once",
+                i + 1, files[i], j + 1),
             {"prune.theory"});
       }
     }

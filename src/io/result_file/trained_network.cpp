@@ -29,11 +29,11 @@ std::vector<training::NamedTensor> read_weights(const Hdf5InputFile& file, const
                                                 bool best) {
   const std::string name = best ? "best_weights" : "weights";
   std::vector<training::NamedTensor> out;
-  RecordReader(file, group)(name, out, "float32 arrays", {.optional = true});
+  RecordReader(file, group)(name, out, "weights, float32", {.optional = true});
   if (!out.empty()) return out;
   bad_data("{}/{} is missing: {}", group, name,
            best && file.kind(group + "/weights") == NodeKind::kGroup
-               ? "the run was never evaluated; weights = \"last\" takes those at its end"
+               ? "the run was never evaluated; weights = \"last\" takes those of its last step"
                : "the result holds no weights (train.keep_weights = false)");
 }
 
@@ -65,16 +65,16 @@ studies::Study read_trained_study(const std::string& file_path,
   }
   require_readable_file(file_path);
   if (!is_hdf5(file_path)) {
-    bad_data("{}: is no HDF5 file; allowed: the result of headway train", file_path);
+    bad_data("{}: is not an HDF5 file; allowed: a result of headway train", file_path);
   }
   const std::string schema = first_reading(file_path).schema;
   if (schema != kResultSchema) {
-    bad_data("{}: is {}; allowed: the result of headway train", file_path,
-             schema.empty() ? "no file of Headway" : "a " + shown(schema) + " file");
+    bad_data("{}: is {}; allowed: a result of headway train", file_path,
+             schema.empty() ? "not a file of Headway" : "a " + shown(schema) + " file");
   }
   const std::string kind = read_result_kind(file_path);
   if (kind != studies::TrainResult::kVerb) {
-    bad_data("{}: is a result of headway {}; allowed: the result of headway train", file_path,
+    bad_data("{}: is a result of headway {}; allowed: a result of headway train", file_path,
              shown(kind));
   }
   return read_study(file_path, overlays).study;
@@ -102,7 +102,7 @@ std::vector<studies::TrainedNetwork> read_trained_networks(const std::string& fi
       out.back().run = static_cast<Index>(i) + 1;
       out.back().data_hash = data_hash;
     }
-    if (out.empty()) bad_data("no run of it was trained to its end");
+    if (out.empty()) bad_data("holds no run that was trained to its end");
     return out;
   });
 }
@@ -115,14 +115,14 @@ studies::TrainedNetwork read_trained_network(const std::string& file_path,
   const std::vector<studies::TrainRun> runs = studies::train_runs(study);
   const auto wanted = static_cast<std::size_t>(study.extract.run);
   if (wanted > runs.size()) {
-    fail(ErrorKind::kBadStudy, "extract.run = {}: must be from 1 to {}, the runs of {}", wanted,
-         runs.size(), file_path);
+    fail(ErrorKind::kBadStudy, "extract.run = {}: must be from 1 to {}, the number of runs in {}",
+         wanted, runs.size(), file_path);
   }
   const studies::TrainRun& run = runs[wanted - 1];
   studies::check_extractable(run.study);
   studies::TrainedNetwork out = read_hdf5(file_path, kResultSchema, [&](const Hdf5InputFile& file) {
     const std::string group = group_of(file, run);
-    if (group.empty()) bad_data("this run was not begun before the result was written");
+    if (group.empty()) bad_data("this run had not begun when the result was written");
     return read_run(file, group, run, study.extract.weights);
   });
   out.run = static_cast<Index>(wanted);

@@ -46,10 +46,10 @@ TrainedRun read_trained_run(const Hdf5InputFile& file, const std::string& group)
   run.records = read_records(file, group);
   if (file.kind(group + "/state") != NodeKind::kGroup) return run;
   training::TrainState& state = run.state;
-  reader("state", state, "of the optimiser");
+  reader("state", state, "state of the optimiser");
   if (state.best_step >= 0) state.best_parameters = state.parameters;  // the same names
-  reader("weights", state.parameters, "at the last step");
-  reader("best_weights", state.best_parameters, "at the best step", {.optional = true});
+  reader("weights", state.parameters, "weights at the last step");
+  reader("best_weights", state.best_parameters, "weights at the best step", {.optional = true});
   return run;
 }
 
@@ -62,9 +62,9 @@ std::string read_tokenizer(const Hdf5InputFile& file, const std::string& group) 
 void read_kept_weights(const Hdf5InputFile& file, const std::string& group, TrainedRun& run) {
   if (file.kind(group + "/weights") != NodeKind::kGroup) return;
   RecordReader reader(file, group);
-  reader("weights", run.state.parameters, "at the last step");
+  reader("weights", run.state.parameters, "weights at the last step");
   if (run.summary.best_step >= 0) {
-    reader("best_weights", run.state.best_parameters, "at the best step");
+    reader("best_weights", run.state.best_parameters, "weights at the best step");
   }
   run.tokenizer = read_tokenizer(file, group);
 }

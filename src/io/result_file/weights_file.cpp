@@ -129,7 +129,7 @@ std::string safetensors_bytes(const std::vector<NamedTensor>& tensors,
 
 void check_weights_path(const std::string& file_path) {
   if (file_path.ends_with(".npz") || file_path.ends_with(".safetensors")) return;
-  fail(ErrorKind::kUsage, "{}: the name of a file of weights must end in .npz or .safetensors",
+  fail(ErrorKind::kUsage, "{}: must end in .npz or .safetensors, the two formats of weights",
        printable(file_path));
 }
 

@@ -142,8 +142,8 @@ LoadedStudy read_study(const std::string& file_path, const std::vector<std::stri
   }
   static_cast<void>(first_reading(file_path));  // says what is wrong with a damaged one
   bad_data(
-      "{}: HDF5, but schema_name is neither \"headway-dataset\" nor \"headway-result\": not a "
-      "study, a data set or a result",
+      "{}: is an HDF5 file, but root attribute schema_name is neither \"headway-dataset\" nor "
+      "\"headway-result\": must be a study, a data set or a result",
       file_path);
 }
 

@@ -56,7 +56,7 @@ class SentencePieceTokenizer final : public BpeTokenizer {
   SentencePieceTokenizer(std::string_view model, const std::string& name) : model_(model) {
     const auto status = processor_.LoadFromSerializedProto(model_);
     if (!status.ok()) {
-      bad_data("{}: is no model of byte-pair encoding: {}", name, status.ToString());
+      bad_data("{}: is not a model of byte-pair encoding: {}", name, status.ToString());
     }
     for (int byte = 0; byte < 256; ++byte) {
       const int id = processor_.PieceToId(fmt::format("<0x{:02X}>", byte));

@@ -156,7 +156,7 @@ TEST_CASE("Members") {
          const io::Handle group(
              H5Gcreate2(s.file(), "train/labels", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
        },
-       {"train/labels: is no data set"}},
+       {"train/labels: is not a data set"}},
       {"link to another file",
        kWeights,
        [](Surgery& s) { external_link(s, "train/inputs"); },

@@ -72,7 +72,7 @@ TEST_CASE("Further sets are checked as the test set is") {
       {"a name that no table could show",
        kSets,
        [](Surgery& s) { s.move("sets/mnist", "sets/m n\nist"); },
-       {"sets/m n?ist: is no name of a set; allowed: a letter"}},
+       {"sets/m n?ist: is not a valid set name; allowed: a letter"}},
       {"a name that is taken",
        kSets,
        [](Surgery& s) { s.move("sets/mnist", "sets/test"); },
@@ -80,15 +80,15 @@ TEST_CASE("Further sets are checked as the test set is") {
       {"no group of sets",
        kSets,
        [](Surgery& s) { s.replace("sets", H5T_IEEE_F64LE, {3}); },
-       {"sets: is no group"}},
+       {"sets: is not a group"}},
       {"a set that is no group",
        kSets,
        [](Surgery& s) { s.replace("sets/mnist", H5T_IEEE_F64LE, {3}); },
-       {"sets/mnist: is missing or no group"}},
+       {"sets/mnist: is missing, or is not a group"}},
       {"a set elsewhere",
        kSets,
        [](Surgery& s) { external_link(s, "sets/mnist"); },
-       {"sets/mnist: is missing or no group"}},
+       {"sets/mnist: is missing, or is not a group"}},
       {"path features of other heads",
        kPathSets,
        [](Surgery& s) {
@@ -100,7 +100,7 @@ TEST_CASE("Further sets are checked as the test set is") {
        [](Surgery& s) {
          s.move("test", "sets");  // as the name of a group: sets/inputs is then no group
        },
-       {"sets/inputs: is missing or no group"}},
+       {"sets/inputs: is missing, or is not a group"}},
   });
 }
 
@@ -159,6 +159,6 @@ TEST_CASE("The trained network") {
       {"a number in place of the group",
        kWeights,
        [](Surgery& s) { s.replace("network", H5T_IEEE_F64LE, {1}); },
-       {"network: is no group"}},
+       {"network: is not a group"}},
   });
 }

@@ -153,6 +153,6 @@ TEST_CASE("Damaged gzip and missing files are told apart") {
   fails(damaged);
   check_error(ErrorKind::kMissingFile, {"nothing"},
               [&] { read_idx(scratch.file("nothing"), scratch.file("labels")); });
-  check_error(ErrorKind::kMissingFile, {"is no regular file"},
+  check_error(ErrorKind::kMissingFile, {"is not a regular file"},
               [&] { read_idx(scratch.file(""), scratch.file("labels")); });
 }

@@ -151,7 +151,7 @@ TEST_CASE("Missing files are told from bad ones") {
   check_error(ErrorKind::kBadData, {"empty", "holds no drawing"},
               [&] { read_omniglot(scratch.file("empty")); });
   store_bytes(scratch.file("text.zip"), {'h', 'e', 'l', 'l', 'o'});
-  check_error(ErrorKind::kBadData, {"text.zip", "is no sound zip archive"},
+  check_error(ErrorKind::kBadData, {"text.zip", "is not a valid zip archive"},
               [&] { read_omniglot(scratch.file("text.zip")); });
 }
 
@@ -187,17 +187,17 @@ TEST_CASE("A damaged, huge or oblong drawing is named") {
   Bytes cut = good;
   cut.resize(cut.size() / 2);
   fails(second, cut, "Greek/character01/2.png: is");
-  fails(second, {}, "Greek/character01/2.png: is no sound PNG");
+  fails(second, {}, "Greek/character01/2.png: is not a valid PNG image");
   fails(second, flat_png(105, 104, 255),
         "Greek/character01/2.png: is 105 x 104 pixels: must be square");
   fails(second, flat_png(1025, 3, 255),
         "Greek/character01/2.png: is 1025 x 3 pixels: must be at most");
   fails(second, Bytes((1U << 20U) + 1), "has 1048577 bytes when unpacked");
   fails("set/stray.png", good, "must be <alphabet>/<character>/<drawing>.png");
-  fails("other/Greek/character01/2.png", good, "must all lie below one folder");
+  fails("other/Greek/character01/2.png", good, "must all lie in one folder");
   fails("run01/class_labels.txt", {}, "one-shot runs");
   store_bytes(scratch.file("set/Gr\neek/character01/1.png"), good);
-  check_error(ErrorKind::kBadData, {"Gr?eek/character01/1.png: must be", "in plain text"},
+  check_error(ErrorKind::kBadData, {"Gr?eek/character01/1.png: must be", "in printable characters"},
               [&] { read_omniglot(scratch.file("set")); });
 }
 

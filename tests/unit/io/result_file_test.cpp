@@ -356,7 +356,7 @@ TEST_CASE("Results that are foreign, newer or damaged are refused with the place
   });
   refused("test_examples",
           [](Surgery& s) { s.set_attribute("/", "test_examples", std::vector<double>{-4}); });
-  refused("sets: holds \"a/b\", no name of a set", [](Surgery& s) {
+  refused("sets: \"a/b\" is not a valid set name", [](Surgery& s) {
     const io::Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
     H5Tset_size(type.get(), 3);
     const io::Handle names = s.replace("sets", type.get(), {1});
@@ -396,7 +396,7 @@ TEST_CASE("inspect describes results, data sets and other HDF5 files") {
     surgery.set_attribute("/", "schema_name", std::string("other"));
   }
   CHECK_THAT(io::describe_hdf5_file(data),
-             ContainsSubstring("no Headway file") && ContainsSubstring("labels"));
+             ContainsSubstring("not a file of Headway") && ContainsSubstring("labels"));
 }
 
 TEST_CASE("Writes a result for tests/python/result_file_test.py", "[.write]") {

@@ -428,7 +428,7 @@ TEST_CASE("an Error names the keys at fault, and what only the whole study tells
   } catch (const headway::OptionError& error) {
     CHECK(error.fields() == std::vector<std::string>{"model.heads"});
     CHECK(std::string(error.what()) ==
-          "s.toml:13: model.heads = [2, 2]: must be absent, or [2, 1] as task.layers has it");
+          "s.toml:13: model.heads = [2, 2]: must be absent, or [2, 1] as in task.layers");
   }
   CHECK(fault("[task]\ntokens = 3\n[[task.layers]]\nheads = [\n {kind = \"uniform\"},\n {kind = "
               "\"uniform\", shift = 4},\n]\n")

@@ -206,7 +206,7 @@ TEST_CASE("results of training hold their runs and their table") {
   CHECK(kind_of([&] { io::read_solve_result(out); }, "is \"train\"") == ErrorKind::kBadData);
   const std::string text = io::describe_hdf5_file(out);
   for (const char* word : {"runs       1 of 3", "18446744073709551615  interrupted",
-                           "headway train", "interrupted: only part"}) {
+                           "headway train", "interrupted: only a part"}) {
     CHECK_THAT(text, Catch::Matchers::ContainsSubstring(word));
   }
   CHECK(io::read_study(out).study.task.kind == studies::TaskKind::kFuzzyLogic);
@@ -294,5 +294,5 @@ TEST_CASE("trained networks of a result, run by run") {
   io::write_result(bare, study, result, studies::make_provenance(study, "data", {}), true);
   CHECK(kind_of(
             [&] { io::read_trained_networks(bare, study, studies::KeptWeights::kLast, observer); },
-            "no run of it was trained to its end") == ErrorKind::kBadData);
+            "holds no run that was trained to its end") == ErrorKind::kBadData);
 }

@@ -330,7 +330,7 @@ TEST_CASE("a chain that cannot start says why") {
     gradient.setZero();
     return 0.0;
   });
-  CHECK(message(flat, options).find("no proper posterior") != std::string::npos);
+  CHECK(message(flat, options).find("not a proper posterior") != std::string::npos);
   const FunctionTarget jump(2, [](const auto& q, Eigen::Ref<VectorXd> gradient) {
     gradient.setConstant(1e3);
     return q.isZero(0.0) ? 0.0 : -1e300;

@@ -246,7 +246,7 @@ TEST_CASE("what has no such codes is refused") {
   CHECK_THAT(refused(layers), ContainsSubstring("latents.layers[2] = 3: must be from 1 to 2"));
   layers.latents.layers = {1, 1};
   CHECK_THAT(refused(layers), ContainsSubstring("latents.layers[2] = 1 after 1") &&
-                                  ContainsSubstring("rising, each once"));
+                                  ContainsSubstring("in rising order, each once"));
 }
 
 TEST_CASE("too few tasks to decode", "[torch]") {

@@ -40,7 +40,7 @@ TEST_CASE("A text that is no UTF-8 is refused with line and byte") {
         "notes.txt: line 2, byte 8 of the file, value 0xff");
   fails("cut short \xC3", {0.5}, ErrorKind::kBadData, "byte 10");
   fails("", {0.5}, ErrorKind::kBadData, "0 bytes");
-  fails("ab", {0.9}, ErrorKind::kBadData, "2 bytes, of which 0 for training");
+  fails("ab", {0.9}, ErrorKind::kBadData, "has 2 bytes, 0 for training");
   fails("0123456789", {0.25, 0.01}, ErrorKind::kBadData, "7 for training, 0 for validation");
   fails("ab", {0.0}, ErrorKind::kBadStudy, "task.held_out = 0");
   fails("ab", {std::nan("")}, ErrorKind::kBadStudy, "task.held_out = nan");
