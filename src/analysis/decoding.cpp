@@ -63,8 +63,8 @@ bool all_converged(const Decoders& decoders) {
                      [](const LinearDecoder& decoder) { return decoder.converged; });
 }
 
-/// What cross-validation compares: squared error, or cross-entropy with the class weights of all
-/// training examples; summed over examples and questions.
+/// The loss that cross-validation compares, summed over examples and questions: squared error, or
+/// cross-entropy with the class weights of all training examples.
 double loss_of(const Decoders& decoders, const DecodingData& data, const DecodingOptions& options,
                const std::vector<VectorXd>& class_weights) {
   if (options.kind == DecoderKind::kRidge) {
@@ -120,8 +120,8 @@ ScoreSums sums_of(const Decoders& decoders, const DecodingData& data,
   return class_sums(answers, data.classes, options.class_count, options.metric, data.tasks);
 }
 
-/// Every training task has the labels of the examples of another one: of the next in a random
-/// order that has examples at the same place.
+/// Gives every training task the labels of another one: the next task in a random order that has
+/// examples at the same place.
 DecodingData with_exchanged_labels(const DecodingData& data, Rng& rng) {
   const std::vector<Index> numbers = task_numbers(data.tasks);
   const auto tasks = static_cast<std::size_t>(task_count(data.tasks));

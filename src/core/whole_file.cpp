@@ -37,8 +37,8 @@ enum class Lock {
   kNone,   ///< this file system has no locks
 };
 
-/// Locks a file under its name; the lock goes with the process. Not with flock(), which HDF5 asks
-/// for before it reads: a file that just got its proper name would be refused.
+/// Locks a file under its name. The lock ends with the process. It is not one of flock(): HDF5 asks
+/// for those before it reads, and would refuse a file that just got its proper name.
 Lock try_lock_file(const FileHandle& file, const std::string& name) {
   const int handle = ::fileno(file.get());
   struct flock whole {};
@@ -54,8 +54,8 @@ Lock try_lock_file(const FileHandle& file, const std::string& name) {
   return same ? Lock::kHeld : Lock::kTaken;
 }
 
-/// A file that is deleted unless it gets its proper name, locked while it has the other. All but
-/// the constructor say whether they went well, with errno.
+/// A file under a temporary name, locked while it has that name, and deleted unless it gets its
+/// proper one. Functions return whether they succeeded, with errno.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& file_path) {
@@ -67,7 +67,7 @@ class TemporaryFile {
                   .string();
       file_.reset(std::fopen(name_.c_str(), "wbxe"));
       if (!file_ && errno != EEXIST) break;
-      // Taken for an orphan before it was locked: the next name.
+      // Another process took it for an orphan before it was locked: try the next name.
       if (file_ && try_lock_file(file_, name_) == Lock::kTaken) file_.reset();
     }
     if (!file_) name_.clear();
@@ -84,15 +84,15 @@ class TemporaryFile {
       return false;
     }
     if (std::fflush(file_.get()) != 0) return false;
-    // Some file systems do not support fsync; their answer is no loss of data.
+    // Some file systems do not support fsync. That is not a failure.
     const bool synced = ::fsync(::fileno(file_.get())) == 0 || errno == EINVAL || errno == ENOTSUP;
     if (synced) locked_ = ::fcntl(::fileno(file_.get()), F_DUPFD_CLOEXEC, 0);  // keeps the lock
     return synced && std::fclose(file_.release()) == 0;
   }
-  /// Without `force` an existing file stays (EEXIST), whoever made it in between.
+  /// Without `force` an existing file stays (EEXIST), even if it was made a moment ago.
   [[nodiscard]] bool rename_to(const std::string& file_path, bool force) {
     if (!force) {
-      // A link is never made over a file; the temporary name goes with this object.
+      // link() never replaces a file. The destructor removes the temporary name.
       if (::link(name_.c_str(), file_path.c_str()) == 0) return true;
       if (errno == EEXIST) return false;  // else a file system without links
     }
@@ -173,7 +173,7 @@ void write_whole_file(const std::string& file_path, std::string_view bytes, bool
   check_output_path(file_path, force);
   TemporaryFile temporary(file_path);
   if (temporary.write(bytes)) {
-    check_output_path(file_path, force);  // somebody may have been faster
+    check_output_path(file_path, force);  // another process may have been faster
     if (temporary.rename_to(file_path, force)) return sync_directory(file_path);
     if (errno == EEXIST) check_output_path(file_path, force);
   }

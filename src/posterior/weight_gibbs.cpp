@@ -19,10 +19,10 @@ using numerics::Transpose;
 
 namespace {
 
-// Weights are drawn, used and changed in groups of columns that stay in the second-level cache;
-// also the depth that a matrix product takes at a time, so that tiles cost it nothing.
+// Weights are drawn, used and changed in groups of columns that stay in the second-level cache. A
+// matrix product takes the same depth at a time, so these groups cost it nothing.
 constexpr Index kTileColumns = 256;
-// Up to this size the kernels of all pairs of paths are kept for the draws of V_0.
+// Up to this size the kernels of all pairs of paths are kept, for the draws of V_0.
 constexpr double kLargestInputGramBytes = 32.0 * 1024 * 1024;
 
 std::span<double> entries(Eigen::Ref<MatrixXd> contiguous) {

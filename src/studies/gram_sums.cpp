@@ -34,8 +34,7 @@ GramMatrices unpacked(const std::vector<double>& numbers, Index columns, Index o
   return sums;
 }
 
-/// The leaves of a part's nodes, one node after another; an Error where they are not those of its
-/// shard.
+/// Throws unless the nodes of a part, one after another, cover exactly the leaves of its shard.
 void check_leaves(const GramResult& part, const Shard& shard, Index leaves) {
   const auto [begin, end] =
       leaves_of_part(static_cast<std::size_t>(leaves), shard.index, shard.count);

@@ -22,7 +22,8 @@ const std::regex& shard_option() {
   return pattern;
 }
 
-/// "parts/hmm-3.h5" after "parts/hmm-1.h5" of part 1; a name that has not the number gets it.
+/// The file name of part `wanted`, as "parts/hmm-3.h5" from "parts/hmm-1.h5" of part 1. A name
+/// without the number gets it.
 std::string output_of(const std::string& known, std::size_t known_index, std::size_t wanted) {
   const std::filesystem::path path(known);
   std::string stem = path.stem().string();
@@ -36,7 +37,7 @@ std::string output_of(const std::string& known, std::size_t known_index, std::si
   return (path.parent_path() / (stem + path.extension().string())).string();
 }
 
-/// The command that makes part `wanted` of those that `known` is one of.
+/// The command that makes part `wanted`, from the command of the part `known`.
 std::string command_of(const PartHeader& known, const Shard& of_known, std::size_t wanted) {
   static const std::regex output(R"(( -o| --output)[ =]?(\S+))");
   const std::string& command = known.provenance.command;
@@ -118,7 +119,7 @@ std::vector<T> present(std::vector<std::optional<T>>& all) {
 
 using PointsOfShard = std::vector<std::size_t> (*)(const Study&, const Shard&);
 
-/// The points and limits of all parts; what they share is that of the first.
+/// The points and limits of all parts. What the parts share is taken from the first.
 SolveResult join_solves(const Study& study, Parts<SolveResult>& parts, PointsOfShard points_of) {
   std::vector<std::optional<SolvePoint>> points(study.model.widths.size() *
                                                 study.model.temperatures.size());

@@ -15,9 +15,9 @@ namespace headway::studies {
 namespace {
 
 constexpr double kNumber = 8.0;           // bytes
-constexpr double kStatesOfASolver = 2.0;  // where it is, and the step that it tries
+constexpr double kStatesOfASolver = 2.0;  // the current state, and the one that a step tries
 constexpr double kDirectionsOfASolver =
-    40.0;  // without a Hessian, those kept of earlier products among them
+    40.0;  // without a Hessian; includes those kept of earlier products
 
 /// Weights of one network of this architecture.
 double weight_count(const model::Architecture& architecture, Index features) {
@@ -31,7 +31,7 @@ double weight_count(const model::Architecture& architecture, Index features) {
   return weights + below * static_cast<double>(architecture.outputs);
 }
 
-/// Sizes of U_L, ..., U_1, and U_a first.
+/// Sizes of U_a, U_L, ..., U_1.
 std::vector<double> matrix_sizes(const tasks::Dataset& dataset) {
   std::vector<double> sizes = {static_cast<double>(dataset.outputs())};
   for (auto layer = dataset.heads.rbegin(); layer != dataset.heads.rend(); ++layer) {
@@ -40,12 +40,12 @@ std::vector<double> matrix_sizes(const tasks::Dataset& dataset) {
   return sizes;
 }
 
-/// What the draws of `sample` hold at one sweep point.
+/// Memory of the draws of `sample` at one sweep point.
 double draw_bytes(const Study& study, const tasks::Dataset& dataset) {
   const SampleOptions& sample = study.sample;
   double kept = 0;  // numbers a draw
   for (const double n : matrix_sizes(dataset)) {
-    // A triangle while sampling, then the whole matrix, and once more in the file to be.
+    // A triangle while sampling, then the whole matrix, and once more for the file.
     kept += n * (n + 1) / 2 + 2 * n * n;
   }
   if (sample.keep_weights && sample.sampler != Sampler::kExact) {

@@ -69,8 +69,8 @@ std::shared_ptr<const theory::PathKernels> gram_kernels(const Study& study,
                                    model::path_count(dataset.heads), options.threads);
 }
 
-/// Evaluation::told, and a warning where it is not. `features`: P x (p r). Cost: one column where
-/// something is told, else all.
+/// Whether any path carries information about the labels (Evaluation::told); warns if none does.
+/// `features`: P x (p r). Cost: one column if something is told, else all.
 bool paths_tell(const MatrixXd& features, const MatrixXd& labels, Observer& observer) {
   const double rounding =
       static_cast<double>(labels.rows()) * std::numeric_limits<double>::epsilon();

@@ -34,8 +34,7 @@ struct PruneTask {
   const SolveResult& solve;
   const TheoryProblem& problem;
   PruneSet measured;             // the test set
-  PruneSet chosen;               // of the greedy search and of what heads are worth: validation,
-                                 // or the test set without one
+  PruneSet chosen;               // for the greedy search and the changes: validation, else test
   const NetworkPruner* network;  // null where the data set has none
 };
 
@@ -44,7 +43,7 @@ PruneSet test_set(const TheoryProblem& problem) {
   return {"test", problem.evaluation_features.topRows(labels.rows()), labels};
 }
 
-/// What is chosen on the test set and measured there is optimistic.
+/// Validation if there is one: what is chosen and measured on one set is optimistic.
 PruneSet validation_or_test_set(const TheoryProblem& problem) {
   const Evaluation& evaluation = problem.evaluation;
   Index row = evaluation.test_labels.rows();
@@ -83,7 +82,7 @@ class PrunedPredictor {
   std::map<std::vector<int>, theory::PredictorStatistics> known_;
 };
 
-/// Heads in the order in which they are missed least: by accuracy, or by the squared error where
+/// Heads in greedy order, the one that costs least first: by accuracy, or by the squared error if
 /// labels are no classes.
 std::vector<int> greedy_search(const PruneTask& task, const SolvePoint& solved) {
   PrunedPredictor chooser(task.problem, solved, task.chosen);

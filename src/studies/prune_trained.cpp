@@ -23,7 +23,7 @@ using analysis::ExampleQuality;
 using Clock = std::chrono::steady_clock;
 
 constexpr Index kEvaluated = 256;  // examples at a time
-// Where the study does not say how many.
+// Defaults of the study.
 constexpr Index kExamples = 1000;
 constexpr Index kSensitivityExamples = 256;
 constexpr Index kMeanExamples = 64;
@@ -128,7 +128,7 @@ class RemovableHeads {
   std::optional<training::MeanHeads> means_;
 };
 
-/// Without a head less with it, of every head.
+/// The value without each head minus the value with it.
 std::vector<Estimate> changes(const MatrixXd& effects, double sign, Index heads) {
   std::vector<Estimate> out;
   for (Index h = 0; h < heads; ++h) {
@@ -153,7 +153,7 @@ std::string measured_split(const training::TrainingTask& task) {
   return std::string(task.selection_split());
 }
 
-/// The number of the head that a part is, from its name "L2H3" or "L2H3 reads"; -1 for others.
+/// The number of the head that a part belongs to, from its name "L2H3" or "L2H3 reads"; else -1.
 int head_of(const std::string& name, const std::vector<int>& heads) {
   const std::vector<model::HeadAddress> all = model::all_heads(heads);
   const std::string first = name.substr(0, name.find(' '));
@@ -165,7 +165,7 @@ int head_of(const std::string& name, const std::vector<int>& heads) {
   return -1;
 }
 
-/// Of the heads, from their parts; NaN for heads that have none.
+/// Values of the heads, summed over their parts; NaN for heads without parts.
 std::vector<double> sum_over_parts(const std::vector<std::string>& names,
                                    const std::vector<double>& values,
                                    const std::vector<int>& heads) {
@@ -270,7 +270,7 @@ RunPruning prune_run(const Study& study, const TrainedNetwork& trained,
   return out;
 }
 
-/// Labels of the theory's scores hold the names of files, which differ from run to run.
+/// The name of a score without the name of its file, which differs from run to run.
 std::string without_file(const std::string& score) {
   if (!score.starts_with("theory ")) return score;
   const std::size_t what = score.find(' ', 7);
@@ -278,8 +278,8 @@ std::string without_file(const std::string& score) {
   return point == std::string::npos ? score : score.substr(0, what) + score.substr(point);
 }
 
-/// What a score is called over seeds. One network has it once: where several theories of it say
-/// the same (of other layers, say), they are told apart by their files.
+/// The name of a score in tables over seeds. If a network has several theories of the same name (of
+/// other layers, for example), the names keep their files.
 std::string kind_of(const NetworkScore& score, const RunPruning& run) {
   const std::string kind = without_file(score.name);
   const auto count = std::ranges::count_if(

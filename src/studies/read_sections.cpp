@@ -25,7 +25,7 @@ constexpr const char* kSweep = "sweep";  // the table whose keys are those of th
     shown.push_back("[" + name + "]");
   }
   std::string guess = nearest_word(entry.key, bare);
-  // A key of some section, written outside of it, is the other usual slip.
+  // The other usual slip: a key of some section that is written outside of it.
   for (const Section& section : study_sections()) {
     for (const Option<Study>& o : section.table.options) {
       if (o.name == entry.key) guess = section.name + "." + o.name;
@@ -78,7 +78,7 @@ void refuse_section_of_other_verbs(const std::string& name, const OptionValue& v
 void read_section(const std::string& name, const OptionValue& value, Study& study) {
   const auto* table = value.get<OptionValue::Table>();
   if (table == nullptr) refuse(value, name, fmt::format("a table [{}]", name));
-  // First what decides which other keys there are, wherever the table has it.
+  // First the key that decides which other keys there are.
   if (const OptionValue* kind = find(*table, "kind"); name == "task" && kind != nullptr) {
     find_option("task.kind", study.task.kind)->read(*kind, "task.kind", study);
   }
@@ -99,8 +99,8 @@ void check_schema(const OptionValue::Table& root) {
   }
 }
 
-/// Where the first of the fields stands that the study gives; else what would hold the first: the
-/// head of a task, its table, the file.
+/// The place of the first field that the study gives. If it gives none, the place of what would
+/// hold the first field: a head of the task, its table, or the file.
 Place place_of(const OptionValue& root, const std::vector<std::string>& fields) {
   for (const std::string& field : fields) {
     const OptionValue* value = value_at(root, field);

@@ -50,7 +50,7 @@ class SavePoint final : public sampling::CheckpointSink {
   Clock::time_point began_ = Clock::now();
 };
 
-/// Takes over the chains that have come further in `more`.
+/// Takes from `more` the chains that have come further.
 void overtake(SampleState& state, SampleState more) {
   bool further = false;
   const std::size_t chains = std::min(state.run.chains.size(), more.run.chains.size());
@@ -63,8 +63,8 @@ void overtake(SampleState& state, SampleState more) {
   if (further) state.seconds += more.seconds;
 }
 
-/// What earlier calls left of a point, its chains moved out into the return value: of the whole
-/// point, and of the chains [begin, end) run apart.
+/// What earlier calls left of a point: of the whole point, and of the chains [first, second) that
+/// were run apart. The records go to `state`, the chains to the return value.
 std::optional<sampling::Checkpoint> resume(const SampleHooks& hooks, std::size_t point,
                                            std::pair<int, int> chains, SampleState& state) {
   std::optional<SampleState> earlier = hooks.load ? hooks.load(point) : std::nullopt;
@@ -90,7 +90,7 @@ std::optional<sampling::Checkpoint> resume(const SampleHooks& hooks, std::size_t
   return std::move(state.run);
 }
 
-/// Only the chains [first, second) of a point; the others as if they had not begun.
+/// Keeps the chains [first, second) of a point. The others are as if they had not begun.
 void keep_alone(std::pair<int, int> chains, sampling::Checkpoint& run, SampleState& state) {
   for (int c = 0; c < static_cast<int>(run.chains.size()); ++c) {
     if (c >= chains.first && c < chains.second) continue;
@@ -261,7 +261,7 @@ struct Prepared {
   TheoryProblem problem;
   std::shared_ptr<const theory::PathKernels> of_theory, of_chains;
 
-  /// The chains' kernels in those of the theory's place, and back.
+  /// Puts the chains' kernels in place of the theory's; end_chains() undoes it.
   void begin_chains() {
     of_theory = problem.kernels;
     if (of_chains == nullptr) of_chains = sampling_kernels(study, problem);
@@ -270,8 +270,8 @@ struct Prepared {
   void end_chains() { problem.kernels = of_theory; }
 };
 
-/// The points of a part. The kernels of the theory are kept for further parts; of a whole study
-/// they are let go before the chains run.
+/// The points of a part. The theory's kernels are kept for further parts. A whole study has none,
+/// so it lets them go before the chains run.
 SampleResult sample_part(Prepared& prepared, const tasks::Dataset& dataset, Observer& observer,
                          const SampleHooks& hooks, const SolveResult* known, const Shard& shard) {
   const Clock::time_point began = Clock::now();

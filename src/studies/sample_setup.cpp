@@ -13,9 +13,9 @@ constexpr double kExactTargetAccept = 0.65;
 constexpr double kInformationTargetAccept = 0.6;
 constexpr Index kLargestDenseMetric = 60;  // unknowns up to which "auto" adapts a dense mass matrix
 constexpr double kGradientsPerTransition = 10.0;
-constexpr double kEnergyTolerance = 1e-3;  // half of it in the log density
+constexpr double kEnergyTolerance = 1e-3;  // that is half of it in the log density
 
-/// The exact chain runs on NUTS, Gibbs in sweeps; the others are those of the same word.
+/// The exact chain runs on NUTS, Gibbs in sweeps. The others have the same words.
 sampling::SamplerKind sampler_kind(Sampler sampler) {
   if (sampler == Sampler::kExact) return sampling::SamplerKind::kNuts;
   if (sampler == Sampler::kGibbs) return sampling::SamplerKind::kSweep;
@@ -52,7 +52,7 @@ Study sampled_study(const Study& study, const tasks::Dataset& dataset) {
   Study sampled = study;
   if (sampled.solve.kernels != theory::KernelForm::kAuto || dataset.gram) return sampled;
   for (const SweepPoint& point : sweep_points(study, dataset)) {
-    // Of a singular U the feature-space form loses digits to a division by T.
+    // If U is singular, the feature-space form loses digits to a division by T.
     const model::Architecture a = architecture_of(study, dataset, point.widths);
     if (has_singular_matrix(a))
       sampled.solve.kernels =
@@ -105,13 +105,12 @@ sampling::SamplerOptions sampler_options(const Study& study,
   options.first_stream = point_stream(point, 0);
   options.threads = resolve_threads(study.threads);
   options.metric = metric_kind(sample, dimension, kernels);
-  // The exact chain's target is smooth and of few dimensions: longer steps than the general default
-  // give more effective draws a second (measured: 0.65 against 0.8 a third more).
-  // Many unknowns under the information metric: 0.6. At 0.5 trajectories at large widths end on the
-  // far side of the mode so regularly that distances from it hardly change, and tails mix two to
-  // three times slower; 0.65 costs up to twice the gradients at small ones (measured with 147
-  // unknowns at N = 20 and 200). A singular U_l has tails too steep for such steps: a few
-  // divergences.
+  // The exact chain's target is smooth and has few dimensions. Longer steps than the general
+  // default give more effective draws a second: 0.65 a third more than 0.8 (measured). With many
+  // unknowns and the information metric 0.6 is best (measured with 147 unknowns at N = 20 and 200).
+  // At 0.5 trajectories at large widths end regularly on the far side of the mode: distances from
+  // it hardly change, and tails mix two to three times slower. At small widths 0.65 costs up to
+  // twice the gradients. A singular U_l has tails too steep for such steps, with a few divergences.
   if (sample.sampler == Sampler::kExact && sampling::is_full_matrix(options.metric)) {
     const bool smooth =
         options.metric == sampling::MetricKind::kInformation && !has_singular_matrix(architecture);

@@ -30,7 +30,8 @@ namespace {
 
 constexpr double kHessianFlopLimit = 4e10;  // "auto": about a second
 constexpr double kCorrectionFlopLimit = 4e10;
-constexpr double kShareOfSolution = 0.6;  // "auto" without a dense Hessian, of what the point took
+constexpr double kShareOfSolution =
+    0.6;  // "auto" without a dense Hessian: share of the time of the point
 constexpr double kPredictionsAPoint = 3.0;  // with the 1/N correction
 constexpr int kEigenvalueProducts = 30;
 constexpr double kEigenvalueTolerance = 0.01;
@@ -41,7 +42,7 @@ bool wanted(When when, double flops, double limit) {
   return when == When::kOn || (when == When::kAuto && flops <= limit);
 }
 
-/// What a point that is solved beside others may say of its own progress: nothing.
+/// The observer of a point that is solved beside others: it tells no progress.
 class OneOfMany final : public Observer {
  public:
   explicit OneOfMany(const Observer& whole) : whole_(whole) {}
@@ -51,7 +52,7 @@ class OneOfMany final : public Observer {
   const Observer& whole_;
 };
 
-/// Points that are solved at the same time: ranks that share a problem take one after another.
+/// How many points are solved at once. Ranks that share a problem take one after another.
 int points_at_once(const Study& study, const TheoryProblem& problem) {
   const bool shared = problem.kernels->form() == theory::KernelForm::kDistributed;
   return shared ? 1 : resolve_threads(study.threads);
@@ -65,7 +66,7 @@ MatrixXd mean_on_train(const TheoryProblem& problem, const theory::EnergyState& 
   return theory::mean_from_dual(features, energy.projected_dual(), u);
 }
 
-/// Knows whether a computation that it was given to was told to stop.
+/// An observer that remembers whether it told a computation to stop.
 class StopWitness final : public Observer {
  public:
   explicit StopWitness(Observer& whole) : whole_(whole) {}
@@ -98,7 +99,7 @@ class PointSolver {
         options_(study.solve.saddle_point) {}
 
   /// Solves one sweep point; `start` is the neighbour's solution or null. Returns the saddle for
-  /// the next neighbour, or nothing where what follows the saddle was interrupted.
+  /// the next neighbour, or nothing if it was interrupted after the saddle.
   std::optional<theory::OrderParameters> solve(const SweepPoint& sweep, std::size_t index,
                                                const theory::OrderParameters* start,
                                                SolvePoint& point) const {
@@ -123,7 +124,7 @@ class PointSolver {
   }
 
  private:
-  /// What is kept of the solution of a point; of other starts nothing is.
+  /// How the solution of a point is kept; other starts are not.
   [[nodiscard]] theory::SaddlePointHooks hooks_of(std::size_t index) const {
     theory::SaddlePointHooks hooks;
     hooks.seconds = study_.solve.checkpoint_seconds;
@@ -158,7 +159,7 @@ class PointSolver {
     const double n = static_cast<double>(action.unknowns());
     const double dense = problem_.kernels->cost().hessian_flops + n * n * n;
     const bool fits = action.unknowns() <= theory::kLargestDenseProblem;
-    const bool asked = study_.solve.corrections == When::kOn;  // they need the Hessian
+    const bool asked = study_.solve.corrections == When::kOn;  // corrections need the Hessian
     if (fits && (asked || wanted(study_.solve.hessian, dense, kHessianFlopLimit))) {
       by_hessian(action, saddle, observer, point);
     } else {
@@ -179,7 +180,7 @@ class PointSolver {
     }
   }
 
-  /// Without a Hessian, from its products with directions. "auto": what is cheap beside the
+  /// The same from products of the Hessian with directions. "auto": if that is cheap beside the
   /// solution.
   void by_products(const theory::Action& action, const theory::SaddlePoint& saddle,
                    Observer& observer, SolvePoint& point) const {
@@ -322,7 +323,7 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
   const std::vector<std::size_t> numbers = wanted ? *wanted : dealt_units(sweep.size(), {});
   SolveResult result = describe_problem(study, dataset, problem);
   result.threads = resolve_threads(study.threads);
-  // As many predictions as the whole study wants: a part of it has the same bits.
+  // As many predictions as in the whole study, so that a part of it has the same bits.
   const theory::TestPredictor predictor(
       problem.kernels, {problem.kernels, &problem.evaluation_features},  // outlived by both
       kPredictionsAPoint * static_cast<double>(sweep.size() + study.model.temperatures.size()));

@@ -35,7 +35,7 @@ OptionType<std::vector<std::vector<Index>>> widths_type() {
   return type;
 }
 
-/// Left out where it has its default: the key is younger than results that are found by their hash.
+/// A key that is left out at its default, so that older results keep their hashes.
 OptionType<double> unless(double by_default, OptionType<double> type) {
   type.write = [by_default, write = type.write](const double& held) {
     return held == by_default ? std::string() : write(held);
@@ -43,7 +43,7 @@ OptionType<double> unless(double by_default, OptionType<double> type) {
   return type;
 }
 
-/// A table of keys of [task]; which ones there are, the task says (check_study()).
+/// A table of keys of [task]. check_study() checks them against the task.
 OptionType<OptionValue> task_keys() {
   const std::string allowed = "a table of keys of [task]";
   return {allowed,

@@ -76,7 +76,7 @@ OptionTable<T> omniglot_table() {
            tasks::OneShotImagesOptions::table())});
 }
 
-/// The name of a further set of a data set, which a split of another kind of images becomes.
+/// The name of a split of other images, which becomes a further set of a data set.
 OptionType<std::string> set_name() {
   OptionType<std::string> type = text(40, false);
   type.allowed =

@@ -65,7 +65,7 @@ OptionType<std::vector<std::vector<HeadOptions>>> layers_type() {
   return list(heads, "1 to 64 tables [[task.layers]], each with the key heads", 1, kMostLayers);
 }
 
-/// What the sizes of the task leave to a head, and names: each stands once in a layer's tables.
+/// Shifts must fit the number of tokens, and names must differ within a layer.
 void check_layer(const std::vector<HeadOptions>& heads, const std::string& path, Index tokens) {
   for (std::size_t h = 0; h < heads.size(); ++h) {
     const std::string head = element(path, h);

@@ -55,7 +55,7 @@ std::vector<OneShotClass> with_turns(const std::vector<std::vector<Index>>& unit
   return classes;
 }
 
-// The file is at fault when no shares could do, else the shares are.
+// If no shares could do, the file is at fault, else the shares.
 void require_pair(std::string_view split, const std::vector<OneShotClass>& classes,
                   const ImageSet& images, const OneShotImagesOptions& options) {
   if (classes.size() >= kTupleClasses) return;

@@ -16,8 +16,8 @@ namespace {
 
 constexpr double kArmijo = 1e-4;
 constexpr int kLargestHalvings = 40;
-constexpr double kRoundings = 10.0;  // of the estimate, which is one of its order of magnitude
-constexpr double kStill = 1e-9;      // in log U: a step that goes nowhere
+constexpr double kRoundings = 10.0;  // times the estimate, which is good to an order of magnitude
+constexpr double kStill = 1e-9;      // a step in log U below this goes nowhere
 
 }  // namespace
 
@@ -75,7 +75,7 @@ SaddlePoint GeodesicDescent::run(const OrderParameters& start, const char* name)
 SaddlePoint GeodesicDescent::run_on(const OrderParameters& here, SaddlePointSummary summary) {
   u_ = here;
   summary_ = std::move(summary);
-  evaluation_ = action_.evaluate(u_);  // counted when the step was tried
+  evaluation_ = action_.evaluate(u_);  // already counted when the step was tried
   if (!evaluation_.energy)
     throw Error(ErrorKind::kBadData, "the state to go on from belongs to another action");
   return descend();
@@ -117,7 +117,7 @@ bool GeodesicDescent::finished() {
         fmt::format("converged: gradient norm {:.1e} <= {:.1e}", norm, options_.gradient_tolerance);
     return true;
   }
-  // Where U is far from its value at infinite width those units say little, its own do.
+  // Far from infinite width those units say little: take units of U itself.
   const bool still = summary_.iterations > 0 && summary_.history.back().log_step <= kStill;
   if ((still || summary_.iterations >= options_.max_iterations) &&
       own_gradient_norm() <= options_.gradient_tolerance) {

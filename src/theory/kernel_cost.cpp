@@ -61,12 +61,12 @@ void count_stored(const Counts& s, KernelCost& cost) {
   // Memory-bound: two passes over the packed kernels.
   cost.evaluation_flops = (cost.compact ? 2.0 : 4.0) * s.packed() + std::pow(s.n, 3);
   cost.hessian_flops = cost.hessian_by_products ? product_flops : s.block_flops();
-  // Passes over the packed kernels wait for memory, products of the features do not.
+  // Passes over the packed kernels wait for memory; products of the features do not.
   cost.product_flops = 4.0 * s.packed() + 4.0 * std::pow(s.n, 3);
   cost.whitened_products = s.whitened_flops() < kMemoryBound * cost.product_flops;
   if (cost.whitened_products) cost.product_flops = s.whitened_flops();
-  // In fixed point the features are held once more, for what it cannot do; with products the
-  // kernels are, in single precision.
+  // Fixed point also holds the features, for what it cannot do. Products also hold the kernels in
+  // single precision.
   const double square = kNumber * s.n * s.n;
   cost.kernel_bytes =
       cost.compact ? 0.5 * kNumber * s.packed() + kNumber * s.features() : kNumber * s.packed();

@@ -76,7 +76,7 @@ Matrix mix_paths_of(const Matrix& features, const Matrix& mixing, int threads) {
   const Index rows = features.rows() * (features.cols() / paths);
   Matrix mixed(features.rows(), features.cols() / paths * mixing.cols());
   if (mixed.size() == 0) return mixed;
-  // [P N_0] x p times p x p': the memory of X is that matrix.
+  // In memory X [P, p N_0] is also a matrix [P N_0] x p, so one product mixes all paths.
   const Eigen::Map<const Matrix> in(features.data(), rows, paths);
   Eigen::Map<Matrix> out(mixed.data(), rows, mixing.cols());
   numerics::multiply_tiled(in, Transpose::kNo, mixing, Transpose::kNo, out, threads);
@@ -147,7 +147,7 @@ Index drop_empty_directions(MatrixXd& train_features, MatrixXd& other_features, 
   }
   if (!gram.allFinite()) return n0;
   const double rounding = static_cast<double>(n0) * std::numeric_limits<double>::epsilon();
-  // As a rule no direction is near empty, which a Cholesky factor says in a thirtieth of the time.
+  // Mostly no direction is near empty. A Cholesky factor shows that in a thirtieth of the time.
   MatrixXd shifted = gram;
   shifted.diagonal().array() -= kFarFromEmpty * rounding * gram.trace();
   if (numerics::SpdFactor::factor(std::move(shifted))) return n0;

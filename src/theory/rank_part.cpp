@@ -94,7 +94,7 @@ RankPart::Rows RankPart::share_of(const SharedSquare::Strip& strip, int sharer) 
 }
 
 void RankPart::for_each_partner(const std::function<void(int sharer, int rank, bool first)>& f) {
-  // All pairs of the grid's row in one order: nobody waits for one who waits for him.
+  // All ranks of a row take the pairs in one order, so no two ranks wait for each other.
   for (int other = 0; other < sharers_; ++other) {
     if (other != sharer_) f(other, place_.grid.row * place_.grid.columns + other, sharer_ < other);
   }

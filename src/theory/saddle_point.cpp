@@ -19,15 +19,15 @@ namespace {
 constexpr int kMostIterations = 1'000'000;
 constexpr double kQuasiNewtonIterations =
     3.0;  // how many times more iterations quasi-Newton takes (measured)
-// Measured too: what a solution takes.
+// What a solution takes (measured).
 constexpr double kNewtonIterations = 7.0;
 constexpr double kNewtonHessians = 2.5;
 constexpr double kCgProducts = 50.0;
 constexpr double kCgEvaluations = 9.0;
 constexpr double kSmallProblem = 2e9;  // flops below which Newton's method is not left
 
-/// Flops of a solution by dense Hessians, and by products with directions, which is chosen where it
-/// is cheaper.
+/// Flops of a solution by dense Hessians. product_flops() has those by products with directions;
+/// the cheaper way is taken.
 double dense_flops(const Action& action) {
   const KernelCost& cost = action.kernels().cost();
   const double n = static_cast<double>(action.unknowns());
@@ -42,7 +42,7 @@ double product_flops(const Action& action) {
          kCgEvaluations * action.kernels().cost().evaluation_flops;
 }
 
-/// A matrix of so many unknowns squared would take minutes a step, and memory without a word.
+/// A larger matrix would take minutes a step, and more memory than anyone was told.
 void refuse_dense(const Action& action, Optimizer optimizer) {
   if (action.unknowns() <= kLargestDenseProblem) return;
   throw Error(

@@ -112,7 +112,7 @@ class FrozenNetwork::Implementation {
   }
 
  private:
-  /// What a layer makes of one part of the stream: itself as a whole, or split.
+  /// What a layer makes of one part of the stream: as one part, or split into the layer's parts.
   [[nodiscard]] std::vector<RowMatrixXd> carry(const FrozenBlock& block, std::size_t layer,
                                                const RowMatrixXd& stream, QueryRange queries,
                                                bool biases, bool split) const {
@@ -132,7 +132,7 @@ class FrozenNetwork::Implementation {
     return place(std::move(residual), heads, feed_forward, 1);
   }
 
-  /// The parts in the order of the layer's levels; paths that no part goes along are 0.
+  /// The parts in the order of the layer's levels. Paths without a part are 0.
   [[nodiscard]] std::vector<RowMatrixXd> place(RowMatrixXd residual,
                                                const std::vector<RowMatrixXd>& heads,
                                                const RowMatrixXd& feed_forward, int levels) const {

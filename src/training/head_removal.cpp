@@ -20,8 +20,8 @@ using RowMatrixXf = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::
 
 std::string layer_prefix(std::size_t layer) { return fmt::format("layers.{}.", layer + 1); }
 
-/// Calls `visit` with the place of every number of `tensor` that is 0 without head `head` of the
-/// layer, [first, first + count) at a time.
+/// Calls `visit` with every range [first, first + count) of numbers of `tensor` that are 0 without
+/// the head `head` of the layer.
 void for_numbers_of_head(const TransformerOptions& widened, const NamedTensor& tensor,
                          std::size_t layer, Index head,
                          const std::function<void(std::size_t first, std::size_t count)>& visit) {

@@ -61,7 +61,7 @@ class FuzzyLogicTask final : public TrainingTask {
     require_split(*this, split);
     return 0;
   }
-  // Not one of those whose generalisation is reported: the best on them would be optimistic.
+  // Not a split that is reported: the best step on that would be optimistic.
   std::string_view selection_split() const override { return "validation"; }
   void batch(std::string_view split, Index first, Index count, TaskBatch& out) const override {
     constexpr std::array kSplits = {FuzzyLogicSplit::kTrain, FuzzyLogicSplit::kValidation,

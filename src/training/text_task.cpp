@@ -32,7 +32,7 @@ class TextTask final : public TrainingTask {
     require_split(*this, split);
     return split == "train" ? Index{0} : windows(part(split));
   }
-  // Not the part whose loss is reported: the best on it would be optimistic.
+  // Not the part that is reported: the best step on that would be optimistic.
   std::string_view selection_split() const override { return "validation"; }
   void batch(std::string_view split, Index first, Index count, TaskBatch& out) const override {
     require_split(*this, split);

@@ -56,8 +56,8 @@ detail::AdamWStep Trainer::Implementation::update() const {
           options_.gradient_clip};
 }
 
-// With the data of the next one; null: a wish to stop. False where it is not begun, as this rank or
-// another one stops.
+// Begins a step with its data; null asks to stop. False if this rank or another one stops, so that
+// no step is begun.
 bool Trainer::Implementation::begin_step(const detail::StepData* data) {
   if (ranks_ == nullptr && data == nullptr) return false;
   if (ranks_ == nullptr && options_.micro_batches == 1) {
@@ -77,7 +77,7 @@ bool Trainer::Implementation::begin_step(const detail::StepData* data) {
   return true;
 }
 
-// Of each of this rank's micro-batches the gradient of its mean loss, then that loss.
+// For each micro-batch of this rank: the gradient of its mean loss, then the loss.
 TreeSum Trainer::Implementation::micro_gradients(const detail::StepData& data) const {
   TreeSum sum;
   std::vector<float> gradient(static_cast<std::size_t>(parameters()));
@@ -105,8 +105,8 @@ void Trainer::Implementation::update_from(const std::vector<double>& total) {
   engine_->update(share * total.back(), update());
 }
 
-// Those that were begun and not read yet. After numbers that are not finite there are no others,
-// and the steps done are those before.
+// The steps that were begun and not read yet. A step that is not finite is the last one, and only
+// the steps before it count as done.
 std::vector<StepResult> Trainer::Implementation::read_steps() {
   std::vector<StepResult> results;
   Index step = step_ - std::exchange(unread_, 0);
@@ -151,18 +151,19 @@ void Trainer::Implementation::evaluate_all(Course* course) {
   }
 }
 
-// Whether the numbers of the steps so far are wanted now: for a record, or to know soon enough that
-// a run has gone wrong.
+// Whether to read the numbers of the steps now: for a record, or to see in time that a run has gone
+// wrong.
 bool Trainer::Implementation::must_read(const Course& course) const {
   constexpr double kSeconds = 0.25;
   const auto due = [this](Index every) { return every > 0 && step_ % every == 0; };
-  if (ranks_ != nullptr) return true;  // or some would notice before others, and leave them waiting
+  if (ranks_ != nullptr)
+    return true;  // else a rank could notice alone, and leave the others waiting
   return unread_ >= detail::kMostStepsAhead || step_ >= options_.steps || due(options_.log_every) ||
          due(options_.eval_every) || due(options_.checkpoint_every) ||
          course.seconds - course.seconds_at_reading > kSeconds;
 }
 
-// False where one of them was not finite.
+// False if a step was not finite.
 bool Trainer::Implementation::finish_steps(Course* course) {
   const std::vector<StepResult> results = read_steps();
   course->seconds_at_reading = course->seconds;
@@ -215,7 +216,7 @@ void Trainer::Implementation::after_step(Course* course) {
 
 void Trainer::Implementation::train(Course* course) {
   TrainSummary& summary = course->summary;
-  std::optional<detail::StepsAhead> ahead;  // a thread more would not help the only one
+  std::optional<detail::StepsAhead> ahead;  // with one thread, another would not help
   if (setup_.threads > 1 || setup_.device == Device::kCuda) {
     ahead.emplace(source_, step_, options_.steps);
   }
@@ -250,7 +251,7 @@ TrainSummary Trainer::Implementation::run(Observer& observer, TrainSink& sink) {
 
 void Trainer::Implementation::finish(Course* course) {
   TrainSummary& summary = course->summary;
-  summary.evaluations.clear();  // those of the middle are in the records
+  summary.evaluations.clear();  // earlier evaluations are in the records
   if (is_first()) {
     if (summary.outcome == TrainOutcome::kFinished) evaluate_all(course);
     course->sink->checkpoint(CheckpointKind::kLast, course->seconds, [this] { return state(); });

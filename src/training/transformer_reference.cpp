@@ -183,8 +183,8 @@ void attend(const Transformer& model, const AttentionParameters& p, const std::u
   block.between = block.entered + linear(out, p.output, p.output_bias);
 }
 
-/// Weights of the networks at one token: a softmax over the largest of the router's numbers, as
-/// many as are active.
+/// Weights of the experts at one token: a softmax over the `active` largest of the router's
+/// numbers.
 VectorXd expert_weights(const VectorXd& logits, Index active) {
   std::vector<Index> order(static_cast<std::size_t>(logits.size()));
   std::iota(order.begin(), order.end(), Index{0});

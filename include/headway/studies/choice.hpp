@@ -8,7 +8,7 @@
 
 namespace headway::studies {
 
-/// The temperature that one rule takes for one network out of those that a study sweeps.
+/// The temperature that one rule chooses for one network, among those that a study sweeps.
 struct TemperatureChoice {
   std::string model;
   std::vector<Index> widths;
@@ -29,20 +29,19 @@ void fields(Visitor& visit, Record& r) {
   visit("point", r.point, "number of the chosen point in points or gaussian_process");
 }
 
-/// For every entry of model.widths, and for the Gaussian process, the temperature
-///   - of the highest accuracy on the set "validation" (tasks::kValidationSet), where there is one,
-///   - of the highest log evidence: that of theory::saddle_evidence, exact for the Gaussian
-///   process,
-///   - of the highest accuracy on the test set, where there is one. The convention of [T24]; what
-///   it
-///     reports is optimistic, since the test labels have been looked at.
-/// Equal accuracies go to the smaller mean squared error, which decides alone where labels are no
-/// classes; points that are equal in both to the first. Points that did not converge are left out.
-/// Evidences by Laplace's method are compared where all candidates have one, else leading orders.
-/// Empty when fewer than two temperatures are swept.
+/// The temperature that each rule chooses, for every entry of model.widths and for the Gaussian
+/// process. The rules take the point with
+///   - the highest accuracy on the set "validation" (tasks::kValidationSet), if there is one;
+///   - the highest log evidence: theory::saddle_evidence, or the exact one of the Gaussian process;
+///   - the highest accuracy on the test set, if there is one. This is the convention of [T24]. Its
+///     accuracy is optimistic, since it has looked at the test labels.
+/// Among equal accuracies the smaller mean squared error wins, then the earlier point. If the
+/// labels are no classes, the squared error alone decides. Points that did not converge are left
+/// out. Evidences by Laplace's method are compared if all candidates have one, else leading orders.
+/// Empty if fewer than two temperatures are swept.
 std::vector<TemperatureChoice> choose_temperatures(const SolveResult& result);
 
-/// What the chosen point says.
+/// The predictor of the chosen point.
 const PredictorReport& predictor_at(const SolveResult& result, const TemperatureChoice& choice);
 double log_evidence_at(const SolveResult& result, const TemperatureChoice& choice);
 

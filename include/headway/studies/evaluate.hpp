@@ -71,15 +71,15 @@ struct EvaluateResult {
   int threads = 1;
 };
 
-/// `headway evaluate`: loss and metrics of every split of each network's task, changed by `change`,
-/// on study.evaluate.examples examples (0: train.eval_examples). With no change and the last
-/// weights these are the numbers of the end of training. Interruption between two networks is a
+/// `headway evaluate`: loss and metrics of every split of each network's task, after `change`, on
+/// study.evaluate.examples examples (0: train.eval_examples). Without a change and with the last
+/// weights these are the numbers at the end of training. Interruption between two networks is a
 /// value. Errors: as changed_study() and ready_network().
 EvaluateResult evaluate(const std::vector<TrainedNetwork>& networks, const TaskChange& change,
                         const TaskMaker& make_task, Observer& observer);
 
-/// [task] of several networks, as a study has it: the keys that all share, and those that differ as
-/// comments with the values of the networks.
+/// [task] of several networks as in a study. Keys that differ between them are comments with their
+/// values.
 std::string task_of_all(const std::vector<std::string>& tasks);
 
 /// Over seeds, in the order of the first runs.

@@ -30,7 +30,7 @@ namespace headway::studies {
 
 inline constexpr const char* kGramVerb = "gram";
 
-/// A test set or further set that goes along: its examples are needed one by one.
+/// A test set or further set. It is kept whole, because its examples are needed one by one.
 struct GramSet {
   std::string name;        ///< "test", or of the further set
   MatrixXd path_features;  ///< unscaled
@@ -95,27 +95,27 @@ void fields(Visitor& visit, Record& r) {
 /// What is wrong with the numbers (theory::gram_fault, sizes that do not fit), or "".
 std::string gram_fault(const GramResult& result);
 
-/// `headway gram`: one pass over the training examples of all data sets, in blocks. They are summed
-/// in fixed leaves, whose number P alone decides, and these in one fixed tree, so that the numbers
-/// are the same on any number of threads. Test sets and further sets of the same name are put
-/// together. The study says readout and attention, as for `solve`. Memory: some 4 + threads
-/// matrices of p N_0 x p N_0, a block of features a thread, and the sets. `shard`: consecutive
-/// leaves alone, of which only the examples are read, to be merged; 256 leaves at most.
-/// Errors: kBadData when data sets disagree in heads, features, outputs, readout or sets, when a
-/// number is not finite, or when a path's features are all zero, naming the file and what; partial
-/// sums are no result: kInterrupted.
+/// `headway gram`: one pass over the training examples of all data sets, in blocks. The examples
+/// are summed in leaves, and the leaves in one tree. P alone decides how many leaves there are (at
+/// most 256), so the numbers are the same on any number of threads. Test sets and further sets of
+/// the same name are joined. The study gives readout and attention, as for `solve`. `shard`: sums
+/// consecutive leaves only, reading their examples alone, for a later merge. Memory: some 4 +
+/// threads matrices of p N_0 x p N_0, a block of features a thread, and the sets. Errors: kBadData,
+/// naming the file, when data sets disagree in heads, features, outputs, readout or sets, when a
+/// number is not finite, or when all features of a path are zero. kInterrupted when stopped,
+/// because partial sums are no result.
 GramResult gram(const Study& study, const std::vector<tasks::Dataset>& datasets, Observer& observer,
                 const Shard& shard = {});
 
-/// The same on all ranks, which call it together, each reading its share of the examples: to the
-/// bits of one process. The result is on the first; nothing on the others, nor where one failed,
-/// which is an Error on the first.
+/// The same on all ranks, which call it together. Each reads its share of the examples. The first
+/// rank gets the result, with the bits of one process; the others get nothing. If one fails, the
+/// first throws its Error and the others get nothing.
 std::optional<GramResult> gram_on_ranks(const Study& study,
                                         const std::vector<tasks::Dataset>& datasets,
                                         Observer& observer, Ranks& ranks);
 
-/// What gram() gives for the whole, of the parts in the order of their shards. Errors: kBadData
-/// where a part has not the examples of its shard, or as gram().
+/// The result of gram() for the whole, from the parts in the order of their shards. Errors:
+/// kBadData if a part does not have the examples of its shard, or as gram().
 GramResult merge_grams(std::vector<GramResult> parts);
 
 /// The data set that solve and sample take.

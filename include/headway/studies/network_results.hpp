@@ -10,8 +10,8 @@
 #include "headway/core/record.hpp"
 #include "headway/core/types.hpp"
 
-// As in results.hpp, the fields of every record stand below it; those of the records of `analysis`
-// that a result holds are here too.
+// As in results.hpp, the fields of every record stand below it. Here are also the fields of those
+// records of `analysis` that a result holds.
 namespace headway::analysis {
 
 /// A mean over examples, and its standard error under the name with "_error".
@@ -34,8 +34,8 @@ void fields(Visitor& visit, const std::vector<Estimate>& estimates, const std::s
   visit(name + "_error", errors, "their standard errors", {.place = FieldPlace::kFile});
 }
 
-/// What the numbers of a Quality are: of a linear-value network, or of a transformer ("r2" or
-/// "accuracy", and "loss").
+/// How the numbers of a Quality are called. These are the names for a linear-value network; for a
+/// transformer they are "r2" or "accuracy", and "loss".
 struct QualityNames {
   std::string score = "accuracy";
   std::string error = "mean_squared_error";
@@ -56,7 +56,7 @@ void fields(Visitor& visit, Record& r) {
   visit("k", r.k, "k: a quarter of the heads, at least 1");
 }
 
-/// The curve `name`; nothing where there is none. For writing alone.
+/// The curve `name`, or nothing if there is none. For writing only.
 template <class Visitor>
 void fields(Visitor& visit, const QualityCurve& r, const std::string& name,
             const QualityNames& names) {
@@ -101,8 +101,8 @@ void fields(Visitor& visit, Record& r, const std::string& name) {
   show("upper", r.bootstrap.upper, "97.5 % quantile of rho over redrawn examples");
 }
 
-/// One score of all heads, and the trained network pruned in its order. A head whose turn comes
-/// when it is the last of its layer stays, so that the curves end with one head in each layer.
+/// One score of all heads, and the trained network pruned in the order of that score. The last head
+/// of a layer always stays, so the curves end with one head in each layer.
 struct NetworkScore {
   std::string name;
   analysis::QualityNames names;
@@ -139,7 +139,7 @@ struct NetworkPruning {
   std::vector<double> random_mean, random_sd, random_error;
 };
 
-/// For writing alone, and so are the next ones.
+/// For writing only, as are the next ones.
 template <class Visitor>
 void fields(Visitor& visit, const NetworkScore& r) {
   visit("name", r.name, "name of the score", {.layout = FieldLayout::kKey});

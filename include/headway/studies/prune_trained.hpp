@@ -11,8 +11,8 @@
 
 namespace headway::studies {
 
-/// The theory's judgement of the parts of a network that `headway extract` took apart, at one point
-/// of a sweep.
+/// The theory's scores of the parts of a network that `headway extract` took apart, at one sweep
+/// point.
 struct TheoryScores {
   std::string label;               ///< for tables: "softmax-prune N = 100 T = 0.1"
   std::string weights_sha256;      ///< of the network
@@ -21,7 +21,7 @@ struct TheoryScores {
   std::vector<double> error_rise;  ///< of the predictor's squared error without the part
 };
 
-/// What removing one head does on the measured split: without the head less with it.
+/// What removing one head changes on the measured split: the value without the head minus with it.
 struct HeadChange {
   std::string metric = "accuracy";  ///< or "r2": begins the names of its fields
   int layer = 1, head = 1;
@@ -142,12 +142,13 @@ struct TrainedPruneResult {
 };
 
 /// Removes every head of every network from the network itself (src/training/README.md, "Removing
-/// heads"): alone, on every split but train and both ways; then one after the other, by each score,
-/// at random and greedily on the split that selects checkpoints, as study.prune says. Drops and
-/// curves are those of "held_out", else "test", else the selecting split. `theory`: scores of parts
-/// of these networks, matched by weights_sha256; a head's is the sum over the parts that it is. An
-/// interrupted run is left out. Errors: as ready_network(); kBadData for scores of none of the
-/// networks. Cost: an evaluation of study.prune.examples for each removal.
+/// heads"). First each head alone, on every split but train, as zero and as its mean. Then one
+/// after the other, as study.prune says: by each score, at random, and greedily on the split that
+/// selects checkpoints. Drops and curves are measured on "held_out", else "test", else the
+/// selecting split. `theory`: scores of parts of these networks, matched by weights_sha256. The
+/// score of a head is the sum over the parts that belong to it. An interrupted run is left out.
+/// Errors: as ready_network(); kBadData for scores that belong to none of the networks. Cost: an
+/// evaluation of study.prune.examples for each removal.
 TrainedPruneResult prune_trained(const Study& study, std::span<const TrainedNetwork> networks,
                                  std::span<const TheoryScores> theory, const TaskMaker& make_task,
                                  Observer& observer);

@@ -18,11 +18,11 @@
 #include "headway/studies/study.hpp"
 #include "headway/studies/training.hpp"
 
-// What a result file and JSON hold of the result of a verb as a whole: result_fields(visit, study,
-// result), for writing alone. The views join what lies together there.
+// What a result file and JSON hold of a verb's whole result: result_fields(visit, study, result),
+// for writing only. The views join what stands together there.
 namespace headway::studies {
 
-/// Results that hold a solve, which another verb may take the order parameters of.
+/// Results that hold a solve. Other verbs may take its order parameters.
 using TheoryResults = std::tuple<SolveResult, AlignResult, PruneResult, SampleResult>;
 
 /// A solved point, with the Gaussian process at its temperature.
@@ -55,7 +55,7 @@ void fields(Visitor& visit, const SolvedPointView& r) {
   first_layer(r.point->order_parameters, "U_1");
 }
 
-/// A solved point and what a verb adds to it; nothing where an interrupted one did not come to it.
+/// A solved point, and what a verb adds to it. null: the verb was interrupted before.
 template <class Added>
 struct PointView {
   SolvedPointView solved;
@@ -67,7 +67,7 @@ void fields(Visitor& visit, const PointView<Added>& r) {
   if (r.added != nullptr) added_fields(visit, *r.added);
 }
 
-/// A sampled point and the theory there; null where an interrupted solve has none.
+/// A sampled point, and the theory there. null: the solve was interrupted before.
 struct SampledPointView {
   const SamplePoint* point = nullptr;
   SolvedPointView theory;

@@ -42,7 +42,7 @@ struct PredictorReport {
   double predictor_variance = kUndefined;
   std::vector<SetReport> sets;  ///< in the data set's order
 };
-/// `arrays`: what the names of mean and variance begin with. `trained`: where the training accuracy
+/// `arrays` begins the names of mean and variance. `trained` says where the training accuracy
 /// appears.
 template <class Visitor, RecordOf<PredictorReport> Record>
 void fields(Visitor& visit, Record& r, const std::string& arrays = "",
@@ -189,7 +189,7 @@ struct SolveResult {
   double seconds = 0.0;
   int threads = 1;
 };
-/// Without the points and the limits, which lie elsewhere in a result of `sample`.
+/// Without the points and limits: a result of `sample` has them elsewhere.
 template <class Visitor, RecordOf<SolveResult> Record>
 void fields(Visitor& visit, Record& r) {
   constexpr FieldPlace kFile = FieldPlace::kFile;
@@ -243,7 +243,7 @@ void fields(Visitor& visit, Record& r) {
         "eigenvalues of the Gaussian process");
 }
 
-/// What a result has of it in the group points/<i>, and in JSON.
+/// What align adds to the group points/<i> and to JSON.
 template <class Visitor>
 void added_fields(Visitor& visit, const AlignPoint& r) {
   visit("alignment", r, "kernel alignment", {.layout = FieldLayout::kMerged});
@@ -325,12 +325,12 @@ struct PrunePoint {
   std::string greedy_on;  ///< "validation", else "test"
   std::vector<PruningCurve> random;
   std::vector<double> random_mean, random_sd;
-  /// The data set's trained network in the order of this point's "score" and "score_weighted";
-  /// empty without one.
+  /// The data set's trained network, pruned in the order of this point's "score" and
+  /// "score_weighted". Empty without a network.
   std::vector<NetworkScore> network;
   double seconds = 0.0;
 };
-/// All but `network`, which has a group of its own. For writing alone.
+/// All but `network`, which has a group of its own. For writing only.
 template <class Visitor>
 void fields(Visitor& visit, const PrunePoint& r) {
   constexpr FieldPlace kFile = FieldPlace::kFile;

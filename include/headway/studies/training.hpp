@@ -56,10 +56,10 @@ struct TaskFiles {
   std::function<std::shared_ptr<const tasks::ImageSet>(const OutOfDistributionSet&)> other_images;
 };
 
-/// Makes those that are generated, and texts and images from their files. For the other runs of a
-/// grid the last drawings are kept, the last text with its tokens, and every tokenizer that was
-/// learned. Errors: those of `files`, kBadStudy for a text that is too short, too few characters
-/// for the shares of the splits, or another kind of task, those of train_bpe_tokenizer().
+/// Makes tasks that are generated, and texts and images from their files. It keeps the last
+/// drawings, the last text with its tokens, and every tokenizer that was learned, for the other
+/// runs of a grid. Errors: those of `files` and of train_bpe_tokenizer(); kBadStudy for a text that
+/// is too short, too few characters for the shares of the splits, or another kind of task.
 TaskMaker make_task_maker(const TaskFiles& files);
 
 /// The generators of a study with task.kind = "omniglot". Errors as above.
@@ -71,7 +71,7 @@ std::uint64_t task_seed(const Study& study);
 /// The task of kind "fuzzy_logic" or "sraven". Error{kBadStudy} for another kind.
 TrainTask make_generated_task(const Study& study);
 
-/// One hash for the data of all runs: theirs where they share it.
+/// One hash for the data of all runs: their own if they share it.
 std::string combined_data_hash(std::vector<std::string> hashes);
 
 /// SHA-256 (hex) of the first examples of every split.
@@ -89,8 +89,9 @@ struct TrainCost {
   double flops_per_step = 0.0;
   double attention_flops_per_step = 0.0;
   std::string device;
-  /// Of memory: the trainer's parameters, gradients and two moments of each, the same kept as a
-  /// state, the weights of the result, last and best; and the streams that enter the layers.
+  /// Memory that a run needs at least: parameters, gradients and two moments in the trainer; the
+  /// same once more as a state; the last and best weights of the result; the streams into the
+  /// layers.
   double least_bytes = 0.0;
 };
 template <class Visitor, RecordOf<TrainCost> Record>
@@ -113,9 +114,8 @@ struct SplitCeiling {
   tasks::SravenCeiling best;
 };
 
-/// Of a task whose examples do not always have one answer, "sraven": from 20,000 instances a split,
-/// at the same seed always the same numbers. Empty for other tasks. Cost: 0.2 s a split at K = 4 on
-/// one core.
+/// For "sraven", whose examples do not always have one answer; empty for other tasks. Averages over
+/// 20,000 instances a split; the seed fixes the numbers. Cost: 0.2 s a split at K = 4 on one core.
 std::vector<SplitCeiling> split_ceilings(const Study& study);
 
 /// A number of a SravenCeiling under the name of its member, for files and tables.
@@ -152,8 +152,8 @@ struct TrainedRun {
   [[nodiscard]] bool done() const;
 };
 
-/// Mean over the steps of the last record of the training loss; that of the last step where nothing
-/// was recorded.
+/// The training loss of the last record, a mean over its steps. The loss of the last step if
+/// nothing was recorded.
 double final_train_loss(const TrainedRun& run);
 
 /// Settings as a list of key, value, key, value, ..., and back.
@@ -263,23 +263,22 @@ struct TrainHooks {
   std::function<void(std::size_t run, double done, double total)> progress;
   /// At the end of a run, trained to it or not.
   std::function<void(std::size_t run, const TrainedRun&)> end;
-  /// Whose steps all are, in place of this process's alone; null: none. The other functions are the
-  /// first rank's. All give the same runs, one job at once, and get their end together; the result
-  /// is that of the first, and an error that of the rank that has it: the others stop as if
-  /// interrupted.
+  /// The ranks that take the steps of a run together; null: this process alone. Every rank calls
+  /// train() with the same runs and one job at once. The other hooks are those of the first rank,
+  /// which also gets the result. The rank that fails throws; the others stop as if interrupted.
   training::TrainingRanks* ranks = nullptr;
 };
 
-/// `headway train`: one training::Trainer per run, `share.jobs` of them at once with
-/// `share.threads` threads each (0: as the study says); the results are the same
-/// to the last bit for any number. Interruption and divergence are values; the state of an
-/// interrupted run goes on to the same bits. After an error in one run the others stop as if
-/// interrupted, and it is thrown. Errors: kBadStudy as check_train_run, kUnavailable without
-/// LibTorch or CUDA, kBadData for a state of another model.
+/// `headway train`: one training::Trainer for each run, `share.jobs` of them at once with
+/// `share.threads` threads each (0: as the study says). The results are the same to the last bit
+/// for any numbers. Interruption and divergence are values. The state of an interrupted run goes on
+/// to the same bits. After an error in one run the others stop as if interrupted, then it is
+/// thrown. Errors: kBadStudy as check_train_run, kUnavailable without LibTorch or CUDA, kBadData
+/// for a state of another model.
 TrainResult train(std::span<const TrainRun> runs, const TaskMaker& make_task, Observer& observer,
                   const TrainHooks& hooks = {}, JobShare share = {1, 0});
 
-/// The same of the runs with these numbers alone (rising), a part of the grid (shards.hpp).
+/// The same for a part of the grid (shards.hpp): only the runs with these numbers, in rising order.
 TrainResult train_part(std::span<const TrainRun> runs, const std::vector<std::size_t>& numbers,
                        const TaskMaker& make_task, Observer& observer, const TrainHooks& hooks = {},
                        JobShare share = {1, 0});
@@ -287,8 +286,8 @@ TrainResult train_part(std::span<const TrainRun> runs, const std::vector<std::si
 /// The final table: groups in the order of their first runs.
 std::vector<TrainGroup> group_runs(const TrainResult& result);
 
-/// The metric that stands for a split: r2, bits_per_byte or accuracy, the first that is there; ""
-/// when there is none (the loss stands for itself).
+/// The metric that tables show for a split: the first of r2, bits_per_byte and accuracy that is
+/// there. "" if there is none; the loss is then shown.
 std::string main_metric(const training::Evaluation& evaluation);
 
 /// train.attention with its nonlinearity where one is set, and " + mixture", " + encoder" for

@@ -35,8 +35,8 @@ Words<Elimination> words_of(Elimination);
 /// Unknowns up to which a dense Hessian is made (288 MB).
 inline constexpr Index kLargestDenseProblem = 6000;
 
-/// Flops of one product that only steers: of the action's Hessian with a direction, in single
-/// precision where the kernels have it (counted as half).
+/// Flops of one product of the action's Hessian with a direction, where it only chooses a
+/// direction. In single precision, if the kernels have it; that counts as half.
 double steering_flops(const Action& action);
 
 struct SaddlePointOptions {
@@ -47,8 +47,9 @@ struct SaddlePointOptions {
 
   // Of the library alone, no keys of a study:
   double max_log_step = 2.0;  ///< largest change of log U along any direction in one step
-  /// Newton computes the exact Hessian after its first step in log U, and anew after steps shorter
-  /// than this share of the one after which it last did; in between secant updates keep it up.
+  /// Newton's method computes the exact Hessian after its first step in log U. It computes it again
+  /// after a step shorter than this share of the step after which it last did. In between, secant
+  /// updates keep it up.
   double hessian_renewal_share = 0.1;
 
   static const OptionTable<SaddlePointOptions>& table();  ///< the first keys of [solve]
@@ -141,7 +142,7 @@ void fields(Visitor& visit, Record& r) {
   visit("pairs", r.pairs, "of the preconditioner");
 }
 
-/// How a long solution is kept. Newton-CG alone calls: the others are short.
+/// How a long solution is kept. Only Newton-CG calls it; the other methods are short.
 struct SaddlePointHooks {
   /// Called after a step when the last call is `seconds` ago, and when the observer interrupts.
   std::function<void(const SaddlePointState&)> save;
@@ -151,12 +152,12 @@ struct SaddlePointHooks {
 
 /// Minimises the action over positive-definite (U_1, ..., U_L, U_a) from `start` (eq. 18).
 ///
-/// Newton's method in the geodesic (affine-invariant) coordinates U = F exp(D) F^T (eq. 29), in
-/// which the entropy and logdet K are convex; where the Hessian is not positive definite its
-/// eigenvalues in those coordinates are replaced by their absolute values; Armijo backtracking.
-/// Quasi-Newton replaces the energy's Hessian by the average information (PSD, cost of one
-/// evaluation) plus a symmetric rank-one correction learnt from gradients. Not converging is a
-/// value. Errors: kBadStudy when the action is not finite at the start.
+/// Newton's method runs in the geodesic (affine-invariant) coordinates U = F exp(D) F^T (eq. 29),
+/// in which the entropy and logdet K are convex, with Armijo backtracking. If the Hessian is not
+/// positive definite, its eigenvalues in those coordinates are replaced by their absolute values.
+/// Quasi-Newton replaces the energy's Hessian by the average information (positive semidefinite, at
+/// the cost of one evaluation) plus a symmetric rank-one correction learnt from gradients. Not
+/// converging is a value. Errors: kBadStudy when the action is not finite at the start.
 SaddlePoint solve_saddle_point(const Action& action, const OrderParameters& start,
                                const SaddlePointOptions& options, Observer& observer,
                                const SaddlePointHooks& hooks = {});

@@ -34,9 +34,8 @@ void require(int result, const char* what) {
   if (result != MPI_SUCCESS) fail(ErrorKind::kUnavailable, "MPI: {} failed ({})", what, result);
 }
 
-/// OpenMPI is not to look for networks where mpirun started all ranks on this machine: they have
-/// its memory, and libpsm2 alone measures its clock for 0.2 s when it is loaded. What the user
-/// chose stays.
+/// If mpirun started all ranks on this machine, OpenMPI need not look for networks: ranks share
+/// memory, and loading libpsm2 alone takes 0.2 s to measure its clock. Choices of the user stay.
 void choose_transport() {
   // NOLINTBEGIN(concurrency-mt-unsafe): before any thread
   const char* all = std::getenv("OMPI_COMM_WORLD_SIZE");
@@ -62,8 +61,8 @@ class MpiRanks final : public Ranks {
     MPI_Comm_size(machine, &on_this_machine_);
     MPI_Comm_free(&machine);
   }
-  /// The others have nothing to do while the first still writes; MPI_Finalize would wait without
-  /// sleeping, and take its core from it where they share one.
+  /// The others wait here, asleep, while the first rank still writes. MPI_Finalize would not sleep,
+  /// and could take the core from the first.
   ~MpiRanks() override {
     MPI_Request all_here = MPI_REQUEST_NULL;
     int done = MPI_Ibarrier(MPI_COMM_WORLD, &all_here) == MPI_SUCCESS ? 0 : 1;

@@ -19,7 +19,7 @@ constexpr const char* kSchema = "headway-checkpoint";
 constexpr std::int64_t kMajor = 2;
 constexpr std::int64_t kMinor = 0;
 constexpr std::size_t kHashDigits = 64;
-// Formats before 2.0: that of `sample` was none of HDF5, that of `train` had no digest at its end.
+// Before 2.0 checkpoints of `sample` were not HDF5, and those of `train` had no digest at the end.
 constexpr std::string_view kOldSample = "headway-sample-checkpoint 1\n";
 
 [[noreturn]] void refuse_damaged(const std::string& file_path, const std::string& why) {
@@ -42,7 +42,7 @@ std::int64_t major_version(const Hdf5InputFile& file) {
   return version && !version->empty() ? static_cast<std::int64_t>(version->front()) : 0;
 }
 
-/// Of bytes without the digest of this format.
+/// Whether a file without the digest is a checkpoint of an older format.
 bool is_of_older_format(const std::string& file_path, std::string_view bytes) {
   if (bytes.starts_with(kOldSample)) return true;
   try {

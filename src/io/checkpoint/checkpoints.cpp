@@ -19,14 +19,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kTries = 3;  // of a checkpoint whose folder goes with the result of another process
+constexpr int kTries = 3;  // another process that ends may remove the folder meanwhile
 constexpr std::string_view kSuffix = ".h5";
 constexpr std::size_t kMostDifferences = 4;
 
 template <class Hooks>
 constexpr bool kSamples = std::is_same_v<Hooks, studies::SampleHooks>;
 
-/// Names in the folder that `wanted` takes, sorted; none when there is no folder.
+/// Sorted names in the folder for which `wanted` is true; none if there is no folder.
 std::vector<std::string> names_in(const std::string& folder, bool (*wanted)(std::string_view)) {
   std::vector<std::string> names;
   std::error_code ignored;
@@ -68,8 +68,8 @@ Checkpoints::Checkpoints(const std::string& result_path, std::string verb,
   for (const std::string& name : names_in(folder_, studies::is_part_name)) look(name);
 }
 
-/// Counts the checkpoint of a part; refuses that of another run. One of these parts under a name
-/// that none has is left alone: nothing goes on from it.
+/// Counts the checkpoint of a part, and refuses that of another run. If it belongs to one of our
+/// parts but has a name of none of them, it is left alone: nothing goes on from it.
 void Checkpoints::look(const std::string& name) {
   const std::string file_path = (fs::path(folder_) / name).string();
   CheckpointHeader found;
@@ -161,8 +161,8 @@ Hooks PointCheckpoints<Hooks>::hooks() const {
     load(part, [&](const Hdf5InputFile& file) { state = read_record<State>(file, "point"); });
     return state;
   };
-  // Never done: a solved point is soon solved again from its last step, and what is said of the
-  // draws is made of them again.
+  // Never marked as done: from its last step a point is soon solved again, and summaries are made
+  // again from the draws.
   const auto keep = [*this](std::size_t part, const State& state) {
     save(part, false, [&](Hdf5OutputFile& out) { write_record("point", state, out); });
   };

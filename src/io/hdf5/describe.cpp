@@ -93,7 +93,7 @@ class TreeWriter {
   int lines_ = 0;
 };
 
-/// A description of one part; what is missing or of another type is said in its place.
+/// A description of one part, or why there is none.
 template <typename Describe>
 std::string or_reason(Describe describe) {
   try {
@@ -103,7 +103,7 @@ std::string or_reason(Describe describe) {
   }
 }
 
-/// What a file of a schema is, and what describes it.
+/// A schema, what its files are called, and the function that describes them.
 struct Kind {
   std::string_view schema;
   const char* name;
@@ -114,7 +114,7 @@ constexpr Kind kKinds[] = {{"headway-result", "Headway result", describe_result}
                            {"headway-checkpoint", "Headway checkpoint", describe_checkpoint},
                            {kGramSchema, "Headway Gram matrices", describe_gram}};
 
-/// `faults`: of its first reading, for a data set every one.
+/// `faults` are those of the first reading; for a data set all of them.
 std::string describe(const std::string& file_path, const std::vector<std::string>& faults) {
   const Hdf5InputFile file(file_path);
   const char* name = "HDF5 file";

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::size_t kMostRows = 200;
 
-/// A table of the results of a verb: a row for each group, "*" in whose path is any member; a
-/// column for each attribute ("name": of the group; with "?": yes or no).
+/// A table of the results of a verb. A row is a group; "*" in its path stands for any member. A
+/// column is an attribute; "name" is that of the group, and "?" shows yes or no.
 struct Listing {
   const char* verb;
   const char* rows;

@@ -80,10 +80,9 @@ OptionValue overlay_value(const std::string& text) {
   return {text, {}};
 }
 
-/// Applies one `section.key=value` to a parsed study: a TOML value, else a string. Tables on the
-/// way are made, and the axis of [sweep] that sets the key alone goes; if the value is a table, so
-/// do the axes of its keys. Gives the key, as overlay_key(). Error{kUsage} when it has no '=' or no
-/// key.
+/// Applies one `section.key=value` to a parsed study; the value is TOML, else a string. Makes the
+/// tables on the way. Removes the axis of [sweep] that sets only this key, and for a table the axes
+/// of its keys. Returns the key, as overlay_key(). Error{kUsage} without '=' or a key.
 std::string apply_overlay(OptionValue& root, const std::string& overlay) {
   const std::vector<std::string> parts = overlay_parts(overlay);
   const Place place{
@@ -99,7 +98,7 @@ std::string overlay_key(const std::string& overlay) { return join(overlay_parts(
 Study parse_study(std::string_view text, const std::string& source_name,
                   const std::vector<std::string>& overlays, const std::string& directory) {
   OptionValue root = detail::parse_toml(text, source_name);
-  // What a file says is relative to it, what is typed is relative to where one stands.
+  // Paths in a file are relative to it, typed ones to the working directory.
   const auto resolve = [](const fs::path& from) {
     return [from](const std::string& file) {
       return fs::absolute(from / file).lexically_normal().string();
