@@ -111,21 +111,21 @@ def draw_network(axes, u):
         for head, name in enumerate(names):
             box(axes, (head - 0.5) * 2.6, levels[layer + 1], f"head {head + 1}\n{name}", 1.75, 0.95)
         axes.text(-2.75, levels[layer + 1], f"layer {layer + 1}", ha="center", va="center", rotation=90, color=style.MUTED)
-    box(axes, 0.0, levels[3], "readout $a$,  output $f$", 2.3)
-    axes.legend(loc="upper left", bbox_to_anchor=(0.03, 0.02), ncol=2, fontsize=8, columnspacing=1.2, handlelength=1.5)
+    box(axes, 0.0, levels[3], "readout $a$,  output $f$", 2.75)
+    axes.legend(loc="upper left", bbox_to_anchor=(-0.01, 0.02), ncol=2, fontsize=7.8, columnspacing=1.0, handlelength=1.3)
     axes.set_xlim(-3.1, 2.6)
     axes.set_ylim(-0.5, 6.8)
     axes.axis("off")
 
 
 def paths_figure(narrow, wide):
-    figure = Figure(figsize=(8.6, 3.3))
+    figure = Figure(figsize=(7.5, 3.0))
     draw_network(figure.add_axes((0.0, 0.15, 0.38, 0.84)), narrow.u)
     scale = entry_scale(max(np.abs(narrow.u).max(), np.abs(wide.u).max()), 1.0)
     for left, width, item in ((0.455, 10, narrow), (0.735, 1000, wide)):
-        axes = figure.add_axes((left, 0.17, 0.255, 0.255 * 8.6 / 3.3))
+        axes = figure.add_axes((left, 0.17, 0.255, 0.255 * 7.5 / 3.0))
         matrix(axes, item.u, scale)
-        axes.set_title(f"$U_1$ at N = {width}:  accuracy {item.accuracy:.3f}")
+        axes.set_title(f"$U_1$,  N = {width},  accuracy {item.accuracy:.3f}", fontsize=8.8)
         axes.set_xlabel(r"path $\pi'$")
         if width == 10:
             axes.set_ylabel(r"path $\pi$", labelpad=2)
@@ -136,7 +136,7 @@ def paths_figure(narrow, wide):
 
 def chain_figure():
     """U_a, ..., U_1 as squares of their sizes, with the diagonal blocks that the layer above makes."""
-    figure = Figure(figsize=(8.6, 3.4))
+    figure = Figure(figsize=(7.2, 2.85))
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     sizes = [int(np.prod(CHAIN[layer:])) for layer in range(len(CHAIN) + 1)][::-1]  # of U_a, U_L, ..., U_1
     names = ["U_a", *(f"U_{layer}" for layer in range(len(CHAIN), 0, -1))]
@@ -159,12 +159,12 @@ def chain_figure():
         axes.text(left + side / 2, bottom + side + 0.16, f"${name}$:  {size} \u00d7 {size}", ha="center", va="bottom")
         axes.text(left + side / 2, bottom - 0.16, f"over {kind}", ha="center", va="top", fontsize=8, color=style.MUTED)
         if step + 1 < len(sizes):
-            start, end = left + side + 0.35, left + side + 1.75
+            start, end = left + side + (0.4 if step else 0.9), left + side + (1.8 if step else 2.3)
             axes.annotate("", (end, middle), (start, middle), arrowprops={"arrowstyle": "-|>", "color": style.INK, "linewidth": 1.0})
             heads = CHAIN[len(CHAIN) - 1 - step]
             axes.text((start + end) / 2, middle + 0.12, f"{heads} heads", ha="center", va="bottom", fontsize=8)
-            left = end + 0.35
-    axes.set_xlim(0.2, left + sizes[-1] * unit + 0.3)
+            left = end + 0.4
+    axes.set_xlim(-0.05, left + sizes[-1] * unit + 0.3)
     axes.set_ylim(0.0, 5.5)
     axes.set_aspect("equal")
     axes.axis("off")
@@ -199,7 +199,7 @@ def worked_example(figure, item):
         ("cut", f"accuracy {item.accuracy:.3f} \u2192 {chosen.accuracy:.3f}\nsquared error {chosen.rise:+.3f}".replace("-", "\u2212")
          + f" \u00b1 {chosen.error:.3f}\n(not solved again)"))
     for column, (title, caption) in enumerate(captions):
-        axes = figure.add_axes((0.075 + 0.325 * column, 0.585, 0.235, 0.235 * 8.6 / 6.2))
+        axes = figure.add_axes((0.075 + 0.325 * column, 0.585, 0.235, 0.235 * 7.5 / 5.7))
         counted = ~(both | one) if title == "cut" else both | one
         matrix(axes, np.where(counted, item.u, 0.0) if title == "cut" else item.u, scale, counted)
         if title == "weighted score":
@@ -238,13 +238,13 @@ def misleading_case(figure, plain, large):
     names = ("previous\ntoken", "uniform")
     scale = entry_scale(max(np.abs(plain.u).max(), np.abs(large.u).max()), 1.0)
     for left, item, title in ((0.075, plain, "$U_1$, features as they are"), (0.305, large, "$U_1$, first head's \u00d7 10")):
-        axes = figure.add_axes((left, 0.075, 0.165, 0.165 * 8.6 / 6.2))
+        axes = figure.add_axes((left, 0.075, 0.165, 0.165 * 7.5 / 5.7))
         matrix(axes, item.u, scale, labels=("previous", "uniform"))
         axes.set_title(title, fontsize=8.8)
         if item is large:
             axes.set_yticklabels([])
-    for left, title, values in ((0.59, "score", lambda h: h.score), (0.795, "rise of the squared error", lambda h: h.rise)):
-        axes = figure.add_axes((left, 0.075, 0.14, 0.165 * 8.6 / 6.2))
+    for left, title, values in ((0.59, "score", lambda h: h.score), (0.795, "squared error rises by", lambda h: h.rise)):
+        axes = figure.add_axes((left, 0.075, 0.14, 0.165 * 7.5 / 5.7))
         for shift, item, colour, label in ((-0.19, plain, style.THEORY, "as they are"), (0.19, large, style.CORRECTED, "\u00d7 10")):
             lengths = [values(h) for h in item.heads]
             axes.barh(np.arange(2) + shift, lengths, 0.34, color=colour, label=label)
@@ -264,7 +264,7 @@ def misleading_case(figure, plain, large):
 
 
 def scores_figure(narrow, plain, large):
-    figure = Figure(figsize=(8.6, 6.2))
+    figure = Figure(figsize=(7.5, 5.7))
     worked_example(figure, narrow)
     misleading_case(figure, plain, large)
     return figure
