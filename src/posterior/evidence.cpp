@@ -54,8 +54,9 @@ double relative_variance(const VectorXd& values, double effective) {
   return (values.array() - mean).square().mean() / (mean * mean) / effective;
 }
 
-/// The optimal bridge (eq. 47; Meng and Wong 1996) by fixed-point iteration. l1, l2: log(posterior
-/// kernel / proposal) at posterior and at proposal draws.
+/// The optimal bridge (eq. 47; Meng and Wong 1996) by fixed-point iteration. l1, l2: log omega,
+/// omega = posterior kernel / proposal, at posterior and at proposal draws. s1, s2, r: rho_1,
+/// rho_2 and Z of the equation.
 struct Bridge {
   double log_ratio = 0.0;
   double error = 0.0;

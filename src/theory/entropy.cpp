@@ -151,7 +151,7 @@ int eliminate_upper_layers(const model::Architecture& architecture, OrderParamet
       const double n = architecture.width(l);
       const double n_below = architecture.width(l - 1);
       const Index h_below = architecture.heads[l - 2];
-      // N_l U A U + c U - N_{l-1} Q = 0; for the readout A = I / s_a^2 (eq. 25)
+      // Eq. 25, N_l U a U + c U - N_{l-1} q = 0, with a, q, c for its Lambda, Theta, kappa.
       MatrixXd a;
       if (l == layers + 1) {
         a = MatrixXd::Identity(u.readout.rows(), u.readout.rows()) / architecture.variance(l);

@@ -4,8 +4,9 @@
 
 In Markdown and in the text cells of notebooks: links with their anchors, names of files in `code`. In documents and
 comments: equations ("eq. 12", "eqs. 3 and 4", "eqs. 5 to 7"), sections (README.md, "Title"), keys of papers ([T24]).
-Equations stand in indented lines that end in two spaces and their number in parentheses. A comment, or a document
-without equations, that names no document cites src/theory/README.md. `RulesCatchViolations` shows that each rule notices a made-up reference.
+An equation stands between two lines `$$` and has its number in \\tag{12}. A comment, or a document without equations,
+that names no document cites src/theory/README.md. Mathematics must survive GitHub, which reads it as Markdown first.
+`RulesCatchViolations` shows that each rule notices a made-up reference.
 """
 
 import json
@@ -24,7 +25,21 @@ MAX_README_LINES = 170
 THEORY = "src/theory/README.md"
 
 COMMENTED = {".cpp": "//", ".hpp": "//", ".py": "#", ".txt": "#", ".cmake": "#", ".toml": "#", ".sh": "#"}
-EQUATION = re.compile(r"^ {4}.*  \((\d+)\)$", re.MULTILINE)
+TAG = re.compile(r"\\tag\{(\d+)\}")
+DISPLAYED = re.compile(r"^\$\$\n(.*?)^\$\$$", re.MULTILINE | re.DOTALL)
+INLINE = re.compile(r"(?<![\\$\w])\$(?! )([^$\n]+)\$(?!\d)")
+PLAIN_EQUATION = re.compile(r"^ {4}.*  \((\d+)\)$", re.MULTILINE)
+# What Markdown takes out of a formula before MathJax sees it, or MathJax on GitHub refuses.
+UNSAFE = (
+    (re.compile(r"\\[^\w\s\\]"), "a backslash before punctuation"),
+    (re.compile(r"\\\\(?!$)", re.MULTILINE), "a \\\\ within a line"),
+    (re.compile(r"[*~<`]"), "one of * ~ < `"),
+    (re.compile(r"(?<!\w)_"), "a _ that does not follow a letter or digit"),
+    (re.compile(r"\]\("), "what reads as a link"),
+    (re.compile(r"\\(operatorname|label|def|newcommand|require)\b"), "a macro that GitHub refuses"),
+)
+# Lines of a display that Markdown takes for a list, a heading, a quotation, or the end of the paragraph.
+UNSAFE_LINE = re.compile(r"^\s*(?:$|[-+] |[-=]+$|>|#{1,6} |\d+[.)] )", re.MULTILINE)
 CITED = re.compile(r"(?:([\w/.]+\.md), )?\b[Ee]qs?\. (\d+)((?:(?:,| and| to| or) (?:eq\. )?\d+)*)")
 SECTION = re.compile(r'((?:[\w.]+/)*README\.md), "([^"]+)"')
 KEY = re.compile(r"\[([A-Z]{1,2}\d{2})\b")
@@ -130,6 +145,40 @@ def file_name_faults(root):
     return faults
 
 
+def equations_of(text):
+    """(numbers in the tags of a document's equations, what is wrong with how they are written)."""
+    numbers, faults = [], []
+    text = re.sub(r"`[^`\n]*`", "", without_code(text))
+    for body in DISPLAYED.findall(text):
+        tags = [int(number) for number in TAG.findall(body)]
+        numbers += tags
+        if len(tags) > 1:
+            faults.append(f"equations {tags} share one display")
+    outside = DISPLAYED.sub("", text)
+    if "$$" in outside:
+        faults.append("a $$ is not alone in its line, or not closed")
+    faults += [f"the tag of equation {number} is outside of a display" for number in TAG.findall(outside)]
+    faults += [f"equation {number} is not typeset" for number in PLAIN_EQUATION.findall(outside)]
+    return numbers, faults
+
+
+def mathematics_faults(root):
+    faults = []
+    for name, text in markdown_of(root).items():
+        if not name.endswith(".md"):
+            continue
+        text = re.sub(r"`[^`\n]*`", "", without_code(text))
+        displays = DISPLAYED.findall(text)
+        for formula in displays + INLINE.findall(DISPLAYED.sub("", text)):
+            shown = " ".join(formula.split())[:60]
+            faults += [f"{name}: {what} in the formula {shown}" for pattern, what in UNSAFE if pattern.search(formula)]
+            if formula.count("{") != formula.count("}") or formula.count("\\begin{") != formula.count("\\end{"):
+                faults.append(f"{name}: braces or environments are not closed in the formula {shown}")
+        faults += [f"{name}: a line of a display begins like Markdown: {' '.join(body.split())[:60]}"
+                   for body in displays if UNSAFE_LINE.search(body[:-1])]
+    return faults
+
+
 def numbers_of(text):
     """[(document or "", number)] of the equations that a text cites."""
     cited = []
@@ -143,7 +192,8 @@ def equation_faults(root):
     faults, known = [], {}
     documents = markdown_of(root)
     for name, text in documents.items():
-        numbers = [int(number) for number in EQUATION.findall(without_code(text))]
+        numbers, written = equations_of(text)
+        faults += [f"{name}: {fault}" for fault in written]
         known[name] = set(numbers)
         if numbers != list(range(1, len(numbers) + 1)):
             faults.append(f"{name}: equations are numbered {numbers}")
@@ -208,7 +258,8 @@ class DocumentsResolve(unittest.TestCase):
         self.assertFalse(faults, "\n" + "\n".join(faults))
 
     def test_there_are_equations(self):
-        self.assertGreater(len(EQUATION.findall((ROOT / THEORY).read_text())), 40)
+        for document, count in ((THEORY, 71), ("src/training/README.md", 23), ("src/tasks/README.md", 5)):
+            self.assertGreaterEqual(len(equations_of((ROOT / document).read_text())[0]), count, document)
 
     def test_links_lead_somewhere(self):
         self.check(link_faults(ROOT))
@@ -218,6 +269,9 @@ class DocumentsResolve(unittest.TestCase):
 
     def test_cited_equations_exist(self):
         self.check(equation_faults(ROOT))
+
+    def test_mathematics_survives_markdown(self):
+        self.check(mathematics_faults(ROOT))
 
     def test_cited_sections_exist(self):
         self.check(section_faults(ROOT))
@@ -258,12 +312,29 @@ class RulesCatchViolations(unittest.TestCase):
         self.assertEqual(len(self.faults(file_name_faults, tree)), 5)
 
     def test_equations(self):
-        document = "# Theory\n\n    a = b  (1)\n    c = d    (2)\n\nby eq. 2\n"
+        document = "# Theory\n\n$$\na = b \\tag{1}\n$$\n\n$$\nc = d \\tag{2}\n$$\n\nby eq. 2\n"
         for comment, count in (("/// of eq. 2", 0), ("int a;  ///< eqs. 1 and\n/// 3", 1), ("// eqs. 1 to 4", 1),
                                ("/// (src/training/README.md, eq. 2)", 1), ("/// (src/training/README.md, eq. 1)", 0)):
-            tree = {THEORY: document, "src/training/README.md": "    e = f  (1)\n", "src/core/a.hpp": comment + "\n"}
+            tree = {THEORY: document, "src/training/README.md": "$$\ne = f \\tag{1}\n$$\n", "src/core/a.hpp": comment + "\n"}
             self.assertEqual(len(self.faults(equation_faults, tree)), count, comment)
-        self.assertEqual(len(self.faults(equation_faults, {THEORY: "    a  (1)\n    b  (3)\n\neq. 4\n"})), 2)
+
+    def test_numbers_of_equations(self):
+        one, two = "$$\na \\tag{1}\n$$\n", "$$\nb \\tag{2}\n$$\n"
+        for what, document, count in (("in order", one + two, 0), ("out of order", two + one, 1), ("doubled", one + two + two, 1),
+                                      ("one left out", one + "$$\nc \\tag{3}\n$$\n", 1), ("cited but absent", one + "\neq. 2\n", 1),
+                                      ("two in a display", "$$\na \\tag{1}\nb \\tag{2}\n$$\n", 1),
+                                      ("outside", one + "\\tag{2}\n", 1), ("not closed", one + "$$\nb \\tag{2}\n", 2),
+                                      ("in a line", one + "$$ b \\tag{2} $$\n", 2), ("plain", one + "    b  (2)\n", 1),
+                                      ("in code", one + "```\n$$\n\\tag{7}\n```\n and `$$ \\tag{8}`\n", 0)):
+            self.assertEqual(len(self.faults(equation_faults, {THEORY: document})), count, what)
+
+    def test_mathematics(self):
+        good = "Here $a_{b} < 3$ costs `$5 _` and $\\mathcal S_0$.\n\n$$\n\\begin{aligned}\na &= b \\\\\n&= c\n\\end{aligned}\n$$\n"
+        good = good.replace(" < ", r" \lt ")
+        self.assertEqual(self.faults(mathematics_faults, {"README.md": good}), [])
+        for bad in (r"$a\,b$", r"$a * b$", r"${a}_b$", r"$f[x](y)$", r"$a < b$", r"$\operatorname{tr} U$", r"$\frac{a}{b$",
+                    "$$\na \\\\ b\n$$", "$$\na\n===\n$$", "$$\na\n\nb\n$$", "$$\na\n- b\n$$", "$$\n\\begin{aligned}\na\n$$"):
+            self.assertEqual(len(self.faults(mathematics_faults, {"README.md": bad + "\n"})), 1, bad)
 
     def test_sections(self):
         tree = {"src/io/README.md": "# Files\n## Data-set file\n",

@@ -33,10 +33,10 @@ std::vector<MatrixXd> entropy_gradient_second_derivative(const model::Architectu
                                                          const OrderParameters& u,
                                                          const OrderParameters& direction);
 
-/// Closed forms (eqs. 25 to 27) that eliminate U_a and U_2..U_L given U_1, by sweeps over
-/// the layers until the largest relative change is below `tolerance`: U_l solves N_l U A U + c U -
-/// N_{l-1} Q = 0 (a Riccati equation), c = N_{l-1} H_{l-1} - N_l. Starts from u's own upper layers
-/// and replaces them. Returns the number of sweeps.
+/// Closed forms (eqs. 25 to 27) that eliminate U_a and U_2..U_L given U_1. Sweeps over the layers
+/// until the largest relative change is below `tolerance`. Each U_l solves a Riccati equation that
+/// contains its neighbours. Starts from u's own upper layers and replaces them. Returns the number
+/// of sweeps.
 int eliminate_upper_layers(const model::Architecture& architecture, OrderParameters& u,
                            double tolerance = 1e-14, int max_sweeps = 500);
 
