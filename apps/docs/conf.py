@@ -70,8 +70,7 @@ RESULTS = """
 
 ```{toctree}
 :hidden:
-:glob:
-*
+PAGES
 ```
 """
 
@@ -83,7 +82,7 @@ def adapt(app, docname, source):
     if docname == root_doc:
         text += TREE
     if docname == "data/results/README":
-        text += RESULTS
+        text += RESULTS.replace("PAGES", "\n".join(re.findall(r"\[page\]\(([\w-]+)\.md\)", text)))
     text = re.sub(r"(\]\((?:[\w./-]*/)?[\w-]+)\.ipynb\)", r"\1.md)", text)
     folder = Path(app.env.doc2path(docname)).parent
     source[0] = re.sub(r"\[([^][]+)\]\(([\w./-]+)\)",

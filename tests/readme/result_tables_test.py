@@ -108,6 +108,7 @@ class WrongPagesAreNoticed(unittest.TestCase):
         text = "It has 1.5 +-\n0.2 of 1,000\npoints."
         self.assertEqual(pages.with_numbers(text, "It has {} of {} points.", ["1.6 +- 0.3", "1,001"]),
                          "It has 1.6 +- 0.3 of 1,001\npoints.")
+        self.assertEqual(pages.with_numbers(text, "It has {} of {} points.", ["1.5 +- 0.2", "1,000"]), text)
         self.assertRaises(LookupError, pages.with_numbers, text * 2, "It has {} of {} points.", ["1", "2"])
         self.assertRaises(ValueError, pages.with_numbers, text, "It has {} of {} points.", ["1"])
         self.assertEqual([shown(-0.004, 2), shown(None), shown(1.25, 1, 0.04), pair([2.0, None], 2)],

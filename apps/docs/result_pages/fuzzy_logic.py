@@ -199,5 +199,5 @@ SENTENCES = [
     ("results/attention-ablation.md", "They lose {}, {} and {} points after their best step.", early_losses),
     ("results/attention-ablation.md", "have {} times the parameters and change the score by at most {} points", of_mixtures),
     ("results/fuzzy-logic-small.md", "not shown at this size: {} points with a decoder alone, {} with an encoder.** Its lead over "
-     "linear attention is: {} and {} points.", small_leads),
+     "linear attention is shown: {} and {} points.", small_leads),
 ]

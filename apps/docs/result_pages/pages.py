@@ -55,6 +55,8 @@ def with_numbers(text, words, numbers):
     if match.re.groups != len(numbers):
         raise ValueError(f"{len(numbers)} numbers for {match.re.groups} places: {words}")
     for group in range(len(numbers), 0, -1):
+        if match[group].split() == numbers[group - 1].split():  # perhaps on two lines
+            continue
         text = text[:match.start(group)] + numbers[group - 1] + text[match.end(group):]
     return text
 
