@@ -99,7 +99,8 @@ class WrongPagesAreNoticed(unittest.TestCase):
         """A file that says something else than it did when the page was written."""
         changed = copy.deepcopy(runs_of("fuzzy-logic-small"))
         changed[0]["final"]["held_out"]["r2"] += 0.001
-        with unittest.mock.patch.object(fuzzy_logic, "runs_of", lambda name: changed if name == "fuzzy-logic-small" else runs_of(name)):
+        with unittest.mock.patch.object(fuzzy_logic, "runs_of",
+                                        lambda name: changed if name == "fuzzy-logic-small" else runs_of(name)):
             faults = pages.check()[1]
         self.assertGreaterEqual(len(faults), 1)
         self.assertTrue(all(fault.startswith("data/results/fuzzy-logic-small.md: should be: ") for fault in faults), faults)
@@ -136,11 +137,13 @@ class SentencesAboutNetworks(unittest.TestCase):
     def test_tokens_and_pairs_held_out(self):
         cells = fuzzy_logic.scaling()
         self.assertEqual(len(cells), 12)
-        self.assertEqual({(tokens, len(scores["hyla"])) for (tokens, _), scores in cells.items()}, {(16, 1), (32, 3), (64, 1), (96, 1)})
+        self.assertEqual({(tokens, len(scores["hyla"])) for (tokens, _), scores in cells.items()},
+                         {(16, 1), (32, 3), (64, 1), (96, 1)})
         self.assertGreater(min(fuzzy_logic.scaling_leads()), 0)
         unknown = {cell: {name: [score[1] for score in found.values()] for name, found in scores.items()}
                    for cell, scores in cells.items()}
-        self.assertEqual({tokens for (tokens, _), scores in unknown.items() if statistics.mean(scores["hyla"]) > 0}, {32, 64, 96})
+        self.assertEqual({tokens for (tokens, _), scores in unknown.items() if statistics.mean(scores["hyla"]) > 0},
+                         {32, 64, 96})
         weak = [cell for cell, scores in unknown.items() if cell[0] == 32 and
                 statistics.mean(scores["hyla"]) < 2 * mean_and_error(scores["hyla"])[1]]
         self.assertEqual(len(weak), 1)
@@ -180,7 +183,8 @@ class SentencesAboutNetworks(unittest.TestCase):
             for group in results[0]["groups"]:
                 label = group["label"].replace("heads = 1", "one head")
                 line = re.search(rf"^#   {label}  +(.*\+-.*)$", text, re.MULTILINE)[1]
-                numbers = [(group, "train_loss"), (group["splits"]["held_out"], "last"), (group["splits"]["unknown_terms"], "last")]
+                splits = group["splits"]
+                numbers = [(group, "train_loss"), (splits["held_out"], "last"), (splits["unknown_terms"], "last")]
                 if study == "fuzzy-logic-latents":
                     term, bits = (codes.group_of(results[1]["groups"], group["label"], name) for name in ("term", "bits"))
                     numbers = [(term, name) for name in ("held_out", "untrained", "shuffled")]
@@ -203,7 +207,7 @@ class SentencesAboutNetworks(unittest.TestCase):
         for name in sraven.VARIANTS:
             self.assertGreater(*(sraven.accuracy(sraven.reference()[name, 2], split) for split in ("held_out", "test")))
         self.assertEqual({run["final"]["held_out"]["examples"] for run in sraven.reference().values()}, {4096})
-        self.assertLess(sraven.accuracy(sraven.reference()["hyla", 1]), sraven.accuracy(sraven.reference()["hyla_linear_value", 1]))
+        self.assertLess(*(sraven.accuracy(sraven.reference()[name, 1]) for name in ("hyla", "hyla_linear_value")))
 
     def test_codes(self):
         networks, decoded, own_query = codes.fuzzy_results()
@@ -232,9 +236,8 @@ class SentencesAboutHeads(unittest.TestCase):
         self.assertEqual(len(one_shot.five("solve")), 5)
 
     def test_one_shot_heads(self):
-        for name, where in (("score", (10, 0.25)),):
-            found = [one_shot.correlation(one_shot.score_of(one, name, *where)) for one in one_shot.five("prune", fresh=True)]
-            self.assertEqual(sum(value > 0 for value in found), 4)
+        found = [one_shot.correlation(one_shot.score_of(one, "score", 10, 0.25)) for one in one_shot.five("prune", fresh=True)]
+        self.assertEqual(sum(value > 0 for value in found), 4)
         old, fresh = ([float(words.split()[0]) for words in one_shot.rules()[at::2]] for at in (0, 1))
         for before, after in zip(old, fresh):
             self.assertTrue(0 < after < before / 2, "both keep their sign and lose more than half")

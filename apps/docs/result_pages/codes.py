@@ -130,7 +130,8 @@ def alike_in_layer_2():
     return [shown(rule["held_out"], 2), same]
 
 
-TABLES = {"fuzzy-logic-codes": fuzzy_table, "fuzzy-logic-codes-rise": rises_table, "sraven-codes": sraven_table, "sraven-codes-one-head": one_head_table}
+TABLES = {"fuzzy-logic-codes": fuzzy_table, "fuzzy-logic-codes-rise": rises_table,
+          "sraven-codes": sraven_table, "sraven-codes-one-head": one_head_table}
 SENTENCES = [
     ("results/fuzzy-logic-codes.md", "F1 is {} to {}, chance {}.", terms_of_trained),
     ("results/sraven-codes.md", "a balanced accuracy of {} to {}. Before training, or with shuffled labels, it has at most {}.",
@@ -138,5 +139,6 @@ SENTENCES = [
     ("results/sraven-codes.md", "Chance is {} for rules, which the position of the feature tells in part, and {} for answers.",
      sraven_chances),
     ("results/sraven-codes.md", "Chance is {} for these rules and {} for these answers.", small_chances),
-    ("results/sraven-codes.md", "In layer 2 of HYLA's second seed the accuracy is {}, and both cosines are {}.", alike_in_layer_2),
+    ("results/sraven-codes.md", "In layer 2 of HYLA's second seed the accuracy is {}, and both cosines are {}.",
+     alike_in_layer_2),
 ]

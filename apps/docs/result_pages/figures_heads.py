@@ -99,7 +99,8 @@ def one_shot_heads():
     style.light_grid(scores, "x")
     drops = one_shot.without_one_head()
     heads.plot(range(1, 9), np.array(drops).T, color=style.THEORY, linewidth=0.5, alpha=0.35)
-    heads.errorbar(range(1, 9), *zip(*map(mean_and_error, zip(*drops))), fmt="o-", color=style.THEORY, capsize=2.5, label="here")
+    heads.errorbar(range(1, 9), *zip(*map(mean_and_error, zip(*drops))), fmt="o-", color=style.THEORY, capsize=2.5,
+                   label="here")
     paper = published("T24, one-shot images")["accuracy without one head, by rising score"]
     heads.plot(range(1, 9), paper, "D-", color=style.MUTED, markerfacecolor="white", linewidth=1, label=PAPER["label"])
     titled(heads, "without one head", "its place by rising score", "accuracy (%)")

@@ -157,7 +157,8 @@ def hidden_markov_chains():
         paper = published("T24, hidden Markov, 8 seeds")[study]
         places = {name: at for at, name in enumerate(ours)}
         axes.errorbar([at + 0.08 for at in places.values()], [value for value, _ in ours.values()],
-                      yerr=[error for _, error in ours.values()], fmt="o", color=style.THEORY, capsize=2.5, label="here, 8 seeds")
+                      yerr=[error for _, error in ours.values()], fmt="o", color=style.THEORY, capsize=2.5,
+                      label="here, 8 seeds")
         axes.errorbar([places[name] - 0.08 for name in paper], [value for value, _ in paper.values()],
                       yerr=[error for _, error in paper.values()], **PAPER | {"label": "authors' code, 8 seeds"})
         titled(axes, study, "width N")

@@ -2,7 +2,7 @@
 
 import statistics
 
-from recorded import (average, difference, final, grouped, load, mean_and_error, pair, published, runs_of, shown)
+from recorded import average, final, grouped, pair, published, runs_of, shown
 
 VARIANTS = ("softmax", "linear", "hyla")
 PAPER = "S25, table A1, fuzzy logic"
@@ -187,7 +187,8 @@ def small_leads():
 TABLES = {"fuzzy-logic": reference_table, "fuzzy-logic-scaling": scaling_table, "attention-ablation": ablation_table,
           "fuzzy-logic-small": small_table, "fuzzy-logic-leads": leads_table}
 SENTENCES = [
-    ("results/fuzzy-logic.md", "HYLA reaches {} on pairs of terms that training never showed, softmax {}.**", reference_numbers),
+    ("results/fuzzy-logic.md", "HYLA reaches {} on pairs of terms that training never showed, softmax {}.**",
+     reference_numbers),
     ("results/fuzzy-logic.md", "Softmax peaks early and then loses {} points.", softmax_falls),
     ("results/fuzzy-logic-scaling.md", "With 32 tokens it leads softmax by {} points and linear attention by {}",
      scaling_claim),
@@ -198,6 +199,6 @@ SENTENCES = [
     ("results/attention-ablation.md", "RMSHead adds {} points to linear attention", rms_head_gain),
     ("results/attention-ablation.md", "They lose {}, {} and {} points after their best step.", early_losses),
     ("results/attention-ablation.md", "have {} times the parameters and change the score by at most {} points", of_mixtures),
-    ("results/fuzzy-logic-small.md", "not shown at this size: {} points with a decoder alone, {} with an encoder.** Its lead over "
-     "linear attention is shown: {} and {} points.", small_leads),
+    ("results/fuzzy-logic-small.md", "not shown at this size: {} points with a decoder alone, {} with an encoder.** "
+     "Its lead over linear attention is shown: {} and {} points.", small_leads),
 ]

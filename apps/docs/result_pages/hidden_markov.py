@@ -42,7 +42,8 @@ def data_table():
     for words, of, digits, theirs in (("S / N", "action", 6, "independent solver"), ("$U_a$", "U_a", 4, "authors' code")):
         last = ["1"] if of == "U_a" else ["-"]
         rows.append([f"{words}, {theirs}", *(shown(value, digits) for value in paper[of]), *last])
-        rows.append([f"{words}, here", *(shown(ours(DATA, f"points[widths={width}].{of}")[0], digits) for width in WIDTHS), *last])
+        here = [ours(DATA, f"points[widths={width}].{of}")[0] for width in WIDTHS]
+        rows.append([f"{words}, here", *(shown(value, digits) for value in here), *last])
     return rows
 
 

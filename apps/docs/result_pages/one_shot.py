@@ -119,8 +119,8 @@ def looks():
 
 def scores_table():
     old, fresh = five("prune"), five("prune", fresh=True)
-    rows = [["score", "N", "T", "rank correlation, seeds 1 to 5", "p by chance", "seeds 6 to 10", "half less random, seeds 1 to 5",
-             "seeds 6 to 10"]]
+    rows = [["score", "N", "T", "rank correlation, seeds 1 to 5", "p by chance", "seeds 6 to 10",
+             "half less random, seeds 1 to 5", "seeds 6 to 10"]]
     for name, where in looks():
         scores = [score_of(result, name, *where) for result in old]
         again = [score_of(result, name, *where) for result in fresh]
@@ -200,8 +200,11 @@ TABLES = {"one-shot-images": images_table, "one-shot-samples": samples_table, "o
           "one-shot-shapes": shapes_table, "one-shot-half": half_table,
           "one-shot-without-one-head": without_one_head_table}
 SENTENCES = [
-    ("results/one-shot-images.md", "is above the Gaussian process by {} points on new characters and {} on digits.**", images_claim),
-    ("results/one-shot-heads.md", "the rank correlation falls from {} to {}. The gain over random orders falls from {} to {} points.", rules),
+    ("results/one-shot-images.md", "is above the Gaussian process by {} points on new characters and {} on digits.**",
+     images_claim),
+    ("results/one-shot-heads.md", "the rank correlation falls from {} to {}. The gain over random orders "
+     "falls from {} to {} points.",
+     rules),
     ("results/one-shot-heads.md", "Chance gives such a mean with p = {}.", first_rule_by_chance),
     ("results/one-shot-heads.md", "Gradient sensitivity does tell: {} over ten networks.",
      sensitivity_of_all),

@@ -12,7 +12,7 @@ from recorded import average, pair, published, shown
 
 
 def _link(name, *files):
-    data = ", ".join(f"[data]({file}.json)" if number == 0 else f"[{number + 1}]({file}.json)" for number, file in enumerate(files))
+    data = ", ".join(f"[{number if number > 1 else 'data'}]({file}.json)" for number, file in enumerate(files, start=1))
     return f"[page]({name}.md), {data}"
 
 
@@ -45,7 +45,8 @@ def _one_shot():
 def _fuzzy_logic():
     paper, runs = published(fuzzy_logic.PAPER), fuzzy_logic.reference()
     names = ("softmax", "HYLA")
-    groups = [average(paper[name][0] for name in group if name in paper) for group in (fuzzy_logic.MIXED, fuzzy_logic.NOT_MIXED)]
+    groups = [average(paper[name][0] for name in group if name in paper)
+              for group in (fuzzy_logic.MIXED, fuzzy_logic.NOT_MIXED)]
     mixed = ("values mixed", "not mixed")
     decoder, encoder, _, _ = fuzzy_logic.small_leads()
     return [
@@ -55,8 +56,9 @@ def _fuzzy_logic():
         ["Tokens and pairs held out, a tenth of the length: the same", "a figure",
          f"HYLA less softmax {fuzzy_logic.scaling_claim()[0]}, 32 tokens", "HYLA first in every cell",
          _link("fuzzy-logic-scaling", "fuzzy-logic-scaling")],
-        ["Attention ablation: the same, mean over variants", _named(mixed, groups), _named(mixed, fuzzy_logic.ablation_claim()),
-         "mixing values over heads helps", _link("attention-ablation", "attention-ablation")],
+        ["Attention ablation: the same, mean over variants", _named(mixed, groups),
+         _named(mixed, fuzzy_logic.ablation_claim()), "mixing values over heads helps",
+         _link("attention-ablation", "attention-ablation")],
         ["Fuzzy logic made small: the same, HYLA less softmax", "-", f"decoder alone {decoder}, with an encoder {encoder}",
          "within two errors: not shown", _link("fuzzy-logic-small", "fuzzy-logic-small", "fuzzy-logic-encoder")]]
 
@@ -74,8 +76,8 @@ def _codes():
     least, most, chance = codes.terms_of_trained()
     low, high, _ = codes.sraven_claim()
     return [
-        ["Codes of fuzzy logic: F1 of terms", "a figure", f"{least} to {most}, chance {chance}", "terms readable, HYLA not ahead",
-         _link("fuzzy-logic-codes", "fuzzy-logic-latents")],
+        ["Codes of fuzzy logic: F1 of terms", "a figure", f"{least} to {most}, chance {chance}",
+         "terms readable, HYLA not ahead", _link("fuzzy-logic-codes", "fuzzy-logic-latents")],
         ["Codes of SRAVEN: accuracy of rules", "a figure", f"{low} to {high}, chance {float(codes.sraven_chances()[0]):.2f}",
          "rules readable in every variant", _link("sraven-codes", "sraven-latents", "sraven-small-latents")]]
 
@@ -95,8 +97,8 @@ def _heads():
 
 
 def _text():
-    return ["Text made small: bits per byte", "another text", _named(("bytes", "byte pairs"), texts.claim()), "runs end to end",
-            _link("text", "text-small", "text-bpe-small")]
+    return ["Text made small: bits per byte", "another text", _named(("bytes", "byte pairs"), texts.claim()),
+            "runs end to end", _link("text", "text-small", "text-bpe-small")]
 
 
 def table():

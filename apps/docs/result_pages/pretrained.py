@@ -113,13 +113,14 @@ def tasks_table():
                                                                    for one in task], 3)
     row("rise of the loss, its error", lambda task: [statistics.mean(one["removed"]["mean"]["loss_change_error"])
                                                      for one in task], 3)
-    row("Kendall's tau of the theory's own order", lambda task: [predicted(one, "all parts", "kendall_tau") for one in task], 2)
+    row("Kendall's tau of the theory's own order",
+        lambda task: [predicted(one, "all parts", "kendall_tau") for one in task], 2)
     row("share of the theory's changes within their error", lambda task: list(map(within_error, task)), 2)
     return rows
 
 
 def claim():
-    """Rank correlation with removal, mean and error over the four real data sets: gradient sensitivity, the theory's change."""
+    """Rank correlation with removal over the four real data sets: gradient sensitivity, the theory's change."""
     return [average((statistics.mean(agreement(name, splits()[task])) for task in REAL), 2)
             for name in ("gradient sensitivity", "the theory's change, all parts")]
 
@@ -133,8 +134,8 @@ def dearest_heads(task):
 TABLES = {"pretrained-heads": lambda: table("mean"), "pretrained-heads-zero": lambda: table("zero"),
           "pretrained-heads-hint": hint_table, "known-head": known_head_table, "pretrained-heads-tasks": tasks_table}
 SENTENCES = [
-    ("results/pretrained-heads.md", "Over the four real data sets gradient sensitivity agrees with removal by {}, the theory's "
-     "predicted change by {}.", claim),
-    ("results/known-head.md", "Without it the loss rises by {}, without the next head by {} (its mean in its place; errors over "
-     "splits).", rises_on_copies),
+    ("results/pretrained-heads.md", "Over the four real data sets gradient sensitivity agrees with removal by {}, "
+     "the theory's predicted change by {}.", claim),
+    ("results/known-head.md", "Without it the loss rises by {}, without the next head by {} (its mean in its place; "
+     "errors over splits).", rises_on_copies),
 ]

@@ -117,5 +117,6 @@ def claim():
 
 TABLES = {"trained-heads": table, "trained-heads-networks": networks_table}
 SENTENCES = [
-    ("results/trained-heads.md", "Its predicted rise reaches a rank correlation of {} for HYLA and {} for softmax. Gradient sensitivity reaches {} and {}.", claim),
+    ("results/trained-heads.md", "Its predicted rise reaches a rank correlation of {} for HYLA and {} for softmax. "
+     "Gradient sensitivity reaches {} and {}.", claim),
 ]
