@@ -66,12 +66,23 @@ data/digits/README
 ```
 """
 
+RESULTS = """
+
+```{toctree}
+:hidden:
+PAGES
+```
+"""
+
 
 def adapt(app, docname, source):
-    """The tree of pages goes below the README; notebooks have pages; a folder has none, so a link to it shows its name."""
+    """The tree of pages goes below the README, the experiments below their table. Notebooks have pages. A folder has none,
+    so a link to it shows its name."""
     text = source[0]
     if docname == root_doc:
         text += TREE
+    if docname == "data/results/README":
+        text += RESULTS.replace("PAGES", "\n".join(re.findall(r"\[page\]\(([\w-]+)\.md\)", text)))
     text = re.sub(r"(\]\((?:[\w./-]*/)?[\w-]+)\.ipynb\)", r"\1.md)", text)
     folder = Path(app.env.doc2path(docname)).parent
     source[0] = re.sub(r"\[([^][]+)\]\(([\w./-]+)\)",

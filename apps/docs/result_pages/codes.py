@@ -1,0 +1,144 @@
+"""What can be read off attention weights: of fuzzy logic, and of SRAVEN."""
+
+from recorded import average, load, shown
+
+ALL_LAYERS = 0
+
+
+def fuzzy_results():
+    """(networks, codes of one query for all, codes where every example has its own)."""
+    return load("fuzzy-logic-latents")
+
+
+def group_of(groups, label, decoder, layer=ALL_LAYERS):
+    return next(group for group in groups if (group["label"], group["decoder"], group["layer"]) == (label, decoder, layer))
+
+
+def with_error(group, name, digits=3, scale=1.0):
+    return shown(scale * group[name], digits, scale * group[f"{name}_standard_error"])
+
+
+def fuzzy_labels():
+    return [group["label"] for group in fuzzy_results()[0]["groups"]]
+
+
+def fuzzy_table():
+    networks, codes, own_query = fuzzy_results()
+    rows = [["attention", "terms", "untrained", "shuffled", "bits", "terms, own queries", "held-out $R^2$ of the network"]]
+    for label in fuzzy_labels():
+        term, bits, own = (group_of(of["groups"], label, name) for of, name in (
+            (codes, "term"), (codes, "bits"), (own_query, "term")))
+        network = next(group for group in networks["groups"] if group["label"] == label)
+        rows.append([label.replace("heads = 1", "one head"), *(with_error(term, name) for name in (
+            "held_out", "untrained", "shuffled")), with_error(bits, "held_out"), with_error(own, "held_out"),
+            with_error(network["splits"]["held_out"], "last", 2)])
+    return rows
+
+
+def terms_of_trained():
+    """F1 of terms of the networks with eight heads: least, largest, chance."""
+    found = [group_of(fuzzy_results()[1]["groups"], label, "term") for label in fuzzy_labels() if "heads" not in label]
+    return [shown(min(group["held_out"] for group in found), 2), shown(max(group["held_out"] for group in found), 2),
+            shown(found[0]["chance"], 2)]
+
+
+def rises_table():
+    """F1 of terms after training less before, over seeds."""
+    rows = [["attention", "F1 added by training", "seeds 1, 2"]]
+    for label in fuzzy_labels():
+        decoders = [next(one for one in run["all_layers"]["decoders"] if one["name"] == "term")
+                    for run in fuzzy_results()[1]["runs"] if run["label"] == label]
+        rises = [one["held_out"] - one["untrained"] for one in decoders]
+        rows.append([label.replace("heads = 1", "one head"), average(rises, 3), ", ".join(shown(rise, 3) for rise in rises)])
+    return rows
+
+
+def sraven():
+    """[(attention, seed, result)] of the networks of sraven-reference."""
+    return [(run["variant"], run["seed"], result) for result in load("sraven-latents") for run in result["runs"]]
+
+
+def cosines_in_layer(number):
+    """Mean cosines of the codes of one rule, and of two rules, of every network."""
+    found = []
+    for _, _, result in sraven():
+        (run,) = result["runs"]
+        alike = next(layer for layer in run["layers"] if layer["layer"] == number)["similarity"]
+        found.append((alike["same_label"], alike["different_label"]))
+    return found
+
+
+def sraven_table():
+    rows = [["attention", "seed", "rule", "untrained", "shuffled", "answer", "untrained", "cosine, same rule",
+             "cosine, two rules"]]
+    for (variant, seed, result), (same, different) in zip(sraven(), cosines_in_layer(3), strict=True):
+        (label,) = {group["label"] for group in result["groups"]}
+        rule, answer = (group_of(result["groups"], label, name) for name in ("rule", "answer"))
+        rows.append([variant, seed, shown(rule["held_out"], 3, rule["standard_error"]), shown(rule["untrained"], 3),
+                     shown(rule["shuffled"], 3), shown(answer["held_out"], 3, answer["standard_error"]),
+                     shown(answer["untrained"], 3), shown(same, 2), shown(different, 2)])
+    return rows
+
+
+def one_head():
+    """[(attention, heads, {decoder: group})] of the small matrices."""
+    eight, _, single = load("sraven-small-latents")
+    return [(label, heads, {name: group_of(result["groups"], label, name) for name in ("rule", "answer")})
+            for heads, result in ((8, eight), (1, single)) for label in dict.fromkeys(
+                group["label"] for group in result["groups"])]
+
+
+def one_head_table():
+    _, networks, _ = load("sraven-small-latents")
+    trained = {8: load("sraven-small")[0]["groups"], 1: networks["groups"]}
+    rows = [["attention", "heads", "rule", "untrained", "shuffled", "answer", "accuracy of the network on `held_out`"]]
+    for label, heads, decoded in one_head():
+        network = next(group for group in trained[heads] if group["label"] == label)["splits"]["held_out"]
+        rows.append([label, heads, with_error(decoded["rule"], "held_out"),
+                     shown(decoded["rule"]["untrained"], 3), shown(decoded["rule"]["shuffled"], 3),
+                     with_error(decoded["answer"], "held_out"), with_error(network, "last")])
+    return rows
+
+
+def sraven_chances():
+    """Of rules and answers, of the large matrices."""
+    _, _, result = sraven()[0]
+    return [shown(next(group["chance"] for group in result["groups"] if group["decoder"] == name), 3)
+            for name in ("rule", "answer")]
+
+
+def small_chances():
+    decoded = one_head()[0][2]
+    return [shown(decoded[name]["chance"], 3) for name in ("rule", "answer")]
+
+
+def sraven_claim():
+    """Rules: least and largest over networks; the largest of what the untrained networks and shuffled labels give."""
+    rules = [next(group for group in result["groups"] if (group["layer"], group["decoder"]) == (ALL_LAYERS, "rule"))
+             for _, _, result in sraven()]
+    return [shown(min(rule["held_out"] for rule in rules), 2), shown(max(rule["held_out"] for rule in rules), 2),
+            shown(max(max(rule["untrained"], rule["shuffled"]) for rule in rules), 2)]
+
+
+def alike_in_layer_2():
+    """Of HYLA's seed 2: accuracy of rules, and the cosine of codes of one rule, that of two rules being the same."""
+    at, result = next((at, result) for at, (variant, seed, result) in enumerate(sraven()) if (variant, seed) == ("hyla", 2))
+    same, different = (shown(cosine, 2) for cosine in cosines_in_layer(2)[at])
+    if same != different:
+        raise LookupError(f"the cosines are {same} and {different}")
+    rule = next(group for group in result["groups"] if (group["layer"], group["decoder"]) == (2, "rule"))
+    return [shown(rule["held_out"], 2), same]
+
+
+TABLES = {"fuzzy-logic-codes": fuzzy_table, "fuzzy-logic-codes-rise": rises_table,
+          "sraven-codes": sraven_table, "sraven-codes-one-head": one_head_table}
+SENTENCES = [
+    ("results/fuzzy-logic-codes.md", "F1 is {} to {}, chance {}.", terms_of_trained),
+    ("results/sraven-codes.md", "a balanced accuracy of {} to {}. Before training, or with shuffled labels, it has at most {}.",
+     sraven_claim),
+    ("results/sraven-codes.md", "Chance is {} for rules, which the position of the feature tells in part, and {} for answers.",
+     sraven_chances),
+    ("results/sraven-codes.md", "Chance is {} for these rules and {} for these answers.", small_chances),
+    ("results/sraven-codes.md", "In layer 2 of HYLA's second seed the accuracy is {}, and both cosines are {}.",
+     alike_in_layer_2),
+]

@@ -1,0 +1,204 @@
+"""Fuzzy logic in context: at the settings of the paper, over tokens and shares held out, all variants, and made small."""
+
+import statistics
+
+from recorded import average, final, grouped, pair, published, runs_of, shown
+
+VARIANTS = ("softmax", "linear", "hyla")
+PAPER = "S25, table A1, fuzzy logic"
+# Variants whose weights are no softmax: those that mix values over heads before they are used, and the others.
+MIXED = ("hyla", "hyla_no_rms_head", "hyla_linear_value", "hyla_linear_value_no_rms_head", "hyla_deep",
+         "hyla, mixture of experts")
+NOT_MIXED = ("linear", "linear_rms_head", "linear_rms_head_nonlinear_value", "linear, mixture of experts")
+EARLY = ("softmax", "softmax, mixture of experts", "softmax_hyla")  # best early, and worse from there
+
+
+def held_out(run):
+    """R^2 x 100 on pairs of known terms that training never shows, at the end."""
+    return final(run, "held_out", "r2", 100)
+
+
+def best(run):
+    """(R^2 x 100, step) where the curve on held-out pairs is highest."""
+    curve = run["curves"]["held_out"]
+    value, step = max(zip(curve["r2"], curve["step"]))
+    return 100 * value, step
+
+
+def reference():
+    return grouped(runs_of("fuzzy-logic-reference"), "variant")
+
+
+def reference_table():
+    rows = [["attention", "published", "at the end", "seeds 1, 2, 3", "at its best step", "seeds 1, 2, 3 (step)",
+             "unknown terms", "train loss"]]
+    for variant, runs in reference().items():
+        rows.append([variant, pair(published(PAPER)[variant]), average(map(held_out, runs)),
+                     ", ".join(shown(held_out(run)) for run in runs), average(best(run)[0] for run in runs),
+                     ", ".join(f"{best(run)[0]:.1f} ({best(run)[1]:,.0f})" for run in runs),
+                     average(final(run, "unknown_terms", "r2", 100) for run in runs),
+                     shown(statistics.mean(run["train_loss"] for run in runs), 5)])
+    return rows
+
+
+def lead_of_hyla(runs, other):
+    """Seed by seed, before another variant."""
+    return average(a - b for a, b in zip(map(held_out, runs["hyla"]), map(held_out, runs[other]), strict=True))
+
+
+def reference_numbers():
+    runs = reference()
+    return [average(map(held_out, runs[name])) for name in ("hyla", "softmax")]
+
+
+def softmax_falls():
+    return [average(best(run)[0] - held_out(run) for run in reference()["softmax"])]
+
+
+def scaling():
+    """{(tokens, share held out): {variant: {seed: (R^2 x 100 of held-out pairs, of unknown terms)}}}."""
+    cells = {}
+    for run in runs_of("fuzzy-logic-scaling"):
+        settings = dict(zip(run["settings"][::2], run["settings"][1::2]))
+        cell = int(settings["task.sequence_length"]), settings["task.held_out"]
+        scores = held_out(run), final(run, "unknown_terms", "r2", 100)
+        cells.setdefault(cell, {}).setdefault(run["variant"], {})[run["seed"]] = scores
+    return cells
+
+
+def scaling_table():
+    return [["tokens", "held out", *VARIANTS, "softmax", "linear", "hyla"]] + [
+        [*cell, *(average(score[of] for score in scores[name].values()) for of in (0, 1) for name in VARIANTS)]
+        for cell, scores in scaling().items()]
+
+
+def scaling_leads():
+    """Of HYLA before the next, cell by cell, of means over seeds."""
+    means = [{name: statistics.mean(score[0] for score in scores[name].values()) for name in VARIANTS}
+             for scores in scaling().values()]
+    return [mean["hyla"] - max(mean["softmax"], mean["linear"]) for mean in means]
+
+
+def leads_at_32(other):
+    """{seed: [lead of HYLA at every share]} with 32 tokens."""
+    leads = {}
+    for (tokens, _), scores in scaling().items():
+        if tokens == 32:
+            for seed, score in scores["hyla"].items():
+                leads.setdefault(seed, []).append(score[0] - scores[other][seed][0])
+    return leads
+
+
+def scaling_claim():
+    return [average(statistics.mean(leads) for leads in leads_at_32(other).values()) for other in ("softmax", "linear")]
+
+
+def leads_table():
+    softmax, linear = ([lead for leads in leads_at_32(other).values() for lead in leads] for other in ("softmax", "linear"))
+    rows = [["HYLA ahead of", "over", "smallest lead", "largest lead"]]
+    for cells, leads in ((["the next variant", "all twelve cells"], scaling_leads()),
+                         (["softmax", "every seed and share with 32 tokens"], softmax),
+                         (["linear attention", "every seed and share with 32 tokens"], linear)):
+        rows.append([*cells, shown(min(leads)), shown(max(leads))])
+    return rows
+
+
+def seeds_apart_at_32():
+    """The largest distance between two seeds of one variant with 32 tokens."""
+    scores = [[score[0] for score in cell[name].values()] for (tokens, _), cell in scaling().items() if tokens == 32
+              for name in VARIANTS]
+    return [shown(max(max(found) - min(found) for found in scores), 0)]
+
+
+def ablation():
+    """{variant: its run of seed 1}; three of them are of the reference study."""
+    return {run["label"].replace(", feed_forward = mixture", ", mixture of experts"): run
+            for name in ("fuzzy-logic-reference", "attention-ablation") for run in runs_of(name) if run["seed"] == 1}
+
+
+def ablation_table():
+    runs = ablation()
+    order = ["softmax", "softmax, mixture of experts", "softmax_hyla", *NOT_MIXED, *MIXED]
+    rows = [["attention", "values mixed", "published", "at the end", "at its best step", "unknown terms", "train loss",
+             "parameters"]]
+    for label in order:
+        run = runs[label]
+        value, step = best(run)
+        rows.append([label, "yes" if "hyla" in label else "no", pair(published(PAPER).get(label)),
+                     shown(held_out(run)), f"{value:.1f} at {step:,.0f}", shown(final(run, "unknown_terms", "r2", 100)),
+                     shown(run["train_loss"], 5), f"{run['parameters']:,}"])
+    return rows
+
+
+def ablation_claim():
+    runs = ablation()
+    return [average(held_out(runs[label]) for label in group) for group in (MIXED, NOT_MIXED)]
+
+
+def seed_spread():
+    """The largest distance between two seeds of one variant at these settings."""
+    return [shown(max(max(map(held_out, runs)) - min(map(held_out, runs)) for runs in reference().values()), 0)]
+
+
+def rms_head_gain():
+    runs = ablation()
+    return [shown(held_out(runs["linear_rms_head"]) - held_out(runs["linear"]), 0)]
+
+
+def early_losses():
+    runs = ablation()
+    return [shown(best(runs[label])[0] - held_out(runs[label]), 0) for label in EARLY]
+
+
+def more_parameters():
+    """Of a mixture of experts, in multiples."""
+    runs = ablation()
+    return [shown(runs["hyla, mixture of experts"]["parameters"] / runs["hyla"]["parameters"])]
+
+
+def of_mixtures():
+    """The largest change of R^2 x 100 by a mixture of experts."""
+    runs = ablation()
+    return more_parameters() + [
+        shown(max(abs(held_out(runs[f"{name}, mixture of experts"]) - held_out(runs[name])) for name in VARIANTS), 0)]
+
+
+def small(name):
+    """{variant: runs} of a small study; of the encoder without its name."""
+    return grouped(runs_of(name), lambda run: run["variant"].partition(" + ")[0])
+
+
+def small_table():
+    rows = [["network", "attention", "held-out pairs", "seeds", "unknown terms", "train loss", "parameters"]]
+    for words, name in (("decoder alone", "fuzzy-logic-small"), ("encoder and decoder", "fuzzy-logic-encoder")):
+        for variant, runs in small(name).items():
+            (parameters,) = {run["parameters"] for run in runs}
+            rows.append([words, variant, average(map(held_out, runs)), ", ".join(shown(held_out(run)) for run in runs),
+                         average(final(run, "unknown_terms", "r2", 100) for run in runs),
+                         average((run["train_loss"] for run in runs), 4), f"{parameters:,}"])
+    return rows
+
+
+def small_leads():
+    return [lead_of_hyla(small(name), other) for other in ("softmax", "linear")
+            for name in ("fuzzy-logic-small", "fuzzy-logic-encoder")]
+
+
+TABLES = {"fuzzy-logic": reference_table, "fuzzy-logic-scaling": scaling_table, "attention-ablation": ablation_table,
+          "fuzzy-logic-small": small_table, "fuzzy-logic-leads": leads_table}
+SENTENCES = [
+    ("results/fuzzy-logic.md", "HYLA reaches {} on pairs of terms that training never showed, softmax {}.**",
+     reference_numbers),
+    ("results/fuzzy-logic.md", "Softmax peaks early and then loses {} points.", softmax_falls),
+    ("results/fuzzy-logic-scaling.md", "With 32 tokens it leads softmax by {} points and linear attention by {}",
+     scaling_claim),
+    ("results/fuzzy-logic-scaling.md", "seeds of one variant lie up to {} points apart", seeds_apart_at_32),
+    ("results/attention-ablation.md", "Variants that mix values over heads reach {} on held-out pairs, those that do not {}.**",
+     ablation_claim),
+    ("results/attention-ablation.md", "Three seeds of one variant are up to {} points apart", seed_spread),
+    ("results/attention-ablation.md", "RMSHead adds {} points to linear attention", rms_head_gain),
+    ("results/attention-ablation.md", "They lose {}, {} and {} points after their best step.", early_losses),
+    ("results/attention-ablation.md", "have {} times the parameters and change the score by at most {} points", of_mixtures),
+    ("results/fuzzy-logic-small.md", "not shown at this size: {} points with a decoder alone, {} with an encoder.** "
+     "Its lead over linear attention is shown: {} and {} points.", small_leads),
+]

@@ -1,0 +1,124 @@
+"""The table of all experiments: published, ours, and a verdict in at most five words."""
+
+import codes
+import fuzzy_logic
+import hidden_markov
+import one_shot
+import pretrained
+import removal
+import sraven
+import texts
+from recorded import average, pair, published, shown
+
+
+def _link(name, *files):
+    data = ", ".join(f"[{number if number > 1 else 'data'}]({file}.json)" for number, file in enumerate(files, start=1))
+    return f"[page]({name}.md), {data}"
+
+
+def _named(names, values):
+    """"name value, name value"."""
+    return ", ".join(f"{name} {value}" for name, value in zip(names, values, strict=True))
+
+
+def _hidden_markov():
+    paper = published("T24, hidden Markov, 8 seeds")["four paths"]
+    here = hidden_markov.over_seeds("four paths")
+    ends = {"10": "N = 10:", hidden_markov.GAUSSIAN: "Gaussian process:"}
+    return ["Hidden Markov chains: accuracy", _named(ends.values(), (pair(paper[end], 3) for end in ends)),
+            _named(ends.values(), (pair(here[end], 3) for end in ends)), "agrees within two errors",
+            _link("hidden-markov", "reproduce")]
+
+
+def _one_shot():
+    network = average((one_shot.of_network(one, "test") for fresh in (False, True) for one in one_shot.five("prune", fresh)))
+    gain, _ = one_shot.images_claim()
+    images = ["One-shot images: accuracy (%)", f"network {published('T24, one-shot images')['accuracy']}, all of Omniglot",
+              f"network {network}, a seventh of it; theory at N = 10 less Gaussian process {gain}",
+              "narrow theory beats infinite width", _link("one-shot-images", one_shot.OLD, one_shot.FRESH)]
+    heads = ["Heads of the one-shot networks: rank correlation with their worth", "-",
+             f"theory's score {one_shot.rules()[1]}, gradient sensitivity {one_shot.sensitivity_of_all()[0]}",
+             "theory's ranking not confirmed", _link("one-shot-heads", one_shot.OLD, one_shot.FRESH)]
+    return [images, heads]
+
+
+def _fuzzy_logic():
+    paper, runs = published(fuzzy_logic.PAPER), fuzzy_logic.reference()
+    names = ("softmax", "HYLA")
+    groups = [average(paper[name][0] for name in group if name in paper)
+              for group in (fuzzy_logic.MIXED, fuzzy_logic.NOT_MIXED)]
+    mixed = ("values mixed", "not mixed")
+    decoder, encoder, _, _ = fuzzy_logic.small_leads()
+    return [
+        ["Fuzzy logic: held-out $R^2$ x 100", _named(names, (pair(paper[name.lower()]) for name in names)),
+         _named(names, (average(map(fuzzy_logic.held_out, runs[name.lower()])) for name in names)), "HYLA ahead, as published",
+         _link("fuzzy-logic", "fuzzy-logic-reference")],
+        ["Tokens and pairs held out, a tenth of the length: the same", "a figure",
+         f"HYLA less softmax {fuzzy_logic.scaling_claim()[0]}, 32 tokens", "HYLA first in every cell",
+         _link("fuzzy-logic-scaling", "fuzzy-logic-scaling")],
+        ["Attention ablation: the same, mean over variants", _named(mixed, groups),
+         _named(mixed, fuzzy_logic.ablation_claim()), "mixing values over heads helps",
+         _link("attention-ablation", "attention-ablation")],
+        ["Fuzzy logic made small: the same, HYLA less softmax", "-", f"decoder alone {decoder}, with an encoder {encoder}",
+         "within two errors: not shown", _link("fuzzy-logic-small", "fuzzy-logic-small", "fuzzy-logic-encoder")]]
+
+
+def _sraven():
+    paper, (softmax, _, hyla) = published(sraven.PAPER), sraven.reference_means()
+    return [
+        ["SRAVEN: accuracy (%) on held-out rule sets", f"softmax {pair(paper['softmax'])}, HYLA {pair(paper['hyla'])}",
+         f"softmax {softmax}, HYLA {hyla}, a fifth of the length", "too short to tell", _link("sraven", "sraven-reference")],
+        ["SRAVEN made small: the same", "-", f"HYLA less softmax {sraven.small_claim()[0]}", "no effect is shown",
+         _link("sraven-small", "sraven-small")]]
+
+
+def _codes():
+    least, most, chance = codes.terms_of_trained()
+    low, high, _ = codes.sraven_claim()
+    return [
+        ["Codes of fuzzy logic: F1 of terms", "a figure", f"{least} to {most}, chance {chance}",
+         "terms readable, HYLA not ahead", _link("fuzzy-logic-codes", "fuzzy-logic-latents")],
+        ["Codes of SRAVEN: accuracy of rules", "a figure", f"{low} to {high}, chance {float(codes.sraven_chances()[0]):.2f}",
+         "rules readable in every variant", _link("sraven-codes", "sraven-latents", "sraven-small-latents")]]
+
+
+def _heads():
+    theory, _, hyla, _ = removal.claim()
+    sensitivity, change = pretrained.claim()
+    first, others = pretrained.rises_on_copies()
+    return [
+        ["Heads of trained transformers: rank correlation with removal, HYLA", "-",
+         f"theory {theory}, gradient sensitivity {hyla}", "theory does not foresee losses",
+         _link("trained-heads", "hyla-heads")],
+        ["Heads of pretrained networks: the same, four data sets", "-", f"theory {change}, gradient sensitivity {sensitivity}",
+         "gradient sensitivity ranks better", _link("pretrained-heads", "pretrained-heads")],
+        ["A head whose work is known: rise of the loss", "-", f"without it {first}, without the next {others}",
+         "theory finds it, mostly", _link("known-head", "pretrained-heads")]]
+
+
+def _text():
+    return ["Text made small: bits per byte", "another text", _named(("bytes", "byte pairs"), texts.claim()),
+            "runs end to end", _link("text", "text-small", "text-bpe-small")]
+
+
+def table():
+    return [["experiment", "published", "ours", "verdict", ""], _hidden_markov(), *_one_shot(), *_fuzzy_logic(), *_sraven(),
+            *_codes(), *_heads(), _text()]
+
+
+def variants_table():
+    """Every variant of attention of the paper, on both of its tasks."""
+    runs, matrices = fuzzy_logic.reference(), sraven.reference_means()
+    single = fuzzy_logic.ablation()
+    here = dict(zip(sraven.VARIANTS, matrices, strict=True)) | {
+        name: shown(sraven.accuracy(sraven.reference()[name, 1])) for name in ("linear_rms_head", "hyla_linear_value")}
+    rows = [["attention", "fuzzy logic, published", "here", "here, seeds", "SRAVEN, published", "here, a fifth of the length"]]
+    for name in [*published(fuzzy_logic.PAPER), "linear_rms_head_nonlinear_value"]:
+        values = [fuzzy_logic.held_out(run) for run in runs.get(name, [single[name]])]
+        rows.append([name, pair(published(fuzzy_logic.PAPER).get(name), 2), average(values), len(values),
+                     pair(published(sraven.PAPER).get(name), 2), here.get(name, "-")])
+    return rows
+
+
+TABLES = {"experiments": table, "attention-variants": variants_table}
+SENTENCES = []

@@ -1,0 +1,91 @@
+"""SRAVEN: made small, and at the settings of the paper after a fifth of its length."""
+
+from recorded import average, final, grouped, pair, published, runs_of, shown
+
+VARIANTS = ("softmax", "linear", "hyla")
+PAPER = "S25, table A1, SRAVEN"
+
+
+def accuracy(run, split="held_out"):
+    return final(run, split, "accuracy", 100)
+
+
+def small():
+    return grouped(runs_of("sraven-small"), "variant")
+
+
+def small_table():
+    rows = [["attention", "`test`", "`held_out`", "`held_out`, seeds 1, 2, 3", "`held_out` less `test`, seeds 1, 2, 3"]]
+    for variant, runs in small().items():
+        rows.append([variant, average(accuracy(run, "test") for run in runs), average(map(accuracy, runs)),
+                     ", ".join(shown(accuracy(run)) for run in runs),
+                     ", ".join(shown(accuracy(run) - accuracy(run, "test")) for run in runs)])
+    return rows
+
+
+def small_differences():
+    """Of HYLA less softmax on held-out rule sets, seed by seed."""
+    runs = small()
+    return [accuracy(a) - accuracy(b) for a, b in zip(runs["hyla"], runs["softmax"], strict=True)]
+
+
+def small_claim():
+    return [average(small_differences())]
+
+
+def small_gain():
+    """How much more HYLA gains than softmax from `test` to `held_out`."""
+    gains = {name: [accuracy(run) - accuracy(run, "test") for run in runs] for name, runs in small().items()}
+    return [average(a - b for a, b in zip(gains["hyla"], gains["softmax"], strict=True))]
+
+
+def reference():
+    return {(run["label"], run["seed"]): run for run in runs_of("sraven-reference")}
+
+
+def reference_table():
+    rows = [["attention", "seed", "published, five times as long", "`held_out`", "`test`", "a feature of `held_out`",
+             "train loss"]]
+    for (label, seed), run in reference().items():
+        rows.append([label, seed, pair(published(PAPER)[label]), shown(accuracy(run)), shown(accuracy(run, "test")),
+                     shown(final(run, "held_out", "accuracy_per_feature", 100)), shown(run["train_loss"], 3)])
+    for seed in (1, 2):
+        ceiling = reference()["hyla", seed]["ceiling"]
+        rows.append(["best possible", seed, "-", *(shown(100 * ceiling[split]["accuracy"]) for split in ("held_out", "test")),
+                     shown(100 * ceiling["held_out"]["accuracy_per_feature"]), "-"])
+    return rows
+
+
+def reference_means():
+    runs = grouped(reference().values(), "label")
+    return [average(map(accuracy, runs[name])) for name in VARIANTS]
+
+
+def gain_in_paper(name, other):
+    return shown(published(PAPER)[name][0] - published(PAPER)[other][0])
+
+
+def one_seed_apart():
+    """The largest distance between two seeds of one variant."""
+    runs = [found for found in grouped(reference().values(), "label").values() if len(found) > 1]
+    return [shown(max(abs(accuracy(a) - accuracy(b)) for a, b in runs), 0)]
+
+
+def counting_error():
+    """The largest error of an accuracy by the number of instances."""
+    shares = [(run["final"][split]["accuracy"], run["final"][split]["examples"])
+              for run in reference().values() for split in ("test", "held_out")]
+    return [shown(max(100 * (p * (1 - p) / count) ** 0.5 for p, count in shares))]
+
+
+TABLES = {"sraven-small": small_table, "sraven": reference_table}
+SENTENCES = [
+    ("results/sraven-small.md", "HYLA less softmax is {} points on rule sets never seen", small_claim),
+    ("results/sraven-small.md", "From `test` to `held_out` HYLA gains {} points more than softmax", small_gain),
+    ("results/sraven.md", "softmax has {} %, linear attention {} % and HYLA {} %.", reference_means),
+    ("results/sraven.md", "In the paper the value network brings {} points.",
+     lambda: [gain_in_paper("hyla", "hyla_linear_value")]),
+    ("results/sraven.md", "In the paper RMSHead brings {} points.", lambda: [gain_in_paper("linear_rms_head", "linear")]),
+    ("results/sraven.md", "One variant differs by up to {} points between two seeds", one_seed_apart),
+    ("results/sraven.md", "| {} points, of 4,096 instances |", counting_error),
+]
