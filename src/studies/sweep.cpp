@@ -190,13 +190,6 @@ std::string sweep_text(const std::vector<SweepAxis>& sweep) {
   return out;
 }
 
-std::string sweep_help() {
-  return "[sweep]: runs for all combinations of the values of any keys, the last line fastest\n"
-         "  \"train.attention\" = [\"softmax\", \"hyla\"]\n"
-         "  \"train\" = [{attention = \"softmax\"}, {attention = \"hyla\", layers = 4}]\n"
-         "  seed = [1, 2, 3]     the final table has mean and standard error over seeds\n";
-}
-
 void drop_axes(OptionValue& root, const std::string& key, const OptionValue& set) {
   std::vector<std::string> keys = {key};
   if (const auto* table = set.get<OptionValue::Table>()) {
