@@ -52,7 +52,7 @@ std::size_t help_columns() {
 }
 
 std::string help_section_text(const HelpSection& section, std::size_t columns) {
-  std::string out = "\n" + section.title + ":\n";
+  std::string out = "\n" + indented(section.title + ":", kIndent, columns) + "\n";
   if (!section.lead.empty()) {
     out +=
         std::string(kIndent, ' ') + indented(with_capital(section.lead), kIndent, columns) + "\n";

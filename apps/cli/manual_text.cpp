@@ -86,8 +86,10 @@ std::string manual_text(const HelpPage& page) {
                   build.date, roff_argument("headway " + build.version));
   out += fmt::format(".SH NAME\n{} \\- {}\n.SH SYNOPSIS\n", roff(manual_name(page)),
                      roff(page.summary));
-  for (const std::string& line : page.usage)
-    out += fmt::format(".B {}\n.br\n", roff_argument(line));
+  for (const std::string& line : page.usage) {
+    out +=
+        fmt::format("{}.B {}\n", &line == &page.usage.front() ? "" : ".br\n", roff_argument(line));
+  }
   if (!page.about.empty()) out += ".SH DESCRIPTION\n" + roff(page.about) + "\n";
   for (const HelpSection& section : page.sections) out += manual_section(section);
   return out + see_also(page);

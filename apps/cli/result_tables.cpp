@@ -77,7 +77,7 @@ std::string ranks_text(const studies::PrunePoint& point) {
   const analysis::RankStability& ranks = point.rank_stability;
   if (std::isnan(ranks.kendall_tau)) return "";
   return wrapped(fmt::format(
-      "squared error +: rise on {} without the head; posterior, examples: its uncertainty\n"
+      "squared error +: rise on the {} examples without the head; posterior, examples: its uncertainty\n"
       "order of the heads by it (1: certain): tau {:.2f}, top {} overlap {:.2f}\n",
       point.heads.front().set, ranks.kendall_tau, ranks.k, ranks.top_k_overlap));
 }

@@ -5,6 +5,7 @@
 #include "help_page.hpp"
 #include "json_text.hpp"
 #include "shipped_studies.hpp"
+#include "table.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
 
@@ -42,12 +43,16 @@ std::string studies_names(const std::vector<ShippedStudy>& studies) {
 std::string studies_text(const std::vector<ShippedStudy>& studies) {
   HelpSection list{"Studies that come with Headway"};
   for (const ShippedStudy& study : studies) {
-    list.entries.push_back({study.name, study.about + "\n" + study.verbs +
-                                            (study.time.empty() ? "" : "; " + study.time)});
+    const std::string time = study.time.empty() ? "" : "; time: " + study.time;
+    list.entries.push_back({study.name, study.about + "\nwith " + study.verbs + time});
   }
-  return help_section_text(list, help_columns()) +
-         "\nheadway VERB NAME runs one, as in headway solve hmm-four-paths. Times are of two "
-         "processor cores.\n";
+  const std::size_t columns = help_columns();
+  return help_section_text(list, columns).substr(1) + "\n" +
+         indented(
+             "Run one with its verb, as in: headway solve hmm-four-paths. Times are of two "
+             "processor cores unless they say otherwise.",
+             0, columns) +
+         "\n";
 }
 
 int list_studies(const Options& options) {
