@@ -14,8 +14,7 @@ struct CommandLine {
   std::string text;
 };
 
-/// Error{kUsage} for arguments that are none, kUnavailable for a verb that this build does not
-/// have.
+/// Error{kUsage} for arguments that cannot be understood.
 CommandLine parse_command_line(int argc, char** argv);
 
 }  // namespace headway::cli

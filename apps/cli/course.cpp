@@ -19,7 +19,8 @@ namespace headway::cli {
 
 namespace {
 
-/// What the computation reads. A result may be replaced by its rerun.
+/// The files that the computation reads, which the output must not replace. A result is none of
+/// them: its rerun may replace it.
 std::vector<std::string> inputs_of(const Options& options, const Job& job) {
   std::vector<std::string> inputs;
   if (job.origin != io::StudyOrigin::kResultFile) inputs.push_back(options.input);
@@ -68,7 +69,7 @@ void check_output(const Options& options, bool overwrite) {
   std::error_code ignored;
   if (!folder.empty() && !std::filesystem::exists(folder, ignored)) {
     if (options.dry_run) return;
-    std::filesystem::create_directories(folder, ignored);  // what fails shows in the check
+    std::filesystem::create_directories(folder, ignored);  // a failure shows in the check below
   }
   check_output_path(options.output, overwrite);
 }
@@ -85,7 +86,7 @@ void note_environment(const studies::Study& study, Observer& observer) {
   const char* policy = std::getenv("OMP_WAIT_POLICY");
   observer.note(fmt::format("version {}, commit {}, {}, {}", build.version, build.git_commit,
                             build.compiler, build.build_type));
-  observer.note(fmt::format("BLAS: {}, one thread a call", numerics::blas_description()));
+  observer.note(fmt::format("BLAS: {}, one thread for each call", numerics::blas_description()));
   observer.note(fmt::format("threads: {} (OMP_WAIT_POLICY={}); instruction sets: {}",
                             resolve_threads(study.threads), policy != nullptr ? policy : "unset",
                             instruction_sets()));
@@ -101,7 +102,7 @@ std::string closing_line(const Options& options, const Outcome& outcome) {
 int refuse_ranks(Ranks& ranks) {
   agree(ranks, [] {
     throw Error(ErrorKind::kUsage,
-                "started on several ranks: solve, sample, train and gram alone share their work");
+                "several ranks (mpirun) can share the work of solve, sample, train and gram only");
   });
   return kExitOk;
 }
@@ -110,7 +111,7 @@ io::LoadedStudy study_of(const Options& options) {
   if (!options.study_text) return io::read_study(options.input, options.study_overlays());
   io::LoadedStudy loaded;
   loaded.study = io::parse_study(*options.study_text, options.input, options.study_overlays());
-  if (options.dataset) loaded.study.task.file = options.dataset->name;  // no path
+  if (options.dataset) loaded.study.task.file = options.dataset->name;  // a name, not a path
   return loaded;
 }
 

@@ -28,8 +28,8 @@ struct Job {
   io::StudyOrigin origin = io::StudyOrigin::kStudyFile;
   studies::Shard shard = {};  ///< the part of the study that is computed
   studies::ResultProvenance provenance;
-  bool overwrite = false;  ///< the output may exist: --force, or this run goes on where it stopped
-  std::function<void()> remove_checkpoints = {};  ///< called when nothing is left to go on with
+  bool overwrite = false;  ///< the output may exist: --force, or this run continues it
+  std::function<void()> remove_checkpoints = {};  ///< called when the result is complete
 };
 
 /// "7 points, 1.2 s, result in four.h5"
@@ -38,7 +38,7 @@ std::string closing_line(const Options& options, const Outcome& outcome);
 template <class JobType, class Result>
 struct Course;
 
-/// A study that is made ready on one of several ranks.
+/// Computes the units of a study on one of several ranks.
 template <class Result>
 struct PartSolver {
   std::function<Result(const studies::Shard&)> part;  ///< one unit, or all
@@ -47,8 +47,8 @@ struct PartSolver {
   std::function<bool(std::size_t unit, const studies::Shard& piece)> piece = {};
 };
 
-/// How the ranks that mpirun starts share a verb's work: each computes single units of it, as
-/// `--shard` does with as many parts as there are units; or all compute one result together.
+/// How the ranks that mpirun starts share a verb's work. Either each computes single units, like
+/// `--shard` with as many parts as there are units, or all compute one result together.
 template <class JobType, class Result>
 struct Sharing {
   /// run_shared() or run_together() of shared_course.hpp; null where a verb is not shared.
@@ -56,18 +56,19 @@ struct Sharing {
   const char* unit_name = "";  ///< for progress
   std::function<std::size_t(const JobType&)> units = {};
   std::function<PartSolver<Result>(const Options&, JobType&, Observer&)> prepare = {};
-  /// A part, of the file or of its bytes where they are given.
+  /// Reads a part from its bytes, where they are given, else from the file.
   std::function<Result(const std::string& file, std::string_view bytes)> read = {};
-  /// What is printed before the whole.
+  /// Prints what stands before the whole result.
   std::function<void(const Options&, const Result&)> merged = {};
-  /// Of run_together(): the result on the first rank, nothing on the others.
+  /// For run_together(): returns the result on the first rank, nothing on the others.
   std::function<std::optional<Result>(const Options&, JobType&, Observer&)> together = {};
-  /// The pieces of a unit, for ranks of so many threads; none, or 0: it is computed as a whole.
+  /// The number of pieces that a unit is cut into, for ranks with so many threads. Empty, or 0: a
+  /// unit is computed as a whole.
   std::function<std::size_t(const Options&, const JobType&, int threads)> pieces = {};
 };
 
-/// The steps in which verbs differ; carry_out() says when each is taken. JobType is a Job with
-/// more members. Steps that are left empty are skipped.
+/// The steps in which verbs differ; carry_out() calls them in order. JobType derives from Job.
+/// Empty steps are skipped.
 template <class JobType, class Result>
 struct Course {
   /// The study, with its overlays; data come later.
@@ -75,7 +76,8 @@ struct Course {
   /// Reads or makes the data and finds every fault that can be found before computing; returns
   /// their hash.
   std::function<std::string(const Options&, JobType&, Observer&)> read_data;
-  /// Is the existing output what an interrupted run of this job left? Empty: there is no going on.
+  /// Whether the existing output was left by an interrupted run of this job, which this run then
+  /// continues. Empty if the verb cannot be resumed.
   std::function<bool(const Options&, const JobType&)> goes_on = {};
   /// Refuses further files that could not be written.
   std::function<void(const Options&, const JobType&)> check_exports = {};
@@ -94,15 +96,15 @@ struct Course {
   Sharing<JobType, Result> sharing = {};
 };
 
-/// Refuses what cannot become the output before data are read: the inputs, an existing file unless
-/// --force or `may_continue`, a folder that cannot be written.
+/// Refuses an output that cannot be written, before data are read: one of the inputs, an existing
+/// file (unless --force or `may_continue`), a folder without permission.
 void check_output_early(const Options& options, const Job& job, bool may_continue);
 
-/// check_output_path() of the output, whose folder is made where there is none (not in a dry run,
-/// which then says nothing of it).
+/// check_output_path() of the output. Its folder is made if it is missing; a dry run makes no
+/// folder and then checks nothing.
 void check_output(const Options& options, bool overwrite);
 
-/// Is the existing output what an interrupted run of this study on these data left there?
+/// Whether the existing output is the partial result of an interrupted run of this study and data.
 bool is_partial_result_of(const Options& options, const Job& job);
 
 /// Version, BLAS, threads and instruction sets, for -v.
@@ -136,7 +138,7 @@ JobType prepare(const Options& options, const Course<JobType, Result>& course, O
   const bool writes = !options.output.empty();
   if (writes) check_output_early(options, job, course.goes_on != nullptr);
   if (writes && !options.output.ends_with(".h5") && !options.output.ends_with(".hdf5")) {
-    observer.warning(options.output + ": is written as HDF5, whatever its name ends with");
+    observer.warning(options.output + ": is written as HDF5, although its name ends otherwise");
   }
   const std::string data_hash = course.read_data(options, job, observer);
   job.provenance = studies::make_provenance(job.study, data_hash, options.command);
@@ -154,7 +156,7 @@ concept IsResult = requires {
   Result::kVerb;
 };
 
-/// What `job`, a Job with its result, lends to other verbs; null unless it is one of the theory.
+/// What a finished job lends to other verbs; null unless it is a job of the theory.
 template <class Finished>
 std::shared_ptr<const Reusable> reusable_of(const std::shared_ptr<Finished>& finished) {
   if constexpr (requires {
@@ -231,11 +233,11 @@ Computation carry_out(const Options& options, const Course<JobType, Result>& cou
   return computation_of(all);
 }
 
-/// The program's way with a computation: progress on standard error, files, output, and how it
-/// went. Checkpoints go when the result is out. Returns the exit code.
+/// Computes with progress on standard error, then deliver(). Returns the exit code.
 int run_computation(const Options& options, const Compute& compute);
 
-/// Its end: the plan of a dry run; else files, output, how it went. The exit code.
+/// Prints the plan of a dry run; else writes files, prints the result and says how it went. Then
+/// removes the checkpoints. Returns the exit code.
 int deliver(const Options& options, const Computation& done, Observer& observer);
 
 /// Error{kUsage}, on the first of several ranks, of a verb that they do not share.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "columns.hpp"
 #include "course.hpp"
 #include "headway/core/error.hpp"
 #include "headway/io/result_file.hpp"
@@ -30,8 +31,8 @@ bool is_task_key(const std::string& overlay) {
   return io::overlay_key(overlay).starts_with("task.");
 }
 
-/// --set task.key=value changes the data that the networks are put on; other keys, how that is
-/// done.
+/// --set task.key=value changes the data that the networks are put on. Other keys change how they
+/// are evaluated.
 EvaluateJob load_evaluate_job(const Options& options) {
   std::vector<std::string> overlays = options.study_overlays(), task;
   for (const std::string& overlay : overlays) {
@@ -44,7 +45,7 @@ EvaluateJob load_evaluate_job(const Options& options) {
       {"task.", "evaluate.", "threads", "name", "train.device", "train.eval_batch"});
   if (!options.task.empty()) job.change.study = io::read_study(find_input(options.task)).study;
   job.change.keys = io::task_overlays(task);
-  return job;  // its origin is not kResultFile: evaluations never take the networks' place
+  return job;  // not of origin kResultFile, so that nothing is written over the networks
 }
 
 std::string read_evaluate_data(const Options& options, EvaluateJob& job, Observer& observer) {
@@ -95,14 +96,26 @@ Outcome evaluate_outcome(const EvaluateResult& result) {
 Verb evaluate_verb() {
   return make_verb<EvaluateJob, EvaluateResult>(
       {.name = "evaluate",
-       .summary = "trained networks on other data of their kind: other splits, lengths, inputs, "
-                  "permutations",
+       .summary = "put trained networks on other data of their kind",
        .sections = {"task", "evaluate"},
        .own = {{"--task", "STUDY",
-                "take the data from [task] of this study (a file, or the name of one that comes "
-                "with Headway); the split stays that of training unless "
-                "it has task.seed. --set task.KEY=VALUE changes single keys",
-                &Options::task}},
+                "take the data from [task] of this study, a file or the name of one that comes "
+                "with Headway; the split of tasks stays that of training unless it gives task.seed",
+                &Options::task, Offers::kStudies}},
+       .about =
+           "Computes loss and metrics of every network of a train result on changed data: other "
+           "lengths, splits, inputs or permutations. --set task.KEY=VALUE changes single keys. The "
+           "split into training and held-out tasks stays that of training unless task.seed is "
+           "given. Without a change it repeats the numbers of training.",
+       .tables = {{"A row for each split and metric",
+                   {kVariantColumn,
+                    kSeedsColumn,
+                    {"split", "which examples: train, held_out and others of the task"},
+                    {"metric", "loss, r2, accuracy and others of the task"},
+                    {"value", "mean over seeds with its standard error"}}}},
+       .examples = {{"headway evaluate small.h5 --set task.sequence_length=48", "another length"},
+                    {"headway evaluate sraven.h5 --task unpermuted.toml",
+                     "the [task] of another study"}},
        .input = kTrainedInput,
        .seeded = false},
       {.load = &load_evaluate_job,

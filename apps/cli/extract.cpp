@@ -40,10 +40,10 @@ std::string heads_line(const studies::TrainedNetwork& network,
                      model::path_count<double>(result.dataset.heads), result.dataset.features);
 }
 
-/// "" unless parts were summed up.
+/// How well the parts add up; "" for a network that is not taken apart.
 std::string gap_line(const studies::ExtractResult& result) {
   if (result.dataset.form != AttentionForm::kPathFeatures) return "";
-  return fmt::format("the parts sum up to the embedding but for {:.1g} of it\n",
+  return fmt::format("the parts add up to the embedding with a relative error of {:.1g}\n",
                      result.largest_gap);
 }
 
@@ -54,7 +54,7 @@ std::string extract_text(const studies::TrainedNetwork& network,
   Table table({"split<", "examples", "accuracy", "squared error"});
   for (const studies::ExtractedSplit& split : result.splits) {
     table.add({split.name, std::to_string(split.examples), cell(split.accuracy, "{:.4f}"),
-               cell(split.mean_squared_error, "{:.4f}")});
+               small_cell(split.mean_squared_error)});
   }
   if (result.order_parameter.size() == 0) {
     return fmt::format("{}\n\nthe trained network itself\n{}{}", heads_line(network, result),
@@ -63,10 +63,11 @@ std::string extract_text(const studies::TrainedNetwork& network,
   const double scale =
       result.order_parameter.trace() / static_cast<double>(result.order_parameter.rows());
   return fmt::format(
-      "{}\n\nthe trained network itself\n{}U_1 of its weights, diagonal over its "
-      "mean {:.4g}: {}\n",
+      "{}\n\nthe trained network itself\n{}U_1 of its weights, mean of the diagonal {:.4g}, "
+      "diagonal "
+      "over that mean:\n{}",
       heads_line(network, result), table.text(), scale,
-      diagonal_text(result.order_parameter / scale, 16));
+      values_line("", 0, diagonal_text(result.order_parameter / scale, 16)));
 }
 
 std::string extract_json(const studies::TrainedNetwork& network,
@@ -101,9 +102,9 @@ std::string extract_json(const studies::TrainedNetwork& network,
   return json_text(out);
 }
 
-/// The images must be those that the network was trained on: others would put characters that it
-/// has seen into the test set. Other sets out of distribution are a matter of taste, so those of
-/// the training run are compared, and may be gone by now where others were asked for.
+/// Refuses other images than the network was trained on: they would put characters that it has seen
+/// into the test set. The sets out of distribution may differ, so the check is made with those of
+/// the training run; where their files are gone, it is left out with a note.
 void check_images(const Options& options, const studies::TrainedNetwork& network,
                   Observer& observer) {
   std::vector<std::string> overlays = options.study_overlays();
@@ -119,18 +120,20 @@ void check_images(const Options& options, const studies::TrainedNetwork& network
     }
   } catch (const Error& error) {
     if (other_sets == 0 || error.kind() != ErrorKind::kMissingFile) throw;
-    observer.note(fmt::format("whether these are the images of the training run is not checked: {}",
+    observer.note(fmt::format("that these are the images of the training run is not checked: {}",
                               error.what()));
     return;
   }
   if (studies::combined_data_hash(hashes) == network.data_hash) return;
   throw Error(ErrorKind::kBadData,
               fmt::format("{}: task.files are not the images that this network was trained on: "
-                          "must be the same, or characters that it has seen would be tested",
+                          "must be the same images, else the test set would have characters that "
+                          "it has seen",
                           options.input));
 }
 
-/// Of a transformer; nothing of a linear-value network, whose heads are what it has.
+/// Sizes of what a transformer is taken apart into; none for a linear-value network, whose heads
+/// are written as they are.
 std::optional<studies::ExtractSizes> planned_sizes(const ExtractJob& job) {
   if (job.linear_value()) return std::nullopt;
   return studies::extract_sizes(job.study, job.network.parameters, *job.task.task);
@@ -179,14 +182,14 @@ ExtractJob load_extract_job(const Options& options) {
   ExtractJob job;
   job.network = io::read_trained_network(options.input, options.study_overlays());
   job.study = job.network.study;
-  return job;  // its origin is not kResultFile: a data set never takes the network's place
+  return job;  // not of origin kResultFile, so that no data set is written over the network
 }
 
 std::string read_extract_data(const Options& options, ExtractJob& job, Observer& observer) {
   if (job.network.outcome != word_of(training::TrainOutcome::kFinished)) {
     observer.warning(
-        fmt::format("run {} ({}, seed {}) was not trained to its end: {}; these are "
-                    "its {} weights, after {} steps",
+        fmt::format("run {} ({}, seed {}) was not trained to its end: {}; what is extracted are "
+                    "its {} weights after {} steps",
                     job.network.run, job.network.label, job.network.study.seed, job.network.outcome,
                     word_of(job.study.extract.weights), job.network.step));
   }
@@ -247,7 +250,18 @@ std::string print_extract(const Options& options, const ExtractJob& job,
 
 std::string closing(const Options& options, const Outcome& /*outcome*/) {
   if (options.output.empty()) return "";
-  return fmt::format("data set in {0}; headway solve {0} puts the theory on it", options.output);
+  return fmt::format("data set in {0}; to solve the theory of it: headway solve {0}",
+                     options.output);
+}
+
+std::vector<CommandOption> extract_options() {
+  CommandOption form{"--form", "FORM", "of a transformer: contributions (default) or attention",
+                     &Options::form, Offers::kWords};
+  form.words = {"contributions", "attention"};
+  return {{"--layers", "L,...",
+           "of a transformer: layers whose parts are told apart, from 1; the last one by default",
+           &Options::layers},
+          form};
 }
 
 }  // namespace
@@ -255,12 +269,24 @@ std::string closing(const Options& options, const Outcome& /*outcome*/) {
 Verb extract_verb() {
   return make_verb<ExtractJob, studies::ExtractResult>(
       {.name = "extract",
-       .summary =
-           "a trained network as a data set of the theory: its heads, or what they contribute",
+       .summary = "turn a trained network into a data set of the theory",
        .sections = {"extract"},
-       .own = {{"--layers", "L,...", "transformers: the layers whose parts are told apart, from 1",
-                &Options::layers},
-               {"--form", "FORM", "transformers: contributions or attention", &Options::form}},
+       .own = extract_options(),
+       .about =
+           "Writes a data set that solve, align, prune and sample take: the heads of the network "
+           "on "
+           "its examples. Of a transformer it writes what the parts of its layers contribute, or "
+           "their attention alone.",
+       .tables = {{"Columns",
+                   {{"split", "which examples: train, test, validation and further sets"},
+                    {"examples", "how many of them are written"},
+                    {"accuracy, squared error", "of the trained network itself on these examples"},
+                    {"U_1 of its weights",
+                     "below the table, for networks of attention paths: the order parameter of the "
+                     "trained weights"}}}},
+       .examples = {{"headway extract trained.h5 -o heads.h5", "then headway prune heads.h5"},
+                    {"headway extract hyla.h5 --layers 1,2 --set extract.run=2 -o parts.h5",
+                     "two layers of the second run of a sweep"}},
        .input = kTrainedInput,
        .seeded = false},
       {.load = &load_extract_job,

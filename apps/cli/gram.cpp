@@ -22,7 +22,7 @@ struct GramJob : Job {
   std::vector<tasks::Dataset> datasets;
 };
 
-/// What this process checks of the examples of data sets.
+/// The share of the examples that this process reads and checks.
 io::CheckedShare checked_share(const Options& options) {
   if (options.ranks != nullptr) return {options.ranks->rank(), options.ranks->size()};
   if (options.shard.empty()) return {};
@@ -31,25 +31,25 @@ io::CheckedShare checked_share(const Options& options) {
 }
 
 GramJob load_gram(const Options& options) {
-  // So that nothing else asks what kind of file it is, and reads more of it than this share.
+  // Asked first, with the share: asked later without it, the whole file would be read.
   static_cast<void>(io::is_dataset_file(options.input, checked_share(options)));
   return load_study<GramJob>(options);
 }
 
-/// A line for the first file that is given again.
+/// Warns of the first file that is given twice.
 void warn_of_doubles(const std::vector<std::string>& files, Observer& observer) {
   for (std::size_t i = 0; i < files.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       std::error_code ignored;
       if (!std::filesystem::equivalent(files[i], files[j], ignored)) continue;
       observer.warning(
-          fmt::format("{} is {}, given before: its examples count once more", files[i], files[j]));
+          fmt::format("{} is the same file as {}: its examples count twice", files[i], files[j]));
       return;
     }
   }
 }
 
-/// The data sets, whose path features stay in their files; their hash is that of names and sizes.
+/// Opens the data sets; their path features stay in the files. The hash is of names and sizes.
 std::string read_gram_data(const Options& options, GramJob& job, Observer& observer) {
   if (job.study.task.kind != studies::TaskKind::kDataset) {
     throw Error(ErrorKind::kBadStudy,
@@ -105,11 +105,15 @@ std::optional<studies::GramResult> compute_gram_together(const Options& options,
 Verb gram_verb() {
   return make_verb<GramJob, studies::GramResult>(
       {.name = studies::kGramVerb,
-       .summary =
-           "data sets of any size as the Gram matrix that solve and sample take in their place",
+       .summary = "sum data sets of any size into a Gram matrix for solve and sample",
        .sections = {"model"},
        .own = {kShardOption},
-       .more_inputs = "further data-set files: their examples are added"},
+       .about =
+           "Reads files of path features once, in blocks, and writes their Gram matrix, which has "
+           "the same size for any number of examples. solve and sample take it in place of the "
+           "data.",
+       .examples = {{"headway gram part-*.h5 -o all.h5", "then headway solve all.h5"}},
+       .more_inputs = "further data-set files, whose examples are added"},
       {.load = &load_gram,
        .read_data = &read_gram_data,
        .plan = &plan_gram,

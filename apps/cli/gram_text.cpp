@@ -36,7 +36,8 @@ std::string gram_text(const Options& options, const studies::GramResult& result)
   }
   text += "\n";
   for (const studies::GramSet& set : result.sets) {
-    text += fmt::format("{}: {} examples go along\n", set.name, set.labels.rows());
+    text +=
+        fmt::format("further set {}: {} examples, kept as they are\n", set.name, set.labels.rows());
   }
   return text;
 }

@@ -9,8 +9,8 @@ namespace headway::cli {
 
 namespace {
 
-/// A study: as it is after defaults and overlays. An HDF5 file: what it holds, unless overlays ask
-/// for the study that it would give.
+/// Prints a study with its defaults and overlays, or what an HDF5 file holds. With overlays, prints
+/// the study that the HDF5 file stands for.
 int inspect(const Options& options) {
   const std::vector<std::string> overlays = options.study_overlays();
   nlohmann::ordered_json object;
@@ -33,11 +33,16 @@ int inspect(const Options& options) {
 }  // namespace
 
 Verb inspect_verb() {
-  return {.name = "inspect",
-          .summary = "the resolved study, or what an HDF5 file holds and how to remake it",
-          .sections = {},
-          .takes = Takes::kStudy,
-          .run = &inspect};
+  return {
+      .name = "inspect",
+      .summary = "show a study with its defaults, or what an HDF5 file holds",
+      .about =
+          "Prints a study with every default filled in. Of a data set or a result it prints what "
+          "the file holds, where it came from, and the command that makes it again.",
+      .examples = {{"headway inspect hmm-four-paths", "a study with all its defaults"},
+                   {"headway inspect four.h5", "a result: contents, origin, command"}},
+      .takes = Takes::kStudy,
+      .run = &inspect};
 }
 
 }  // namespace headway::cli

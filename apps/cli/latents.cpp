@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "columns.hpp"
 #include "headway/core/error.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/trained_network.hpp"
@@ -27,7 +28,7 @@ struct LatentsJob : TrainJob {
   std::vector<TrainedNetwork> networks;
 };
 
-/// A result of `train` gives its networks; anything else is a study, whose networks are trained
+/// A result of `train` has the networks. Anything else is a study, whose networks are trained
 /// first.
 LatentsJob load_latents_job(const Options& options) {
   if (!io::is_result_file(options.input) || io::read_result_kind(options.input) != "train") {
@@ -37,7 +38,7 @@ LatentsJob load_latents_job(const Options& options) {
   job.trained = true;
   job.study = io::read_trained_study(options.input, options.study_overlays(),
                                      {"latents.", "threads", "name", "train.device"});
-  return job;  // its origin is not kResultFile: codes never take the networks' place
+  return job;  // not of origin kResultFile, so that no codes are written over the networks
 }
 
 std::string read_latents_data(const Options& options, LatentsJob& job, Observer& observer) {
@@ -116,15 +117,47 @@ std::string plan_latents(const Options& options, const LatentsJob& job) {
       word_of(wanted.weights), options.output.empty() ? "none" : options.output);
 }
 
+std::vector<ExplainedTable> latents_tables() {
+  const Explained layer = {"layer", "of the codes, from 1; all: the codes of all layers together"};
+  return {
+      {"First table, what is decoded",
+       {kVariantColumn,
+        kSeedsColumn,
+        layer,
+        {"decoder",
+         "what is asked: term, bits (fuzzy logic), rule (SRAVEN), or answer, the network's answer"},
+        {"metric", "how the answers are scored: f1, balanced_accuracy or r2"},
+        {"train", "score on tasks of training"},
+        {"held out", "score on tasks never seen, mean over seeds with its standard error"},
+        {"+- tasks", "standard error of that score over the held-out tasks"},
+        {"chance", "the best score without looking at the codes"},
+        {"shuffled", "score of decoders fitted to labels exchanged between tasks"},
+        {"untrained", "score with the random weights that training began with"}}},
+      {"Second table, how alike the codes are",
+       {kVariantColumn,
+        layer,
+        {"same label, different labels",
+         "mean cosine between a code of a training task and one of a held-out task"}}}};
+}
+
 }  // namespace
 
 Verb latents_verb() {
   return make_verb<LatentsJob, LatentsResult>(
       {.name = "latents",
-       .summary =
-           "latent codes of trained networks, and what can be decoded from them on unseen tasks",
+       .summary = "decode what the attention weights of trained networks say of unseen tasks",
        .sections = {"latents"},
-       .input = "result of headway train (HDF5), with weights, or a study, which is trained first"},
+       .about =
+           "Takes the attention weights of a query-key pair over the heads, the latent code of "
+           "that pair. Linear decoders are fitted to the codes of training tasks and asked about "
+           "tasks that neither network nor decoder has seen. A study in place of a result is "
+           "trained first.",
+       .tables = latents_tables(),
+       .examples = {{"headway latents small.h5 -o codes.h5", "networks of a train result"},
+                    {"headway latents fuzzy-logic-latents -o codes.h5", "a study, trained first"}},
+       .input =
+           "result of headway train (HDF5) that holds the weights, or a study, which is trained "
+           "first"},
       {.load = &load_latents_job,
        .read_data = &read_latents_data,
        .goes_on = &goes_on,

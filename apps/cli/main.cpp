@@ -51,17 +51,18 @@ int report(int code, const std::string& message) {
   return code;
 }
 
-/// The exit code of `body`, with the message of what it throws.
+/// Runs `body` and returns its exit code; what it throws becomes a message and a code.
 int guarded(const std::function<int()>& body) {
   try {
     return body();
   } catch (const Error& error) {
     return report(error.exit_code(), error.what());
   } catch (const std::bad_alloc&) {
-    return report(static_cast<int>(ErrorKind::kUnavailable),
-                  "not enough memory; fewer examples, tokens or features, --set "
-                  "solve.kernels=streamed, or in training smaller dims or batches (with "
-                  "train.accumulation for the same sum), need less (--dry-run shows the sizes)");
+    return report(
+        static_cast<int>(ErrorKind::kUnavailable),
+        "not enough memory; --dry-run shows the sizes. Fewer examples, tokens or features "
+        "need less, and so do --set solve.kernels=streamed and, in training, smaller dims "
+        "or batches (train.accumulation keeps the sum)");
   } catch (const std::exception& error) {
     return report(static_cast<int>(ErrorKind::kInternal),
                   fmt::format("this is a bug in Headway, please report it with the study that "
@@ -86,7 +87,7 @@ int run_program(int argc, char** argv) {
   });
   if (joined != kExitOk) return joined;
   const int code = guarded([&] { return run_command(argc, argv, ranks.get()); });
-  // Where one rank fails by itself the others would wait for it.
+  // If one rank fails, the others would wait for it.
   if (ranks != nullptr && !ranks->is_first() && code != kExitOk) ranks->abort(code);
   return code;
 }

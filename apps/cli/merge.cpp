@@ -20,7 +20,7 @@ struct MergeJob : Job {
   std::vector<studies::PartHeader> parts;  ///< in the order of their shards
 };
 
-/// What the parts say of themselves, in the order of the command line.
+/// Kind and provenance of the parts, in the order of the command line.
 std::vector<studies::PartHeader> read_headers(const Options& options) {
   std::vector<std::string> files = {options.input};
   files.insert(files.end(), options.more_inputs.begin(), options.more_inputs.end());
@@ -31,7 +31,7 @@ std::vector<studies::PartHeader> read_headers(const Options& options) {
   return headers;
 }
 
-/// In what the merging of results of one verb differs.
+/// How merging differs between verbs.
 template <class Result>
 struct Merging {
   std::function<Result(const MergeJob&)> join;
@@ -49,7 +49,7 @@ std::vector<Result> read_parts(const MergeJob& job, Read read) {
   return results;
 }
 
-/// The course of merging: what is computed is read, all else is that of the verb itself.
+/// The course of merging: the parts are read where the verb itself would compute.
 template <class Result>
 Computation merge(const Options& options, Observer& observer,
                   const std::vector<studies::PartHeader>& headers, Merging<Result> merging) {
@@ -145,8 +145,12 @@ Computation compute_merge(const Options& options, Observer& observer) {
 
 Verb merge_verb() {
   return {.name = "merge",
-          .summary = "parts that --shard made, put together: the result of the undivided study",
-          .sections = {},
+          .summary = "put together the parts that --shard made",
+          .about =
+              "Joins the results of all parts of a study into the result of the undivided study, "
+              "and prints its table. It refuses parts that do not belong together, and names those "
+              "that are missing.",
+          .examples = {{"headway merge part-*.h5 -o whole.h5", "the parts, in any order"}},
           .more_inputs = "the other parts, in any order",
           .takes = Takes::kParts,
           .compute = &compute_merge};

@@ -16,6 +16,8 @@ using analysis::QualityCurve;
 using studies::NetworkPruning;
 using studies::NetworkScore;
 
+constexpr std::size_t kNameWidth = 22;
+
 std::string words(std::string name) {
   std::replace(name.begin(), name.end(), '_', ' ');
   return name;
@@ -25,11 +27,11 @@ std::string curve_line(const std::string& name, const QualityCurve& curve) {
   if (curve.quality.empty()) return "";
   std::vector<double> accuracy;
   for (const analysis::Quality& quality : curve.quality) accuracy.push_back(quality.accuracy.mean);
-  return fmt::format("  {:<22}{}\n", name, decimals_text(accuracy));
+  return values_line(name, kNameWidth, decimals_text(accuracy));
 }
 
 std::string numbers_line(const std::string& name, const std::vector<double>& values) {
-  return values.empty() ? "" : fmt::format("  {:<22}{}\n", name, decimals_text(values));
+  return values.empty() ? "" : values_line(name, kNameWidth, decimals_text(values));
 }
 
 std::string correlation_text(const studies::RankCorrelation& correlation) {
@@ -46,7 +48,9 @@ std::string correlations_text(const std::vector<NetworkScore>& scores) {
     table.add({words(score.name), correlation_text(score.accuracy_drop),
                correlation_text(score.error_rise)});
   }
-  return "rank correlation [95 % of resampled examples], p by permutation\n" + table.text();
+  return wrapped(
+             "rank correlation [95 % interval over resampled examples], p value by permutation\n") +
+         table.text();
 }
 
 std::string sets_text(const NetworkPruning& network) {
@@ -69,7 +73,7 @@ std::string heads_text(const NetworkPruning& network,
                                     estimate_text(network.accuracy_drop[h], "{:+.4f}"),
                                     estimate_text(network.error_rise[h], "{:+.4f}")};
     for (const NetworkScore& score : network.baselines) {
-      row.push_back(cell(score.score[h], "{:.4f}"));
+      row.push_back(small_cell(score.score[h]));
     }
     table.add(row);
   }
@@ -80,15 +84,16 @@ std::string heads_text(const NetworkPruning& network,
 
 std::string estimate_text(const Estimate& estimate, const char* format) {
   if (std::isnan(estimate.mean)) return "-";
-  return cell(estimate.mean, format) + "+-" + cell(estimate.error, "{:.4f}");
+  return measured_text(estimate.mean, estimate.error, format);
 }
 
 std::string network_table(const studies::PruneResult& result) {
   if (!result.network || result.points.empty()) return "";
   const NetworkPruning& network = *result.network;
-  std::string out = "trained network, accuracy on " + sets_text(network) + "\n";
-  out += fmt::format("each head removed alone, on {}{}; sensitivity on {}\n", network.measured_on,
-                     network.rescaled ? ", its layer rescaled" : "", network.sensitivity_on);
+  std::string out = wrapped("trained network, accuracy on " + sets_text(network) + "\n");
+  out += wrapped(fmt::format(
+      "each head removed alone, on {}{}; sensitivity on {}\n", network.measured_on,
+      network.rescaled ? ", the rest of its layer scaled up" : "", network.sensitivity_on));
   out += heads_text(network, result.points.front().heads);
   out += correlations_text(network.baselines);
   std::string curves;
@@ -99,16 +104,19 @@ std::string network_table(const studies::PruneResult& result) {
   curves += numbers_line("random mean", network.random_mean);
   curves += numbers_line("random sd", network.random_sd);
   if (!curves.empty()) {
-    out += fmt::format("accuracy on {} after removing 0, 1, 2, ... heads, one kept in each layer\n",
-                       network.measured_on) +
-           curves;
+    out +=
+        wrapped(fmt::format("accuracy on {} after removing 0, 1, 2, ... heads; every layer keeps "
+                            "one\n",
+                            network.measured_on)) +
+        curves;
   }
   return out + "\n";
 }
 
 std::string network_orders_text(const studies::PrunePoint& point) {
   if (point.network.empty()) return "";
-  std::string out = "trained network, theory's score: " + correlations_text(point.network);
+  std::string out =
+      "trained network in the order of the theory's scores\n" + correlations_text(point.network);
   std::string curves;
   for (const NetworkScore& score : point.network) {
     curves += curve_line("by " + words(score.name), score.rising);

@@ -45,9 +45,7 @@ std::string similarity_text(const studies::LatentsResult& result) {
 }  // namespace
 
 std::string spread_text(const studies::Spread& spread) {
-  const std::string mean = cell(spread.mean, "{:.4f}");
-  return std::isfinite(spread.standard_error) ? mean + "+-" + cell(spread.standard_error, "{:.2g}")
-                                              : mean;
+  return measured_text(spread.mean, spread.standard_error);
 }
 
 std::string seeds_text(const std::vector<std::uint64_t>& seeds) {
@@ -57,9 +55,9 @@ std::string seeds_text(const std::vector<std::uint64_t>& seeds) {
 }
 
 std::string latents_table(const studies::Study& study, const studies::LatentsResult& result) {
-  std::string out =
-      fmt::format("{}: {}, {} of {} networks, {} weights\n\n", study.name, word_of(study.task.kind),
-                  result.runs.size(), result.planned, word_of(study.latents.weights));
+  std::string out = wrapped(fmt::format("{}: {}, {} of {} networks, {} weights\n\n", study.name,
+                                        word_of(study.task.kind), result.runs.size(),
+                                        result.planned, word_of(study.latents.weights)));
   if (result.runs.empty()) return out;
   Table table({"variant<", "seeds<", "layer", "decoder<", "metric<", "train", "held out",
                "+- tasks", "chance", "shuffled", "untrained"});
@@ -71,7 +69,7 @@ std::string latents_table(const studies::Study& study, const studies::LatentsRes
                spread_text(group.untrained)});
   }
   return out + table.text() +
-         "\nmean cosine between a code of a training task and one of a held-out task\n" +
+         wrapped("\nmean cosine between a code of a training task and one of a held-out task\n") +
          similarity_text(result);
 }
 

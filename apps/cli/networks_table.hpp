@@ -8,7 +8,7 @@
 
 namespace headway::cli {
 
-/// "0.8042+-0.032": the mean over seeds and its standard error, where there are several.
+/// "0.80 +- 0.03": the mean over seeds and its standard error, where there are several.
 std::string spread_text(const studies::Spread& spread);
 
 /// "1,2,3"

@@ -19,7 +19,7 @@ using SolveCourse = Course<TheoryJob, SolveResult>;
 int run_one_problem(const Options& all, const SolveCourse& course) {
   Ranks& ranks = *all.ranks;
   const bool first = ranks.is_first();
-  // What is asked of the user and the disk is asked by one.
+  // Only the first rank prints and writes.
   Options options = all;
   options.quiet = all.quiet || !first;
   if (!first) options.output.clear();
@@ -27,7 +27,8 @@ int run_one_problem(const Options& all, const SolveCourse& course) {
   TheoryJob job;
   const auto make_ready = [&] {
     if (!options.shard.empty())
-      throw Error(ErrorKind::kUsage, "--shard: not with solve.kernels = \"distributed\"");
+      throw Error(ErrorKind::kUsage,
+                  "--shard: cannot be used with solve.kernels = \"distributed\"");
     job = prepare(options, course, terminal);
     job.study.threads = threads_of_rank(job.study, ranks);
   };

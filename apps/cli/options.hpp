@@ -14,8 +14,7 @@ class Ranks;
 
 namespace headway::cli {
 
-/// The command line, parsed. Every verb takes the same options as far as they make sense for it
-/// (Verb::takes); its own ones are in Verb::own.
+/// The command line, parsed. options_of() says which of them a verb takes.
 struct Options {
   std::string input;                     ///< study, data set or result
   std::vector<std::string> more_inputs;  ///< of verbs that take several files
@@ -28,8 +27,12 @@ struct Options {
   std::string layers;       ///< extract --layers, "1,2"; empty: not given
   std::string form;         ///< extract --form; empty: not given
   std::string theory;       ///< prune --theory, files joined by commas; empty: not given
-  std::string task;   ///< --task: a study whose [task] a trained network is put on; empty: its own
-  std::string shard;  ///< --shard, "i/n"; empty: the whole study
+  std::string task;    ///< --task: a study whose [task] a trained network is put on; empty: its own
+  std::string shard;   ///< --shard, "i/n"; empty: the whole study
+  std::string topic;   ///< of help: a verb; of completion: a shell; empty: not given
+  std::string folder;  ///< help --write; empty: not given
+  bool manual = false;      ///< help --man
+  bool names_only = false;  ///< studies --names
   bool json = false;
   bool dry_run = false;
   bool force = false;
@@ -42,7 +45,7 @@ struct Options {
   std::shared_ptr<const tasks::Dataset> dataset;  ///< in place of the file of task.kind "dataset"
   std::shared_ptr<const Reusable> reusable;       ///< of an earlier computation; null: none
 
-  /// --set, --seed, --threads and the verbs' own options as overlays of a study.
+  /// --set, --seed, --threads and the verbs' own options, as --set would give them.
   [[nodiscard]] std::vector<std::string> study_overlays() const;
 };
 

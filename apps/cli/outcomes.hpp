@@ -7,17 +7,17 @@
 
 namespace headway::cli {
 
-/// The outcome of a verb whose points are those of its solve: each must be converged and finite.
+/// For verbs of the theory: every point must have converged and be finite.
 Outcome solve_outcome(const studies::SolveResult& result, double seconds);
 
-/// A sampled point must have mixed chains. The theory beside it is a comparison: where it did not
-/// converge the table says so.
+/// The chains of every point must have mixed. The theory beside them need not have converged: the
+/// table says where it has not.
 Outcome sample_outcome(const studies::SampleResult& result);
 
-/// A run must not have diverged.
+/// No run may have diverged.
 Outcome train_outcome(const studies::TrainResult& result);
 
-/// Gram matrices, or a part of them, are there or are not.
+/// A Gram matrix has no way to be unusable.
 Outcome gram_outcome(const studies::GramResult& result);
 
 }  // namespace headway::cli

@@ -25,7 +25,7 @@ std::string new_folder() {
   throw Error(ErrorKind::kCannotWrite, fmt::format("{}: cannot be made", name));
 }
 
-/// Why a part found on the disk is none of this result; "" when it is.
+/// Why a part that was found does not belong to this result; "" when it does.
 std::string strangeness(const studies::ResultProvenance& found,
                         const studies::ResultProvenance& whole, const std::string& shard) {
   std::string other = studies::other_origin(found, whole);
@@ -62,7 +62,7 @@ void PartStore::look(std::size_t unit, const studies::ResultProvenance& whole) {
   there_[unit] = fault.empty();
   if (there_[unit]) return;
   throw Error(ErrorKind::kBadStudy,
-              fmt::format("{}: {}; --force deletes it and starts afresh, another -o keeps it",
+              fmt::format("{}: {}; --force deletes it and starts again, another -o keeps it",
                           file(unit), fault));
 }
 

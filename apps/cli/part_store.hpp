@@ -9,17 +9,17 @@
 
 namespace headway::cli {
 
-/// The finished units of a study that several ranks compute, on the first of them: result files of
-/// one part each, in the folder of the checkpoints, or in a folder for this call alone where there
-/// is no output.
+/// The finished units of a study that several ranks compute. The first rank keeps them, as result
+/// files of one part each, in the folder of the checkpoints. Without an output the folder is
+/// temporary.
 class PartStore {
  public:
-  /// Looks at what an earlier call left. `whole`: of the result that is to be. Error{kBadStudy}
-  /// naming a part of another study, of other data or of another program; with `force` all that is
-  /// there is deleted, checkpoints too.
+  /// Finds what an earlier call left. `whole`: provenance of the result to be made. A part of
+  /// another study, data or program is an Error{kBadStudy}; with `force` everything there is
+  /// deleted instead, checkpoints too.
   PartStore(const std::string& result_path, const studies::ResultProvenance& whole,
             std::size_t units, bool force);
-  /// Deletes a folder for this call alone.
+  /// Deletes a temporary folder.
   ~PartStore();
   PartStore(const PartStore&) = delete;
   PartStore& operator=(const PartStore&) = delete;

@@ -15,7 +15,8 @@ std::string plan_text(const studies::TheoryPlan& plan, const studies::Study& stu
     out += fmt::format("{:<18}{}\n", name, value);
   };
   line("study", study.name);
-  line("would", verb + (output.empty() ? ", without a result file" : ", into " + output));
+  line("verb", verb);
+  line("output", output.empty() ? "none; -o FILE.h5 keeps the result" : output);
   line("train, test", fmt::format("{}, {} examples", plan.train_examples, plan.test_examples));
   for (const auto& [name, examples] : plan.sets) {
     line("further set", fmt::format("{}, {} examples", name, examples));
@@ -25,7 +26,7 @@ std::string plan_text(const studies::TheoryPlan& plan, const studies::Study& stu
   line("outputs", std::to_string(plan.outputs));
   line("heads", fmt::format("[{}], {:.0f} paths", numbers_text(plan.heads), plan.paths));
   line("sweep points", fmt::format("{:.0f}", plan.points));
-  line("unknowns", fmt::format("{:.0f} a point", plan.unknowns));
+  line("unknowns", fmt::format("{:.0f} at each point", plan.unknowns));
   line("path features", fmt::format("{}, {}", amount_text(plan.path_feature_flops, "flop"),
                                     amount_text(plan.feature_bytes, "B")));
   const theory::KernelCost& cost = plan.kernels;
@@ -33,14 +34,14 @@ std::string plan_text(const studies::TheoryPlan& plan, const studies::Study& stu
        fmt::format("{}, {}, {}", word_of(cost.form), amount_text(cost.construction_flops, "flop"),
                    amount_text(cost.kernel_bytes, "B")));
   line("one evaluation",
-       amount_text(cost.evaluation_flops, "flop") + "; some tens of them a point");
+       amount_text(cost.evaluation_flops, "flop") + "; a point takes some tens of them");
   line("one Hessian", amount_text(cost.hessian_flops, "flop"));
   line("memory",
-       fmt::format("some {}, less where features have empty directions, and {} for each further "
-                   "point solved at the same time",
+       fmt::format("about {}, less where features have empty directions; {} more for each further "
+                   "point that is solved at the same time",
                    amount_text(plan.memory_bytes, "B"), amount_text(plan.point_bytes, "B")));
   if (verb == "sample") {
-    line("draws", fmt::format("{} chains of {} after {} of warm-up, by {}; some {} in memory",
+    line("draws", fmt::format("{} chains of {} after {} of warm-up, sampler {}; about {} in memory",
                               study.sample.chains, study.sample.draws, study.sample.warmup,
                               word_of(study.sample.sampler), amount_text(plan.draw_bytes, "B")));
   }

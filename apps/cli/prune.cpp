@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "columns.hpp"
 #include "headway/core/error.hpp"
 #include "headway/studies/verbs.hpp"
 #include "prune_trained.hpp"
@@ -11,14 +12,76 @@
 
 namespace headway::cli {
 
+namespace {
+
+constexpr const char* kPruneAbout =
+    "Scores every head by how much of U_1 lies on the paths through it, and computes what the "
+    "predictor loses without it. Trust what is lost more than the score: the score misleads where "
+    "paths differ much in size. The order parameters of a result are used again where study and "
+    "data are the same. Given a result of headway train, it removes the heads from the trained "
+    "networks themselves.";
+
+std::vector<ExplainedTable> prune_tables() {
+  const Explained layer = {"layer, head", "which head, counted from 1"};
+  return {
+      {"Heads in the theory, a table for each point",
+       {layer,
+        {"name", "name of the head in the study or data set"},
+        {"score",
+         "how much of U_1 lies on paths through the head, divided by the largest such value: the "
+         "best head has 1"},
+        {"weighted",
+         "as score, but an entry of U_1 counts less where only one of its two paths uses the head"},
+        {"accuracy without", "accuracy of the predictor without the head, nothing solved again"},
+        {"drop", "accuracy with all heads less that"},
+        {"squared error +", "rise of the mean squared error without the head"},
+        {"posterior", "standard deviation of that rise over the posterior"},
+        {"examples", "standard error of that rise over the examples"},
+        {"network's drop",
+         "what the trained network itself loses, where the data set carries one"}}},
+      {"Below the heads",
+       {{"tau, top k overlap",
+         "how far the order of the heads is certain: agreement of that order with orders drawn "
+         "again, and the share of the k best heads that stay among them; 1 is certain"},
+        {"by score, by error", "accuracy as heads are removed, least needed first"},
+        {"greedy", "the same, each time without the head that costs least"},
+        {"random mean, sd", "the same in random orders: mean and standard deviation"}}},
+      {"Heads of a trained network in the data set",
+       {layer,
+        {"accuracy drop, error rise", "what the network loses without the head, with its error"},
+        {"weight norm", "norm of the head's value weights"},
+        {"path norm", "norm of the effective weights of all paths through the head"},
+        {"sensitivity", "mean size of the gradient with respect to the head's output"},
+        {"own score", "score of the network's own U_1"},
+        {"with the accuracy drop, with the rise of the squared error",
+         "rank correlation of a score with what the network loses: value, 95 % interval over "
+         "resampled examples, p value"}}},
+      {"Heads of the networks of a train result, a table for each run",
+       {layer,
+        {"... change", "change of the network's metric without the head, with its error"},
+        {"mean in its place", "the same with the head's mean output in its place"},
+        {"loss change", "change of the loss without the head, with its error"},
+        {"sensitivity", "mean size of the gradient with respect to the head's output"}}}};
+}
+
+}  // namespace
+
 Verb prune_verb() {
   Verb verb = make_theory_verb<studies::PruneResult>(
-      {"prune",
-       "head scores, accuracy without each head, cumulative pruning; also of trained networks",
-       {"prune"},
-       {{"--theory", "FILE,...",
-         "of a train result: results of headway prune on data extracted from its runs",
-         &Options::theory}}},
+      {.name = "prune",
+       .summary = "rank the heads by score and by what is lost without each",
+       .sections = {"prune"},
+       .own = {{"--theory", "FILE,...",
+                "with a train result: results of headway prune on the data that headway extract "
+                "made from its runs",
+                &Options::theory, Offers::kFiles}},
+       .about = kPruneAbout,
+       .tables = prune_tables(),
+       .examples = {{"headway prune four.h5", "heads of a study, from a result of solve"},
+                    {"headway prune heads.h5 --set model.widths=[100]",
+                     "heads of a trained network, from a data set of extract"},
+                    {"headway prune trained.h5",
+                     "remove the heads from the trained networks themselves"}}},
       {.compute =
            [](const Options&, TheoryJob& job, Observer& observer) {
              return studies::prune(job.study, job.dataset, observer, job.reused());
@@ -33,7 +96,7 @@ Verb prune_verb() {
     if (!options.theory.empty()) {
       throw Error(
           ErrorKind::kUsage,
-          fmt::format("--theory {}: must be absent for {}, which is no result of headway train",
+          fmt::format("--theory {}: must not be given with {}, which is no result of headway train",
                       options.theory, options.input));
     }
     return theory(options, observer);

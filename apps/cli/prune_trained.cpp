@@ -36,7 +36,7 @@ std::string curve_text(const std::string& name, std::size_t width,
   if (curve.quality.empty()) return "";
   std::vector<double> values;
   for (const analysis::Quality& quality : curve.quality) values.push_back(quality.accuracy.mean);
-  return fmt::format("  {:<{}}{}\n", name, width, decimals_text(values));
+  return values_line(name, width, decimals_text(values));
 }
 
 std::string run_text(const studies::RunPruning& run) {
@@ -53,11 +53,11 @@ std::string run_text(const studies::RunPruning& run) {
                estimate_text(head.loss, "{:+.4f}"), cell(head.gradient_sensitivity, "{:.4g}")});
   }
   out += fmt::format("\neach head removed alone, on {}\n{}", run.network.measured_on, heads.text());
-  Table ranks({"score<", "rank correlation with the drop<", "with the rise of the loss<"});
+  Table ranks({"score<", "with the drop<", "with the rise of the loss<"});
   for (const studies::NetworkScore& score : run.network.baselines) {
     ranks.add({score.name, rank_text(score.accuracy_drop), rank_text(score.error_rise)});
   }
-  out += "[95 % of resampled examples]\n" + ranks.text();
+  out += "rank correlations [95 % interval over resampled examples]\n" + ranks.text();
   std::string curves;
   std::size_t width = 32;
   for (const studies::NetworkScore& score : run.network.baselines) {
@@ -68,22 +68,23 @@ std::string run_text(const studies::RunPruning& run) {
   }
   curves += curve_text("greedy on " + run.network.greedy_on, width, run.network.greedy);
   if (!run.network.random_mean.empty()) {
-    curves += fmt::format("  {:<{}}{}\n  {:<{}}{}\n", "random mean", width,
-                          decimals_text(run.network.random_mean), "random sd", width,
-                          decimals_text(run.network.random_sd));
+    curves += values_line("random mean", width, decimals_text(run.network.random_mean));
+    curves += values_line("random sd", width, decimals_text(run.network.random_sd));
   }
   if (!curves.empty()) {
-    out += fmt::format("{} after removing 0, 1, 2, ... heads ({}), one kept in each layer\n{}",
-                       run.metric, word_of(run.removed_as), curves);
+    out +=
+        wrapped(fmt::format("{} after removing 0, 1, 2, ... heads ({} in their place); every layer "
+                            "keeps one\n",
+                            run.metric, word_of(run.removed_as))) +
+        curves;
   }
   return out + "\n";
 }
 
 std::string agreement_text(const studies::Spread& spread) {
   if (spread.count == 0) return "-";
-  return spread.count == 1 ? cell(spread.mean, "{:+.2f}")
-                           : fmt::format("{} +- {} ({} seeds)", cell(spread.mean, "{:+.2f}"),
-                                         cell(spread.standard_error, "{:.2f}"), spread.count);
+  const std::string text = measured_text(spread.mean, spread.standard_error, "{:+.2f}");
+  return spread.count == 1 ? text : fmt::format("{} ({} seeds)", text, spread.count);
 }
 
 std::string result_text(const TrainedPruneResult& result) {
@@ -126,8 +127,8 @@ std::string plan_network(const Options& options, const NetworkJob& job) {
     return json_text(out);
   }
   return fmt::format(
-      "{}: heads of {} runs removed from the networks themselves, {} of the theory's scores\n"
-      "output {}\n",
+      "{}: heads of {} networks, removed from the networks themselves\n"
+      "beside them {} results of the theory\noutput {}\n",
       job.study.name, job.networks.size(), job.theory.size(),
       options.output.empty() ? "none" : options.output);
 }

@@ -19,8 +19,9 @@ namespace {
 using studies::SolvePoint;
 using studies::SolveResult;
 
-constexpr const char* kMeasuredOn = "test";  // the set of every accuracy without another name
-constexpr std::size_t kAfterAccuracy = 3;    // columns widths, T, accuracy
+constexpr const char* kMeasuredOn =
+    "test";                                // where accuracies come from unless another set is named
+constexpr std::size_t kAfterAccuracy = 3;  // columns widths, T, accuracy
 
 std::vector<double> in_vector(const VectorXd& values) {
   return {values.data(), values.data() + values.size()};
@@ -37,14 +38,14 @@ std::string corrected_table(const SolveResult& result) {
     table.add(sets.row(
         {widths_text(point.widths), cell(point.temperature, "{:g}"),
          measure.text(point.corrected.predictor), readout_text(point.corrected.mean.readout),
-         deviations_text(point.corrected.mean.layers.front(),
-                         point.corrected.deviation.layers.front())},
+         deviations_diagonal(point.corrected.mean.layers.front(),
+                             point.corrected.deviation.layers.front())},
         kAfterAccuracy, point.corrected.predictor));
   }
   return table.empty() ? "" : "\n1/N-corrected means\n" + table.text();
 }
 
-/// Which temperature each rule takes, and how good it is; empty when one temperature is swept.
+/// The temperature that each rule chooses and the accuracy there; empty unless several are swept.
 std::string chosen_table(const SolveResult& result) {
   const std::vector<studies::TemperatureChoice> choices = studies::choose_temperatures(result);
   const auto by_test = [](const auto& choice) { return choice.by == "test"; };
@@ -64,21 +65,20 @@ std::string chosen_table(const SolveResult& result) {
   if (table.empty()) return "";
   const bool starred = std::any_of(choices.begin(), choices.end(), by_test);
   return "\ntemperature chosen for each network\n" + table.text() +
-         (starred ? "* the convention of Tiberi et al. (2024): such an accuracy is optimistic\n"
-                  : "");
+         (starred ? "* as Tiberi et al. (2024) choose it; such an accuracy is optimistic\n" : "");
 }
 
 std::string point_title(const std::vector<Index>& widths, double temperature) {
   return fmt::format("widths {}, T {:g}", widths_text(widths), temperature);
 }
 
-/// How sure the order of the heads is.
+/// How certain the order of the heads is.
 std::string ranks_text(const studies::PrunePoint& point) {
   const analysis::RankStability& ranks = point.rank_stability;
   if (std::isnan(ranks.kendall_tau)) return "";
   return wrapped(fmt::format(
-      "squared error +: on {}, deviations over the posterior and over examples; order of the "
-      "heads: tau {:.2f}, top {} overlap {:.2f}\n",
+      "squared error +: rise on the {} examples without the head; posterior, examples: its uncertainty\n"
+      "order of the heads by it (1: certain): tau {:.2f}, top {} overlap {:.2f}\n",
       point.heads.front().set, ranks.kendall_tau, ranks.k, ranks.top_k_overlap));
 }
 
@@ -101,9 +101,10 @@ std::string heads_table(const studies::PrunePoint& point, const Measure& measure
     } else {
       row.push_back(cell(head.mean_squared_error_without, "{:.4g}"));
     }
-    row.push_back(cell(head.squared_error_change, measure.accuracy() ? "{:+.4f}" : "{:+.3g}"));
+    row.push_back(
+        small_cell(head.squared_error_change, measure.accuracy() ? "{:+.4f}" : "{:+.3g}"));
     for (const double error : {head.squared_error_change_sd, head.squared_error_change_error}) {
-      row.push_back(cell(error, measure.accuracy() ? "{:.4f}" : "{:.2g}"));
+      row.push_back(small_cell(error, measure.accuracy() ? "{:.4f}" : "{:.2g}"));
     }
     if (network) row.push_back(cell(network->accuracy_drop[h].mean, "{:+.4f}"));
     table.add(row);
@@ -119,7 +120,7 @@ std::string curves_text(const studies::PrunePoint& point, const Measure& measure
   const auto line = [&](const std::string& name, const std::vector<double>& values) {
     if (values.empty()) return;
     const std::string text = decimals_text(values, measure.accuracy() ? "{:.3f}" : "{:.3g}");
-    out += fmt::format("  {:<{}}{}\n", name, width, text);
+    out += values_line(name, width, text);
   };
   line("by score", point.by_score.quality);
   line("by error", point.by_squared_error.quality);

@@ -26,6 +26,16 @@ std::string evaluated_text(const studies::SolveResult& result) {
   return out + " examples";
 }
 
+std::string diagonal_of(const MatrixXd& mean, const MatrixXd& error,
+                        std::string (*entry)(double, double, const char*)) {
+  constexpr Index kMost = 4;
+  std::string out;
+  for (Index i = 0; i < std::min(mean.rows(), kMost); ++i) {
+    out += (i > 0 ? ", " : "") + entry(mean(i, i), error(i, i), "{:.4g}");
+  }
+  return mean.rows() > kMost ? out + ", ..." : out;
+}
+
 }  // namespace
 
 std::string study_header(const studies::Study& study, const studies::SolveResult& result) {
@@ -76,27 +86,26 @@ std::vector<std::string> SetColumns::row(std::vector<std::string> row, std::size
     for (const studies::SetReport& set : report.sets) {
       if (set.name == column.name) value = column.accuracy ? set.accuracy : set.mean_squared_error;
     }
-    row.insert(row.begin() + static_cast<std::ptrdiff_t>(at++), cell(value, "{:.4f}"));
+    row.insert(row.begin() + static_cast<std::ptrdiff_t>(at++),
+               cell(value, column.accuracy ? "{:.4f}" : "{:.4g}"));
   }
   return row;
 }
 
 std::string readout_text(const MatrixXd& readout) {
-  return readout.size() == 1 ? cell(readout(0, 0), "{:.4f}") : diagonal_text(readout, 3);
+  return readout.size() == 1 ? small_cell(readout(0, 0)) : diagonal_text(readout, 3);
 }
 
 std::string first_layer_text(const theory::OrderParameters& u) {
   return u.layers.empty() ? "-" : diagonal_text(u.layers.front());
 }
 
-std::string deviations_text(const MatrixXd& mean, const MatrixXd& deviation) {
-  constexpr Index kMost = 4;
-  std::string out;
-  for (Index i = 0; i < std::min(mean.rows(), kMost); ++i) {
-    out += (i > 0 ? " " : "") + cell(mean(i, i), "{:.4g}");
-    if (std::isfinite(deviation(i, i))) out += "+-" + cell(deviation(i, i), "{:.2g}");
-  }
-  return mean.rows() > kMost ? out + " ..." : out;
+std::string measured_diagonal(const MatrixXd& mean, const MatrixXd& error) {
+  return diagonal_of(mean, error, &measured_text);
+}
+
+std::string deviations_diagonal(const MatrixXd& mean, const MatrixXd& deviation) {
+  return diagonal_of(mean, deviation, &deviation_text);
 }
 
 }  // namespace headway::cli

@@ -13,8 +13,8 @@ namespace headway::cli {
 /// "name: 100 train and 200 test examples, ..." and an empty line.
 std::string study_header(const studies::Study& study, const studies::SolveResult& result);
 
-/// How good predictors are on the test set: their accuracy, or the mean squared error where the
-/// labels are no classes.
+/// How good predictors are on the test set: their accuracy, or the mean squared error where labels
+/// are real numbers.
 class Measure {
  public:
   explicit Measure(const studies::SolveResult& result);
@@ -31,12 +31,12 @@ class Measure {
   bool accuracy_;
 };
 
-/// One column for each further set of the data set, empty without any: "validation" holds the
-/// accuracy there, or "validation MSE" the mean squared error where the labels are no classes.
+/// A column for each further set of the data set: "validation" is the accuracy there; "validation
+/// MSE" the mean squared error, where labels are real numbers.
 class SetColumns {
  public:
   explicit SetColumns(const studies::SolveResult& result);
-  /// `header` or `row` with the sets' columns put in at position `at`.
+  /// `header` or `row` with the columns of the sets inserted at position `at`.
   [[nodiscard]] std::vector<std::string> header(std::vector<std::string> header,
                                                 std::size_t at) const;
   [[nodiscard]] std::vector<std::string> row(std::vector<std::string> row, std::size_t at,
@@ -56,7 +56,10 @@ std::string readout_text(const MatrixXd& readout);
 /// The diagonal of U_1.
 std::string first_layer_text(const theory::OrderParameters& u);
 
-/// The diagonal with the deviation of each entry: "14.76+-8.8".
-std::string deviations_text(const MatrixXd& mean, const MatrixXd& deviation);
+/// The first entries of a diagonal with the error of each: "13.00 +- 0.04, 1.2 +- 0.3".
+std::string measured_diagonal(const MatrixXd& mean, const MatrixXd& error);
+
+/// The same with deviations, which say how far single draws lie from the mean.
+std::string deviations_diagonal(const MatrixXd& mean, const MatrixXd& deviation);
 
 }  // namespace headway::cli

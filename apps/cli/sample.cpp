@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "columns.hpp"
 #include "headway/io/checkpoints.hpp"
 #include "headway/studies/lookup.hpp"
 #include "headway/studies/verbs.hpp"
@@ -27,22 +28,56 @@ PartSolver<studies::SampleResult> prepare_sample_parts(const Options& options, T
   return {std::move(parts.part), std::move(parts.chains)};
 }
 
-/// Of the chains of a point as many together as a rank has threads. Without an output there are no
-/// checkpoints, through which they would come to the rank that finishes the point.
+/// A piece is as many chains of a point as a rank has threads. Its draws reach the rank that
+/// finishes the point through checkpoints, so that without an output there are no pieces.
 std::size_t pieces_of_point(const Options& options, const TheoryJob& job, int threads) {
   if (options.output.empty()) return 0;
   const int pieces = (job.study.sample.chains + threads - 1) / threads;
   return pieces > 1 ? static_cast<std::size_t>(pieces) : 0;
 }
 
+std::vector<ExplainedTable> sample_tables() {
+  return {
+      {"First table, the runs",
+       {kWidthsColumn,
+        kTemperatureColumn,
+        {"sampler", "how the draws are made; \"biased\" where that has no correction"},
+        kAccuracyColumn,
+        {"theory, 1/N, GP", "the same for the saddle point, its 1/N correction, infinite width"},
+        kSetsColumns,
+        {"R-hat", "largest over all order parameters; the chains agree where it is below 1.01"},
+        {"ESS bulk, tail", "fewest effective draws, for means and for quantiles"},
+        {"ESS/s", "effective draws for each second of sampling"},
+        {"divergent", "steps of the integrator that went wrong; should be 0"},
+        {"log evidence", "log p(y) in nats, with its error; exact sampler only"},
+        kSecondsColumn,
+        {"*, +", "marks a run that is not usable, and one that was interrupted"}}},
+      {"Second table, means beside the theory",
+       {{"samples", "posterior means with Monte Carlo standard errors"},
+        {"saddle point", "the theory"},
+        {"1/N-corrected", "the theory with the next order of 1/N"},
+        kReadoutColumn,
+        kDiagonalColumn}}};
+}
+
 }  // namespace
 
 Verb sample_verb() {
   return make_theory_verb<studies::SampleResult>(
-      {"sample",
-       "posterior draws with error bars, exact at every width, beside the theory",
-       {"sample"},
-       {kShardOption}},
+      {.name = "sample",
+       .summary = "draw from the exact posterior, with error bars, beside the theory",
+       .sections = {"sample"},
+       .own = {kShardOption},
+       .about =
+           "Draws from the posterior of a network of finite width and puts its means, with their "
+           "Monte Carlo errors, beside the saddle point and its 1/N correction. This is the check "
+           "of the theory where the network is narrow. The sampler \"exact\" works at every width; "
+           "the others draw all weights and are there to check it. After Ctrl-C, or when it is "
+           "killed, the same command goes on from its checkpoints.",
+       .tables = sample_tables(),
+       .examples = {{"headway sample hmm-four-paths --set model.widths=[10] -o draws.h5",
+                     "one width of a study; keep all draws"},
+                    {"headway sample four.h5", "every point of a result of solve"}}},
       {.goes_on = true,
        .kind = studies::TheoryVerb::kSamples,
        .compute = &compute_sample,

@@ -12,15 +12,9 @@ namespace {
 using studies::SamplePoint;
 using studies::SolvePoint;
 
-std::string with_error(double value, double error, const char* format, const char* error_format) {
-  const std::string text = cell(value, format);
-  return std::isfinite(error) ? text + "+-" + cell(error, error_format) : text;
-}
-
 std::string sampled_readout_text(const studies::SampledMatrix& readout) {
-  return readout.mean.size() == 1
-             ? with_error(readout.mean(0, 0), readout.mcse(0, 0), "{:.4f}", "{:.2g}")
-             : deviations_text(readout.mean, readout.mcse);
+  return readout.mean.size() == 1 ? measured_text(readout.mean(0, 0), readout.mcse(0, 0))
+                                  : measured_diagonal(readout.mean, readout.mcse);
 }
 
 /// One row a point: is the run good, and what does it say? What marks rows stands below.
@@ -49,7 +43,7 @@ std::string runs_table(const studies::SampleResult& result) {
          cell(point.ess_bulk_min, "{:.0f}"), cell(point.ess_tail_min, "{:.0f}"),
          cell(studies::effective_draws_per_second(point), "{:.3g}"),
          std::to_string(point.divergences),
-         with_error(point.log_evidence, point.log_evidence_error, "{:.3f}", "{:.2g}"),
+         measured_text(point.log_evidence, point.log_evidence_error, "{:.3f}"),
          seconds_cell(point.seconds), std::string(fault ? "*" : "") + (point.complete ? "" : "+")},
         kAfterAccuracies, point.predictor));
   }
@@ -64,8 +58,8 @@ std::string order_parameters_table(const studies::SampleResult& result) {
     if (point.order_parameters.empty()) continue;
     table.add({widths_text(point.widths), cell(point.temperature, "{:g}"), "samples",
                sampled_readout_text(point.readout_order_parameter),
-               deviations_text(point.order_parameters.front().mean,
-                               point.order_parameters.front().mcse)});
+               measured_diagonal(point.order_parameters.front().mean,
+                                 point.order_parameters.front().mcse)});
     const SolvePoint* theory = studies::theory_at(result.solve, point.widths, point.temperature);
     if (theory == nullptr) continue;
     table.add({"", "", theory->summary.converged ? "saddle point" : "saddle point, not converged",

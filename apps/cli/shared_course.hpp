@@ -21,8 +21,8 @@
 
 namespace headway::cli {
 
-/// What a computation tells on one of several ranks: warnings are kept for the first, which tells
-/// them; progress is that of units.
+/// The observer of a computation on one of several ranks. It keeps warnings, which the first rank
+/// prints for all, and shows no progress of its own.
 class RankObserver final : public Observer {
  public:
   void warning(std::string_view text) override { warnings_.emplace_back(text); }
@@ -37,17 +37,18 @@ class RankObserver final : public Observer {
   std::vector<std::string> warnings_;
 };
 
-/// Threads of a rank: the study's; else, where nothing binds it to cores of its own, its share of
-/// the machine.
+/// Threads of a rank: those that the study asks for; else the cores that it is bound to; else its
+/// share of the machine.
 int threads_of_rank(const studies::Study& study, const Ranks& ranks);
 
-/// prepare() on one of several ranks. What is asked of the user and the disk is asked by the first.
+/// prepare() on one of several ranks. Only the first looks at the output and prints.
 template <class JobType, class Result>
 JobType prepare_on_rank(const Options& options, const Course<JobType, Result>& course,
                         Observer& observer) {
   if (!options.shard.empty()) {
-    throw Error(ErrorKind::kUsage,
-                "--shard: not on several ranks, which share the parts among themselves");
+    throw Error(
+        ErrorKind::kUsage,
+        "--shard: cannot be used on several ranks (mpirun), which share the work themselves");
   }
   Options mine = options;
   if (!options.ranks->is_first()) {
@@ -59,9 +60,9 @@ JobType prepare_on_rank(const Options& options, const Course<JobType, Result>& c
   return job;
 }
 
-/// run_course() on one of several ranks. Each makes the study ready for itself, then all compute
-/// units of it, one after another; the first keeps what is finished on the disk, puts it together,
-/// writes and prints.
+/// run_course() on one of several ranks. Each rank makes the study ready for itself. Then all
+/// compute units of it, one after another. The first rank keeps finished units on disk, merges
+/// them, writes and prints.
 template <class JobType, class Result>
 class SharedCourse {
  public:
@@ -70,7 +71,7 @@ class SharedCourse {
         options_(options),
         course_(course),
         terminal_(options.quiet || !ranks_.is_first(), options.verbose && ranks_.is_first()) {
-    // What is asked of the user and the disk is asked by one.
+    // Only the first rank prints.
     if (!ranks_.is_first()) options_.quiet = true;
   }
 
@@ -119,10 +120,10 @@ class SharedCourse {
     }
   }
 
-  /// What is dealt: of each unit its pieces, then the whole of it.
+  /// What is dealt to ranks: for each unit its pieces, then the unit itself.
   void count_pieces() {
     std::array<double, 1> threads{static_cast<double>(job_.study.threads)};
-    broadcast(ranks_, threads);  // on a machine of another kind a rank may have more
+    broadcast(ranks_, threads);  // all must count alike, and a rank elsewhere may have more threads
     if (course_.sharing.pieces) {
       pieces_ = course_.sharing.pieces(options_, job_, static_cast<int>(threads[0]));
     }
@@ -173,7 +174,7 @@ class SharedCourse {
     }
     show_progress_of_units();
   }
-  /// On the disk, and in memory what HDF5, which copies the bytes twice, can read from there.
+  /// Keeps a unit on disk; small ones in memory, too. (HDF5 copies the bytes twice to read them.)
   void keep(std::size_t unit, std::string_view bytes) {
     constexpr std::size_t kMostRead = std::size_t{64} << 20U;
     store_->put(unit, bytes);
@@ -182,7 +183,7 @@ class SharedCourse {
       result = course_.sharing.read(store_->file(unit), bytes);
     }
   }
-  /// A unit is finished when its pieces are there.
+  /// A unit can be computed when its pieces are there.
   [[nodiscard]] bool is_ready(std::size_t dealt) const {
     if (is_piece(dealt)) return true;
     const auto end = piece_done_.begin() + static_cast<std::ptrdiff_t>(dealt);
@@ -193,17 +194,17 @@ class SharedCourse {
                        static_cast<double>(units_));
   }
 
-  /// A partial result, while the others may still be at work.
+  /// Writes a partial result while other ranks may still be at work.
   void write_what_is_there() {
     if (options_.output.empty() || store_->count() == 0) return;
     job_.provenance.partial = true;
     course_.write(options_, job_, merged(false));
-    job_.overwrite = true;  // the last word is said when all have come to an end
+    job_.overwrite = true;  // by the result at the end
   }
 
-  /// Of all units that are kept: those of this call are at hand (and are given away by the `last`
-  /// merging), the others are read. What a worker may still write, of a unit not kept, is not
-  /// touched.
+  /// Merges all units that are kept: those of this call from memory (from which the `last` merging
+  /// moves them), the others from disk. Units that are not kept are not touched: a worker may still
+  /// write them.
   Result merged(bool last) {
     if (store_->count() == 0) {
       throw Error(ErrorKind::kInterrupted, "interrupted before anything was finished");
@@ -231,7 +232,7 @@ class SharedCourse {
   TerminalObserver terminal_;
   RankObserver observer_;
   JobType job_;
-  studies::ResultProvenance of_parts_;  ///< but for what each adds
+  studies::ResultProvenance of_parts_;  ///< what all parts have in common
   Clock::time_point began_ = Clock::now();
   std::size_t units_ = 0, pieces_ = 0;
   std::vector<bool> piece_done_;  ///< by what is dealt
@@ -240,7 +241,7 @@ class SharedCourse {
   PartSolver<Result> solver_;
 };
 
-/// run_course() on one of several ranks that compute one result together: Sharing::together.
+/// run_course() on one of several ranks that compute one result together, by Sharing::together.
 template <class JobType, class Result>
 int run_together(const Options& options, const Course<JobType, Result>& course) {
   Ranks& ranks = *options.ranks;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <vector>
 
 #include "headway/core/error.hpp"
@@ -35,7 +36,35 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
+/// What a line says after "# Field: "; "" where it says nothing of that.
+std::string said_of(const std::string& field, const std::string& line) {
+  const std::string mark = "# " + field + ": ";
+  return line.starts_with(mark) ? line.substr(mark.size()) : "";
+}
+
+ShippedStudy described(const fs::path& file) {
+  ShippedStudy study{file.stem().string(), file.string(), "", "", ""};
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) {
+    if (study.about.empty()) study.about = said_of("About", line);
+    if (study.verbs.empty()) study.verbs = said_of("Verbs", line);
+    if (study.time.empty()) study.time = said_of("Time", line);
+  }
+  return study;
+}
+
 }  // namespace
+
+std::vector<ShippedStudy> shipped_studies() {
+  std::vector<ShippedStudy> studies;
+  for (const fs::path& folder : folders()) {
+    for (const std::string& name : names_in(folder)) {
+      studies.push_back(described(folder / (name + ".toml")));
+    }
+    if (!studies.empty()) break;
+  }
+  return studies;
+}
 
 std::string find_input(const std::string& input) {
   std::error_code ignored;

@@ -1,3 +1,4 @@
+#include "columns.hpp"
 #include "headway/io/checkpoints.hpp"
 #include "headway/studies/verbs.hpp"
 #include "one_problem.hpp"
@@ -22,14 +23,55 @@ PartSolver<SolveResult> prepare_solve_parts(const Options& options, TheoryJob& j
                                  checkpoint_hooks<io::SolveCheckpoints>(options, job))};
 }
 
+std::vector<ExplainedTable> solve_tables() {
+  return {
+      {"First table, the saddle point",
+       {kWidthsColumn,
+        kTemperatureColumn,
+        kAccuracyColumn,
+        {"GP", "the same number for the Gaussian process, the limit of infinite width"},
+        kSetsColumns,
+        {"S/max N", "action at the saddle point, divided by the largest width"},
+        kReadoutColumn,
+        kDiagonalColumn,
+        {"iterations", "steps of the minimiser"},
+        {"gradient", "largest entry of the gradient of S/max N at the end"},
+        {"min Hessian", "smallest eigenvalue of the Hessian of S/max N; a minimum has it above 0"},
+        kSecondsColumn,
+        {"*", "marks a point that did not converge"}}},
+      {"Second table, 1/N-corrected means where the correction exists",
+       {{"accuracy, U_a", "as above, with the next order of 1/N"},
+        {"U_1 diagonal +- posterior deviation",
+         "mean of each diagonal entry, and how far posterior draws lie from it"}}},
+      {"Third table, the temperature that each rule chooses, where several are swept",
+       {{"widths", "of the network; GP is the Gaussian process"},
+        {"chosen by",
+         "validation: largest accuracy on the set of that name; evidence: largest log p(y); test "
+         "labels: largest accuracy on the test set, which is optimistic"},
+        {"T, accuracy", "the temperature, and the accuracy there"},
+        {"log evidence", "log p(y) in nats at that temperature"}}}};
+}
+
 }  // namespace
 
 Verb solve_verb() {
   return make_theory_verb<SolveResult>(
-      {"solve",
-       "saddle point of the theory: order parameters, predictor, accuracy per sweep point",
-       {"", "task", "model", "solve"},
-       {kShardOption}},
+      {.name = "solve",
+       .summary = "solve the theory at every width and temperature of a study",
+       .sections = {"", "task", "model", "solve"},
+       .own = {kShardOption},
+       .about =
+           "Finds the saddle point of the action at each width and temperature of the study. The "
+           "order parameters there say how the network weighs its attention paths. The table shows "
+           "them beside the accuracy of the mean predictor and that of the Gaussian process, the "
+           "limit of infinite width. Every entry of model.widths and of model.temperature makes a "
+           "row.",
+       .tables = solve_tables(),
+       .examples = {{"headway solve hmm-four-paths", "a study that comes with Headway"},
+                    {"headway solve hmm-four-paths -o four.h5", "and keep everything"},
+                    {"headway solve data.h5 --set model.widths=[10,100]",
+                     "a data set, with two widths"},
+                    {"headway solve four.h5", "compute a result again"}}},
       {.reuses = false,
        .goes_on = true,
        .compute = &compute_solve,

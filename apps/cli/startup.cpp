@@ -12,17 +12,17 @@ namespace {
 constexpr const char* kPolicy = "OMP_WAIT_POLICY";
 constexpr const char* kThreads = "OPENBLAS_NUM_THREADS";
 
-/// Variables that no library asks for while it is loaded.
+/// Variables that no library reads while it is loaded.
 constexpr std::array<std::string_view, 9> kLenders = {"PATH", "PWD",   "OLDPWD",  "SHLVL",   "_",
                                                       "TERM", "SHELL", "LOGNAME", "HOSTNAME"};
 
-/// A setting that has the place of another variable in the environment until main.
+/// A setting that stands in the place of another variable until main begins.
 struct Loan {
   std::array<char, 32> text;
   char* lender = nullptr;
 };
 
-// Constants: they are used before anything is initialised.
+// Initialised at compile time, since they are used before anything else is.
 constinit Loan policy{{"OMP_WAIT_POLICY=passive"}};
 constinit Loan threads{{"OPENBLAS_NUM_THREADS=1"}};
 
@@ -53,8 +53,9 @@ char** find_lender(char** environment) {
   });
 }
 
-/// What the dynamic loader calls before the libraries' own code. The environment is then an array
-/// that cannot grow, and what setenv() made of it would be lost: glibc takes that array anew.
+/// The dynamic loader calls this before the libraries' own code. The environment is an array that
+/// cannot grow then, and what setenv() does would be lost, since glibc reads the array again later.
+/// So two other variables lend their places.
 void borrow_places(int /*argc*/, char** /*argv*/, char** environment) {
   char** const first = find_lender(environment);
   if (first == nullptr || has(environment, kPolicy)) return;
@@ -85,7 +86,7 @@ void set_both() {
 }  // namespace
 
 void bind_thread_pools(char** argv) {
-  if (policy.lender != nullptr) {  // the libraries have seen both
+  if (policy.lender != nullptr) {  // the libraries have read both
     give_back(policy);
     give_back(threads);
     return set_both();

@@ -6,10 +6,30 @@
 #include <cmath>
 #include <utility>
 
+#include "headway/core/text.hpp"
+
 namespace headway::cli {
 namespace {
 
 constexpr std::string_view kGap = "  ";
+
+/// The power of ten of the first digit.
+int exponent_of(double value) { return static_cast<int>(std::floor(std::log10(std::abs(value)))); }
+
+/// "value +- error" with so many decimals, with the sign of the value where `format` shows it.
+std::string with_decimals(double value, double error, int decimals, const char* format) {
+  constexpr int kMostDecimals = 6;
+  const bool sign = std::string_view(format).starts_with("{:+");
+  const auto both = [sign](double v, double e, int places) {
+    return sign ? fmt::format("{:+.{}f} +- {:.{}f}", v, places, e, places)
+                : fmt::format("{:.{}f} +- {:.{}f}", v, places, e, places);
+  };
+  if (decimals <= kMostDecimals) return both(value, error, std::max(decimals, 0));
+  const int power = exponent_of(std::max(std::abs(value), error));
+  const double scale = std::pow(10.0, power);
+  return fmt::format("({})e{:+03d}",
+                     both(value / scale, error / scale, std::max(decimals + power, 0)), power);
+}
 
 }  // namespace
 
@@ -82,6 +102,28 @@ std::string wrapped(const std::string& text, std::size_t most) {
   return out;
 }
 
+std::string indented(const std::string& text, std::size_t indent, std::size_t most) {
+  std::string out;
+  std::size_t column = indent;
+  for (const std::string& word : split(text, ' ')) {
+    const bool first = out.empty();
+    if (!first && most > 0 && column + 1 + word.size() > most) {
+      out += "\n" + std::string(indent, ' ') + word;
+      column = indent + word.size();
+      continue;
+    }
+    out += (first ? "" : " ") + word;
+    column += (first ? 0 : 1) + word.size();
+  }
+  return out;
+}
+
+std::string values_line(const std::string& name, std::size_t width, const std::string& values) {
+  constexpr std::size_t kBefore = 2;
+  return fmt::format("{:{}}{:<{}}{}\n", "", kBefore, name, width,
+                     indented(values, kBefore + width));
+}
+
 std::string action_text(double action) {
   constexpr double kLarge = 1e7;
   return cell(action, std::abs(action) < kLarge ? "{:.6f}" : "{:.9g}");
@@ -89,6 +131,30 @@ std::string action_text(double action) {
 
 std::string cell(double value, const char* format) {
   return std::isfinite(value) ? fmt::format(fmt::runtime(format), value) : "-";
+}
+
+std::string small_cell(double value, const char* format) {
+  const std::string fixed = cell(value, format);
+  if (!std::isfinite(value) || value == 0.0) return fixed;
+  const std::size_t digit = fixed.find_first_of("123456789");
+  const bool short_of_digits = digit == std::string::npos || digit + 1 == fixed.size();
+  if (!short_of_digits || std::abs(value) >= 1.0) return fixed;
+  return cell(value, fixed.starts_with('+') ? "{:+.2g}" : "{:.2g}");
+}
+
+std::string measured_text(double value, double error, const char* format) {
+  if (!std::isfinite(value) || !std::isfinite(error)) return small_cell(value, format);
+  if (!(error > 0.0)) return small_cell(value, format) + " +- 0";
+  constexpr double kFewestOfOneDigit = 3.55;  // the rule of the Particle Data Group
+  const int power = exponent_of(error);
+  const bool two_digits = error / std::pow(10.0, power) < kFewestOfOneDigit;
+  return with_decimals(value, error, two_digits ? 1 - power : -power, format);
+}
+
+std::string deviation_text(double mean, double deviation, const char* format) {
+  if (!std::isfinite(mean) || !std::isfinite(deviation)) return cell(mean, format);
+  if (!(deviation > 0.0)) return cell(mean, format) + " +- 0";
+  return with_decimals(mean, deviation, 1 - exponent_of(deviation), format);
 }
 
 std::string seconds_cell(double seconds) {

@@ -32,11 +32,31 @@ class Table {
 /// Lines of words, broken between words where they are wider than `most` characters (0: never).
 std::string wrapped(const std::string& text, std::size_t most = output_columns());
 
+/// The words of `text`, which begins at column `indent` of its line: the lines that follow begin
+/// there, too, and none is wider than `most` characters (0: all in one line).
+std::string indented(const std::string& text, std::size_t indent,
+                     std::size_t most = output_columns());
+
+/// "  by score  0.951 0.949": a line of values beside their name, which takes `width` characters.
+/// Values that do not fit go on below.
+std::string values_line(const std::string& name, std::size_t width, const std::string& values);
+
 /// S / max N: six decimals, or nine digits where it is large.
 std::string action_text(double action);
 
 /// `value` through a fmt format such as "{:.4f}"; "-" when undefined.
 std::string cell(double value, const char* format);
+
+/// The same, but with two significant digits where the format, one of fixed decimals, would show
+/// fewer: 0.0412 and 2e-06, never 0.0000 for what is not 0.
+std::string small_cell(double value, const char* format = "{:.4f}");
+
+/// "13.00 +- 0.04": the error has two digits where they are at most 35, else one, and the value as
+/// many decimals. "(2.0 +- 0.3)e-06" where that would be long; without an error, small_cell().
+std::string measured_text(double value, double error, const char* format = "{:.4f}");
+
+/// "14.8 +- 8.8": a mean and how far single values lie from it, with two digits of that.
+std::string deviation_text(double mean, double deviation, const char* format = "{:.4g}");
 
 /// Seconds with two digits before 100, then whole ones.
 std::string seconds_cell(double seconds);

@@ -24,8 +24,8 @@ static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets it"
 extern "C" void handle_stop(int /*signal*/) {
   stop_flag.store(true);
   constexpr std::string_view kText =
-      "\nheadway: stopping at the next safe point; once more to stop at once\n";
-  // The result is of no use here: there is nothing else to do in a handler.
+      "\nheadway: stopping at the next safe point; a second signal stops at once\n";
+  // A failure is ignored: a signal handler can do nothing about it.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kText.data(), kText.size());
 }
 
@@ -40,8 +40,7 @@ bool write_all(int descriptor, std::string_view text) {
   return true;
 }
 
-/// A progress line without its newline stands on the terminal. There is one terminal, hence one
-/// flag.
+/// Whether a progress line, which has no newline, stands on the terminal.
 bool progress_line_open = false;
 
 void clear_progress_line() {
@@ -49,7 +48,7 @@ void clear_progress_line() {
   progress_line_open = false;
 }
 
-/// Of the terminal behind a stream; 0: there is none, or it does not say.
+/// Columns of the terminal behind a stream; 0 without a terminal, or where it does not tell.
 std::size_t columns_of(int descriptor) {
   winsize size = {};
   if (isatty(descriptor) == 0 || ioctl(descriptor, TIOCGWINSZ, &size) != 0) return 0;
@@ -61,13 +60,14 @@ std::size_t columns_of(int descriptor) {
 void guard_standard_streams() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(descriptor, F_GETFD) != -1 || errno != EBADF) continue;
-    // The lowest free number is the closed one. Read-only, so that writing still fails.
+    // open() takes the lowest free number, which is the closed one. Writing to it must still fail,
+    // hence read-only.
     [[maybe_unused]] const int opened = open("/dev/null", O_RDONLY);
   }
 }
 
-// The handler has a stack of its own: oneDNN's matrix products keep numbers below the stack
-// pointer, further than a signal's frame leaves alone, and a frame put there would overwrite them.
+// The handler has a stack of its own. oneDNN's matrix products keep numbers far below the stack
+// pointer, where the frame of a signal would overwrite them.
 void install_signal_handlers() {
   constexpr std::size_t kStack = std::size_t{64} << 10U;
   static std::array<char, kStack> memory;
@@ -84,7 +84,7 @@ void install_signal_handlers() {
   struct sigaction ignore = {};
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &ignore, nullptr);
-  sigaction(SIGXFSZ, &ignore, nullptr);  // a file may not grow (ulimit -f): a write error too
+  sigaction(SIGXFSZ, &ignore, nullptr);  // a file that may not grow (ulimit -f) is a write error
 }
 
 bool stop_requested() { return stop_flag.load(); }
@@ -133,14 +133,14 @@ TerminalObserver::~TerminalObserver() { clear_progress_line(); }
 void TerminalObserver::progress(std::string_view stage, double done, double total) {
   if (quiet_) return;
   const Clock::time_point now = Clock::now();
-  // A stage may come again, for other data.
+  // The same stage may begin again, for other data.
   const bool same = stage == stage_ && done >= stage_done_;
   stage_done_ = done;
   if (!same) {
     stage_ = stage;
     stage_start_ = now;
-    stage_begun_at_ = done;  // a resumed run does not begin at zero
-    shown_ = done;           // nothing to say about a stage that has just begun
+    stage_begun_at_ = done;  // not 0 in a resumed run
+    shown_ = done;           // a stage that has just begun needs no line
     clock_.restart();
     return;
   }

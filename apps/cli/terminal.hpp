@@ -32,11 +32,12 @@ std::string duration_text(double seconds);
 /// A line of progress on standard error: on a terminal it takes the place of the last one.
 void show_progress(const std::string& line);
 
-/// When the next line of progress is due: ten a second on a terminal, one in three seconds else.
+/// Says when the next line of progress is due: ten a second on a terminal, else one in three
+/// seconds.
 class ProgressClock {
  public:
   ProgressClock();
-  /// True at most that often.
+  /// Whether a line is due now.
   bool due();
   void restart() { last_ = std::chrono::steady_clock::now(); }
 
@@ -65,7 +66,7 @@ class TerminalObserver final : public Observer {
   std::string stage_;
   double stage_begun_at_ = 0.0;
   double stage_done_ = 0.0;
-  double shown_ = 0.0;  ///< a line says what is new
+  double shown_ = 0.0;  ///< in the last line
   Clock::time_point stage_start_;
 };
 

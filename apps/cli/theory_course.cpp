@@ -21,8 +21,8 @@ namespace headway::cli {
 
 namespace {
 
-/// The order parameters in the result file given as input, when they are those of this study and
-/// these data.
+/// The result given as input, if its order parameters are those of this study and data; else a
+/// warning says why not.
 std::optional<studies::SolveResult> known_result(const Options& options, const TheoryJob& job,
                                                  Observer& observer) {
   studies::ResultProvenance stored;
@@ -43,7 +43,7 @@ std::optional<studies::SolveResult> known_result(const Options& options, const T
   return std::nullopt;
 }
 
-/// Do both make or read the same examples?
+/// Whether both studies make or read the same examples.
 bool same_data(const studies::Study& a, const studies::Study& b) {
   return studies::section_text(a, "task") == studies::section_text(b, "task") &&
          studies::task_seed(a) == studies::task_seed(b);
@@ -59,7 +59,9 @@ void warn_of_class_numbers(const TheoryJob& job, Observer& observer) {
   if (job.study.task.kind != studies::TaskKind::kDataset || numbers.empty()) return;
   constexpr std::size_t kShown = 4;
   observer.warning(fmt::format(
-      "{}: train/labels: are the whole numbers {:g}{}, taken as real targets; for classes give {}",
+      "{}: train/labels: has the whole numbers {:g}{}, which are taken as real targets; for "
+      "classes "
+      "give {}",
       job.study.task.file,
       fmt::join(numbers.begin(), numbers.begin() + std::min(kShown, numbers.size()), ", "),
       numbers.size() > kShown ? ", ..." : "",

@@ -30,8 +30,8 @@ struct TheoryJob : Job {
 template <class Result>
 struct TheorySteps {
   bool reuses = true;    ///< takes the order parameters of a result given as input
-  bool goes_on = false;  ///< an interrupted run goes on from its checkpoints
-  /// kSamples: makes draws, which need memory.
+  bool goes_on = false;  ///< an interrupted run continues from its checkpoints
+  /// What memory must hold: kSamples has draws beside the solution.
   studies::TheoryVerb kind = studies::TheoryVerb::kSolves;
   std::function<Result(const Options&, TheoryJob&, Observer&)> compute;
   std::string (*table)(const studies::Study&, const Result&);
@@ -39,18 +39,17 @@ struct TheorySteps {
   Sharing<TheoryJob, Result> sharing = {};
 };
 
-/// The examples of a study: those in memory, where `options` has them, else read or made.
+/// The examples of a study: from memory where `options` has them, else read from a file or made.
 tasks::Dataset theory_data(const Options& options, const studies::Study& study);
 
-/// The parts of the course that need no Result. read_theory_data: reads or makes the data set,
-/// checks that study, data and this machine's memory fit each other; with `reuses`, a result file
-/// given as input lends its order parameters when study and data are the same.
+/// Reads or makes the data set, and checks that study, data and memory fit each other. With
+/// `reuses`, a result given as input lends its order parameters if study and data are the same.
 std::string read_theory_data(const Options& options, TheoryJob& job, studies::TheoryVerb kind,
                              bool reuses, Observer& observer);
 std::string theory_plan(const Options& options, const TheoryJob& job, const std::string& verb);
 
-/// The hooks of checkpoints beside the result, which are removed when it is complete; none without
-/// a result file.
+/// Hooks that keep checkpoints beside the result, until it is complete; none without a result
+/// file.
 template <class Checkpoints>
 auto checkpoint_hooks(const Options& options, TheoryJob& job) {
   using Hooks = decltype(std::declval<Checkpoints>().hooks());

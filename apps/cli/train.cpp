@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "columns.hpp"
 #include "headway/core/error.hpp"
 #include "headway/core/output_path.hpp"
 #include "headway/io/result_file.hpp"
@@ -38,7 +39,7 @@ void check_weights_paths(const Options& options, const TrainJob& job) {
   }
 }
 
-/// A line of JSON a record, where JSON is wanted.
+/// Prints each record as a line of JSON, if JSON is wanted.
 TrainRecordHook told_records(const Options& options) {
   if (!options.json) return {};
   return
@@ -87,7 +88,7 @@ std::string print_train(const Options& options, const TrainJob& job,
   return options.json ? io::result_json(job.study, result) + "\n" : train_table(job.study, result);
 }
 
-/// Those of runs that other ranks trained, run by run.
+/// Prints the records of all runs, which ranks have trained, run by run.
 void print_records(const Options& options, const studies::TrainResult& result) {
   if (!options.json) return;
   for (std::size_t run = 0; run < result.runs.size(); ++run) {
@@ -97,27 +98,60 @@ void print_records(const Options& options, const studies::TrainResult& result) {
   }
 }
 
+CommandOption jobs_option() {
+  CommandOption jobs{"--jobs", "N",
+                     "runs at once, each with its share of the cores or --threads; by default as "
+                     "many as the cores allow, on a GPU one; never changes a result",
+                     &Options::jobs};
+  jobs.least = 1;
+  return jobs;
+}
+
+std::vector<ExplainedTable> train_tables() {
+  return {{"A row for each variant",
+           {kVariantColumn,
+            kSeedsColumn,
+            {"parameters", "numbers that are trained"},
+            {"flops/step", "floating-point operations of a training step"},
+            {"train loss", "loss at the end, mean over seeds with its standard error"},
+            {"SPLIT METRIC",
+             "a column for each split, \"held_out r2\" say: the score at the end, mean over seeds "
+             "with its standard error"},
+            {"steps/s", "training steps for each second"},
+            {"seconds", "time that training took, all seeds together"},
+            {"*", "marks a row with runs that were interrupted or diverged; no mean has them"}}},
+          {"With --dry-run, a row for each run",
+           {{"run, seed", "its number in the sweep, and its seed"},
+            {"tokens", "length of a sequence"},
+            {"attention", "share of the operations that attention takes"},
+            {"steps, flops", "steps of the run, and its operations in all"},
+            {"device", "where it would be trained"}}}};
+}
+
 }  // namespace
 
 Verb train_verb() {
   return make_verb<TrainJob, studies::TrainResult>(
-      {"train",
-       "transformers or networks of attention paths on fuzzy logic, SRAVEN, text or drawings",
-       {"", "task", "train", "sweep"},
-       {{"--export", "FILE",
-         "the parameters at the end (not of the best checkpoint) as NumPy arrays (.npz) "
-         "or .safetensors; several runs of a sweep: one file each, numbered",
-         &Options::weights},
-        {"--jobs", "N",
-         "runs at once, each with its share of the cores or --threads; as many as the cores "
-         "allow unless given (one on a GPU); never changes a result",
-         &Options::jobs},
-        kShardOption},
-       nullptr,
-       nullptr,
-       "JSON on standard output and nothing else: one object a line, a record of training each, "
-       "the "
-       "last one the result"},
+      {.name = "train",
+       .summary = "train transformers, or networks of attention paths, on compositional tasks",
+       .sections = {"", "task", "train", "sweep"},
+       .own = {{"--export", "FILE",
+                "write the parameters at the end (not those of the best checkpoint) as NumPy "
+                "arrays (.npz) or .safetensors; several runs of a sweep get a numbered file each",
+                &Options::weights, Offers::kFiles},
+               jobs_option(),
+               kShardOption},
+       .about =
+           "Trains networks with softmax, linear or hypernetwork (HYLA) attention on fuzzy logic "
+           "in "
+           "context, symbolic Raven matrices, one-shot images or text. [sweep] makes a grid of "
+           "runs. After Ctrl-C the same command goes on to the same bits. Needs LibTorch.",
+       .tables = train_tables(),
+       .examples = {{"headway train fuzzy-logic-small -o small.h5", "nine networks, ten minutes"},
+                    {"headway train sraven-small --dry-run", "parameters, costs and device only"},
+                    {"headway train text-small --export weights.npz", "and the parameters"}},
+       .json = "print JSON lines and nothing else: one object for each record of training, and the "
+               "result in the last line"},
       {.load = &load_study<TrainJob>,
        .read_data = &read_training_data,
        .goes_on = &training_goes_on,

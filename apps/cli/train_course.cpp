@@ -18,16 +18,16 @@ namespace headway::cli {
 
 namespace {
 
-/// Earlier runs of this grid, and where this call keeps its own.
+/// Hooks that find the checkpoints of earlier calls and keep those of this one.
 studies::TrainHooks keep_checkpoints(const Options& options, TrainJob& job) {
   if (options.output.empty()) return {};
   const auto checkpoints = std::make_shared<io::TrainCheckpoints>(options.output, job.runs,
                                                                   job.data_hashes, options.force);
   job.remove_checkpoints = [checkpoints] { checkpoints->remove(); };
   if (checkpoints->resumable() + checkpoints->finished() > 0 && !options.quiet) {
-    write_message(fmt::format("headway: going on with {} runs, {} are done already, from {}",
-                              checkpoints->resumable(), checkpoints->finished(),
-                              checkpoints->folder()));
+    write_message(fmt::format("headway: continuing {} runs from {}; {} are done already",
+                              checkpoints->resumable(), checkpoints->folder(),
+                              checkpoints->finished()));
   }
   return checkpoints->hooks();
 }
@@ -86,7 +86,7 @@ studies::TrainResult train_grid(const Options& options, TrainJob& job, Observer&
   }
   training::require_training_space(share.jobs * resolve_threads(share.threads));
   if (share.jobs > 1) {
-    observer.note(fmt::format("{} runs at once, threads of each: {}", share.jobs, share.threads));
+    observer.note(fmt::format("{} runs at once, threads for each: {}", share.jobs, share.threads));
   }
   const int processes = job.ranks != nullptr ? job.ranks->size() : 1;
   const double peak =
@@ -102,7 +102,7 @@ studies::TrainResult train_grid(const Options& options, TrainJob& job, Observer&
   };
   hooks.progress = [&](std::size_t run, double done, double total) {
     progress.progress(run, done, total);
-    if (!options.quiet) return;  // who shows no lines may have another observer
+    if (!options.quiet) return;  // without progress lines, as in Python, the observer is told
     observer.progress(fmt::format("{} seed {}", job.planned[run].label, job.planned[run].seed),
                       done, total);
   };

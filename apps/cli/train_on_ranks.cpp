@@ -35,7 +35,7 @@ std::optional<studies::TrainResult> train_together(const Options& options, Train
   Ranks& ranks = *options.ranks;
   warn_of_idle_ranks(ranks, most_micro_batches(job.runs), observer);
   Options mine = options;
-  if (!ranks.is_first()) {  // what the user and the disk are told is told by one
+  if (!ranks.is_first()) {  // only the first rank prints and writes
     mine.output.clear();
     mine.quiet = true;
   }
@@ -46,7 +46,7 @@ std::optional<studies::TrainResult> train_together(const Options& options, Train
     try {
       result = train_grid(mine, job, observer, ranks.is_first() ? record : TrainRecordHook());
     } catch (...) {
-      together.go_on(true);  // before the first run others may be waiting for this rank
+      together.go_on(true);  // frees the others, which may wait for this rank before the first run
       throw;
     }
   };

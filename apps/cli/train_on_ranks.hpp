@@ -12,8 +12,8 @@ namespace headway::cli {
 /// (run_shared()).
 int train_on_ranks(const Options& options, const Course<TrainJob, studies::TrainResult>& course);
 
-/// train_grid() by all ranks together: the result on the first, nothing on the others. What fails
-/// on any is thrown on the first.
+/// train_grid() by all ranks together. Returns the result on the first rank, nothing on the others;
+/// what fails on any rank is thrown on the first.
 std::optional<studies::TrainResult> train_together(const Options& options, TrainJob& job,
                                                    Observer& observer,
                                                    const TrainRecordHook& record);

@@ -11,15 +11,15 @@ namespace headway::cli {
 
 std::string ceilings_text(const std::vector<studies::SplitCeiling>& ceilings) {
   if (ceilings.empty()) return "";
-  std::string out = "best possible accuracy, for one who knows the rule sets:";
+  std::string out = "best possible accuracy of a solver that knows the rule sets:";
   for (const auto& [split, best] : ceilings) {
-    out += fmt::format("{} {} {:.4f}+-{:.1g}", split == ceilings.front().split ? "" : ",", split,
-                       best.accuracy, best.accuracy_error);
+    out += fmt::format("{} {} {}", split == ceilings.front().split ? "" : ",", split,
+                       measured_text(best.accuracy, best.accuracy_error));
   }
   const tasks::SravenCeiling& most = ceilings.back().best;
   out += fmt::format(
-      "\n{:.1f} % of the instances have several answers; in {:.2f} % all features can "
-      "be explained wrongly at once\n",
+      "\n{:.1f} % of the instances have several right answers; in {:.2f} % a wrong rule fits every "
+      "feature at once\n",
       100.0 * most.several_answers, 100.0 * most.every_feature_wrong);
   return out;
 }
@@ -48,10 +48,10 @@ std::string train_plan_text(const studies::Study& study, const TrainPlan& plan,
   out += table.text();
   const std::string ceilings = ceilings_text(plan.ceilings);
   if (!ceilings.empty()) out += "\n" + ceilings;
-  out += fmt::format("\nin all {}\nstudy hash {}\n", amount_text(total, "flop"),
+  out += fmt::format("\nall runs {}\nstudy hash {}\n", amount_text(total, "flop"),
                      studies::study_hash(study));
   const std::string obstacle = training::training_obstacle();
-  if (!obstacle.empty()) out += fmt::format("can plan but not train: {}\n", obstacle);
+  if (!obstacle.empty()) out += fmt::format("this program can plan but not train: {}\n", obstacle);
   return out;
 }
 

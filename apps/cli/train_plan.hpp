@@ -26,11 +26,11 @@ struct TrainPlan {
 std::string train_plan_text(const studies::Study& study, const TrainPlan& plan,
                             const std::string& output);
 
-/// One object on one line, as every line of `train --json` is: the fields of the first run, and
-/// those of each under "runs".
+/// One object on one line, like every line of `train --json`: the fields of the first run, and
+/// those of every run under "runs".
 std::string train_plan_json(const studies::Study& study, const TrainPlan& plan);
 
-/// What the examples allow at best; "" where their tasks have one answer each.
+/// The best accuracy that is possible; "" for tasks whose examples have one right answer each.
 std::string ceilings_text(const std::vector<studies::SplitCeiling>& ceilings);
 
 }  // namespace headway::cli

@@ -34,7 +34,7 @@ void TrainProgress::record(std::size_t index, const training::TrainRecord& recor
     run.steps_per_second = record.steps_per_second;
   } else {
     const std::string metric = studies::main_metric({0, 0.0, record.metrics});
-    // Of held_out where there is one, else of the split that comes first.
+    // The score on held_out where there is one, else on the first split.
     const bool shown = record.split == "held_out" || run.score.empty() ||
                        run.score.starts_with(record.split + " ");
     for (const training::Metric& m : record.metrics) {
@@ -48,7 +48,7 @@ void TrainProgress::record(std::size_t index, const training::TrainRecord& recor
 
 void TrainProgress::progress(std::size_t index, double done, double total) {
   Run& run = runs_[index];
-  if (total == run.steps) run.step = done;  // training itself; evaluations count otherwise
+  if (total == run.steps) run.step = done;  // else an evaluation, which counts examples
   show();
 }
 

@@ -10,9 +10,10 @@
 
 namespace headway::cli {
 
-/// The progress of `train` on standard error. One run: a line with step, loss, accuracy or R^2,
-/// examples a second, share of the flop limit and remaining time. Several at once: how far each is,
-/// examples a second and share of the limit of all, and the time that the slowest of them needs.
+/// The progress of `train` on standard error. For one run, a line has step, loss, accuracy or R^2,
+/// examples a second, the share of the flop limit and the remaining time. For several runs at once,
+/// it has how far each is, examples a second and the share of the limit of all together, and the
+/// time that the slowest needs.
 class TrainProgress {
  public:
   /// `peak_flops`: what this machine could do at most; 0 where that is not known.
@@ -33,7 +34,7 @@ class TrainProgress {
     bool on_cpu = true;
     double flops_per_step = 0.0;
     double batch = 0.0, steps = 0.0;
-    double step = 0.0, begun_at = 0.0;  ///< this call began at that step
+    double step = 0.0, begun_at = 0.0;  ///< the step now, and when this call began
     Clock::time_point began;
     double loss = 0.0, steps_per_second = 0.0;
     bool has_loss = false;

@@ -25,12 +25,12 @@ const SplitSpread* find_split(const TrainGroup& group, const std::string& split)
 }
 
 std::string header_text(const studies::Study& study, const studies::TrainResult& result) {
-  return fmt::format("{}: {}, {} of {} runs, {} steps of {} examples\n\n", study.name,
-                     word_of(study.task.kind), result.runs.size(), result.planned,
-                     study.train.run.steps, study.train.run.batch);
+  return wrapped(fmt::format("{}: {}, {} of {} runs, {} steps of {} examples\n\n", study.name,
+                             word_of(study.task.kind), result.runs.size(), result.planned,
+                             study.train.run.steps, study.train.run.batch));
 }
 
-/// Bits per byte, perplexity and what the model writes, for texts.
+/// For texts: bits per byte, perplexity and what the model writes.
 std::string samples_text(const studies::TrainResult& result) {
   std::string out;
   for (const TrainedRun& run : result.runs) {
@@ -93,7 +93,7 @@ std::string train_table(const studies::Study& study, const studies::TrainResult&
     if (ceilings.find(more) == std::string::npos) ceilings += "\n" + more;
   }
   out += ceilings;
-  if (marked) out += "* with runs that were interrupted or diverged; they are in no mean\n";
+  if (marked) out += "* some runs were interrupted or diverged; no mean includes them\n";
   return out + samples_text(result);
 }
 

@@ -35,7 +35,10 @@ int validate(const Options& options) {
 Verb validate_verb() {
   return {.name = "validate",
           .summary = "check a data-set file and list every fault",
-          .sections = {},
+          .about =
+              "Lists every fault of a data set, not the first one alone, and ends with exit code "
+              "65 where there is one.",
+          .examples = {{"headway validate data.h5", "a file of your own"}},
           .takes = Takes::kFile,
           .run = &validate};
 }

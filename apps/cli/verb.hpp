@@ -1,11 +1,10 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
+#include "command_option.hpp"
 #include "computation.hpp"
 #include "headway/core/observer.hpp"
 #include "options.hpp"
@@ -15,44 +14,52 @@ namespace headway::cli {
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitNotUsable = 2;  ///< finished, but a point is not converged or not finite
 
-/// What a verb takes from the command line beside its file.
+/// What a verb takes from the command line beside its own options.
 enum class Takes {
-  kFile,      ///< --json, -q, -v
+  kNothing,
+  kFile,      ///< one file; --json, -q, -v
   kStudy,     ///< and --set, --seed, --threads
   kComputes,  ///< and -o, --force, --dry-run
   kParts,     ///< several files; --json, -q, -v, -o, --force
 };
 
-/// An option that other verbs do not have.
-struct OwnOption {
-  const char* name;  ///< "--export"
-  const char* value;
-  const char* help;
-  /// Texts may be anything but empty; whole numbers are 1 to 4096.
-  std::variant<std::string Options::*, std::optional<int> Options::*> member;
+/// A word and what it means: a column of a table, an example, a key.
+struct Explained {
+  std::string term;
+  std::string meaning;
 };
 
-inline const OwnOption kShardOption = {
+/// The columns of one table that a verb prints.
+struct ExplainedTable {
+  std::string title;
+  std::vector<Explained> columns;
+};
+
+inline const CommandOption kShardOption = {
     "--shard", "i/n",
-    "the i-th of n parts alone, i from 0, for job arrays: headway merge joins them",
+    "compute only the i-th of n parts, i from 0, as in a job array; headway merge joins the parts",
     &Options::shard};
 
 /// Computes; throws headway::Error.
 using Compute = std::function<Computation(const Options&, Observer&)>;
 
 /// Help of the input of verbs that go on from training.
-inline constexpr const char* kTrainedInput = "result of headway train (HDF5), with weights";
+inline constexpr const char* kTrainedInput =
+    "result of headway train (HDF5) that holds the weights";
 
 /// One verb of the program. Those that compute are made by make_verb() (course.hpp) or
 /// make_theory_verb() (theory_course.hpp).
 struct Verb {
   std::string name;
-  std::string summary;                ///< one line of --help
-  std::vector<std::string> sections;  ///< of the study file, that its --help explains
-  std::vector<OwnOption> own = {};
-  const char* more_inputs = nullptr;  ///< help of further files, where the verb takes them
+  std::string summary;                     ///< one line, for the list of verbs
+  std::vector<std::string> sections = {};  ///< of the study file, that its --help explains
+  std::vector<CommandOption> own = {};     ///< options that other verbs do not have
+  std::string about = {};                  ///< what it does, in a paragraph
+  std::vector<ExplainedTable> tables = {};
+  std::vector<Explained> examples = {};  ///< commands, and what each does
+  const char* more_inputs = nullptr;     ///< help of further files, where the verb takes them
   const char* input = nullptr;  ///< help of the input, where it is not that of all who take it
-  const char* json = "one JSON object on standard output and nothing else";  ///< help of --json
+  const char* json = "print one JSON object and nothing else";  ///< help of --json
   bool seeded = true;  ///< whether what it computes has a seed that --seed may set
   Takes takes = Takes::kComputes;
   Compute compute = {};  ///< of those that compute (run_computation()); else empty
@@ -60,6 +67,10 @@ struct Verb {
   std::function<int(const Options&)> run_on_ranks = {};
   /// Of the others: the exit code; throws headway::Error.
   std::function<int(const Options&)> run = {};
+
+  [[nodiscard]] bool takes_study() const {
+    return takes == Takes::kStudy || takes == Takes::kComputes;
+  }
 };
 
 }  // namespace headway::cli

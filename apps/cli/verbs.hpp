@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "verb.hpp"
@@ -19,14 +20,25 @@ Verb gram_verb();
 Verb merge_verb();
 Verb inspect_verb();
 Verb validate_verb();
+Verb studies_verb();
+Verb help_verb();
+Verb completion_verb();
 
 /// All verbs of this build, in the order of --help.
 inline const std::vector<Verb>& verbs() {
-  static const std::vector<Verb> all = {solve_verb(),    align_verb(),   prune_verb(),
-                                        sample_verb(),   train_verb(),   latents_verb(),
-                                        evaluate_verb(), extract_verb(), gram_verb(),
-                                        merge_verb(),    inspect_verb(), validate_verb()};
+  static const std::vector<Verb> all = {
+      solve_verb(),   align_verb(),    prune_verb(),   sample_verb(), train_verb(),
+      latents_verb(), evaluate_verb(), extract_verb(), gram_verb(),   merge_verb(),
+      inspect_verb(), validate_verb(), studies_verb(), help_verb(),   completion_verb()};
   return all;
+}
+
+/// The verb of that name, or null.
+inline const Verb* find_verb(std::string_view name) {
+  for (const Verb& verb : verbs()) {
+    if (verb.name == name) return &verb;
+  }
+  return nullptr;
 }
 
 }  // namespace headway::cli

@@ -28,7 +28,8 @@ std::string compiler_name() {
 }  // namespace
 
 BuildInfo build_info() {
-  return {detail::kHeadwayVersion, detail::kGitCommit, compiler_name(), detail::kBuildType};
+  return {detail::kHeadwayVersion, detail::kGitCommit, detail::kDate, compiler_name(),
+          detail::kBuildType};
 }
 
 std::string utc_now() {

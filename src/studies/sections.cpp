@@ -127,22 +127,4 @@ std::string section_text(const Study& study, const std::string& name) {
   return sections_text(study, [&](const std::string& other) { return other == name; });
 }
 
-std::string study_help(const std::vector<std::string>& sections) {
-  const Study defaults;
-  std::string out;
-  for (const Section& section : study_sections()) {
-    if (std::find(sections.begin(), sections.end(), section.name) == sections.end()) continue;
-    std::string title = section.name.empty() ? "Outside any table" : "[" + section.name + "]";
-    if (section.task) title += fmt::format(" kind = \"{}\"", word_of(*section.task));
-    out += fmt::format("{}{}{}\n", title, section.help.empty() ? "" : ": ", section.help);
-    for (const Option<Study>& o : section.table.options) {
-      const std::string fallback = o.write(defaults);
-      out += fmt::format("  {:<20} {}\n{:23}{}{}\n", o.name, o.help, "", o.allowed,
-                         fallback.empty() ? "" : fmt::format("; default {}", fallback));
-    }
-  }
-  if (std::find(sections.begin(), sections.end(), "sweep") != sections.end()) out += sweep_help();
-  return out;
-}
-
 }  // namespace headway::studies

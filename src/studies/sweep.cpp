@@ -190,13 +190,6 @@ std::string sweep_text(const std::vector<SweepAxis>& sweep) {
   return out;
 }
 
-std::string sweep_help() {
-  return "[sweep]: one run for each combination of values; the last line changes fastest\n  "
-         "\"train.attention\" = [\"softmax\", \"hyla\"]\n  \"train\" = [{attention = \"softmax\"}, "
-         "{attention = \"hyla\", layers = 4}]\n  seed = [1, 2, 3]     the final table has means "
-         "and standard errors over seeds\n";
-}
-
 void drop_axes(OptionValue& root, const std::string& key, const OptionValue& set) {
   std::vector<std::string> keys = {key};
   if (const auto* table = set.get<OptionValue::Table>()) {

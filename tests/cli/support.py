@@ -1,9 +1,14 @@
 """What the tests of the program share: running it, small studies, small data sets."""
 
+import fcntl
+import math
 import os
+import pty
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import unittest
 
 import h5py
@@ -38,6 +43,33 @@ def run(*arguments, **options):
     options.setdefault("stderr", subprocess.PIPE)
     return subprocess.run([PROGRAM, *map(str, arguments)], text=True, errors="replace",
                           stdin=subprocess.DEVNULL, check=False, **options)
+
+
+def on_terminal(columns, *arguments):
+    """Everything that the program writes to a terminal so wide."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    with subprocess.Popen([PROGRAM, *arguments], stdout=slave, stderr=slave, stdin=subprocess.DEVNULL) as process:
+        os.close(slave)
+        text = b""
+        while True:
+            try:
+                block = os.read(master, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not block:
+                break
+            text += block
+        process.wait(timeout=60)
+    os.close(master)
+    return text.decode().replace("\r\n", "\n")
+
+
+def measured(value, error):
+    """"13.00 +- 0.04": the value rounded to its error, which has two digits where they are at most 35, else one."""
+    power = math.floor(math.log10(error))
+    decimals = max(0, 1 - power if error / 10**power < 3.55 else -power)
+    return f"{value:.{decimals}f} +- {error:.{decimals}f}"
 
 
 def write_path_features(path, rng_seed=1, heads=(2,), **changes):

@@ -1,17 +1,12 @@
 """What tables say where labels are no classes, where a predictor says nothing, and on a narrow terminal."""
 
-import fcntl
 import json
 import os
-import pty
-import struct
-import subprocess
-import termios
 import unittest
 
 import numpy as np
 
-from support import PROGRAM, SMALL, ProgramTest, run, write_path_features
+from support import SMALL, ProgramTest, on_terminal, run, write_path_features
 
 
 def real_labels(count, seed):
@@ -156,31 +151,11 @@ class WhatIsAsked(ProgramTest):
 
 
 class Terminal(ProgramTest):
-    def on_terminal(self, columns, *arguments):
-        """Everything that the program writes to a terminal so wide."""
-        master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        with subprocess.Popen([PROGRAM, *arguments], stdout=slave, stderr=slave,
-                              stdin=subprocess.DEVNULL) as process:
-            os.close(slave)
-            text = b""
-            while True:
-                try:
-                    block = os.read(master, 65536)
-                except OSError:  # the other end is closed
-                    break
-                if not block:
-                    break
-                text += block
-            process.wait(timeout=60)
-        os.close(master)
-        return text.decode().replace("\r\n", "\n")
-
     def test_tables_and_progress_fit(self):
         wide = run("solve", self.study, "-q").stdout
         columns = 70
         self.assertGreater(max(map(len, wide.splitlines())), columns)
-        text = self.on_terminal(columns, "solve", self.study, "-q")
+        text = on_terminal(columns, "solve", self.study, "-q")
         rows = [line for line in text.splitlines()[1:] if line]
         self.assertLessEqual(max(map(len, rows)), columns)
         self.assertGreater(sum(line.split()[:2] == ["widths", "T"] for line in rows), 2)  # blocks of one table
@@ -191,14 +166,14 @@ class Terminal(ProgramTest):
         for verb, columns, more, row in (("align", 76, (), "renormalised"), ("sample", 60, few, "saddle point"),
                                          ("prune", 60, (), None)):
             with self.subTest(verb=verb):
-                text = self.on_terminal(columns, verb, self.study, "-q", *more)
+                text = on_terminal(columns, verb, self.study, "-q", *more)
                 lines = [line for line in text.splitlines() if not line.startswith("headway:")]  # standard error
                 self.assertLessEqual(max(map(len, lines)), columns, text)
                 table = text.split("posterior means")[-1].splitlines()
                 blocks = sum(line.startswith("widths") for line in table)
                 self.assertTrue(row is None or blocks > 1, text)  # each says what its rows are: two points
                 self.assertEqual(sum(row is not None and row in line for line in table), 2 * blocks if row else 0)
-        slow = self.on_terminal(30, "sample", self.write("slow.toml", SMALL), "--set", "sample.draws=3000")
+        slow = on_terminal(30, "sample", self.write("slow.toml", SMALL), "--set", "sample.draws=3000")
         self.assertIn("\x1b[K", slow)
         for line in slow.split("\r\x1b[K")[1:]:
             if ": " in line.split("\n")[0] and " of " in line.split("\n")[0]:

@@ -50,6 +50,7 @@ void fields(Visitor& visit, Record& r) {
 struct BuildInfo {
   std::string version;     ///< "0.1.0"
   std::string git_commit;  ///< hexadecimal, then " with changes" where there were any; "unknown"
+  std::string date;        ///< of the commit, "2025-01-31"; empty where it is not known
   std::string compiler;    ///< "GCC 12.2.0"
   std::string build_type;  ///< "Release"
 };

@@ -57,7 +57,4 @@ std::string study_text(const Study& study, const std::vector<std::string>& left_
 /// One section of it.
 std::string section_text(const Study& study, const std::string& name);
 
-/// Every key of the named sections with its range, default and meaning, for --help.
-std::string study_help(const std::vector<std::string>& sections);
-
 }  // namespace headway::studies

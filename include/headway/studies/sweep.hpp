@@ -45,8 +45,7 @@ void drop_axes(OptionValue& root, const std::string& key, const OptionValue& set
 /// hand: its runs would not have that value.
 void refuse_table_axes_that_set(const OptionValue& root, const std::string& key);
 
-/// The [sweep] table as text, "" when there are no axes; and what --help says of it.
+/// The [sweep] table as text, "" when there are no axes.
 std::string sweep_text(const std::vector<SweepAxis>& sweep);
-std::string sweep_help();
 
 }  // namespace headway::studies

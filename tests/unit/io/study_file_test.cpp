@@ -20,7 +20,6 @@ using headway::io::write_study;
 using headway::studies::solve_hash;
 using headway::studies::Study;
 using headway::studies::study_hash;
-using headway::studies::study_help;
 using headway::tasks::HeadKind;
 
 namespace {
@@ -456,16 +455,6 @@ TEST_CASE("files that cannot be studies") {
   CHECK(kind_of("/") == ErrorKind::kMissingFile);
   CHECK(kind_of("/dev/zero") == ErrorKind::kBadStudy);
   CHECK(kind_of("/dev/null") == ErrorKind::kBadStudy);
-}
-
-TEST_CASE("the help of a section names its keys, their ranges and defaults") {
-  const std::string help = study_help({"", "task", "model"});
-  for (const char* word : {"schema", "[task]", "kind = \"dataset\"", "stay_probability", "widths",
-                           "default 0.01", "an integer from 1 to 1e9"}) {
-    INFO(word);
-    CHECK(help.find(word) != std::string::npos);
-  }
-  CHECK(help.find("max_iterations") == std::string::npos);
 }
 
 TEST_CASE("every shipped study parses and gives itself back") {

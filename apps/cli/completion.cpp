@@ -1,0 +1,35 @@
+#include "completion.hpp"
+
+#include "terminal.hpp"
+#include "verbs.hpp"
+
+namespace headway::cli {
+
+namespace {
+
+int print_completion(const Options& options) {
+  write_output(options.topic == "zsh" ? zsh_completion() : bash_completion());
+  return kExitOk;
+}
+
+}  // namespace
+
+Verb completion_verb() {
+  CommandOption shell{"shell", "SHELL", "bash or zsh", &Options::topic, Offers::kWords};
+  shell.words = {"bash", "zsh"};
+  shell.required = true;
+  return {.name = "completion",
+          .summary = "print what bash or zsh needs to complete the words of a command",
+          .own = {shell},
+          .about =
+              "Prints a script that completes verbs, options, keys of --set, studies and file "
+              "names. Packages install it; a program that was only built needs one of the "
+              "lines below.",
+          .examples = {{"eval \"$(headway completion bash)\"", "in ~/.bashrc"},
+                       {"headway completion zsh > ~/.zfunc/_headway",
+                        "where ~/.zfunc is in fpath, before compinit is called in ~/.zshrc"}},
+          .takes = Takes::kNothing,
+          .run = &print_completion};
+}
+
+}  // namespace headway::cli

@@ -1,0 +1,74 @@
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "completion.hpp"
+#include "headway/core/error.hpp"
+#include "help_page.hpp"
+#include "terminal.hpp"
+#include "usage.hpp"
+#include "verbs.hpp"
+
+namespace headway::cli {
+
+namespace {
+
+void write_page(const std::filesystem::path& file, const std::string& text) {
+  std::error_code ignored;
+  std::filesystem::create_directories(file.parent_path(), ignored);  // what fails shows below
+  std::ofstream out(file, std::ios::binary);
+  out << text;
+  out.close();
+  if (out) return;
+  throw Error(ErrorKind::kCannotWrite,
+              fmt::format("{}: cannot be written: {}", file.string(), std::strerror(errno)));
+}
+
+/// Every manual page and completion, in the folders that packages have them in.
+void write_pages(const std::filesystem::path& folder) {
+  std::vector<HelpPage> pages = {program_page()};
+  for (const Verb& verb : verbs()) pages.push_back(verb_page(verb));
+  for (const HelpPage& page : pages) {
+    write_page(folder / "man/man1" / (manual_name(page) + ".1"), manual_text(page));
+  }
+  write_page(folder / "bash-completion/completions/headway", bash_completion());
+  write_page(folder / "zsh/site-functions/_headway", zsh_completion());
+}
+
+int print_help(const Options& options) {
+  if (!options.folder.empty()) {
+    write_pages(options.folder);
+    return kExitOk;
+  }
+  const Verb* verb = find_verb(options.topic);
+  if (verb == nullptr && !options.topic.empty()) {
+    throw Error(ErrorKind::kUsage, unknown_verb(options.topic));
+  }
+  const HelpPage page = verb == nullptr ? program_page() : verb_page(*verb);
+  write_output(options.manual ? manual_text(page) : help_text(page));
+  return kExitOk;
+}
+
+}  // namespace
+
+Verb help_verb() {
+  return {.name = "help",
+          .summary = "explain the program or a verb",
+          .own = {{"verb", "VERB", "the verb to explain; without it, the program", &Options::topic,
+                   Offers::kVerbs},
+                  {"--man", "", "print a manual page in the language of man", &Options::manual},
+                  {"--write", "FOLDER",
+                   "write all manual pages and the completions of shells below this folder, as "
+                   "packages install them",
+                   &Options::folder, Offers::kFiles}},
+          .about = "Prints what --help prints.",
+          .examples = {{"headway help solve", "what solve does, its options and keys"},
+                       {"headway help solve --man | man -l -", "the same as a manual page"}},
+          .takes = Takes::kNothing,
+          .run = &print_help};
+}
+
+}  // namespace headway::cli

@@ -1,0 +1,147 @@
+#include "help_page.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "command_options.hpp"
+#include "headway/core/text.hpp"
+#include "headway/studies/sections.hpp"
+#include "verbs.hpp"
+
+namespace headway::cli {
+
+namespace {
+
+HelpSection exit_codes() {
+  return {"Exit codes",
+          "",
+          {{"0", "done"},
+           {"2",
+            "finished, but not usable: a point did not converge, chains have not mixed, or a "
+            "number is not finite; the result is written"},
+           {"64", "the command line is wrong"},
+           {"65", "bad data: a fault inside a data-set, image or result file"},
+           {"66", "a file is missing or cannot be read"},
+           {"69",
+            "a part or device that this build or machine lacks, or not enough memory (65 where a "
+            "data set asks for more than there is)"},
+           {"70", "a bug in Headway"},
+           {"73", "the result cannot be written: the file exists, no permission, disk full"},
+           {"78", "bad study: a fault of a value in it"},
+           {"130", "interrupted; what was finished is written and marked partial"}}};
+}
+
+HelpSection program_examples() {
+  return {"Examples",
+          "",
+          {{"headway solve hmm-four-paths", "a study that comes with Headway, by its name"},
+           {"headway solve hmm-four-paths -o four.h5", "and keep everything in a result file"},
+           {"headway solve data.h5 --set model.widths=[10,100]", "a data set in place of a study"},
+           {"headway sample hmm-four-paths -o draws.h5",
+            "posterior draws; after Ctrl-C the same command goes on"},
+           {"headway align four.h5", "the order parameters of a result, used again"},
+           {"headway train fuzzy-logic-small -o small.h5", "a grid of networks and seeds"},
+           {"headway extract trained.h5 -o heads.h5",
+            "the heads of a trained network, as a data set for solve and prune"},
+           {"headway solve grid.toml --shard 0/4 -o part-0.h5", "one of four parts of a study"},
+           {"headway merge part-*.h5 -o grid.h5", "and the parts put together"},
+           {"headway inspect four.h5", "what a file holds, and how to make it again"}}};
+}
+
+HelpSection verb_list() {
+  HelpSection section{"Verbs"};
+  for (const Verb& verb : verbs()) section.entries.push_back({verb.name, verb.summary});
+  return section;
+}
+
+std::string term_of(const CommandOption& option) {
+  if (option.is_argument()) return option.value;
+  return join(option.spellings()) + (option.is_switch() ? "" : " " + option.value);
+}
+
+HelpSection options_section(const Verb& verb, bool arguments) {
+  HelpSection section{arguments ? "Arguments" : "Options"};
+  for (const CommandOption& option : options_of(verb)) {
+    if (option.is_argument() == arguments)
+      section.entries.push_back({term_of(option), option.help});
+  }
+  if (!arguments) section.entries.push_back({"-h, --help", "print this help"});
+  return section;
+}
+
+/// The keys of one table of a study file.
+HelpSection keys_section(const studies::Section& section) {
+  HelpSection out{section.name.empty() ? "Keys outside any table" : "[" + section.name + "]"};
+  out.below = true;
+  if (section.task) out.title += fmt::format(" with kind = \"{}\"", word_of(*section.task));
+  out.lead = section.help;
+  const studies::Study defaults;
+  for (const auto& option : section.table.options) {
+    const std::string fallback = option.write(defaults);
+    out.entries.push_back({option.name, option.help + "\n" + option.allowed +
+                                            (fallback.empty() ? "" : "; default " + fallback)});
+  }
+  return out;
+}
+
+HelpSection sweep_section() {
+  return {"The table [sweep]",
+          "Trains a run for every combination of the values of any keys; the last line changes "
+          "fastest.",
+          {{"\"train.attention\" = [\"softmax\", \"hyla\"]", "one key"},
+           {"\"train\" = [{attention = \"softmax\"}, {attention = \"hyla\", layers = 4}]",
+            "keys that change together"},
+           {"seed = [1, 2, 3]", "the final table has the mean over seeds and its standard error"}},
+          true};
+}
+
+void add_keys(const Verb& verb, std::vector<HelpSection>& sections) {
+  if (verb.sections.empty()) return;
+  sections.push_back({"The study file",
+                      "The keys of the study file that matter here follow, table by table. --set "
+                      "takes each as TABLE.KEY=VALUE."});
+  for (const std::string& name : verb.sections) {
+    for (const studies::Section& section : studies::study_sections()) {
+      if (section.name == name) sections.push_back(keys_section(section));
+    }
+    if (name == "sweep") sections.push_back(sweep_section());
+  }
+}
+
+void add_unless_empty(HelpSection section, std::vector<HelpSection>& sections) {
+  if (!section.entries.empty()) sections.push_back(std::move(section));
+}
+
+}  // namespace
+
+HelpPage program_page() {
+  HelpPage page{"headway",
+                "statistical-mechanics theory of attention networks",
+                {"headway VERB [OPTION]... FILE...", "headway VERB --help", "headway --version"},
+                "Headway computes what attention networks learn: from the theory of wide networks, "
+                "from exact samples of the posterior, and from trained transformers. A verb says "
+                "what to compute, a study file on what. Results go to standard output; progress, "
+                "warnings and errors go to standard error.",
+                {}};
+  page.sections = {verb_list(), program_examples(), exit_codes()};
+  return page;
+}
+
+HelpPage verb_page(const Verb& verb) {
+  HelpPage page{"headway " + verb.name, verb.summary, {usage_line(verb)}, verb.about, {}};
+  add_unless_empty(options_section(verb, true), page.sections);
+  page.sections.push_back(options_section(verb, false));
+  add_unless_empty({"Examples", "", verb.examples}, page.sections);
+  if (!verb.tables.empty()) {
+    page.sections.push_back({"What is printed", "The columns of the tables on standard output."});
+  }
+  for (const ExplainedTable& table : verb.tables) {
+    page.sections.push_back({table.title, "", table.columns, true});
+  }
+  add_keys(verb, page.sections);
+  if (verb.takes != Takes::kNothing) page.sections.push_back(exit_codes());
+  return page;
+}
+
+}  // namespace headway::cli

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "verb.hpp"
+
+namespace headway::cli {
+
+// What is said of a command line that cannot be understood: the fault, what was probably meant, and
+// where the answer stands.
+
+/// Nothing, or an option that is none, in the place of the verb.
+std::string without_verb(const std::string& first);
+
+/// A word that is no verb.
+std::string unknown_verb(const std::string& word);
+
+/// A verb without its file: what it needs, with an example.
+std::string without_input(const Verb& verb);
+
+/// An argument that the verb does not take. `arguments` is the whole command line, which tells the
+/// value beside an unknown option.
+std::string unknown_argument(const Verb& verb, const std::string& word,
+                             const std::vector<std::string>& arguments);
+
+/// An option whose value is missing, or that was given more than once.
+std::string wrong_count(const CommandOption& option, bool too_many);
+
+}  // namespace headway::cli
