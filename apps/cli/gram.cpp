@@ -49,7 +49,8 @@ void warn_of_doubles(const std::vector<std::string>& files, Observer& observer) 
   }
 }
 
-/// The data sets, whose path features stay in their files; their hash is that of names and sizes.
+/// The data sets, whose path features stay in their files; their hash is that of names and
+/// contents.
 std::string read_gram_data(const Options& options, GramJob& job, Observer& observer) {
   if (job.study.task.kind != studies::TaskKind::kDataset) {
     throw Error(ErrorKind::kBadStudy,
@@ -62,7 +63,7 @@ std::string read_gram_data(const Options& options, GramJob& job, Observer& obser
   warn_of_doubles(files, observer);
   for (const std::string& file : files) {
     job.datasets.push_back(io::read_dataset(file, io::FeaturesIn::kFile, checked));
-    hash.update(fmt::format("{} {}\n", file, job.datasets.back().train_examples()));
+    hash.update(fmt::format("{} {}\n", file, job.datasets.back().content_hash));
   }
   return hash.hex_digest();
 }
