@@ -49,7 +49,7 @@ void warn_of_doubles(const std::vector<std::string>& files, Observer& observer) 
   }
 }
 
-/// Opens the data sets; their path features stay in the files. The hash is of names and sizes.
+/// Opens the data sets; their path features stay in the files. The hash is of names and contents.
 std::string read_gram_data(const Options& options, GramJob& job, Observer& observer) {
   if (job.study.task.kind != studies::TaskKind::kDataset) {
     throw Error(ErrorKind::kBadStudy,
@@ -62,7 +62,7 @@ std::string read_gram_data(const Options& options, GramJob& job, Observer& obser
   warn_of_doubles(files, observer);
   for (const std::string& file : files) {
     job.datasets.push_back(io::read_dataset(file, io::FeaturesIn::kFile, checked));
-    hash.update(fmt::format("{} {}\n", file, job.datasets.back().train_examples()));
+    hash.update(fmt::format("{} {}\n", file, job.datasets.back().content_hash));
   }
   return hash.hex_digest();
 }

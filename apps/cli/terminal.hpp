@@ -12,8 +12,9 @@ namespace headway::cli {
 /// later takes its number. Standard output stays unwritable then.
 void guard_standard_streams();
 
-/// From here on SIGINT and SIGTERM ask for a stop at the next safe point; a second one kills. A
-/// closed pipe and a file that may not grow are write errors, not signals.
+/// From here on SIGINT, SIGTERM and SIGHUP (unless it is ignored, as under nohup) ask for a stop at
+/// the next safe point; a second one kills. A closed pipe and a file that may not grow are write
+/// errors, not signals.
 void install_signal_handlers();
 bool stop_requested();
 

@@ -64,7 +64,7 @@ rlim_t address_space() {
 
 void restrict_child(int seconds) {
   for (const int s :
-       {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGXCPU, SIGINT, SIGTERM, SIGPIPE}) {
+       {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGXCPU, SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
     std::signal(s, SIG_DFL);
   }
   lower_limit(RLIMIT_CPU, static_cast<rlim_t>(seconds));

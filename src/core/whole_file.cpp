@@ -79,9 +79,10 @@ class TemporaryFile {
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
-  [[nodiscard]] bool write(std::string_view bytes) {
-    if (!file_ || std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) < bytes.size()) {
-      return false;
+  [[nodiscard]] bool write(std::string_view bytes, std::string_view tail) {
+    if (!file_) return false;
+    for (const std::string_view piece : {bytes, tail}) {
+      if (std::fwrite(piece.data(), 1, piece.size(), file_.get()) < piece.size()) return false;
     }
     if (std::fflush(file_.get()) != 0) return false;
     // Some file systems do not support fsync. That is not a failure.
@@ -148,9 +149,25 @@ void require_readable_file(const std::string& file_path) {
   open_file(file_path);
 }
 
-void check_output_path(const std::string& file_path, bool force) {
+std::string final_path(const std::string& file_path) {
+  constexpr int kMostLinks = 40;  // as many as Linux follows
+  struct stat status {};
+  if (::stat(file_path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) return file_path;
+  std::filesystem::path path(file_path);
+  for (int i = 0; i < kMostLinks; ++i) {
+    std::error_code error;
+    const std::filesystem::path target = std::filesystem::read_symlink(path, error);
+    if (error) return path.string();
+    path = target.is_absolute() ? target : path.parent_path() / target;
+  }
+  return path.string();
+}
+
+void check_output_path(const std::string& given_path, bool force) {
+  const std::string file_path = final_path(given_path);
   const auto refuse = [&](const std::string& why) {
-    fail(ErrorKind::kCannotWrite, "{}: cannot be written: {}", file_path, why);
+    fail(ErrorKind::kCannotWrite, "{}: cannot be written: {}{}", given_path, why,
+         file_path == given_path ? "" : fmt::format(" (it is a link to {})", file_path));
   };
   if (file_path.empty()) refuse("the name is empty");
   struct stat status {};
@@ -169,10 +186,12 @@ void check_output_path(const std::string& file_path, bool force) {
   }
 }
 
-void write_whole_file(const std::string& file_path, std::string_view bytes, bool force) {
+void write_whole_file(const std::string& given_path, std::string_view bytes, bool force,
+                      std::string_view tail) {
+  const std::string file_path = final_path(given_path);
   check_output_path(file_path, force);
   TemporaryFile temporary(file_path);
-  if (temporary.write(bytes)) {
+  if (temporary.write(bytes, tail)) {
     check_output_path(file_path, force);  // another process may have been faster
     if (temporary.rename_to(file_path, force)) return sync_directory(file_path);
     if (errno == EEXIST) check_output_path(file_path, force);

@@ -18,11 +18,17 @@ std::string read_whole_file(const std::string& file_path, std::uint64_t limit = 
 /// Error{kMissingFile} unless `file_path` is a regular file that can be opened; follows links.
 void require_readable_file(const std::string& file_path);
 
+/// The path of the file that a path names: symbolic links are followed, also one to a file that is
+/// not there yet. What is no regular file keeps its name.
+std::string final_path(const std::string& file_path);
+
 /// Puts `bytes` at `file_path`, whole or not at all: written under a temporary name in the same
 /// directory, synced, renamed. What killed processes left there under temporary names is removed.
 /// Errors: kCannotWrite when the file exists and `force` is false, or with the system's reason;
 /// then nothing is left behind.
-void write_whole_file(const std::string& file_path, std::string_view bytes, bool force);
+/// `tail`: more bytes, behind the others.
+void write_whole_file(const std::string& file_path, std::string_view bytes, bool force,
+                      std::string_view tail = {});
 
 /// Removes the temporary files that killed processes left in a directory; those of living ones
 /// stay.

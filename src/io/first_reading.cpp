@@ -13,6 +13,7 @@
 #include "core/fail.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "io/dataset_file/layout.hpp"
+#include "io/hdf5/file_seal.hpp"
 #include "io/hdf5/isolated.hpp"
 #include "io/hdf5/text_digest.hpp"
 
@@ -52,6 +53,10 @@ std::string schema_of(const Hdf5InputFile& file) {
 
 /// The schema, then the faults: what the forked copy says.
 std::vector<std::string> read_all(const std::string& file_path, const CheckedShare& checked) {
+  if (checked.parts == 1) {  // a part of a large file is not worth reading all of it
+    const std::string damage = broken_seal(file_path);
+    if (!damage.empty()) bad_data("{}: {}", file_path, damage);
+  }
   const Hdf5InputFile file(file_path);
   std::vector<std::string> lines = {schema_of(file)};
   try {

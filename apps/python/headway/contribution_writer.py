@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 
 from headway.dataset_checks import Checker
-from headway.dataset_files import new_file, write_head_names, write_header
+from headway.dataset_files import create_numbers, new_file, write_head_names, write_header
 from headway.errors import BadDataError
 from headway.network_writer import (Options, Source, check_paths, checked_labels, guarded,
                                     network_errors, write_labels)
@@ -59,7 +59,7 @@ def _write_split(file: h5py.File, name: str, source: Source, heads: Sequence[int
     for block in guarded(source.blocks()):
         if features is None:
             shape = (source.count, math.prod(heads), block.parts.shape[2])
-            features = file.create_dataset(f"{name}/path_features", shape, dtype)
+            features = create_numbers(file, f"{name}/path_features", shape, dtype)
             features.attrs["heads"] = np.asarray(heads)
         features[begin:begin + len(block.parts)] = block.parts
         begin += len(block.parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,11 +11,13 @@ from pathlib import Path
 import h5py
 import numpy as np
 
+from headway import file_seal
 from headway.dataset_table import SCHEMA_NAME, SCHEMA_VERSION
 from headway.errors import BadDataError
 from headway.files import whole_file
 from headway.hdf5_target import NewFile, written_file
 
+_CHUNK_BYTES = 1 << 20
 UNHOLDABLE = re.compile("[\0\ud800-\udfff]")  # what the texts of HDF5 cannot have
 
 
@@ -24,8 +27,24 @@ def new_file(path: Path, overwrite: bool) -> Iterator[NewFile]:
 
     Its flush() raises the OSError of a write that failed before, so that long work may end early.
     """
-    with whole_file(path, overwrite, "overwrite=True") as name, written_file(name) as file:
-        yield file
+    with whole_file(path, overwrite, "overwrite=True") as name:
+        with written_file(name) as file:
+            yield file
+        file_seal.seal(name)
+
+
+def create_numbers(file: h5py.File, path: str, shape: Sequence[int], dtype: np.dtype | type,
+                   data: np.ndarray | None = None) -> h5py.Dataset:
+    """An array in chunks along its first indices, each with HDF5's check sum; a scalar has none."""
+    if 0 in shape or not shape:
+        return file.create_dataset(path, shape, dtype, data=data)
+    chunk, size = list(shape), np.dtype(dtype).itemsize
+    for axis in range(len(shape)):
+        rest = size * math.prod(shape[axis + 1:])
+        chunk[axis] = min(shape[axis], max(1, _CHUNK_BYTES // rest))
+        if rest <= _CHUNK_BYTES:
+            break
+    return file.create_dataset(path, shape, dtype, data=data, chunks=tuple(chunk), fletcher32=True)
 
 
 def write_header(file: h5py.File, note: str | None, readout: str | None) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from headway import dataset_table, hdf5
 from headway.dataset_checks import Checker, set_name_fault
-from headway.dataset_files import UNHOLDABLE, check_name_layers, new_file, write_header
+from headway.dataset_files import UNHOLDABLE, check_name_layers, create_numbers, new_file, write_header
 from headway.dataset_table import Member
 from headway.dataset_texts import masked_fault
 from headway.errors import BadDataError, UsageError
@@ -263,6 +263,7 @@ def _fill(file: h5py.File, arrays: Mapping[str, Any], heads: Any) -> None:
         elif isinstance(value, list):
             file.create_dataset(path, data=value, dtype=h5py.string_dtype())
         else:
-            file[path] = value
+            numbers = np.asarray(value)
+            create_numbers(file, path, numbers.shape, numbers.dtype, numbers)
         if path.endswith("/path_features") and heads is not None:
             file[path].attrs["heads"] = np.asarray(heads)

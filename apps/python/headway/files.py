@@ -21,6 +21,8 @@ def whole_file(path: str | os.PathLike, overwrite: bool, how_to_replace: str) ->
     `overwrite` one makes the file, and the others get this error.
     """
     path = Path(path)
+    if path.is_file() or not path.exists():
+        path = Path(os.path.realpath(path))  # through links, also to a file that is not there yet
     exists = CannotWriteError(f"{path}: exists already; {how_to_replace} replaces it")
     if path.is_dir():
         raise CannotWriteError(f"{path}: cannot be written: is a folder")

@@ -12,7 +12,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from headway import memory, native
+from headway import file_seal, memory, native
 from headway.errors import BadDataError, HeadwayError, UnavailableError, UnreadableFileError
 
 SUPPORTED_MAJOR_VERSION = 1
@@ -66,7 +66,8 @@ def _try_elsewhere(path: Path) -> None:
     try:
         native.module().try_file(os.fspath(path))
     except UnavailableError:
-        pass
+        if file_seal.is_broken(path):
+            raise BadDataError("damaged: its bytes are not those that were written") from None
     except BadDataError as error:
         raise BadDataError([fault.removeprefix(f"{path}: ") for fault in error.faults]) from None
 

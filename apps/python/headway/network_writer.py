@@ -14,7 +14,7 @@ import h5py
 import numpy as np
 
 from headway.dataset_checks import MOST_PATHS, Checker
-from headway.dataset_files import check_name_layers, new_file, write_head_names, write_header
+from headway.dataset_files import check_name_layers, create_numbers, new_file, write_head_names, write_header
 from headway.dataset_table import READOUTS
 from headway.datasets import warn_about_labels
 from headway.errors import BadDataError, UsageError
@@ -67,7 +67,7 @@ def checked_labels(name: str, source: Source, classes: int | None) -> np.ndarray
 
 def write_labels(file: h5py.File, name: str, source: Source, labels: np.ndarray) -> None:
     """Labels of a split, and its ids where there are any."""
-    file[f"{name}/labels"] = labels
+    create_numbers(file, f"{name}/labels", labels.shape, labels.dtype, labels)
     if source.given.get("ids") is not None:
         file.create_dataset(f"{name}/ids", data=[str(i) for i in source.given["ids"]],
                             dtype=h5py.string_dtype())
@@ -193,7 +193,7 @@ class _SplitWriter:
     def _create(self, inputs: np.ndarray, attentions: Sequence[np.ndarray],
                 mask: np.ndarray | None) -> None:
         def create(part: str, shape: Sequence[int], dtype: Any) -> None:
-            self.file.create_dataset(f"{self.name}/{part}", (self.source.count, *shape), dtype)
+            create_numbers(self.file, f"{self.name}/{part}", (self.source.count, *shape), dtype)
         create("inputs", inputs.shape[1:], self.dtype)
         if mask is not None:
             create("mask", mask.shape[1:], np.uint8)

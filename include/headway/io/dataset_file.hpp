@@ -41,8 +41,9 @@ bool is_dataset_file(const std::string& file_path, const CheckedShare& checked =
 /// file, data set, index and value; kUnavailable where memory ends. Cost: two passes over the file
 /// (hash, checks).
 ///
-/// FeaturesIn::kFile leaves the path features of the training examples in the file too, and makes
-/// no content_hash: one pass over the file, for checks.
+/// FeaturesIn::kFile leaves the path features of the training examples in the file too. Its
+/// content_hash is that of the check sum at the end of the file, where Headway wrote it; of another
+/// file it takes a pass.
 enum class FeaturesIn { kMemory, kFile };
 tasks::Dataset read_dataset(const std::string& file_path, FeaturesIn place = FeaturesIn::kMemory,
                             const CheckedShare& checked = {});

@@ -13,6 +13,7 @@
 #include "io/dataset_file/members.hpp"
 #include "io/first_reading.hpp"
 #include "io/hdf5/describe.hpp"
+#include "io/hdf5/file_seal.hpp"
 #include "io/hdf5/isolated.hpp"
 
 namespace headway::io {
@@ -299,7 +300,8 @@ tasks::Dataset read_dataset(const std::string& file_path, FeaturesIn place,
   const Hdf5Lock lock;
   try {
     tasks::Dataset dataset = load(file_path, place);
-    if (place == FeaturesIn::kMemory) dataset.content_hash = file_hash(file_path);
+    dataset.content_hash =
+        place == FeaturesIn::kMemory ? file_hash(file_path) : sha256_hex(content_mark(file_path));
     return dataset;
   } catch (const std::bad_alloc&) {
     fail(ErrorKind::kUnavailable, "{}: not enough memory for it", file_path);

@@ -69,6 +69,26 @@ void set_type(hid_t type, ArrayInfo& info) {
   }
 }
 
+/// How many pieces the array has, and how many of them were ever written.
+void count_pieces(hid_t dataset, ArrayInfo& info) {
+  if (info.elements().value_or(0) == 0) return;
+  if (info.chunk.empty()) {
+    H5D_space_status_t status = H5D_SPACE_STATUS_ALLOCATED;
+    const bool known = H5Dget_space_status(dataset, &status) >= 0;
+    info.written = known && status == H5D_SPACE_STATUS_NOT_ALLOCATED ? 0 : 1;
+    return;
+  }
+  for (std::size_t d = 0; d < info.chunk.size() && d < info.shape.size(); ++d) {
+    const Index length = std::max<Index>(info.chunk[d], 1);
+    info.pieces *= static_cast<std::uint64_t>((info.shape[d] - 1) / length + 1);
+  }
+  const Handle space(H5Dget_space(dataset), H5Sclose);
+  hsize_t written = 0;
+  // One that cannot be counted is damaged: reading it says how.
+  const bool known = H5Dget_num_chunks(dataset, space.get(), &written) >= 0;
+  info.written = known ? written : info.pieces;
+}
+
 void set_storage(hid_t dataset, ArrayInfo& info) {
   info.stored_bytes = H5Dget_storage_size(dataset);
   const Handle creation(H5Dget_create_plist(dataset), H5Pclose);
@@ -101,6 +121,7 @@ ArrayInfo describe(hid_t dataset, const std::string& path) {
   info.shape = extent(space.get());
   set_type(type.get(), info);
   set_storage(dataset, info);
+  if (!info.outside) count_pieces(dataset, info);
   return info;
 }
 
@@ -171,6 +192,11 @@ std::string implausible_storage(const ArrayInfo& info, std::uint64_t file_bytes,
   if (bytes > kAlwaysPlausibleBytes && bytes / kMaxExpansion > info.stored_bytes) {
     return fmt::format("claims {} bytes (shape {}), but the file stores only {} of them", bytes,
                        shape_text(info.shape), info.stored_bytes);
+  }
+  if (info.written == 0) return "has a shape, but its numbers were never written";
+  if (info.written < info.pieces) {
+    return fmt::format("is half written: {} of its {} chunks are in the file", info.written,
+                       info.pieces);
   }
   const double needed = static_cast<double>(*n) * sizeof(double);
   if (in_memory && needed > physical_memory()) {

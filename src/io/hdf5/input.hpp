@@ -33,6 +33,8 @@ struct ArrayInfo {
   std::size_t element_bytes = 0;
   std::uint64_t stored_bytes = 0;
   std::vector<Index> chunk;        ///< empty unless chunked
+  std::uint64_t pieces = 1;        ///< in which it is stored: its chunks, else one
+  std::uint64_t written = 1;       ///< of them: HDF5 reads those that nobody wrote as zeros
   bool outside = false;            ///< virtual, or raw data in other files
   bool fletcher32 = false;         ///< has HDF5's checksum
   std::string unavailable_filter;  ///< a compression that this HDF5 lacks, else empty

@@ -25,7 +25,7 @@ std::vector<std::string> run_isolated(const std::string& file_path,
   };
   const IsolatedOutcome outcome =
       run_in_copy(guarded, seconds + static_cast<int>(failure ? 0 : bytes >> 20));
-  if (outcome.signal == SIGINT || outcome.signal == SIGTERM) {
+  if (outcome.signal == SIGINT || outcome.signal == SIGTERM || outcome.signal == SIGHUP) {
     fail(ErrorKind::kInterrupted, "{}: interrupted while it was checked", file_path);
   }
   if (outcome.signal == SIGXCPU) bad_data("{}: reading it took too long: damaged", file_path);

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "core/fail.hpp"
-#include "core/whole_file.hpp"
+#include "io/hdf5/file_seal.hpp"
 #include "io/hdf5/text_digest.hpp"
 
 namespace headway::io {
@@ -215,7 +215,7 @@ std::string_view Hdf5OutputFile::close() {
 }
 
 void Hdf5OutputFile::write_to(const std::string& file_path, bool force) {
-  write_whole_file(file_path, close(), force);
+  write_sealed_file(file_path, close(), force);
 }
 
 }  // namespace headway::io

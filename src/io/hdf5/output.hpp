@@ -17,9 +17,9 @@ namespace headway::io {
 /// made on the way. All under an Hdf5Lock. Errors: kInternal where HDF5 refuses (a name used
 /// twice), kCannotWrite from write_to.
 ///
-/// A changed byte is found when the file is read: every array of numbers has HDF5's Fletcher32
-/// checksum; groups, shapes, attributes and scalars lie in headers that have checksums in the
-/// format of HDF5 1.10; and texts, which HDF5 keeps in a heap without any, are guarded by seal().
+/// A changed byte is found when the file is read, by the check sum at its end (file_seal.hpp).
+/// HDF5's own Fletcher32 of each array, and seal() for texts, also serve those who read a part of
+/// the file.
 class Hdf5OutputFile final : public FieldSink {
  public:
   Hdf5OutputFile();
@@ -34,7 +34,7 @@ class Hdf5OutputFile final : public FieldSink {
   void seal();
   /// The bytes of the file, which live as long as this object; nothing can be added any more.
   std::string_view close();
-  /// Puts the file at `file_path`, whole or not at all. Ends the life of this object.
+  /// Puts the file at `file_path`, sealed, whole or not at all. Ends the life of this object.
   void write_to(const std::string& file_path, bool force);
 
  private:

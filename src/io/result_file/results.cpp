@@ -2,11 +2,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "core/whole_file.hpp"
 #include "headway/core/output_path.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/studies/result_fields.hpp"
 #include "headway/studies/study_hash.hpp"
+#include "io/hdf5/file_seal.hpp"
 #include "io/hdf5/record.hpp"
 
 namespace headway::io {
@@ -169,7 +169,7 @@ template struct ResultOutput<studies::EvaluateResult>;
 
 void write_result_bytes(const std::string& file_path, std::string_view bytes, bool force) {
   check_output_path(file_path, force);
-  write_whole_file(file_path, bytes, force);
+  write_sealed_file(file_path, bytes, force);
 }
 
 std::string train_record_json(std::size_t run, const studies::TrainedRun& trained,

@@ -1,0 +1,150 @@
+"""One changed byte in a file that Headway wrote: the file is refused, or the answer is the same.
+
+HEADWAY_FLIPS=all changes every byte of each file, one at a time (half an hour); else 120 of each, those of scalars
+among them, which HDF5 guards with no check sum.
+"""
+
+import json
+import os
+import shutil
+import unittest
+
+import h5py
+import numpy as np
+
+import headway
+from support import ProgramTest, run, write_many, write_path_features
+
+SETTINGS = ["--set", "model.widths=[10]", "--set", "model.temperature=0.1"]
+
+
+def offsets_of_scalars(path):
+    """Where the file has the bytes of its scalars: HDF5 keeps them whole, so they are found by their value."""
+    with open(path, "rb") as file:
+        content = file.read()
+    places = []
+
+    def visit(_, item):
+        if isinstance(item, h5py.Dataset) and item.shape == () and item.dtype.kind in "fiu":
+            begin = content.find(np.asarray(item[()]).tobytes())
+            if begin >= 0:
+                places.extend(range(begin, begin + item.dtype.itemsize))
+
+    with h5py.File(path) as file:
+        file.visititems(visit)
+    return places
+
+
+def without_times(value):
+    """JSON without what differs from run to run."""
+    if isinstance(value, dict):
+        return {key: without_times(item) for key, item in value.items() if "seconds" not in key and key not in ("threads", "study_hash")}
+    return [without_times(item) for item in value] if isinstance(value, list) else value
+
+
+class ChangedBytes(ProgramTest):
+    """Each kind of file, and a verb that reads all of it."""
+
+    def check_file(self, path, arguments, refusals=(65, 66, 78)):
+        """`arguments` name the file as {}."""
+        def answer(file_path):
+            process = run(*[str(a).format(file_path) for a in arguments])
+            return process.returncode, without_times(json.loads(process.stdout)) if process.returncode in (0, 2) else None
+
+        with open(path, "rb") as file:
+            sound = file.read()
+        expected = answer(path)
+        self.assertIn(expected[0], (0, 2))
+        rng = np.random.default_rng(5)
+        places = offsets_of_scalars(path) + rng.choice(len(sound), 100).tolist() + [0, len(sound) - 1, len(sound) - 40]
+        if os.environ.get("HEADWAY_FLIPS") == "all":
+            places = range(len(sound))
+        counts = {"refused": 0, "the same": 0}
+        os.mkdir(self.path("changed"))
+        for place in places:
+            changed = bytearray(sound)
+            changed[place] ^= 1 << int(rng.integers(8))
+            broken = self.write(os.path.join("changed", os.path.basename(path)), bytes(changed))  # the name counts
+            code, numbers = answer(broken)
+            if code in refusals:  # 78: no HDF5 file any more, and no study
+                counts["refused"] += 1
+                continue
+            self.assertEqual((code, numbers), expected, f"byte {place} of {os.path.basename(path)} was changed")
+            counts["the same"] += 1
+        print(f"{os.path.basename(path)}: {len(places)} changed bytes: {counts['refused']} refused, "
+              f"{counts['the same']} with the same answer")
+        # Nothing but the name of the check sum can change without a word.
+        self.assertGreater(counts["refused"], 0.9 * len(places))
+
+    def solved(self, verb="solve"):
+        output = self.path(f"{verb}.h5")
+        draws = ["--set", "sample.draws=60", "--set", "sample.warmup=60"] if verb == "sample" else []
+        process = run(verb, self.study, *SETTINGS, *draws, "-q", "-o", output)
+        self.assertIn(process.returncode, (0, 2), process.stderr)  # 2: too few draws
+        return output
+
+    def test_result_of_solve(self):
+        self.check_file(self.solved(), ["align", "{}", "--json", "-q"])
+
+    def test_result_of_sample(self):
+        self.check_file(self.solved("sample"), ["prune", "{}", "--json", "-q"])
+
+    def test_gram_file(self):
+        data, gram = self.path("data.h5"), self.path("gram.h5")
+        write_many(data, 1500, 2)
+        self.check(run("gram", data, "-q", "-o", gram), 0)
+        self.check_file(gram, ["solve", "{}", "--json", "-q", *SETTINGS])
+
+    def test_data_set_of_the_package(self):
+        data = self.path("written.h5")
+        rng = np.random.default_rng(3)
+        headway.write_dataset(data, train_path_features=rng.normal(size=(20, 2, 5)), heads=[2],
+                              train_labels=np.resize([1.0, -1.0], 20), test_path_features=rng.normal(size=(10, 2, 5)),
+                              test_labels=np.resize([1.0, -1.0], 10))
+        self.check_file(data, ["solve", "{}", "--json", "-q", *SETTINGS])
+
+    def test_half_written_arrays_are_refused(self):
+        """HDF5 reads chunks that nobody wrote as zeros."""
+        data = self.path("half.h5")
+        write_path_features(data)
+        with h5py.File(data, "r+") as file:
+            del file["train/path_features"]
+            half = file.create_dataset("train/path_features", (12, 2, 5), "f8", chunks=(6, 2, 5))
+            half.attrs["heads"] = [2]
+            half[:6] = np.random.default_rng(1).normal(size=(6, 2, 5))
+        faults = run("validate", data)
+        self.assertEqual(faults.returncode, 65)
+        self.assertIn("train/path_features: is half written: 1 of its 2 chunks", faults.stdout)
+        self.check(run("solve", data, *SETTINGS), 65, "half written")
+        with h5py.File(data, "r+") as file:
+            del file["train/labels"]
+            file.create_dataset("train/labels", (12,), "f8")
+        self.assertIn("train/labels: has a shape, but its numbers were never written", run("validate", data).stdout)
+
+    def test_a_file_that_was_edited_is_read_without_its_check_sum(self):
+        result = self.solved()
+        before = run("inspect", result)
+        edited = self.path("edited.h5")
+        shutil.copy(result, edited)
+        with h5py.File(edited, "r+") as file:
+            file.create_dataset("a_note_of_the_user", data=1.0)
+        self.check(before, 0)
+        self.check(run("align", edited, "-q"), 0)
+
+
+class GramParts(ProgramTest):
+    """Parts of sums belong together only where they are of the same data."""
+
+    def test_parts_of_changed_data_are_not_joined(self):
+        data = self.path("data.h5")
+        parts = [self.path(f"part-{i}.h5") for i in range(2)]
+        for i, part in enumerate(parts):
+            write_many(data, 2500, seed=i)  # other numbers, the same sizes
+            self.check(run("gram", data, "--shard", f"{i}/2", "-q", "-o", part), 0)
+        self.check(run("merge", *parts, "-o", self.path("whole.h5")), 65, "is of other data")
+        self.check(run("gram", data, "--shard", "0/2", "-q", "--force", "-o", parts[0]), 0)
+        self.check(run("merge", *parts, "-q", "-o", self.path("whole.h5")), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
