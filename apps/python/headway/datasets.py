@@ -18,6 +18,7 @@ from headway.dataset_files import UNHOLDABLE, check_name_layers, new_file, write
 from headway.dataset_table import Member
 from headway.dataset_texts import masked_fault
 from headway.errors import BadDataError, UsageError
+from headway.labels import as_targets, checked_classes, warn_of_whole_numbers
 
 EMPTY_GROUP = object()
 _OWN_NAMES = {"attention/query": "query", "attention/key": "key", "names": "head_names"}
@@ -60,7 +61,7 @@ def write_dataset(path: str | os.PathLike, *, train_inputs=None, train_labels=No
     Errors: BadDataError with every fault (argument, index, value, what is allowed),
     CannotWriteError (exists without overwrite=True, no permission, full disk), UsageError (dtype).
     """
-    dtype = _checked_dtype(dtype)
+    dtype, classes = _checked_dtype(dtype), checked_classes(classes)
     faults: list[str] = []
     given = {"train/inputs": train_inputs, "train/labels": train_labels, "train/mask": train_mask,
              "train/attention": train_attention, "train/path_features": train_path_features,
@@ -77,6 +78,7 @@ def write_dataset(path: str | os.PathLike, *, train_inputs=None, train_labels=No
         faults.append("heads: is allowed with path features only; otherwise the attention has them")
     if np.ma.is_masked(heads):
         faults.append(masked_fault("heads", heads))
+    arrays = with_targets(arrays, classes, faults)
     if faults:
         raise BadDataError(faults)
     with new_file(Path(path), overwrite) as file:
@@ -88,7 +90,7 @@ def write_dataset(path: str | os.PathLike, *, train_inputs=None, train_labels=No
         if faults:
             raise BadDataError(faults)
         check_name_layers(head_names, checker.heads)
-        warn_about_labels("train_labels", arrays["train/labels"])
+        warn_of_whole_numbers("train_labels", arrays["train/labels"], classes)
     return Path(path)
 
 
@@ -242,15 +244,13 @@ def _text_list(name: str, values: Any, faults: list[str]) -> list[str] | None:
     return [str(value) for value in values]
 
 
-def warn_about_labels(name: str, labels: np.ndarray) -> None:
-    """Where labels look like the numbers of classes."""
-    if labels.ndim == 1 and not (np.abs(labels) == 1.0).all():
-        values = np.unique(labels)
-        if len(values) <= 20 and (values == np.round(values)).all():
-            advice = ("+1 and -1 for two classes" if len(values) <= 2
-                      else "one-hot rows [P, C] for several classes")
-            warnings.warn(f"{name}: holds whole numbers such as {values[:4].tolist()}; they are "
-                          f"taken as real targets. For classes give {advice}", stacklevel=3)
+def with_targets(arrays: Mapping[str, Any], classes: int | None, faults: list[str],
+                 name_of: Callable[[str], str] = argument_name) -> dict[str, Any]:
+    """The arrays with labels as the theory takes them (headway.labels); faults of their classes are added."""
+    labels = {path: array for path, array in arrays.items()
+              if path.endswith("/labels") and isinstance(array, np.ndarray)}
+    targets = as_targets({name_of(path): array for path, array in labels.items()}, classes, faults)
+    return {**arrays, **{path: targets[name_of(path)] for path in labels}}
 
 
 # ---- writing

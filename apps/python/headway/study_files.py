@@ -10,6 +10,7 @@ from typing import Any
 from headway import native
 from headway.errors import UsageError
 from headway.settings import overlays_of
+from headway.words import in_python
 
 
 @dataclass(frozen=True, repr=False)
@@ -33,7 +34,9 @@ def read_study(path: str | os.PathLike, settings: Mapping[str, Any] | None = Non
     """
     name = text_of_path("study", path)
     overlays = overlays_of("headway.read_study", "solve", {}, settings)
-    text = native.module().resolved_study({"input": name, "overlays": overlays})
+    request = {"input": name, "overlays": [f"{key}={value}" for key, (_, value) in overlays.items()]}
+    with in_python({key: argument for key, (argument, _) in overlays.items()}):
+        text = native.module().resolved_study(request)
     return Study(name, text)
 
 
