@@ -178,6 +178,16 @@ def _group(word: str, verb: str, names: list[str]) -> list[str]:
     return [line for name in names if name in known for line in _entry(name, *known[name])]
 
 
+def with_older_names(**newer: str) -> Callable[[Function], Function]:
+    """For a function whose arguments were renamed: an argument by its older name is taken for the newer one."""
+    def adapt(function: Function) -> Function:
+        @functools.wraps(function)
+        def renamed(*arguments: Any, **named: Any) -> Any:
+            return function(*arguments, **{newer.get(name, name): value for name, value in named.items()})
+        return renamed  # type: ignore[return-value]
+    return adapt
+
+
 def explained(verb: str) -> Callable[[Function], Function]:
     """For a function whose arguments are settings of `verb`: fills the groups of its docstring, and refuses an argument that
     is not there with the nearest one that is.
@@ -187,10 +197,9 @@ def explained(verb: str) -> Callable[[Function], Function]:
     def explain(function: Function) -> Function:
         names = list(inspect.signature(function).parameters)
 
+        @with_older_names(force="overwrite")
         @functools.wraps(function)
         def checked(*arguments: Any, **named: Any) -> Any:
-            if "force" in named and "overwrite" in names:
-                named["overwrite"] = named.pop("force")
             for name in named:
                 if name not in names:
                     near = difflib.get_close_matches(name, names, 1)

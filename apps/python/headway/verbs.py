@@ -274,9 +274,9 @@ def prune(study: Source | None = None, *, network: Mapping[str, Any] | None = No
     >>> pruned = headway.prune("hmm-four-paths", widths=[10], temperature=0.01)
     >>> table = pruned.head_table()
     >>> table.names
-    ('L1H1', 'L1H2', 'L2H1', 'L2H2')
-    >>> table["score"].round(2)
-    array([1.  , 0.53, 0.87, 0.66])
+    ('same token', 'random', 'uniform', 'random')
+    >>> table["accuracy_without"].round(1)
+    array([0.5, 0.9, 0.6, 0.9])
     """
     return compute("prune", locals())
 
