@@ -23,7 +23,7 @@ from headway.network_batches import (calls_noted, device_of, evaluating, example
 from headway.network_blocks import Block, Stack, stack_of
 from headway.network_contributions import LARGEST_GAP, readout_weights
 from headway.network_writer import Source, checked_labels
-from headway.networks import checked_layers
+from headway.network_arguments import checked_layers
 from headway.probes import Probe, fit_probe
 
 MODES = ("zero", "mean", "resample")

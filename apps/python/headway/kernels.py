@@ -133,7 +133,7 @@ def action(study: Source | None = None, *,
     >>> action = headway.action("hmm-four-paths", widths=[10])
     >>> value, gradient = action.evaluate([np.eye(4), np.eye(2), 1.0])
     >>> round(value, 1)
-    0.0
+    220.5
     """
     request, _, arguments = request_of("solve", "action", locals())
     with in_python(arguments):

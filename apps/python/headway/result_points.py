@@ -46,14 +46,12 @@ class Measures(Numbers):
 
 @dataclass(frozen=True, repr=False)
 class Predictor(Brief):
-    """The predictor on the test set.
+    """The predictor on the test set; None without one.
 
     Attributes
     ----------
-    mean : ndarray of shape (P_test,) or (P_test, C), or None
-        Posterior mean of the network's output (eq. 16); None without a test set.
-    variance : ndarray of shape (P_test,) or (P_test, C), or None
-        Posterior variance, without the noise (eq. 17).
+    mean, variance : ndarray of shape (P_test,) or (P_test, C), or None
+        Posterior mean and variance of the network's output, without the noise (eqs. 16 and 17).
     """
 
     mean: np.ndarray | None = None
@@ -67,7 +65,7 @@ class Corrected(Brief, Measures):
     Attributes
     ----------
     defined : bool
-        Whether the correction exists. Without it there is nothing else.
+        Whether the correction exists; without it there is nothing else.
     reason : str
         Why it does not.
     attributes : mapping of str to value
@@ -104,7 +102,7 @@ class Fields:
     Attributes
     ----------
     values : mapping of str to value
-        All of them by name.
+        By name.
     """
 
     values: Mapping[str, Any]
@@ -137,7 +135,7 @@ class Alignment(Fields):
 class Pruning(Fields):
     """Head scores, the accuracy without each head, and cumulative pruning (eqs. 53 to 55).
 
-    Curves begin with the accuracy of all heads; of real labels they are squared errors.
+    Curves begin with all heads; of real labels they are squared errors.
 
     Attributes
     ----------

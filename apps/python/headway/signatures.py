@@ -174,7 +174,7 @@ def _group(word: str, verb: str, names: list[str]) -> list[str]:
     elif word == "running":
         known = RUNNING
     else:
-        known = {name: _setting(key) for name, key in keys.items() if name not in ARRAYS}
+        known = {name: _setting(key) for name, key in keys.items() if name not in ARRAYS or "features" not in names}
     return [line for name in names if name in known for line in _entry(name, *known[name])]
 
 
