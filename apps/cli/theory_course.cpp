@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <vector>
 
 #include "headway/core/error.hpp"
@@ -68,6 +69,16 @@ void warn_of_class_numbers(const TheoryJob& job, Observer& observer) {
       numbers.size() > 2 ? "one-hot rows [P, C]" : "+1 and -1"));
 }
 
+/// Error{kMissingFile} for the result of arrays that nobody has put into a file.
+void refuse_arrays_in_memory(const Options& options, const studies::Study& study) {
+  const std::filesystem::path file = study.task.file;
+  if (file.filename() != tasks::kArraysInMemory || std::filesystem::exists(file)) return;
+  throw Error(ErrorKind::kMissingFile,
+              fmt::format("{}: was made from arrays in memory, which it does not hold; pass them "
+                          "again, in Python",
+                          options.input));
+}
+
 }  // namespace
 
 tasks::Dataset theory_data(const Options& options, const studies::Study& study) {
@@ -75,8 +86,9 @@ tasks::Dataset theory_data(const Options& options, const studies::Study& study) 
   if (options.reusable && same_data(options.reusable->study, study)) {
     return *options.reusable->dataset;
   }
-  return study.task.kind == studies::TaskKind::kDataset ? io::read_dataset(study.task.file)
-                                                        : studies::make_dataset(study);
+  if (study.task.kind != studies::TaskKind::kDataset) return studies::make_dataset(study);
+  refuse_arrays_in_memory(options, study);
+  return io::read_dataset(study.task.file);
 }
 
 std::string read_theory_data(const Options& options, TheoryJob& job, studies::TheoryVerb kind,

@@ -29,15 +29,17 @@ from headway.errors import (BadDataError, BadStudyError, CannotWriteError, Headw
                             Interrupted, NotUsableWarning, UnavailableError, UnreadableFileError,
                             UsageError)
 from headway.head_table import HeadTable
+from headway.kernels import Action, action, kernel
 from headway.latent_results import EvaluateResult, LatentRun, LatentsResult
+from headway.network_heads import ablate_heads, gradient_sensitivity, head_baselines
 from headway.network_results import RemovalResult
+from headway.network_verbs import evaluate, latents, train
 from headway.networks import from_attentions, from_hugging_face, from_torch
 from headway.result_reader import read_result
 from headway.results import Result
 from headway.study_files import Study, read_study
 from headway.training_results import TrainedRun, TrainingResult
-from headway.verbs import (Action, action, align, evaluate, kernel, latents, prune, sample, solve,
-                           train)
+from headway.verbs import align, prune, sample, solve
 from headway.version import __version__
 from headway.xarray_export import posterior_draws, to_arviz, to_datatree, to_inference_data
 
@@ -54,12 +56,9 @@ __all__ = [
 
 
 def __getattr__(name: str):
-    """Imported when they are first asked for: `headway.figures` and `write_report`, which take
-    matplotlib with them, and what needs PyTorch."""
+    """Imported when they are first asked for: `headway.figures` and `write_report` take matplotlib with them."""
     if name == "figures":
         return importlib.import_module("headway.figures")
     if name == "write_report":
         return importlib.import_module("headway.report").write_report
-    if name in ("ablate_heads", "gradient_sensitivity", "head_baselines"):
-        return getattr(importlib.import_module("headway.head_removal"), name)
     raise AttributeError(f"module 'headway' has no attribute {name!r}")

@@ -14,9 +14,9 @@ from headway.dataset_checks import Checker
 from headway.dataset_files import check_name_layers
 from headway.dataset_table import SCHEMA_NAME, SCHEMA_VERSION
 from headway.dataset_texts import masked_fault
-from headway.datasets import (EMPTY_GROUP, argument_name, arrays_of, given_network, given_sets,
-                              warn_about_labels)
+from headway.datasets import EMPTY_GROUP, argument_name, arrays_of, given_network, given_sets, with_targets
 from headway.errors import BadDataError, UsageError
+from headway.labels import checked_classes, warn_of_whole_numbers
 
 #: The arguments that are arrays, and where a data-set file has them.
 PATHS = {"features": "train/path_features", "inputs": "train/inputs", "labels": "train/labels",
@@ -26,7 +26,6 @@ PATHS = {"features": "train/path_features", "inputs": "train/inputs", "labels": 
          "test_inputs": "test/inputs", "test_labels": "test/labels", "test_mask": "test/mask",
          "test_attention": "test/attention"}
 _NAMES = {path: name for name, path in PATHS.items()}
-SOURCE = "arrays in memory"
 
 
 def _name_of(path: str) -> str:
@@ -69,7 +68,7 @@ class ArrayData:
         arrays = self._arrays
         extent = arrays["train/path_features" if checker.form == "path_features" else
                         "train/inputs"].shape[-1]
-        given = {"name": SOURCE, "form": checker.form, "heads": self.heads, "features": extent,
+        given = {"form": checker.form, "heads": self.heads, "features": extent,
                  "splits": {split.removeprefix("sets/"): _split(arrays, split)
                             for split in sorted(checker.splits, key=_order)}}
         for name, path in (("weights", "attention/weights"), ("query", "attention/query"),
@@ -86,16 +85,16 @@ class ArrayData:
         return given
 
 
-def data_of(given: Mapping[str, Any], heads: Any, readout: Any, sets: Any, network: Any
-            ) -> ArrayData:
-    """The data set of the arguments named in PATHS; BadDataError with all faults, each naming the
-    argument, its value and what is allowed."""
+def data_of(given: Mapping[str, Any], heads: Any = None, readout: Any = None, classes: Any = None) -> ArrayData:
+    """The data set of the arguments named in PATHS, of `sets` and of `network`. BadDataError with all faults, each naming
+    the argument, its value and what is allowed."""
     faults: list[str] = []
+    classes = checked_classes(classes)
     if readout is not None and not isinstance(readout, str):
         raise UsageError(f"readout: is {readout!r}; allowed: \"last_token\", \"first_token\" or "
                          "\"mean\"")
-    places = {PATHS[name]: value for name, value in given.items() if value is not None}
-    places |= given_sets(sets, faults) | given_network(network, faults)
+    places = {PATHS[name]: value for name, value in given.items() if name in PATHS}
+    places |= given_sets(given.get("sets"), faults) | given_network(given.get("network"), faults)
     arrays: dict[str, Any] = {}
     for place, value in places.items():
         if value is not None:
@@ -104,10 +103,11 @@ def data_of(given: Mapping[str, Any], heads: Any, readout: Any, sets: Any, netwo
         heads = _checked_heads(heads, faults)
         if not any(place.endswith("/path_features") for place in arrays):
             faults.append("heads: is allowed beside features only; otherwise the attention has them")
+    arrays = with_targets(arrays, classes, faults, _name_of)
     if faults:
         raise BadDataError(faults)
     data = ArrayData(arrays, heads, readout)
-    warn_about_labels("labels", arrays["train/labels"])
+    warn_of_whole_numbers("labels", arrays["train/labels"], classes)
     return data
 
 

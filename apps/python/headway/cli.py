@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = _parser().parse_args(arguments)
         return options.command(options)
     except HeadwayError as error:
-        for line in str(error).splitlines():
+        for line in str(error).replace("overwrite=True", "--force").splitlines():
             print(f"headway: error: {line}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""The verbs of the program on arrays and studies in memory. headway.solve.__doc__ says what all of them take."""
+"""The verbs of the program on arrays and studies in memory: from the arguments of a function to its result."""
 
 from __future__ import annotations
 
@@ -8,33 +8,38 @@ import os
 import shutil
 import tempfile
 import threading
-import warnings
 import weakref
+from collections.abc import Collection, Mapping
 from typing import Any
+
+import numpy as np
 
 from headway import native
 from headway.arrays import PATHS, ArrayData, data_of
+from headway.caller import warn
 from headway.errors import Interrupted, NotUsableWarning, UsageError
 from headway.progress import Bars, listener_of
 from headway.result_reader import result_of
 from headway.settings import overlays_of
+from headway.signatures import RUNNING
 from headway.study_files import Study, text_of_path
 from headway.training_results import TrainingResult
+from headway.words import in_python, python_words
 
 _LOG = logging.getLogger("headway")
 _ARRAY_STUDY = 'name = "arrays"\n[task]\nkind = "dataset"\nfile = "arrays"\n'
 
 
-def compute(verb: str, study: Any, given: dict[str, Any]) -> Any:
-    """The result of a verb; `given`: the arguments of headway.solve and options of the study."""
-    request, data = request_of(verb, study, given)
+def compute(verb: str, given: Mapping[str, Any]) -> Any:
+    """The result of a verb; `given`: the arguments of its function by their names. None: not given."""
+    request, data, arguments = request_of(verb, verb, given)
     progress = listener_of(given.get("progress"))
     output = given.get("output")
+    request |= {"output": "" if output is None else text_of_path("output", output), "force": bool(given.get("overwrite")),
+                "jobs": given.get("jobs"), "dry_run": bool(given.get("dry_run")), "progress": progress}
     try:
-        done = native.module().compute(verb, request | {
-            "output": "" if output is None else text_of_path("output", output),
-            "force": bool(given.get("force")), "jobs": given.get("jobs"),
-            "dry_run": bool(given.get("dry_run")), "progress": progress})
+        with in_python(arguments):
+            done = native.module().compute(verb, request)
     finally:
         if isinstance(progress, Bars):
             progress.close()
@@ -44,47 +49,69 @@ def compute(verb: str, study: Any, given: dict[str, Any]) -> Any:
     if done.interrupted:
         raise Interrupted(f"headway.{verb}: stopped by Ctrl-C; result has what was finished", result)
     for fault in done.faults:
-        warnings.warn(f"headway.{verb}: {fault}", NotUsableWarning, stacklevel=3)
+        warn(f"headway.{verb}: {python_words(fault, arguments)}", NotUsableWarning)
     return result
 
 
 _ARRAYS = (*PATHS, "sets", "network")
-_OWN = ("progress", "output", "force", "jobs", "dry_run", "settings", "task")
+_NO_SETTINGS = ("study", "classes", *RUNNING)
 
 
-def request_of(verb: str, study: Any, given: dict[str, Any]) -> tuple[dict[str, Any], ArrayData | None]:
-    """What the extension module takes, and the arrays among the arguments."""
-    caller = f"headway.{verb}"
-    options = {name: value for name, value in given.items() if name not in _ARRAYS + _OWN}
-    arrays = {name: given.get(name) for name in _ARRAYS}
-    if isinstance(arrays["attention"], str):  # "softmax" or "hardmax": of the model
-        options["attention"] = arrays.pop("attention")
-    request: dict[str, Any] = {
-        "main_thread": threading.current_thread() is threading.main_thread(),
-        "warning": lambda text: warnings.warn(text, UserWarning, stacklevel=4), "note": _LOG.info}
+def request_of(verb: str, function: str, given: Mapping[str, Any]
+               ) -> tuple[dict[str, Any], ArrayData | None, dict[str, str]]:
+    """What the extension module takes, the arrays among the arguments, and by dotted key the argument that gave it.
+
+    `verb` says which settings there are, `function` who is called.
+    """
+    caller, study = f"headway.{function}", given.get("study")
+    options = {name: value for name, value in given.items() if value is not None and name not in _NO_SETTINGS}
+    arrays = _arrays_among(options) if verb in ("solve", "align", "prune", "sample") else {}
+    task = options.pop("task", None) if verb == "evaluate" else None
     data = None
-    if any(value is not None for value in arrays.values()):
+    if arrays:
         if study is not None:
-            named = next(name for name, value in arrays.items() if value is not None)
-            raise UsageError(f"{caller}: has both the study {study!r} and the argument {named}; allowed: "
+            raise UsageError(f"{caller}: has both the study {study!r} and the argument {next(iter(arrays))}; allowed: "
                              "one of them")
-        sets, network = arrays.pop("sets", None), arrays.pop("network", None)
-        data = data_of(arrays, options.pop("heads", None), options.get("readout"), sets, network)
-        request |= {"input": caller, "text": _ARRAY_STUDY, "dataset": data.dataset}
+        data = data_of(arrays, options.pop("heads", None), options.get("readout"), given.get("classes"))
+        request = {"input": caller, "text": _ARRAY_STUDY, "dataset": data.dataset}
     elif study is None:
         raise UsageError(f"{caller}: needs a study, or arrays: features with labels and heads, or inputs "
                          "with labels and attention")
     else:
-        request |= _source(study)
+        request = _source(study)
         data = getattr(study, "_data", None)
-    request["overlays"] = overlays_of(caller, verb, options, given.get("settings"))
-    if given.get("task") is not None:
-        request["task"] = text_of_path("task", given["task"])
-    request["command"] = [f"{caller}({', '.join(request['overlays'])})"]
+    overlays = overlays_of(caller, verb, options, given.get("settings"))
+    arguments = {key: name for key, (name, _) in overlays.items()}
+    if task is not None:
+        request["task"] = text_of_path("task", task)
     if data is not None and given.get("output") is not None:
         raise UsageError("output: is not allowed beside arrays; allowed: result.save(path) afterwards, or "
                          "headway.write_dataset and its path in place of the arrays")
-    return request, data
+    return request | {
+        "main_thread": threading.current_thread() is threading.main_thread(),
+        "overlays": [f"{key}={value}" for key, (_, value) in overlays.items()],
+        "command": [_call(caller, given, arrays)],
+        "warning": lambda text: warn(python_words(text, arguments)), "note": _LOG.info}, data, arguments
+
+
+def _arrays_among(options: dict[str, Any]) -> dict[str, Any]:
+    """Takes the arrays out of the options. The word "softmax" or "hardmax" is a setting of the model, and stays."""
+    return {name: options.pop(name) for name in _ARRAYS
+            if name in options and not isinstance(options[name], str)}
+
+
+def _call(caller: str, given: Mapping[str, Any], arrays: Collection[str]) -> str:
+    """The call as a line of Python: arrays as dots, without what changes no number."""
+    study = given.get("study")
+    words = [] if study is None else [repr(os.fspath(study)) if isinstance(study, (str, os.PathLike)) else "..."]
+    for name, value in given.items():
+        if value is not None and name not in ("study", *RUNNING) or name == "settings" and value:
+            words.append(f"{name}={'...' if name in arrays else _spelled(value)}")
+    return f"{caller}({', '.join(words)})"
+
+
+def _spelled(value: Any) -> str:
+    return repr(value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value)
 
 
 def _source(study: Any) -> dict[str, Any]:

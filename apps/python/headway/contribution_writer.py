@@ -28,9 +28,8 @@ def write_contributions(path: Path, sources: Mapping[str, Source],
     options.check()
     heads = [len(layer) for layer in names]
     check_paths(heads)
-    labels = {name: checked_labels(name, source, options.classes)
-              for name, source in sources.items()}
-    if not _are_classes(labels["train"]):
+    labels = checked_labels(sources, options.classes)
+    if options.classes == 0 or not _are_classes(labels["train"]):
         mean = labels["train"].mean(axis=0)
         labels = {name: array - mean for name, array in labels.items()}
     with network_errors(), new_file(path, overwrite) as file:

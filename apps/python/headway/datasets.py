@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import h5py
 import numpy as np
@@ -18,49 +18,120 @@ from headway.dataset_files import UNHOLDABLE, check_name_layers, create_numbers,
 from headway.dataset_table import Member
 from headway.dataset_texts import masked_fault
 from headway.errors import BadDataError, UsageError
+from headway.labels import as_targets, checked_classes, warn_of_whole_numbers
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, DTypeLike
 
 EMPTY_GROUP = object()
 _OWN_NAMES = {"attention/query": "query", "attention/key": "key", "names": "head_names"}
 
 
-def write_dataset(path: str | os.PathLike, *, train_inputs=None, train_labels=None,
-                  test_inputs=None, test_labels=None, attention_weights: Sequence | None = None,
-                  query: Sequence | None = None, key: Sequence | None = None,
-                  train_attention: Sequence | None = None, test_attention: Sequence | None = None,
-                  train_path_features=None, test_path_features=None,
-                  heads: Sequence[int] | None = None, train_mask=None, test_mask=None,
+def write_dataset(path: str | os.PathLike, *, train_inputs: ArrayLike | None = None,
+                  train_labels: ArrayLike | None = None, test_inputs: ArrayLike | None = None,
+                  test_labels: ArrayLike | None = None,
+                  attention_weights: Sequence[ArrayLike] | None = None,
+                  query: Sequence[ArrayLike] | None = None, key: Sequence[ArrayLike] | None = None,
+                  train_attention: Sequence[ArrayLike] | None = None,
+                  test_attention: Sequence[ArrayLike] | None = None,
+                  train_path_features: ArrayLike | None = None,
+                  test_path_features: ArrayLike | None = None, heads: Sequence[int] | None = None,
+                  train_mask: ArrayLike | None = None, test_mask: ArrayLike | None = None,
                   head_names: Sequence[Sequence[str]] | None = None,
                   train_ids: Sequence[str] | None = None, test_ids: Sequence[str] | None = None,
                   sets: Mapping[str, Mapping[str, Any]] | None = None,
-                  network: Mapping[str, Any] | None = None,
-                  note: str | None = None, readout: str | None = None, dtype=None,
-                  overwrite: bool = False) -> Path:
-    """Writes a data set that `headway solve FILE.h5` takes, after checking all of it.
+                  network: Mapping[str, Any] | None = None, classes: int | None = None,
+                  note: str | None = None, readout: str | None = None,
+                  dtype: DTypeLike | None = None, overwrite: bool = False) -> Path:
+    """Write a data set that `headway solve FILE.h5` takes, after checking all of it.
 
-    train_inputs [P, S, N_0] and train_labels [P] or [P, C] (and the same for test, optional), with
-    exactly one form of attention; each list has one array for every layer:
-      attention_weights        [H_l, N_0, N_0], logits[query s, key t] = x_s^T W x_t
-      query and key            [H_l, G_l, N_0], logits = (Q x_s) . (K x_t) / sqrt(G_l)
-      train_attention (test_)  [P, H_l, S, S], the matrices themselves, [example, head, query, key]
-      train_path_features (test_) with heads = [H_1, ..., H_L]: [P, p, N_0], unscaled, no inputs
-    readout: "last_token", "first_token" or "mean"; which one path features were taken with, and for
-    the other forms the one that a study gets that does not say model.readout.
-    Masks are [P, S] with 1 for a real token. head_names has one list of names a layer.
-    sets: further sets on which `headway solve` reports, besides test, by name; each a mapping of
-    inputs, labels, mask, attention, path_features and ids as train and test have them:
-      sets={"validation": {"inputs": x, "labels": y}}
-    The temperature of a study may be chosen on the one named "validation".
-    network: the weights that were trained with these heads, which `headway prune` then prunes beside
-    the theory: a mapping of input V_0 [N_1, N_0], values (one [H_l, N_{l+1}, N_l] a layer) and
-    readout a [C, N_a], scaled as the theory's (include/headway/core/linear_value_network.hpp); the
-    argument readout then says which readout it has.
-    dtype: "float32" or "float64"; by default float32 arrays stay so and all others become float64.
+    Give labels, and the attention in exactly one of four forms: `attention_weights`; `query` and `key`;
+    `train_attention`; or `train_path_features` with `heads`.
 
-    The file appears whole or not at all. Returns its path.
-    Errors: BadDataError with every fault (argument, index, value, what is allowed),
-    CannotWriteError (exists without overwrite=True, no permission, full disk), UsageError (dtype).
+    Parameters
+    ----------
+    path : str or path
+        The file, which appears whole or not at all.
+    train_inputs : array_like of shape (P, S, N_0), optional
+        Tokens that enter the first layer; not with path features.
+    train_labels : array_like of shape (P,) or (P, C)
+        Targets. Two classes: -1 and +1, or 0 and 1. C classes: one-hot rows, or class numbers together
+        with `classes`. All else are real targets. The file has two classes as -1 and +1, more as one-hot.
+    test_inputs : array_like of shape (P_test, S, N_0), optional
+        As `train_inputs`, of the test set.
+    test_labels : array_like of shape (P_test,) or (P_test, C), optional
+        As `train_labels`, of the test set.
+    attention_weights : sequence of array_like of shape (H_l, N_0, N_0), optional
+        One array for each layer: the logit of query s and key t is x_s^T W x_t.
+    query : sequence of array_like of shape (H_l, G_l, N_0), optional
+        With `key`, one array for each layer: logits are (Q x_s) . (K x_t) / sqrt(G_l).
+    key : sequence of array_like of shape (H_l, G_l, N_0), optional
+        See `query`.
+    train_attention : sequence of array_like of shape (P, H_l, S, S), optional
+        The attention of every example, one array for each layer, indexed [example, head, query, key]. Rows
+        sum to 1, within 1e-6 (float32: 1e-4).
+    test_attention : sequence of array_like of shape (P_test, H_l, S, S), optional
+        As `train_attention`, of the test set.
+    train_path_features : array_like of shape (P, p, N_0), optional
+        Path features xi_pi, unscaled, in place of inputs. Give `heads` with them.
+    test_path_features : array_like of shape (P_test, p, N_0), optional
+        As `train_path_features`, of the test set.
+    heads : sequence of int, optional
+        H_1, ..., H_L, whose product is p; with path features only.
+    train_mask : array_like of shape (P, S), optional
+        1 for a real token, 0 for padding.
+    test_mask : array_like of shape (P_test, S), optional
+        As `train_mask`, of the test set.
+    head_names : sequence of sequence of str, optional
+        Names of the heads for tables and figures, one list for each layer.
+    train_ids : sequence of str, optional
+        A name for each example.
+    test_ids : sequence of str, optional
+        A name for each example of the test set.
+    sets : mapping of str to mapping, optional
+        Further sets on which `headway solve` reports, by name: {"validation": {"inputs": x, "labels": y}}.
+        Keys of a set are inputs, labels, mask, attention, path_features and ids. On the set "validation" a
+        temperature may be chosen.
+    network : mapping of str to array_like, optional
+        Weights that were trained with these heads, scaled as the theory's, which `headway prune` then
+        prunes beside it: `input` V_0 [N_1, N_0], `values` (one array [H_l, N_{l+1}, N_l] for each layer)
+        and `readout` a [C, N_a]. Give the argument `readout` with it.
+    classes : int, optional
+        Number of classes C, where labels are class numbers 0 to C - 1; 0: labels are real targets.
+    note : str, optional
+        What the data are, in words.
+    readout : {'last_token', 'first_token', 'mean'}, optional
+        How path features were read out; else the readout of a study that does not say one.
+    dtype : {'float32', 'float64'}, optional
+        Type of the arrays in the file; default: float32 stays so, all else becomes float64.
+    overwrite : bool, default: False
+        Replace a file that exists.
+
+    Returns
+    -------
+    Path
+        The path of the file.
+
+    Raises
+    ------
+    BadDataError
+        All faults of the arrays, each with argument, index, value and what is allowed.
+    CannotWriteError
+        The file exists without overwrite=True, or cannot be written.
+    UsageError
+        `dtype` or `classes` is not allowed.
+
+    Examples
+    --------
+    >>> import numpy as np, headway
+    >>> rng = np.random.default_rng(1)
+    >>> x, w = rng.standard_normal((12, 3, 5)), rng.standard_normal((2, 5, 5))
+    >>> path = headway.write_dataset("mine.h5", train_inputs=x, train_labels=np.resize([1, -1], 12),
+    ...                              attention_weights=[w, w])
+    >>> headway.check_dataset(path)
+    []
     """
-    dtype = _checked_dtype(dtype)
+    dtype, classes = _checked_dtype(dtype), checked_classes(classes)
     faults: list[str] = []
     given = {"train/inputs": train_inputs, "train/labels": train_labels, "train/mask": train_mask,
              "train/attention": train_attention, "train/path_features": train_path_features,
@@ -77,6 +148,7 @@ def write_dataset(path: str | os.PathLike, *, train_inputs=None, train_labels=No
         faults.append("heads: is allowed with path features only; otherwise the attention has them")
     if np.ma.is_masked(heads):
         faults.append(masked_fault("heads", heads))
+    arrays = with_targets(arrays, classes, faults)
     if faults:
         raise BadDataError(faults)
     with new_file(Path(path), overwrite) as file:
@@ -88,15 +160,34 @@ def write_dataset(path: str | os.PathLike, *, train_inputs=None, train_labels=No
         if faults:
             raise BadDataError(faults)
         check_name_layers(head_names, checker.heads)
-        warn_about_labels("train_labels", arrays["train/labels"])
+        warn_of_whole_numbers("train_labels", arrays["train/labels"], classes)
     return Path(path)
 
 
 def check_dataset(path: str | os.PathLike) -> list[str]:
-    """All faults of a data-set file, one sentence each; an empty list if there are none.
+    """List every fault of a data-set file.
 
-    The same checks as `headway validate`, with the same words. A file that cannot be opened raises
-    UnreadableFileError, one that is not HDF5 BadDataError.
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    list of str
+        One sentence for each fault, in the words of `headway validate`; empty if there are none.
+
+    Raises
+    ------
+    UnreadableFileError
+        The file is missing or cannot be opened.
+    BadDataError
+        The file is not HDF5.
+
+    Examples
+    --------
+    >>> headway.check_dataset("mine.h5")  # doctest: +SKIP
+    ['train/labels: shape [10]; allowed: [P] or [P, C] with extents [12, 1], none zero']
     """
     with hdf5.open_file(path) as file:
         return Checker(file).run()
@@ -242,15 +333,13 @@ def _text_list(name: str, values: Any, faults: list[str]) -> list[str] | None:
     return [str(value) for value in values]
 
 
-def warn_about_labels(name: str, labels: np.ndarray) -> None:
-    """Where labels look like the numbers of classes."""
-    if labels.ndim == 1 and not (np.abs(labels) == 1.0).all():
-        values = np.unique(labels)
-        if len(values) <= 20 and (values == np.round(values)).all():
-            advice = ("+1 and -1 for two classes" if len(values) <= 2
-                      else "one-hot rows [P, C] for several classes")
-            warnings.warn(f"{name}: holds whole numbers such as {values[:4].tolist()}; they are "
-                          f"taken as real targets. For classes give {advice}", stacklevel=3)
+def with_targets(arrays: Mapping[str, Any], classes: int | None, faults: list[str],
+                 name_of: Callable[[str], str] = argument_name) -> dict[str, Any]:
+    """The arrays with labels as the theory takes them (headway.labels); faults of their classes are added."""
+    labels = {path: array for path, array in arrays.items()
+              if path.endswith("/labels") and isinstance(array, np.ndarray)}
+    targets = as_targets({name_of(path): array for path, array in labels.items()}, classes, faults)
+    return {**arrays, **{path: targets[name_of(path)] for path in labels}}
 
 
 # ---- writing

@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from headway.errors import UsageError
 from headway.files import whole_file
 from headway.hdf5 import open_file
+from headway.signatures import with_older_names
+from headway.words import in_python
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from xarray import DataTree
 
 SHOWN = 4  # entries of a list that a short form spells out
 
@@ -50,9 +54,9 @@ class Brief:
 
 
 class Shown(Brief):
-    """A whole result: says what it is at a prompt, is a table in a notebook, and can be drawn.
+    """What every whole result can do: it is a line at a prompt, a table in a notebook, and can be drawn and saved.
 
-    `summary` (of the class that has this one as its base) is the line that says what it is.
+    The class that has this one as its base has the line as its property `summary`.
     """
 
     _computation: ClassVar[Any] = None  # of a result in memory: what the extension module made
@@ -67,20 +71,43 @@ class Shown(Brief):
         """What pickle and deep copies keep: what can be read, not what the computation can still make."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
-    def save(self, path: str | os.PathLike, force: bool = False) -> Path:
-        """Writes the result file that the program would write, whole or not at all; of a result that
-        was read from a file, a copy. Returns its path.
+    @with_older_names(force="overwrite")
+    def save(self, path: str | os.PathLike, overwrite: bool = False) -> Path:
+        """Write the result file that the program would write.
 
-        Errors: CannotWriteError where it exists already (force=True replaces it) or cannot be written,
-        UnreadableFileError where the file that was read is gone.
+        Parameters
+        ----------
+        path : str or path
+            The file, which appears whole or not at all. Of a result that was read from a file it is a copy.
+        overwrite : bool, default: False
+            Replace a file that exists. `force` is its older name.
+
+        Returns
+        -------
+        Path
+            The path of the file.
+
+        Raises
+        ------
+        CannotWriteError
+            The file exists without overwrite=True, or cannot be written.
+        UnreadableFileError
+            The file that the result was read from is gone.
+
+        Examples
+        --------
+        >>> import headway
+        >>> headway.solve("hmm-four-paths", widths=[10]).save("four.h5").name
+        'four.h5'
         """
         target = Path(path)
         if self._computation is not None:
-            self._computation.save(os.fspath(target), force,
-                                   "" if self._data is None else self._data.content_hash)
+            with in_python():
+                self._computation.save(os.fspath(target), overwrite,
+                                       "" if self._data is None else self._data.content_hash)
         else:
-            with whole_file(target, force, "force=True") as name:
-                with open_file(self.file):  # whose words fit where it is gone
+            with whole_file(target, overwrite, "overwrite=True") as name:
+                with open_file(self.file):  # says it better, where the file is gone
                     pass
                 shutil.copyfile(self.file, name)
         return target
@@ -93,27 +120,89 @@ class Shown(Brief):
         return (f"<p><strong>{html.escape(self.study)}</strong>, headway {html.escape(self.kind)}: "
                 f"{html.escape(self.summary)}</p>" + html_table(*cells(self)))
 
-    def plot(self, *names: str, others: Sequence[Any] = (), **options) -> Figures:
-        """The figures `names`, by default all that this result has the data for, by name.
+    def plot(self, *names: str, others: Sequence[Any] = (), widths: Sequence[int] | None = None,
+             temperature: float | None = None, path_names: Sequence[str] | None = None,
+             labels: Sequence[str] | None = None, components: int = 30,
+             limits_only: bool = False) -> Figures:
+        """Draw figures of the result.
 
-        Other results are overlaid where a figure can; `options` are those of
-        headway.figures.PlotOptions (widths, temperature, path_names, ...). In a notebook the figures
-        show themselves; `["order_parameters"]` of the answer is a matplotlib Figure.
-        Errors: UsageError for an unknown name or choice, BadDataError where there is nothing to draw.
+        Parameters
+        ----------
+        *names : str
+            The figures; default: all that this result has the data for. `headway.figures.FIGURES` lists
+            them.
+        others : sequence of results, default: ()
+            Further results, which are overlaid where a figure can.
+        widths : sequence of int, optional
+            Widths that figures of several panels show; default: the narrowest, the middle and the widest.
+        temperature : float, optional
+            The temperature that is shown; default: the first of the study.
+        path_names : sequence of str, optional
+            A name for each path.
+        labels : sequence of str, optional
+            A name for each result, of `others` too.
+        components : int, default: 30
+            Principal components of the figure kernel_alignment.
+        limits_only : bool, default: False
+            Of `others` draw the Gaussian-process limit alone.
+
+        Returns
+        -------
+        Figures
+            A dict of matplotlib figures by name, which a notebook shows one below the other.
+
+        Raises
+        ------
+        UsageError
+            A figure that is not known, or a choice that is not allowed.
+        BadDataError
+            The result has not the data for a figure that is asked for, or for any.
+
+        Examples
+        --------
+        >>> import headway
+        >>> result = headway.solve("hmm-four-paths", widths=[10, 100])
+        >>> result.plot("order_parameters", widths=[10, 100])
+        <1 figure: order_parameters>
         """
         from headway import figures
-        return Figures(figures.draw_all([self, *others], figures.PlotOptions(**options),
-                                        names or None))
+        unknown = [name for name in names if name not in figures.FIGURES]
+        if unknown:
+            raise UsageError(f"names: has {unknown[0]!r}, which is no figure; allowed: {', '.join(figures.FIGURES)}")
+        with in_python():
+            options = figures.PlotOptions(_tuple(widths), temperature, _tuple(path_names), _tuple(labels), components,
+                                          limits_only)
+            return Figures(figures.draw_all([self, *others], options, names or None))
 
+    def to_datatree(self) -> DataTree:
+        """Give everything that the result holds to xarray.
 
-    def to_datatree(self):
-        """Everything as an `xarray.DataTree`; see headway.xarray_export.to_datatree."""
+        Returns
+        -------
+        xarray.DataTree
+            Groups of arrays with named dimensions, as `headway.to_datatree` says.
+
+        Raises
+        ------
+        UsageError
+            xarray is missing, or older than 2024.10.
+        """
         from headway.xarray_export import to_datatree
         return to_datatree(self)
 
 
 class Figures(dict):
-    """matplotlib figures by name, which a notebook shows one below the other."""
+    """matplotlib figures by name. A notebook shows them one below the other.
+
+    Examples
+    --------
+    >>> import headway
+    >>> figures = headway.solve("hmm-four-paths", widths=[10]).plot("order_parameters", "convergence")
+    >>> list(figures)
+    ['order_parameters', 'convergence']
+    >>> type(figures["convergence"]).__name__
+    'Figure'
+    """
 
     def __repr__(self) -> str:
         return f"<{len(self)} figure{'' if len(self) == 1 else 's'}: {', '.join(self)}>"
@@ -126,14 +215,34 @@ class Figures(dict):
             for name, figure in self.items())
 
     def only(self) -> Figure:
-        """The figure, where there is just one; ValueError otherwise."""
+        """Give the figure, where there is just one.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure.
+
+        Raises
+        ------
+        ValueError
+            There are several figures, or none.
+        """
         if len(self) != 1:
             raise ValueError(f"there are {len(self)} figures: {', '.join(self)}")
         return next(iter(self.values()))
 
 
+def _tuple(values: Sequence[Any] | None) -> tuple[Any, ...] | None:
+    return None if values is None else tuple(values)
+
+
 def _encoded(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
+
+
+def paragraph(text: str) -> str:
+    """A paragraph of HTML with this text, escaped."""
+    return f"<p>{html.escape(text)}</p>"
 
 
 def html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

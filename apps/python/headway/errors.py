@@ -1,4 +1,4 @@
-"""Errors of the package. Each knows the exit code that the program `headway` gives the same fault."""
+"""Errors of the package. Each has the exit code that the program `headway` ends with for the same fault."""
 
 from __future__ import annotations
 
@@ -6,21 +6,35 @@ from collections.abc import Sequence
 
 
 class HeadwayError(Exception):
-    """Base class: `exit_code` is what `python -m headway` returns for it."""
+    """What every error of the package is.
+
+    Attributes
+    ----------
+    exit_code : int
+        What `python -m headway` and the program `headway` end with.
+    """
 
     exit_code = 70
 
 
 class UsageError(HeadwayError, ValueError):
-    """A wrong option or argument (64)."""
+    """An argument or option that is wrong (exit code 64)."""
 
     exit_code = 64
 
 
 class BadDataError(HeadwayError, ValueError):
-    """A fault inside a data-set or result file, or in the arrays for one (65).
+    """A fault inside a data-set or result file, or in arrays (exit code 65).
 
-    `faults` holds all of them, one sentence each; the message has one a line.
+    Parameters
+    ----------
+    faults : str or sequence of str
+        All faults, one sentence each. The message has one a line.
+
+    Attributes
+    ----------
+    faults : tuple of str
+        All of them.
     """
 
     exit_code = 65
@@ -31,37 +45,50 @@ class BadDataError(HeadwayError, ValueError):
 
 
 class UnreadableFileError(HeadwayError, OSError):
-    """A file that is missing or cannot be opened (66)."""
+    """A file that is missing or cannot be opened (exit code 66)."""
 
     exit_code = 66
 
 
 class CannotWriteError(HeadwayError, OSError):
-    """An output that exists already, or cannot be written (73)."""
+    """An output that exists already or cannot be written (exit code 73)."""
 
     exit_code = 73
 
 
 class UnavailableError(HeadwayError, RuntimeError):
-    """A device, a part or a package that this installation lacks (69)."""
+    """A device, a part or a package that this installation lacks, or memory (exit code 69)."""
 
     exit_code = 69
 
 
 class InternalError(HeadwayError, RuntimeError):
-    """A bug in Headway: please report it with what caused it (70)."""
+    """A bug in Headway: please report it with what caused it (exit code 70)."""
 
     exit_code = 70
 
 
 class BadStudyError(HeadwayError, ValueError):
-    """A value in a study, or an option, that is not allowed (78)."""
+    """A value in a study, or a setting, that is not allowed (exit code 78)."""
 
     exit_code = 78
 
 
 class Interrupted(KeyboardInterrupt):
-    """Stopped by Ctrl-C at a safe point. `result` has what was finished until then, or is None."""
+    """Ctrl-C was pressed, and the computation stopped at a safe point (exit code 130).
+
+    Parameters
+    ----------
+    text : str, default: ''
+        The message.
+    result : Result, TrainingResult, LatentsResult, EvaluateResult or RemovalResult, optional
+        What was finished until then.
+
+    Attributes
+    ----------
+    result : Result, TrainingResult, LatentsResult, EvaluateResult, RemovalResult or None
+        What was finished until then.
+    """
 
     exit_code = 130
 
@@ -71,7 +98,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class NotUsableWarning(UserWarning):
-    """A result that is finished but not to be trusted: not converged, chains that do not agree."""
+    """A result is finished but not to be trusted: it did not converge, or its chains do not agree."""
 
 
 _OF_PROGRAM = {kind.exit_code: kind

@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import h5py
 import numpy as np
 
 from headway import hdf5
 
+Kind = TypeVar("Kind", bound=type)
+
 #: What every field of a result file means, by record; written from the program's own lists.
 FIELDS = json.loads(Path(__file__).with_name("fields.json").read_text(encoding="utf-8"))
 _NUMBERS = frozenset(name for record in FIELDS.values() for name, field in record.items()
                      if field["kind"] == "attribute")
+
+
+def lists_fields(record: str) -> Callable[[Kind], Kind]:
+    """For a class whose objects have the fields of a record under their names: lists them in its docstring."""
+    def listed(kind: Kind) -> Kind:
+        own = getattr(kind, "__dataclass_fields__", {})
+        lines = [line for name, field in FIELDS[record].items()
+                 if "/" not in name and name not in own and not (field["kind"] == "array" and issubclass(kind, Numbers))
+                 for line in textwrap.wrap(f"- `{name}`: {field['meaning']}", 100, subsequent_indent="  ")]
+        if kind.__doc__:
+            kind.__doc__ = "\n".join([inspect.cleandoc(kind.__doc__), "", "Notes", "-----",
+                                      "Fields of the file, each an attribute where the file has it:", "", *lines])
+        return kind
+    return listed
 
 
 class Numbers:

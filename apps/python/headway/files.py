@@ -56,7 +56,7 @@ def write_text(text: str, path: str | os.PathLike, overwrite: bool) -> Path:
 
 def write_bytes(data: bytes, path: str | os.PathLike, overwrite: bool) -> Path:
     """Writes these bytes; returns the path. Errors: as whole_file()."""
-    with whole_file(path, overwrite, "--force (overwrite=True)") as name:
+    with whole_file(path, overwrite, "overwrite=True") as name:
         Path(name).write_bytes(data)
     return Path(path)
 

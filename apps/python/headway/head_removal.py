@@ -17,11 +17,13 @@ import torch
 
 from headway.errors import UsageError
 from headway.head_table import HeadTable, head_table
-from headway.network_batches import device_of, evaluating, examples_in, hugging_face_answers, part_of
+from headway.labels import checked_classes
+from headway.network_batches import (calls_noted, device_of, evaluating, examples_in, first_argument,
+                                     hugging_face_answers, part_of)
 from headway.network_blocks import Block, Stack, stack_of
 from headway.network_contributions import LARGEST_GAP, readout_weights
 from headway.network_writer import Source, checked_labels
-from headway.networks import checked_layers
+from headway.network_arguments import checked_layers
 from headway.probes import Probe, fit_probe
 
 MODES = ("zero", "mean", "resample")
@@ -33,24 +35,7 @@ def ablate_heads(model, encoded: Mapping[str, Any], labels, *, test: Mapping[str
                  layers: Sequence[int] | None = None, mode: str = "zero", probe: str = "ridge",
                  penalty: float | None = None, readout: str = "first_token",
                  classes: int | None = None, batch_size: int = 16, seed: int = 1) -> HeadTable:
-    """What a linear readout of a Hugging Face model loses when each head is removed.
-
-    model, encoded, labels, classes, readout, batch_size as for from_hugging_face (any attention
-    implementation will do). A ridge or logistic `probe` is fitted to the whole network's readout on
-    `encoded`, with a `penalty` on the standardised embedding (by default chosen by cross-validation),
-    and stays as it is. The losses are those of test = {"encoded": ..., "labels": ...}, or without it of
-    the examples that it was fitted to.
-    layers: as for from_hugging_face; by default all. mode: what takes the place of the head's output:
-    "zero"; "mean", over all real tokens of `encoded`; "resample", that of another example of its batch,
-    in an order drawn from `seed`.
-
-    Columns: loss_change (squared error, or cross-entropy in nats; positive: the head is needed) and
-    accuracy_change (negative: the head is needed; NaN where labels are no classes), each with "_error",
-    the standard error of the paired differences. Attributes: loss, accuracy, examples, mode, probe,
-    penalty.
-    Errors: UsageError (blocks that are not known, an option), BadDataError.
-    Cost: one pass of the model, and for each head of the layers above and with it.
-    """
+    """As headway.ablate_heads, which has the description."""
     if mode not in MODES:
         raise UsageError(f"mode: is {mode!r}; allowed: {', '.join(MODES)}")
     if test is not None and (not isinstance(test, Mapping) or set(test) != {"encoded", "labels"}):
@@ -58,12 +43,13 @@ def ablate_heads(model, encoded: Mapping[str, Any], labels, *, test: Mapping[str
         raise UsageError(f"test: is {given}; allowed: a mapping with encoded and labels")
     network = _Network(model, readout, batch_size)
     kept = network.kept(layers)
+    sets = {"train": (encoded, labels)} | ({} if test is None else {"test": (test["encoded"], test["labels"])})
+    targets_of = _labels(sets, classes)
     with evaluating(model, batch_size, torch_attention=False):
-        targets = _labels("train", encoded, labels, classes)
         embeddings, means = network.embeddings(encoded)
-        fitted = fit_probe(probe, embeddings, targets, penalty)
-        if test is not None:
-            encoded, targets = test["encoded"], _labels("test", test["encoded"], test["labels"], classes)
+        fitted = fit_probe(probe, embeddings, targets_of["train"], penalty)
+        measured = next(reversed(sets))
+        encoded, targets = sets[measured][0], targets_of[measured]
         order = torch.arange(len(targets))
         if mode == "resample":
             order = torch.randperm(len(targets), generator=torch.Generator().manual_seed(seed))
@@ -72,24 +58,17 @@ def ablate_heads(model, encoded: Mapping[str, Any], labels, *, test: Mapping[str
             mode, means[layer - 1], network.stack.blocks[layer - 1].heads, head))
     return _changes(fitted, whole, removed, targets[order], kept, network.stack,
                     {"mode": mode, "probe": probe, "penalty": fitted.penalty,
-                     "set": "train" if test is None else "test"})
+                     "set": measured})
 
 
 def gradient_sensitivity(model, encoded: Mapping[str, Any], labels, *,
                          layers: Sequence[int] | None = None, probe: str = "ridge",
                          penalty: float | None = None, readout: str = "first_token",
                          classes: int | None = None, batch_size: int = 16) -> HeadTable:
-    """Sensitivity of a linear readout's loss to each head of a Hugging Face model [Michel et al. 2019].
-
-    The output of head h is multiplied by m_h: I_h = mean over examples of |d loss / d m_h| at m = 1,
-    with the loss of a `probe` fitted to the same examples. Arguments as for ablate_heads.
-
-    Columns: sensitivity, sensitivity_error (over examples), and sensitivity_in_layer, divided by the
-    root of the sum of squares in its layer. Cost: one pass of the model, forward and backward.
-    """
+    """As headway.gradient_sensitivity: I_h = mean over examples of |d loss / d m_h| at m = 1."""
     network = _Network(model, readout, batch_size)
     kept = network.kept(layers)
-    targets = _labels("train", encoded, labels, classes)
+    targets = _labels({"train": (encoded, labels)}, classes)["train"]
     with evaluating(model, batch_size, torch_attention=False):
         fitted = fit_probe(probe, network.embeddings(encoded)[0], targets, penalty)
         with torch.enable_grad():
@@ -105,11 +84,7 @@ def gradient_sensitivity(model, encoded: Mapping[str, Any], labels, *,
 
 def head_baselines(model, encoded: Mapping[str, Any], *, layers: Sequence[int] | None = None,
                    batch_size: int = 16) -> HeadTable:
-    """What is often taken for a head's worth without asking for a loss.
-
-    Columns: weight_norm, the Frobenius norm of W_o^h W_v^h; attention_entropy, in nats, mean over the
-    real queries of `encoded`. model as for from_hugging_face, with attn_implementation="eager".
-    """
+    """As headway.head_baselines."""
     stack = stack_of(model)
     kept = _kept(stack, layers)
     weights = [torch.linalg.matrix_norm(block.output_weights @ block.value_weights)
@@ -144,12 +119,13 @@ class _Call:
         if self.arguments:
             said = self.module(stream, *self.arguments[1:], **self.named)
         else:
-            said = self.module(**self.named | {"hidden_states": stream})
+            name, _ = first_argument(self.module, self.arguments, self.named)
+            said = self.module(**self.named | {name: stream})
         return said[0] if isinstance(said, tuple) else said
 
     @property
     def stream(self) -> Tensor:
-        return self.arguments[0] if self.arguments else self.named["hidden_states"]
+        return first_argument(self.module, self.arguments, self.named)[1]
 
 
 class _Network:
@@ -178,18 +154,16 @@ class _Network:
                      for key, value in encoded.items()}
             calls: list[_Call] = []
             said: list[Tensor] = []
-            hooks = [module.register_forward_pre_hook(
-                         lambda module, arguments, named: calls.append(
-                             _Call(module, arguments, named)), with_kwargs=True)
-                     for module in {id(b.module): b.module for b in self.stack.blocks}.values()]
-            hooks.append(self.stack.last.register_forward_hook(
+            blocks = list({id(block.module): block.module for block in self.stack.blocks}.values())
+            hook = self.stack.last.register_forward_hook(
                 lambda module, arguments, output: said.append(
-                    output[0] if isinstance(output, tuple) else output)))
+                    output[0] if isinstance(output, tuple) else output))
             try:
-                self.model(**batch, **self.options)
+                with calls_noted(blocks, lambda module, arguments, named: calls.append(
+                        _Call(module, arguments, named))):
+                    self.model(**batch, **self.options)
             finally:
-                for hook in hooks:
-                    hook.remove()
+                hook.remove()
             if len(calls) != len(self.stack.blocks):
                 raise UsageError(f"model: calls {len(calls)} blocks; it has {len(self.stack.blocks)}")
             yield calls, said[-1], batch.get("attention_mask")
@@ -325,10 +299,13 @@ def _rows(stack: Stack, kept: Sequence[int]) -> tuple[list[int], list[int]]:
             [head for count in counts for head in range(1, count + 1)])
 
 
-def _labels(name: str, encoded: Mapping[str, Any], labels: Any, classes: int | None) -> Tensor:
-    source = Source(lambda: iter(()), examples_in(encoded), {"labels": labels})
-    array = torch.as_tensor(checked_labels(name, source, classes), dtype=torch.float64)
-    return array[:, None] if array.ndim == 1 else array
+def _labels(sets: Mapping[str, tuple[Mapping[str, Any], Any]], classes: int | None) -> dict[str, Tensor]:
+    """The labels of each set, [P, C]; a set is what the tokenizer says and its labels."""
+    sources = {name: Source(lambda: iter(()), examples_in(encoded), {"labels": labels})
+               for name, (encoded, labels) in sets.items()}
+    found = {name: torch.as_tensor(array, dtype=torch.float64)
+             for name, array in checked_labels(sources, checked_classes(classes)).items()}
+    return {name: array[:, None] if array.ndim == 1 else array for name, array in found.items()}
 
 
 def _error(values: Tensor) -> np.ndarray:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 
-from headway import hdf5
 from headway.display import Brief, Shown
-from headway.errors import BadDataError
 from headway.training_settings import task_changes
 
 SPLITS = ("train", "held_out")
@@ -21,7 +17,19 @@ SPLITS = ("train", "held_out")
 
 @dataclass(frozen=True, repr=False)
 class Decoder(Brief):
-    """What one decoder read off the codes of one layer; scores by their names in the file."""
+    """What one decoder reads from the codes of one layer.
+
+    Attributes
+    ----------
+    name : str
+        What is decoded: "term", "bits", "rule" or "answer".
+    kind : {'logistic', 'ridge'}
+        The regression.
+    metric : {'f1', 'balanced_accuracy', 'r2'}
+        Of the scores.
+    scores : mapping of str to float
+        train, held_out, chance, standard_error, shuffled, untrained, ... by name.
+    """
 
     name: str
     kind: str
@@ -30,17 +38,34 @@ class Decoder(Brief):
 
     @property
     def held_out(self) -> float:
+        """float: the score on tasks that network and decoder never saw."""
         return self.scores["held_out"]
 
     @property
     def standard_error(self) -> float:
-        """Of held_out, over its tasks."""
+        """float: of `held_out`, over its tasks."""
         return self.scores["standard_error"]
 
 
 @dataclass(frozen=True, repr=False)
 class Similarity(Brief):
-    """Mean codes of terms or rules on held-out tasks, [labels, heads], and their cosines."""
+    """Mean codes of terms or rules on held-out tasks, and how alike they are.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        Terms (a digit for each variable, 0: negated) or rules.
+    cosine : ndarray of shape (labels, labels)
+        Cosines of the mean codes.
+    centred_cosine : ndarray of shape (labels, labels)
+        The same after the mean over labels is taken off.
+    mean_codes : ndarray of shape (labels, heads)
+        The mean codes.
+    same_label : float
+        Mean cosine of a code of a training task and one of a held-out task with the same label.
+    different_label : float
+        The same of codes that share no label.
+    """
 
     labels: tuple[str, ...]
     cosine: np.ndarray
@@ -52,29 +77,66 @@ class Similarity(Brief):
 
 @dataclass(frozen=True, repr=False)
 class LatentLayer(Brief):
-    """One layer, or (layer 0) all together, which keeps no codes of its own."""
+    """Codes of one layer and what is decoded from them.
+
+    Attributes
+    ----------
+    layer : int
+        Counted from 1; 0: all layers together, which keep no codes of their own.
+    heads : int
+        H.
+    decoders : tuple of Decoder
+        One for each thing that is decoded.
+    similarity : Similarity
+        Of the mean codes.
+    codes : mapping of str to ndarray of shape (codes, pairs heads)
+        By split, "train" and "held_out".
+    """
 
     layer: int
     heads: int
     decoders: tuple[Decoder, ...]
     similarity: Similarity
-    #: By split, "train" and "held_out": [codes, pairs heads].
     codes: Mapping[str, np.ndarray]
 
     @property
     def name(self) -> str:
+        """str: "layer 1", or "all layers"."""
         return f"layer {self.layer}" if self.layer else "all layers"
 
     def decoder(self, name: str) -> Decoder | None:
+        """Find a decoder.
+
+        Parameters
+        ----------
+        name : str
+            What it decodes.
+
+        Returns
+        -------
+        Decoder or None
+            The decoder; None where there is none of this name.
+        """
         return next((one for one in self.decoders if one.name == name), None)
 
 
 @dataclass(frozen=True, repr=False)
 class CodeLabels(Brief):
-    """What the codes of one split are of, in their order."""
+    """What the codes of one split are of, in their order.
+
+    Attributes
+    ----------
+    task : ndarray of shape (codes,)
+        Number of the task or rule set.
+    label : ndarray of shape (codes, terms)
+        Terms of the task (fuzzy logic) or its rule, as numbers of `Similarity.labels`.
+    answer : ndarray of shape (codes,)
+        The right answer.
+    feature : ndarray of shape (codes,), or None
+        sraven: the feature that the code is of.
+    """
 
     task: np.ndarray
-    #: [codes, terms of a task] (fuzzy logic) or [codes, 1] (the rule): numbers of Similarity.labels.
     label: np.ndarray
     answer: np.ndarray
     feature: np.ndarray | None = None
@@ -82,7 +144,25 @@ class CodeLabels(Brief):
 
 @dataclass(frozen=True, repr=False)
 class LatentRun(Brief):
-    """One network."""
+    """The latent codes of one network.
+
+    Attributes
+    ----------
+    label : str
+        The settings that tell its runs from others, but for the seed.
+    variant : str
+        The attention variant.
+    seed : int
+        Of the run.
+    task : {'fuzzy_logic', 'sraven'}
+        The kind of task.
+    layers : tuple of LatentLayer
+        Layer by layer.
+    all_layers : LatentLayer
+        All layers together.
+    labels : mapping of str to CodeLabels
+        By split, what the codes are of.
+    """
 
     label: str
     variant: str
@@ -94,13 +174,38 @@ class LatentRun(Brief):
 
     @property
     def every_layer(self) -> tuple[LatentLayer, ...]:
-        """The layers one by one, then all together."""
+        """tuple of LatentLayer: the layers one by one, then all together."""
         return (*self.layers, self.all_layers)
 
 
 @dataclass(frozen=True, repr=False)
 class LatentsResult(Shown):
-    """A result file of kind "latents"."""
+    """A result of `headway.latents`, or of the program's verb.
+
+    Attributes
+    ----------
+    file : Path
+        The file that it was read from; of a result in memory the name of the verb.
+    study : str
+        The name of the study.
+    task : str
+        The kind of task, such as "fuzzy_logic".
+    runs : tuple of LatentRun
+        The networks.
+    provenance : mapping of str to value
+        What made it: study, seed, command, version, commit, machine, hashes.
+    partial : bool
+        Interrupted: only the runs that were finished are there.
+    kind : str
+        "latents".
+    train_labels : None
+        These results have none; figures ask every result.
+
+    Examples
+    --------
+    >>> result = headway.read_result("codes.h5")  # doctest: +SKIP
+    >>> result.runs[0].layers[0].decoder("term").held_out  # doctest: +SKIP
+    """
 
     file: Path
     study: str
@@ -109,39 +214,93 @@ class LatentsResult(Shown):
     provenance: Mapping[str, Any] = field(default_factory=dict)
     partial: bool = False
     kind: str = "latents"
-    train_labels: None = None  # figures' head lines ask every result for them
+    train_labels: None = None
 
     @property
     def summary(self) -> str:
-        """What it is, in one line."""
+        """str: what it is, in one line."""
         return (f"{self.study}, {self.task}, codes of {len(self.runs)} "
                 f"network{'' if len(self.runs) == 1 else 's'} ({', '.join(self.labels)})")
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Labels of the runs, each once, in their order."""
+        """tuple of str: the labels of the runs, each once, in their order."""
         return tuple(dict.fromkeys(run.label for run in self.runs))
 
     def runs_of(self, label: str) -> tuple[LatentRun, ...]:
-        """The runs that differ in their seeds alone."""
+        """Find the runs that differ in their seeds alone.
+
+        Parameters
+        ----------
+        label : str
+            The label that they share.
+
+        Returns
+        -------
+        tuple of LatentRun
+            The runs, in the order of the study.
+        """
         return tuple(run for run in self.runs if run.label == label)
 
 
 @dataclass(frozen=True, repr=False)
 class EvaluatedRun(Brief):
-    """One network: loss, metrics and number of examples of every split."""
+    """One network on other data.
+
+    Attributes
+    ----------
+    label : str
+        The settings that tell its runs from others, but for the seed.
+    variant : str
+        The attention variant.
+    seed : int
+        Of the run.
+    evaluations : mapping of str to mapping
+        By split, loss, metrics and number of examples.
+    run : int
+        Of the sweep, counted from 1; 0: the file does not say.
+    evaluated_on : str
+        The [task] that it was put on, as a study has it; "" in older files.
+    """
 
     label: str
     variant: str
     seed: int
     evaluations: Mapping[str, Mapping[str, float]]
-    run: int = 0  # of the sweep, counted from 1; 0: the file does not say
-    evaluated_on: str = ""  # [task] that it was put on, as a study has it; "" in older files
+    run: int = 0
+    evaluated_on: str = ""
 
 
 @dataclass(frozen=True, repr=False)
 class EvaluateResult(Shown):
-    """A result file of kind "evaluate"."""
+    """A result of `headway.evaluate`, or of the program's verb.
+
+    Attributes
+    ----------
+    file : Path
+        The file that it was read from; of a result in memory the name of the verb.
+    study : str
+        The name of the study.
+    task : str
+        The kind of task, such as "fuzzy_logic".
+    runs : tuple of EvaluatedRun
+        The networks.
+    evaluated_on : str
+        The [task] that they were put on, where it is one for all.
+    provenance : mapping of str to value
+        What made it: study, seed, command, version, commit, machine, hashes.
+    partial : bool
+        Interrupted: only the runs that were finished are there.
+    kind : str
+        "evaluate".
+    train_labels : None
+        These results have none; figures ask every result.
+
+    Examples
+    --------
+    >>> result = headway.read_result("longer.h5")  # doctest: +SKIP
+    >>> result.runs[0].evaluations["held_out"]["r2"]  # doctest: +SKIP
+    """
 
     file: Path
     study: str
@@ -155,116 +314,50 @@ class EvaluateResult(Shown):
 
     @property
     def summary(self) -> str:
-        """What it is, in one line."""
+        """str: what it is, in one line."""
         return (f"{self.study}, {self.task}, {len(self.runs)} "
                 f"network{'' if len(self.runs) == 1 else 's'} ({', '.join(self.labels)}) on "
                 f"{', '.join(self.splits)}")
 
     @property
     def labels(self) -> tuple[str, ...]:
+        """tuple of str: the labels of the runs, each once, in their order."""
         return tuple(dict.fromkeys(run.label for run in self.runs))
 
     def runs_of(self, label: str) -> tuple[EvaluatedRun, ...]:
+        """Find the runs that differ in their seeds alone.
+
+        Parameters
+        ----------
+        label : str
+            The label that they share.
+
+        Returns
+        -------
+        tuple of EvaluatedRun
+            The runs, in the order of the study.
+        """
         return tuple(run for run in self.runs if run.label == label)
 
     def name_of(self, label: str, between: str = ", ") -> str:
-        """The label, which tells how its networks were trained, and what of the task that they were put on
-        differs from that: "sequence_length = 8, on sequence_length = 32"."""
+        """Say how networks were trained, and on what else they were put.
+
+        Parameters
+        ----------
+        label : str
+            The label of their runs.
+        between : str, default: ', '
+            What stands between the two.
+
+        Returns
+        -------
+        str
+            The label, and what of the task differs: "softmax, on sequence_length = 32".
+        """
         changes = next(filter(None, (task_changes(self, run) for run in self.runs_of(label))), "")
         return f"{label}{between}on {changes}" if changes else label
 
     @property
     def splits(self) -> tuple[str, ...]:
+        """tuple of str: the splits that were evaluated."""
         return tuple(dict.fromkeys(split for run in self.runs for split in run.evaluations))
-
-
-def read_latent_runs(file: h5py.File) -> tuple[LatentRun, ...]:
-    """The groups runs/0, runs/1, ...; BadDataError names what is missing or malformed."""
-    return tuple(_latent_run(group) for group in hdf5.numbered(file, "runs"))
-
-
-def read_evaluated_runs(file: h5py.File) -> tuple[EvaluatedRun, ...]:
-    return tuple(_evaluated_run(group) for group in hdf5.numbered(file, "runs"))
-
-
-def _attribute(group: h5py.Group, name: str) -> Any:
-    if name not in group.attrs:
-        raise BadDataError(f"{group.name}: attribute {name} is missing")
-    return group.attrs[name]
-
-
-def _array(group: h5py.Group, name: str, *, rows: int | None = None) -> np.ndarray:
-    item = group.get(name)
-    if not isinstance(item, hdf5.ARRAYS) or item.dtype.kind not in "fiub":
-        raise BadDataError(f"{group.name}/{name}: is missing or no array of numbers")
-    values = np.asarray(item[()])
-    if rows is not None and (values.ndim == 0 or len(values) != rows):
-        raise BadDataError(f"{item.name}: has {len(np.atleast_1d(values))} rows, not {rows}")
-    return values
-
-
-def _latent_run(group: h5py.Group) -> LatentRun:
-    layers = tuple(_layer(item) for item in hdf5.numbered(group, "layers"))
-    if not isinstance(group.get("all_layers"), hdf5.GROUPS):
-        raise BadDataError(f"{group.name}/all_layers: is missing")
-    run = LatentRun(
-        label=hdf5.text(_attribute(group, "label")), variant=hdf5.text(_attribute(group, "variant")),
-        seed=int(_attribute(group, "seed")), task=hdf5.text(_attribute(group, "task")),
-        layers=layers, all_layers=_layer(group["all_layers"]),
-        labels={split: _labels(group, split) for split in SPLITS})
-    for layer in layers:
-        for split, codes in layer.codes.items():
-            if codes.ndim != 2 or len(codes) != len(run.labels[split].task):
-                raise BadDataError(f"{group.name}: the codes of {layer.name}, {split}, are not one "
-                                   "for each label")
-    return run
-
-
-def _labels(run: h5py.Group, split: str) -> CodeLabels:
-    group = run.get(f"labels/{split}")
-    if not isinstance(group, hdf5.GROUPS):
-        raise BadDataError(f"{run.name}/labels/{split}: is missing")
-    task = _array(group, "task").astype(int)
-    return CodeLabels(
-        task=task, label=_array(group, "label", rows=len(task)).astype(int),
-        answer=_array(group, "answer", rows=len(task)).astype(float),
-        feature=(_array(group, "feature", rows=len(task)).astype(int) if "feature" in group
-                 else None))
-
-
-def _layer(group: h5py.Group) -> LatentLayer:
-    similarity = group.get("similarity")
-    if not isinstance(similarity, hdf5.GROUPS) or "labels" not in similarity:
-        raise BadDataError(f"{group.name}/similarity: is missing")
-    labels = tuple(hdf5.texts(similarity["labels"]))
-    return LatentLayer(
-        layer=int(_attribute(group, "layer")), heads=int(_attribute(group, "heads")),
-        decoders=tuple(_decoder(item) for item in hdf5.numbered(group, "decoders")),
-        similarity=Similarity(
-            labels=labels, cosine=_array(similarity, "cosine", rows=len(labels)),
-            centred_cosine=_array(similarity, "centred_cosine", rows=len(labels)),
-            mean_codes=_array(similarity, "mean_codes", rows=len(labels)),
-            same_label=float(similarity.attrs.get("same_label", math.nan)),
-            different_label=float(similarity.attrs.get("different_label", math.nan))),
-        codes={split: _array(group["codes"], split) for split in SPLITS if f"codes/{split}" in group})
-
-
-def _decoder(group: h5py.Group) -> Decoder:
-    scores = {name: float(value) for name, value in group.attrs.items()
-              if np.ndim(value) == 0 and np.asarray(value).dtype.kind in "fiu"}
-    for name in ("train", "held_out", "chance", "standard_error"):
-        if name not in scores:
-            raise BadDataError(f"{group.name}: attribute {name} is missing")
-    return Decoder(name=hdf5.text(_attribute(group, "name")), kind=hdf5.text(_attribute(group, "kind")),
-                   metric=hdf5.text(_attribute(group, "metric")), scores=scores)
-
-
-def _evaluated_run(group: h5py.Group) -> EvaluatedRun:
-    evaluations = group.get("evaluations", {})
-    return EvaluatedRun(
-        label=hdf5.text(_attribute(group, "label")), variant=hdf5.text(_attribute(group, "variant")),
-        seed=int(_attribute(group, "seed")), run=int(group.attrs.get("run", 0)),
-        evaluated_on=hdf5.text(group.attrs.get("evaluated_on", "")),
-        evaluations={split: {name: float(value) for name, value in item.attrs.items()
-                             if np.asarray(value).dtype.kind in "fiu"}
-                     for split, item in evaluations.items()})

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
+import sys
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
 from types import ModuleType
 
 from headway.errors import UnavailableError
 from headway.version import __version__
 
-_MISSING = ("the extension module headway._native is missing: headway.solve and its like need it; "
-            "`make build` in the source tree makes it where pybind11-dev and python3-dev are installed "
-            "(then PYTHONPATH=apps/python), `pip install ./apps/python` builds and installs it. Reading "
-            "results, tables, figures and data sets work without it")
 # What the extension module is linked with, in Debian 12; a wheel does not bring them along.
 RUNTIME_PACKAGES = ("libcholmod3", "libcxsparse3", "libfmt9", "libgomp1", "libgoogle-glog0v6",
                     "libhdf5-103-1", "libopenblas0-pthread", "libpng16-16", "libzip4", "zlib1g")
@@ -20,7 +20,7 @@ _loaded: ModuleType | None = None
 
 
 def module() -> ModuleType:
-    """headway._native. UnavailableError saying what is missing and how to get it."""
+    """headway._native. UnavailableError, which says what is missing and how to get it, where there is none."""
     global _loaded
     if _loaded is None:
         _loaded = _load()
@@ -38,15 +38,42 @@ def _load() -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name != "headway._native":
             raise
-        raise UnavailableError(_MISSING) from None
+        raise UnavailableError(_missing(Path(__file__).parent)) from None
     except ImportError as error:
         raise UnavailableError(
-            f"the extension module cannot be loaded: {error}; it needs what Debian 12 has in the packages "
-            f"{' '.join(RUNTIME_PACKAGES)}; where they are there, build it again") from None
+            f"the extension module cannot be loaded: {error}. It needs libraries that Debian 12 has in the packages "
+            f"{' '.join(RUNTIME_PACKAGES)}. If they are installed, build it again: {_how_to_build()}") from None
     finally:
         if passive:
             del os.environ["OMP_WAIT_POLICY"]
     if found.version != __version__:
         raise UnavailableError(f"the extension module is of version {found.version}, the package of "
-                               f"{__version__}: build it again")
+                               f"{__version__}. Build it again: {_how_to_build()}")
     return found
+
+
+def _missing(folder: Path) -> str:
+    """Why there is no extension module in the folder of the package for this Python, and how to get one."""
+    own = {f"_native{suffix}" for suffix in EXTENSION_SUFFIXES}
+    others = [_python_of(file.name) for file in sorted(folder.glob("_native.*.so")) if file.name not in own]
+    why = "the extension module headway._native is missing"
+    if others:
+        why = (f"the extension module headway._native was built for {' and '.join(dict.fromkeys(others))}, and this is "
+               f"{_this_python()}. Use that Python, or build it for this one")
+    return (f"{why}: headway.solve and its like need it. {_how_to_build()}. Reading results, tables, figures and data sets "
+            "work without it")
+
+
+def _how_to_build() -> str:
+    return (f"In the source tree, `make build PYTHON={sys.executable or 'python3'}` makes it where pybind11 and the headers of "
+            "this Python are installed (Debian: pybind11-dev, python3-dev); `pip install ./apps/python` builds and installs it")
+
+
+def _this_python() -> str:
+    return f"Python {sys.version_info.major}.{sys.version_info.minor} ({sys.executable})"
+
+
+def _python_of(name: str) -> str:
+    """"_native.cpython-311-x86_64-linux-gnu.so": "Python 3.11"."""
+    found = re.match(r"_native\.cpython-(\d)(\d+)", name)
+    return f"Python {found[1]}.{found[2]}" if found else f"another Python ({name})"

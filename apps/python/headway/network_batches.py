@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -200,9 +201,44 @@ class _Call:
     padding: Any  # key_padding_mask or None
 
 
+def first_argument(module: Any, arguments: Sequence[Any], named: Mapping[str, Any]) -> tuple[str, Any]:
+    """Name and value of the first argument of a forward pass, by position or by name."""
+    names = [word for word in inspect.signature(type(module).forward).parameters if word != "self"]
+    name = names[0] if names else ""
+    return name, arguments[0] if arguments else named[name]
+
+
 @contextmanager
-def _recorded(modules: Sequence[Any], calls: list[_Call]) -> Iterator[None]:
-    """Has the modules compute the weights of each head, and notes them; callers see no difference."""
+def _replaced(modules: Sequence[Any], make: Callable[[Any, Callable], Callable]) -> Iterator[None]:
+    """In this block the forward pass of each module is make(module, its own)."""
+    own = [module.__dict__.get("forward") for module in modules]
+    for module in modules:
+        module.__dict__["forward"] = make(module, module.forward)
+    try:
+        yield
+    finally:
+        for module, forward in zip(modules, own):
+            if forward is None:
+                del module.__dict__["forward"]
+            else:
+                module.__dict__["forward"] = forward
+
+
+def calls_noted(modules: Sequence[Any], note: Callable[[Any, tuple, dict[str, Any]], Any]):
+    """A block in which note(module, arguments, named arguments) is called before each forward pass.
+
+    PyTorch's own hooks see named arguments only from 2.0 on.
+    """
+    def noting(module: Any, original: Callable) -> Callable:
+        def forward(*arguments, **named):
+            note(module, arguments, named)
+            return original(*arguments, **named)
+        return forward
+    return _replaced(modules, noting)
+
+
+def _recorded(modules: Sequence[Any], calls: list[_Call]):
+    """A block in which the modules compute the weights of each head, which are noted; callers see no difference."""
     def recording(module: Any, original: Callable) -> Callable:
         def forward(query, key, value, *args, **kwargs):
             names = ("key_padding_mask", "need_weights", "attn_mask", "average_attn_weights", "is_causal")
@@ -221,18 +257,7 @@ def _recorded(modules: Sequence[Any], calls: list[_Call]) -> Iterator[None]:
                 return output, None
             return output, weights.mean(1) if average else weights
         return forward
-
-    own = [module.__dict__.get("forward") for module in modules]
-    for module in modules:
-        module.__dict__["forward"] = recording(module, module.forward)
-    try:
-        yield
-    finally:
-        for module, forward in zip(modules, own):
-            if forward is None:
-                del module.__dict__["forward"]
-            else:
-                module.__dict__["forward"] = forward
+    return _replaced(modules, recording)
 
 
 def torch_calls(model: Any, given: Mapping[str, Any], batch_size: int

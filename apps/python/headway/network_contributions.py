@@ -25,7 +25,7 @@ import numpy as np
 import torch
 
 from headway.errors import BadDataError, UsageError
-from headway.network_batches import hugging_face_answers, torch_calls
+from headway.network_batches import calls_noted, first_argument, hugging_face_answers, torch_calls
 from headway.network_blocks import Block, FeedForward, Linear, Norm, Stack
 
 LARGEST_GAP = 1e-5  # of the sum of the parts from the network's own readout, relative to it
@@ -65,24 +65,22 @@ def torch_states(model: Any, stack: Stack, given: Mapping[str, Any], first: int,
     """Of a model made of torch.nn.TransformerEncoderLayer."""
     seen: dict[str, Tensor] = {}
     attentions = [block.module.self_attn for block in stack.blocks]
-    hooks = [stack.blocks[first - 1].module.register_forward_pre_hook(
-                 lambda module, arguments, named: seen.update(
-                     stream=arguments[0] if arguments else named["src"]), with_kwargs=True),
-             stack.last.register_forward_hook(
-                 lambda module, arguments, said: seen.update(answer=said))]
+    hook = stack.last.register_forward_hook(lambda module, arguments, said: seen.update(answer=said))
+    entered = calls_noted([stack.blocks[first - 1].module], lambda module, arguments, named: seen.update(
+        stream=first_argument(module, arguments, named)[1]))
     try:
-        for calls, mask in torch_calls(model, given, batch_size):
-            found = {id(call.module): call.weights for call in calls}
-            if any(id(module) not in found for module in attentions):
-                raise UsageError("model: does not call all of its torch.nn.TransformerEncoderLayer")
-            stream, answer = (seen[key] if module.batch_first else seen[key].transpose(0, 1)
-                              for key, module in zip(("stream", "answer"), attentions[:1] * 2))
-            yield States(_double(stream),
-                         [_double(found[id(module)]) for module in attentions[first - 1:]],
-                         _double(answer), mask)
+        with entered:
+            for calls, mask in torch_calls(model, given, batch_size):
+                found = {id(call.module): call.weights for call in calls}
+                if any(id(module) not in found for module in attentions):
+                    raise UsageError("model: does not call all of its torch.nn.TransformerEncoderLayer")
+                stream, answer = (seen[key] if module.batch_first else seen[key].transpose(0, 1)
+                                  for key, module in zip(("stream", "answer"), attentions[:1] * 2))
+                yield States(_double(stream),
+                             [_double(found[id(module)]) for module in attentions[first - 1:]],
+                             _double(answer), mask)
     finally:
-        for hook in hooks:
-            hook.remove()
+        hook.remove()
 
 
 def _double(array: Tensor) -> Tensor:

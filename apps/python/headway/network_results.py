@@ -12,20 +12,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 
-from headway import hdf5
 from headway.display import Brief, Shown
-from headway.errors import BadDataError
-from headway.fields import attributes, below
-
-MEASURES = ("accuracy", "mean_squared_error")  # of a linear-value network
 
 
 @dataclass(frozen=True, repr=False)
 class Estimates(Brief):
-    """Means over examples and their standard errors, entry by entry."""
+    """Means over examples and their standard errors, entry by entry.
+
+    Attributes
+    ----------
+    mean : ndarray
+        The means.
+    error : ndarray
+        Their standard errors.
+    """
 
     mean: np.ndarray
     error: np.ndarray
@@ -33,8 +35,19 @@ class Estimates(Brief):
 
 @dataclass(frozen=True, repr=False)
 class Curve(Brief):
-    """Quality after removing the first 0, 1, 2, ... heads of `order` (counted from 0). Of a transformer
-    `accuracy` is the run's metric and `mean_squared_error` the loss; so it is in all that follows."""
+    """Quality of a network after the first 0, 1, 2, ... heads are removed.
+
+    Here and below, `accuracy` of a transformer is its metric, and `mean_squared_error` its loss.
+
+    Attributes
+    ----------
+    order : ndarray of int
+        The heads in the order of their removal, counted from 0 over all layers.
+    accuracy : Estimates
+        After each removal.
+    mean_squared_error : Estimates
+        After each removal.
+    """
 
     order: np.ndarray
     accuracy: Estimates
@@ -45,7 +58,14 @@ class Curve(Brief):
 class Correlation:
     """Rank correlation of a score with what removing each head costs.
 
-    sd, lower and upper (95 %) are over redrawn test examples; p_value is of random pairings.
+    Attributes
+    ----------
+    spearman, kendall : float
+        Spearman's rho and Kendall's tau.
+    p_value : float
+        Two-sided, of random pairings.
+    sd, lower, upper : float
+        Standard deviation and 95 % interval of rho over redrawn test examples.
     """
 
     spearman: float
@@ -58,7 +78,17 @@ class Correlation:
 
 @dataclass(frozen=True, repr=False)
 class NetworkScore(Brief):
-    """One score of all heads; `rising` prunes the lowest first, `falling` the highest."""
+    """One score of all heads, and how well it ranks them.
+
+    Attributes
+    ----------
+    score : ndarray of shape (heads,)
+        Layer 1 first.
+    accuracy_drop, error_rise : Correlation
+        With what the removal of each head costs.
+    rising, falling : Curve or None
+        The network as heads are removed, lowest or highest score first.
+    """
 
     score: np.ndarray
     accuracy_drop: Correlation
@@ -69,7 +99,15 @@ class NetworkScore(Brief):
 
 @dataclass(frozen=True, repr=False)
 class RandomOrders(Brief):
-    """Accuracy in every random order [orders, removals + 1]; mean, sd and s.e. over the orders."""
+    """A network as heads are removed in random orders.
+
+    Attributes
+    ----------
+    accuracy : ndarray of shape (orders, removals + 1)
+        In every order.
+    mean, sd, error : ndarray of shape (removals + 1,)
+        Mean, standard deviation and standard error over the orders.
+    """
 
     accuracy: np.ndarray
     mean: np.ndarray
@@ -79,7 +117,31 @@ class RandomOrders(Brief):
 
 @dataclass(frozen=True, repr=False)
 class NetworkPruning(Brief):
-    """What does not depend on the theory's width and temperature."""
+    """A trained network as its heads are removed: what does not depend on the theory's width and temperature.
+
+    Attributes
+    ----------
+    rescaled : bool
+        Whether a pruned layer was multiplied by sqrt(H_l / heads left).
+    measured_on, greedy_on, sensitivity_on : str
+        The sets of drops and curves, of the greedy search, and of the gradient sensitivity.
+    order_parameter : ndarray of shape (C p, C p), or None
+        U_1 of the weights (eq. 13).
+    accuracy_drop, error_rise : Estimates
+        What the removal of each head alone costs.
+    set_names : tuple of str
+        The sets that the whole network was measured on.
+    set_examples : ndarray of shape (sets,)
+        Their sizes.
+    set_accuracy, set_mean_squared_error : Estimates
+        Of the whole network on each set.
+    scores : mapping of str to NetworkScore
+        By name, every score that needs no theory.
+    greedy : Curve or None
+        Removal by a greedy search.
+    random : RandomOrders or None
+        Removal in random orders.
+    """
 
     rescaled: bool
     measured_on: str
@@ -97,7 +159,20 @@ class NetworkPruning(Brief):
     random: RandomOrders | None = None
 
     def accuracy_on(self, name: str) -> tuple[float, float]:
-        """Accuracy and standard error on a set, NaN where it is not known."""
+        """Find the accuracy of the whole network on a set.
+
+        Parameters
+        ----------
+        name : str
+            The set.
+
+        Returns
+        -------
+        accuracy : float
+            NaN where it is not known.
+        error : float
+            Its standard error.
+        """
         if name not in self.set_names:
             return math.nan, math.nan
         place = self.set_names.index(name)
@@ -106,8 +181,19 @@ class NetworkPruning(Brief):
 
 @dataclass(frozen=True, repr=False)
 class HeadRemovals(Brief):
-    """What removing each head alone does on the measured split, layer 1 first: without it less with it,
-    as zero and with its mean in its place (NaN: not defined)."""
+    """What the removal of each head alone changes: without the head less with it, layer 1 first.
+
+    Attributes
+    ----------
+    layer, head : ndarray of int
+        Which head, counted from 1.
+    metric_change, loss_change : Estimates
+        With nothing in place of the head.
+    metric_change_mean, loss_change_mean : Estimates
+        With its mean output in its place; NaN where that is not defined.
+    gradient_sensitivity : ndarray of shape (heads,)
+        Mean of |d loss / d m_h| over training examples (eq. 56).
+    """
 
     layer: np.ndarray
     head: np.ndarray
@@ -120,7 +206,23 @@ class HeadRemovals(Brief):
 
 @dataclass(frozen=True, repr=False)
 class RemovalRun(Brief):
-    """Head removal in one network."""
+    """Heads removed from one trained network.
+
+    Attributes
+    ----------
+    label : str
+        The settings that tell its runs from others, but for the seed.
+    variant : str
+        The attention variant.
+    seed : int
+        Of the run.
+    metric : {'r2', 'accuracy'}
+        The metric that changes.
+    heads : HeadRemovals
+        Each head removed alone.
+    network : NetworkPruning
+        Heads removed one after the other, and how well scores rank them.
+    """
 
     label: str
     variant: str
@@ -132,7 +234,32 @@ class RemovalRun(Brief):
 
 @dataclass(frozen=True, repr=False)
 class RemovalResult(Shown):
-    """A result file of kind "network_prune": `headway prune` of a train result."""
+    """A result of `headway.prune` on trained networks, or of the program's verb.
+
+    Attributes
+    ----------
+    file : Path
+        The file that it was read from; of a result in memory the name of the verb.
+    study : str
+        The name of the study.
+    task : str
+        The kind of task, such as "fuzzy_logic".
+    runs : tuple of RemovalRun
+        The networks.
+    provenance : mapping of str to value
+        What made it: study, seed, command, version, commit, machine, hashes.
+    partial : bool
+        Interrupted: only the runs that were finished are there.
+    kind : str
+        "prune".
+    train_labels : None
+        These results have none; figures ask every result.
+
+    Examples
+    --------
+    >>> removed = headway.prune("trained.h5")  # doctest: +SKIP
+    >>> removed.runs[0].heads.loss_change.mean  # doctest: +SKIP
+    """
 
     file: Path
     study: str
@@ -141,21 +268,32 @@ class RemovalResult(Shown):
     provenance: Mapping[str, Any] = field(default_factory=dict)
     partial: bool = False
     kind: str = "prune"
-    train_labels: None = None  # figures' head lines ask every result for them
+    train_labels: None = None
 
     @property
     def summary(self) -> str:
-        """What it is, in one line."""
+        """str: what it is, in one line."""
         return (f"{self.study}, {self.task}, heads removed from {len(self.runs)} "
                 f"network{'' if len(self.runs) == 1 else 's'} ({', '.join(self.labels)})")
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Labels of the runs, each once, in their order."""
+        """tuple of str: the labels of the runs, each once, in their order."""
         return tuple(dict.fromkeys(run.label for run in self.runs))
 
     def runs_of(self, label: str) -> tuple[RemovalRun, ...]:
-        """The runs that differ in their seeds alone."""
+        """Find the runs that differ in their seeds alone.
+
+        Parameters
+        ----------
+        label : str
+            The label that they share.
+
+        Returns
+        -------
+        tuple of RemovalRun
+            The runs, in the order of the study.
+        """
         return tuple(run for run in self.runs if run.label == label)
 
 
@@ -163,100 +301,3 @@ def score_kind(name: str) -> str:
     """The name of a score without the file that the theory's came from, which differs from run to run."""
     match = re.fullmatch(r"(theory \w+) .* (N = .*)", name)
     return name if match is None else f"{match[1]} {match[2]}"
-
-
-def read_removals(file: h5py.File) -> tuple[RemovalRun, ...]:
-    """The groups runs/0, runs/1, ...; BadDataError names what is missing or malformed."""
-    return tuple(_removal_run(group) for group in hdf5.numbered(file, "runs"))
-
-
-def _removal_run(group: h5py.Group) -> RemovalRun:
-    about, heads = attributes(group), group.get("heads")
-    for name in ("label", "variant", "seed", "metric"):
-        if name not in about:
-            raise BadDataError(f"{group.name}: attribute {name} is missing")
-    if not isinstance(heads, hdf5.GROUPS):
-        raise BadDataError(f"{group.name}/heads: is missing")
-    metric = about["metric"] or "score"
-    layer = _array(heads, "layer").astype(int)
-    count = len(layer)
-
-    def change(name: str) -> Estimates:
-        return _estimates(heads, name, count)
-
-    network = read_network(group.get("network"), count, None, (metric, "loss"))
-    if network is None:
-        raise BadDataError(f"{group.name}/network: is missing")
-    return RemovalRun(
-        label=about["label"], variant=about["variant"], seed=int(about["seed"]), metric=metric,
-        heads=HeadRemovals(
-            layer, _array(heads, "head", (count,)).astype(int), change(f"{metric}_change"),
-            change("loss_change"), change(f"{metric}_change_mean"), change("loss_change_mean"),
-            _array(heads, "gradient_sensitivity", (count,))),
-        network=network)
-
-
-def read_network(group: h5py.Group | None, heads: int, size: int | None,
-                 measures: tuple[str, str] = MEASURES) -> NetworkPruning | None:
-    """The group "network" of a result with `heads` heads and a U_1 of `size` rows, if any; `measures`
-    are the names that its quality has in the file."""
-    if group is None:
-        return None
-    sets = group.get("sets")
-    if sets is None:
-        raise BadDataError(f"{group.name}/sets: is missing")
-    names = tuple(hdf5.texts(sets["name"]))
-    random, about = group.get("random"), attributes(group)
-    about["rescaled"] = bool(about.get("rescaled", True))
-    return NetworkPruning(
-        **{name: about.get(name, "") for name in below("network", "", "attribute")
-           if name in NetworkPruning.__dataclass_fields__},
-        order_parameter=None if size is None else _array(group, "U_1", (size, size)),
-        accuracy_drop=_estimates(group, f"{measures[0]}_drop", heads),
-        error_rise=_estimates(group, "error_rise", heads),
-        set_names=names, set_examples=_array(sets, "examples", (len(names),)),
-        set_accuracy=_estimates(sets, measures[0], len(names)),
-        set_mean_squared_error=_estimates(sets, measures[1], len(names)),
-        scores=read_scores(group.get("scores"), heads, measures),
-        greedy=_curve(group.get("greedy"), measures),
-        random=None if random is None else RandomOrders(
-            _array(random, measures[0]),
-            **{name: _array(random, name) for name in ("mean", "sd", "error")}))
-
-
-def read_scores(group: h5py.Group | None, heads: int,
-                measures: tuple[str, str] = MEASURES) -> dict[str, NetworkScore]:
-    """Every score below `group` by name."""
-    if group is None:
-        return {}
-    return {name: NetworkScore(
-        score=_array(item, "score", (heads,)),
-        accuracy_drop=_correlation(item, f"{measures[0]}_drop"),
-        error_rise=_correlation(item, "error_rise"),
-        rising=_curve(item.get("rising"), measures), falling=_curve(item.get("falling"), measures))
-        for name, item in group.items()}
-
-
-def _array(group: h5py.Group, name: str, shape: tuple | None = None) -> np.ndarray:
-    item = group.get(name)
-    if not isinstance(item, hdf5.ARRAYS) or item.dtype.kind not in "fiub":
-        raise BadDataError(f"{group.name}/{name}: is missing or no array of numbers")
-    if shape is not None and item.shape != shape:
-        raise BadDataError(f"{item.name}: has shape {list(item.shape)}, not {list(shape)}")
-    return np.asarray(item[()], dtype=float)
-
-
-def _estimates(group: h5py.Group, name: str, count: int) -> Estimates:
-    return Estimates(_array(group, name, (count,)), _array(group, f"{name}_error", (count,)))
-
-
-def _curve(group: h5py.Group | None, measures: tuple[str, str]) -> Curve | None:
-    if group is None:
-        return None
-    order = _array(group, "order").astype(int)
-    return Curve(order, *(_estimates(group, name, len(order) + 1) for name in measures))
-
-
-def _correlation(group: h5py.Group, name: str) -> Correlation:
-    return Correlation(**{part: float(group.attrs.get(f"{name}_{part}", math.nan))
-                          for part in below("network_score", "error_rise_", "attribute")})

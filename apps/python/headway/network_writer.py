@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,11 +12,12 @@ from typing import Any
 import h5py
 import numpy as np
 
+from headway.caller import warn
 from headway.dataset_checks import MOST_PATHS, Checker
 from headway.dataset_files import check_name_layers, create_numbers, new_file, write_head_names, write_header
 from headway.dataset_table import READOUTS
-from headway.datasets import warn_about_labels
 from headway.errors import BadDataError, UsageError
+from headway.labels import as_targets, checked_classes, warn_of_whole_numbers
 from headway.network_batches import Block, as_numpy
 
 ROW_SUM_SLACK = 0.05  # of the network's own rows: half precision, not dropout or scores
@@ -48,21 +48,23 @@ class Options:
             raise UsageError(f"readout: is {self.readout!r}; allowed: {', '.join(READOUTS)}")
         if self.dtype not in ("float32", "float64", np.float32, np.float64):
             raise UsageError(f"dtype: is {self.dtype!r}; allowed: \"float32\" or \"float64\"")
-        if self.classes is not None and not (isinstance(self.classes, int) and self.classes >= 2):
-            raise UsageError(f"classes: is {self.classes!r}; allowed: None, or an integer from 2")
+        checked_classes(self.classes)
 
 
-def checked_labels(name: str, source: Source, classes: int | None) -> np.ndarray:
-    labels = as_numpy(f"{name}: labels", source.given["labels"])
-    if labels.ndim not in (1, 2) or len(labels) != source.count or labels.dtype.kind not in "fiub":
-        raise BadDataError(f"{name}: labels: have shape {list(labels.shape)} and type {labels.dtype}; "
-                           f"expected numbers [{source.count}] or [{source.count}, C]")
-    if classes is None:
-        return labels.astype(np.float64)
-    if labels.ndim != 1 or not np.isin(labels, np.arange(classes)).all():
-        raise BadDataError(f"{name}: labels: allowed with classes={classes}: [P] whole numbers from 0 "
-                           f"to {classes - 1}")
-    return np.where(labels == 1, 1.0, -1.0) if classes == 2 else np.eye(classes)[labels.astype(int)]
+def checked_labels(sources: Mapping[str, Source], classes: int | None) -> dict[str, np.ndarray]:
+    """The labels of all splits as the theory takes them (headway.labels)."""
+    labels: dict[str, np.ndarray] = {}
+    for name, source in sources.items():
+        array = as_numpy(f"{name}: labels", source.given["labels"])
+        if array.ndim not in (1, 2) or len(array) != source.count or array.dtype.kind not in "fiub":
+            raise BadDataError(f"{name}: labels: have shape {list(array.shape)} and type {array.dtype}; "
+                               f"allowed: numbers [{source.count}] or [{source.count}, C]")
+        labels[f"{name}: labels"] = array.astype(np.float64)
+    faults: list[str] = []
+    targets = as_targets(labels, classes, faults)
+    if faults:
+        raise BadDataError(faults)
+    return dict(zip(sources, targets.values()))
 
 
 def write_labels(file: h5py.File, name: str, source: Source, labels: np.ndarray) -> None:
@@ -99,8 +101,7 @@ def network_errors() -> Iterator[None]:
 
 def write_network(path: Path, sources: Mapping[str, Source], options: Options, overwrite: bool) -> Path:
     options.check()
-    labels = {name: checked_labels(name, source, options.classes)
-              for name, source in sources.items()}
+    labels = checked_labels(sources, options.classes)
     with network_errors(), new_file(path, overwrite) as file:
         write_header(file, options.note, options.readout)
         shape: list[Any] = []
@@ -114,14 +115,14 @@ def write_network(path: Path, sources: Mapping[str, Source], options: Options, o
         faults = Checker(file).run()
         if faults:
             raise BadDataError(faults)
-    warn_about_labels("labels", labels["train"])
+    warn_of_whole_numbers("labels", labels["train"], options.classes)
     return path
 
 
 def _numbered_heads(heads: Sequence[int], layers: Sequence[int] | None) -> list[list[str]]:
-    """"layer 11 head 3": the network's own numbers, counted from 1."""
+    """"L11H3": the network's own numbers, counted from 1."""
     numbers = layers or range(1, len(heads) + 1)
-    return [[f"layer {layer} head {head}" for head in range(1, count + 1)]
+    return [[f"L{layer}H{head}" for head in range(1, count + 1)]
             for layer, count in zip(numbers, heads)]
 
 
@@ -163,8 +164,8 @@ class _SplitWriter:
             raise BadDataError(f"{self.name}: the network answered for {begin} of "
                                f"{self.source.count} examples")
         if self.row_sum_error > ROW_SUM_ROUNDING:
-            warnings.warn(f"{self.name}: attention: rows sum to 1 within {self.row_sum_error:.2g} only; "
-                          "they are normalised", stacklevel=5)
+            warn(f"{self.name}: attention: rows sum to 1 within {self.row_sum_error:.2g} only; "
+                 "they are normalised")
 
     def _check(self, begin: int, inputs: np.ndarray, attentions: Sequence[np.ndarray],
                mask: np.ndarray | None) -> None:
@@ -207,8 +208,8 @@ def check_paths(heads: Sequence[int]) -> None:
     if paths > MOST_PATHS:
         raise UsageError(f"heads {list(heads)} make {paths} attention paths; {advice}")
     if paths > MANY_PATHS:
-        warnings.warn(f"heads {list(heads)} make {paths} attention paths, and the cost of the theory "
-                      f"grows as their square: {advice}", stacklevel=6)
+        warn(f"heads {list(heads)} make {paths} attention paths, and the cost of the theory "
+             f"grows as their square: {advice}")
 
 
 def _clean_rows(attention: np.ndarray, mask: np.ndarray | None, where: str,

@@ -16,9 +16,10 @@ from headway import hdf5, memory
 from headway.errors import BadDataError
 from headway.fields import FIELDS, attributes, below, plain
 from headway.later import unread
-from headway.latent_results import (EvaluateResult, LatentsResult, read_evaluated_runs,
-                                    read_latent_runs)
-from headway.network_results import RemovalResult, read_network, read_removals, read_scores
+from headway.latent_reader import read_evaluated_runs, read_latent_runs
+from headway.latent_results import EvaluateResult, LatentsResult
+from headway.network_reader import read_network, read_removals, read_scores
+from headway.network_results import RemovalResult
 from headway.results import (Alignment, Corrected, GaussianProcessPoint, Point, Predictor,
                              Pruning, Result, Samples, SetMeasures, TemperatureChoice, number)
 from headway.training_results import TrainingResult, read_runs
@@ -31,12 +32,33 @@ AnyResult = Union[Result, TrainingResult, LatentsResult, EvaluateResult, Removal
 
 
 def read_result(path: str | os.PathLike) -> AnyResult:
-    """Reads a result file of the program `headway`; one of kind "train" as a TrainingResult, of
-    "latents" as a LatentsResult, of "evaluate" as an EvaluateResult, of "network_prune" (`headway
-    prune` of a train result) as a RemovalResult.
+    """Read a result file.
 
-    Errors: UnreadableFileError (missing, no permission), BadDataError (not HDF5, another schema, a
-    newer major version, a missing or malformed part; the message names file and part).
+    Parameters
+    ----------
+    path : str or path
+        A file that the program `headway` or `result.save` wrote.
+
+    Returns
+    -------
+    Result, TrainingResult, LatentsResult, EvaluateResult or RemovalResult
+        A Result of solve, align, prune and sample; else that of train, of latents, of evaluate, or of
+        prune on trained networks.
+
+    Raises
+    ------
+    UnreadableFileError
+        The file is missing, or may not be read.
+    BadDataError
+        It is not HDF5, not a result, of a newer major version, or damaged. The message names file and
+        part.
+
+    Examples
+    --------
+    >>> import headway
+    >>> path = headway.solve("hmm-four-paths", widths=[10]).save("four.h5", overwrite=True)
+    >>> headway.read_result(path).points[0].widths
+    (10, 10, 10)
     """
     with hdf5.open_file(path) as file:
         hdf5.check_schema(file, "headway-result")

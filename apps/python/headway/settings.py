@@ -2,58 +2,36 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from headway import native
 from headway.errors import UsageError
+from headway.signatures import keys_of
 
 
 def overlays_of(caller: str, verb: str, given: Mapping[str, Any],
-                settings: Mapping[str, Any] | None) -> list[str]:
-    """"section.key=value" of every argument that is not None; `given` by bare keys of the sections
-    that a verb reads, `settings` by dotted ones. UsageError for an unknown name, a value that a study
-    cannot hold, and two values of one key; whether it is allowed the program says."""
+                settings: Mapping[str, Any] | None) -> dict[str, tuple[str, str]]:
+    """By the dotted key of a study, the argument that gives it and its value as a study spells it.
+
+    `given` has bare keys of the sections that a verb reads, `settings` has dotted ones. UsageError for a value that a
+    study cannot hold, and for two values of one key. Whether a value is allowed the program says.
+    """
     if settings is not None and not isinstance(settings, Mapping):
         raise UsageError(f"settings: is {settings!r}; allowed: a mapping such as "
                          "{\"solve.corrections\": \"off\"}")
-    places = key_places(verb)
-    overlays: dict[str, tuple[str, str]] = {}  # dotted key: the argument, and its value
-    for name, value in given.items():
-        if value is None:
-            continue
-        if name not in places:
-            near = difflib.get_close_matches(name, places, 1)
-            raise UsageError(f"{caller}: unknown argument {name}"
-                             + (f"; did you mean {near[0]}?" if near else ""))
-        overlays[places[name]] = name, toml(name, value)
+    keys = keys_of(verb)
+    overlays = {keys[name].dotted: (name, toml(name, value)) for name, value in given.items()}
     for key, value in (settings or {}).items():
         name = f"settings[{key!r}]"
         given_by, known = overlays.setdefault(key, (name, toml(name, value)))
         if known != toml(name, value):
             raise UsageError(f"{caller}: {given_by} = {known} and {name} = {toml(name, value)} are given; "
                              "allowed: one of them")
-    return [f"{key}={value}" for key, (_, value) in overlays.items()]
-
-
-@lru_cache(maxsize=None)
-def key_places(verb: str) -> dict[str, str]:
-    """Bare key: dotted key, of the sections that a verb reads; the verb's own section comes first."""
-    sections = native.module().options()
-    training = verb in ("train", "latents", "evaluate")
-    order = (["", verb, "train"] if training else ["", "model", verb, "solve"])
-    places: dict[str, str] = {}
-    for section in dict.fromkeys(order):
-        for key in sections.get(section, ()):
-            places.setdefault(key, f"{section}.{key}" if section else key)
-    places.pop("schema", None)
-    return places
+    return overlays
 
 
 def toml(name: str, value: Any) -> str:

@@ -10,11 +10,27 @@ from typing import Any
 from headway import native
 from headway.errors import UsageError
 from headway.settings import overlays_of
+from headway.words import in_python
 
 
 @dataclass(frozen=True, repr=False)
 class Study:
-    """A study with everything resolved: `text` is what a study file would say (TOML)."""
+    """A study with everything resolved, which `headway.read_study` makes.
+
+    Attributes
+    ----------
+    name : str
+        What it was read from: a path, or the name of a study that comes with Headway.
+    text : str
+        What a study file would say, TOML.
+
+    Examples
+    --------
+    >>> import headway
+    >>> study = headway.read_study("hmm-four-paths")
+    >>> study.text.splitlines()[0]
+    'schema = 1'
+    """
 
     name: str
     text: str
@@ -24,25 +40,54 @@ class Study:
 
 
 def read_study(path: str | os.PathLike, settings: Mapping[str, Any] | None = None) -> Study:
-    """The study in a file, or of that name among those that come with Headway ("hmm-four-paths"), with
-    `settings` such as {"model.widths": [10]} in place of its own.
+    """Read a study, and change some of its keys.
 
-    headway.solve and its like take it; so they do a path or a name. Errors: BadStudyError naming file,
-    line, key, value and what is allowed; UnreadableFileError; UnavailableError without the extension
-    module.
+    Parameters
+    ----------
+    path : str or path
+        A study file, a data set or a result; or the name of a study that comes with Headway.
+    settings : mapping of str to value, optional
+        Keys that take the place of the study's own, by their dotted names: {"model.widths": [10]}.
+
+    Returns
+    -------
+    Study
+        The study, which `headway.solve` and its like take.
+
+    Raises
+    ------
+    BadStudyError
+        A key or a value is not allowed. The message names file, line, key, value and what is allowed.
+    UnreadableFileError
+        There is no such file or study.
+    UnavailableError
+        The extension module is missing.
+
+    Examples
+    --------
+    >>> import headway
+    >>> study = headway.read_study("hmm-four-paths", {"model.widths": [10], "model.temperature": 0.3})
+    >>> headway.solve(study).points[0].temperature
+    0.3
     """
     name = text_of_path("study", path)
     overlays = overlays_of("headway.read_study", "solve", {}, settings)
-    text = native.module().resolved_study({"input": name, "overlays": overlays})
+    request = {"input": name, "overlays": [f"{key}={value}" for key, (_, value) in overlays.items()]}
+    with in_python({key: argument for key, (argument, _) in overlays.items()}):
+        text = native.module().resolved_study(request)
     return Study(name, text)
 
 
-def text_of_path(argument: str, path: Any) -> str:
+_STUDIES = ("the path of a study, a data set or a result, the name of a study that comes with Headway, or what "
+            "headway.read_study gives")
+
+
+def text_of_path(argument: str, path: Any, allowed: str = _STUDIES) -> str:
+    """A path as text. UsageError naming the argument and what is allowed where it is none."""
     try:
         name = os.fspath(path)
     except TypeError:
         name = None
     if not isinstance(name, str) or not name or "\0" in name:
-        raise UsageError(f"{argument}: is {path!r}; allowed: the path of a study, a data set or a result, "
-                         "the name of a study that comes with Headway, or what headway.read_study gives")
+        raise UsageError(f"{argument}: is {path!r}; allowed: {allowed}")
     return name

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from headway.errors import UsageError
+from headway.head_table import head_label
 from headway.latent_results import EvaluateResult, LatentsResult
 from headway.network_results import RemovalResult, score_kind
 from headway.network_seeds import compare_networks
@@ -140,9 +141,9 @@ def _set_cell(point: Measures, name: str, classes: bool) -> str:
 def _least(point: Point) -> str:
     if point.pruning is None:
         return "-"
-    index = int(point.pruning.score.argmin())
-    return (f"layer {point.pruning.layer[index]} {point.pruning.name[index]} "
-            f"({point.pruning.score[index]:.2f})")
+    found = point.pruning
+    index = int(found.score.argmin())
+    return f"{head_label(found.layer[index], found.head[index], found.name[index])} ({found.score[index]:.2f})"
 
 
 def _agreement(point: Point) -> str:
@@ -261,7 +262,8 @@ def _gaussian_process_row(columns: Sequence[Column], sets: Sequence[Column],
     return [cells.get(name, "") for name, _ in columns]
 
 
-def _text(header: list[str], rows: list[list[str]]) -> str:
+def aligned(header: list[str], rows: list[list[str]]) -> str:
+    """A table as text, columns aligned to the right."""
     sizes = [max(map(len, column)) for column in zip(header, *rows)]
     lines = ["  ".join(cell.rjust(size) for cell, size in zip(row, sizes)).rstrip()
              for row in [header, *rows]]
@@ -281,4 +283,4 @@ def _csv(header: list[str], rows: list[list[str]]) -> str:
     return "\n".join(",".join(map(quoted, row)) for row in [header, *rows])
 
 
-_LAYOUTS = {"text": _text, "markdown": _markdown, "csv": _csv}
+_LAYOUTS = {"text": aligned, "markdown": _markdown, "csv": _csv}

@@ -14,32 +14,61 @@ import numpy as np
 from headway import hdf5
 from headway.display import Brief, Shown
 from headway.errors import BadDataError
-from headway.fields import Numbers, attributes
+from headway.fields import Numbers, attributes, lists_fields
 
 MAIN_METRICS = ("r2", "bits_per_byte", "accuracy")
 
 
 @dataclass(frozen=True, repr=False)
 class Curve(Brief):
-    """The records of one split: columns of numbers by name, each [records]."""
+    """What was recorded on one split during training.
+
+    Attributes
+    ----------
+    columns : mapping of str to ndarray of shape (records,)
+        step, loss and the metrics of the task.
+    """
 
     columns: Mapping[str, np.ndarray]
 
     @property
     def steps(self) -> np.ndarray:
+        """ndarray of shape (records,): the steps at which it was recorded."""
         return self.columns["step"]
 
     @property
     def main_metric(self) -> str:
-        """r2, bits_per_byte or accuracy, the first that is there; else the loss."""
+        """str: r2, bits_per_byte or accuracy, the first that is there; else "loss"."""
         return next((name for name in MAIN_METRICS if name in self.columns), "loss")
 
 
+@lists_fields("run")
 @dataclass(frozen=True, repr=False)
 class TrainedRun(Brief, Numbers):
-    """One network: its settings, curves by split, metrics at the end by split, weights by name.
+    """One network that was trained.
 
-    `parameters`, `outcome`, `train_loss`, ...: the numbers and words of the run in `FIELDS`.
+    Attributes
+    ----------
+    label : str
+        The settings that tell its runs from others, but for the seed.
+    seed : int
+        Of the run.
+    attributes : mapping of str to value
+        All numbers and words of the file by their names.
+    settings : mapping of str to str
+        What the sweep set for this run, by dotted key.
+    curves : mapping of str to Curve
+        By split, what was recorded during training.
+    final : mapping of str to mapping
+        By split, loss and metrics at the end.
+    weights : mapping of str to ndarray
+        The weights after the last step.
+    best_weights : mapping of str to ndarray
+        The weights of the best checkpoint.
+    tokenizer : bytes or None
+        Of texts of byte-pair tokens: the SentencePiece model, as its model_proto takes it.
+    ceilings : mapping of str to mapping
+        By split, what the examples allow at best (sraven).
     """
 
     label: str
@@ -50,20 +79,43 @@ class TrainedRun(Brief, Numbers):
     final: Mapping[str, Mapping[str, float]]
     weights: Mapping[str, np.ndarray]
     best_weights: Mapping[str, np.ndarray]
-    #: Text of byte-pair tokens: the SentencePiece model, as its model_proto takes it.
     tokenizer: bytes | None = None
-    #: By split, what the examples allow at best: accuracy, several_answers, ... (sraven).
     ceilings: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @property
     def is_finished(self) -> bool:
-        """Trained to its end: neither interrupted nor diverged."""
+        """bool: trained to its end, neither interrupted nor diverged."""
         return self.outcome == "finished"
 
 
 @dataclass(frozen=True, repr=False)
 class TrainingResult(Shown):
-    """A result file of kind "train"."""
+    """A result of `headway.train`, or of the program's verb.
+
+    Attributes
+    ----------
+    file : Path
+        The file that it was read from; of a result in memory the name of the verb.
+    study : str
+        The name of the study.
+    task : str
+        The kind of task, such as "fuzzy_logic".
+    runs : tuple of TrainedRun
+        The networks, seeds and settings of a sweep one by one.
+    provenance : mapping of str to value
+        What made it: study, seed, command, version, commit, machine, hashes.
+    partial : bool
+        Interrupted: only the runs that were finished are there.
+    kind : str
+        "train".
+    train_labels : None
+        These results have none; figures ask every result.
+
+    Examples
+    --------
+    >>> result = headway.read_result("small.h5")  # doctest: +SKIP
+    >>> [run.final["held_out"]["r2"] for run in result.runs_of("softmax")]  # doctest: +SKIP
+    """
 
     file: Path
     study: str
@@ -72,32 +124,43 @@ class TrainingResult(Shown):
     provenance: Mapping[str, Any] = field(default_factory=dict)
     partial: bool = False
     kind: str = "train"
-    train_labels: None = None  # figures' head lines ask every result for them
+    train_labels: None = None
 
     @property
     def summary(self) -> str:
-        """What it is, in one line."""
+        """str: what it is, in one line."""
         count = len(self.runs)
         return (f"{self.study}, {self.task}, {count} run{'' if count == 1 else 's'} of "
                 f"{', '.join(self.labels) or 'no variant'}{', partial' if self.partial else ''}")
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Labels of the runs, each once, in their order."""
+        """tuple of str: the labels of the runs, each once, in their order."""
         return tuple(dict.fromkeys(run.label for run in self.runs))
 
     def runs_of(self, label: str) -> tuple[TrainedRun, ...]:
-        """The runs that differ in their seeds alone."""
+        """Find the runs that differ in their seeds alone.
+
+        Parameters
+        ----------
+        label : str
+            The label that they share.
+
+        Returns
+        -------
+        tuple of TrainedRun
+            The runs, in the order of the study.
+        """
         return tuple(run for run in self.runs if run.label == label)
 
     @property
     def finished(self) -> TrainingResult:
-        """The same with only the runs that were trained to their end: the others are in no mean."""
+        """TrainingResult: the same with only the runs that were trained to their end."""
         return replace(self, runs=tuple(run for run in self.runs if run.is_finished))
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Evaluated splits, in the program's order."""
+        """tuple of str: the splits that were evaluated, in the order of the task."""
         return tuple(dict.fromkeys(split for run in self.runs for split in run.curves
                                    if split != "train"))
 

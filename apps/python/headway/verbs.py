@@ -1,4 +1,4 @@
-"""headway.solve, align, prune, sample, train, latents, evaluate, kernel and action."""
+"""headway.solve, align, prune and sample: the theory and its posterior, in memory."""
 
 from __future__ import annotations
 
@@ -6,19 +6,14 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
-import numpy as np
-
-from headway import native
-from headway.compute import compute, request_of
-from headway.datasets import number_array
-from headway.errors import BadDataError, UsageError
+from headway.compute import compute
 from headway.progress import Progress
+from headway.signatures import explained
 from headway.study_files import Study
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from headway.latent_results import EvaluateResult, LatentsResult
     from headway.network_results import RemovalResult
     from headway.results import Result
     from headway.training_results import TrainingResult
@@ -26,11 +21,10 @@ if TYPE_CHECKING:
     Source = Union[str, os.PathLike, Study, Result, TrainingResult]
 
 
-SYMMETRY_TOLERANCE = 1e-8
-
-
-def solve(study: Source | None = None, *, features: ArrayLike | None = None,
-          inputs: ArrayLike | None = None, labels: ArrayLike | None = None,
+@explained("solve")
+def solve(study: Source | None = None, *,
+          features: ArrayLike | None = None, inputs: ArrayLike | None = None,
+          labels: ArrayLike | None = None, classes: int | None = None,
           heads: Sequence[int] | None = None, attention: Sequence[ArrayLike] | str | None = None,
           attention_weights: Sequence[ArrayLike] | None = None,
           query: Sequence[ArrayLike] | None = None, key: Sequence[ArrayLike] | None = None,
@@ -39,235 +33,335 @@ def solve(study: Source | None = None, *, features: ArrayLike | None = None,
           test_attention: Sequence[ArrayLike] | None = None, test_mask: ArrayLike | None = None,
           sets: Mapping[str, Mapping[str, Any]] | None = None,
           head_names: Sequence[Sequence[str]] | None = None,
-          widths: Sequence[int | Sequence[int]] | None = None,
-          temperature: float | Sequence[float] | None = None,
-          variances: float | Sequence[float] | None = None, readout: str | None = None,
-          seed: int | None = None, threads: int | None = None,
+          widths: int | Sequence[int | Sequence[int]] | None = None,
+          variances: float | Sequence[float] | None = None,
+          temperature: float | Sequence[float] | None = None, readout: str | None = None,
+          gradient_tolerance: float | None = None, max_iterations: int | None = None,
+          optimizer: str | None = None, elimination: str | None = None, kernels: str | None = None,
+          start: str | None = None, extra_starts: int | None = None,
+          warm_start: bool | None = None, hessian: str | None = None,
+          corrections: str | None = None, memory_limit_gib: float | None = None,
+          checkpoint_seconds: float | None = None,
+          name: str | None = None, seed: int | None = None, threads: int | None = None,
           settings: Mapping[str, Any] | None = None, progress: bool | Progress | None = None,
-          output: str | os.PathLike | None = None, force: bool = False, **options: Any) -> Result:
-    """Order parameters of the theory and what follows from them: `headway solve` in memory.
+          output: str | os.PathLike | None = None, overwrite: bool = False, dry_run: bool = False) -> Result:
+    """Solve the theory: order parameters at the saddle point, and what follows from them.
 
-    The action S(U) = logdet(K(U_1) + T I) + y^T (K(U_1) + T I)^-1 y + entropy(U_1, ..., U_L, U_a) is
-    minimised for every width and temperature, with K(U_1) = sum over paths pi, pi' of U_1[pi, pi']
-    X_pi X_pi'^T. The answer is that of the program, to the last bit.
+    For every width and temperature the action S(U) is minimised (eq. 18). The answer is that of the
+    program `headway solve`, to the last bit. Give a study, or arrays in its place.
 
-        headway.solve("hmm-four-paths", widths=[10, 100])
-        headway.solve(features=xi, labels=y, heads=[2, 2], widths=[10, 100], temperature=0.01,
-                      test_features=xt, test_labels=yt)
-        headway.solve(inputs=x, attention=[a1, a2], readout="mean", labels=y, widths=[10])
+    Parameters
+    ----------
+    study : str, path, Study or Result, optional
+        The path of a study, a data set or a result; the name of a study that comes with Headway; what
+        `headway.read_study` gives; or a result, whose study is then computed on the same data.
+    {arrays}
+    {settings}
+    {running}
 
-    study: the path of a study, a data set or a result; the name of a study that comes with Headway;
-    what headway.read_study gives; or a result, whose study is then solved on the same data.
+    Returns
+    -------
+    Result
+        One point for each width and temperature. `result.points[0].order_parameters[0]` is U_1 of the
+        first point, [C p, C p]; `result.gaussian_process` is the limit of infinite width;
+        `result.save(path)` writes the file that the program would. With dry_run=True a dict.
 
-    Arrays in its place (P examples, S tokens, N_0 features, C outputs, H_l heads in layer l, p = H_1
-    ... H_L paths; test_... likewise, with as many examples as they have):
-      labels             [P] or [P, C]: real, +-1 for two classes, one-hot for more
-      features, heads    [P, p, N_0], path features xi_pi unscaled, and [H_1, ..., H_L]; or
-      inputs             [P, S, N_0], with one of
-        attention          a list over layers of [P, H_l, S, S], [example, head, query, key]
-        attention_weights  a list of [H_l, N_0, N_0]: logits[query s, key t] = x_s^T W x_t
-        query, key         lists of [H_l, G_l, N_0]: logits = (Q x_s) . (K x_t) / sqrt(G_l)
-      mask               [P, S], 1 for a real token
-      sets, head_names   as headway.write_dataset takes them
-    C-contiguous arrays of float64 or float32 are used where they lie; others are copied.
+    Raises
+    ------
+    BadStudyError, BadDataError
+        A value that is not allowed. The message names the argument, the value and what is allowed.
+    UsageError
+        An argument that does not exist, or two that exclude each other.
+    UnreadableFileError, CannotWriteError
+        A file that is missing or cannot be read; an `output` that exists or cannot be written.
+    UnavailableError
+        The extension module is missing, or there is not enough memory.
+    Interrupted
+        Ctrl-C was pressed. The computation stopped at the next safe point, and `result` of the exception
+        has what was finished.
 
-    Settings, with the names, defaults and messages of a study file:
-      widths       each entry a sweep point: one number for all N_l, or [N_1, ..., N_L, N_a]
-      temperature  T, or a list; variances  one number, or [s_0^2, s_1^2, ..., s_L^2, s_a^2]
-      readout      "last_token", "first_token" or "mean"; attention="hardmax" in place of "softmax"
-      seed, threads (0: all cores), and every key of [model] and [solve] as `options`;
-      settings     any others by dotted key: {"solve.corrections": "off"}
-    progress: None (a bar of tqdm for what takes long, in a terminal or notebook), True, False, or a
-    function of (stage, done, total). output: also write the result file there; a long computation
-    then goes on from its checkpoints when it is called again. force: replace that file.
-    dry_run=True computes nothing and returns sizes and costs.
+    Warns
+    -----
+    NotUsableWarning
+        A point that did not converge. It is in the result, marked as such.
 
-    Returns a headway.Result: result.points[0].order_parameters[0] is U_1, [C p, C p], of the first
-    point; result.save(path) writes what the program would. Costs that of the program, and about a
-    millisecond beside it.
+    Notes
+    -----
+    The kernel is K(U) = sum over paths pi, pi' of U[pi, pi'] X_pi X_pi'^T, with X_pi = s_0 xi_pi /
+    sqrt(N_0 p) (eqs. 9 and 15). A setting that is None is as the study says; its default holds for arrays
+    and for studies that do not say. C-contiguous arrays of float64 or float32 are used where they lie;
+    others are copied.
 
-    Errors: BadStudyError and BadDataError name argument, value and what is allowed; UsageError,
-    UnreadableFileError; UnavailableError without the extension module. What did not converge is a value,
-    with a NotUsableWarning. Ctrl-C stops at the next safe point: headway.Interrupted (a
-    KeyboardInterrupt) has what was finished as its `result`.
+    Examples
+    --------
+    A study that comes with Headway, at two of its widths:
+
+    >>> import headway
+    >>> result = headway.solve("hmm-four-paths", widths=[10, 100])
+    >>> [round(point.accuracy, 2) for point in result.points]
+    [0.95, 0.92]
+
+    Arrays in place of a study, here path features of four paths:
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> xi, y = rng.standard_normal((12, 4, 5)), np.resize([1.0, -1.0], 12)
+    >>> result = headway.solve(features=xi, labels=y, heads=[2, 2], widths=[10, 100], temperature=0.1)
+    >>> result.points[0].order_parameters[0].shape
+    (4, 4)
+
+    Tokens, with the attention of every head on every example:
+
+    >>> x, uniform = rng.standard_normal((12, 3, 5)), np.full((12, 2, 3, 3), 1 / 3)
+    >>> result = headway.solve(inputs=x, attention=[uniform, uniform], readout="mean", labels=y, widths=[10])
+    >>> result.heads
+    (2, 2)
     """
-    return compute("solve", study, _merged(locals()))
+    return compute("solve", locals())
 
 
-def align(study: Source | None = None, **arguments: Any) -> Result:
-    """Overlaps |v_k . y| / |y| of the eigenvectors v_k of K(U_1) with the labels, by falling eigenvalue,
-    and those of the Gaussian process: `headway align` in memory.
+@explained("align")
+def align(study: Source | None = None, *,
+          features: ArrayLike | None = None, inputs: ArrayLike | None = None,
+          labels: ArrayLike | None = None, classes: int | None = None,
+          heads: Sequence[int] | None = None, attention: Sequence[ArrayLike] | str | None = None,
+          attention_weights: Sequence[ArrayLike] | None = None,
+          query: Sequence[ArrayLike] | None = None, key: Sequence[ArrayLike] | None = None,
+          mask: ArrayLike | None = None, test_features: ArrayLike | None = None,
+          test_inputs: ArrayLike | None = None, test_labels: ArrayLike | None = None,
+          test_attention: Sequence[ArrayLike] | None = None, test_mask: ArrayLike | None = None,
+          sets: Mapping[str, Mapping[str, Any]] | None = None,
+          head_names: Sequence[Sequence[str]] | None = None,
+          widths: int | Sequence[int | Sequence[int]] | None = None,
+          variances: float | Sequence[float] | None = None,
+          temperature: float | Sequence[float] | None = None, readout: str | None = None,
+          components: int | None = None,
+          gradient_tolerance: float | None = None, max_iterations: int | None = None,
+          optimizer: str | None = None, elimination: str | None = None, kernels: str | None = None,
+          start: str | None = None, extra_starts: int | None = None,
+          warm_start: bool | None = None, hessian: str | None = None,
+          corrections: str | None = None, memory_limit_gib: float | None = None,
+          checkpoint_seconds: float | None = None,
+          name: str | None = None, seed: int | None = None, threads: int | None = None,
+          settings: Mapping[str, Any] | None = None, progress: bool | Progress | None = None,
+          output: str | os.PathLike | None = None, overwrite: bool = False, dry_run: bool = False) -> Result:
+    """Compare the eigenvectors of the kernel with the labels.
 
-    Takes what headway.solve takes (help(headway.solve)) and every key of [align]. Of a result of
-    headway.solve, align(result), the order parameters are used, and nothing is solved again.
-    Returns a headway.Result; result.points[0].alignment.overlaps is [P].
+    The answer is that of the program `headway align`, to the last bit.
+
+    Parameters
+    ----------
+    study : str, path, Study or Result, optional
+        As for `headway.solve`. The order parameters of a result of `headway.solve` are used: only points
+        that it lacks are solved.
+    {arrays}
+    {settings}
+    {running}
+
+    Returns
+    -------
+    Result
+        Its points have `alignment`: `overlaps`, [P], by falling eigenvalue of the kernel K(U_1), and
+        `gaussian_process_overlaps`, the same for infinite width. With dry_run=True a dict.
+
+    Raises
+    ------
+    BadStudyError, BadDataError
+        A value that is not allowed. The message names the argument, the value and what is allowed.
+    UsageError
+        An argument that does not exist, or two that exclude each other.
+    UnreadableFileError, CannotWriteError
+        A file that is missing or cannot be read; an `output` that exists or cannot be written.
+    UnavailableError
+        The extension module is missing, or there is not enough memory.
+    Interrupted
+        Ctrl-C was pressed. The computation stopped at the next safe point, and `result` of the exception
+        has what was finished.
+
+    Notes
+    -----
+    An overlap is |v_k . y| / |y|, with v_k the k-th eigenvector; the squares sum up to 1 (eq. 52).
+
+    Examples
+    --------
+    >>> import headway
+    >>> solved = headway.solve("hmm-four-paths", widths=[10])
+    >>> overlaps = headway.align(solved, components=10).points[0].alignment.overlaps
+    >>> overlaps.shape
+    (10,)
     """
-    return compute("align", study, arguments)
+    return compute("align", locals())
 
 
+@explained("prune")
 def prune(study: Source | None = None, *, network: Mapping[str, Any] | None = None,
-          **arguments: Any) -> Result | RemovalResult:
-    """Head scores (the share of U_1 on paths through a head), the accuracy without each head, and
-    cumulative pruning in every order: `headway prune` in memory.
-
-    Takes what headway.solve takes (help(headway.solve)), every key of [prune], and `network`: trained
-    weights with these heads, as headway.write_dataset takes them, which are then pruned too. Of a result
-    of headway.solve the order parameters are used. Of a result of headway.train, or the path of one,
-    heads are removed from the networks themselves.
-    Returns a headway.Result whose points have `pruning`, or a headway.RemovalResult.
-    """
-    return compute("prune", study, {"network": network, **arguments})
-
-
-def sample(study: Source | None = None, *, sampler: str | None = None,
-           chains: int | None = None, draws: int | None = None, warmup: int | None = None,
-           **arguments: Any) -> Result:
-    """Draws from the exact posterior of U, or of all weights, at finite width, with error bars and
-    diagnostics: `headway sample` in memory.
-
-        headway.sample(features=xi, labels=y, heads=[2, 2], widths=[10], chains=4, draws=1000, seed=1)
-
-    Takes what headway.solve takes (help(headway.solve)) and every key of [sample]: sampler is "exact",
-    "gibbs", "nuts", "hmc", "mala" or "langevin"; draws and warmup are per chain.
-    Returns a headway.Result; result.points[0].samples.draws[1] is U_1, [chain, draw, p, p], and
-    result.to_inference_data() gives them to ArviZ. Draws whose chains do not agree come with a
-    NotUsableWarning.
-    """
-    return compute("sample", study, {"sampler": sampler, "chains": chains, "draws": draws,
-                                     "warmup": warmup, **arguments})
-
-
-def train(study: Source, *, steps: int | None = None, seed: int | None = None,
-          threads: int | None = None, jobs: int | None = None,
+          features: ArrayLike | None = None, inputs: ArrayLike | None = None,
+          labels: ArrayLike | None = None, classes: int | None = None,
+          heads: Sequence[int] | None = None, attention: Sequence[ArrayLike] | str | None = None,
+          attention_weights: Sequence[ArrayLike] | None = None,
+          query: Sequence[ArrayLike] | None = None, key: Sequence[ArrayLike] | None = None,
+          mask: ArrayLike | None = None, test_features: ArrayLike | None = None,
+          test_inputs: ArrayLike | None = None, test_labels: ArrayLike | None = None,
+          test_attention: Sequence[ArrayLike] | None = None, test_mask: ArrayLike | None = None,
+          sets: Mapping[str, Mapping[str, Any]] | None = None,
+          head_names: Sequence[Sequence[str]] | None = None,
+          widths: int | Sequence[int | Sequence[int]] | None = None,
+          variances: float | Sequence[float] | None = None,
+          temperature: float | Sequence[float] | None = None, readout: str | None = None,
+          random_orders: int | None = None, greedy: bool | None = None,
+          cumulative: bool | None = None, rescale: bool | None = None,
+          normalise_sensitivity: bool | None = None, resamples: int | None = None,
+          permutations: int | None = None, removed_as: str | None = None,
+          weights: str | None = None, examples: int | None = None,
+          sensitivity_examples: int | None = None, mean_examples: int | None = None,
+          theory: Sequence[str] | None = None,
+          gradient_tolerance: float | None = None, max_iterations: int | None = None,
+          optimizer: str | None = None, elimination: str | None = None, kernels: str | None = None,
+          start: str | None = None, extra_starts: int | None = None,
+          warm_start: bool | None = None, hessian: str | None = None,
+          corrections: str | None = None, memory_limit_gib: float | None = None,
+          checkpoint_seconds: float | None = None,
+          name: str | None = None, seed: int | None = None, threads: int | None = None,
           settings: Mapping[str, Any] | None = None, progress: bool | Progress | None = None,
-          output: str | os.PathLike | None = None, force: bool = False, **options: Any) -> TrainingResult:
-    """Trains the transformers of a study: `headway train` in memory.
+          output: str | os.PathLike | None = None, overwrite: bool = False, dry_run: bool = False) -> Result | RemovalResult:
+    """Score the heads, and remove them one by one.
 
-        headway.train("fuzzy-logic-small", steps=1000)
+    The answer is that of the program `headway prune`, to the last bit. Of a result of `headway.train`
+    heads are removed from the trained networks themselves.
 
-    study: as for headway.solve, without arrays. Every key of [train] may be given by its name, any other as in
-    settings={"task.terms_per_task": 3, "sweep.train.attention": ["softmax", "linear"]}. jobs: runs at once.
-    progress, output, force, dry_run: as for headway.solve.
-    Returns a headway.TrainingResult with curves, metrics and weights of every run. Errors as
-    headway.solve; UnavailableError where LibTorch is missing.
+    Parameters
+    ----------
+    study : str, path, Study, Result or TrainingResult, optional
+        As for `headway.solve`. The order parameters of a result of `headway.solve` are used: only points
+        that it lacks are solved.
+    network : mapping of str to array_like, optional
+        Trained weights with the heads of the arrays, as `headway.write_dataset` takes them. They are
+        pruned beside the theory.
+    {arrays}
+    {settings}
+    {running}
+
+    Returns
+    -------
+    Result or RemovalResult
+        A Result whose points have `pruning`: scores, the accuracy without each head, and cumulative
+        pruning. `result.head_table()` is a table of the heads. Of trained networks a RemovalResult. With
+        dry_run=True a dict.
+
+    Raises
+    ------
+    BadStudyError, BadDataError
+        A value that is not allowed. The message names the argument, the value and what is allowed.
+    UsageError
+        An argument that does not exist, or two that exclude each other.
+    UnreadableFileError, CannotWriteError
+        A file that is missing or cannot be read; an `output` that exists or cannot be written.
+    UnavailableError
+        The extension module is missing, or there is not enough memory.
+    Interrupted
+        Ctrl-C was pressed. The computation stopped at the next safe point, and `result` of the exception
+        has what was finished.
+
+    Notes
+    -----
+    The score of a head is how much of U_1 lies on paths through it, divided by the largest such value
+    (eq. 53). It compares paths of like size. Where paths differ much in size, as residual stream and
+    heads do, it misleads: look at the accuracy without each head.
+
+    Examples
+    --------
+    >>> import headway
+    >>> pruned = headway.prune("hmm-four-paths", widths=[10], temperature=0.01)
+    >>> table = pruned.head_table()
+    >>> table.names
+    ('same token', 'random', 'uniform', 'random')
+    >>> table["accuracy_without"].round(1)
+    array([0.5, 0.9, 0.6, 0.9])
     """
-    return compute("train", study, _merged(locals()))
+    return compute("prune", locals())
 
 
-def latents(study: Source, **arguments: Any) -> LatentsResult:
-    """Latent codes of trained networks and what can be decoded from them on unseen tasks: `headway
-    latents`. study: the path of a result of `headway train`, or a study, whose networks are trained
-    first; every key of [latents] may be given. Other arguments as headway.train."""
-    return compute("latents", study, arguments)
+@explained("sample")
+def sample(study: Source | None = None, *,
+           features: ArrayLike | None = None, inputs: ArrayLike | None = None,
+           labels: ArrayLike | None = None, classes: int | None = None,
+           heads: Sequence[int] | None = None, attention: Sequence[ArrayLike] | str | None = None,
+           attention_weights: Sequence[ArrayLike] | None = None,
+           query: Sequence[ArrayLike] | None = None, key: Sequence[ArrayLike] | None = None,
+           mask: ArrayLike | None = None, test_features: ArrayLike | None = None,
+           test_inputs: ArrayLike | None = None, test_labels: ArrayLike | None = None,
+           test_attention: Sequence[ArrayLike] | None = None, test_mask: ArrayLike | None = None,
+           sets: Mapping[str, Mapping[str, Any]] | None = None,
+           head_names: Sequence[Sequence[str]] | None = None,
+           widths: int | Sequence[int | Sequence[int]] | None = None,
+           variances: float | Sequence[float] | None = None,
+           temperature: float | Sequence[float] | None = None, readout: str | None = None,
+           sampler: str | None = None, chains: int | None = None, draws: int | None = None,
+           warmup: int | None = None, thin: int | None = None, metric: str | None = None,
+           target_accept: float | None = None, max_tree_depth: int | None = None,
+           predictor_draws: int | None = None, evidence: bool | None = None,
+           keep_weights: bool | None = None, checkpoint_seconds: float | None = None,
+           gradient_tolerance: float | None = None, max_iterations: int | None = None,
+           optimizer: str | None = None, elimination: str | None = None,
+           kernels: str | None = None, start: str | None = None, extra_starts: int | None = None,
+           warm_start: bool | None = None, hessian: str | None = None,
+           corrections: str | None = None, memory_limit_gib: float | None = None,
+           name: str | None = None, seed: int | None = None, threads: int | None = None,
+           settings: Mapping[str, Any] | None = None, progress: bool | Progress | None = None,
+           output: str | os.PathLike | None = None, overwrite: bool = False, dry_run: bool = False) -> Result:
+    """Draw from the exact posterior at finite width, with error bars and diagnostics.
 
+    The answer is that of the program `headway sample`, to the last bit. The sampler "exact" draws the order
+    parameters U; the others draw all weights of the network.
 
-def evaluate(study: Source, *, task: str | os.PathLike | None = None,
-             **arguments: Any) -> EvaluateResult:
-    """Trained networks on other data of their kind: `headway evaluate`. study: the path of a result of
-    `headway train`; task: a study whose [task] the networks are put on; settings={"task.KEY": value}
-    changes single keys; every key of [evaluate] may be given."""
-    return compute("evaluate", study, {"task": task, **arguments})
+    Parameters
+    ----------
+    study : str, path, Study or Result, optional
+        As for `headway.solve`. The order parameters of a result of `headway.solve` are used: only points
+        that it lacks are solved.
+    {arrays}
+    {settings}
+    {running}
 
+    Returns
+    -------
+    Result
+        Its points have `samples`: means, Monte Carlo errors and draws. `result.points[0].samples.draws[1]`
+        is U_1, [chain, draw, p, p]. `result.to_inference_data()` gives the draws to ArviZ. With
+        dry_run=True a dict.
 
-class Action:
-    """The action S (eq. 18) on given data, at one choice of widths and temperature; see headway.action.
+    Raises
+    ------
+    BadStudyError, BadDataError
+        A value that is not allowed. The message names the argument, the value and what is allowed.
+    UsageError
+        An argument that does not exist, or two that exclude each other.
+    UnreadableFileError, CannotWriteError
+        A file that is missing or cannot be read; an `output` that exists or cannot be written.
+    UnavailableError
+        The extension module is missing, or there is not enough memory.
+    Interrupted
+        Ctrl-C was pressed. The computation stopped at the next safe point, and `result` of the exception
+        has what was finished.
+
+    Warns
+    -----
+    NotUsableWarning
+        Chains that do not agree, or divergent trajectories. The draws are in the result all the same.
+
+    Notes
+    -----
+    The posterior of U is that of eq. 34: a chain of Wishart matrices (eqs. 32 and 33), weighted with the
+    likelihood of the labels.
+
+    Examples
+    --------
+    >>> import numpy as np, headway
+    >>> rng = np.random.default_rng(1)
+    >>> xi, y = rng.standard_normal((12, 4, 5)), np.resize([1.0, -1.0], 12)
+    >>> drawn = headway.sample(features=xi, labels=y, heads=[2, 2], widths=[10], temperature=0.1,
+    ...                        chains=4, draws=1000, seed=1)
+    >>> drawn.points[0].samples.draws[1].shape
+    (4, 1000, 4, 4)
     """
-
-    def __init__(self, native_action: Any):
-        self._action = native_action
-
-    def evaluate(self, order_parameters: Sequence[Any]) -> tuple[float, list[np.ndarray]]:
-        """S, not divided by a width, and dS/dU_l as matrix derivatives (off-diagonals not doubled), at
-        (U_1, ..., U_L, U_a): a list of symmetric matrices [C p_l, C p_l], U_a [C, C] or a number.
-
-        S is inf where a matrix or K(U_1) + T I is not positive definite; there is no gradient then.
-        Costs one factorisation of the kernel. Errors: BadDataError, also for a matrix that is not symmetric
-        within 1e-8 of its largest entry.
-        """
-        try:
-            matrices = list(order_parameters)
-        except TypeError:
-            raise UsageError(f"order_parameters: is {order_parameters!r}; allowed: a list of U_1, ..., "
-                             "U_L, U_a") from None
-        return self._action.evaluate([_square(f"order_parameters[{at}]", matrix)
-                                      for at, matrix in enumerate(matrices)])
-
-
-def action(study: Source | None = None, **arguments: Any) -> Action:
-    """The action S(U) = logdet(K(U_1) + T I) + y^T (K(U_1) + T I)^-1 y + entropy(U) as a function.
-
-        value, gradient = headway.action(features=xi, labels=y, heads=[2, 2], widths=[10],
-                                         temperature=0.01).evaluate([u_1, u_2, u_a])
-
-    Takes what headway.solve takes; of several widths and temperatures the first.
-    """
-    request, _ = request_of("solve", study, arguments)
-    return Action(native.module().Action(request))
-
-
-def kernel(*, features: ArrayLike, order_parameters: ArrayLike | Sequence[ArrayLike],
-           other: ArrayLike | None = None, variance: float = 1.0) -> np.ndarray:
-    """The renormalised kernel K(U) = sum over paths of U[pi, pi'] X_pi X'_pi'^T (eq. 14), without T,
-    where X_pi = s_0 xi_pi / sqrt(N_0 p).
-
-    features, other: unscaled path features [P, p, N_0] and [P', p, N_0], by default the same;
-    order_parameters: U_1 [C p, C p], or a list that begins with it; variance: s_0^2.
-    Returns [P, P']; with C outputs [C P, C P'], output-major. Costs P P' p N_0 multiply-adds and a
-    product of U with each feature.
-    """
-    if isinstance(order_parameters, (list, tuple)) and order_parameters and (
-            np.asarray(order_parameters[0], dtype=object).ndim == 2):
-        order_parameters = order_parameters[0]
-    left = _features("features", features)
-    right = left if other is None else _features("other", other)
-    if left.shape[1:] != right.shape[1:]:
-        raise BadDataError(f"other: has shape {list(right.shape)}; allowed: [P', {left.shape[1]}, "
-                           f"{left.shape[2]}] as features")
-    u, paths = _matrix("order_parameters", order_parameters), left.shape[1]
-    if u.ndim != 2 or u.shape[0] != u.shape[1] or u.shape[0] % paths or not u.size:
-        raise BadDataError(f"order_parameters: has shape {list(u.shape)}; allowed: [C p, C p] with the "
-                           f"p = {paths} paths of features")
-    if not (isinstance(variance, (int, float, np.number)) and variance > 0):
-        raise UsageError(f"variance: is {variance!r}; allowed: a number > 0")
-    return native.module().kernel(left.reshape(len(left), -1), right.reshape(len(right), -1), u, paths,
-                                  float(variance))
-
-
-def _features(name: str, value: Any) -> np.ndarray:
-    array = _matrix(name, value)
-    if array.ndim != 3 or not array.size:
-        raise BadDataError(f"{name}: has shape {list(array.shape)}; allowed: [P, p, N_0], none zero")
-    return array
-
-
-def _square(name: str, value: Any) -> np.ndarray:
-    """A symmetric matrix, or a number as one of one entry."""
-    array = _matrix(name, value)
-    if array.size == 1:
-        return array.reshape(1, 1)
-    if array.ndim != 2 or array.shape[0] != array.shape[1]:
-        raise BadDataError(f"{name}: has shape {list(array.shape)}; allowed: a square matrix")
-    apart = np.abs(array - array.T)
-    if apart.max(initial=0.0) > SYMMETRY_TOLERANCE * np.abs(array).max(initial=0.0):
-        row, column = (int(i) for i in np.unravel_index(apart.argmax(), apart.shape))
-        raise BadDataError(f"{name}[{row}, {column}]: {array[row, column]}, and [{column}, {row}] is "
-                           f"{array[column, row]}; allowed: a symmetric matrix")
-    return array
-
-
-def _matrix(name: str, value: Any) -> np.ndarray:
-    faults: list[str] = []
-    array = number_array(name, value, np.dtype(float), faults)
-    if not faults and not np.isfinite(array).all():
-        at = [int(i) for i in np.argwhere(~np.isfinite(array))[0]]
-        faults.append(f"{name}{at if at else ''}: {array[tuple(at)]}; allowed: finite numbers")
-    if faults:
-        raise BadDataError(faults)
-    return array
-
-
-def _merged(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The named arguments of a function and its further options."""
-    options = arguments.pop("options")
-    del arguments["study"]
-    return arguments | options
+    return compute("sample", locals())

@@ -7,35 +7,59 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headway.display import Shown
 from headway.errors import BadDataError, UsageError
 from headway.latent_results import EvaluateResult, LatentsResult
 from headway.named_arrays import Group, Names, draws_of, groups_of
 from headway.network_arrays import evaluation_groups, latents_groups, removal_groups
 from headway.network_results import RemovalResult
+from headway.signatures import with_older_names
+from headway.study_files import text_of_path
 from headway.version import __version__
 
 if TYPE_CHECKING:
+    from arviz import InferenceData
+    from xarray import DataTree
+
+    from headway.result_reader import AnyResult
     from headway.results import Result
-    from headway.training_results import TrainingResult
 
 
-def to_datatree(result: Result | TrainingResult | LatentsResult | EvaluateResult | RemovalResult
-                ) -> Any:
-    """An `xarray.DataTree` of everything that the result holds; see headway.named_arrays for its
-    dimensions. Needs xarray 2024.10 or newer (UsageError).
+def to_datatree(result: AnyResult) -> DataTree:
+    """Give everything that a result holds to xarray.
 
-    Groups of the theory: / (labels, path kernels; provenance as attributes), points, corrected,
-    alignment, pruning, posterior, theory (of samples), gaussian_process, network. Of training: runs, and
-    curves/<split>. Of latents: runs, decoding, layer_<l>, all_layers; of evaluate: runs; of
-    prune of a train result: runs, scores. Where points differ in a size, shorter arrays end in NaN.
+    `result.to_datatree()` is the same.
+
+    Parameters
+    ----------
+    result : Result, TrainingResult, LatentsResult, EvaluateResult or RemovalResult
+        A result in memory, or what `headway.read_result` gives.
+
+    Returns
+    -------
+    xarray.DataTree
+        Groups of arrays with named dimensions, which `help(headway.named_arrays)` lists. Groups of the
+        theory: / (labels, path kernels; provenance as attributes), points, corrected, alignment, pruning,
+        posterior, theory (of samples), gaussian_process, network. Of training: runs, and curves/<split>.
+        Of latents: runs, decoding, layer_<l>, all_layers. Of evaluate: runs. Of prune of a train result:
+        runs, scores. Where points differ in a size, shorter arrays end in NaN.
+
+    Raises
+    ------
+    UsageError
+        xarray is missing, or older than 2024.10.
+
+    Examples
+    --------
+    >>> tree = headway.to_datatree(headway.read_result("four.h5"))  # doctest: +SKIP
+    >>> tree["points"].U_1.sel(path="(1,1)", path_other="(1,2)")  # doctest: +SKIP
     """
     xarray = _xarray("to_datatree")
     return xarray.DataTree.from_dict(
         {path: _dataset(xarray, group) for path, group in _groups(result).items()})
 
 
-def _groups(result: Result | TrainingResult | LatentsResult | EvaluateResult | RemovalResult
-            ) -> dict[str, Group]:
+def _groups(result: AnyResult) -> dict[str, Group]:
     if isinstance(result, RemovalResult):
         return removal_groups(result)
     if isinstance(result, LatentsResult):
@@ -43,14 +67,38 @@ def _groups(result: Result | TrainingResult | LatentsResult | EvaluateResult | R
     return evaluation_groups(result) if isinstance(result, EvaluateResult) else groups_of(result)
 
 
-def to_inference_data(result: Result, point: int = 0) -> Any:
-    """The draws of one sweep point for ArviZ: an `InferenceData` of ArviZ 0.x, an `xarray.DataTree` for
-    ArviZ 1.x (also where only xarray is installed).
+def to_inference_data(result: Result | str | os.PathLike, point: int = 0) -> InferenceData | DataTree:
+    """Give the draws of one sweep point to ArviZ.
 
-    posterior: U_1, ..., U_L [chain, draw, path, path_other], U_a [chain, draw]; sample_stats: lp, the
-    log density; observed_data: y [train_example]. Several outputs add their own dimensions.
-    Errors: UsageError for a point that is not there or without xarray, BadDataError without draws.
+    `result.to_inference_data(point)` is the same.
+
+    Parameters
+    ----------
+    result : Result, str or path
+        A result of `headway.sample`, or the path of one.
+    point : int, default: 0
+        The sweep point, counted from 0.
+
+    Returns
+    -------
+    arviz.InferenceData or xarray.DataTree
+        For ArviZ 0.x an InferenceData; for ArviZ 1.x, and where only xarray is installed, a DataTree. Groups:
+        posterior with U_1, ..., U_L [chain, draw, path, path_other] and U_a [chain, draw]; sample_stats with
+        lp, the log density; observed_data with y [train_example]. Several outputs add dimensions.
+
+    Raises
+    ------
+    UsageError
+        There is no such point, or xarray is missing.
+    BadDataError
+        The result holds no draws.
+
+    Examples
+    --------
+    >>> drawn = headway.sample("hmm-four-paths", widths=[10])  # doctest: +SKIP
+    >>> arviz.summary(drawn.to_inference_data())  # doctest: +SKIP
     """
+    result = _read(result)
     samples = _samples(result, point)
     xarray, names = _xarray("to_inference_data"), Names(result)
     draws = {name: (("chain", "draw", *dimensions), arrays[0])
@@ -75,31 +123,78 @@ def to_inference_data(result: Result, point: int = 0) -> Any:
                                     for name, group in groups.items() if group.variables})
 
 
-def posterior_draws(path: str | os.PathLike, point: int = 0) -> dict[str, np.ndarray]:
-    """U_1, ..., U_L and U_a of one sweep point, each [chain, draw, ...], as plain arrays.
+@with_older_names(path="result")
+def posterior_draws(result: Result | str | os.PathLike, point: int = 0) -> dict[str, np.ndarray]:
+    """Give the draws of one sweep point as plain arrays.
 
-    Errors: as read_result; UsageError for a point that is not there, BadDataError without draws.
+    Parameters
+    ----------
+    result : Result, str or path
+        A result of `headway.sample`, or the path of one.
+    point : int, default: 0
+        The sweep point, counted from 0.
+
+    Returns
+    -------
+    dict of str to ndarray
+        U_1, ..., U_L, each [chain, draw, C p_l, C p_l], and U_a [chain, draw] or [chain, draw, C, C].
+
+    Raises
+    ------
+    UsageError
+        There is no such point.
+    BadDataError
+        The result holds no draws.
+
+    Examples
+    --------
+    >>> headway.posterior_draws("draws.h5")["U_1"].mean(axis=(0, 1))  # doctest: +SKIP
     """
-    from headway.result_reader import read_result
-    samples = _samples(read_result(path), point)
+    samples = _samples(_read(result), point)
     draws = {f"U_{layer}": values for layer, values in sorted(samples.draws.items())}
     return {**draws, "U_a": samples.readout_draws}
 
 
-def to_arviz(path: str | os.PathLike, point: int = 0) -> Any:
-    """`read_result(path).to_inference_data(point)`."""
+@with_older_names(path="result")
+def to_arviz(result: Result | str | os.PathLike, point: int = 0) -> InferenceData | DataTree:
+    """Give the draws of one sweep point to ArviZ: another name of `headway.to_inference_data`.
+
+    Parameters
+    ----------
+    result : Result, str or path
+        A result of `headway.sample`, or the path of one.
+    point : int, default: 0
+        The sweep point, counted from 0.
+
+    Returns
+    -------
+    arviz.InferenceData or xarray.DataTree
+        As `headway.to_inference_data`.
+
+    Raises
+    ------
+    UsageError, BadDataError
+        As `headway.to_inference_data`.
+    """
+    return to_inference_data(result, point)
+
+
+def _read(result: Any) -> Any:
+    """A result, or the one in the file of this path."""
+    if isinstance(result, Shown):
+        return result
     from headway.result_reader import read_result
-    return to_inference_data(read_result(path), point)
+    return read_result(text_of_path("result", result, "a result, or the path of one"))
 
 
 def _samples(result: Result, point: int):
     points = getattr(result, "points", ())
     if not 0 <= point < len(points):
-        raise UsageError(f"point: is {point}; {result.file} has {len(points)} points, counted from 0")
+        raise UsageError(f"point: is {point}; allowed: 0 to {len(points) - 1}, the points of {result.file}" if points else
+                         f"{result.file}: has no points; allowed: a result of headway.sample")
     samples = points[point].samples
     if samples is None or samples.readout_draws is None:
-        raise BadDataError(f"{result.file}: point {point} holds no draws (a result of "
-                           "`headway sample` has)")
+        raise BadDataError(f"{result.file}: point {point} holds no draws; allowed: a result of headway.sample")
     return samples
 
 

@@ -186,7 +186,7 @@ py::array array_of(const MatrixXd& matrix) {
 
 std::shared_ptr<tasks::Dataset> make_dataset(const py::dict& given) {
   auto dataset = std::make_shared<tasks::Dataset>();
-  dataset->name = given["name"].cast<std::string>();
+  dataset->name = tasks::kArraysInMemory;
   dataset->form = form_of(given["form"].cast<std::string>());
   dataset->heads = given["heads"].cast<std::vector<int>>();
   dataset->features = given["features"].cast<Index>();

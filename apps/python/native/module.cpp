@@ -164,14 +164,20 @@ py::array kernel(const py::handle& features, const py::handle& other, const py::
   return array_of(out);
 }
 
-/// "widths" -> what --help says of it, of every key in the sections of a study.
+/// Every key of a study by its section: what --help says of it, the range, and the default as a
+/// study spells it ("" where the key is left out). headway/settings.json holds a copy of it.
 py::dict options_of_sections() {
+  const studies::Study study;
   py::dict sections;
   for (const studies::Section& section : studies::study_sections()) {
     const py::str name(section.name);
     if (!sections.contains(name)) sections[name] = py::dict();
     for (const auto& option : section.table.options) {
-      sections[name][py::str(option.name)] = py::str(option.help);
+      py::dict about;
+      about["meaning"] = option.help;
+      about["allowed"] = option.allowed;
+      about["default"] = option.write(study);
+      sections[name][py::str(option.name)] = about;
     }
   }
   return sections;

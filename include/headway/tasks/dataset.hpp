@@ -50,6 +50,9 @@ inline constexpr const char* kValidationSet = "validation";
 /// then letters, digits, - and _, at most 40 in all; "train" and "test" are taken.
 std::string set_name_fault(const std::string& name);
 
+/// The name of a data set that was handed over as arrays: no file holds it.
+inline constexpr const char* kArraysInMemory = "arrays in memory";
+
 /// What a task produces and a data-set file holds: examples and the attention heads that act on
 /// them.
 struct Dataset {

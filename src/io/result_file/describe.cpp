@@ -5,6 +5,7 @@
 
 #include "core/fail.hpp"
 #include "headway/studies/result_fields.hpp"
+#include "headway/tasks/dataset.hpp"
 
 namespace headway::io {
 namespace {
@@ -114,6 +115,11 @@ std::string sizes_text(const Hdf5InputFile& file) {
   return out;
 }
 
+bool of_arrays_in_memory(const Hdf5InputFile& file) {
+  const std::string line = fmt::format("\nfile = \"{}\"\n", tasks::kArraysInMemory);
+  return file.text_attribute("/", "study_toml").value_or("").find(line) != std::string::npos;
+}
+
 }  // namespace
 
 std::string describe_result(const Hdf5InputFile& file) {
@@ -145,6 +151,11 @@ std::string describe_result(const Hdf5InputFile& file) {
       kind == studies::EvaluateResult::kVerb || kind == studies::TrainedPruneResult::kVerb;
   if (of_networks) {
     return out + "To remake it, run the command above; the file that it names holds the networks\n";
+  }
+  if (of_arrays_in_memory(file)) {
+    return out +
+           "It was made from arrays in memory, which it does not hold.\n"
+           "To remake it, run the command above in Python and pass the same arrays again.\n";
   }
   return out + fmt::format(
                    "To remake it (the file holds its study with all defaults{}):\n"

@@ -20,11 +20,36 @@ __all__ = ["page", "read_any", "write_report"]
 
 def write_report(results: str | os.PathLike | Sequence[str | os.PathLike], path: str | os.PathLike,
                  labels: Sequence[str] | None = None, overwrite: bool = False) -> Path:
-    """Writes the page of one result file or of several, whole or not at all; returns its path.
+    """Write one page that shows results, for any browser and without a network.
 
-    labels: a name for each result (default: its study and verb).
-    Errors: as read_result; UsageError for a wrong number of labels or equal ones, CannotWriteError
-    where the page exists already and `overwrite` is not set, or cannot be written.
+    Parameters
+    ----------
+    results : str, path, or sequence of them
+        Result files. Several stand side by side.
+    path : str or path
+        The page, HTML, which appears whole or not at all.
+    labels : sequence of str, optional
+        A name for each result; default: its study and verb.
+    overwrite : bool, default: False
+        Replace a page that exists.
+
+    Returns
+    -------
+    Path
+        The path of the page.
+
+    Raises
+    ------
+    UsageError
+        There is no result, or labels are equal or of the wrong number.
+    CannotWriteError
+        The page exists without overwrite=True, or cannot be written.
+    UnreadableFileError, BadDataError
+        As `headway.read_result`.
+
+    Examples
+    --------
+    >>> headway.write_report(["four.h5", "draws.h5"], "report.html")  # doctest: +SKIP
     """
     files = [results] if isinstance(results, (str, os.PathLike)) else list(results)
     if not files:

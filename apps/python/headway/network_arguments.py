@@ -1,0 +1,91 @@
+"""What the functions that write trained networks have in common: checks of their arguments, and the parts of a network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from headway.dataset_checks import set_name_fault
+from headway.errors import UsageError
+from headway.network_batches import examples_in
+from headway.network_writer import Options, Source
+
+
+def splits_of(train: Mapping[str, Any], test: Any, sets: Any,
+            required: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+    """All splits under the names of their groups in the file."""
+    given = {"train": train}
+    if test is not None:
+        given["test"] = test
+    if sets is not None and not isinstance(sets, Mapping):
+        raise UsageError("sets: is no mapping of names to mappings")
+    for name, split in (sets or {}).items():
+        fault = set_name_fault(str(name))
+        if fault:
+            raise UsageError(f"sets: {name!r} is {fault}")
+        given[f"sets/{name}"] = split
+    for name, split in given.items():
+        if not isinstance(split, Mapping):
+            raise UsageError(f"{name}: is {type(split).__name__}; allowed: a mapping with "
+                             f"{', '.join(required)}")
+        unknown = [key for key in split if key not in train]
+        if unknown:
+            raise UsageError(f"{name}: has the unknown key {unknown[0]!r}; allowed: "
+                             f"{', '.join(train)}")
+        missing = [key for key in required if split.get(key) is None]
+        if missing:
+            raise UsageError(f"{name}: {missing[0]} is missing")
+    return given
+
+
+def checked_layers(layers: Sequence[int] | None, count: Callable[[], int]) -> list[int] | None:
+    """Layers counted from 1; `count` says how many the model has, where that is asked for."""
+    if layers is None:
+        return None
+    kept = [int(layer) for layer in layers]
+    if any(layer < 0 for layer in kept):
+        try:
+            kept = [layer + count() + 1 if layer < 0 else layer for layer in kept]
+        except AttributeError:
+            raise UsageError(f"layers: is {kept}: the model does not say how many layers it has; "
+                             "allowed: numbers from 1, the layer at the input") from None
+    if not kept or kept[0] < 1 or any(b <= a for a, b in zip(kept, kept[1:])):
+        raise UsageError(f"layers: is {list(layers)}; allowed: ascending numbers from 1, the layer at "
+                         "the input, or from -1, the last layer, down")
+    return kept
+
+
+def checked_form(form: str, head_names: Any) -> bool:
+    """Are contributions wanted?"""
+    if form not in ("attention", "contributions"):
+        raise UsageError(f"form: is {form!r}; allowed: \"attention\", \"contributions\"")
+    if form == "contributions" and head_names is not None:
+        raise UsageError("head_names: is given with form=\"contributions\", which names its parts")
+    return form == "contributions"
+
+
+def write_parts(path: Path, stack: Any, states: Callable, splits: Mapping[str, Mapping[str, Any]],
+                 inputs: str, options: Options, overwrite: bool) -> Path:
+    from headway.contribution_writer import write_contributions
+    from headway.network_contributions import contribution_blocks, part_names
+    kept = options.layers or [len(stack.blocks)]
+    if kept[-1] > len(stack.blocks):
+        raise UsageError(f"layers: holds {kept[-1]}; the model has {len(stack.blocks)} layers")
+    sources = {name: Source(
+        lambda name=name, given=given: contribution_blocks(
+            stack, states(name, given, kept[0]), kept, options.readout, name),
+        examples_in(given[inputs]), given) for name, given in splits.items()}
+    note = options.note or (
+        f"contributions of the parts of layers {', '.join(map(str, kept))} of {stack.model_name} to "
+        "its readout, attention, norms and gates frozen, without their means over the training "
+        "examples (those of real labels too), scaled to a mean kernel diagonal of 1")
+    return write_contributions(path, sources, part_names(stack, kept), replace(options, note=note),
+                               overwrite)
+
+
+def note_of(model: Any, layers: Sequence[int] | None) -> str:
+    kept = "all layers" if layers is None else f"layers {', '.join(map(str, layers))}"
+    return (f"attention of {type(model).__name__}, {kept}, each at its own inputs in the network; the "
+            "theory takes it as given and mixes the inputs of the lowest layer")

@@ -1,0 +1,51 @@
+"""What the program says, in Python's words: its options are arguments here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from headway.errors import BadDataError, HeadwayError
+
+_FIXED = (("--force", "overwrite=True"), ("another -o", "another output"), ("-o is given", "output is given"),
+          ("--dry-run", "dry_run=True"))
+_AXIS = re.compile(r"--set '([\w.]+)=\[\{(\w+) = ([^']*)\}\]'")
+_SET = re.compile(r"--set ([\w.]+)=")
+_OPTION = re.compile(r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)")
+_VERB = re.compile(r"(?<!mpirun -n R )\bheadway (solve|align|prune|sample|train|latents|evaluate)\b")
+
+
+def python_words(text: str, arguments: Mapping[str, str] | None = None) -> str:
+    """A message of the program without its command line: "--force" is overwrite=True, "--set model.widths=" is widths=.
+
+    Parameters
+    ----------
+    text : str
+        What the program says.
+    arguments : mapping of str to str, optional
+        By dotted key of the study, the argument that gave it: {"model.widths": "widths"}.
+
+    Returns
+    -------
+    str
+        The same for someone who called a function.
+    """
+    known = arguments or {}
+    text = _AXIS.sub(lambda found: f'settings={{"{found[1]}": [{{"{found[2]}": {found[3]}}}]}}', text)
+    text = _SET.sub(lambda found: f"{known.get(found[1], f'settings[{found[1]!r}]')}=", text)
+    for option, argument in _FIXED:
+        text = text.replace(option, argument)
+    text = _OPTION.sub(lambda found: found[1].replace("-", "_"), text)
+    return _VERB.sub(r"headway.\1", text)
+
+
+@contextmanager
+def in_python(arguments: Mapping[str, str] | None = None) -> Iterator[None]:
+    """In this block errors of the package speak of arguments, not of the program's options."""
+    try:
+        yield
+    except BadDataError as error:
+        raise BadDataError([python_words(fault, arguments) for fault in error.faults]) from None
+    except HeadwayError as error:
+        raise type(error)(python_words(str(error), arguments)) from None

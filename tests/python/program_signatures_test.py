@@ -1,0 +1,82 @@
+"""The signatures of the verbs say what the program's tables say: every key, its type, its default and its order.
+
+    python3 program_signatures_test.py --update      writes apps/python/headway/settings.json from the extension module
+"""
+
+import inspect
+import json
+import sys
+import unittest
+from pathlib import Path
+
+import headway
+from bindings import setUpModule  # noqa: F401
+from headway import native, signatures
+
+COPY = Path(signatures.__file__).with_name("settings.json")
+VERBS = ("solve", "align", "prune", "sample", "train", "latents", "evaluate")
+
+
+def tables():
+    """What the extension module says of the keys that are arguments of verbs."""
+    options = native.module().options()
+    sections = {section: dict(options[section]) for section in signatures.SECTIONS}
+    sections[""].pop("schema")
+    return sections
+
+
+def written(sections):
+    return json.dumps(sections, indent=1, ensure_ascii=False) + "\n"
+
+
+class Settings(unittest.TestCase):
+    def test_the_copy_is_what_the_program_says(self):
+        self.assertEqual(json.loads(COPY.read_text(encoding="utf-8")), tables(),
+                         f"to make the copy again: python3 {Path(__file__).name} --update")
+
+    def test_every_section_that_is_no_task_and_no_verb_of_the_program_alone_is_there(self):
+        self.assertEqual(set(native.module().options()) - set(signatures.SECTIONS), {"task", "extract"})
+
+
+class Signatures(unittest.TestCase):
+    def test_every_key_is_an_argument_with_its_type(self):
+        for verb in VERBS:
+            parameters = inspect.signature(getattr(headway, verb)).parameters
+            for name, key in signatures.keys_of(verb).items():
+                with self.subTest(verb=verb, argument=name):
+                    self.assertIn(name, parameters)
+                    self.assertIsNone(parameters[name].default)
+                    if name not in signatures.ARRAYS or "features" not in parameters:
+                        self.assertEqual(parameters[name].annotation, f"{signatures.annotation_of(key)} | None")
+
+    def test_there_is_nothing_else(self):
+        for verb in (*VERBS, "action"):
+            function = getattr(headway, verb)
+            own = {"study"} | ({"network"} if verb == "prune" else {"task"} if verb == "evaluate" else set())
+            arrays = set() if verb in ("train", "latents", "evaluate") else set(signatures.ARRAYS)
+            known = own | arrays | set(signatures.keys_of(verb)) | set(signatures.RUNNING)
+            found = inspect.signature(function).parameters
+            self.assertEqual(set(found) - known, set(), verb)
+            self.assertEqual(arrays - set(found), set(), verb)
+            self.assertFalse([name for name, one in found.items() if one.kind is one.VAR_KEYWORD], verb)
+
+    def test_a_default_is_that_of_the_table(self):
+        """What the docstring shows is what the program does without the argument."""
+        resolved = headway.read_study("hmm-four-paths").text
+        for name, shown in (("optimizer", "default: 'auto'"), ("max_iterations", "default: 200")):
+            self.assertIn(shown, headway.solve.__doc__)
+            self.assertIn(f"{name} = {tables()['solve'][name]['default']}", resolved)
+
+    def test_an_argument_that_is_not_there_is_refused_with_the_nearest(self):
+        for call, words in ((lambda: headway.sample("hmm-four-paths", chians=2), "chians; did you mean chains?"),
+                            (lambda: headway.evaluate("a.h5", steps=2), "unknown argument steps")):
+            with self.assertRaises(headway.UsageError) as caught:
+                call()
+            self.assertIn(words, str(caught.exception))
+
+
+if __name__ == "__main__":
+    if "--update" in sys.argv:
+        COPY.write_text(written(tables()), encoding="utf-8")
+    else:
+        unittest.main()
