@@ -122,9 +122,10 @@ AnyOption AnyOption::only_where(const std::function<bool(const void*)>& belongs,
 template <class T>
 OptionType<T> integer(std::int64_t low, std::int64_t high) {
   const bool unbounded = high == std::numeric_limits<std::int64_t>::max();
-  const std::string allowed = unbounded ? fmt::format("an integer >= {}", low)
-                                        : fmt::format("an integer from {} to {}", low,
-                                                      bound_text(static_cast<double>(high)));
+  const std::string allowed = low == high ? std::to_string(low)
+                              : unbounded ? fmt::format("an integer >= {}", low)
+                                          : fmt::format("an integer from {} to {}", low,
+                                                        bound_text(static_cast<double>(high)));
   return {allowed,
           [=](const OptionValue& value, const std::string& path) {
             const auto* number = value.get<std::int64_t>();

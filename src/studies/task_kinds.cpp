@@ -183,7 +183,7 @@ std::vector<TaskDescription> theory_kinds() {
 std::vector<TaskDescription> training_kinds() {
   return {{TaskKind::kFuzzyLogic,
            Side::kTraining,
-           "fuzzy logic in context: a disjunction of unknown conjunctions",
+           "fuzzy logic in context, a disjunction of unknown conjunctions",
            fuzzy_logic_table(),
            {},
            [](const T& task) { task.fuzzy_logic.validate(); },

@@ -21,7 +21,7 @@ std::string set_name_fault(const std::string& name) {
         kLongest);
   }
   if (name != "train" && name != "test") return {};
-  return "the name of a split of its own; allowed: any other name";
+  return "taken by a split outside sets; allowed: any other name";
 }
 
 Index Dataset::evaluated_examples() const {

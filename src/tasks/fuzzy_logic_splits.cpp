@@ -56,7 +56,8 @@ const OptionTable<FuzzyLogicOptions>& FuzzyLogicOptions::table() {
              "share of the tasks of known terms that training never sees. Raise it to ask for more "
              "generalisation."),
       option("inputs", &F::inputs, choice<FuzzyLogicInputs>(),
-             "what is drawn anew for every example"),
+             "inputs of an example: all drawn anew, or with the same context or query in all "
+             "examples"),
       option("reject_uncovered", &F::reject_uncovered, flag(),
              "draw the split again if it leaves a known term in no training task"),
   }};

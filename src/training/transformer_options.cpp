@@ -45,7 +45,7 @@ OptionTable<M> linear_value_table() {
   return {{
       option("keys_start_as_queries", &M::keys_start_as_queries, flag(),
              "linear_value: start keys as copies of the queries, so that heads begin by comparing "
-             "tokens. Without it such tasks begin with thousands of steps at chance."),
+             "tokens. Without it tasks of comparison begin with thousands of steps at chance."),
       option(
           "initial_query_scale", &M::initial_query_scale, real(0.0, 1e3, Ends::kOpenBelow),
           "linear_value: standard deviation of the first queries and keys, times sqrt(features)"),

@@ -102,7 +102,7 @@ class Refusals(ProgramTest):
         classes = self.path("classes.h5")
         write_path_features(classes, **{"train/labels": np.eye(3)[np.arange(12) % 3],
                                         "test/labels": np.eye(3)[np.arange(7) % 3]})
-        self.check_once(78, "needs one output, the data have 3", "solve", classes, *DISTRIBUTED)
+        self.check_once(78, "needs one output, but the data have 3", "solve", classes, *DISTRIBUTED)
 
     def test_a_plan_counts_what_a_rank_has(self):
         plans = [json.loads(run_ranks(count, "solve", self.study, *DISTRIBUTED, "--dry-run", "--json").stdout)

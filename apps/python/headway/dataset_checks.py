@@ -75,7 +75,7 @@ def set_name_fault(name: str) -> str | None:
     if not re.fullmatch(table.SET_NAME, name):
         return "not a valid set name; allowed: a letter, then letters, digits, - and _, at most 40"
     if name in ("train", "test"):
-        return "the name of a split of its own; allowed: any other name"
+        return "taken by a split outside sets; allowed: any other name"
     return None
 
 

@@ -182,7 +182,8 @@ TEST_CASE("a checkpoint of another study, data or verb is refused by name, or de
   studies::TrainRun run;
   run.study.task.kind = studies::TaskKind::kSraven;
   const auto as_training = [&] { io::TrainCheckpoints(result, {run}, {"data"}, false); };
-  CHECK(says(refusal(as_training, ErrorKind::kBadStudy), "of sample, here of train"));
+  CHECK(says(refusal(as_training, ErrorKind::kBadStudy),
+             "it is of headway sample, this is headway train"));
   write_file(result + ".checkpoint/mine.txt", "");
   const SampleCheckpoints forced(result, other, "data", true);
   CHECK(forced.resumable() == 0);

@@ -121,14 +121,14 @@ TEST_CASE("Each fault of an IDX file is named") {
   fails(images_file(3, 4, 5, ramp(60)), good_labels, {"images of 4 x 5: must be square"});
   fails(images_file(3, 4, 4, ramp(47)), good_labels,
         {"/images: ends within image 3 of 3, 1 bytes"});
-  fails(images_file(3, 4, 4, ramp(49)), good_labels, {"/images: goes on after the last value"});
+  fails(images_file(3, 4, 4, ramp(49)), good_labels, {"/images: is longer than its header"});
   fails(good_images, labels_file({1, 0}), {"/labels: number of labels = 2: must be the 3 images"});
   Bytes short_labels = good_labels;
   short_labels.resize(good_labels.size() - 1);
   fails(good_images, short_labels, {"/labels: ends within the labels"});
   Bytes long_labels = good_labels;
   long_labels.push_back(0);
-  fails(good_images, long_labels, {"/labels: goes on after"});
+  fails(good_images, long_labels, {"/labels: is longer than"});
 }
 
 TEST_CASE("Damaged gzip and missing files are told apart") {

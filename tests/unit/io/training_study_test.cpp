@@ -251,8 +251,8 @@ kind = "fuzzy_logic"
   CHECK(
       has(fault(tables, {"train.attention =hyla"}),
           "--set train.attention =hyla: train.attention: sweep.train at s.toml:4 sets this key, "
-          "in {attention = \"softmax\", layers = 3}: must be set by one of them; to change what is "
-          "swept, override the axis, for example --set 'sweep.train=[{attention = \"hyla\"}]'"));
+          "too, in {attention = \"softmax\", layers = 3}: must be set in one place. To change the "
+          "sweep, give another one, for example --set 'sweep.train=[{attention = \"hyla\"}]'"));
   CHECK(train_runs(parse_study(tables, "s.toml", {"train.heads=4"})).size() == 2);
   CHECK(train_runs(
             parse_study(tables, "s.toml", {"train.attention=hyla", "sweep.train=[{layers=1}]"}))

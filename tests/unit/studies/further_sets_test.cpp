@@ -159,7 +159,7 @@ TEST_CASE("sets made in memory are checked") {
   Dataset data = random_dataset();
   data.sets = {{"a", random_split(3, 2)}, {"a", random_split(3, 2)}};
   CHECK_THAT(message_of(data),
-             Catch::Matchers::ContainsSubstring("random: sets/a: is there twice"));
+             Catch::Matchers::ContainsSubstring("random: sets/a: is given twice"));
   data.sets = {{"a", random_split(3, 2, 2)}};
   CHECK_THAT(message_of(data), Catch::Matchers::ContainsSubstring("of 2 outputs; allowed: 1"));
   data.sets = {{"a", {}}};

@@ -243,7 +243,8 @@ TEST_CASE("what has no such codes is refused") {
   CHECK_THAT(refused(permuted), ContainsSubstring("latents.task.permuted = true: must be false"));
   Study layers = fuzzy_study();
   layers.latents.layers = {1, 3};
-  CHECK_THAT(refused(layers), ContainsSubstring("latents.layers[2] = 3: must be from 1 to 2"));
+  CHECK_THAT(refused(layers),
+             ContainsSubstring("latents.layers[2] = 3: must be layers from 1 to 2"));
   layers.latents.layers = {1, 1};
   CHECK_THAT(refused(layers), ContainsSubstring("latents.layers[2] = 1 after 1") &&
                                   ContainsSubstring("in rising order, each once"));

@@ -281,7 +281,7 @@ TEST_CASE("kernels over ranks are refused where they cannot be") {
   REQUIRE(cost.feature_share == 1.0);  // two halves
   REQUIRE(cost.state_bytes == 8.0 * 100 * 100 / 4);
   REQUIRE_THROWS_WITH(theory::kernel_cost({100, 4, 50, 2}, options),
-                      Catch::Matchers::ContainsSubstring("needs one output, the data have 2"));
+                      Catch::Matchers::ContainsSubstring("needs one output, but the data have 2"));
   std::array<std::string, 2> messages;
   testing::on_ranks(2, [&](Ranks& ranks) {  // that have no SharedCholesky
     try {

@@ -61,6 +61,6 @@ TEST_CASE("Gram matrices that no data have are told apart, each by its fault") {
                g.gram.middleRows(6, 3).setZero();
                g.gram.middleCols(6, 3).setZero();
              }),
-             ContainsSubstring("path 3 of 4 has features that are all zero"));
+             ContainsSubstring("path 3 of 4 has only features that are zero"));
   CHECK_THAT(theory::gram_fault(good, 5), ContainsSubstring("a multiple of 5 paths"));
 }

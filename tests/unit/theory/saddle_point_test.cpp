@@ -212,7 +212,7 @@ TEST_CASE("Ceres stops after max_iterations and says so") {
   CHECK(stopped.summary.optimizer == "ceres");
   CHECK_FALSE(stopped.summary.converged);
   CHECK(stopped.summary.iterations == 3);
-  CHECK(stopped.summary.message.find("after 3 iterations (solve.max_iterations") !=
+  CHECK(stopped.summary.message.find("after 3 iterations. Raise solve.max_iterations") !=
         std::string::npos);
 }
 

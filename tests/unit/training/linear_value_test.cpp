@@ -282,5 +282,5 @@ TEST_CASE("Weights that are not those of a linear-value network are refused by n
                     ContainsSubstring(bad[2].name + " has shape [1, 1]"));
   bad = good;
   bad.push_back({"norm.scale", {1}, {1.0F}});
-  CHECK_THROWS_WITH(linear_value_network(bad), ContainsSubstring("it has 9 tensors"));
+  CHECK_THROWS_WITH(linear_value_network(bad), ContainsSubstring("there are 9 tensors"));
 }
