@@ -58,7 +58,7 @@ std::vector<ExplainedTable> prune_tables() {
          "resampled examples, p value"}}},
       {"Heads of the networks of a train result, a table for each run",
        {layer,
-        {"... change", "change of the network's metric without the head, with its error"},
+        {"METRIC change", "change of the network's score without the head, with its error"},
         {"mean in its place", "the same with the head's mean output in its place"},
         {"loss change", "change of the loss without the head, with its error"},
         {"sensitivity", "mean size of the gradient with respect to the head's output"}}}};

@@ -76,10 +76,11 @@ std::string point_title(const std::vector<Index>& widths, double temperature) {
 std::string ranks_text(const studies::PrunePoint& point) {
   const analysis::RankStability& ranks = point.rank_stability;
   if (std::isnan(ranks.kendall_tau)) return "";
-  return wrapped(fmt::format(
-      "squared error +: rise on the {} examples without the head; posterior, examples: its uncertainty\n"
-      "order of the heads by it (1: certain): tau {:.2f}, top {} overlap {:.2f}\n",
-      point.heads.front().set, ranks.kendall_tau, ranks.k, ranks.top_k_overlap));
+  return wrapped(
+      fmt::format("squared error +: rise on the {} examples without the head; posterior, examples: "
+                  "its uncertainty\n"
+                  "order of the heads by it (1: certain): tau {:.2f}, top {} overlap {:.2f}\n",
+                  point.heads.front().set, ranks.kendall_tau, ranks.k, ranks.top_k_overlap));
 }
 
 std::string heads_table(const studies::PrunePoint& point, const Measure& measure,

@@ -60,9 +60,7 @@ void warn_of_class_numbers(const TheoryJob& job, Observer& observer) {
   if (job.study.task.kind != studies::TaskKind::kDataset || numbers.empty()) return;
   constexpr std::size_t kShown = 4;
   observer.warning(fmt::format(
-      "{}: train/labels: has the whole numbers {:g}{}, which are taken as real targets; for "
-      "classes "
-      "give {}",
+      "{}: train/labels: has the whole numbers {:g}{}, taken as real targets; for classes give {}",
       job.study.task.file,
       fmt::join(numbers.begin(), numbers.begin() + std::min(kShown, numbers.size()), ", "),
       numbers.size() > kShown ? ", ..." : "",

@@ -85,7 +85,7 @@ class BadCommandLine(ProgramTest):
     def test_no_verb_and_unknown_verb(self):
         self.check(run(), 64, "solve")
         self.check(run("slove", self.study), 64, "slove", "solve, align, prune")
-        self.check(run("solve"), 64, "input")
+        self.check(run("solve"), 64, "solve needs FILE")
 
     def test_options(self):
         for arguments, code, words in BAD_OPTIONS:

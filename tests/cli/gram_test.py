@@ -60,7 +60,7 @@ class Gram(ProgramTest):
         process = run("gram", self.study)
         self.check(process, 78)
         self.check(run("gram", good, self.path("none.h5")), 66)
-        self.check(run("gram", good, os.path.join(self.directory, ".", "good.h5")), 0, "its examples count once more")
+        self.check(run("gram", good, os.path.join(self.directory, ".", "good.h5")), 0, "its examples count twice")
         gram = self.path("g.h5")
         self.check(run("gram", good, "-o", gram), 0)
         self.check(run("gram", good, "-o", gram), 73)

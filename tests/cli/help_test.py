@@ -77,7 +77,7 @@ class Readme(unittest.TestCase):
 
     def rows(self, title):
         section = README.partition(f"\n{title}\n")[2]
-        return [[cell.strip().strip("`") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        return [[cell.strip().strip("`").replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
                 for line in re.split(r"\n#+ ", section)[0].splitlines() if line.startswith("| ")]
 
     def test_every_verb_has_a_section_with_its_columns(self):

@@ -11,7 +11,7 @@ import unittest
 import h5py
 import numpy as np
 
-from support import PROGRAM, ProgramTest, run
+from support import PROGRAM, ProgramTest, measured, run
 
 QUICK = ["--set", "model.widths=[4]", "--set", "sample.draws=60", "--set", "sample.warmup=100",
          "--set", "sample.predictor_draws=20"]
@@ -90,7 +90,10 @@ class Output(ProgramTest):
             self.assertEqual(group.attrs["accuracy"], point["accuracy"])
         self.assertFalse(os.path.exists(output + ".checkpoint"))
         text = run("sample", self.study, *QUICK).stdout
-        for word in ("R-hat", "saddle point", "1/N-corrected", "samples", "log evidence"):
+        for word in ("R-hat", "saddle point", "1/N-corrected", "samples", "log evidence",
+                     measured(point["U_a_mean"], point["U_a_mcse"]),
+                     measured(point["log_evidence"], point["log_evidence_error"]),
+                     measured(point["U_1_mean"][0][0], point["U_1_mcse"][0][0]) + ", "):
             self.assertIn(word, text)
         self.assertIn("rhat_max", run("inspect", output).stdout)
 

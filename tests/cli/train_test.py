@@ -13,7 +13,7 @@ import unittest
 import h5py
 import numpy as np
 
-from support import PROGRAM, STUDIES, run
+from support import PROGRAM, STUDIES, measured, run
 from train_support import TEXT, TrainTest, can_train, content, lines, needs_training
 
 # (study, value of --set, exit code, words of the message)
@@ -264,7 +264,7 @@ class Output(TrainTest):
             self.assertEqual(file["runs/0/weights/embedding.weight"].dtype, np.float32)
         self.assertFalse(os.path.exists(output + ".checkpoint"))
         text = run("train", self.tiny, "--set", "sweep.seed=[1,2]").stdout
-        self.assertIn(f"{spread['mean']:.4f}+-", text)
+        self.assertIn(measured(spread["mean"], spread["standard_error"]), text)
         for word in ("held_out r2", "train loss", "hyla", str(row["parameters"])):
             self.assertIn(word, text)
         self.assertRegex(run("inspect", output).stdout, r"hyla +1 +finished +60 ")
@@ -341,7 +341,8 @@ class Output(TrainTest):
         self.assertAlmostEqual(ceilings["all"]["several_answers"], 0.244, delta=0.013)
         self.assertAlmostEqual(ceilings["all"]["every_feature_wrong"], 0.0026, delta=0.0015)
         plan = run("train", study, "--dry-run")
-        for word in ("best possible accuracy", f"all {ceilings['all']['accuracy']:.4f}"):
+        best = ceilings["all"]
+        for word in ("best possible accuracy", f"all {measured(best['accuracy'], best['accuracy_error'])}"):
             self.assertIn(word, plan.stdout)
         self.assertEqual(json.loads(run("train", study, "--dry-run", "--json").stdout)["ceilings"]["all"]
                          ["accuracy"], ceilings["all"]["accuracy"])

@@ -129,8 +129,8 @@ class Refusals(ProgramTest):
         self.assertEqual(done.stdout, "")
 
     def test_every_fault_is_told_once(self):
-        self.check_once(64, "alone share their work", "align", self.study)
-        self.check_once(64, "--shard: not on several ranks", "solve", self.study, "--shard", "0/2")
+        self.check_once(64, "can share the work of solve, sample, train and gram only", "align", self.study)
+        self.check_once(64, "--shard: cannot be used on several ranks", "solve", self.study, "--shard", "0/2")
         self.check_once(64, "no such verb", "slove", self.study)
         self.check_once(66, "none.toml", "solve", self.path("none.toml"))
         self.check_once(78, "unknown key", "solve", self.study, "--set", "model.widht=3")
