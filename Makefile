@@ -61,7 +61,7 @@ build: dependencies
 # The table of the theory on the terminal; samples, alignment, head scores and every figure in $(RESULTS)/.
 demo: SAMPLED = $(if $(filter off,$(SAMPLES)),,$(RESULT)-samples.h5)
 demo: RESULT = $(RESULTS)/$(basename $(notdir $(STUDY)))
-demo: PLOT = PYTHONPATH=apps/python $(PYTHON) -m headway plot -o $(RESULT)-figures
+demo: PLOT = PYTHONPATH=apps/python $(PYTHON) -m headway plot --force -o $(RESULT)-figures
 demo: build
 	@mkdir -p $(RESULTS)
 	$(HEADWAY) solve $(STUDY) --force -o $(RESULT).h5

@@ -319,6 +319,20 @@ class CommandLine(FigureTest):
         self.assertEqual((code, out.strip()),
                          (0, str(self.folder / "solve-figures" / "order_parameters.png")))
 
+    def test_figures_that_exist_are_kept(self):
+        folder = self.folder / "kept"
+        first, second = folder / "order_parameters.png", folder / "readout_and_action.png"
+        plot = ("plot", self.files["solve"], "-o", folder, "--only", f"{first.stem},{second.stem}")
+        folder.mkdir()
+        second.write_text("mine")
+        self.assert_fails(73, f"{second}: exists already; --force replaces it, -o DIR writes elsewhere", *plot)
+        self.assertFalse(first.exists())  # none was written beside an older one
+        self.assertEqual(second.read_text(), "mine")
+        code, out, _ = self.run_main(*plot, "--force")
+        self.assertEqual((code, out.split()), (0, [str(first), str(second)]))
+        self.assertEqual(image.imread(second).ndim, 3)
+        self.assertEqual(self.run_main(*plot, "--format", "svg")[0], 0)  # other files
+
     def test_output_is_the_same_every_time_and_ignores_user_settings(self):
         for kind in ("png", "pdf", "svg"):
             pictures, names = [], ("kernel_alignment", "order_parameters")

@@ -242,7 +242,7 @@ class LearningCurves(TrainingResultTest):
         picture = Path(out.strip())
         self.assertEqual(picture.name, "learning_curves.png")
         first = picture.read_bytes()
-        self.run_cli("plot", self.file)
+        self.assertEqual(self.run_cli("plot", self.file, "--force")[0], 0)
         self.assertEqual(picture.read_bytes(), first)
         code, out, _ = self.run_cli("table", self.file, "--format", "markdown")
         self.assertEqual(code, 0)

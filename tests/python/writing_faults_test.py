@@ -141,7 +141,7 @@ except test.headway.CannotWriteError:
 
     def test_commands_end_with_73(self):
         for limit, name, words in ((2000, "pictures/order_parameters.png",
-                                    ["plot", RESULT, "-o", "pictures", "--only", "order_parameters"]),
+                                    ["plot", RESULT, "-o", "pictures", "--only", "order_parameters", "--force"]),
                                    (4096, "page.html", ["report", RESULT, "-o", "page.html", "--force"]),
                                    (100, "s.json", ["summary", RESULT, "-o", "s.json", "--force"])):
             with self.subTest(command=words[0]):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from headway.errors import CannotWriteError, HeadwayError, UsageError
+from headway.files import refuse_existing
 from headway.version import __version__
 
 EXIT_OK, EXIT_BAD_DATA, EXIT_BUG, EXIT_INTERRUPTED = 0, 65, 70, 130
@@ -70,11 +71,12 @@ def _add_plot(commands) -> None:
     plot = commands.add_parser(
         "plot", help="the figures of a result",
         description="Draws every figure that the first result has the data for; further results are "
-        "overlaid where a figure can. Figures of the same name are replaced.")
+        "overlaid where a figure can. Figures that exist are kept: --force replaces them.")
     plot.add_argument("results", nargs="+", metavar="RESULT.h5")
     plot.add_argument("-o", "--output", metavar="DIR",
                       help="folder for the figures (default: RESULT-figures beside the result)")
     plot.add_argument("--format", default="png", metavar="png|pdf|svg")
+    plot.add_argument("--force", action="store_true", help="replace figures that exist")
     plot.add_argument("--only", metavar="NAME,...", help="only these figures")
     plot.add_argument("--widths", metavar="N,...", help="widths of the multi-panel figures")
     plot.add_argument("--temperature", type=float, metavar="T",
@@ -148,9 +150,11 @@ def _plot(options: argparse.Namespace) -> int:
     first = Path(options.results[0])
     folder = Path(options.output) if options.output else first.with_name(first.stem + "-figures")
     _make_folder(folder)
-    for name, figure in drawn.items():
-        file_path = folder / f"{name}.{options.format}"
-        style.save(figure, file_path)
+    files_of = {name: folder / f"{name}.{options.format}" for name in drawn}
+    if not options.force:
+        refuse_existing(files_of.values(), "--force replaces it, -o DIR writes elsewhere")
+    for name, file_path in files_of.items():
+        style.save(drawn[name], file_path, overwrite=options.force)
         print(file_path)
     if options.only is None:
         for name, package in figures.left_out(results).items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -47,6 +47,16 @@ def whole_file(path: str | os.PathLike, overwrite: bool, how_to_replace: str) ->
     finally:
         if partial is not None and os.path.exists(partial):
             os.unlink(partial)
+
+
+def refuse_existing(paths: Iterable[str | os.PathLike], how_to_replace: str) -> None:
+    """CannotWriteError where one of these files exists.
+
+    For several files that belong together: asked before the first is written, so that old and new ones do not mix.
+    """
+    for path in map(Path, paths):
+        if path.is_file():
+            raise CannotWriteError(f"{path}: exists already; {how_to_replace}")
 
 
 def write_text(text: str, path: str | os.PathLike, overwrite: bool) -> Path:

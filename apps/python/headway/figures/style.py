@@ -106,9 +106,9 @@ def rendered(figure: Figure, kind: str = "png") -> bytes:
     return buffer.getvalue()
 
 
-def save(figure: Figure, file_path: Path) -> None:
+def save(figure: Figure, file_path: Path, overwrite: bool = True) -> None:
     """Writes the figure in the format of the file name's ending, whole or not at all."""
-    write_bytes(rendered(figure, file_path.suffix[1:]), file_path, overwrite=True)
+    write_bytes(rendered(figure, file_path.suffix[1:]), file_path, overwrite)
 
 
 def head_line(figure: Figure, result: Result, temperature: float | None, *more: str,
