@@ -34,7 +34,8 @@ CPP = """# C++ reference
 def missing():
     """What cannot be found of what the site is built with."""
     modules = [name for name in ("sphinx", "myst_parser", "furo") if importlib.util.find_spec(name) is None]
-    return modules + ["doxygen"] * (shutil.which("doxygen") is None)
+    import assets
+    return modules + ["doxygen"] * (shutil.which("doxygen") is None) + assets.missing()
 
 
 def lay_out(pages, results, program, figures):
@@ -72,20 +73,23 @@ def without_empty_summaries(folder):
 
 def build(output, program, figures):
     from headway.version import __version__
+    import assets
     import check_links
 
-    extra, site = output / "extra", output / "site"
-    for folder in (extra, site):
+    extra, static, site = output / "extra", output / "static", output / "site"
+    for folder in (extra, static, site):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
     lay_out(output / "pages", output / "results", program, figures)
+    assets.copy_mathjax(static / "mathjax")
     here = SOURCE / "apps/docs"
     environment = os.environ | {"HEADWAY_DOCS_OUTPUT": str(extra), "HEADWAY_DOCS_EXTRA": str(extra),
-                                "HEADWAY_VERSION": __version__, "PYTHONPATH": f"{PACKAGE}:{here}"}
+                                "HEADWAY_DOCS_STATIC": str(static), "HEADWAY_VERSION": __version__, "PYTHONPATH": f"{PACKAGE}:{here}"}
     subprocess.run(["doxygen", here / "Doxyfile"], cwd=SOURCE, env=environment, check=True)
     without_empty_summaries(extra / "cpp")
     subprocess.run([sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-c", here, "-d", output / "cache",
                     output / "pages", site], env=environment, check=True)
+    assets.mend_furo(site / "_static")
     (site / "index.html").write_text('<!DOCTYPE html>\n<meta charset="utf-8"><title>Headway</title>\n'
                                      '<meta http-equiv="refresh" content="0; url=README.html"><a href="README.html">Headway</a>\n',
                                      encoding="utf-8")

@@ -4,6 +4,8 @@ import os
 import re
 from pathlib import Path
 
+from docutils import nodes
+
 import docstrings
 from headway.version import __version__
 
@@ -11,84 +13,94 @@ project = "Headway"
 author = copyright = "Headway contributors"
 version = release = __version__
 root_doc = "README"
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
 include_patterns = ["**.md", "**.rst"]
 myst_heading_anchors = 4
+myst_enable_extensions = ["dollarmath", "amsmath"]
+myst_update_mathjax = False  # it knows MathJax 3, and Debian has 2.7
+mathjax_path = "mathjax/MathJax.js?config=TeX-AMS_SVG"
+mathjax2_config = {
+    "messageStyle": "none",
+    "fast-preview": {"disabled": True},
+    "tex2jax": {"inlineMath": [["\\(", "\\)"]], "displayMath": [["\\[", "\\]"]],
+                "ignoreClass": "page", "processClass": "math"},  # classes of furo's whole page, of Sphinx's formulas
+    # A wrong formula shows its error in place of its source; the browser test looks for them.
+    "TeX": {"noErrors": {"disabled": True}, "noUndefined": {"disabled": True}},
+}
 autodoc_mock_imports = ["torch"]  # which only some functions need, when they run
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
+napoleon_use_ivar = True  # attributes as a list, like parameters
 html_theme = "furo"
 html_title = f"Headway {release}"
+html_static_path = [str(Path(__file__).with_name("static")), os.environ["HEADWAY_DOCS_STATIC"]]
+html_css_files = ["site.css"]
 html_extra_path = [os.environ["HEADWAY_DOCS_EXTRA"]]  # what Doxygen made
 html_copy_source = False
 pygments_style, pygments_dark_style = "friendly", "monokai"
 
-TREE = """
+# The navigation, in the order in which a new user needs it. A line with "*" stands for the further pages of that folder.
+PARTS = (
+    ("Tutorials", ("apps/docs/tutorial/README", "apps/docs/tutorial/*", "Notebooks <notebooks/index>")),
+    ("Tasks", ("What can be learned <src/tasks/README>", "Studies <data/studies/README>", "Characters <data/omniglot/README>",
+               "Digits <data/digits/README>")),
+    ("The program", ("Using it <apps/cli/README>", "Every option <reference/commands>", "Files <src/io/README>")),
+    ("Python", ("Using it <apps/python/README>", "Every function <reference/python>", "Gallery of figures <gallery>")),
+    ("Theory", ("From weights to U <src/theory/README>", "Training <src/training/README>")),
+    ("Results", ("All experiments <data/results/README>", "data/results/*")),
+    ("Words", ("Glossary <apps/docs/glossary>",)),
+    ("Developers", ("The library <src/README>", "C++ reference <reference/cpp>", "Speed <apps/benchmarks/README>",
+                    "CONTRIBUTING", "CHANGELOG")),
+)
 
-```{toctree}
-:hidden:
-:caption: Using it
-apps/cli/README
-apps/python/README
-data/studies/README
-gallery
-data/results/README
-notebooks/index
-```
 
-```{toctree}
-:hidden:
-:caption: Reference
-reference/commands
-reference/python
-reference/cpp
-src/io/README
-```
+def navigation(pages):
+    """The tables of contents that go below the README; `pages`: the folder of all pages."""
+    lines = []
+    for caption, entries in PARTS:
+        lines += ["", "```{toctree}", ":hidden:", f":caption: {caption}"]
+        for entry in entries:
+            name = re.sub(r".*<(.*)>", r"\1", entry)
+            if name.endswith("/*"):
+                lines += [f"{name[:-1]}{page}" for page in pages_beside(pages / name[:-2])]
+            elif any((pages / f"{name}{suffix}").exists() for suffix in (".md", ".rst")):
+                lines.append(entry)
+        lines.append("```")
+    return "\n".join(lines)
 
-```{toctree}
-:hidden:
-:caption: How it works
-src/theory/README
-src/tasks/README
-src/training/README
-src/README
-apps/benchmarks/README
-```
 
-```{toctree}
-:hidden:
-:caption: The project
-CHANGELOG
-CONTRIBUTING
-data/omniglot/README
-data/digits/README
-```
-"""
-
-RESULTS = """
-
-```{toctree}
-:hidden:
-PAGES
-```
-"""
+def pages_beside(folder):
+    """Names of the pages of a folder but its README, in the order in which that links to them, then by name."""
+    names = sorted(path.stem for path in folder.glob("*.md") if path.stem != "README")
+    index = folder / "README.md"
+    linked = re.findall(r"\]\(([\w-]+)\.md", index.read_text(encoding="utf-8")) if index.exists() else []
+    return sorted(names, key=lambda name: linked.index(name) if name in linked else len(linked))
 
 
 def adapt(app, docname, source):
-    """The tree of pages goes below the README, the experiments below their table. Notebooks have pages. A folder has none,
-    so a link to it shows its name."""
+    """The tree of pages goes below the README. Notebooks have pages. A folder has none, so a link to it shows its name."""
     text = source[0]
     if docname == root_doc:
-        text += TREE
-    if docname == "data/results/README":
-        text += RESULTS.replace("PAGES", "\n".join(re.findall(r"\[page\]\(([\w-]+)\.md\)", text)))
+        text += "\n" + navigation(Path(app.srcdir)) + "\n"
     text = re.sub(r"(\]\((?:[\w./-]*/)?[\w-]+)\.ipynb\)", r"\1.md)", text)
     folder = Path(app.env.doc2path(docname)).parent
     source[0] = re.sub(r"\[([^][]+)\]\(([\w./-]+)\)",
                        lambda link: link[1] if (folder / link[2]).is_dir() else link[0], text)
 
 
+def number_equations(app, doctree):
+    """Formulas keep their \\tag{n}, by which text and code cite them, and can be linked to as eq-n. Sphinx would put those with
+    several lines into an environment that forbids tags."""
+    for block in doctree.findall(nodes.math_block):
+        text = block.astext()
+        block["ids"] += [f"eq-{number}" for number in re.findall(r"\\tag\{(\w+)\}", text)]
+        if not block["nowrap"]:
+            block["nowrap"] = True
+            block.children = [nodes.Text(f"\\[{text.strip()}\\]")]
+
+
 def setup(app):
     app.connect("source-read", adapt)
-    app.connect("autodoc-process-docstring", docstrings.adapt)
+    app.connect("doctree-read", number_equations)
+    app.connect("autodoc-process-docstring", docstrings.adapt, priority=400)  # before napoleon

@@ -49,14 +49,20 @@ def python():
     parts = [_heading("Python reference", "="), ".. automodule:: headway\n", _heading("Functions", "-")]
     parts += [f".. autofunction:: headway.{name}\n" for name in functions]
     parts += [_heading("Results and other objects", "-")]
-    parts += [f".. autoclass:: headway.{name}()\n   :members:\n   :undoc-members:\n" for name in classes]
+    parts += [_class(f"headway.{name}", things[name]) for name in classes]
     parts += [_heading("Errors", "-")]
     parts += [f".. autoexception:: headway.{name}()\n" for name in errors]
     parts += [_heading("Figures", "-"), ".. automodule:: headway.figures\n", ".. autofunction:: headway.figures.draw_all\n",
-              ".. autoclass:: headway.figures.PlotOptions()\n   :members:\n   :undoc-members:\n"]
+              _class("headway.figures.PlotOptions", headway.figures.PlotOptions)]
     for module, title in (("named_arrays", "Names of dimensions"), ("network_contributions", "Contributions of a network")):
         parts += [_heading(title, "-"), f".. automodule:: headway.{module}\n"]
     return "\n".join(parts)
+
+
+def _class(name, thing):
+    """Attributes that the docstring has a section for are not listed again, without a word, as members."""
+    whole = re.search(r"^ *Attributes\n *-{3,}$", thing.__doc__ or "", re.MULTILINE)
+    return f".. autoclass:: {name}()\n   :members:\n" + ("" if whole else "   :undoc-members:\n")
 
 
 def _heading(title, line):

@@ -7,7 +7,8 @@
 #   TRAINING=off                      leaves out the packages of the training engine (LibTorch, oneDNN: 400 MB),
 #                                     which are installed only where the system has them
 #   DOCS=on                           adds what builds the site of the documentation (make docs)
-#   TESTING=on                        adds what only tests need: that, and a Slurm of one node, started and ended by its test
+#   TESTING=on                        adds what only tests need: that, a Slurm of one node, started and ended by its test,
+#                                     and a browser that looks at the pages
 #   LINT=on                           adds what `make lint` runs
 #   FUZZING=on                        adds the compiler of `make fuzz`
 # shellcheck disable=SC2086,SC1091  # the package lists are meant to split into words
@@ -30,18 +31,19 @@ text_packages="libsentencepiece-dev"
 mpi_packages="libopenmpi-dev openmpi-bin"
 scalapack_packages="libscalapack-openmpi-dev"
 slurm_packages="slurmctld slurmd slurm-client munge"
-[ "${TESTING:-off}" = on ] || slurm_packages=
+browser_packages="chromium"
+[ "${TESTING:-off}" = on ] || slurm_packages='' browser_packages=''
 lint_packages="cppcheck clang-tidy"
 [ "${LINT:-off}" = on ] || lint_packages=
 fuzzing_packages="clang libclang-rt-dev"
 [ "${FUZZING:-off}" = on ] || fuzzing_packages=
-docs_packages="doxygen furo python3-myst-parser python3-sphinx"
+docs_packages="doxygen furo python3-myst-parser python3-sphinx libjs-mathjax"
 [ "${DOCS:-off}" = off ] || docs_packages="$docs_packages python3-sklearn" # a figure of the gallery
 [ "${DOCS:-off}${TESTING:-off}" != offoff ] || docs_packages=
 
 if [ "${1:-}" = "--list" ]; then
   printf '%s\n' $packages $text_packages $training_packages $mpi_packages $scalapack_packages \
-    $slurm_packages $docs_packages $lint_packages $fuzzing_packages
+    $slurm_packages $browser_packages $docs_packages $lint_packages $fuzzing_packages
   exit 0
 fi
 
@@ -131,5 +133,6 @@ install_optional "byte-pair encoding of texts" $text_packages
 install_optional "MPI (one study on several machines at once)" $mpi_packages
 install_optional "ScaLAPACK (one problem larger than a machine)" $scalapack_packages
 [ -z "$slurm_packages" ] || install_optional "the tests of the job scripts" $slurm_packages
+[ -z "$browser_packages" ] || install_optional "the tests of pages in a browser" $browser_packages
 [ -z "$docs_packages" ] || install_optional "the site of the documentation" $docs_packages
 install_optional "'headway train' (TRAINING=off leaves them out)" $training_packages

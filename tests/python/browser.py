@@ -92,6 +92,11 @@ class Browser:
         message, _, self.buffer = self.buffer.partition(b"\0")
         return json.loads(message)
 
+    def wait_for(self, event: str) -> None:
+        """Until an event of this name is among those that are kept."""
+        while not any(one.get("method") == event for one in self.events):
+            self.events.append(self._next())
+
     def open(self, path: Path) -> Page:
         return Page(self, path)
 
@@ -166,6 +171,13 @@ class Page:
         found = self._of("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")
         return [json.dumps(event["params"])[:500] for event in found
                 if event["params"].get("type") not in ("log", "info", "debug")]
+
+    def failures(self) -> list[str]:
+        """Addresses of files that could not be loaded, each with the reason."""
+        asked = {event["params"]["requestId"]: event["params"]["request"]["url"]
+                 for event in self._of("Network.requestWillBeSent")}
+        return [f"{asked.get(event['params']['requestId'], '?')}: {event['params']['errorText']}"
+                for event in self._of("Network.loadingFailed")]
 
     def requests(self) -> list[str]:
         """Addresses that the page asked for, but for itself and data inside it."""

@@ -1,0 +1,153 @@
+"""Every page of the site in a browser, at the width of a desktop and of a phone: nothing is complained of, no file is missing,
+nothing comes from elsewhere, formulas are typeset and fit, and no page is wider than its window.
+
+HEADWAY_SITE: the folder of a built site.
+"""
+
+import os
+import sys
+import tempfile
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/python"))
+from browser import Browser, executable  # noqa: E402
+
+DESKTOP, PHONE = (1280, 900), (390, 844)
+BROWSERS = 2
+# What a page is like when its formulas are typeset. Text that is no code must hold no command of LaTeX.
+LOOK = r"""(async () => {
+  if (window.MathJax && MathJax.Hub) await new Promise(done => MathJax.Hub.Queue(() => done()));
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  const text = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const raw = [];
+  for (let node = text.nextNode(); node; node = text.nextNode()) {
+    if (node.parentElement.closest("script, style, pre, code, .highlight, .fragment")) continue;
+    if (/\$\$|\\(frac|sum|begin|tag|mathrm|pi|sqrt|left|\(|\[)/.test(node.data)) raw.push(node.data.trim().slice(0, 80));
+  }
+  return {
+    raw, wrong: all(".merror, .MathJax_Error").map(one => one.textContent),
+    formulas: all(".math").length, typeset: all(".math .MathJax_SVG").length,
+    tags: all("[id^=mjx-eqn-]").map(one => one.id.slice(8)),
+    scrolled: all(".math-wrapper").filter(one => one.scrollWidth > one.clientWidth + 1)
+      .map(one => `${one.id || "a formula"}: ${one.scrollWidth} in ${one.clientWidth}`),
+  };
+})()"""
+# The widest thing that sticks out, to find it.
+WIDTH = """(() => {
+  const wide = document.scrollingElement.scrollWidth, room = document.documentElement.clientWidth;
+  if (wide <= WINDOW && room <= WINDOW) return "";
+  const ends = [...document.body.querySelectorAll("*")].filter(one => one.getBoundingClientRect().right > WINDOW + 1)
+    .slice(0, 3).map(one => `${one.tagName.toLowerCase()}.${one.className} (${one.textContent.trim().slice(0, 40)})`);
+  return `${wide} pixels: ${ends.join(", ")}`;
+})()"""
+
+
+def pages_of(site):
+    """All but the page that leads to the first one, and Doxygen's frames of answers for browsers without scripts."""
+    return [path for path in sorted(site.rglob("*.html"))
+            if path != site / "index.html" and path.parent != site / "cpp/search"]
+
+
+class Visitor:
+    """Goes from page to page in one tab."""
+
+    def __init__(self, browser, first):
+        self.browser, self.page = browser, browser.open(first)
+        self.page.call("Accessibility.disable")  # a quarter of the time
+        self.requests = []
+
+    def visit(self, path):
+        """What is wrong with a page, and what LOOK says of it."""
+        self.browser.events.clear()
+        self.page.size(*DESKTOP)
+        self.page.call("Page.navigate", url=path.as_uri())
+        self.browser.wait_for("Page.loadEventFired")
+        seen = self.page.run(LOOK)
+        faults = [f"shows LaTeX: {text}" for text in seen["raw"]]
+        faults += [f"wrong formula: {text}" for text in seen["wrong"]]
+        if seen["formulas"] != seen["typeset"]:
+            faults.append(f"{seen['typeset']} of {seen['formulas']} formulas are typeset")
+        faults += [f"scrolls at {DESKTOP[0]} pixels: {text}" for text in seen["scrolled"]]
+        faults += self.too_wide(DESKTOP[0])
+        self.page.size(*PHONE, phone=True)
+        faults += self.too_wide(PHONE[0])
+        faults += [f"complains: {text}" for text in self.page.complaints()]
+        faults += [f"does not load: {text}" for text in self.page.failures()]
+        asked = self.page.requests()
+        self.requests += asked
+        return faults + [f"loads from elsewhere: {url}" for url in asked if not url.startswith("file:")], seen
+
+    def too_wide(self, window):
+        found = self.page.run(WIDTH.replace("WINDOW", str(window)))
+        return [f"is too wide for {window} pixels: {found}"] if found else []
+
+
+def visit_all(pages):
+    """{page: (faults, what LOOK says)}, by some browsers at once."""
+    def part(number):
+        with Browser() as browser:
+            visitor = Visitor(browser, pages[number])
+            return {path: visitor.visit(path) for path in pages[number::BROWSERS]}
+
+    with ThreadPoolExecutor(BROWSERS) as pool:
+        return {path: seen for found in pool.map(part, range(min(BROWSERS, len(pages)))) for path, seen in found.items()}
+
+
+@unittest.skipIf(executable() is None, "no browser: HEADWAY_CHROMIUM, chromium or google-chrome")
+class Pages(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.site = Path(os.environ["HEADWAY_SITE"]).resolve()
+        if not (cls.site / "README.html").exists():
+            raise unittest.SkipTest(f"{cls.site} has no site: what builds it is missing")
+        cls.seen = visit_all(pages_of(cls.site))
+
+    def test_no_page_has_a_fault(self):
+        faults = [f"{path.relative_to(self.site)} {text}" for path, (found, _) in self.seen.items() for text in found]
+        self.assertFalse(faults, "\n" + "\n".join(sorted(faults)))
+
+    def test_every_part_was_visited(self):
+        for name in ("README.html", "src/theory/README.html", "notebooks/hidden_markov_study.html", "reference/python.html",
+                     "cpp/namespaceheadway_1_1theory.html", "apps/docs/glossary.html", "search.html", "genindex.html"):
+            self.assertIn(self.site / name, self.seen)
+
+    def test_formulas_are_where_they_should_be(self):
+        for name in ("notebooks/hidden_markov_study.html",):
+            self.assertGreater(self.seen[self.site / name][1]["typeset"], 5, name)
+
+
+@unittest.skipIf(executable() is None, "no browser: HEADWAY_CHROMIUM, chromium or google-chrome")
+class BrokenPages(unittest.TestCase):
+    """Each fault on a page that has it, so that no check passes because it looks at nothing."""
+
+    PAGES = {
+        "complains": "<script>undefined.thing</script>",
+        "does not load": '<link rel="stylesheet" href="/gone.css">',
+        "loads from elsewhere": '<img src="http://127.0.0.1:9/a.png">',
+        "is too wide for 1280 pixels": '<div style="width: 1300px">a</div>',
+        "is too wide for 390 pixels": '<div style="width: 400px">a</div>',
+        "shows LaTeX": r"<p>The sum \(\sum_k x_k\)</p>",
+        "scrolls at 1280 pixels": '<div class="math-wrapper" style="overflow: auto"><div style="width: 1300px">a</div></div>',
+        "0 of 1 formulas are typeset": '<div class="math">x</div>',
+        "wrong formula": '<span class="merror">x</span>'}
+
+    def test_each_fault_is_noticed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            names = {}
+            for number, (fault, body) in enumerate(self.PAGES.items()):
+                path = Path(folder).resolve() / f"{number}.html"
+                path.write_text(f'<!DOCTYPE html><meta name="viewport" content="width=device-width"><title>a</title>{body}')
+                names[path] = fault
+            sound = Path(folder).resolve() / "sound.html"
+            sound.write_text('<!DOCTYPE html><meta name="viewport" content="width=device-width"><title>a</title><p>a</p>')
+            seen = visit_all([*names, sound])
+            for path, fault in names.items():
+                self.assertTrue(any(text.startswith(fault) for text in seen[path][0]), (fault, seen[path]))
+            self.assertEqual(seen[sound][0], [])
+
+
+if __name__ == "__main__":
+    unittest.main()
