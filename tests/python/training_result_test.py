@@ -276,7 +276,7 @@ class LearningCurves(TrainingResultTest):
         with h5py.File(self.file, "r+") as file:
             file.attrs["study_toml"] = "[train]\nbatch = 128\n"
         axes = figures.draw_all([headway.read_result(self.file)])["learning_curves"].axes[0]
-        self.assertEqual(axes.get_xlabel(), "training step of 128 examples")
+        self.assertEqual(axes.get_xlabel(), "training step (128 examples)")
 
     def test_refusals(self):
         theory = self.folder / "theory.h5"
