@@ -97,14 +97,14 @@ class Browser:
         while not any(one.get("method") == event for one in self.events):
             self.events.append(self._next())
 
-    def open(self, path: Path) -> Page:
-        return Page(self, path)
+    def open(self, path: Path, size: tuple[int, int] | None = None) -> Page:
+        return Page(self, path, size)
 
 
 class Page:
     """A page from a file, after it was loaded; keeps what it asked of the network and complained of."""
 
-    def __init__(self, browser: Browser, path: Path):
+    def __init__(self, browser: Browser, path: Path, size: tuple[int, int] | None = None):
         self.browser = browser
         target = browser.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = browser.call("Target.attachToTarget", targetId=target,
@@ -112,6 +112,8 @@ class Page:
         for domain in ("Page", "Runtime", "Log", "Network", "Accessibility"):
             self.call(f"{domain}.enable")
         self.call("Page.bringToFront")
+        if size is not None:  # before anything is drawn
+            self.size(*size)
         self.call("Page.navigate", url=path.resolve().as_uri())
         self.wait(lambda: self.run("document.readyState") == "complete")
 
@@ -199,6 +201,6 @@ class PageTest(unittest.TestCase):
         self.assertEqual(self.page.complaints(), [])
         self.assertEqual(self.page.requests(), [])
 
-    def choose(self, identity, value):
-        self.page.run(f"(() => {{ const one = document.getElementById('{identity}'); one.value = '{value}';"
-                      "one.dispatchEvent(new Event('input', {bubbles: true})); })()")
+    def choose(self, identity, value, page=None):
+        (page or self.page).run(f"(() => {{ const one = document.getElementById('{identity}'); one.value = '{value}';"
+                                "one.dispatchEvent(new Event('input', {bubbles: true})); })()")

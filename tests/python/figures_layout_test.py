@@ -9,11 +9,12 @@ from pathlib import Path
 import h5py
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PolyCollection
 from matplotlib.text import Text
 
 import headway
 from headway import figures
-from headway.figures import network, style
+from headway.figures import accuracy, limits, network, path_sizes, style
 from headway.network_seeds import compare_networks
 from headway.table import table
 from synthetic_results import Task, add_network, write_result
@@ -68,6 +69,16 @@ def drawn(name, *results, **options):
     return figure
 
 
+def words_of(figure):
+    """The lines above the panels, as one."""
+    return " ".join(text.get_text() for text in figure.texts).replace("\n", " ")
+
+
+def title_of(figure):
+    [title] = [text for text in figure.texts if text is not figure._suptitle]
+    return title
+
+
 def labels(axes):
     return axes.get_legend_handles_labels()[1]
 
@@ -106,7 +117,7 @@ class RealLabels(unittest.TestCase):
                                    pruning.mean_squared_error_without - 0.25)
         words = [text.get_text() for axes in (drops, scatter) for text in axes.findobj(Text)]
         self.assertFalse([word for word in words if "nan" in word])
-        self.assertEqual(drops.get_xlabel(), "rise of the squared error")
+        self.assertEqual(drops.get_xlabel(), "rise of the test\nsquared error")
 
     def test_a_head_without_which_nothing_is_left_is_undefined(self):
         shutil.copy(place("prune"), place("alone"))
@@ -123,7 +134,7 @@ class RealLabels(unittest.TestCase):
         np.testing.assert_allclose([bar.get_width() for bar in drops.patches],
                                    result.network.error_rise.mean)
         curves = drawn("network_pruning", "real-network", widths=(10,)).axes[0]
-        self.assertEqual(curves.get_ylabel(), "network's squared error on test")
+        self.assertEqual(curves.get_ylabel(), "network's squared error on test examples")
         known = result.points[0].network["score"].rising.mean_squared_error.mean
         self.assertTrue(any(np.array_equal(line.get_ydata(), known) for line in curves.lines))
 
@@ -139,37 +150,146 @@ class RealLabels(unittest.TestCase):
 
 class ErrorBars(unittest.TestCase):
     def bars(self, **attributes):
+        """The points of the samples, and the head line."""
         shutil.copy(place("sample"), place("bars"))
         with h5py.File(place("bars"), "r+") as file:
             for index, group in enumerate(file["points"].values()):
                 group.attrs["accuracy_sd"] = 0.2
                 for name, value in attributes.items():
                     group.attrs[name] = value[index]
-        axes = drawn("accuracy_against_width", "bars").axes[0]
-        return next(item for item in axes.containers if "samples" in item.get_label())
+        figure = drawn("accuracy_against_width", "bars")
+        return (next(item for item in figure.axes[0].containers if "samples" in item.get_label()),
+                figure._suptitle.get_text())
 
     def test_bars_of_samples_are_errors_of_what_is_drawn(self):
-        bars = self.bars(accuracy_mcse=(0.01, 0.02))
-        self.assertEqual(bars.get_label(), "posterior samples (exact) ± 2 s.e.")
+        bars, head = self.bars(accuracy_mcse=(0.01, 0.02))
+        self.assertIn("bars: ± 2 Monte Carlo standard errors", head)
         points = read("bars")[0].points
         for segment, point, error in zip(bars[2][0].get_segments(), points, (0.01, 0.02)):
             np.testing.assert_allclose(segment[:, 1], [point.accuracy - 2 * error,
                                                        point.accuracy + 2 * error])
 
-    def test_the_legend_promises_no_bars_that_are_not_drawn(self):
+    def test_nothing_promises_bars_that_are_not_drawn(self):
         for attributes in ({}, {"accuracy_mcse": (math.nan, math.nan)}):
-            bars = self.bars(**attributes)
+            bars, head = self.bars(**attributes)
             self.assertFalse(bars.has_yerr)
-            self.assertNotIn("s.e.", bars.get_label())
+            self.assertNotIn("bars:", head)
         shutil.copy(place("sample"), place("bars"))
         with h5py.File(place("bars"), "r+") as file:
             for group in file["points"].values():
                 group["U_a_mcse"][...] = math.nan
                 group["order_parameters/layer_1_mcse"][...] = math.nan
         axes = drawn("readout_and_action", "bars").axes[0]
-        self.assertFalse([label for label in labels(axes) if "s.e." in label])
+        self.assertFalse([label for label in labels(axes) if "error" in label])
         head = drawn("theory_against_samples", "bars", "solve")._suptitle.get_text()
         self.assertNotIn("bars", head)
+
+
+class TestSet(unittest.TestCase):
+    def test_accuracy_has_the_error_of_the_test_set(self):
+        figure = drawn("accuracy_against_width", "solve")
+        [result] = read("solve")
+        [band] = [item for item in figure.axes[0].collections if isinstance(item, PolyCollection)]
+        corners = band.get_paths()[0].vertices
+        for point in result.points:
+            error = math.sqrt(point.accuracy * (1.0 - point.accuracy) / 40)
+            at = corners[corners[:, 0] == point.widths[0], 1]
+            np.testing.assert_allclose((at.min(), at.max()), (point.accuracy - error, point.accuracy + error), rtol=1e-12)
+        self.assertIn("bands: ± 1 standard error over 40 test examples", words_of(figure))
+
+    def test_squared_errors_have_it_too(self):
+        [result] = read("real-solve")
+        squares = (result.points[0].predictor.mean - result.test_labels) ** 2
+        self.assertAlmostEqual(accuracy.set_error(result, result.points[0]), squares.std(ddof=1) / math.sqrt(40))
+
+    def test_too_many_curves_for_bands_have_it_in_words(self):
+        write_result(place("many"), "solve", ONE_HEAD, widths=(10, 20), temperatures=(0.01, 0.1, 0.2, 0.5),
+                     corrections=False)
+        figure = drawn("accuracy_against_width", "many")
+        self.assertFalse([item for item in figure.axes[0].collections if isinstance(item, PolyCollection)])
+        self.assertIn("not drawn: standard error over 20 test examples, 0.", words_of(figure))
+
+
+class Guides(unittest.TestCase):
+    """The lines 1/N and 1/N^2 of where_the_theory_ends."""
+
+    WIDTHS = np.array([3.0, 10.0, 30.0, 100.0, 300.0, 1000.0])
+
+    def test_start_from_a_point_that_is_certain(self):
+        values = 1.1 / self.WIDTHS
+        values[-1] *= 4.0  # the widest is noise
+        errors = np.full(6, 0.001)
+        self.assertEqual(limits.anchor(self.WIDTHS, values, errors, paths=4), 3)
+        self.assertEqual(limits.anchor(self.WIDTHS, values, 10 * errors, paths=4), 1)
+
+    def test_are_not_drawn_where_nothing_is_certain(self):
+        values = 1.1 / self.WIDTHS
+        self.assertIsNone(limits.anchor(self.WIDTHS, values, values, paths=4))
+        self.assertIsNone(limits.anchor(self.WIDTHS, values, np.full(6, np.nan), paths=4))
+        self.assertIsNone(limits.anchor(self.WIDTHS, values, 0.01 * values, paths=1000))  # p / N is no small number
+
+    def test_go_through_that_point(self):
+        gap = limits.Gap("", self.WIDTHS, *([1.1 / self.WIDTHS, np.full(6, 0.001)] * 2), np.full(6, 0.001))
+        axes = style.new_figure(3, 3).subplots()
+        limits._guides(axes, gap, paths=4)
+        for line, power in zip(axes.lines, (1, 2)):
+            np.testing.assert_allclose(line.get_ydata(), 1.1 / 100 * (100 / self.WIDTHS) ** power)
+
+
+class Told(unittest.TestCase):
+    """What a figure leaves out or shades, it says."""
+
+    def test_how_many_widths_are_shown(self):
+        for kind in ("sample", "align"):
+            write_result(place(f"wide-{kind}"), kind, ONE_HEAD, widths=(10, 20, 30, 50, 100, 200, 500))
+        write_result(place("wide-solve"), "solve", ONE_HEAD, widths=(10, 20, 30, 50, 100, 200, 500))
+        figure = drawn("theory_against_samples", "wide-sample", "wide-solve")
+        self.assertIn("4 of 7 widths", words_of(figure))
+        titles = [axes.get_title(loc="left") for axes in figure.axes[:4]]
+        self.assertEqual((titles[0], titles[-1]), ("$N$ = 10", "$N$ = 500"))
+        chosen = drawn("theory_against_samples", "wide-sample", "wide-solve", widths=(20, 30))
+        self.assertEqual([axes.get_title(loc="left") for axes in chosen.axes[:2]], ["$N$ = 20", "$N$ = 30"])
+        self.assertIn("3 of 7 widths", words_of(drawn("kernel_alignment", "wide-align")))
+        self.assertNotIn("widths", words_of(drawn("order_parameters", "solve")))  # all two of them
+
+    def test_what_the_grey_band_of_pruning_is(self):
+        self.assertIn("grey band: mean ± 1 standard deviation over 10 random orders", words_of(drawn("pruning", "prune")))
+
+    def test_every_figure_says_what_it_draws_and_of_which_study(self):
+        for kind in KINDS:
+            for name, figure in figures.draw_all(read(kind)).items():
+                self.assertGreater(len(title_of(figure).get_text()), 10, name)
+                self.assertIn("hmm-synthetic", figure._suptitle.get_text(), name)
+
+
+class PathSizes(unittest.TestCase):
+    """The score of a head sees U_1 alone, so paths of very different sizes are warned of."""
+
+    def scaled(self, factor):
+        shutil.copy(place("prune"), place("sizes"))
+        with h5py.File(place("sizes"), "r+") as file:
+            kernels = file["path_kernels"][()]
+            kernels /= np.einsum("ijj->i", kernels)[:, None, None] / kernels.shape[1]
+            kernels[2] *= factor ** 2
+            file["path_kernels"][...] = kernels
+        return read("sizes")[0]
+
+    def test_the_ratio_is_that_of_the_features(self):
+        self.assertAlmostEqual(path_sizes.size_ratio(self.scaled(7.0)), 7.0)
+        self.assertAlmostEqual(path_sizes.size_ratio(self.scaled(0.1)), 10.0)
+        self.assertEqual(path_sizes.size_ratio(self.scaled(0.0)), math.inf)
+
+    def test_warns_above_a_factor_of_four(self):
+        for factor, warned in ((1.0, False), (3.9, False), (4.1, True), (30.0, True)):
+            self.assertEqual("differ in size" in path_sizes.size_warning(self.scaled(factor)), warned, factor)
+            for name in ("head_scores", "pruning"):
+                self.assertEqual("differ in size" in words_of(drawn(name, "sizes")), warned, f"{factor} {name}")
+
+    def test_says_nothing_where_sizes_are_not_known(self):
+        self.scaled(30.0)
+        with h5py.File(place("sizes"), "r+") as file:
+            del file["path_kernels"]
+        self.assertEqual(path_sizes.size_warning(read("sizes")[0]), "")
 
 
 class Agreement(unittest.TestCase):
@@ -221,7 +341,13 @@ class Layout(unittest.TestCase):
             with style.applied():
                 canvas.draw()
             head = figure._suptitle.get_window_extent()
-            self.assertLessEqual(head.x1, figure.bbox.x1, f"{name}: the head line is cut off")
+            above = title_of(figure).get_window_extent()
+            for text in (head, above):
+                self.assertLessEqual(text.x1, figure.bbox.x1, f"{name}: the head line is cut off")
+            self.assertLessEqual(above.y1, figure.bbox.y1, f"{name}: the title is cut off")
+            blank = len(figure._suptitle.get_text().splitlines()) - figure._suptitle.get_text().lstrip(" \n").count("\n") - 1
+            first = head.y1 - blank * head.height / len(figure._suptitle.get_text().splitlines())
+            self.assertGreaterEqual(above.y0, first - 2.5, f"{name}: the title covers the line below it")
             for axes in figure.axes:
                 top = axes.title.get_window_extent().y1 if axes.title.get_text() else axes.bbox.y1
                 self.assertLessEqual(top, head.y0 + 1.0, f"{name}: the head line covers a panel")

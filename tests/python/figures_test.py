@@ -78,7 +78,7 @@ class Contents(FigureTest):
     def test_accuracy_is_that_of_the_points(self):
         result = self.results["solve"]
         axes = self.draw("accuracy_against_width", "solve").axes[0]
-        theory = line(axes, "theory")
+        theory = line(axes, "theory (saddle point)")
         np.testing.assert_array_equal(theory.get_xdata(), WIDTHS)
         np.testing.assert_array_equal(theory.get_ydata(), [p.accuracy for p in result.points])
         corrected = line(axes, "theory with 1/$N$ correction")
@@ -126,7 +126,7 @@ class Contents(FigureTest):
             known = [p.accuracy for p in self.results["sweep"].points if p.temperature == temperature]
             np.testing.assert_array_equal(line(axes, f"{temperature:g}").get_ydata(), known)
         one = self.draw("accuracy_against_width", "sweep", temperature=0.1).axes[0]
-        self.assertEqual(len(line(one, "theory").get_ydata()), 2)
+        self.assertEqual(len(line(one, "theory (saddle point)").get_ydata()), 2)
 
     def test_real_labels_show_the_squared_error(self):
         with h5py.File(self.folder / "real.h5", "w") as copy, h5py.File(self.files["solve"]) as file:
@@ -141,7 +141,7 @@ class Contents(FigureTest):
         axes = figures.draw_all([result], only=["accuracy_against_width"])[
             "accuracy_against_width"].axes[0]
         self.assertEqual(axes.get_ylabel(), "test mean squared error")
-        np.testing.assert_array_equal(line(axes, "theory").get_ydata(),
+        np.testing.assert_array_equal(line(axes, "theory (saddle point)").get_ydata(),
                                       [p.test_mean_squared_error for p in result.points])
 
     def test_order_parameters_share_one_scale_and_show_their_numbers(self):
@@ -208,7 +208,7 @@ class Contents(FigureTest):
         np.testing.assert_array_equal([bar.get_width() for bar in scores.patches], pruning.score)
         np.testing.assert_allclose([bar.get_width() for bar in drops.patches],
                                    100 * (pruning.accuracy - pruning.accuracy_without))
-        self.assertIn("rank corr.", scatter.get_title(loc="left"))
+        self.assertIn(r"$\rho$ =", scatter.get_title(loc="left"))
 
     def test_what_heads_are_worth(self):
         pruning = self.results["prune"].points[0].pruning
@@ -235,13 +235,13 @@ class Contents(FigureTest):
         axes = self.draw("pruning", "prune", widths=(10,)).axes[0]
         for name, values in (("lowest score first", pruning.by_score),
                              ("lowest predicted change first", pruning.by_squared_error),
-                             ("greedy search", pruning.greedy), ("random order", pruning.random_mean)):
+                             ("greedy search", pruning.greedy), ("random order, mean", pruning.random_mean)):
             np.testing.assert_array_equal(line(axes, name).get_ydata(), values)
 
     def test_readout_and_convergence(self):
         result = self.results["solve"]
         readout, action = self.draw("readout_and_action", "solve").axes
-        np.testing.assert_array_equal(line(readout, "saddle point").get_ydata(),
+        np.testing.assert_array_equal(line(readout, "theory (saddle point)").get_ydata(),
                                       [p.readout_scalar for p in result.points])
         np.testing.assert_array_equal(action.lines[0].get_ydata(), [p.action for p in result.points])
         left, _ = self.draw("convergence", "solve").axes
@@ -253,7 +253,7 @@ class Contents(FigureTest):
         upper = np.triu_indices(4)
         theory = self.results["solve"].points[0].order_parameters[0][upper]
         sampled = self.results["sample"].points[0].samples.mean[0][upper]
-        np.testing.assert_array_equal(line(figure.axes[0], "saddle point").get_xydata(),
+        np.testing.assert_array_equal(line(figure.axes[0], "theory (saddle point)").get_xydata(),
                                       np.column_stack([theory, sampled]))
 
     def test_traces_show_every_draw(self):

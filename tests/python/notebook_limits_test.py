@@ -76,12 +76,12 @@ class Figures(unittest.TestCase):
         axes = figures.draw_all(results, only=["accuracy_against_width"])[
             "accuracy_against_width"].axes[0]
         labels = axes.get_legend_handles_labels()[1]
-        for label in ("theory", "theory with 1/$N$ correction", "posterior samples (exact) ± 2 s.e.",
-                      "posterior samples (gibbs) ± 2 s.e."):
+        for label in ("theory (saddle point)", "theory with 1/$N$ correction", "posterior samples (exact)",
+                      "posterior samples (gibbs)"):
             self.assertIn(label, labels)
         bars = {c.get_label(): c for c in axes.containers}
         by_width = sorted(results[0].points, key=lambda p: p.widths)
-        np.testing.assert_array_equal(bars["posterior samples (exact) ± 2 s.e."][0].get_ydata(),
+        np.testing.assert_array_equal(bars["posterior samples (exact)"][0].get_ydata(),
                                       [p.accuracy for p in by_width])
 
     def test_draws_for_arviz(self):

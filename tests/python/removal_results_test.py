@@ -111,7 +111,7 @@ class RemovalResults(unittest.TestCase):
         figure = figures.draw_all([headway.read_result(self.file)])["head_removal"]
         self.assertEqual(len(figure.axes), 2 * 3)
         names = [text.get_text() for text in figure.axes[2].get_yticklabels()]
-        self.assertEqual(names, ["gradient sensitivity", "theory's rise, N = 100 T = 0.1"])
+        self.assertEqual(names, ["gradient sensitivity", "theory's predicted rise, N = 100 T = 0.1"])
         greedy = next(one for one in figure.axes[1].containers if one.get_label() == "greedy search on validation")
         np.testing.assert_allclose(greedy[0].get_ydata(), [0.85, 0.75, 0.65, 0.55])
         out = io.StringIO()
@@ -126,7 +126,7 @@ class RemovalResults(unittest.TestCase):
             figure = figures.draw_all([headway.read_result(self.file)])["head_removal"]
         self.assertEqual(err.getvalue(), "")
         self.assertEqual([axes.get_xlabel() for axes in figure.axes],
-                         ["heads, costliest first", "rank correlation with the rise"] * 2)
+                         ["heads, the most needed first", "rank correlation with the rise of the loss"] * 2)
         self.assertNotIn("middle", figure._suptitle.get_text())
         text = headway.write_report(self.file, self.file.with_suffix(".html")).read_text(encoding="utf-8")
         self.assertIn('id="remover"', text)

@@ -19,6 +19,8 @@ import numpy as np
 import headway
 from headway import cli, figures
 from headway.report import explorer, read_any
+from headway.report.beside import beside
+from headway.report.cards import cards_of
 from headway.report.drawings import figure_tables, plain_words
 from headway.report.page import page
 from headway.table import cells
@@ -123,9 +125,17 @@ class Contents(unittest.TestCase):
         known = {f"{point.accuracy:.6g}" for point in result.points}
         self.assertLessEqual(known, {cell for table in rows for row in table for cell in row})
 
-    def test_copies_of_one_study_are_not_all_shown_at_first(self):
-        boxes = self.page.all("input", name="shown")  # solve, align, prune; sample knows more
-        self.assertEqual([("checked" in box) for box in boxes], [True, False, False, True])
+    def test_results_of_one_study_share_a_card(self):
+        self.assertEqual([card["name"] for card in self.data["cards"]], ["hmm-synthetic (solve, align, prune, sample)"])
+        self.assertEqual(self.page.all("input", name="shown"), [])  # one card: none to choose
+        [card] = self.data["cards"]
+        self.assertEqual([(point["widths"][0], point["temperature"]) for point in card["points"]],
+                         [(10, 0.01), (10, 0.1), (100, 0.01), (100, 0.1)])
+        for point in card["points"]:
+            self.assertIsNotNone(point["alignment"])
+            self.assertIn("losses", point["sources"]["saddle_point"])
+        self.assertEqual(list(self.data["sources"]),
+                         ["beside", "saddle_point", "corrected", "samples", "gaussian_process"])
 
     def test_tables_are_those_of_the_package(self):
         for name in ("solve", "sample", "train"):
@@ -135,7 +145,7 @@ class Contents(unittest.TestCase):
 
     def test_sliders_move_the_numbers_of_the_points(self):
         result = headway.read_result(place("solve"))
-        found = self.data["results"][0]
+        [found] = self.data["cards"]
         for point, shown in zip(result.points, found["points"]):
             source = shown["sources"]["saddle_point"]
             np.testing.assert_allclose(source["U"][0], point.order_parameters[0], rtol=1e-3)
@@ -146,11 +156,9 @@ class Contents(unittest.TestCase):
                 (-1, counts[1]["values"], explorer.BINS // 2)))
             self.assertEqual(right, round(point.accuracy * len(result.test_labels)))
         self.assertEqual(set(found["points"][0]["sources"]),
-                         {"saddle_point", "corrected", "gaussian_process"})
+                         {"saddle_point", "corrected", "samples", "gaussian_process"})
         limit = found["points"][0]["sources"]["gaussian_process"]
         np.testing.assert_array_equal(limit["U"][0], np.eye(4))
-        self.assertEqual(set(self.data["results"][3]["points"][0]["sources"]),
-                         {"samples", "gaussian_process"})
 
     def test_head_scores_are_those_of_the_program(self):
         result = headway.read_result(place("prune"))
@@ -206,6 +214,141 @@ class Contents(unittest.TestCase):
                          [{"lang": "en"}])
 
 
+class Cards(unittest.TestCase):
+    """Results of one network on the same data share a card; others do not."""
+
+    def cards(self, *names, **options):
+        return cards_of([headway.read_result(place(name)) for name in names], names, **options)
+
+    def changed(self, name, **attributes):
+        shutil.copy(place("sample"), place(name))
+        with h5py.File(place(name), "r+") as file:
+            file.attrs.update(attributes)
+        return name
+
+    def test_of_other_data_prior_or_readout_stand_alone(self):
+        model = "schema = 1\n\n[model]\nwidths = [{}]\nreadout = \"{}\"\n\n[solve]\nstart = \"x\"\n"
+        for attributes in ({"data_hash": "2" * 64}, {"variances": np.full(4, 2.0)}, {"study_toml": model.format(10, "mean")}):
+            self.assertEqual(len(self.cards("solve", self.changed("changed", **attributes))), 2, attributes)
+        first = self.changed("first", study_toml=model.format(10, "mean"))
+        other = self.changed("other-widths", study_toml=model.format(20, "mean"), study="another name")
+        self.assertEqual([card.name for card in self.cards(first, other)], ["first + other-widths"])
+
+    def test_without_a_hash_of_the_data_stand_alone(self):
+        for name in ("unknown-1", "unknown-2"):
+            self.changed(name)
+            with h5py.File(place(name), "r+") as file:
+                del file.attrs["data_hash"]
+        self.assertEqual(len(self.cards("unknown-1", "unknown-2", "solve")), 3)
+
+    def test_labels_of_the_user_name_them(self):
+        self.assertEqual(self.cards("solve", "sample", labelled=True)[0].name, "solve + sample")
+        self.assertEqual(self.cards("solve", "sample")[0].name, "hmm-synthetic (solve, sample)")
+
+    def test_two_samplers_keep_their_numbers(self):
+        self.changed("gibbs")
+        with h5py.File(place("gibbs"), "r+") as file:
+            for point in file["points"].values():
+                point.attrs["sampler"] = "gibbs"
+        data = embedded(made("solve", "sample", "gibbs")[0])
+        self.assertEqual([table["sampler"] for table in data["cards"][0]["points"][0]["beside"]], ["exact", "gibbs"])
+        self.assertLessEqual({"samples": "posterior samples 1", "samples_2": "posterior samples 2"}.items(),
+                             data["sources"].items())
+
+    def test_sliders_start_where_no_card_is_empty(self):
+        write_result(place("few"), "solve", ONE_HEAD, widths=(100, 30), temperatures=(0.1,), study="few points")
+        text, found = made("solve", "sample", "few")
+        [width] = found.all("input", id="width")
+        names = json.loads(found.all("form", id="explorer")[0]["data-widths"])
+        self.assertEqual(names[int(width["value"])][0], "N = 100")
+        self.assertEqual([("checked" in box) for box in found.all("input", name="shown")], [True, True])
+        write_result(place("elsewhere"), "solve", ONE_HEAD, widths=(7,), study="elsewhere")
+        _, found = made("solve", "sample", "elsewhere")
+        self.assertEqual([("checked" in box) for box in found.all("input", name="shown")], [True, False])
+
+
+class Beside(unittest.TestCase):
+    """Theory beside samples: numbers of the files, and differences in the samples' standard errors."""
+
+    def table(self, *names):
+        results = [headway.read_result(place(name)) for name in names]
+        [card] = cards_of(results, names)
+        return results, [beside(card.first, spot) for spot in card.places]
+
+    def rows(self, table):
+        return {row["name"]: row for row in (*table["scalars"], *table["entries"])}
+
+    def test_differences_are_in_standard_errors_of_the_samples(self):
+        (solved, sampled), tables = self.table("solve", "sample")
+        for theory, samples, [table] in zip(solved.points, sampled.points, tables):
+            rows = self.rows(table)
+            u, mean, error = theory.order_parameters[0], samples.samples.mean[0], samples.samples.mcse[0]
+            self.assertEqual(len(table["entries"]), 10)
+            for (a, b), name in (((0, 0), "(1,1) (1,1)"), ((0, 2), "(1,1) (2,1)"), ((3, 3), "(2,2) (2,2)")):
+                self.assertAlmostEqual(rows[name]["theory"], u[a, b])
+                self.assertAlmostEqual(rows[name]["mean"], mean[a, b])
+                self.assertAlmostEqual(rows[name]["error"], error[a, b])
+                self.assertAlmostEqual(rows[name]["apart"][0] / ((u[a, b] - mean[a, b]) / error[a, b]), 1.0, delta=0.01)
+                corrected = theory.corrected
+                known = (corrected.order_parameters[0][a, b] - mean[a, b]) / error[a, b] if corrected.defined else None
+                if known is None:
+                    self.assertIsNone(rows[name]["apart"][1])
+                else:
+                    self.assertAlmostEqual(rows[name]["apart"][1] / known, 1.0, delta=0.01)
+            upper = np.triu_indices(4)
+            self.assertEqual(table["within"][0], int(np.sum(np.abs((u - mean) / error)[upper] <= 2.0)))
+            self.assertAlmostEqual(rows["U_a"]["mean"], float(samples.samples.readout_mean))
+            self.assertEqual(rows["test accuracy"]["mean"], samples.accuracy)
+            self.assertIsNone(rows["test accuracy"]["apart"][0])  # this file has no error of it
+
+    def test_accuracy_and_predictor_have_errors_where_the_file_has(self):
+        shutil.copy(place("sample"), place("errors"))
+        with h5py.File(place("errors"), "r+") as file:
+            for point in file["points"].values():
+                point.attrs["accuracy_mcse"] = 0.01
+                point["predictor/mcse"] = np.full(40, 0.02)
+        (solved, sampled), tables = self.table("solve", "errors")
+        theory, samples, [table] = solved.points[0], sampled.points[0], tables[0]
+        self.assertAlmostEqual(self.rows(table)["test accuracy"]["apart"][0], (theory.accuracy - samples.accuracy) / 0.01, places=1)
+        apart = (theory.predictor.mean - samples.predictor.mean) / 0.02
+        self.assertAlmostEqual(table["predictor"]["apart"][0] / np.sqrt(np.mean(apart ** 2)), 1.0, delta=0.01)
+        self.assertAlmostEqual(table["predictor"]["within"][0], np.mean(np.abs(apart) <= 2.0), places=3)
+
+    def test_no_error_is_no_agreement(self):
+        shutil.copy(place("sample"), place("exact"))
+        with h5py.File(place("exact"), "r+") as file:
+            for point in file["points"].values():
+                point["order_parameters/layer_1_mcse"][...] = 0.0
+        _, tables = self.table("solve", "exact")
+        self.assertEqual([row["apart"][0] for row in tables[0][0]["entries"]], [None] * 10)
+        self.assertEqual(tables[0][0]["known"][0], 0)
+
+    def test_theory_or_samples_alone(self):
+        _, tables = self.table("solve")
+        self.assertIsNone(tables[0][0]["sampler"])
+        self.assertIsNone(tables[0][0]["predictor"])
+        self.assertNotIn("beside", embedded(made("solve")[0])["sources"])
+        _, tables = self.table("sample")
+        self.assertEqual({row["theory"] for row in tables[0][0]["entries"]}, {None})
+
+    def test_many_entries_are_cut_to_the_largest(self):
+        many = Task(train=12, test=8, tokens=4, features=6, heads=(("same_token", "random", "uniform"), ("random",) * 3))
+        write_result(place("many"), "solve", many, widths=(50,), corrections=False)
+        [result], [[table]] = self.table("many")
+        upper = np.abs(result.points[0].order_parameters[0][np.triu_indices(9)])
+        self.assertEqual((len(table["entries"]), table["of"]), (21, 45))
+        np.testing.assert_allclose(sorted(abs(row["theory"]) for row in table["entries"]), np.sort(upper)[-21:])
+
+    def test_paths_of_different_size_are_warned_of(self):
+        shutil.copy(place("prune"), place("sizes"))
+        for factor, warned in ((1.0, False), (400.0, True)):
+            with h5py.File(place("sizes"), "r+") as file:
+                file["path_kernels"][1] *= factor
+            text, found = made("sizes")
+            self.assertEqual("paths differ in size" in " ".join(found.texts), warned)
+            self.assertEqual("differ in size" in embedded(text)["cards"][0]["size_warning"], warned)
+
+
 class Kinds(unittest.TestCase):
     def test_one_head_real_labels_and_several_outputs_have_pages(self):
         self.assertIn("one head", made("one-head")[0])
@@ -213,7 +356,7 @@ class Kinds(unittest.TestCase):
         with h5py.File(place("real"), "r+") as file:
             file["labels/test"][...] = np.linspace(-2.0, 2.0, 40)
             file["labels/train"][...] = np.linspace(-2.0, 2.0, 24)
-        data = embedded(made("real")[0])["results"][0]
+        data = embedded(made("real")[0])["cards"][0]
         self.assertIsNone(data["bins"])
         dots = data["points"][0]["sources"]["samples"]["prediction"]
         mean = headway.read_result(place("real")).points[0].predictor.mean
@@ -221,8 +364,8 @@ class Kinds(unittest.TestCase):
 
     def test_several_results_stand_side_by_side(self):
         text, found = made("solve", "sample", "one-head")
-        boxes = found.all("input", name="shown")
-        self.assertEqual([("checked" in box) for box in boxes], [True] * 3)
+        boxes = found.all("input", name="shown")  # solve and sample share the first
+        self.assertEqual([("checked" in box) for box in boxes], [True] * 2)
         prefixed = [attributes["id"] for attributes in found.all("g") if "id" in attributes]
         for name in ("accuracy_against_width", "theory_against_samples"):
             self.assertTrue([identity for identity in prefixed
@@ -273,7 +416,7 @@ class Numbers(unittest.TestCase):
         result = headway.read_result(place("prune"))
         figure = result.plot("head_scores", widths=(10,)).only()
         tables = figure_tables(figure)
-        score = next(rows for _, header, rows in tables if header[1] == "head score (tick: weighted)")
+        score = next(rows for _, header, rows in tables if header[1] == "score of the head")
         self.assertEqual([row[1] for row in score], [f"{value:.6g}" for value in
                                                      result.points[0].pruning.score])
         self.assertEqual(score[0][0], "layer 1, same token")
@@ -295,7 +438,7 @@ class Numbers(unittest.TestCase):
 
     def test_kernels_are_averages_over_neighbours(self):
         result = headway.read_result(place("solve"))
-        found = explorer.explored(result, "x")["kernel"]
+        found = explorer.explored(cards_of([result], ["x"])[0])["kernel"]
         order = np.argsort(-result.train_labels, kind="stable")
         integers = np.frombuffer(base64.b64decode(found["kernels"]["data"]), "<i2")
         shown = found["kernels"]["scale"] * integers.reshape(found["kernels"]["shape"])

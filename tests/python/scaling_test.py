@@ -69,7 +69,7 @@ class Axes(unittest.TestCase):
     def test_every_number_that_changes_alone_is_an_axis(self):
         layers, heads = scaling.axes_of([one_at_a_time()])
         self.assertEqual((layers.key, layers.name, layers.values), ("train.layers", "layers", [2.0, 8.0]))
-        self.assertEqual((heads.key, heads.name, heads.values), ("train.heads", "heads of a layer", [1.0, 8.0]))
+        self.assertEqual((heads.key, heads.name, heads.values), ("train.heads", "heads per layer", [1.0, 8.0]))
         self.assertEqual([line.words for line in layers.lines], [("softmax",), ("hyla",)])
         self.assertEqual([line.numbers for line in layers.lines], [(), ()])
         self.assertEqual([len(found) for line in heads.lines for found in line.runs.values()], [3, 3, 3, 3])
@@ -84,7 +84,7 @@ class Axes(unittest.TestCase):
 
     def test_steps_are_counted_in_instances(self):
         (axis,) = scaling.axes_of([result_of([run_of({"train.steps": str(steps)}, 0.1) for steps in (100, 400)])])
-        self.assertEqual((axis.name, axis.values), ("training instances", [6400.0, 25600.0]))
+        self.assertEqual((axis.name, axis.values), ("training examples seen", [6400.0, 25600.0]))
 
     def test_results_are_joined(self):
         (axis,) = scaling.axes_of([result_of([run_of({"train.layers": str(layers)}, 0.1)]) for layers in (2, 4)])
@@ -104,7 +104,7 @@ class Drawing(unittest.TestCase):
     def test_means_and_errors_over_seeds(self):
         figure = figures.draw_all(one_at_a_time(), only=["scaling"])["scaling"]
         layers, heads, names = figure.axes
-        self.assertEqual([axes.get_xlabel() for axes in (layers, heads)], ["layers", "heads of a layer"])
+        self.assertEqual([axes.get_xlabel() for axes in (layers, heads)], ["layers", "heads per layer"])
         self.assertEqual(layers.get_ylabel(), f"held out: {learning.METRIC_NAMES['r2']}")
         self.assertEqual((layers.get_xscale(), heads.get_xscale()), ("log", "log"))
         for bars, first, last in zip(layers.containers, (0.12, 0.32), (0.32, 0.52)):
@@ -121,7 +121,7 @@ class Drawing(unittest.TestCase):
             figure = figures.draw_all(result_of(found), only=["scaling"])["scaling"]
             said = [part for text in figure.texts for part in re.split(r"  ·  |\n", text.get_text())]
             self.assertIn(words, said)
-            self.assertEqual("bars: ± standard error over seeds" in said, len(found) > 2)
+            self.assertEqual("bars: ± 1 standard error over seeds" in said, len(found) > 2)
 
     def test_runs_that_did_not_end_are_counted(self):
         runs = [run_of({"train.layers": str(layers)}, 0.1 * layers) for layers in (2, 4)]
@@ -130,7 +130,7 @@ class Drawing(unittest.TestCase):
         figure = figures.draw_all(result_of([*runs, diverged, run_of({"train.layers": "4"}, 0.0, 2, ended=False)]),
                                   only=["scaling"])["scaling"]
         said = [part for text in figure.texts for part in re.split(r"  ·  |\n", text.get_text())]
-        self.assertIn("runs in no mean: 1 diverged, 1 interrupted", said)
+        self.assertIn("runs left out: 1 diverged, 1 interrupted", said)
         np.testing.assert_allclose(figure.axes[0].containers[0][0].get_xydata(), [[2.0, 0.2], [4.0, 0.4]])
 
     def test_the_best_possible_where_it_is_one(self):

@@ -200,7 +200,7 @@ class LearningCurves(TrainingResultTest):
             np.testing.assert_allclose(line.get_ydata(), np.mean([r2_at(label, seed) for seed in seeds], axis=0))
         words = [text.get_text() for text in figure.axes[-1].texts]
         self.assertEqual(words[-1], "0.015 ± 0.005")
-        self.assertIn("runs in no mean: 1 interrupted, 1 diverged", figure._suptitle.get_text())
+        self.assertIn("runs left out: 1 interrupted, 1 diverged", figure._suptitle.get_text())
         learned = training.learned(result, "small")["curves"]  # on the page
         self.assertEqual({curve["seeds"] for curve in learned}, {2})
         np.testing.assert_allclose(next(curve["mean"] for curve in learned if (
@@ -276,7 +276,7 @@ class LearningCurves(TrainingResultTest):
         with h5py.File(self.file, "r+") as file:
             file.attrs["study_toml"] = "[train]\nbatch = 128\n"
         axes = figures.draw_all([headway.read_result(self.file)])["learning_curves"].axes[0]
-        self.assertEqual(axes.get_xlabel(), "training step of 128 examples")
+        self.assertEqual(axes.get_xlabel(), "training step (128 examples)")
 
     def test_refusals(self):
         theory = self.folder / "theory.h5"

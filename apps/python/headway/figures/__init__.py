@@ -29,7 +29,7 @@ class FigureKind:
 
     available: Callable[[Sequence[Result]], bool]
     draw: Callable[[Sequence[Result], PlotOptions], Figure]
-    shows: str  # in a few words, for captions
+    shows: str  # the caption: one sentence or more, without the last full stop
     made_from: type = Result  # the results that it shows
     verb: str = "solve"  # that makes them; all verbs of the theory make what solve does
     together: bool = False  # further results add to it
@@ -54,89 +54,103 @@ _NETWORK = "a data set with a trained network"
 FIGURES: dict[str, FigureKind] = {
     "accuracy_against_width": FigureKind(
         _first(accuracy.available), accuracy.draw, together=True,
-        shows="accuracy, or squared error, against the width, with the Gaussian process as a dashed line"),
+        shows="Test accuracy against the width, or the squared error where labels are numbers. The dashed line "
+              "is the Gaussian process. Bands are standard errors over the test examples"),
     "order_parameters": FigureKind(
         _first(order_parameters.available), order_parameters.draw,
-        shows="the matrix U_1 over paths at the narrowest, the middle and the widest point"),
+        shows="The order parameter U_1, a matrix over paths. The diagonal says how strongly each path is used"),
     "kernel_alignment": FigureKind(
         _first(alignment.available), alignment.draw, verb="align",
-        shows="overlap of the kernel's first components with the labels, and how their squares add up"),
+        shows="Left: overlap of each eigenvector of the kernel with the labels. Right: share of the labels in "
+              "the first k eigenvectors"),
     "path_kernels": FigureKind(
         _first(path_kernels.available), path_kernels.draw,
-        shows="the same-path kernels of the training examples, sorted by label"),
+        shows="How alike each path sees two training examples. Examples are sorted by label"),
     "head_scores": FigureKind(
         _first(heads.available), heads.draw, verb="prune",
-        shows="the score of each head, what is lost without it, and one against the other"),
+        shows="Left: the score of each head. Middle: what the theory's predictor loses without it. Right: one "
+              "against the other"),
     "pruning": FigureKind(
         _first(heads.curves_available), heads.draw_curves, verb="prune", needs="test examples and prune.cumulative",
-        shows="accuracy or squared error against the number of heads removed, in four orders"),
+        shows="Accuracy as heads are removed one by one, in four orders, or the squared error where labels are "
+              "numbers. The grey band is the standard deviation over random orders"),
     "head_worth": FigureKind(
         _first(worth.available), worth.draw, verb="prune", needs="a test or validation set",
-        shows="predicted change of the squared error without each head, with its errors"),
+        shows="The change of the squared error that the theory predicts without each head. Thick bars: the "
+              "posterior's standard deviation. Thin bars: standard error over examples"),
     "accuracy_on_sets": FigureKind(
         network.sets_available, network.draw_sets, together=True,
-        shows="accuracy against the width on the test set and on every further set"),
+        shows="Accuracy against the width, on the test set and on every further set"),
     "network_heads": FigureKind(
         network.available, network.draw_heads, verb="prune", needs=_NETWORK,
-        shows="the theory's head scores beside what the trained network loses without each head"),
+        shows="Left: the theory's score of each head. Middle: what the trained network loses without it. Right: "
+              "one against the other"),
     "network_order_parameters": FigureKind(
         network.available, network.draw_order_parameters, together=True, verb="prune", needs=_NETWORK,
-        shows="U_1 of the theory, of posterior samples and of the trained network"),
+        shows="U_1 of the theory, of posterior samples and of the trained network. Each is divided by the mean "
+              "of its diagonal"),
     "network_pruning": FigureKind(
         network_curves.available, network_curves.draw, verb="prune", needs=_NETWORK,
-        shows="what the trained network keeps as heads are removed, in every order"),
+        shows="Accuracy of the trained network as its heads are removed one by one, in several orders"),
     "network_pruning_over_seeds": FigureKind(
         network_curves.seeds_available, network_curves.draw_seeds, together=True, verb="prune",
         needs="several results of headway prune, each on another trained network",
-        shows="pruning and rank correlations, mean and standard error over trained networks"),
+        shows="Left: accuracy as heads are removed. Right: rank correlation of each score with the drop of "
+              "accuracy. Bars are standard errors over trained networks"),
     "readout_and_action": FigureKind(
         _first(order_parameters.scalars_available), order_parameters.draw_scalars,
-        shows="the readout's order parameter U_a and the action against the width"),
+        shows="Left: the order parameter U_a of the readout. Right: the action at the saddle point. Both "
+              "against the width"),
     "convergence": FigureKind(
         _first(convergence.available), convergence.draw,
-        shows="gradient and action against the iterations of the solver"),
+        shows="Gradient and action at each iteration of the solver"),
     "theory_against_samples": FigureKind(
         samples.comparison_available, samples.draw_comparison, together=True, verb="sample",
-        shows="every entry of U_1: posterior samples against the theory"),
+        shows="Every entry of U_1. Above: the mean over posterior samples against the theory. Below: their "
+              "difference, with two Monte Carlo standard errors"),
     "traces": FigureKind(
         _any(samples.traces_available), samples.draw_traces, verb="sample",
-        shows="draws of every chain, and the histogram of their ranks among all draws"),
+        shows="Left: the draws of every chain. Right: their ranks among all draws. Flat histograms mean that "
+              "the chains agree"),
     "where_the_theory_ends": FigureKind(
         _any(limits.available), limits.draw, verb="sample", needs="samples at three widths or more",
-        shows="distance of the saddle point and of its 1/N correction from samples, against the width"),
+        shows="Distance of the theory from posterior samples, against the width. Grey: what the Monte Carlo "
+              "error alone would show"),
     "learning_curves": FigureKind(
         learning.available, learning.draw, made_from=TrainingResult, verb="train", together=True,
-        shows="the score on every split against steps, mean and standard error over seeds"),
+        shows="The score on every split during training. Bands are standard errors over seeds"),
     "scaling": FigureKind(
         scaling.available, scaling.draw, made_from=TrainingResult, verb="train", together=True,
         needs="runs that differ in a number: a [sweep] over one",
-        shows="the score at the end against every number that a sweep changes, mean and standard error over seeds"),
+        shows="The score at the end of training, against each number that the study changes. Bars are standard "
+              "errors over seeds"),
     "latent_decoding": FigureKind(
         _always, latents.draw_decoding, made_from=LatentsResult, verb="latents", together=True,
-        shows="how well each layer's latent codes tell terms or rules on tasks never seen, by variant"),
+        shows="How well terms or rules are decoded from the latent codes of each layer, on tasks held out of "
+              "training"),
     "latent_similarity": FigureKind(
         _always, latents.draw_similarity, made_from=LatentsResult, verb="latents", together=True,
-        shows="cosine similarity of the mean latent codes"),
+        shows="Cosine similarity of the mean latent codes of terms or rules"),
     "latent_tsne": FigureKind(
         _always, latents.draw_tsne, made_from=LatentsResult, verb="latents", together=True,
         package="sklearn",
-        shows="t-SNE of the latent codes, coloured by what they are of"),
+        shows="Latent codes in the plane (t-SNE), coloured by what they stand for"),
     "head_removal": FigureKind(
         _always, removal.draw, made_from=RemovalResult, verb="prune",
-        shows="what trained networks lose without each head, with heads removed one by one, and which "
-              "scores foresee it"),
+        shows="Left: what trained networks lose without each head. Middle: the score as heads are removed one "
+              "by one. Right: which rankings foresee the loss"),
     "evaluation": FigureKind(
         _always, latents.draw_evaluation, made_from=EvaluateResult, verb="evaluate",
-        shows="the score on every split, mean and standard error over seeds"),
+        shows="The score of trained networks on other data. Bars are standard errors over seeds"),
 }
 
 
 def draw_all(results: Result | Sequence[Result], options: PlotOptions | None = None,
              only: Sequence[str] | None = None, together: bool = False) -> dict[str, Figure]:
-    """The figures of one result or of several, by name. The first is the one drawn; others are overlaid
-    where a figure can; `together` leaves out the figures where none can.
+    """The figures of one result or of several, by name. The first result is the one drawn. Figures that can
+    hold several results overlay the others; `together` leaves out those that cannot.
 
-    Those that need a package that is not installed are left out, unless asked for: left_out().
+    A figure whose package is not installed is left out unless `only` names it; left_out() tells which.
     Errors: UsageError for an unknown name or choice and for a package that a figure asked for needs,
     BadDataError where there is nothing to draw.
     """

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -17,10 +18,12 @@ from headway.figures.selection import (PlotOptions, main_temperature, points_at,
 from headway.results import Point, Result
 
 Measure = Callable[[Point], float]
+THEORY_NAME, CORRECTED_NAME = "theory (saddle point)", "theory with 1/$N$ correction"
 SAMPLE_LOOKS = ((style.SAMPLES, "D"), (style.OVERLAY[3], "v"), (style.OVERLAY[4], "^"),
                 (style.OVERLAY[5], "P"))
 SIDE_STEP = 1.05
 ERROR_BARS = 2.0  # Monte Carlo standard errors shown on each side
+BANDS_UP_TO = 3  # curves whose test-set errors can be told apart when drawn
 
 
 def available(result: Result) -> bool:
@@ -28,10 +31,13 @@ def available(result: Result) -> bool:
 
 
 def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
-    """[T24] figure 2: one result over its temperatures, or several results at one temperature."""
+    """[T24] figure 2: one result over its temperatures, or several results at one temperature.
+
+    Bands are the standard error of the theory over test examples, as if these were drawn again.
+    """
     if options.labels is not None and len(options.labels) != len(results):
         raise UsageError(f"--labels: has {len(options.labels)} names for {len(results)} results")
-    figure = style.new_figure(6.4 if options.limits_only else 5.6, 3.5)
+    figure = style.new_figure(6.4 if options.limits_only else 5.6, 3.8)
     axes = figure.add_subplot()
     names = options.labels or tuple(result.study for result in results)
     results, names = _with_theory(results, names)
@@ -39,19 +45,36 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     measure, label = _measure(main)
     temperatures = sorted({point.temperature for point in main.points})
     alone = len(results) == 1 and len(temperatures) > 1 and options.temperature is None
+    title = f"{label[0].upper()}{label[1:]} against the width"
     if alone:
-        _temperatures(axes, main, temperatures, measure)
-        style.head_line(figure, main, None)
+        bands = _temperatures(axes, main, temperatures, measure)
+        style.head_line(figure, title, main, None, *_about_test_set(main, bands))
     else:
-        _results(axes, results, names, options, measure)
+        bands = _results(axes, results, names, options, measure)
         same = len({result.study for result in results}) == 1
-        style.head_line(figure, main, main_temperature(main, options),
+        drawn = [group for group in axes.containers if isinstance(group, ErrorbarContainer) and group.has_yerr]
+        style.head_line(figure, title, main, main_temperature(main, options), *_about_test_set(main, bands),
+                        *([f"bars: ± {ERROR_BARS:g} Monte Carlo standard errors"] if drawn else []),
                         study=same or options.limits_only)
     width_axis(axes, [point for result in results for point in result.points
                       if len(point.widths) == len(main.points[0].widths)])
     axes.set_ylabel(label)
     style.light_grid(axes)
     return figure
+
+
+def _about_test_set(result: Result, bands: bool) -> list[str]:
+    """What the bands are; in their place the range of the errors where curves are too many for bands."""
+    errors = [set_error(result, point) for point in result.points]
+    errors = [error for error in errors if math.isfinite(error)]
+    if not errors:
+        return []
+    examples = style.counted(len(result.test_labels), "test example")
+    if bands:
+        return [f"bands: ± 1 standard error over {examples}, which all points share"]
+    low, high = (f"{value:.2g}" for value in (min(errors), max(errors)))
+    span = low if low == high else f"{low} to {high}"
+    return [f"not drawn: standard error over {examples}, {span}"]
 
 
 def _with_theory(results: Sequence[Result], names: Sequence[str]
@@ -83,6 +106,24 @@ def measure_error(point: Point) -> float:
     return float(point.attributes.get("accuracy_mcse", math.nan))
 
 
+def set_error(result: Result, point: Point) -> float:
+    """Standard error over the test examples of the measure that _measure() takes; NaN where it is not known.
+
+    Accuracies are shares of right answers, so that of M examples has sqrt(a (1 - a) / M). All points of a
+    study are measured on the same examples: differences between them have smaller errors.
+    """
+    if result.test_labels is None:
+        return math.nan
+    count = len(result.test_labels)
+    if math.isfinite(point.accuracy):
+        return math.sqrt(max(point.accuracy * (1.0 - point.accuracy), 0.0) / count)
+    mean = point.predictor.mean
+    if mean is None or mean.shape != result.test_labels.shape or count < 2:
+        return math.nan
+    squares = (mean - result.test_labels).reshape(count, -1) ** 2
+    return float(squares.mean(axis=1).std(ddof=1) / math.sqrt(count))
+
+
 def _gaussian_process(result: Result, temperature: float, measure: Measure) -> float:
     """The measure in the limit of infinite width; NaN where the file has none."""
     limit = result.gaussian_process_at(temperature)
@@ -90,26 +131,32 @@ def _gaussian_process(result: Result, temperature: float, measure: Measure) -> f
 
 
 def _temperatures(axes: Axes, result: Result, temperatures: Sequence[float],
-                  measure: Measure) -> None:
-    """One curve and one dashed line a temperature."""
+                  measure: Measure) -> bool:
+    """One curve and one dashed line a temperature. Whether bands were drawn."""
+    bands = len(temperatures) <= BANDS_UP_TO
     colours = style.ordered_colours(len(temperatures))
     for temperature, colour in zip(temperatures, colours):
         points = points_at(result, temperature)
         _curve(axes, points, [measure(point) for point in points], colour, f"{temperature:g}")
+        if bands:
+            _band(axes, result, points, measure, colour)
         limit = _gaussian_process(result, temperature, measure)
         if math.isfinite(limit):
             axes.axhline(limit, color=colour, linestyle=(0, (4, 2)), linewidth=1.0, zorder=1)
     handles, labels = axes.get_legend_handles_labels()
     style.legend_outside(axes, handles + [_dashed(style.GAUSSIAN_PROCESS)],
                          labels + ["Gaussian process"], title="temperature $T$")
+    return bands
 
 
 def _results(axes: Axes, results: Sequence[Result], names: Sequence[str], options: PlotOptions,
-             measure: Measure) -> None:
-    """One colour a study; samples of the same study share its place but have their own mark."""
-    sampled = 0
+             measure: Measure) -> bool:
+    """One colour a study; samples of the same study share its place but have their own mark. Whether bands
+    were drawn."""
+    sampled, bands = 0, False
     studies = list(dict.fromkeys(names))
     single = len(studies) == 1
+    draw_bands = len(studies) <= BANDS_UP_TO
     limits: dict[str, tuple[float, str, str]] = {}
     for index, (result, name) in enumerate(zip(results, names)):
         colour = style.OVERLAY[studies.index(name) % len(style.OVERLAY)]
@@ -129,7 +176,9 @@ def _results(axes: Axes, results: Sequence[Result], names: Sequence[str], option
             sampled += 1
         else:
             _curve(axes, points, values, colour,
-                   "theory" if single or options.limits_only else name)
+                   THEORY_NAME if single or options.limits_only else name)
+            if draw_bands:
+                bands |= _band(axes, result, points, measure, colour)
             if single or options.limits_only:
                 _corrected(axes, points, measure)
     _limit_lines(axes, list(limits.values()))
@@ -137,7 +186,8 @@ def _results(axes: Axes, results: Sequence[Result], names: Sequence[str], option
     if limits:
         handles.append(_dashed(style.GAUSSIAN_PROCESS))
         labels.append("Gaussian process ($N \\to \\infty$)")
-    style.legend_above(axes, handles, labels, columns=3 if len(handles) == 3 else 2)
+    style.legend_above(axes, handles, labels, columns=2)
+    return bands
 
 
 def _curve(axes: Axes, points: Sequence[Point], values: Sequence[float], colour, label: str) -> None:
@@ -150,13 +200,24 @@ def _curve(axes: Axes, points: Sequence[Point], values: Sequence[float], colour,
                   markeredgecolor=colour, zorder=4, label="not converged", clip_on=False)
 
 
+def _band(axes: Axes, result: Result, points: Sequence[Point], measure: Measure, colour) -> bool:
+    """The standard error over test examples about a curve; whether it is known."""
+    errors = np.array([set_error(result, point) for point in points])
+    if not np.isfinite(errors).any():
+        return False
+    values = np.array([measure(point) for point in points])
+    axes.fill_between([width_value(point, points) for point in points], values - errors, values + errors, color=colour,
+                      alpha=0.15, linewidth=0, zorder=0)
+    return True
+
+
 def _corrected(axes: Axes, points: Sequence[Point], measure: Measure) -> None:
     pairs = [(width_value(point, points), measure(point.corrected)) for point in points
              if point.corrected is not None and point.corrected.defined]
     pairs = [pair for pair in pairs if math.isfinite(pair[1])]
     if pairs:
         axes.plot(*zip(*pairs), color=style.CORRECTED, marker="s", markersize=4.2, linewidth=1.0,
-                  linestyle=(0, (1, 1.2)), label="theory with 1/$N$ correction", zorder=2,
+                  linestyle=(0, (1, 1.2)), label=CORRECTED_NAME, zorder=2,
                   markerfacecolor="white", clip_on=False)
 
 
@@ -171,7 +232,7 @@ def _samples(axes: Axes, points: Sequence[Point], values: Sequence[float], colou
     axes.errorbar(x, values, yerr=bars, color=colour, linestyle="none",
                   marker=SAMPLE_LOOKS[index % len(SAMPLE_LOOKS)][1], markersize=4.5, capsize=2.5,
                   elinewidth=1.0, zorder=5,
-                  label=name if bars is None else f"{name} ± {ERROR_BARS:g} s.e.")
+                  label=name)
 
 
 def _limit_lines(axes: Axes, limits: Sequence[tuple[float, str, str]]) -> None:

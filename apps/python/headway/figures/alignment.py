@@ -1,4 +1,4 @@
-"""Kernel alignment: overlap of the principal components with the labels, theory against GP limit."""
+"""Kernel alignment: overlap of the kernel's eigenvectors with the labels, theory against Gaussian process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from headway.figures import style
 from headway.figures.selection import (PlotOptions, chosen_points, main_temperature, point_label,
-                                       points_at)
+                                       points_at, share_shown)
 from headway.results import Alignment, Result
 
 LEGEND_ROOM = 1.3  # height of the panels over that of the highest bar
@@ -22,13 +22,13 @@ def available(result: Result) -> bool:
 
 
 def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
-    """[T24] figure 2: |v_k . y| / |y| of the first components, and how their squares add up."""
+    """[T24] figure 2: |v_k . y| / |y| of the first eigenvectors, and the running sum of its square."""
     result = results[0]
     points = [point for point in chosen_points(result, options) if point.alignment is not None]
     every = points_at(result, main_temperature(result, options))
     palette = style.ordered_colours(len(every))
     colours = [palette[every.index(point)] for point in points]
-    figure = style.new_figure(9.0, max(2.6, 0.5 + 1.05 * len(points)))
+    figure = style.new_figure(9.0, max(2.8, 0.7 + 1.05 * len(points)))
     grid = figure.add_gridspec(len(points), 2, width_ratios=[1.75, 1.0])
     top = _top([point.alignment for point in points], options.components)
     first = None
@@ -41,30 +41,32 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
                     loc="upper right", ncol=2, columnspacing=1.0, handlelength=1.0,
                     borderaxespad=0.0)
         if row == 0:
-            axes.set_title("overlap of each component with the labels")
+            axes.set_title("overlap of each eigenvector with the labels")
         axes.set_ylim(0, top)
         axes.tick_params(labelbottom=row == len(points) - 1)
         if row == len(points) // 2:
             axes.set_ylabel(r"overlap $|v_k \cdot y|\,/\,|y|$")
-    axes.set_xlabel(r"principal component $k$ of the kernel, by falling eigenvalue")
+    axes.set_xlabel(r"eigenvector $k$ of the kernel, by falling eigenvalue")
     cumulative = figure.add_subplot(grid[:, 1])
     for point, colour in zip(points, colours):
         _steps(cumulative, point.alignment.cumulative, colour, point_label(point, points),
                options.components)
     _steps(cumulative, points[0].alignment.gaussian_process_cumulative, style.GAUSSIAN_PROCESS,
            "Gaussian process", options.components, linestyle=(0, (4, 2)))
-    cumulative.set_xlabel(r"number of components $k$")
+    cumulative.set_xlabel(r"number of eigenvectors $k$")
     cumulative.set_ylabel(r"$\sum_{j \leq k}\,(v_j \cdot y)^2 / |y|^2$")
     cumulative.set_title("share of the labels explained")
     cumulative.set_ylim(0, 1.02)
     style.legend_outside(cumulative)
     style.light_grid(cumulative)
-    style.head_line(figure, result, points[0].temperature)
+    style.head_line(figure, "Alignment of the kernel with the labels", result, points[0].temperature,
+                    *share_shown(points, [point for point in every if point.alignment is not None]))
     return figure
 
 
 def _top(alignments: Sequence[Alignment], components: int) -> float:
-    """Of the panels. Overlaps are NaN beyond the rank of a kernel, and of labels that are all zero."""
+    """The upper end of the bar panels. An overlap is NaN beyond the rank of a kernel, and for labels that are all
+    zero."""
     shown = np.concatenate([values[:components] for alignment in alignments
                             for values in (alignment.overlaps, alignment.gaussian_process_overlaps)])
     return LEGEND_ROOM * (np.max(shown, where=np.isfinite(shown), initial=0.0) or 1.0)

@@ -30,7 +30,7 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     temperature = main_temperature(result, options)
     every = points_at(result, temperature)
     points = [point for point in every if _has_history(point)]
-    figure = style.new_figure(7.2, 2.9)
+    figure = style.new_figure(7.2, 3.1)
     left, right = figure.subplots(1, 2)
     for point, colour in zip(every, style.ordered_colours(len(every))):
         if point not in points:
@@ -41,7 +41,7 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
         above = columns["action"] - point.action
         above = above if np.isfinite(above).all() else columns["action"] - columns["action"][-1]
         _lines(right, iteration, np.where(above > 0, above, np.nan), colour, point_label(point, every))
-    left.set_title("largest entry of the gradient")
+    left.set_title("largest entry of the action's gradient")
     left.set_ylabel(r"$|dS/dU|_\infty\,/\,\mathrm{max}\,N$")
     right.set_title("action above its final value")
     right.set_ylabel(r"$(S - S_\mathrm{final})\,/\,\mathrm{max}\,N$")
@@ -52,7 +52,7 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
         style.light_grid(axes)
     if len(points) <= LEGEND_UP_TO:
         style.legend_outside(right)
-    style.head_line(figure, result, temperature)
+    style.head_line(figure, "Convergence of the saddle-point solver", result, temperature)
     return figure
 
 

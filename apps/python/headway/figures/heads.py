@@ -1,4 +1,4 @@
-"""Head scores beside accuracy drops, and accuracy against the number of pruned heads."""
+"""Scores of heads beside what is lost without each, and accuracy as heads are removed one by one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from headway.figures import style
-from headway.figures.selection import PlotOptions, chosen_points, point_label
+from headway.figures.path_sizes import size_warning
+from headway.figures.selection import PlotOptions, chosen_points, point_label, points_at, share_shown
 from headway.ranks import rank_correlation
 from headway.results import Point, Pruning, Result
 
@@ -39,7 +40,7 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     result = results[0]
     points = [point for point in chosen_points(result, options) if point.pruning is not None]
     count = len(points[0].pruning.score)
-    figure = style.new_figure(8.4, 0.75 + len(points) * max(1.5, 0.55 + 0.21 * count))
+    figure = style.new_figure(8.4, 1.1 + len(points) * max(1.5, 0.55 + 0.21 * count))
     panels = figure.subplots(len(points), 3, squeeze=False, sharex="col",
                              gridspec_kw={"width_ratios": [1.0, 1.0, 0.95]})
     for row, point in enumerate(points):
@@ -47,7 +48,15 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
         _scores(panels[row, 0], point, last)
         _drops(panels[row, 1], point, last)
         _scatter(panels[row, 2], point, last, row == 0)
-    style.head_line(figure, result, points[0].temperature)
+    warning = size_warning(result)
+    style.head_line(
+        figure, "Scores of heads, and what is lost without each head", result, points[0].temperature,
+        *share_shown(points, [point for point in points_at(result, points[0].temperature) if point.pruning is not None]),
+        "colours: layers", "ticks: weighted score",
+        *(["bars: ± 1 standard error over test examples"] if any(
+            losses(point).errors is not None for point in points) else []),
+        r"$\rho$: rank correlation of score and loss",
+        *([warning.replace("U_1", "$U_1$")] if warning else []))
     return figure
 
 
@@ -65,21 +74,33 @@ class Losses:
     """What is lost without each head: `values`, NaN where the predictor without it is undefined."""
 
     values: np.ndarray
+    errors: np.ndarray | None  # standard errors over test examples, where they are known
     whole: str  # the measure with all heads
     axis: str
     short_axis: str
 
 
 def losses(point: Point) -> Losses:
-    """The accuracy's drop in points; the squared error's rise where labels are no classes."""
+    """The drop of the test accuracy in percentage points; the rise of the test squared error where labels
+    are no classes."""
     pruning = point.pruning
     if math.isfinite(point.accuracy):
+        errors = _errors_on_test(pruning, "accuracy_change_error")
         return Losses(100.0 * (pruning.accuracy - pruning.accuracy_without),
-                      f"with all heads {100 * pruning.accuracy:.1f} %", "accuracy drop (points)",
-                      "accuracy drop")
+                      None if errors is None else 100.0 * errors,
+                      f"all heads: {100 * pruning.accuracy:.1f} %", "drop of test accuracy\n(percentage points)", "drop of accuracy")
     return Losses(pruning.mean_squared_error_without - point.test_mean_squared_error,
-                  f"with all heads {point.test_mean_squared_error:.3g}",
-                  "rise of the squared error", "rise of squared error")
+                  _errors_on_test(pruning, "squared_error_change_error"),
+                  f"all heads: {point.test_mean_squared_error:.3g}",
+                  "rise of the test\nsquared error", "rise of error")
+
+
+def _errors_on_test(pruning: Pruning, name: str) -> np.ndarray | None:
+    """Errors over redrawn examples; None where the changes are those on another set."""
+    errors = pruning.values.get(name)
+    if errors is None or any(used != "test" for used in pruning.values.get("set", ())):
+        return None
+    return style.error_bars(errors)
 
 
 def bars(axes: Axes, pruning: Pruning, values: np.ndarray) -> None:
@@ -100,12 +121,16 @@ def _scores(axes: Axes, point: Point, last: bool) -> None:
     axes.set_xlim(0, 1.04)
     axes.set_title(point_label(point))
     if last:
-        axes.set_xlabel("head score (tick: weighted)")
+        axes.set_xlabel("score of the head")
 
 
 def _drops(axes: Axes, point: Point, last: bool) -> None:
     found = losses(point)
     bars(axes, point.pruning, found.values)
+    if found.errors is not None:
+        known = np.isfinite(found.values) & np.isfinite(found.errors)
+        axes.errorbar(found.values[known], np.flatnonzero(known), xerr=found.errors[known], fmt="none",
+                      ecolor=style.INK, elinewidth=1.0, capsize=2.0)
     axes.set_yticks(np.arange(len(found.values)), [""] * len(found.values))
     for row in np.flatnonzero(np.isnan(found.values)):
         axes.text(0.0, row, " undefined", va="center", fontsize=7.5, color=style.MUTED)
@@ -124,21 +149,20 @@ def _scatter(axes: Axes, point: Point, last: bool, first: bool) -> None:
     known = np.isfinite(found.values)
     rho = (rank_correlation(pruning.score[known], found.values[known]) if known.sum() > 1
            else math.nan)
-    axes.set_title(r"rank corr. $\rho$ = " + ("undefined" if math.isnan(rho)
-                                                     else f"{rho:.2f}".replace("-", "\u2212")))
+    axes.set_title(r"$\rho$ " + ("is undefined" if math.isnan(rho) else f"= {rho:.2f}".replace("-", "\u2212")))
     axes.set_ylabel(found.short_axis)
     style.light_grid(axes, "both")
     if first and len(set(pruning.layer)) > 1:
         style.legend_outside(axes, handletextpad=0.1)
     if last:
-        axes.set_xlabel("head score")
+        axes.set_xlabel("score of the head")
 
 
 def draw_curves(results: Sequence[Result], options: PlotOptions) -> Figure:
-    """[T24] figure 3: cumulative pruning by score, at random and by greedy search."""
+    """[T24] figure 3: heads removed one by one, by their scores, at random and by greedy search."""
     result = results[0]
     points = [point for point in chosen_points(result, options) if _has_curves(point)]
-    figure = style.new_figure(2.4 + 2.45 * len(points), 3.0)
+    figure = style.new_figure(2.6 + 2.45 * len(points), 3.3)
     panels = figure.subplots(1, len(points), squeeze=False, sharey=True)[0]
     for axes, point in zip(panels, points):
         _curves(axes, point.pruning)
@@ -147,14 +171,26 @@ def draw_curves(results: Sequence[Result], options: PlotOptions) -> Figure:
     panels[0].set_ylabel("test accuracy" if math.isfinite(points[0].accuracy)
                          else "test mean squared error")
     style.legend_outside(panels[-1])
-    style.head_line(figure, result, points[0].temperature)
+    warning = size_warning(result)
+    style.head_line(
+        figure, f"{'Accuracy' if math.isfinite(points[0].accuracy) else 'Squared error'} as heads are removed one by one", result,
+        points[0].temperature, *share_shown(points, list(filter(_has_curves, points_at(result, points[0].temperature)))),
+        *([_random_text(points)] if points[0].pruning.random_sd is not None else []),
+        *([warning.replace("U_1", "$U_1$")] if warning else []))
     return figure
+
+
+def _random_text(points: Sequence[Point]) -> str:
+    """What the grey band is."""
+    counts = {len(point.pruning.random) for point in points if point.pruning.random is not None}
+    orders = f"{counts.pop():,} random orders".replace(",", "\u2009") if len(counts) == 1 else "the random orders"
+    return f"grey band: mean ± 1 standard deviation over {orders}"
 
 
 def _curves(axes: Axes, pruning: Pruning) -> None:
     if pruning.random_mean is not None:
         x = np.arange(len(pruning.random_mean))
-        axes.plot(x, pruning.random_mean, color=style.MUTED, linewidth=1.3, label="random order")
+        axes.plot(x, pruning.random_mean, color=style.MUTED, linewidth=1.3, label="random order, mean")
         if pruning.random_sd is not None:
             axes.fill_between(x, pruning.random_mean - pruning.random_sd,
                               pruning.random_mean + pruning.random_sd, color="#e2e2e2",
@@ -162,7 +198,7 @@ def _curves(axes: Axes, pruning: Pruning) -> None:
     if pruning.greedy is not None:
         axes.plot(pruning.greedy, color=style.CORRECTED, marker="s", markersize=7,
                   markerfacecolor="white", linewidth=3.2, label="greedy search" if pruning.greedy_on == "test"
-                  else f"greedy search on {pruning.greedy_on}")
+                  else f"greedy search on {pruning.greedy_on} examples")
     if pruning.by_squared_error is not None:
         axes.plot(pruning.by_squared_error, color=LAYER_COLOURS[2], marker="^", markersize=4,
                   label="lowest predicted change first")

@@ -29,13 +29,13 @@ LOWEST_R2 = -0.3  # an R^2 of less is as bad, and would hide the rest
 # --- decoding ------------------------------------------------------------------------------------
 
 def draw_decoding(results: Sequence[LatentsResult], options: PlotOptions) -> Figure:
-    """A panel for each decoder: its score on held-out tasks by layer, mean and standard error over
-    seeds (over tasks where there is one seed), beside chance and the network's first weights."""
+    """A panel for each decoder: its score on held-out tasks by layer, beside chance and the same network
+    before training. Bars are standard errors over seeds, or over tasks where there is one seed."""
     del options
     result = _joined(results)
     decoders = result.runs[0].all_layers.decoders
     panels_width, legend_width = 2.9, 1.9
-    figure = style.new_figure(panels_width * len(decoders) + legend_width, 3.1)
+    figure = style.new_figure(panels_width * len(decoders) + legend_width, 3.4)
     panels = figure.subplots(1, len(decoders) + 1, squeeze=False, gridspec_kw={
         "width_ratios": [panels_width] * len(decoders) + [legend_width]})[0]
     for axes, decoder in zip(panels, decoders):
@@ -44,14 +44,14 @@ def draw_decoding(results: Sequence[LatentsResult], options: PlotOptions) -> Fig
         axes.set_ylabel(METRIC_NAMES.get(decoder.metric, decoder.metric))
     _legend(panels[-1], panels[0])
     several = any(len(result.runs_of(label)) > 1 for label in result.labels)
-    style.head_line(figure, replace(result, provenance={}), None, _seeds(result),
-                    f"bars: ± standard error over {'seeds' if several else 'held-out tasks'}",
-                    "hollow: untrained network", "dashed: chance")
+    style.head_line(figure, "What is decoded from the latent codes of held-out tasks", replace(result, provenance={}), None,
+                    _seeds(result), f"bars: ± 1 standard error over {'seeds' if several else 'held-out tasks'}",
+                    "hollow: the network before training", "dashed: chance")
     return figure
 
 
 def _joined(results: Sequence[LatentsResult]) -> LatentsResult:
-    """All runs as if of one result; their study in the label where there are several."""
+    """All runs as if of one result. Where there are several studies, each label begins with its study."""
     first = results[0]
     for other in results:
         if other.task != first.task:
@@ -62,8 +62,7 @@ def _joined(results: Sequence[LatentsResult]) -> LatentsResult:
 
 
 def _seeds(result: LatentsResult) -> str:
-    count = len({run.seed for run in result.runs})
-    return f"{count} seed{'s' if count > 1 else ''}"
+    return style.counted(len({run.seed for run in result.runs}), "seed")
 
 
 def decoded(runs: Sequence[LatentRun], layer: int, decoder: str, score: str) -> tuple[float, float]:
@@ -99,7 +98,7 @@ def _decoding_panel(axes: Axes, result: LatentsResult, decoder: str) -> None:
             axes.plot([place - 0.5 * width, place + 0.5 * width], [value, value], color=style.MUTED,
                       linestyle=(0, (2, 1)), linewidth=1.0)
     axes.set_xticks(range(len(layers)), [layer.name.removeprefix("layer ").removesuffix(" layers") for layer in layers])
-    axes.set_xlabel("layer")
+    axes.set_xlabel("layer whose codes are decoded")
     axes.set_ylim(max(LOWEST_R2, lowest - 0.03), 1.03)
     style.light_grid(axes)
 
@@ -116,8 +115,8 @@ def _legend(axes: Axes, source: Axes) -> None:
 # --- similarity ----------------------------------------------------------------------------------
 
 def draw_similarity(results: Sequence[LatentsResult], options: PlotOptions) -> Figure:
-    """Cosines between the mean codes of terms or rules on held-out tasks, about their common mean: a row
-    for each variant (of its first seed), a column for each layer and one for all. Where the codes are all
+    """Cosines between the mean codes of terms or rules on held-out tasks, about their common mean. A row is
+    the first seed of a variant; a column is a layer, the last one all layers together. Where all codes are
     the same, as those of one head are, the panel says so."""
     del options
     result = _joined(results)
@@ -151,10 +150,11 @@ def draw_similarity(results: Sequence[LatentsResult], options: PlotOptions) -> F
                 axes.set_yticks(range(len(labels)), labels, fontsize=7)
                 axes.set_ylabel(run.label)
     figure.colorbar(image, cax=bar)
-    style.head_line(figure, replace(result, provenance={}), None, f"seed {runs[0].seed}",
-                    "colours: cosine of mean codes on held-out tasks, about their mean",
-                    "same, other label: mean cosine of a code of a training task and one of a held-out "
-                    "task")
+    what = "rules" if result.task == "sraven" else "terms"
+    style.head_line(figure, f"How alike the latent codes of {what} are", replace(result, provenance={}), None,
+                    f"seed {runs[0].seed}", f"colours: cosine between the mean codes of two {what} on held-out tasks, "
+                    "about the common mean",
+                    "same, other: mean cosine of a training code and a held-out code of the same label, of other labels")
     return figure
 
 
@@ -170,9 +170,9 @@ class Colouring:
 
 
 def draw_tsne(results: Sequence[LatentsResult], options: PlotOptions) -> Figure:
-    """t-SNE of the codes of held-out tasks, a row for each variant (of its first seed) and its first and
-    last layer, but for codes that are all the same; coloured by what is known of them. UsageError
-    without scikit-learn."""
+    """t-SNE of the codes of held-out tasks, coloured by what is known of them. A row is the first or the last
+    layer of a variant's first seed; codes that are all the same are left out. UsageError without
+    scikit-learn."""
     del options
     result = _joined(results)
     embed = _embedding()
@@ -194,9 +194,9 @@ def draw_tsne(results: Sequence[LatentsResult], options: PlotOptions) -> Figure:
         row[-1].set_xticks([])
         row[-1].set_yticks([])
     _key(panels[0, -1], colourings)
-    style.head_line(figure, replace(result, provenance={}), None, f"seed {shown[0][0].seed}",
-                    f"t-SNE of {min(MOST_POINTS, len(shown[0][1].codes['held_out']))} codes of "
-                    "held-out tasks")
+    style.head_line(figure, "Latent codes in the plane", replace(result, provenance={}), None, f"seed {shown[0][0].seed}",
+                    f"t-SNE of {min(MOST_POINTS, len(shown[0][1].codes['held_out']))} codes of held-out tasks",
+                    "one point for each code")
     return figure
 
 
@@ -260,7 +260,7 @@ def _scatter(axes: Axes, points: np.ndarray | None, colouring: Colouring) -> Non
 
 
 def _key(axes: Axes, colourings: Sequence[Colouring]) -> None:
-    """The names of the first colouring that has some."""
+    """A legend of the first colouring that has names."""
     named = next((one for one in colourings if one.names is not None), None)
     if named is None:
         return
@@ -273,8 +273,8 @@ def _key(axes: Axes, colourings: Sequence[Colouring]) -> None:
 # --- evaluations ---------------------------------------------------------------------------------
 
 def draw_evaluation(results: Sequence, options: PlotOptions) -> Figure:
-    """The main metric of every split of results of `headway evaluate`, mean and standard error over
-    seeds; several results side by side. The legend tells of another task than that of training."""
+    """The main metric of every split of results of `headway evaluate`, mean and standard error over seeds.
+    Several results stand side by side. The legend says where the task is not that of training."""
     del options
     first = results[0]
     rows = [((f"{result.study}: " if len(results) > 1 else "") + result.name_of(label, between="\n"),
@@ -282,7 +282,7 @@ def draw_evaluation(results: Sequence, options: PlotOptions) -> Figure:
     metric = next((name for name in ("r2", "bits_per_byte", "accuracy")
                    if name in next(iter(first.runs[0].evaluations.values()))), "loss")
     longest = max(len(line) for label, _ in rows for line in label.splitlines())
-    figure = style.new_figure(2.2 + 1.1 * len(first.splits) + LETTER_INCHES * max(0, longest - SHORT), 3.0)
+    figure = style.new_figure(2.2 + 1.1 * len(first.splits) + LETTER_INCHES * max(0, longest - SHORT), 3.3)
     axes = figure.subplots()
     width = 0.7 / len(rows)
     for index, (label, runs) in enumerate(rows):
@@ -301,6 +301,6 @@ def draw_evaluation(results: Sequence, options: PlotOptions) -> Figure:
     style.light_grid(axes)
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     seeds = len({run.seed for _, runs in rows for run in runs})
-    style.head_line(figure, replace(first, provenance={}), None,
-                    f"{seeds} seed{'s' if seeds > 1 else ''}", "bars: ± standard error over seeds")
+    style.head_line(figure, "Trained networks on other data", replace(first, provenance={}), None,
+                    style.counted(seeds, "seed"), *(["bars: ± 1 standard error over seeds"] if seeds > 1 else []))
     return figure

@@ -29,14 +29,14 @@ def available(results: Sequence[TrainingResult]) -> bool:
 
 
 def unfinished(results: Sequence[TrainingResult]) -> str:
-    """"2 diverged, 1 interrupted": the runs that are in no mean, if there are any."""
+    """"2 diverged, 1 interrupted": the runs that every mean leaves out; "" without any."""
     ends = Counter(run.outcome for result in results for run in result.runs if not run.is_finished)
     return ", ".join(f"{count} {end}" for end, count in ends.items())
 
 
 def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
-    """The metric of every evaluated split against steps, mean and s.e. over seeds; at the right a
-    table of parameters, flops and training loss. Runs that were not trained to their end are left out."""
+    """The metric of every evaluated split against steps, mean and standard error over seeds. At the right is
+    a table of parameters, floating-point operations and training loss. Runs that did not end are left out."""
     del options
     left_out = unfinished(results)
     results = [result.finished for result in results]
@@ -46,7 +46,7 @@ def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
     rows, splits = _rows(results), first.splits
     names = max(NAME_INCHES, LETTER_INCHES * max(len(name) for name, _ in rows))
     costs = names + COST_INCHES
-    figure = style.new_figure(3.1 * len(splits) + costs, 3.2)
+    figure = style.new_figure(3.1 * len(splits) + costs, 3.5)
     panels = figure.subplots(1, len(splits) + 1, squeeze=False,
                              gridspec_kw={"width_ratios": [3.1] * len(splits) + [costs]})[0]
     looks = [_look(index) for index in range(len(rows))]
@@ -63,16 +63,16 @@ def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
     _costs(panels[-1], rows, looks, names / costs)
     seeds = sorted({run.seed for result in results for run in result.runs})
     # Every seed is shown, so the study's own one is left out of the line.
-    style.head_line(figure, replace(first, provenance={}), None, f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}",
-                    *(["bands: ± standard error over seeds"] if any(len(runs) > 1 for _, runs in rows) else []),
-                    *(["dashed: best possible"] if ceiling else []),
-                    *([f"runs in no mean: {left_out}"] if left_out else []))
+    style.head_line(figure, "Learning curves", replace(first, provenance={}), None, style.counted(len(seeds), "seed"),
+                    *(["bands: ± 1 standard error over seeds"] if any(len(runs) > 1 for _, runs in rows) else []),
+                    *(["dashed: best possible score"] if ceiling else []),
+                    *([f"runs left out: {left_out}"] if left_out else []))
     return figure
 
 
 def draw_ceiling(axes: Axes, split: str, metric: str, runs: Sequence[TrainedRun]) -> bool:
-    """The score of the best possible solver, where it is known of all runs: their mean, and a band
-    from the lowest to the highest where they differ (a seed draws its own held-out rule sets)."""
+    """The score of the best possible solver, where it is known of all runs: a dashed line at their mean.
+    Each seed draws its own held-out rule sets, so a band goes from the lowest to the highest score."""
     known = [run.ceilings.get(split, {}).get(metric) for run in runs]
     if not known or None in known:
         return False
@@ -95,14 +95,14 @@ def _rows(results: Sequence[TrainingResult]) -> list[tuple[str, tuple[TrainedRun
 
 
 def _batch(results: Sequence[TrainingResult]) -> str:
-    """" of 128 examples", where that is so of all runs."""
+    """" (128 examples)" where all runs have the same batch, else ""."""
     sizes = {settings_of(result, run).get("train.batch") for result in results for run in result.runs}
     size = sizes.pop() if len(sizes) == 1 else None
-    return f" of {size:.0f} examples" if isinstance(size, float) else ""
+    return f" ({size:.0f} examples)" if isinstance(size, float) else ""
 
 
 def _look(index: int) -> dict[str, str]:
-    """Colour and dashes of a variant, of its own while there are no more than 24."""
+    """Colour and dashes of a variant: different ones for up to 24."""
     count = len(style.OVERLAY)
     return {"color": style.OVERLAY[index % count], "linestyle": DASHES[index // count % len(DASHES)]}
 
@@ -153,14 +153,14 @@ def _spread(values: Sequence[float]) -> str:
 
 def _costs(axes: Axes, rows: Sequence[tuple[str, Sequence[TrainedRun]]],
            looks: Sequence[dict[str, str]], names: float) -> None:
-    """A table in place of a legend; its variants take the share `names` of the width."""
+    """A table in place of a legend. Names of variants take the share `names` of its width."""
     style.no_frame(axes)
     axes.set_xticks([])
     axes.set_yticks([])
     axes.set_xlim(0, 1)
     axes.set_ylim(max(len(rows), LINES), -1.0)
     places = (0.06, *(names + share * (1.0 - names) for share in (0.18, 0.46, 1.0)))
-    for place, title in zip(places, ("variant", "weights", "flop/step", "train loss")):
+    for place, title in zip(places, ("variant", "parameters", "FLOP/step", "training loss")):
         axes.text(place, -0.6, title, color=style.MUTED, fontsize=8.0, va="center",
                   ha="left" if place == places[0] else "right")
     for row, ((name, runs), look) in enumerate(zip(rows, looks)):

@@ -10,13 +10,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from headway.figures import style
+from headway.figures import accuracy, style
 from headway.figures.selection import (PlotOptions, main_temperature, points_at, width_axis,
                                        width_value)
 from headway.results import Point, Result
 
 FEWEST_WIDTHS = 3
 ERROR_BARS = 2.0  # Monte Carlo standard errors shown on each side
+CLEAR = 5.0  # errors by which a gap must stand out for a guide line to go through it
 
 
 @dataclass(frozen=True)
@@ -60,13 +61,13 @@ def gaps(result: Result, temperature: float | None = None) -> dict[str, Gap]:
     points = _points(result, points_at(result, chosen))
     widths = np.array([width_value(point, points) for point in points], dtype=float)
     found = {
-        "U_1": _gap("order parameter $U_1$, relative", widths, points, _order_parameter),
-        "U_a": _gap("readout $U_a$, relative", widths, points, _readout),
+        "U_1": _gap("order parameter $U_1$: relative distance", widths, points, _order_parameter),
+        "U_a": _gap("readout $U_a$: relative distance", widths, points, _readout),
     }
     if all(point.predictor.mean is not None for point in points):
-        found["predictor"] = _gap("mean predictor, r.m.s.", widths, points, _predictor)
+        found["predictor"] = _gap("mean predictor: root-mean-square distance", widths, points, _predictor)
     if all(math.isfinite(point.accuracy) for point in points):
-        found["accuracy"] = _gap("test accuracy", widths, points, _accuracy)
+        found["accuracy"] = _gap("test accuracy: difference", widths, points, _accuracy)
     return found
 
 
@@ -83,7 +84,7 @@ def _gap(name: str, widths: np.ndarray, points: Sequence[Point], quantity: Quant
 
 
 def _distance(mean, error, theory, unit: float) -> tuple[float, float]:
-    """|mean - theory| in Frobenius norm over `unit`, and its standard error to first order."""
+    """|mean - theory| in Frobenius norm, divided by `unit`, and its standard error to first order."""
     if theory is None:
         return math.nan, math.nan
     difference = np.atleast_1d(np.asarray(mean) - theory)
@@ -133,29 +134,38 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     result = next(result for result in results if available(result))
     temperature = main_temperature(result, options)
     found = gaps(result, temperature)
-    figure = style.new_figure(8.7, 3.1 * ((len(found) + 1) // 2) + 0.2)
-    panels = figure.subplots((len(found) + 1) // 2, 2, squeeze=False).ravel()
+    rows = (len(found) + 1) // 2
+    figure = style.new_figure(8.7, 3.1 * rows + 0.5)
+    panels = figure.subplots(rows, 2, squeeze=False).ravel()
     points = _points(result, points_at(result, temperature))
     for axes, gap in zip(panels, found.values()):
-        _panel(axes, gap, discrete=gap is found.get("accuracy"), test=result.test_labels)
+        _panel(axes, gap, len(result.paths), discrete=gap is found.get("accuracy"), test=result.test_labels)
         width_axis(axes, points)
         _load_axis(axes, len(result.paths))
         style.light_grid(axes, "both")
     for axes in panels[len(found):]:
         axes.remove()
-    style.legend_outside(panels[1], *panels[0].get_legend_handles_labels())
+    named = {label: handle for axes in panels[:len(found)] for handle, label in zip(*axes.get_legend_handles_labels())}
+    style.legend_outside(panels[1], list(named.values()), list(named))
     method = points[0].method
-    style.head_line(figure, result, temperature, f"distance of the theory from {method} samples",
-                    f"bars: ± {ERROR_BARS:g} s.e.")
+    style.head_line(figure, "Where the theory ends: its distance from posterior samples", result, temperature,
+                    f"{method} samples" if method else "samples", f"bars: ± {ERROR_BARS:g} Monte Carlo standard errors",
+                    "grey: what the Monte Carlo error alone would show",
+                    *(["arrows: no difference"] if _equal(found.get("accuracy")) else []))
     return figure
 
 
-def _panel(axes: Axes, gap: Gap, discrete: bool, test) -> None:
+def _equal(gap: Gap | None) -> bool:
+    """Whether some accuracies of theory and samples are equal."""
+    return gap is not None and bool(np.any(gap.saddle == 0.0) or np.any(gap.corrected == 0.0))
+
+
+def _panel(axes: Axes, gap: Gap, paths: int, discrete: bool, test) -> None:
     axes.set_yscale("log")
     floor = 0.5 / len(test) if discrete and test is not None else None
     for values, errors, colour, marker, face, name in (
-            (gap.saddle, gap.saddle_error, style.THEORY, "o", style.THEORY, "saddle point"),
-            (gap.corrected, gap.corrected_error, style.CORRECTED, "s", "white", "1/$N$ correction")):
+            (gap.saddle, gap.saddle_error, style.THEORY, "o", style.THEORY, accuracy.THEORY_NAME),
+            (gap.corrected, gap.corrected_error, style.CORRECTED, "s", "white", accuracy.CORRECTED_NAME)):
         if floor is not None:  # equal accuracies have no place on a logarithmic axis
             equal = values == 0.0
             axes.plot(gap.widths[equal], np.full(equal.sum(), floor), linestyle="none", marker=7,
@@ -169,7 +179,8 @@ def _panel(axes: Axes, gap: Gap, discrete: bool, test) -> None:
     if floor is None and np.any(gap.noise > 0.0):
         axes.fill_between(gap.widths, gap.noise, 1e-30, color=style.FAINT, alpha=0.6, linewidth=0,
                           zorder=0, label="Monte Carlo error")
-    _guides(axes, gap)
+    if floor is None:  # accuracies jump: no law holds for them width by width
+        _guides(axes, gap, paths)
     lows = [values[np.isfinite(values) & (values > 0.0)] for values in
             (gap.saddle, gap.corrected, gap.noise if floor is None else np.array([floor]))]
     lows = np.concatenate([values for values in lows if values.size] or [np.array([1.0])])
@@ -177,24 +188,30 @@ def _panel(axes: Axes, gap: Gap, discrete: bool, test) -> None:
     axes.set_title(gap.name)
 
 
-def _guides(axes: Axes, gap: Gap) -> None:
-    """Slopes -1 and -2, through the widest and a narrow point of each theory."""
-    known = np.isfinite(gap.saddle) & (gap.saddle > 0.0)
-    if known.any():
-        at = np.flatnonzero(known)[-1]
-        axes.plot(gap.widths, gap.saddle[at] * gap.widths[at] / gap.widths, color=style.MUTED,
-                  linewidth=0.9, linestyle=(0, (4, 2)), zorder=1, label="1/$N$")
-    clear = np.isfinite(gap.corrected) & (gap.corrected > 3.0 * gap.corrected_error)
-    if clear.any():
-        at = np.flatnonzero(clear)[-1]
-        axes.plot(gap.widths, gap.corrected[at] * (gap.widths[at] / gap.widths) ** 2,
-                  color=style.MUTED, linewidth=0.9, linestyle=(0, (1, 1.5)), zorder=1,
-                  label="1/$N^2$")
+def _guides(axes: Axes, gap: Gap, paths: int) -> None:
+    """Slopes -1 and -2 through a certain point of each theory."""
+    for values, errors, power, dashes, name in (
+            (gap.saddle, gap.saddle_error, 1, (0, (4, 2)), "slope of 1/$N$"),
+            (gap.corrected, gap.corrected_error, 2, (0, (1, 1.5)), "slope of 1/$N^2$")):
+        at = anchor(gap.widths, values, np.hypot(errors, gap.noise), paths)
+        if at is not None:
+            axes.plot(gap.widths, values[at] * (gap.widths[at] / gap.widths) ** power, color=style.MUTED,
+                      linewidth=0.9, linestyle=dashes, zorder=1, label=name)
+
+
+def anchor(widths: np.ndarray, values: np.ndarray, errors: np.ndarray, paths: int) -> int | None:
+    """The index of the widest point whose gap is CLEAR times its error; None without such a point.
+
+    The laws 1/N and 1/N^2 hold at large N, so it is the widest, and never one with p/N >= 1. `errors` must
+    hold the Monte Carlo floor, too: a distance near it is mostly noise, however small its own spread.
+    """
+    clear = np.isfinite(values) & np.isfinite(errors) & (values > CLEAR * errors) & (widths > paths)
+    return int(np.flatnonzero(clear)[-1]) if clear.any() else None
 
 
 def _load_axis(axes: Axes, paths: int) -> None:
-    """p/N above: the load of the order parameters."""
+    """p/N above: paths over neurons, the load of the order parameters."""
     top = axes.secondary_xaxis("top", functions=(lambda n: paths / np.maximum(n, 1e-9),
                                                  lambda load: paths / np.maximum(load, 1e-9)))
-    top.set_xlabel("$p/N$", fontsize=8)
+    top.set_xlabel("paths per neuron, $p/N$", fontsize=8)
     top.tick_params(labelsize=7.5)

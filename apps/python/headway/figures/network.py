@@ -13,8 +13,9 @@ from matplotlib.figure import Figure
 from headway.figures import accuracy, heads, style
 from headway.figures.order_parameters import (NUMBERS_UP_TO, entry_scale, entry_ticks,
                                               name_paths)
+from headway.figures.path_sizes import size_warning
 from headway.figures.selection import (PlotOptions, chosen_points, main_temperature, path_labels,
-                                       point_label, points_at, width_axis, width_value)
+                                       point_label, points_at, share_shown, width_axis, width_value)
 from headway.network_results import Correlation, NetworkPruning
 from headway.results import GaussianProcessPoint, Point, Result
 
@@ -48,7 +49,7 @@ def draw_heads(results: Sequence[Result], options: PlotOptions) -> Figure:
     result = results[0]
     points = _points(result, options)
     count = sum(result.heads)
-    figure = style.new_figure(9.0, 0.8 + len(points) * max(1.6, 0.6 + 0.21 * count))
+    figure = style.new_figure(9.0, 1.0 + len(points) * max(1.6, 0.6 + 0.21 * count))
     panels = figure.subplots(len(points), 3, squeeze=False, sharex="col",
                              gridspec_kw={"width_ratios": [1.0, 1.0, 1.0]})
     for row, point in enumerate(points):
@@ -56,9 +57,13 @@ def draw_heads(results: Sequence[Result], options: PlotOptions) -> Figure:
         _score_bars(panels[row, 0], result, point, last)
         _drop_bars(panels[row, 1], result, row == 0, last)
         _scatter(panels[row, 2], result, point, row == 0, last)
-    style.head_line(figure, result, points[0].temperature,
-                    "bars: ± standard error over test examples",
-                    r"$\rho$: rank correlation [95 %]")
+    every = [point for point in points_at(result, points[0].temperature) if point.network]
+    warning = size_warning(result)
+    style.head_line(figure, "The theory's scores of heads, and what the trained network loses without each head", result,
+                    points[0].temperature, *share_shown(points, every), "colours: layers",
+                    f"bars: ± 1 standard error over {result.network.measured_on} examples",
+                    r"$\rho$: rank correlation, with the range of 95 % of redrawn examples",
+                    *([warning.replace("U_1", "$U_1$")] if warning else []))
     return figure
 
 
@@ -90,7 +95,7 @@ def _score_bars(axes: Axes, result: Result, point: Point, last: bool) -> None:
     axes.set_xlim(0, 1.04)
     axes.set_title(point_label(point))
     if last:
-        axes.set_xlabel("theory: head score")
+        axes.set_xlabel("theory: score of the head")
 
 
 def _drop_bars(axes: Axes, result: Result, first: bool, last: bool) -> None:
@@ -100,7 +105,7 @@ def _drop_bars(axes: Axes, result: Result, first: bool, last: bool) -> None:
     axes.set_yticks(np.arange(len(mean)), [""] * sum(result.heads))
     if first and _is_classes(network):
         accuracy_of, error_of = network.accuracy_on(network.measured_on)
-        axes.set_title(f"network, all heads: {100 * accuracy_of:.1f} ± {100 * error_of:.1f} %")
+        axes.set_title(f"all heads: {100 * accuracy_of:.1f} ± {100 * error_of:.1f} %")
     if last:
         axes.set_xlabel(f"network: {name}")
 
@@ -114,7 +119,7 @@ def _losses(network: NetworkPruning) -> tuple[np.ndarray, np.ndarray, str]:
     error where labels are no classes."""
     if _is_classes(network):
         return (100.0 * network.accuracy_drop.mean, 100.0 * network.accuracy_drop.error,
-                "accuracy drop (points)")
+                "drop of accuracy (percentage points)")
     return network.error_rise.mean, network.error_rise.error, "rise of the squared error"
 
 
@@ -135,7 +140,7 @@ def _scatter(axes: Axes, result: Result, point: Point, first: bool, last: bool) 
     if first:
         style.legend_outside(axes, handletextpad=0.1)
     if last:
-        axes.set_xlabel("theory: head score")
+        axes.set_xlabel("theory: score of the head")
 
 
 # ---- U_1 of theory, samples and network
@@ -157,16 +162,16 @@ def draw_order_parameters(results: Sequence[Result], options: PlotOptions) -> Fi
             panels.append((f"samples, {point_label(point)}", samples))
     panels.append(("trained network", result.network.order_parameter))
     scaled = [(name, matrix / np.mean(np.diag(matrix))) for name, matrix in panels]
-    return _heat_maps(result, scaled, options)
+    return _heat_maps(result, scaled, options, any(name.startswith("samples") for name, _ in scaled))
 
 
-def _heat_maps(result: Result, panels: list[tuple[str, np.ndarray]],
-               options: PlotOptions) -> Figure:
+def _heat_maps(result: Result, panels: list[tuple[str, np.ndarray]], options: PlotOptions,
+               sampled: bool) -> Figure:
     labels = path_labels(result, options)
     size = max(1.7, min(2.6, 0.5 * len(panels[0][1])))
     columns = min(len(panels), 4)
     rows = math.ceil(len(panels) / columns)
-    margins = style.Margins(left=0.45 + 0.072 * max(map(len, labels)), top=0.78, row_gap=1.0,
+    margins = style.Margins(left=0.45 + 0.072 * max(map(len, labels)), top=0.93, row_gap=1.0,
                             bottom=0.72 if len(result.paths) > NUMBERS_UP_TO else 0.5)
     figure, grid, bar_axes = style.image_grid(rows, columns, size, margins)
     largest = max(np.abs(matrix).max() for _, matrix in panels)
@@ -189,8 +194,10 @@ def _heat_maps(result: Result, panels: list[tuple[str, np.ndarray]],
     bar.ax.minorticks_off()
     bar.ax.set_yticklabels([f"{tick:g}".replace("-", "\u2212") for tick in bar.get_ticks()])
     bar.set_label(r"$U_1\,/\,$mean of its diagonal")
-    style.head_line(figure, result, main_temperature(result, options),
-                    "agreement with the network: cosine between the deviations from the identity")
+    style.head_line(figure, "U₁ of the theory, of samples and of the trained network" if sampled else
+                    "U₁ of the theory and of the trained network", result, main_temperature(result, options),
+                    "each divided by the mean of its diagonal",
+                    "agreement: cosine between the deviations from the identity")
     return figure
 
 
@@ -212,9 +219,9 @@ def _agreement_text(value: float) -> str:
 # ---- accuracy on every set
 
 
-RULES = {"validation": ("T by validation", style.THEORY, "-", "o"),
-         "evidence": ("T by evidence", "#56B4E9", "-", "s"),
-         "test": ("T by test labels", style.THEORY, (0, (1, 1.5)), None)}
+RULES = {"validation": ("$T$ chosen on validation examples", style.THEORY, "-", "o"),
+         "evidence": ("$T$ chosen by evidence", "#56B4E9", "-", "s"),
+         "test": ("$T$ chosen on test examples (optimistic)", style.THEORY, (0, (1, 1.5)), None)}
 
 
 @dataclass(frozen=True)
@@ -249,7 +256,7 @@ def draw_sets(results: Sequence[Result], options: PlotOptions) -> Figure:
     sets = ["test", *further]
     columns = min(3, len(sets))
     rows = math.ceil(len(sets) / columns)
-    figure = style.new_figure(2.4 + 2.6 * columns, 0.6 + 2.5 * rows)
+    figure = style.new_figure(3.2 + 2.6 * columns, 0.8 + 2.5 * rows)
     panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
     for place, axes in enumerate(panels.flat):
         if place < len(sets):
@@ -262,7 +269,7 @@ def draw_sets(results: Sequence[Result], options: PlotOptions) -> Figure:
             axes.set_visible(False)
     handles, labels = panels.flat[0].get_legend_handles_labels()
     style.legend_outside(panels[0, -1], handles, labels)
-    style.head_line(figure, result, main_temperature(result, options)
+    style.head_line(figure, "Accuracy on every set against the width", result, main_temperature(result, options)
                     if lines[0].label == "theory" else None)
     return figure
 
@@ -311,7 +318,7 @@ def _set_panel(axes: Axes, results: Sequence[Result], lines: list[_Line], name: 
     network = next((result.network for result in results if result.network is not None), None)
     if network is not None and name in network.set_names:
         mean, error = network.accuracy_on(name)
-        axes.axhline(mean, color=NETWORK, linewidth=1.4, label="trained network ± s.e.", zorder=2)
+        axes.axhline(mean, color=NETWORK, linewidth=1.4, label="trained network, ± 1 standard error\nover examples", zorder=2)
         axes.axhspan(mean - error, mean + error, color=NETWORK, alpha=0.15, linewidth=0)
     width_axis(axes, lines[0].points, room=0.2)
     style.light_grid(axes)
@@ -327,4 +334,4 @@ def _samples(axes: Axes, points: list[Point], name: str) -> None:
                   [accuracy_on(point, name) for point in points], yerr=bars, color=style.SAMPLES,
                   linestyle="none", marker="D", markersize=4.5, capsize=2.5, elinewidth=1.0,
                   label=f"posterior samples{at}" +
-                  ("" if bars is None else f" ± {accuracy.ERROR_BARS:g} s.e."), zorder=5)
+                  ("" if bars is None else f",\n± {accuracy.ERROR_BARS:g} Monte Carlo standard errors"), zorder=5)

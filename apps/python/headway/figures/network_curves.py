@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from headway.figures import style
-from headway.figures.selection import PlotOptions, chosen_points, point_label
+from headway.figures.selection import PlotOptions, chosen_points, point_label, points_at, share_shown
 from headway.network_results import Curve, Estimates
 from headway.network_seeds import copied
 from headway.results import Point, Result
@@ -31,13 +31,13 @@ class Look:
 
 
 LOOKS = {
-    "score": Look("theory, lowest score first", style.THEORY, "o", True),
-    "falling": Look("theory, highest score first", style.CORRECTED, "v", True),
+    "score": Look("theory's score, lowest first", style.THEORY, "o", True),
+    "falling": Look("theory's score, highest first", style.CORRECTED, "v", True),
     "greedy": Look("greedy search", style.SAMPLES, "s"),
-    "own_score": Look("score of its own $U_1$", "#56B4E9", "D"),
+    "own_score": Look("score of the network's own $U_1$", "#56B4E9", "D"),
     "sensitivity": Look("gradient sensitivity", "#CC79A7", "^"),
     "weight_norm": Look("weight norm", "#E69F00", "<"),
-    "path_norm": Look("norm of the paths", style.INK, ">"),
+    "path_norm": Look("norm of the network's paths", style.INK, ">"),
 }
 
 
@@ -72,7 +72,7 @@ def _measured(curve: Curve) -> Estimates:
 
 def _measure_name(result: Result, curve: Curve) -> str:
     measure = "accuracy" if _measured(curve) is curve.accuracy else "squared error"
-    return f"network's {measure} on {result.network.measured_on}"
+    return f"network's {measure} on {result.network.measured_on} examples"
 
 
 def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
@@ -80,7 +80,7 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     for each width of the theory, every order in each."""
     result = results[0]
     points = [point for point in chosen_points(result, options) if _curves(result, point)]
-    figure = style.new_figure(2.6 + 3.0 * len(points), 3.5)
+    figure = style.new_figure(2.8 + 3.0 * len(points), 3.8)
     panels = figure.subplots(1, len(points), squeeze=False, sharey=True)[0]
     for axes, point in zip(panels, points):
         _random(axes, result)
@@ -92,9 +92,12 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
         _finish(axes)
     panels[0].set_ylabel(_measure_name(result, next(iter(curves.values()))))
     _legend(panels[-1], result)
-    style.head_line(figure, result, points[0].temperature,
-                    "bars: ± standard error over test examples",
-                    "layers rescaled" if result.network.rescaled else "layers not rescaled")
+    every = [point for point in points_at(result, points[0].temperature) if _curves(result, point)]
+    random = result.network.random
+    style.head_line(figure, "The trained network as its heads are removed one by one", result, points[0].temperature,
+                    *share_shown(points, every), f"bars: ± 1 standard error over {result.network.measured_on} examples",
+                    *([] if random is None else ["grey band: ± 1 standard deviation over random orders"]),
+                    "each layer rescaled for its missing heads" if result.network.rescaled else "layers not rescaled")
     return figure
 
 
@@ -105,7 +108,7 @@ def _random(axes: Axes, result: Result) -> None:
     x = np.arange(len(random.mean))
     axes.fill_between(x, random.mean - random.sd, random.mean + random.sd, color="#e2e2e2",
                       linewidth=0, zorder=0)
-    axes.plot(x, random.mean, color=style.MUTED, linewidth=1.4, label="random order ± sd", zorder=1)
+    axes.plot(x, random.mean, color=style.MUTED, linewidth=1.4, label="random order, mean", zorder=1)
 
 
 def _line(axes: Axes, name: str, mean: np.ndarray, error: np.ndarray, shift: float) -> None:
@@ -131,7 +134,7 @@ def _finish(axes: Axes) -> None:
 def _legend(axes: Axes, result: Result) -> None:
     handles, labels = axes.get_legend_handles_labels()
     named = {label: handle for handle, label in zip(handles, labels)}
-    order = [look.label for look in LOOKS.values()] + ["random order ± sd", "random order"]
+    order = [look.label for look in LOOKS.values()] + ["random order, mean"]
     shown = [label for label in order if label in named]
     greedy = LOOKS["greedy"].label
     texts = [f"{greedy} on {result.network.greedy_on}" if label == greedy else label
@@ -147,25 +150,26 @@ def draw_seeds(results: Sequence[Result], options: PlotOptions) -> Figure:
     error over the networks. Each is shown at its first chosen point."""
     points = [next(point for point in chosen_points(result, options) if _curves(result, point))
               for result in results]
-    figure = style.new_figure(10.2, 3.7)
+    figure = style.new_figure(10.6, 4.0)
     left, right = figure.subplots(1, 2, gridspec_kw={"width_ratios": [1.2, 1.0]})
     every = [_curves(result, point) for result, point in zip(results, points)]
     common = [name for name in every[0] if all(name in curves for curves in every)]
     if all(result.network.random is not None for result in results):
         mean, error = mean_and_error(np.array([result.network.random.mean for result in results]))
         left.errorbar(np.arange(len(mean)), mean, yerr=style.error_bars(error), color=style.MUTED, linewidth=1.6,
-                      elinewidth=0.9, label="random order", zorder=2)
+                      elinewidth=0.9, label="random order, mean", zorder=2)
     for index, name in enumerate(common):
         mean, error = mean_and_error(np.array([_measured(curves[name]).mean for curves in every]))
         _line(left, name, mean, error, SIDE_STEP * (index - 0.5 * (len(common) - 1)))
     left.set_ylabel(_measure_name(results[0], every[0][common[0]]))
-    left.set_title(f"mean ± s.e. over {len(results)} networks")
+    left.set_title("heads removed one by one")
     _finish(left)
     _legend(left, results[0])
     _correlations(right, results, points)
     # Every seed is shown, so that of the first is left out of the line.
-    style.head_line(figure, replace(results[0], provenance={}), points[0].temperature,
-                    f"theory at {point_label(points[0])}")
+    style.head_line(figure, f"Heads removed from {style.counted(len(results), 'trained network')}",
+                    replace(results[0], provenance={}), points[0].temperature, f"theory at {point_label(points[0])}",
+                    "mean, and bars of ± 1 standard error, over networks", "hollow marks at the right: one network each")
     return figure
 
 
@@ -195,5 +199,6 @@ def _correlations(axes: Axes, results: Sequence[Result], points: Sequence[Point]
     axes.set_yticks(range(len(found)), labels)
     axes.set_ylim(len(found) - 0.5, -0.5)
     axes.set_xlim(-1.05, 1.05)
-    axes.set_xlabel("rank correlation with the drop")
+    axes.set_title("which scores foresee the loss")
+    axes.set_xlabel("rank correlation with the network's drop of accuracy")
     style.light_grid(axes, "x")

@@ -11,9 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.colors import FuncNorm
 from matplotlib.figure import Figure
 
-from headway.figures import style
+from headway.figures import accuracy, style
 from headway.figures.selection import (PlotOptions, chosen_points, main_temperature, path_labels,
-                                       point_label, points_at, width_axis, width_value)
+                                       point_label, points_at, share_shown, width_axis, width_value)
 from headway.results import Point, Result
 
 NUMBERS_UP_TO = 6
@@ -32,7 +32,7 @@ def _matrix(point: Point) -> np.ndarray | None:
 
 
 def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
-    """[T24] figure 2: U_1 at chosen widths on one diverging scale, centred at zero."""
+    """[T24] figure 2: U_1 at chosen widths, on one colour scale with zero in its middle."""
     result = results[0]
     points = [point for point in chosen_points(result, options) if _matrix(point) is not None]
     labels = path_labels(result, options)
@@ -55,7 +55,9 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     bar.ax.minorticks_off()
     bar.ax.set_yticklabels([f"{tick:g}".replace("-", "\u2212") for tick in bar.get_ticks()])
     bar.set_label(r"order parameter $U_1$")
-    style.head_line(figure, result, main_temperature(result, options))
+    every = [point for point in points_at(result, points[0].temperature) if _matrix(point) is not None]
+    style.head_line(figure, "Order parameter U₁ over paths", result, points[0].temperature, *share_shown(points, every),
+                    f"Gaussian process: {unit:g} on the diagonal, 0 elsewhere")
     return figure
 
 
@@ -101,7 +103,7 @@ def name_paths(axes: Axes, result: Result, labels: list[str], first: bool) -> No
 
 
 def _numbers(axes: Axes, matrix: np.ndarray, scale: FuncNorm) -> None:
-    """The entries, to two significant decimals, where there is room."""
+    """The entries as numbers of two decimals, where there is room."""
     if len(matrix) > NUMBERS_UP_TO:
         return
     for (row, column), value in np.ndenumerate(matrix):
@@ -131,7 +133,7 @@ def draw_scalars(results: Sequence[Result], options: PlotOptions) -> Figure:
     x = [width_value(point, points) for point in points]
     actions = [point.action for point in points]
     both = any(math.isfinite(action) for action in actions)
-    figure = style.new_figure(9.2 if both else 6.2, 2.9)
+    figure = style.new_figure(9.6 if both else 6.6, 3.1)
     panels = figure.subplots(1, 1 + both, squeeze=False)[0]
     _readout_panel(panels[0], result, points, x)
     if samples is not None:
@@ -144,7 +146,8 @@ def draw_scalars(results: Sequence[Result], options: PlotOptions) -> Figure:
     for axes in panels:
         width_axis(axes, points)
         style.light_grid(axes)
-    style.head_line(figure, result, temperature)
+    style.head_line(figure, "Readout and action against the width" if both else "Readout against the width", result,
+                    temperature)
     return figure
 
 
@@ -152,7 +155,7 @@ def _readout_panel(axes: Axes, result: Result, points: Sequence[Point], x: list[
     values = [point.readout_scalar for point in points]
     sampled = result.kind == "sample"
     axes.plot(x, values, color=style.SAMPLES if sampled else style.THEORY, marker="o", zorder=3,
-              label="posterior mean" if sampled else "saddle point", clip_on=False)
+              label="posterior mean" if sampled else accuracy.THEORY_NAME, clip_on=False)
     pairs = [(at, _trace(point.corrected.readout_order_parameter),
               _trace(point.corrected.readout_deviation) if result.outputs == 1 else math.nan)
              for at, point in zip(x, points) if point.corrected is not None
@@ -162,12 +165,12 @@ def _readout_panel(axes: Axes, result: Result, points: Sequence[Point], x: list[
         bars = style.error_bars(deviation)
         axes.errorbar(at, mean, yerr=bars, color=style.CORRECTED, marker="s", markersize=4.2,
                       markerfacecolor="white", linestyle="none", elinewidth=1.0, capsize=2.0,
-                      zorder=2, label="1/$N$ correction" +
-                      ("" if bars is None else " ± posterior sd"))
+                      zorder=2, label=accuracy.CORRECTED_NAME +
+                      ("" if bars is None else "\n± 1 standard deviation of the posterior"))
     if result.variances:
         axes.axhline(result.variances[-1], color=style.GAUSSIAN_PROCESS, linestyle=(0, (4, 2)),
                      linewidth=1.2, label=r"Gaussian process ($s_a^2$)", zorder=1)
-    axes.set_title("readout order parameter")
+    axes.set_title("order parameter of the readout")
     axes.set_ylabel(r"$U_a$" if result.outputs == 1 else r"tr $U_a\,/\,C$")
 
 
@@ -177,7 +180,8 @@ def _sampled_readout(axes: Axes, points: Sequence[Point], outputs: int) -> None:
     axes.errorbar([width_value(point, points) for point in points],
                   [point.readout_scalar for point in points], yerr=bars, color=style.SAMPLES,
                   marker="D", markersize=4.2, linestyle="none", elinewidth=1.0, capsize=2.0,
-                  zorder=5, label=f"samples ({points[0].method})" + ("" if bars is None else " ± 2 s.e."))
+                  zorder=5, label=f"posterior samples ({points[0].method})" +
+                  ("" if bars is None else "\n± 2 Monte Carlo standard errors"))
 
 
 def _trace(value: np.ndarray | None) -> float:

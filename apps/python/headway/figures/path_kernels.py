@@ -19,7 +19,8 @@ def available(result: Result) -> bool:
 
 
 def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
-    """[T24] figure 2: one panel a path, each kernel over its own mean diagonal, on one scale."""
+    """[T24] figure 2: one panel for each path. Each kernel is divided by its own mean diagonal; all share one
+    colour scale."""
     result = results[0]
     order, borders, names = sorted_examples(result.train_labels)
     kernels = result.path_kernels[:, order][:, :, order]
@@ -28,7 +29,7 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     columns = min(4, len(kernels)) if len(kernels) != 9 else 3
     rows = math.ceil(len(kernels) / columns)
     lines = 1 + (" " in path_labels(result, options)[0])
-    margins = style.Margins(left=0.72, bottom=0.5, top=0.48 + 0.16 * lines,
+    margins = style.Margins(left=0.72, bottom=0.5, top=0.63 + 0.16 * lines,
                             row_gap=0.18 + 0.16 * lines, right=1.05)
     figure, panels, bar_axes = style.image_grid(rows, columns, 1.65, margins)
     low, high = np.quantile(kernels, [0.005, 0.995])
@@ -51,12 +52,14 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     bar = figure.colorbar(image, cax=bar_axes, extend=extend, extendfrac=0.04)
     bar.outline.set_visible(False)
     bar.set_label(r"$C_{\pi\pi}$ / mean diagonal")
-    style.head_line(figure, result, None, "training examples sorted by label")
+    style.head_line(figure, "How alike each path sees two training examples", result, None, "examples sorted by label",
+                    "each kernel divided by its mean diagonal")
     return figure
 
 
 def sorted_examples(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """(order of the examples, where each class ends, class names); no classes for real labels."""
+    """(order of the examples, where each class ends, class names). Real labels are one class without a
+    name."""
     flat = labels.reshape(len(labels), -1)
     if flat.shape[1] > 1:
         key = flat.argmax(axis=1).astype(float)

@@ -24,15 +24,14 @@ LOWEST_R2 = -1.0  # an R^2 of less is as bad, and would hide the rest
 
 
 def draw(results: Sequence[RemovalResult], options: PlotOptions) -> Figure:
-    """A row for each variant: what each head's removal costs, the metric as heads are removed one by
-    one (where they were), and the rank correlations of the scores with the rise of the loss. The curves of
-    scores (of the theory's at its first point) have the colours that their correlations have."""
+    """A row for each variant. Left: what each head's removal costs. Middle, where heads were removed one by one:
+    the metric. Right: rank correlations of the scores with the rise of the loss, in the colours of the middle."""
     del options
     result = results[0]
     rows = max(len(_kinds(result.runs_of(label))) for label in result.labels)
     curves = any(map(_has_curves, result.runs))
     columns = [_losses, *([_curves] if curves else []), _correlations]
-    figure = style.new_figure(12.4 * len(columns) / 3, 0.5 + len(result.labels) * max(2.9, 0.9 + 0.24 * rows))
+    figure = style.new_figure(12.4 * len(columns) / 3, 0.9 + len(result.labels) * max(2.9, 0.9 + 0.24 * rows))
     panels = figure.subplots(len(result.labels), len(columns), squeeze=False)
     for row, label in zip(panels, result.labels):
         runs = result.runs_of(label)
@@ -40,11 +39,13 @@ def draw(results: Sequence[RemovalResult], options: PlotOptions) -> Figure:
             show(axes, runs)
         row[0].set_title(label)
     measured = result.runs[0].network.measured_on.replace("_", " ")
-    style.head_line(figure, replace(result, provenance={}), None, f"removal measured on {measured}",
-                    *(["middle, diamonds: mean ± standard error over networks, lowest score first",
-                       "theory's curves at its first point"] if curves else
-                      ["diamonds: mean ± standard error over networks"]),
-                    "left: ± standard error over examples", "circles: networks, 95 % of resampled examples")
+    style.head_line(figure, "Heads removed from trained networks", replace(result, provenance={}), None,
+                    f"measured on {measured} examples", "left: bars ± 1 standard error over examples",
+                    *(["middle: lowest score first, mean ± 1 standard error over networks, the theory at its first point",
+                       *(["grey band: ± 1 standard deviation over random orders"] if all(
+                           run.network.random is not None for run in result.runs) else [])] if curves else []),
+                    "right: diamonds are means ± 1 standard error over networks, circles are single networks with the range "
+                    "of 95 % of redrawn examples")
     return figure
 
 
@@ -67,12 +68,12 @@ def _scores(runs: Sequence[RemovalRun], kind: str) -> list:
 def _name(kind: str) -> str:
     if kind in OTHERS:
         return OTHERS[kind][0]
-    return (kind.replace("theory error_rise", "theory's rise,")
-            .replace("theory score", "score of $U_1$,"))
+    return (kind.replace("theory error_rise", "theory's predicted rise,")
+            .replace("theory score", "theory's score,"))
 
 
 def _colours(kinds: Sequence[str]) -> dict[str, object]:
-    """What the theory says at its points in shades of one colour, dark for the first."""
+    """Points of the theory have shades of one colour, dark for the first."""
     found = {kind: OTHERS[kind][1] for kind in kinds if kind in OTHERS}
     for begin, shades in THEORY.items():
         mine = [kind for kind in kinds if kind.startswith(begin)]
@@ -82,7 +83,7 @@ def _colours(kinds: Sequence[str]) -> dict[str, object]:
 
 
 def _with_curves(kinds: Sequence[str]) -> list[str]:
-    """Not every point of the theory, which would hide the rest: its first."""
+    """The kinds that get a curve: of the theory its first point alone, since all would hide the rest."""
     first = [next((kind for kind in kinds if kind.startswith(begin)), None) for begin in THEORY]
     return [kind for kind in kinds if kind in OTHERS or kind in first]
 
@@ -101,9 +102,9 @@ def _losses(axes: Axes, runs: Sequence[RemovalRun]) -> None:
                           elinewidth=0.8, color=LAYER_COLOURS[(layer - 1) % len(LAYER_COLOURS)],
                           label=f"layer {layer}, seed {run.seed}")
     axes.axhline(0.0, color=style.INK, linewidth=0.8)
-    axes.set_xlabel("heads, costliest first")
+    axes.set_xlabel("heads, the most needed first")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_ylabel("rise of the loss without one head")
+    axes.set_ylabel("rise of the loss without the head")
     axes.legend(loc="upper right", fontsize=7.0)
     style.light_grid(axes)
 
@@ -117,7 +118,7 @@ def _curves(axes: Axes, runs: Sequence[RemovalRun]) -> None:
         sd = np.mean([run.network.random.sd for run in runs], axis=0)
         x = np.arange(len(mean))
         axes.fill_between(x, mean - sd, mean + sd, color="#e2e2e2", linewidth=0, zorder=0)
-        axes.plot(x, mean, color=style.MUTED, linewidth=1.4, label="random order ± sd", zorder=1)
+        axes.plot(x, mean, color=style.MUTED, linewidth=1.4, label="random order, mean", zorder=1)
     kinds = _kinds(runs)
     colours = _colours(kinds)
     for kind in _with_curves(kinds):
@@ -126,7 +127,7 @@ def _curves(axes: Axes, runs: Sequence[RemovalRun]) -> None:
             _curve(axes, found, colours[kind])
     greedy = [run.network.greedy for run in runs if run.network.greedy is not None]
     if greedy:
-        _curve(axes, greedy, style.SAMPLES, f"greedy search on {runs[0].network.greedy_on}")
+        _curve(axes, greedy, style.SAMPLES, f"greedy search on {runs[0].network.greedy_on} examples")
     axes.set_xlabel("heads removed")
     metric = runs[0].metric
     axes.set_ylabel(METRIC_NAMES.get(metric, metric))
@@ -145,7 +146,7 @@ def _curve(axes: Axes, found: Sequence, colour, label: str | None = None) -> Non
 
 
 def _correlations(axes: Axes, runs: Sequence[RemovalRun]) -> None:
-    """A dot and its 95 % of resampled examples for each network, and the mean over networks."""
+    """A circle for each network, with the range of 95 % of redrawn examples, and the mean over networks."""
     kinds = _kinds(runs)
     colours = _colours(kinds)
     for row, kind in enumerate(kinds):
@@ -162,5 +163,5 @@ def _correlations(axes: Axes, runs: Sequence[RemovalRun]) -> None:
     axes.set_yticks(range(len(kinds)), [_name(kind) for kind in kinds], fontsize=7.0)
     axes.set_ylim(len(kinds) - 0.4, -0.6)
     axes.set_xlim(-1.05, 1.05)
-    axes.set_xlabel("rank correlation with the rise")
+    axes.set_xlabel("rank correlation with the rise of the loss")
     style.light_grid(axes, "x")

@@ -9,12 +9,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from headway.figures import style
+from headway.figures import accuracy, style
 from headway.figures.selection import (PlotOptions, chosen_points, main_temperature, point_label,
-                                       points_at)
+                                       share_shown, spread, width_value)
 from headway.results import Point, Result
 
 ERROR_BARS = 2.0  # Monte Carlo standard errors shown on each side
+MOST_PANELS = 4  # widths side by side
 RANK_BINS = 20
 
 
@@ -28,7 +29,7 @@ def traces_available(result: Result) -> bool:
 
 
 def _pairs(results: Sequence[Result]) -> list[tuple[Point, Point]]:
-    """(sampled point, solved point) at equal widths and temperature, of the first sampled data."""
+    """(sampled point, solved point) at equal widths and temperature, for the data of the first samples."""
     def place(result: Result, point: Point) -> tuple:
         return result.provenance.get("data_hash"), result.heads, point.widths, point.temperature
     solved = {place(result, point): point for result in results
@@ -41,11 +42,19 @@ def _pairs(results: Sequence[Result]) -> list[tuple[Point, Point]]:
 
 
 def draw_comparison(results: Sequence[Result], options: PlotOptions) -> Figure:
-    """Every entry of U_1: sampled mean with error bar against the saddle point and its correction."""
+    """Every entry of U_1: the mean over samples against the saddle point and its correction, and below
+    their difference with error bars; at most MOST_PANELS widths unless the user names them."""
     sample = next(result for result in results if any(point.samples for point in result.points))
     temperature = main_temperature(sample, options)
-    pairs = [pair for pair in _pairs(results) if pair[0].temperature == temperature][:4]
-    figure = style.new_figure(2.0 + 2.6 * len(pairs), 4.2)
+    every: dict[tuple[int, ...], tuple[Point, Point]] = {}  # of several samplers at one width, the first
+    for sampled, theory in _pairs(results):
+        if sampled.temperature == temperature:
+            every.setdefault(sampled.widths, (sampled, theory))
+    points = [sampled for sampled, _ in every.values()]
+    points.sort(key=lambda point: (width_value(point, points), point.widths))
+    shown = spread(points, sample, options, MOST_PANELS)
+    pairs = [every[point.widths] for point in shown]
+    figure = style.new_figure(2.3 + 2.6 * len(pairs), 4.5)
     panels = figure.subplots(2, len(pairs), squeeze=False, sharex="col",
                              gridspec_kw={"height_ratios": [1.0, 0.62]})
     for column, (sampled, theory) in enumerate(pairs):
@@ -56,7 +65,8 @@ def draw_comparison(results: Sequence[Result], options: PlotOptions) -> Figure:
     known = any(np.isfinite(sampled.samples.mcse[0]).any() for sampled, _ in pairs
                 if sampled.samples.mcse)
     bars = [f"bars: ± {ERROR_BARS:g} Monte Carlo standard errors"] if known else []
-    style.head_line(figure, sample, temperature, "every entry of $U_1$", *bars)
+    style.head_line(figure, "Entries of U₁: theory against posterior samples", sample, temperature,
+                    "one point for each entry", *share_shown(shown, points), *bars)
     return figure
 
 
@@ -66,11 +76,11 @@ def _against(top: Axes, bottom: Axes, sampled: Point, theory: Point) -> None:
     mean = sampled.samples.mean[0][upper]
     error = (sampled.samples.mcse[0][upper] if sampled.samples.mcse
              else np.full(mean.shape, math.nan))
-    kinds = [(theory.order_parameters[0][upper], style.THEORY, "o", style.THEORY, "saddle point")]
+    kinds = [(theory.order_parameters[0][upper], style.THEORY, "o", style.THEORY, accuracy.THEORY_NAME)]
     corrected = theory.corrected
     if corrected is not None and corrected.defined and corrected.order_parameters:
         kinds.append((corrected.order_parameters[0][upper], style.CORRECTED, "s", "white",
-                      "1/$N$ correction"))
+                      accuracy.CORRECTED_NAME))
     every = np.concatenate([mean, *(kind[0] for kind in kinds)])
     pad = 0.06 * (every.max() - every.min()) or 1.0
     ends = (every.min() - pad, every.max() + pad)
@@ -96,7 +106,7 @@ def draw_traces(results: Sequence[Result], options: PlotOptions) -> Figure:
     point = next(point for point in chosen_points(result, options)
                  if point.samples is not None and point.samples.readout_draws is not None)
     rows = quantities(result, point)
-    figure = style.new_figure(7.6, 0.7 + 1.3 * len(rows))
+    figure = style.new_figure(7.6, 0.9 + 1.3 * len(rows))
     panels = figure.subplots(len(rows), 2, squeeze=False, sharex="col",
                              gridspec_kw={"width_ratios": [1.9, 1.0]})
     colours = style.ordered_colours(len(rows[0][1]))
@@ -106,20 +116,22 @@ def draw_traces(results: Sequence[Result], options: PlotOptions) -> Figure:
         trace.set_ylabel(name)
         trace.set_xlim(0, draws.shape[1])
         _rank_plot(ranks, draws, colours)
-    panels[0, 0].set_title(f"traces, {len(colours)} chains")
-    panels[0, 1].set_title("ranks of each chain's draws")
+    panels[0, 0].set_title("draws")
+    panels[0, 1].set_title("how often each rank occurs")
     panels[-1, 0].set_xlabel("draw after warm-up")
-    panels[-1, 1].set_xlabel("rank among all chains")
-    extra = [point_label(point)]
+    panels[-1, 1].set_xlabel("rank among the draws of all chains")
+    extra = [point_label(point), *([f"{point.method} sampler"] if point.method else [])]
     rhat = float(point.attributes.get("rhat_max", math.nan))
     if math.isfinite(rhat):
         extra.append(f"largest $\\hat{{R}}$ {rhat:.3f}")
-    style.head_line(figure, result, point.temperature, point.method, *extra)
+    style.head_line(figure, "Draws of every chain, and their ranks", result, point.temperature,
+                    *extra, f"colours: {style.counted(len(colours), 'chain')}",
+                    "flat histograms (dashed): the chains agree")
     return figure
 
 
 def quantities(result: Result, point: Point) -> list[tuple[str, np.ndarray]]:
-    """U_a and the (at most four) diagonal entries of U_1 that vary most, as [chain, draw]."""
+    """U_a, and at most four diagonal entries of U_1: those that vary most. Each is [chain, draw]."""
     readout = point.samples.readout_draws
     if readout.ndim == 4:
         readout = np.trace(readout, axis1=2, axis2=3) / readout.shape[2]

@@ -17,8 +17,8 @@ from headway.figures.selection import PlotOptions
 from headway.training_results import MAIN_METRICS, TrainedRun, TrainingResult, mean_and_error
 from headway.training_settings import Value, settings_of
 
-AXIS_NAMES = {"train.steps": "training instances", "train.heads": "heads of a layer", "task.held_out": "share held out",
-              "train.width_multiplier": "width, in multiples"}
+AXIS_NAMES = {"train.steps": "training examples seen", "train.heads": "heads per layer",
+              "task.held_out": "share of the tasks held out", "train.width_multiplier": "width multiplier"}
 LOGARITHMIC_FROM = 4.0  # largest value over smallest
 NOT_SHOWN = ("train", "validation")  # splits
 PANEL_WIDTH, PANEL_HEIGHT, LEGEND_WIDTH = 3.1, 2.7, 1.5  # inches
@@ -34,7 +34,7 @@ class Scored:
 
 @dataclass(frozen=True)
 class Line:
-    """Runs that differ in one number: by its values, those of several seeds."""
+    """Runs that differ in one number: for each of its values, the runs of all seeds."""
 
     words: tuple[str, ...]  #: settings that are words and change: attention, say
     numbers: tuple[tuple[str, float], ...]  #: further numbers that change
@@ -58,8 +58,8 @@ class Axis:
 
 
 def axes_of(results: Sequence[TrainingResult]) -> list[Axis]:
-    """The numbers that change over the runs, each with the runs that differ in it alone and in what
-    changes only with it: those with two values or more."""
+    """The numbers that change over the runs. The lines of each are runs that differ in nothing but this number,
+    and in what follows from it; a line has at least two values."""
     scored = [Scored(run, settings_of(result, run)) for result in results for run in result.finished.runs if run.final]
     keys = list(dict.fromkeys(key for one in scored for key in one.settings))
     changing = [key for key in keys if len({one.settings.get(key) for one in scored}) > 1]
@@ -98,7 +98,7 @@ def _lines(runs: Sequence[Scored], key: str, others: Sequence[str]) -> tuple[Lin
 
 
 def _place(one: Scored, key: str) -> float:
-    """Steps are counted in the instances that they see."""
+    """The place on the axis. Steps are counted in training examples seen."""
     if key != "train.steps":
         return float(one.settings[key])
     return float(one.settings[key]) * float(one.settings.get("train.batch", 1.0)) \
@@ -115,8 +115,8 @@ def _splits(results: Sequence[TrainingResult]) -> list[str]:
 
 
 def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
-    """A row a split and a column a number: the main metric at the end of training, mean and standard error over seeds;
-    colours are variants, dashes the other numbers that change. Runs that were not trained to their end are left out."""
+    """The main metric at the end of training, mean and standard error over seeds: a row for each split, a column for each
+    number. Colours are variants, dashes are the other numbers that change. Runs that did not end are left out."""
     del options
     columns, splits = axes_of(results), _splits(results)
     if not columns or not splits:
@@ -124,7 +124,7 @@ def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
     variants = list(dict.fromkeys(line.words for axis in columns for line in axis.lines))
     colours = {words: style.OVERLAY[index % len(style.OVERLAY)] for index, words in enumerate(variants)}
     widths = [PANEL_WIDTH] * len(columns) + ([LEGEND_WIDTH] if len(variants) > 1 else [])
-    figure = style.new_figure(sum(widths) + 0.3, PANEL_HEIGHT * len(splits) + 0.6)
+    figure = style.new_figure(sum(widths) + 0.3, PANEL_HEIGHT * len(splits) + 0.9)
     grid = figure.add_gridspec(len(splits), len(widths), width_ratios=widths)
     panels = [[figure.add_subplot(grid[row, column]) for column in range(len(columns))] for row in range(len(splits))]
     for row in panels:
@@ -145,15 +145,15 @@ def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
         _name_colours(figure.add_subplot(grid[:, -1]), colours)
     seeds = {len(found) for axis in columns for line in axis.lines for found in line.runs.values()}
     left_out = learning.unfinished(results)
-    style.head_line(figure, replace(results[0], provenance={}), None, "at the end of training", _seeds_text(seeds),
-                    *(["bars: ± standard error over seeds"] if max(seeds) > 1 else []),
-                    *(["dashed: best possible"] if ceiling else []),
-                    *([f"runs in no mean: {left_out}"] if left_out else []))
+    style.head_line(figure, "Scores at the end of training", replace(results[0], provenance={}), None, _seeds_text(seeds),
+                    *(["bars: ± 1 standard error over seeds"] if max(seeds) > 1 else []),
+                    *(["dashed: best possible score"] if ceiling else []),
+                    *([f"runs left out: {left_out}"] if left_out else []))
     return figure
 
 
 def _seeds_text(counts: Collection[int]) -> str:
-    """Of the seeds at each point: "3 seeds", "1 to 3 seeds"."""
+    """The number of seeds at each point: "3 seeds", "1 to 3 seeds"."""
     few, most = min(counts), max(counts)
     return f"{few} to {most} seeds" if few < most else f"{most} seed{'s' if most > 1 else ''}"
 

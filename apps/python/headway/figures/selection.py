@@ -95,8 +95,12 @@ def points_at(result: Result, temperature: float) -> list[Point]:
 
 
 def chosen_points(result: Result, options: PlotOptions, most: int = 3) -> list[Point]:
-    """The points of a multi-panel figure: the user's widths, else narrowest, middle and widest."""
-    points = points_at(result, main_temperature(result, options))
+    """The points of a multi-panel figure: the user's widths, else `most` from narrowest to widest."""
+    return spread(points_at(result, main_temperature(result, options)), result, options, most)
+
+
+def spread(points: Sequence[Point], result: Result, options: PlotOptions, most: int) -> list[Point]:
+    """Of `points` by rising width those that the user chose, else `most` evenly spaced in log width."""
     if options.widths is not None:
         by_width = {width_value(point, points): point for point in points}
         missing = [width for width in options.widths if width not in by_width]
@@ -105,11 +109,16 @@ def chosen_points(result: Result, options: PlotOptions, most: int = 3) -> list[P
             raise UsageError(f"--widths: is {missing[0]}; {result.file} has {known}")
         return [by_width[width] for width in options.widths]
     if len(points) <= most:
-        return points
+        return list(points)
     logs = np.log([width_value(point, points) for point in points])
     targets = np.linspace(logs[0], logs[-1], most)
     picks = sorted({int(np.argmin(np.abs(logs - target))) for target in targets})
     return [points[index] for index in picks]
+
+
+def share_shown(points: Sequence, every: Sequence) -> list[str]:
+    """["3 of 7 widths"] where a figure leaves some out; [] where it shows them all."""
+    return [] if len(points) >= len(every) else [f"{len(points)} of {len(every)} widths"]
 
 
 def width_axis(axes: Axes, points: Sequence[Point], room: float = 0.085) -> None:

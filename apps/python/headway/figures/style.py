@@ -63,7 +63,7 @@ def applied() -> Iterator[None]:
 def new_figure(width: float, height: float) -> Figure:
     """A figure of this size in inches, laid out so that nothing overlaps."""
     figure = Figure(figsize=(width, height), layout="constrained")
-    figure.get_layout_engine().set(w_pad=0.06, h_pad=0.05, wspace=0.03, hspace=0.04)
+    figure.get_layout_engine().set(w_pad=0.06, h_pad=CONSTRAINED_TOP, wspace=0.03, hspace=0.04)
     return figure
 
 
@@ -73,7 +73,7 @@ class Margins:
 
     left: float
     bottom: float
-    top: float = 0.62
+    top: float = 0.77
     right: float = 0.85
     column_gap: float = 0.16
     row_gap: float = 0.36
@@ -111,39 +111,55 @@ def save(figure: Figure, file_path: Path, overwrite: bool = True) -> None:
     write_bytes(rendered(figure, file_path.suffix[1:]), file_path, overwrite)
 
 
-def head_line(figure: Figure, result: Result, temperature: float | None, *more: str,
+def head_line(figure: Figure, title: str, result: Result, temperature: float | None, *more: str,
               study: bool = True) -> None:
-    """The line above the panels: study, T, P, seed, and whatever `more` there is to know; broken into
-    several where the figure is narrow."""
+    """The lines above the panels: a title that says what is drawn, and below it the study, T, the number of
+    training examples, the seed, and whatever `more` there is to know. Both are broken where the figure is
+    narrow."""
     parts = [plain(result.study)] if study else []
     if temperature is not None:
         parts.append(f"T = {temperature:g}")
     if result.train_labels is not None:
-        parts.append(f"P = {len(result.train_labels)}")
+        parts.append(f"{counted(len(result.train_labels), 'training example')}")
     if "seed" in result.provenance:
         parts.append(f"seed {result.provenance['seed']}")
     if result.partial:
         parts.append("partial result")
     width = figure.get_size_inches()[0]
-    lines = _broken([*parts, *more], width - 2 * _HEAD_MARGIN)
+    room = width - 2 * _HEAD_MARGIN
+    titles = _broken(title.split(" "), room, _TITLE_FONT, " ")
+    lines = _broken([*parts, *more], room, _HEAD_FONT, "  ·  ")
     fixed = figure.get_layout_engine() is None
-    if fixed and len(lines) > 1:
-        _make_room_above(figure, (len(lines) - 1) * _HEAD_LINE)
-    place = {"y": 1.0 - 0.08 / figure.get_size_inches()[1], "va": "top"} if fixed else {}
-    figure.suptitle("\n".join(lines), x=_HEAD_MARGIN / width, ha="left", fontsize=_HEAD_FONT_SIZE,
-                    color=MUTED, linespacing=1.25, **place)
+    if fixed and len(titles) + len(lines) > 2:
+        _make_room_above(figure, (len(titles) + len(lines) - 2) * _HEAD_LINE)
+    height = figure.get_size_inches()[1]
+    top = 1.0 - (_FIXED_TOP if fixed else CONSTRAINED_TOP) / height
+    # The layout makes room for the one text that it knows, so blank lines there stand for the title.
+    place = {"y": top, "va": "top"} if fixed else {}
+    figure.suptitle("\n".join([*(" " for _ in titles), *lines]), x=_HEAD_MARGIN / width, ha="left", fontproperties=_HEAD_FONT,
+                    color=MUTED, linespacing=_LINE_SPACING, **place)
+    figure.text(_HEAD_MARGIN / width, top, "\n".join(titles), ha="left", va="top", fontproperties=_TITLE_FONT, color=INK,
+                linespacing=_LINE_SPACING)
 
 
-_HEAD_FONT_SIZE, _HEAD_LINE, _HEAD_MARGIN = 8.5, 0.15, 0.1  # points; inches
+def counted(count: int, noun: str) -> str:
+    """"1 seed", "3 seeds", "10 000 training examples"."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}".replace(",", "\u2009")
 
 
-def _broken(parts: Sequence[str], width: float) -> list[str]:
+_HEAD_FONT = FontProperties(family="DejaVu Sans", size=8.5)
+_TITLE_FONT = FontProperties(family="DejaVu Sans", size=9.5, weight="bold")
+_LINE_SPACING = 1.25
+_HEAD_LINE, _HEAD_MARGIN = 0.15, 0.1  # inches
+_FIXED_TOP, CONSTRAINED_TOP = 0.08, 0.05  # inches above the title; the second is what new_figure() leaves around panels
+
+
+def _broken(parts: Sequence[str], width: float, font: FontProperties, between: str) -> list[str]:
     """`parts` joined into as few lines as fit `width` inches; a part is never broken."""
-    font = FontProperties(family="DejaVu Sans", size=_HEAD_FONT_SIZE)
     measure = RendererAgg(1, 1, 72.0)
     lines: list[str] = []
     for part in parts:
-        longer = f"{lines[-1]}  ·  {part}" if lines else part
+        longer = f"{lines[-1]}{between}{part}" if lines else part
         maths = longer.replace(r"\$", "").count("$") > 0
         if lines and measure.get_text_width_height_descent(longer, font, maths)[0] <= 72.0 * width:
             lines[-1] = longer

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headway.figures import heads, style
-from headway.figures.selection import PlotOptions, chosen_points, point_label
+from headway.figures.selection import PlotOptions, chosen_points, point_label, points_at, share_shown
 from headway.results import Point, Result
 
 
@@ -23,17 +23,20 @@ def available(result: Result) -> bool:
 
 
 def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
-    """A panel for each width: the change without each head, its deviation over the posterior of U_1
-    (thick) and over redrawn examples (thin)."""
+    """A panel for each width: the change without each head. Thick bars are its deviation over the posterior
+    of U_1, thin ones over redrawn examples."""
     result = results[0]
     points = [point for point in chosen_points(result, options) if _has_changes(point)]
     count = len(points[0].pruning.score)
-    figure = style.new_figure(1.9 + 2.5 * len(points), 1.2 + 0.22 * max(count, 4))
+    figure = style.new_figure(1.9 + 2.5 * len(points), 1.45 + 0.22 * max(count, 4))
     panels = figure.subplots(1, len(points), squeeze=False, sharey=True)[0]
     for axes, point in zip(panels, points):
         _panel(axes, point)
     panels[0].set_yticks(np.arange(count), heads.names(points[0].pruning))
-    style.head_line(figure, result, points[0].temperature)
+    every = [point for point in points_at(result, points[0].temperature) if _has_changes(point)]
+    style.head_line(figure, "Predicted change of the squared error without each head", result, points[0].temperature,
+                    *share_shown(points, every), "thick bars: ± 1 standard deviation over the posterior of $U_1$",
+                    "thin bars: ± 1 standard error over examples", r"$\tau$: how sure the order of the heads is (1: certain)")
     return figure
 
 
@@ -47,6 +50,6 @@ def _panel(axes: Axes, point: Point) -> None:
         axes.errorbar(changes[known], rows[known], xerr=errors[known], fmt="none",
                       ecolor=style.INK, elinewidth=width)
     tau = pruning.values.get("rank_stability/kendall_tau", np.nan)
-    stable = "\n" + rf"order: $\tau$ = {tau:.2f}" if np.isfinite(tau) else ""
+    stable = "\n" + rf"$\tau$ = {tau:.2f}" if np.isfinite(tau) else ""
     axes.set_title(point_label(point) + stable.replace("-", "\u2212"))
-    axes.set_xlabel(f"change of the squared error\non {pruning.set[0]} without the head")
+    axes.set_xlabel(f"change of the squared error\non {pruning.set[0]} examples")

@@ -16,7 +16,7 @@ const charts = (() => {
   function written(value, digits = 4) {
     if (value === null || value === undefined || !Number.isFinite(value)) return "–";
     const size = Math.abs(value);
-    const text = value !== 0 && (size < 1e-3 || size >= 1e6) ? value.toExponential(digits - 2)
+    const text = value !== 0 && (size < 1e-4 || size >= 1e6) ? value.toExponential(digits - 2)
       : String(Number(value.toPrecision(digits)));
     return text.replace(/-/g, "−");
   }
@@ -103,30 +103,47 @@ const charts = (() => {
     return [low - room, high + room];
   }
 
-  // series: {name, x, y, error, colour, dash, dots, line, steps, hidden}; marker: a place on the x axis
-  function chart(where, {label, x, y, xTicks, logarithmic, series, marker, diagonal, yFrom}) {
+  // Charts are drawn at their own width, so that letters keep their size. A ruler as wide as the chart and without height
+  // tells when that changes: before the first paint, when a hidden chart is shown, and with the window.
+  const rulers = new ResizeObserver((entries) => entries.forEach(({target}) => {
+    if (target.clientWidth && target.clientWidth !== target.drawnAt) target.redraw();
+  }));
+  function rulerOf(where) {
+    let ruler = where.querySelector(":scope > .ruler");
+    if (!ruler) {
+      where.prepend(ruler = html("div", {class: "ruler"}), html("div", {class: "drawn"}));
+      rulers.observe(ruler);
+    }
+    return ruler;
+  }
+
+  // series: {name, x, y, error, bars, colour, dash, dots, line, steps, named}; bars: errors on each side, 1 by default;
+  // marker: a place on the x axis
+  function chart(where, options) {
+    const {label, x, y, xTicks, logarithmic, series, marker, diagonal, yFrom} = options;
     const shown = series.filter((one) => one.y.some((value) => Number.isFinite(value)));
-    let figure = where.querySelector(":scope > .drawn");
-    if (!figure) where.prepend(figure = html("div", {class: "drawn"}));
+    const ruler = rulerOf(where), figure = ruler.nextSibling;
+    ruler.drawnAt = ruler.clientWidth;
+    ruler.redraw = () => chart(where, options);
     if (!shown.length) {
       figure.replaceChildren(html("p", {}, "No such numbers at this point."));
       behind(where, `Numbers: ${label}`, () => html("p", {}, "None."));
       return;
     }
-    const width = Math.max(260, figure.clientWidth || 560), height = Math.round(Math.min(340, Math.max(210, 0.5 * width)));
+    const width = Math.max(260, ruler.clientWidth || 560), height = Math.round(Math.min(340, Math.max(210, 0.5 * width)));
     const box = {left: 62, right: 16, top: 10, bottom: 44};
     const xs = shown.flatMap((one) => one.x), wide = logarithmic && Math.min(...xs) > 0;
     let [x0, x1] = range([...xs, ...(marker === undefined ? [] : [marker])], false);
     if (x0 === x1) [x0, x1] = wide ? [x0 / 2, x1 * 2] : [x0 - 1, x1 + 1];
     const [y0, y1] = range(shown.flatMap((one) => one.y.flatMap((value, index) => {
-      const error = (one.error && one.error[index]) || 0;
+      const error = (one.bars || 1) * ((one.error && one.error[index]) || 0);
       return value === null ? [] : [value - error, value + error];
     })).concat(yFrom === undefined ? [] : [yFrom]), true);
     const along = wide ? (value) => Math.log(value / x0) / Math.log(x1 / x0) : (value) => (value - x0) / (x1 - x0);
     const px = (value) => box.left + along(value) * (width - box.left - box.right);
     const py = (value) => height - box.bottom - (value - y0) / (y1 - y0) * (height - box.top - box.bottom);
     const drawing = svg("svg", {class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label":
-      `${label}: ${y} against ${x}; ${shown.map((one) => one.name).join(", ")}. The numbers follow in a table.`});
+      `${label}: ${y} against ${x}; ${shown.map((one) => one.name).filter((name) => name).join(", ")}. The numbers follow in a table.`});
     for (const tick of ticks(y0, y1, false)) drawing.append(
       svg("line", {class: "grid", x1: box.left, x2: width - box.right, y1: py(tick), y2: py(tick)}),
       svg("text", {x: box.left - 7, y: py(tick) + 4, "text-anchor": "end"}, written(tick)));
@@ -148,16 +165,17 @@ const charts = (() => {
       if (low < high) drawing.append(svg("line", {x1: px(low), y1: py(low), x2: px(high), y2: py(high), stroke: "var(--muted)"}));
     }
     for (const one of shown) drawing.append(...marks(one, px, py));
-    const key = html("ul", {class: "keys"}, ...shown.map((one) => html("li", {}, svg("svg", {viewBox: "0 0 27 12", "aria-hidden": "true"},
+    const key = html("ul", {class: "keys"}, ...shown.filter((one) => one.name).map((one) => html("li", {}, svg("svg", {viewBox: "0 0 27 12", "aria-hidden": "true"},
       ...(one.line === false ? [] : [svg("line", {x1: 0, x2: 27, y1: 6, y2: 6, stroke: one.colour, "stroke-width": 2.5, "stroke-dasharray": one.dash})]),
       ...(one.dots ? [svg("circle", {cx: 13, cy: 6, r: 4, fill: one.colour})] : [])), one.name)));
     figure.replaceChildren(drawing, ...(shown.length > 1 || shown[0].named ? [key] : []));
-    behind(where, `Numbers: ${label}`, () => numbersOf(label, x, shown));
+    behind(where, `Numbers: ${label}`, () => numbersOf(label, x, shown.filter((one) => one.name)));
   }
   function marks(one, px, py) {
-    const found = [], known = one.y.map((value) => Number.isFinite(value) && value !== null);
+    const found = [], known = one.y.map((value) => Number.isFinite(value) && value !== null), size = one.bars || 1;
     if (one.error && one.dots) one.y.forEach((value, index) => known[index] && one.error[index] > 0 && found.push(svg("line",
-      {x1: px(one.x[index]), x2: px(one.x[index]), y1: py(value - one.error[index]), y2: py(value + one.error[index]), stroke: one.colour})));
+      {class: "bar", x1: px(one.x[index]), x2: px(one.x[index]), y1: py(value - size * one.error[index]), y2: py(value + size * one.error[index]),
+        stroke: one.colour})));
     else if (one.error) {
       const inside = one.y.map((_, index) => index).filter((index) => known[index] && Number.isFinite(one.error[index]) && one.error[index] !== null);
       const edge = (sign) => (index) => `${px(one.x[index]).toFixed(1)},${py(one.y[index] + sign * one.error[index]).toFixed(1)}`;
@@ -226,15 +244,5 @@ const charts = (() => {
     }));
   }
 
-  function onResize(show) { // charts are drawn at their own width, so that their letters keep their size
-    let width = window.innerWidth, waiting = 0;
-    window.addEventListener("resize", () => {
-      if (window.innerWidth === width) return;
-      width = window.innerWidth;
-      clearTimeout(waiting);
-      waiting = setTimeout(show, 100);
-    });
-  }
-
-  return {html, written, numbers, matrixOf, DIVERGING, RISING, colour, look, chart, tableOf, grid, picture, bars, onResize};
+  return {html, written, numbers, matrixOf, DIVERGING, RISING, colour, look, chart, tableOf, grid, picture, bars};
 })();

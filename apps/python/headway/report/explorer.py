@@ -1,16 +1,20 @@
-"""What the sliders of a page move: the numbers of every point of a result, small enough to embed."""
+"""What the sliders of a page move: the numbers of every point of a card, small enough to embed."""
 
 from __future__ import annotations
 
-import base64
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from headway.figures.accuracy import measure_error
 from headway.figures.heads import losses
-from headway.results import GaussianProcessPoint, Point, Predictor, Result
+from headway.figures.path_sizes import size_warning
+from headway.report.beside import beside
+from headway.report.cards import Card, Place
+from headway.report.numbers import packed, plain, rounded
+from headway.results import Corrected, GaussianProcessPoint, Point, Predictor, Result
 
 PLAIN_UP_TO = 24  # rows of a matrix that is written as numbers; larger ones as 16-bit integers
 LARGEST = 400  # rows of a matrix that is shown at all
@@ -30,49 +34,88 @@ SOURCES = {"saddle_point": "theory: saddle point", "corrected": "theory with 1/N
            "samples": "posterior samples", "gaussian_process": "Gaussian process"}
 
 
-def explored(result: Result, name: str) -> dict[str, Any]:
-    """A result as the page's script takes it (report.js); `name` is what it is called there."""
-    scale = _Predictions(result)
+def explored(card: Card) -> dict[str, Any]:
+    """A card as the page's script takes it (report.js)."""
+    result, scale = card.first, _Predictions(card)
+    kernels = next((one for one in card.results if one.path_kernels is not None), result)
     return {
-        "name": name, "kind": result.kind, "outputs": result.outputs, "paths": list(result.paths),
+        "name": card.name, "outputs": result.outputs, "paths": list(result.paths),
         "layers": len(result.heads),
         "heads": [f"layer {layer}, {head}" for layer, names in enumerate(result.head_names, 1)
                   for head in names],
         "unit": float(np.prod(result.variances[1:])) if result.variances else 1.0,
-        "prediction_axis": scale.axis, "bins": scale.bins, "kernel": _path_kernels(result),
-        "points": [_point(result, point, scale) for point in result.points]}
+        "prediction_axis": scale.axis, "bins": scale.bins, "kernel": _path_kernels(kernels),
+        "size_warning": size_warning(kernels),
+        "points": [_point(card, place, scale) for place in card.places]}
 
 
-def _point(result: Result, point: Point, scale: _Predictions) -> dict[str, Any]:
-    theory = point.theory if point.theory is not None else point
-    sources = {}
-    if theory.order_parameters:
-        sources["saddle_point"] = _source(result, theory.order_parameters, theory, scale)
-        if theory.pruning is not None:
-            sources["saddle_point"]["losses"] = _losses(theory)
-    corrected = theory.corrected
-    if corrected is not None and corrected.defined and corrected.order_parameters:
+def source_names(cards: Sequence[Card]) -> dict[str, str]:
+    """Every source of numbers that some point has, by what the page calls it. "beside" comes first where there
+    are samples: it shows them beside the theory."""
+    most = max((len(place.samples) for card in cards for place in card.places), default=0)
+    names = {"beside": "theory beside samples"} if most else {}
+    if any(place.theory is not None for card in cards for place in card.places):
+        names["saddle_point"] = SOURCES["saddle_point"]
+    if any(_corrected(place) is not None for card in cards for place in card.places):
+        names["corrected"] = SOURCES["corrected"]
+    for number in range(most):
+        names[_sampled(number)] = SOURCES["samples"] + ("" if most == 1 else f" {number + 1}")
+    if any(_limit(card, place) is not None for card in cards for place in card.places):
+        names["gaussian_process"] = SOURCES["gaussian_process"]
+    return names
+
+
+def _sampled(number: int) -> str:
+    """The source of the samples of that number at a point: "samples", "samples_2"."""
+    return "samples" if number == 0 else f"samples_{number + 1}"
+
+
+def _corrected(place: Place) -> Corrected | None:
+    corrected = place.theory.corrected if place.theory is not None else None
+    return corrected if corrected is not None and corrected.defined and corrected.order_parameters else None
+
+
+def _limit(card: Card, place: Place) -> GaussianProcessPoint | None:
+    if not card.first.variances:
+        return None
+    limits = (result.gaussian_process_at(place.temperature) for result in card.results)
+    return next((limit for limit in limits if limit is not None), None)
+
+
+def _point(card: Card, place: Place, scale: _Predictions) -> dict[str, Any]:
+    result, sources = card.first, {}
+    if place.theory is not None:
+        sources["saddle_point"] = _source(result, place.theory.order_parameters, place.theory, scale)
+        if place.pruned is not None:
+            sources["saddle_point"]["losses"] = _losses(place.pruned)
+    corrected = _corrected(place)
+    if corrected is not None:
         sources["corrected"] = _source(result, corrected.order_parameters, corrected, scale)
-    if point.samples is not None and point.samples.mean:
-        sources["samples"] = _source(result, point.samples.mean, point, scale)
-        sources["samples"]["traces"] = _traces(result, point)
-        sources["samples"]["warnings"] = str(point.attributes.get("warnings", ""))
-    limit = result.gaussian_process_at(point.temperature)
-    if limit is not None and result.variances:
+    for number, point in enumerate(place.samples):
+        source = _source(result, point.samples.mean, point, scale)
+        sources[_sampled(number)] = source | {"traces": _traces(result, point), "errors": _errors(result, point),
+                                              "warnings": str(point.attributes.get("warnings", ""))}
+    limit = _limit(card, place)
+    if limit is not None:
         sources["gaussian_process"] = _source(result, _limit_matrices(result), limit, scale)
-    for name, source in sources.items():
-        measured = {"saddle_point": theory, "corrected": corrected, "samples": point,
-                    "gaussian_process": limit}[name]
-        source["measures"] = _measures(result, measured)
-    return {"widths": list(point.widths), "temperature": point.temperature,
-            "converged": point.converged, "sources": sources, "alignment": _alignment(theory)}
+    return {"widths": list(place.widths), "temperature": place.temperature, "converged": place.converged,
+            "sources": sources, "beside": beside(result, place),
+            "alignment": None if place.aligned is None else _alignment(place.aligned)}
 
 
 def _source(result: Result, matrices: Sequence[np.ndarray],
-            measured: Point | GaussianProcessPoint, scale: _Predictions) -> dict[str, Any]:
+            measured: Point | Corrected | GaussianProcessPoint, scale: _Predictions) -> dict[str, Any]:
     return {"U": [_matrix(matrix) for matrix in matrices],
-            "scores": _rounded(head_scores(matrices[0], result)),
+            "scores": rounded(head_scores(matrices[0], result)), "measures": _measures(result, measured),
             "prediction": scale.of(measured.predictor)}
+
+
+def _errors(result: Result, point: Point) -> dict[str, float]:
+    """Monte Carlo standard errors of the measures that have some."""
+    readout = point.samples.readout_mcse
+    found = {"accuracy": plain(measure_error(point)), "log_evidence": plain(point.attributes.get("log_evidence_error")),
+             "U_a": plain(readout) if result.outputs == 1 else None}
+    return {name: error for name, error in found.items() if error is not None}
 
 
 def head_scores(u: np.ndarray, result: Result) -> np.ndarray:
@@ -95,57 +138,31 @@ def _limit_matrices(result: Result) -> list[np.ndarray]:
 
 
 def _measures(result: Result, measured) -> dict[str, float | None]:
-    found = {name: _plain(getattr(measured, name, math.nan)) for name in MEASURES if name != "U_a"}
+    found = {name: plain(getattr(measured, name, math.nan)) for name in MEASURES if name != "U_a"}
     value = (measured.readout_scalar if isinstance(measured, Point) else
              getattr(measured, "readout_order_parameter", None))
     if isinstance(measured, GaussianProcessPoint):
         value = result.variances[-1]
     elif value is not None and np.ndim(value) == 2:
         value = np.trace(value) / len(value)
-    found["U_a"] = _plain(math.nan if value is None else float(value))
+    found["U_a"] = plain(math.nan if value is None else float(value))
     return {name: found[name] for name in MEASURES}
-
-
-def _plain(value: Any) -> float | None:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return None
-    return number if math.isfinite(number) else None
-
-
-def _rounded(values: np.ndarray, digits: int = 4) -> list:
-    """Nested lists of numbers of so many digits; what is not finite as None."""
-    if np.ndim(values) > 0:
-        return [_rounded(value, digits) for value in values]
-    return float(f"{values:.{digits}g}") if math.isfinite(values) else None
-
-
-def packed(values: np.ndarray) -> dict[str, Any]:
-    """An array as 16-bit integers in base64, the largest magnitude 32767: {"shape", "scale", "data"}."""
-    largest = float(np.nanmax(np.abs(values))) if values.size else 0.0
-    scale = largest / 32767.0 if largest > 0.0 else 1.0
-    integers = np.nan_to_num(np.rint(values / scale)).astype("<i2")
-    return {"shape": list(values.shape), "scale": scale,
-            "data": base64.b64encode(integers.tobytes()).decode("ascii")}
 
 
 def _matrix(matrix: np.ndarray) -> Any:
     if len(matrix) > LARGEST:
         return None
-    return _rounded(matrix) if len(matrix) <= PLAIN_UP_TO else packed(matrix)
+    return rounded(matrix) if len(matrix) <= PLAIN_UP_TO else packed(matrix)
 
 
 def _losses(point: Point) -> dict[str, Any]:
     found = losses(point)
-    return {"axis": found.axis, "values": _rounded(found.values)}
+    return {"axis": found.axis.replace("\n", " "), "values": rounded(found.values)}
 
 
-def _alignment(point: Point) -> dict[str, Any] | None:
-    if point.alignment is None:
-        return None
-    return {"theory": _rounded(point.alignment.cumulative[:COMPONENTS]),
-            "gaussian_process": _rounded(point.alignment.gaussian_process_cumulative[:COMPONENTS])}
+def _alignment(point: Point) -> dict[str, Any]:
+    return {"theory": rounded(point.alignment.cumulative[:COMPONENTS]),
+            "gaussian_process": rounded(point.alignment.gaussian_process_cumulative[:COMPONENTS])}
 
 
 def _traces(result: Result, point: Point) -> list[dict[str, Any]]:
@@ -157,7 +174,7 @@ def _traces(result: Result, point: Point) -> list[dict[str, Any]]:
     rows = []
     for name, draws in quantities(result, point):
         step = max(1, math.ceil(draws.shape[1] / TRACE_DRAWS))
-        rows.append({"name": plain_words(name), "step": step, "draws": _rounded(draws[:, ::step])})
+        rows.append({"name": plain_words(name), "step": step, "draws": rounded(draws[:, ::step])})
     return rows
 
 
@@ -165,8 +182,8 @@ class _Predictions:
     """Predictions on the test set, on one scale for all points: histograms by class for two classes,
     of the margin for several; mean against label for real labels."""
 
-    def __init__(self, result: Result):
-        self.labels, self.outputs = result.test_labels, result.outputs
+    def __init__(self, card: Card):
+        self.labels, self.outputs = card.first.test_labels, card.first.outputs
         self.bins: list[float] | None = None
         self.axis = "predictor's mean"
         if self.labels is None:
@@ -175,7 +192,7 @@ class _Predictions:
             self.axis = "margin: mean of the right class less the largest other"
         classes = self.outputs > 1 or set(np.unique(self.labels)) <= {-1.0, 1.0}
         if classes:
-            values = [self._values(record.predictor.mean) for record in (
+            values = [self._values(record.predictor.mean) for result in card.results for record in (
                 *result.points, *result.gaussian_process) if record.predictor.mean is not None]
             largest = max((float(np.quantile(np.abs(value), 0.998)) for value in values), default=1.0)
             largest = largest if largest > 0.0 else 1.0
@@ -206,8 +223,8 @@ class _Predictions:
         chosen = np.unique(np.linspace(0, len(self.labels) - 1, DOTS).astype(int))
         variance = predictor.variance
         sd = np.full(len(chosen), math.nan) if variance is None else np.sqrt(variance[chosen])
-        return {"label": _rounded(self.labels[chosen]), "mean": _rounded(predictor.mean[chosen]),
-                "sd": _rounded(sd)}
+        return {"label": rounded(self.labels[chosen]), "mean": rounded(predictor.mean[chosen]),
+                "sd": rounded(sd)}
 
 
 def _path_kernels(result: Result) -> dict[str, Any] | None:

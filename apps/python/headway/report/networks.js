@@ -1,11 +1,10 @@
 // Trained networks: latent codes, heads removed, metrics on other data. charts.js draws; report.js calls these.
 const networks = (() => {
-  const {html, written, RISING, colour, look, chart, tableOf, bars, grid, onResize} = charts;
+  const {html, written, RISING, colour, look, chart, tableOf, bars, grid} = charts;
   const at = (id) => document.getElementById(id);
-  function controlled(form, show) { // draws now, when a control of the form moves, and when the page is resized
+  function controlled(form, show) { // draws now, and when a control of the form moves
     at(form).addEventListener("input", show);
     at(form).addEventListener("submit", (event) => event.preventDefault());
-    onResize(show);
     show();
   }
 

@@ -159,7 +159,7 @@ def removal_panels(found: Sequence[Mapping[str, Any]]) -> str:
                   _panel("As heads are removed", "removal-curves", class_="panel")]
     return "".join((
         element("form", *one_by_one, choice("quality", "Measure", {"metric": metrics, "loss": "loss"}),
-                choice("alternative", "One head alone is", ALTERNATIVES),
+                choice("alternative", "A head removed alone is", ALTERNATIVES),
                 id="remover", class_="controls", aria_label="Which heads are removed"),
         *curves, element("div", id="removal-columns", class_="columns")))
 

@@ -14,7 +14,10 @@ from headway import figures
 from headway.errors import HeadwayError, UsageError
 from headway.latent_results import EvaluateResult, LatentsResult
 from headway.network_results import RemovalResult
+from headway.figures.path_sizes import size_warning
 from headway.report import explorer, networks, training
+from headway.report.beside import AGREE
+from headway.report.cards import cards_of
 from headway.report.drawings import drawing
 from headway.report.pieces import (choice, code_block, definitions, details, element, escaped,
                                    paragraph, section, slider, table)
@@ -32,26 +35,25 @@ NETWORK_PARTS = {
     "removals": (RemovalResult, networks.removals, "Heads removed", networks.removal_panels),
     "evaluations": (EvaluateResult, networks.evaluated, "On other data", networks.evaluation_panels)}
 ROWS = {Result: "Points", LatentsResult: "Decoders", RemovalResult: "Scores of heads"}  # of a result's table
-SHOWN_FIRST = 3  # results that the explorer shows before anyone chooses
+SHOWN_FIRST = 3  # cards that the explorer shows before anyone chooses
 
 
 def page(results: Sequence[AnyResult], labels: Sequence[str] | None = None) -> str:
     """The whole page as text. UsageError for a wrong number of labels, or equal ones."""
     names = _names(results, labels)
+    of_theory = [(result, name) for result, name in zip(results, names) if isinstance(result, Result) and result.points]
+    cards = cards_of([result for result, _ in of_theory], [name for _, name in of_theory], labels is not None)
     data: dict[str, Any] = {
-        "sources": explorer.SOURCES, "measures": explorer.MEASURES,
-        "results": [explorer.explored(result, name) for result, name in zip(results, names)
-                    if isinstance(result, Result) and result.points],
+        "sources": explorer.source_names(cards), "measures": explorer.MEASURES, "agree": AGREE,
+        "cards": list(map(explorer.explored, cards)),
         "training": [training.learned(result, name) for result, name in zip(results, names)
                      if isinstance(result, TrainingResult) and result.finished.splits]}
     data |= {key: [of(result, name) for result, name in zip(results, names)
                    if isinstance(result, kind) and result.runs]
              for key, (kind, of, _, _) in NETWORK_PARTS.items()}
-    first = [name for _, name in _different([
-        (result, name) for result, name in zip(results, names) if isinstance(result, Result)])]
     parts = [("overview", "Results", _overview(results, names))]
-    if data["results"]:
-        parts.append(("explore", "Explore", _explore(data["results"], first[:SHOWN_FIRST])))
+    if cards:
+        parts.append(("explore", "Explore", _explore(data["cards"], data["sources"])))
     if data["training"]:
         parts.append(("learning", "Learning curves", _learning(data["training"])))
     parts += [(key, heading, panels(data[key]))
@@ -81,7 +83,7 @@ def _names(results: Sequence[AnyResult], labels: Sequence[str] | None) -> list[s
 
 def _document(title: str, parts: Sequence[tuple[str, str, str]], data: dict[str, Any]) -> str:
     style, *scripts = ((FOLDER / name).read_text(encoding="utf-8")
-                       for name in ("report.css", "charts.js", "networks.js", "report.js"))
+                       for name in ("report.css", "charts.js", "beside.js", "networks.js", "report.js"))
     script = "".join(scripts)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     # Nothing is loaded, and nothing but the script of this package runs, whatever a file may hold.
@@ -125,34 +127,33 @@ def _seconds(about: Mapping[str, Any]) -> str:
 # ---- what moves
 
 
-def _explore(explored: Sequence[dict[str, Any]], first: Sequence[str]) -> str:
+def _explore(cards: Sequence[dict[str, Any]], sources: Mapping[str, str]) -> str:
     """Controls and the places that the script fills."""
-    points = [point for result in explored for point in result["points"]]
+    points = [point for card in cards for point in card["points"]]
     largest = {_width_name(point["widths"]): max(point["widths"]) for point in points}
     widths = sorted(largest, key=lambda name: (largest[name], name))  # of any number of layers
     temperatures = sorted({point["temperature"] for point in points})
-    known = {name for point in points for name in point["sources"]}
-    sources = {name: label for name, label in explorer.SOURCES.items() if name in known}
-    layers = max(result["layers"] for result in explored)
+    layers = max(card["layers"] for card in cards)
     measures = {name: label for name, label in explorer.MEASURES.items() if any(
         source["measures"][name] is not None for point in points
         for source in point["sources"].values())}
-    start = points[0]  # of the first result, which is shown
-    controls = [slider("width", "Width", widths, widths.index(_width_name(start["widths"]))),
+    start = _start(cards)
+    first = [index for index, card in enumerate(cards) if start in map(_place, card["points"])][:SHOWN_FIRST]
+    controls = [slider("width", "Width", widths, widths.index(start[0])),
                 slider("temperature", "Temperature", [f"T = {value:g}" for value in temperatures],
-                       temperatures.index(start["temperature"])),
+                       temperatures.index(start[1])),
                 choice("source", "Show", sources)]
     choices = []
     if layers > 1:
         choices.append(choice("layer", "Order parameters of", {
             str(layer): f"layer {layer}" for layer in range(1, layers + 1)}))
-    if len(explored) > 1:
-        choices.append(element("fieldset", element("legend", "Results"), *(
+    if len(cards) > 1:
+        choices.append(element("fieldset", element("legend", "Cards"), *(
             element("label", f'<input type="checkbox" name="shown" value="{index}"'
-                    + (" checked> " if result["name"] in first else "> "),
-                    escaped(result["name"])) for index, result in enumerate(explored))))
+                    + (" checked> " if index in first else "> "),
+                    escaped(card["name"])) for index, card in enumerate(cards))))
     return "".join((
-        element("noscript", paragraph("The controls need JavaScript; everything below works without.")),
+        element("noscript", paragraph("The controls need JavaScript. Everything below works without it.")),
         element("div", *choices, class_="choices") if choices else "",
         element("form", *controls, id="explorer", class_="controls",
                 aria_label="What the panels below show",
@@ -162,6 +163,19 @@ def _explore(explored: Sequence[dict[str, Any]], first: Sequence[str]) -> str:
         element("div", id="columns", class_="columns"),
         element("div", element("h3", "Against the width"),
                 choice("measure", "Measure", measures), element("div", id="sweep"), class_="panel")))
+
+
+def _place(point: Mapping[str, Any]) -> tuple[str, float]:
+    return _width_name(point["widths"]), point["temperature"]
+
+
+def _start(cards: Sequence[Mapping[str, Any]]) -> tuple[str, float]:
+    """Where the sliders stand first: a point that as many cards as possible have, and there as many as possible
+    with theory and samples, so that no card is empty."""
+    def worth(place: tuple[str, float]) -> tuple[int, int]:
+        here = [point for card in cards for point in card["points"] if _place(point) == place]
+        return len(here), sum({"saddle_point", "samples"} <= set(point["sources"]) for point in here)
+    return max((_place(point) for card in cards for point in card["points"]), key=worth)  # of equals the first
 
 
 def _width_name(widths: Sequence[int]) -> str:
@@ -240,8 +254,8 @@ def _result(result: AnyResult, index: int) -> str:
 
 
 def _members(result: OtherResult) -> list[str]:
-    note = (f"This version of the page has no figures for results of headway {result.kind}; "
-            "these are the members of the file.")
+    note = (f"This version of Headway has no figures for results of headway {result.kind}. "
+            "The table lists what the file holds.")
     more = f" {result.left_out} more are not listed." if result.left_out else ""
     return [paragraph(note + more), table(["member", "what"], result.members, "Members of the file")]
 
@@ -250,6 +264,8 @@ def _warnings(result: AnyResult) -> list[str]:
     """What the program warned of at each point or run."""
     found: list[str] = []
     if isinstance(result, Result):
+        if any(point.pruning is not None for point in result.points) and size_warning(result):
+            found.append(f"Scores of heads: {size_warning(result)}. Compare it with the predicted change of the squared error.")
         for point in result.points:
             place = f"{_width_name(point.widths)}, T = {point.temperature:g}"
             said = str(point.attributes.get("warnings", ""))

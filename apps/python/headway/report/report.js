@@ -1,24 +1,25 @@
 // What the controls of the page do.
 (() => {
-  const {html, written, numbers, matrixOf, DIVERGING, RISING, colour, look, chart, bars, grid, picture, onResize} = charts;
+  const {html, written, numbers, matrixOf, DIVERGING, RISING, colour, look, chart, bars, grid, picture} = charts;
   const data = JSON.parse(document.getElementById("data").textContent);
   const at = (id) => document.getElementById(id);
 
-  // ---- the explorer: one column a result, all at one width and temperature
+  // ---- the explorer: one column a card, all at one width and temperature
 
   const explorer = at("explorer");
   const value = (id, otherwise) => at(id) ? at(id).value : otherwise;
 
   function explore() {
     const widths = JSON.parse(explorer.dataset.widths), temperatures = JSON.parse(explorer.dataset.temperatures);
-    const columns = data.results.map((result) => {
+    const columns = data.cards.map((result) => {
       const parts = {};
       const part = (name, heading) => html("div", {class: name}, html("h4", {}, heading), parts[name] = html("div"));
       const column = html("section", {class: "panel column", "aria-label": result.name}, html("h3", {}, result.name),
         parts.note = html("p", {class: "warning"}), parts.measures = html("dl"),
-        html("div", {class: "parts"}, part("matrix", "Order parameters"), part("scores", "Head scores"),
-          part("prediction", "Predictions on the test set"), part("kernel", "Kernel of the training examples"),
-          part("alignment", "Share of the labels explained by the first components"), part("traces", "Draws")));
+        html("div", {class: "parts"}, part("beside", "Theory beside samples"), part("matrix", "Order parameters"),
+          part("scores", "Scores of heads"), part("prediction", "Predictions on the test set"),
+          part("kernel", "Kernel of the training examples"),
+          part("alignment", "Share of the labels explained by the first eigenvectors"), part("traces", "Draws")));
       at("columns").append(column);
       return {result, column, parts};
     });
@@ -33,18 +34,17 @@
         at(`${id}-shown`).textContent = told;
         at(id).setAttribute("aria-valuetext", told);
       }
-      for (const one of columns) {
+      for (const one of columns) { // all of them before any is drawn: how wide one is depends on the others
         one.column.hidden = !visible.includes(one);
         one.column.classList.toggle("alone", visible.length === 1);
-        if (!one.column.hidden) fillColumn(one, place);
       }
+      for (const one of visible) fillColumn(one, place);
       sweep(visible.map((one) => one.result), place);
       at("explored").textContent = `${place.name}, T = ${place.temperature}, ${data.sources[place.source]}. ` +
         visible.map(({result}) => told(result, place)).join("; ");
     }
     at("explore").addEventListener("input", show);
     explorer.addEventListener("submit", (event) => event.preventDefault());
-    onResize(show);
     show();
   }
   function widthName(widths) {
@@ -54,7 +54,8 @@
   const pointAt = (result, place) => result.points.find((point) =>
     widthName(point.widths) === place.name && point.temperature === place.temperature);
   function told(result, place) {
-    const point = pointAt(result, place), source = point && point.sources[place.source];
+    const point = pointAt(result, place), source = point && (point.sources[place.source] ||
+      (place.source === "beside" && (point.sources.samples || point.sources.saddle_point)));
     if (!source) return `${result.name}: nothing here`;
     const [name] = Object.keys(data.measures).filter((one) => source.measures[one] !== null);
     return `${result.name}: ${data.measures[name]} ${written(source.measures[name])}`;
@@ -62,33 +63,36 @@
 
   function fillColumn({result, column, parts}, place) {
     const point = pointAt(result, place), source = point && point.sources[place.source];
-    const notes = [];
+    const compared = place.source === "beside" && point ? point.beside : [], notes = [];
     if (!point) notes.push(`No point at ${place.name} and T = ${place.temperature}.`);
-    else if (!source) notes.push(`This result has no “${data.sources[place.source]}” here.`);
-    else if (!point.converged && place.source === "saddle_point") notes.push("Not converged.");
+    else if (place.source === "beside" ? !compared.length : !source) notes.push(`“${data.sources[place.source]}” is not known at this point; `
+      + `known: ${Object.keys(point.sources).map((one) => data.sources[one]).join(", ")}.`);
+    else if (!point.converged && ["saddle_point", "beside"].includes(place.source)) notes.push("The theory is not converged.");
     if (source && source.warnings) notes.push(source.warnings);
     parts.note.textContent = notes.join(" ");
     parts.note.hidden = !notes.length;
-    column.querySelector(".parts").hidden = parts.measures.hidden = !source;
-    if (!source) return;
-    parts.measures.replaceChildren(...Object.entries(source.measures).filter(([, measured]) => measured !== null).map(
-      ([name, measured]) => html("div", {}, html("dt", {}, data.measures[name]), html("dd", {}, written(measured)))));
-    heat(parts.matrix, result, source, Math.min(place.layer, result.layers - 1));
-    scores(parts.scores, result, source);
-    prediction(parts.prediction, result, source.prediction);
-    kernel(parts.kernel, result, source);
+    column.querySelector(".parts").hidden = !source && !compared.length;
+    parts.measures.hidden = !source;
+    // What is drawn must be in sight first: a chart takes the width of its place.
     const part = (name, present) => { parts[name].parentNode.hidden = !present; return present; };
-    part("kernel", result.kernel && matrixOf(source.U[0]));
-    part("prediction", source.prediction);
-    if (part("alignment", point.alignment && ["saddle_point", "gaussian_process"].includes(place.source))) alignment(parts.alignment, point.alignment);
-    if (part("traces", source.traces && source.traces.length)) traces(parts.traces, source.traces);
+    if (part("beside", compared.length > 0)) besides.beside(parts.beside, compared, data.agree);
+    if (part("matrix", source)) heat(parts.matrix, result, source, Math.min(place.layer, result.layers - 1));
+    if (part("scores", source)) scores(parts.scores, result, source);
+    if (part("prediction", source && source.prediction)) prediction(parts.prediction, result, source.prediction);
+    if (part("kernel", source && result.kernel && matrixOf(source.U[0]))) kernel(parts.kernel, result, source);
+    if (part("alignment", source && point.alignment && ["saddle_point", "gaussian_process"].includes(place.source)))
+      alignment(parts.alignment, point.alignment);
+    if (part("traces", source && source.traces && source.traces.length)) traces(parts.traces, source.traces);
+    if (source) parts.measures.replaceChildren(...Object.entries(source.measures).filter(([, measured]) => measured !== null).map(
+      ([name, measured]) => html("div", {}, html("dt", {}, data.measures[name]), html("dd", {}, written(measured) +
+        (source.errors && source.errors[name] ? ` ± ${written(source.errors[name], 2)}` : "")))));
   }
 
   function heat(where, result, source, layer) {
     const matrix = matrixOf(source.U[layer]);
     if (!matrix) return where.replaceChildren(html("p", {}, "Too large to be shown here."));
     grid(where, {matrix, names: pathNames(result, layer, matrix.length), told: spoken(result, matrix, layer),
-      caption: `U${layer + 1}, ${matrix.length} × ${matrix.length}, rows and columns are paths`,
+      caption: `U${"₁₂₃₄₅₆₇₈₉"[layer] || layer + 1}, ${matrix.length} × ${matrix.length}: rows and columns are paths`,
       shade: (value) => 0.5 + 0.5 * Math.asinh(value / result.unit) / Math.asinh(Math.max(result.unit, largest(result)) / result.unit)});
   }
   function largest(result) { // of all points, so that colours mean the same as the sliders move
@@ -107,9 +111,10 @@
     return `Largest on the diagonal: ${order.map(([entry, name]) => `${name} ${written(entry, 3)}`).join(", ")}.`;
   }
   function scores(where, result, source) {
-    const lists = [["Score, relative to the largest", source.scores]];
+    const lists = [["Score: how much of U₁ lies on paths through the head, over the largest", source.scores]];
     if (source.losses) lists.push([source.losses.axis[0].toUpperCase() + source.losses.axis.slice(1) + " without the head", source.losses.values]);
     bars(where, lists, result.heads);
+    if (result.size_warning) where.append(html("p", {class: "warning"}, `Beware: ${result.size_warning}.`));
   }
 
   function prediction(where, result, found) {
@@ -118,7 +123,7 @@
       const centres = result.bins.slice(1).map((edge, index) => Number(((edge + result.bins[index]) / 2).toPrecision(3)));
       chart(where, {label: "Predictions", x: result.prediction_axis, y: "test examples", marker: 0, yFrom: 0,
         series: found.counts.map(({name, values}, index) => ({name, x: centres, y: values, steps: true, ...look(index)}))});
-    } else chart(where, {label: "Predictions", x: "label", y: "predictor's mean ± sd", diagonal: true,
+    } else chart(where, {label: "Predictions", x: "label", y: "mean predictor ± 1 standard deviation", diagonal: true,
       series: [{name: "test examples", x: found.label, y: found.mean, error: found.sd, line: false, dots: 2.5, ...look(0)}]});
   }
 
@@ -137,7 +142,7 @@
     const end = Math.max(high, -low), signed = low < -0.1 * high;
     const rows = Array.from({length: cells}, (_, row) => sum.subarray(row * cells, (row + 1) * cells));
     const groups = result.kernel.names.filter((name) => name).join(", ");
-    const caption = `Same-path part Σ U[π,π] C[π,π], training examples sorted by label${groups ? ` (${groups})` : ""}; `
+    const caption = `Σ U[π,π] C[π,π], the part of the kernel that pairs each path with itself; training examples sorted by label${groups ? ` (${groups})` : ""}; `
       + (signed ? `blue ${written(-end, 2)} to red ${written(end, 2)}` : `dark 0 to bright ${written(high, 2)}`);
     picture(where, rows, signed ? (value) => colour(DIVERGING, 0.5 + 0.5 * value / end) : (value) => colour(RISING, value / high),
       `${caption}. ${blocks(rows, result.kernel)}`, caption);
@@ -155,7 +160,7 @@
 
   function alignment(where, found) {
     const series = (name, values, style) => ({name, x: values.map((_, index) => index + 1), y: values, ...style});
-    chart(where, {label: "Alignment", x: "number of components", y: "share of the labels", yFrom: 0, series: [
+    chart(where, {label: "Alignment", x: "number of eigenvectors", y: "share of the labels", yFrom: 0, series: [
       series("renormalised kernel", found.theory, look(0)), series("Gaussian process", found.gaussian_process, {colour: "var(--limit)", dash: "6 3"})]});
   }
 
@@ -177,18 +182,19 @@
     select.draw();
   }
 
+  const LOOKS = {saddle_point: {colour: "var(--theory)", dots: 3.5}, corrected: {colour: "var(--corrected)", dash: "2 2.5", dots: 3.5},
+    samples: {colour: "var(--samples)", dots: 4.5, line: false, bars: 2}, gaussian_process: {colour: "var(--limit)", dash: "6 3"}};
   function sweep(results, place) {
     const measure = at("measure").value, series = [];
-    const own = {saddle_point: {colour: "var(--theory)", dots: 3.5}, corrected: {colour: "var(--corrected)", dash: "2 2.5", dots: 3.5},
-      samples: {colour: "var(--samples)", dots: 4.5, line: false}, gaussian_process: {colour: "var(--limit)", dash: "6 3"}};
     for (const result of results) for (const source of Object.keys(data.sources)) {
       const points = result.points.filter((point) => point.temperature === place.temperature && point.sources[source])
         .sort((a, b) => Math.max(...a.widths) - Math.max(...b.widths));
       const y = points.map((point) => point.sources[source].measures[measure]);
       if (y.every((value) => value === null)) continue;
-      const style = {...own[source], ...(results.length > 1 ? {colour: look(results.indexOf(result)).colour} : {})};
-      series.push({name: results.length > 1 ? `${result.name}: ${data.sources[source]}` : data.sources[source],
-        x: points.map((point) => Math.max(...point.widths)), y, named: true, ...style});
+      const error = points.map((point) => (point.sources[source].errors || {})[measure] || null), known = error.some((one) => one !== null);
+      const style = {...LOOKS[source.replace(/_\d+$/, "")], ...(results.length > 1 ? {colour: look(results.indexOf(result)).colour} : {})};
+      series.push({name: (results.length > 1 ? `${result.name}: ` : "") + data.sources[source] + (known ? " ± 2 standard errors" : ""),
+        x: points.map((point) => Math.max(...point.widths)), y, error: known ? error : undefined, named: true, ...style});
     }
     const widths = [...new Set(results.flatMap((result) => result.points.map((point) => Math.max(...point.widths))))].sort((a, b) => a - b);
     chart(at("sweep"), {label: `Against the width, T = ${place.temperature}`, x: "largest width N", y: data.measures[measure], logarithmic: true,
@@ -201,14 +207,13 @@
     const show = () => {
       const split = at("split").value, metric = at("metric").value, series = [];
       data.training.forEach((result) => result.curves.filter((curve) => curve.split === split && curve.metric === metric).forEach((curve) =>
-        series.push({name: (data.training.length > 1 ? `${result.name}: ` : "") + curve.label + (curve.seeds > 1 ? ` (${curve.seeds} seeds)` : ""),
+        series.push({name: (data.training.length > 1 ? `${result.name}: ` : "") + curve.label + (curve.seeds > 1 ? ` (${curve.seeds} seeds, band: ± 1 standard error)` : ""),
           x: curve.steps, y: curve.mean, error: curve.error, named: true, ...look(series.length)})));
       chart(at("curves"), {label: `Learning curves on ${at("split").selectedOptions[0].textContent}`, x: "training step",
         y: at("metric").selectedOptions[0].textContent, logarithmic: at("logarithmic").checked, series});
     };
     at("learner").addEventListener("input", show);
     at("learner").addEventListener("submit", (event) => event.preventDefault());
-    onResize(show);
     show();
   }
 
