@@ -37,6 +37,8 @@
       for (const one of columns) { // all of them before any is drawn: how wide one is depends on the others
         one.column.hidden = !visible.includes(one);
         one.column.classList.toggle("alone", visible.length === 1);
+        const point = pointAt(one.result, place); // theory and samples need a row of their own
+        one.column.classList.toggle("wide", place.source === "beside" && Boolean(point && point.sources.samples));
       }
       for (const one of visible) fillColumn(one, place);
       sweep(visible.map((one) => one.result), place);
