@@ -56,6 +56,15 @@ class Arviz(unittest.TestCase):
         self.assertEqual(lp.dims, ("chain", "draw"))
         self.assertEqual(float(lp[1, 2]), 2 * lp.sizes["chain"] + 1)  # the file has draws x chains
 
+    def test_a_result_and_the_path_of_one_give_the_same(self):
+        result = read("sample")
+        first = result.to_inference_data(1)
+        for call in (headway.to_arviz, headway.to_inference_data):
+            for given in (result, place("sample"), str(place("sample"))):
+                np.testing.assert_array_equal(call(given, 1)["posterior"]["U_1"].values, first["posterior"]["U_1"].values)
+        with self.assertRaisesRegex(headway.UsageError, "result: is 3; allowed: a result, or the path of one"):
+            headway.to_arviz(3)
+
     def test_arviz_says_what_the_draws_say(self):
         samples = read("sample").points[1].samples
         summary = self.arviz.summary(headway.to_arviz(place("sample"), 1), round_to="none")

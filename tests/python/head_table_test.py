@@ -1,16 +1,19 @@
 """Tables of heads, and contributions as data sets; neither needs PyTorch."""
 
+import importlib.util
+import sys
 import tempfile
 import unittest
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import h5py
 import numpy as np
 
 import headway
 from headway.contribution_writer import write_contributions
-from headway.head_table import head_table
+from headway.head_table import head_label, head_name, head_table
 from headway.network_writer import Options, Source
 
 
@@ -25,6 +28,34 @@ class Tables(unittest.TestCase):
             text = self.table().to_csv(Path(folder) / "heads.csv", column="loss")
             self.assertEqual((Path(folder) / "heads.csv").read_text(), text)
         self.assertEqual(text, "layer,1,2\n5,0.5,\n6,0.25,\n")
+
+    def test_it_shows_itself(self):
+        lines = repr(self.table()).splitlines()
+        self.assertEqual(lines[0], "examples 3")
+        self.assertEqual([line.split() for line in lines[3:]], [["5", "1", "L5H1", "0.5"], ["5", "2", "L5H2", "-"], ["6", "1", "L6H1", "0.25"]])
+        page = head_table([1], [1], {"a<b": [1.0]}, ["<b>"])._repr_html_()
+        self.assertIn("<td>&lt;b&gt;</td>", page)
+        self.assertIn('<th scope="col">a&lt;b</th>', page)
+        self.assertEqual(len(self.table()), 3)
+
+    @unittest.skipUnless(importlib.util.find_spec("pandas"), "pandas is not installed")
+    def test_pandas(self):
+        frame = self.table().to_pandas()
+        self.assertEqual(list(frame.columns), ["layer", "head", "name", "loss"])
+        self.assertEqual(frame.loc[2].tolist(), [6, 1, "L6H1", 0.25])
+        self.assertTrue(np.isnan(frame.loss[1]))
+        self.assertEqual(frame.attrs, {"examples": 3})
+
+    def test_without_pandas(self):
+        with mock.patch.dict(sys.modules, {"pandas": None}):
+            with self.assertRaisesRegex(headway.UsageError, "to_pandas: needs the package pandas"):
+                self.table().to_pandas()
+
+    def test_a_head_has_one_name(self):
+        for name, known, label in (("", "L3H1", "L3H1"), ("head 1", "L3H1", "L3H1"), ("layer 5 head 4", "L5H4", "L5H4"),
+                                   ("L5H4", "L5H4", "L5H4"), ("L6 residual", "L6 residual", "L6 residual"),
+                                   ("induction", "induction", "L3H1 induction"), ("head 1b", "head 1b", "L3H1 head 1b")):
+            self.assertEqual((head_name(3, 1, name), head_label(3, 1, name)), (known, label))
 
     def test_grid(self):
         np.testing.assert_array_equal(self.table().grid("loss"), [[0.5, np.nan], [0.25, np.nan]])

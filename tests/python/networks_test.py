@@ -56,7 +56,7 @@ class Attentions(NetworkTest):
         self.assertEqual(file.attrs["readout"], "last_token")
         self.assertIn("takes as given", file.attrs["note"])
         self.assertEqual(list(file["names/layer_2"].asstr()),
-                         ["layer 2 head 1", "layer 2 head 2", "layer 2 head 3"])
+                         ["L2H1", "L2H2", "L2H3"])
         self.assertNotIn("mask", file["train"])
 
     def test_padding_gets_no_attention(self):
@@ -106,8 +106,8 @@ class Attentions(NetworkTest):
     def test_what_is_taken_with_a_warning(self):
         inputs, attentions, _ = draw(1)
         given = dict(inputs=inputs, readout="mean", overwrite=True)
-        with self.assertWarnsRegex(UserWarning, "labels: holds whole numbers such as .* real targets"):
-            headway.from_attentions(self.path, **given, attentions=attentions, labels=np.arange(P) % 2)
+        with self.assertWarnsRegex(UserWarning, "labels: hold whole numbers such as .* real targets"):
+            headway.from_attentions(self.path, **given, attentions=attentions, labels=np.arange(P) % 3)
         with self.assertWarnsRegex(UserWarning, "train: attention: rows sum to 1 within 0.01 only"):
             headway.from_attentions(self.path, **given, attentions=[0.99 * attentions[0], attentions[1]],
                                     labels=signs(P))
@@ -214,7 +214,7 @@ class HuggingFace(NetworkTest):
         np.testing.assert_allclose(file["train/inputs"], model.inputs + 10, rtol=1e-6)
         self.assertEqual(list(file["train/attention"]), ["layer_1"])
         np.testing.assert_allclose(file["train/attention/layer_1"], model.attentions[1], rtol=1e-6)
-        self.assertEqual(file["names/layer_1"].asstr()[2], "layer 2 head 3")
+        self.assertEqual(file["names/layer_1"].asstr()[2], "L2H3")
         self.assertEqual((file.attrs["note"], file.attrs["readout"]), ("mine", "last_token"))
 
     def test_further_splits(self):

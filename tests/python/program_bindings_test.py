@@ -2,19 +2,15 @@
 
 import copy
 import dataclasses
-import functools
 import gc
-import inspect
 import math
 import os
 import pickle
-import re
 import subprocess
 import sys
 import threading
 import time
 import tracemalloc
-import types
 import unittest
 import warnings
 from pathlib import Path
@@ -105,8 +101,11 @@ class SameAsTheProgram(unittest.TestCase):
         self.assertEqual(dict(again.provenance), dict(result.provenance))
         self.assertEqual((again.summary, again._repr_html_()), (result.summary, result._repr_html_()))
         self.assertIn("order_parameters", result.plot("order_parameters"))
-        with self.assertRaisesRegex(headway.CannotWriteError, "saved.h5"):
-            result.save(file_of("saved.h5"))
+        for made in (result, again):
+            with self.assertRaisesRegex(headway.CannotWriteError, "saved.h5.*overwrite=True"):
+                made.save(file_of("saved.h5"))
+            with self.assertRaisesRegex(headway.CannotWriteError, "overwrite=True"):
+                headway.solve("hmm-four-paths", widths=[10], output=file_of("saved.h5"))
         copied = again.save(file_of("copied.h5"))
         self.assertEqual(copied.read_bytes(), file_of("saved.h5").read_bytes())
 
@@ -217,11 +216,24 @@ class Arrays(unittest.TestCase):
         self.assertEqual(headway.solve(**data | {"features": half}).points[0].action,
                          headway.solve(**data | {"features": half.astype(float)}).points[0].action)
 
+    def test_labels_of_every_form(self):
+        data = small(test_features=small(2)["features"], test_labels=np.resize([1.0, -1.0], 12))
+        first = headway.solve(**data).points[0]
+        zero_and_one = {name: (data[name] > 0).astype(int) for name in ("labels", "test_labels")}
+        for classes in (None, 2):
+            point = headway.solve(**data | zero_and_one, classes=classes).points[0]
+            self.assertEqual((point.action, point.accuracy), (first.action, first.accuracy))
+        real = headway.solve(**data | zero_and_one, classes=0).points[0]
+        self.assertTrue(math.isnan(real.accuracy))
+        numbers, rows = np.arange(12) % 3, np.eye(3)[np.arange(12) % 3]
+        self.assertEqual(headway.solve(**small(labels=numbers), classes=3).points[0].action,
+                         headway.solve(**small(labels=rows)).points[0].action)
+
     def test_what_lies_right_is_not_copied(self):
         from headway.arrays import data_of
         for kind in (np.float64, np.float32):
             features = small()["features"].astype(kind)
-            data = data_of({"features": features, "labels": np.ones(12)}, [2, 2], None, None, None)
+            data = data_of({"features": features, "labels": np.ones(12)}, [2, 2])
             self.assertTrue(np.shares_memory(data._arrays["train/path_features"], features))
 
     def test_the_hash_tells_data_apart(self):
@@ -449,32 +461,36 @@ class AtWork(unittest.TestCase):
         plan = headway.solve(**small(), dry_run=True)
         self.assertEqual((plan["verb"], plan["train_examples"]), ("solve", 12))
 
-    def test_the_examples_of_the_help_are_allowed(self):
-        rng = np.random.default_rng(3)
-        rows = np.full((8, 2, 3, 3), 1 / 3)
-        data = {"xi": rng.standard_normal((8, 4, 5)), "y": np.tile([1.0, -1.0], 4),
-                "xt": rng.standard_normal((6, 4, 5)), "yt": np.tile([1.0, -1.0], 3),
-                "x": rng.standard_normal((8, 3, 5)), "a1": rows, "a2": rows,
-                "u_1": np.eye(4), "u_2": np.eye(2), "u_a": 1.0}
-        dry = types.SimpleNamespace(action=headway.action, **{
-            verb: functools.partial(getattr(headway, verb), dry_run=True) for verb in ("solve", "sample", "train")})
-        found = []
-        for verb in (headway.solve, headway.sample, headway.train, headway.action):
-            text = inspect.getdoc(verb)
-            found += re.findall(r"^    ((?:\w+, \w+ = )?headway\..*(?:\n     +.*)*)", text, re.MULTILINE)
-            if settings := re.search(r"\{\"[^{}]*\}", text):
-                study = "fuzzy-logic-small" if verb is headway.train else "hmm-four-paths"
-                found.append(f"headway.{verb.__name__}({study!r}, settings={settings[0]})")
-        self.assertEqual(len(found), 8)
-        for example in found:
-            with self.subTest(example=example):
-                exec(example, {"headway": dry, **data})
-
     def test_a_study_with_settings(self):
         study = headway.read_study("hmm-four-paths", {"model.widths": [10], "model.temperature": 0.3})
         self.assertIn("temperature = 0.3", study.text)
         point = headway.solve(study, corrections="off").points[0]
         self.assertEqual((point.temperature, point.corrected.defined), (0.3, False))
+
+
+class ArraysInMemory(unittest.TestCase):
+    """A result of arrays holds none of them: nothing may claim that it can be computed again from its file."""
+
+    def test_the_program_says_so(self):
+        result = headway.solve(**small(), optimizer="newton")
+        path = result.save(file_of("memory.h5"))
+        said = program.run("inspect", path).stdout
+        call = "headway.solve(features=..., labels=..., heads=[2, 2], widths=[10], temperature=0.1, optimizer=\"newton\")"
+        for words in (call, "It was made from arrays in memory", "run the command above in Python and pass the same arrays again"):
+            self.assertIn(words, said)
+        self.assertNotIn("headway solve", said)
+        self.assertEqual(result.provenance["command"], f"'{call}'")
+        for verb in ("solve", "align"):
+            done = program.run(verb, path, code=66)
+            self.assertIn("memory.h5: was made from arrays in memory, which it does not hold; pass them again", done.stderr)
+        with self.assertRaisesRegex(headway.UnreadableFileError, "was made from arrays in memory"):
+            headway.prune(path)
+
+    def test_a_study_is_remade_by_a_command(self):
+        path = headway.solve("hmm-four-paths", widths=[10]).save(file_of("study.h5"))
+        said = program.run("inspect", path).stdout
+        self.assertIn(f"headway solve {path} -o NEW.h5", said)
+        self.assertIn('headway.solve("hmm-four-paths", widths=[10])', said)
 
 
 class WithoutTheExtension(unittest.TestCase):

@@ -14,7 +14,7 @@ import headway
 
 PROGRAM = os.environ["HEADWAY_PROGRAM"]
 TOKENS, FEATURES = 6, 8
-USEFUL = ("layer 1 head 2", "layer 2 head 1")
+USEFUL = ("L1H2", "L2H1")
 
 
 class PlantedTransformer:

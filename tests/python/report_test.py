@@ -460,7 +460,7 @@ class CommandLine(unittest.TestCase):
         first = target.read_bytes()
         code, out, err = self.run_main(place("one-head"), "-o", target)
         self.assertEqual((code, out), (73, ""))
-        self.assertIn("page.html: exists already; --force (overwrite=True) replaces it", err)
+        self.assertIn("page.html: exists already; --force replaces it", err)
         self.assertEqual(target.read_bytes(), first)
         self.assertEqual(self.run_main(place("one-head"), "-o", target, "--force")[0], 0)
         self.assertNotEqual(target.read_bytes(), first)

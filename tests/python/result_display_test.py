@@ -136,7 +136,7 @@ class Notebook(unittest.TestCase):
         self.assertIs(pair.only(), pair["theory_against_samples"])
         with self.assertRaisesRegex(ValueError, "2 figures"):
             found.only()
-        with self.assertRaisesRegex(headway.UsageError, "--only: is nonsense"):
+        with self.assertRaisesRegex(headway.UsageError, "names: has 'nonsense', which is no figure; allowed: accuracy_against_width"):
             result.plot("nonsense")
         self.assertEqual(list(headway.read_result(place("train")).plot()), ["learning_curves"])
 

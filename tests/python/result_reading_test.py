@@ -79,7 +79,7 @@ class Reading(ReadingTest):
         self.assertEqual(table.names, tuple(pruning.name))
         np.testing.assert_array_equal(table.grid("score"), pruning.score.reshape(2, 2))
         self.assertIn("accuracy_without", table.to_csv().splitlines()[0])
-        with self.assertRaisesRegex(headway.UsageError, "point 0 has no heads"):
+        with self.assertRaisesRegex(headway.UsageError, "point 0 has no head scores; allowed: a result of headway.prune"):
             headway.read_result(self.files["solve"]).head_table()
         self.assertEqual(pruning.random.shape, (10, 4))
         self.assertEqual(pruning.by_score[0], pruning.accuracy)

@@ -23,6 +23,16 @@ The names and symbols are those of the program: U_l order parameters, N_l widths
 """
 
 import importlib
+import sys
+
+if sys.version_info < (3, 10):
+    raise ImportError(f"headway needs Python 3.10 or newer; this is Python {sys.version.split()[0]} ({sys.executable})")
+try:
+    import h5py as _h5py  # noqa: F401
+    import numpy as _numpy  # noqa: F401
+except ModuleNotFoundError as error:
+    raise ImportError(f"headway needs the package {error.name}, which this Python lacks: install numpy, h5py and matplotlib for "
+                      f"{sys.executable} (with pip: {sys.executable} -m pip install numpy h5py matplotlib)") from None
 
 from headway.datasets import check_dataset, write_dataset
 from headway.errors import (BadDataError, BadStudyError, CannotWriteError, HeadwayError, InternalError,

@@ -97,13 +97,13 @@ def request_of(verb: str, function: str, given: Mapping[str, Any]
 def _arrays_among(options: dict[str, Any]) -> dict[str, Any]:
     """Takes the arrays out of the options. The word "softmax" or "hardmax" is a setting of the model, and stays."""
     return {name: options.pop(name) for name in _ARRAYS
-            if name in options and not isinstance(options[name], str)}
+            if name in options and not (name == "attention" and isinstance(options[name], str))}
 
 
 def _call(caller: str, given: Mapping[str, Any], arrays: Collection[str]) -> str:
     """The call as a line of Python: arrays as dots, without what changes no number."""
     study = given.get("study")
-    words = [] if study is None else [repr(os.fspath(study)) if isinstance(study, (str, os.PathLike)) else "..."]
+    words = [] if study is None else [_spelled(os.fspath(study)) if isinstance(study, (str, os.PathLike)) else "..."]
     for name, value in given.items():
         if value is not None and name not in ("study", *RUNNING) or name == "settings" and value:
             words.append(f"{name}={'...' if name in arrays else _spelled(value)}")
@@ -111,7 +111,16 @@ def _call(caller: str, given: Mapping[str, Any], arrays: Collection[str]) -> str
 
 
 def _spelled(value: Any) -> str:
-    return repr(value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value)
+    """A value as Python spells it. Texts have double quotes, since the shell puts single ones around the whole."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_spelled, value)) + "]"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_spelled(str(key))}: {_spelled(item)}" for key, item in value.items()) + "}"
+    return repr(value)
 
 
 def _source(study: Any) -> dict[str, Any]:

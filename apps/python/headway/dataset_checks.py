@@ -47,7 +47,7 @@ class Faults:
             self.found.append(text)
 
     def messages(self) -> list[str]:
-        return self.found + [f"{path}: {count - MOST_FAULTS} more faults"
+        return self.found + [f"{self.name_of(path)}: {count - MOST_FAULTS} more faults"
                              for path, count in sorted(self.counts.items()) if count > MOST_FAULTS]
 
     def guard(self, path: str, check: Callable[..., None], *arguments) -> None:
@@ -265,7 +265,8 @@ class Checker:
         if found != "dataset":
             said = ABSENCE.get(found, "is not a data set")
             axes = array.member.axes(array.layer, layers)
-            self.faults.add(array.path, f": {said}; allowed: a data set {axes} in this file")
+            allowed = f"a data set {axes} in this file" if self.attribute else f"an array {axes}"
+            self.faults.add(array.path, f": {said}; allowed: {allowed}")
             return
         symbols = [symbol_in(symbol, array.layer, layers) for symbol in array.member.shapes[-1]]
         keys = [f"{array.split}: P" if symbol == "P" else symbol for symbol in symbols]

@@ -13,6 +13,8 @@ from headway import dataset_table as table
 from headway.dataset_texts import number
 
 BLOCK_ELEMENTS = 1 << 22
+HALF_PRECISION = 0.005  # how far the rows of attention computed in half precision are from a sum of 1
+NORMALISE_ROWS = " (half precision? cast to float32, then divide each row by its sum)"
 
 
 @np.errstate(invalid="ignore", over="ignore")
@@ -104,4 +106,5 @@ def _row_fault(row: np.ndarray, real: np.ndarray, tolerance: float) -> tuple[str
             return at, f"{number(value)}; allowed: attention >= 0"
         if not real[key] and value != 0:
             return at, f"{number(value)} on a masked key; allowed: 0"
-    return "", f"the row sums to {row.sum():.10g}; allowed: 1 within {number(tolerance)}"
+    hint = NORMALISE_ROWS if abs(row.sum() - 1.0) <= HALF_PRECISION else ""
+    return "", f"the row sums to {row.sum():.10g}; allowed: 1 within {number(tolerance)}{hint}"

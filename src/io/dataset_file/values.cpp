@@ -11,6 +11,11 @@
 namespace headway::io {
 namespace {
 
+// How far the rows of attention computed in half precision are from a sum of 1.
+constexpr double kHalfPrecision = 0.005;
+constexpr const char* kNormaliseRows =
+    " (half precision? cast to float32, then divide each row by its sum)";
+
 /// Which tokens are real, [P, S]; empty when all are.
 using Mask = std::vector<std::uint8_t>;
 
@@ -88,7 +93,8 @@ std::string row_fault(const AttentionRow& row, std::string& at) {
     return fmt::format("{} on a masked key; allowed: 0", v);
   }
   if (std::abs(sum - 1.0) <= row.tolerance) return {};
-  return fmt::format("the row sums to {:.10g}; allowed: 1 within {}", sum, row.tolerance);
+  return fmt::format("the row sums to {:.10g}; allowed: 1 within {}{}", sum, row.tolerance,
+                     std::abs(sum - 1.0) <= kHalfPrecision ? kNormaliseRows : "");
 }
 
 void check_attention(const Hdf5InputFile& file, const std::string& path, const Mask& mask,

@@ -1,0 +1,97 @@
+"""One rule for labels, whichever function takes them: what classes are, and how the theory writes them."""
+
+import tempfile
+import unittest
+import warnings
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+import headway
+from headway.labels import as_targets
+
+SIGNS = np.array([1.0, -1.0, 1.0, 1.0])
+NUMBERS = np.array([0, 2, 1, 2])
+ONE_HOT = np.eye(3)[NUMBERS]
+
+
+def targets(labels, classes=None):
+    faults = []
+    found = as_targets(labels if isinstance(labels, dict) else {"labels": labels}, classes, faults)
+    return (faults or found) if isinstance(labels, dict) else (faults or found["labels"])
+
+
+class Rule(unittest.TestCase):
+    def test_two_classes(self):
+        for labels in (SIGNS, SIGNS > 0, (SIGNS > 0).astype(int), (SIGNS > 0).astype(np.float32)):
+            for classes in (None, 2):
+                np.testing.assert_array_equal(targets(np.asarray(labels), classes), SIGNS)
+        np.testing.assert_array_equal(targets((SIGNS > 0)[:, None]), SIGNS[:, None])
+
+    def test_several_classes(self):
+        for labels in (NUMBERS, NUMBERS.astype(float), NUMBERS[:, None], ONE_HOT):
+            np.testing.assert_array_equal(targets(labels, 3), ONE_HOT)
+        np.testing.assert_array_equal(targets(ONE_HOT), ONE_HOT)
+        pairs = np.eye(2)[[0, 1, 1]]  # two outputs, as one-hot rows of two classes have them
+        np.testing.assert_array_equal(targets(pairs, 2), pairs)
+
+    def test_all_else_is_real(self):
+        for labels in (np.array([0.0, 0.5, 1.0]), NUMBERS, np.array([-1.0, 0.0, 1.0]), np.array([3.0, 7.0]),
+                       np.array([np.nan, 0.0, 1.0])):
+            np.testing.assert_array_equal(targets(labels), labels)
+        np.testing.assert_array_equal(targets(np.array([0, 1, 1]), 0), [0, 1, 1])  # 0: said to be real
+
+    def test_all_splits_decide_together(self):
+        """A split that lacks a class means the same by 1 as the others, and a split of real labels makes all real."""
+        found = targets({"train": np.array([0, 1, 1]), "test": np.array([1, 1]), "other": np.array([0])})
+        self.assertEqual({name: list(array) for name, array in found.items()}, {"train": [-1, 1, 1], "test": [1, 1], "other": [-1]})
+        found = targets({"train": np.array([0, 1, 1]), "test": np.array([1, 2])})
+        self.assertEqual(list(found["train"]), [0, 1, 1])
+
+    def test_what_classes_says_is_checked(self):
+        for labels, classes, words in ((NUMBERS, 2, "labels: allowed with classes=2: -1 and +1, class numbers [P], whole numbers from 0 to 1"),
+                                       (SIGNS, 3, "whole numbers from 0 to 2, or one-hot rows [P, 3]"), (ONE_HOT, 2, "classes=2"),
+                                       (ONE_HOT * 0.5, 3, "one-hot"), (np.array([0.5, 1.0]), 2, "classes=2")):
+            self.assertIn(words, targets(labels, classes)[0])
+        for classes in (1, -1, 2.5, True, "two"):
+            with self.assertRaisesRegex(headway.UsageError, "classes: is .*; allowed: None, 0 for real targets, or an integer from 2"):
+                headway.write_dataset("never.h5", train_labels=SIGNS, classes=classes)
+
+
+class Everywhere(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = Path(folder.name) / "a.h5"
+        self.x = np.random.default_rng(1).standard_normal((4, 3, 5))
+        self.uniform = np.full((4, 2, 3, 3), 1 / 3)
+
+    def written(self, labels, **options):
+        """What write_dataset and from_attentions put into a file, which is the same."""
+        found = []
+        for write in (lambda: headway.write_dataset(self.path, train_inputs=self.x, train_labels=labels, overwrite=True,
+                                                    train_attention=[self.uniform], **options),
+                      lambda: headway.from_attentions(self.path, inputs=self.x, attentions=[self.uniform], labels=labels,
+                                                      readout="mean", overwrite=True, **options)):
+            write()
+            with h5py.File(self.path) as file:
+                found.append(file["train/labels"][()])
+        np.testing.assert_array_equal(*found)
+        return found[0]
+
+    def test_files(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for labels in (SIGNS, (SIGNS > 0).astype(int), SIGNS > 0):
+                np.testing.assert_array_equal(self.written(labels), SIGNS)
+            for labels in (NUMBERS, ONE_HOT):
+                np.testing.assert_array_equal(self.written(labels, classes=3), ONE_HOT)
+            np.testing.assert_array_equal(self.written((SIGNS > 0).astype(int), classes=0), SIGNS > 0)
+        with self.assertWarnsRegex(UserWarning, r"hold whole numbers such as \[0, 1, 2\].*classes=3; classes=0") as caught:
+            np.testing.assert_array_equal(self.written(NUMBERS), NUMBERS)
+        self.assertEqual(Path(caught.filename).name, Path(__file__).name)  # the line of the caller
+
+
+if __name__ == "__main__":
+    unittest.main()
