@@ -109,8 +109,9 @@ void check_train_run(const Study& study, const training::TrainingTask& task) {
                         {"train.best_split"});
     }
     if (best == "train") {
-      throw OptionError("train.best_split = \"train\": must be a split that is not trained on",
-                        {"train.best_split"});
+      throw OptionError(
+          "train.best_split = \"train\": must be a split that is evaluated, not trained on",
+          {"train.best_split"});
     }
   }
   if (study.task.kind == TaskKind::kText && !study.train.model.causal) {

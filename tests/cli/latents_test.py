@@ -136,7 +136,7 @@ class Latents(NetworksTest):
                 ((trained, "--set", "latents.fold=3"), 78, ["latents.fold", 'did you mean "folds"']),
                 ((trained, "--set", "latents.task.sequence_lenth=3"), 78, ["did you mean"]),
                 ((trained, "--set", "latents.task=3"), 78, ["must be a table of keys of [task]"]),
-                ((trained, "--set", "train.heads=4"), 78, ["train.heads=4", "trained with"]),
+                ((trained, "--set", "train.heads=4"), 78, ["train.heads=4", "fixed by the training"]),
                 ((self.sraven, "--set", "latents.task.permuted=true"), 78, ["must be false"]),
                 ((self.path("none.h5"),), 66, ["none.h5"]),
                 ((trained, "-o", trained, "--force"), 73, ["is the input"])):

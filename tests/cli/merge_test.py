@@ -74,7 +74,7 @@ class Merge(ProgramTest):
             self.assertEqual((last["nodes/0"].attrs["index"], last["nodes/0"].attrs["examples"]), (5, 917))
             self.assertIn("sets", first)
             self.assertNotIn("sets", last)
-        self.check(run("solve", parts[6]), 65, "is part 6/7 of Gram matrices; headway merge joins")
+        self.check(run("solve", parts[6]), 65, "is part 6/7 of Gram matrices; join the parts first")
         self.check(run("inspect", parts[6]), 0)
         whole, merged = (json.loads(run(*words, "--json").stdout) for words in (("gram", *data), ("merge", *parts)))
         for result in (whole, merged):
@@ -121,8 +121,8 @@ class Merge(ProgramTest):
         self.check(run("merge", first, other, *merged), 65, other, "one of 3 parts, not of 2")
         run("sample", self.study, "--set", "sample.draws=10", "--set", "sample.warmup=10", "--shard", "1/2", "-o", other,
             "--force")
-        self.check(run("merge", first, other, *merged), 65, other, "is of sample, not of solve")
-        self.check(run("merge", first, second, second, *merged), 65, "part 1/2, which")
+        self.check(run("merge", first, other, *merged), 65, other, "is of headway sample, not of headway solve")
+        self.check(run("merge", first, second, second, *merged), 65, "part 1/2, and so is")
         run("solve", self.study, "-o", other, "--force")
         self.check(run("merge", first, other, *merged), 65, "is a whole result")
         self.check(run("merge", first, self.study, *merged), 65, self.study)

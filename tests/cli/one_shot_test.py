@@ -354,7 +354,7 @@ class Extracting(OneShotTest):
         for kind in ("query", "key", "value"):  # a layer less than the study has
             put(f"layers.2.{kind}.weight", None)
         self.check(run("extract", self.result), 65, "trained.h5", "heads [2]",
-                   "must be 2 layers of 2 heads")
+                   "must have 2 layers of 2 heads")
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ REFUSALS = [
     ("text", "task.file=latin.txt", 65, ["latin.txt", "line 1, byte 3", "0xe9", "not UTF-8"]),
     ("text", "task.vocabulary=300", 78, ["task.vocabulary = 300", "from 512 to 1e6"]),
     ("text", "task.sequence_length=100000", 78, ["task."]),
-    ("small", "seed=1", 78, ['task.kind = "hidden_markov_chain"', "headway train takes"]),
+    ("small", "seed=1", 78, ['task.kind = "hidden_markov_chain"', "for headway train"]),
     ("small", "train.steps=3", 78, ["[train]", "belongs to studies of headway train"]),
 ]
 

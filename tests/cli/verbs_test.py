@@ -115,7 +115,7 @@ class Reuse(ProgramTest):
 
     def test_points_are_reused_one_by_one(self):
         process = run("align", self.result, "--json", "-v", "--set", "model.widths=[20,100]")
-        self.check(process, 0, "order parameters of 1 of 2 points reused")
+        self.check(process, 0, "order parameters of 1 of 2 points are those")
         found = points(process)
         self.assertEqual([point["widths"] for point in found], [[20] * 3, [100] * 3])
         whole = points(run("align", self.study, "--json"))
@@ -124,7 +124,7 @@ class Reuse(ProgramTest):
         fresh = points(run("align", self.study, "--json", "--set", "model.widths=[20]"))
         np.testing.assert_allclose(found[0]["U"][0], fresh[0]["U"][0], rtol=1e-7)
         self.check(run("align", self.result, "-v", "--set", "model.temperature=[0.1,0.2]"), 0,
-                   "order parameters of 2 of 4 points reused")
+                   "order parameters of 2 of 4 points are those")
 
     def test_another_study_is_solved_anew(self):
         process = run("align", self.result, "--json", "--set", "model.variances=2.0")

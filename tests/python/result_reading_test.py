@@ -220,7 +220,7 @@ class Faults(ReadingTest):
         def sealed(file):
             words(file)
             file.attrs["text_sha256"] = "0" * 64
-        self.assert_fault(sealed, "attribute text_sha256: the texts of the file are not those")
+        self.assert_fault(sealed, "attribute text_sha256: the texts of the file have changed")
         with Changed(self.files["solve"], words) as path:
             self.assertEqual(headway.read_result(path).study, "caf\ufffd")
 
