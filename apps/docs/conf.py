@@ -48,7 +48,7 @@ PARTS = (
     ("The program", ("Using it <apps/cli/README>", "Every option <reference/commands>", "Files <src/io/README>")),
     ("Python", ("Using it <apps/python/README>", "Every function <reference/python>", "Gallery of figures <gallery>")),
     ("Theory", ("From weights to U <src/theory/README>", "Training <src/training/README>")),
-    ("Results", ("All experiments <data/results/README>", "data/results/*")),
+    ("Results", ("All experiments <data/results/README>",)),
     ("Words", ("Glossary <apps/docs/glossary>",)),
     ("Developers", ("The library <src/README>", "C++ reference <reference/cpp>", "Speed <apps/benchmarks/README>",
                     "CONTRIBUTING", "CHANGELOG")),
@@ -57,17 +57,22 @@ PARTS = (
 
 def navigation(pages):
     """The tables of contents that go below the README; `pages`: the folder of all pages."""
-    lines = []
+    text = ""
     for caption, entries in PARTS:
-        lines += ["", "```{toctree}", ":hidden:", f":caption: {caption}"]
+        lines = []
         for entry in entries:
             name = re.sub(r".*<(.*)>", r"\1", entry)
             if name.endswith("/*"):
                 lines += [f"{name[:-1]}{page}" for page in pages_beside(pages / name[:-2])]
             elif any((pages / f"{name}{suffix}").exists() for suffix in (".md", ".rst")):
                 lines.append(entry)
-        lines.append("```")
-    return "\n".join(lines)
+        text += contents(f":caption: {caption}\n", lines)
+    return text
+
+
+def contents(options, pages):
+    """A table of contents that is seen in the navigation alone."""
+    return "\n\n```{toctree}\n:hidden:\n" + options + "\n".join(pages) + "\n```\n" if pages else ""
 
 
 def pages_beside(folder):
@@ -82,7 +87,9 @@ def adapt(app, docname, source):
     """The tree of pages goes below the README. Notebooks have pages. A folder has none, so a link to it shows its name."""
     text = source[0]
     if docname == root_doc:
-        text += "\n" + navigation(Path(app.srcdir)) + "\n"
+        text += navigation(Path(app.srcdir))
+    if docname == "data/results/README":  # experiments go below their table
+        text += contents("", pages_beside(Path(app.srcdir) / "data/results"))
     text = re.sub(r"(\]\((?:[\w./-]*/)?[\w-]+)\.ipynb\)", r"\1.md)", text)
     folder = Path(app.env.doc2path(docname)).parent
     source[0] = re.sub(r"\[([^][]+)\]\(([\w./-]+)\)",
