@@ -63,12 +63,16 @@ def lay_out(pages, results, program, figures):
         (pages / name).write_text(text, encoding="utf-8")
 
 
-def without_empty_summaries(folder):
-    """Doxygen links to the list of a class's nested classes also where they are private and there is no list."""
+def without_dead_links(folder):
+    """Doxygen links to the list of a class's nested classes also where they are private and there is no list, and to places of
+    specialised templates that have none."""
     for page in folder.glob("*.html"):
         text = page.read_text(encoding="utf-8")
-        if 'href="#nested-classes"' in text and 'name="nested-classes"' not in text:
-            page.write_text(re.sub(r'<a href="#nested-classes">Classes</a>( &#124;)?', "", text), encoding="utf-8")
+        mended = re.sub(r'(href="(namespace\w+)\.html)#\2"', r'\1"', text)
+        if 'name="nested-classes"' not in text:
+            mended = re.sub(r'<a href="#nested-classes">Classes</a>( &#124;)?', "", mended)
+        if mended != text:
+            page.write_text(mended, encoding="utf-8")
 
 
 def build(output, program, figures):
@@ -86,7 +90,7 @@ def build(output, program, figures):
     environment = os.environ | {"HEADWAY_DOCS_OUTPUT": str(extra), "HEADWAY_DOCS_EXTRA": str(extra),
                                 "HEADWAY_DOCS_STATIC": str(static), "HEADWAY_VERSION": __version__, "PYTHONPATH": f"{PACKAGE}:{here}"}
     subprocess.run(["doxygen", here / "Doxyfile"], cwd=SOURCE, env=environment, check=True)
-    without_empty_summaries(extra / "cpp")
+    without_dead_links(extra / "cpp")
     subprocess.run([sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-c", here, "-d", output / "cache",
                     output / "pages", site], env=environment, check=True)
     assets.mend_furo(site / "_static")

@@ -112,7 +112,7 @@ def glossary(text):
             section = line.lstrip("# ")
         names, bar, meaning = line.strip("| ").partition(" | ")
         if line.startswith("| ") and bar and not names.startswith("-"):
-            lines += [(section, name, meaning) for name in re.findall(r"`([^`]+)`", names)]
+            lines += [(section, name, meaning) for name in re.findall(r"(?:`|\*\*)([^`*]+)(?:`|\*\*)", names)]
     return lines
 
 
