@@ -9,6 +9,8 @@ import unittest
 import h5py
 import numpy as np
 
+import headway
+
 PROGRAM = os.environ["HEADWAY_PROGRAM"]
 P, S, N, HEADS = 9, 5, 4, (2, 1)
 
@@ -120,6 +122,27 @@ class DataSets(unittest.TestCase):
                     for part in parts:
                         self.assertIn(part, text)
                 self.assertEqual(os.listdir(folder), ["data.h5"])
+
+    def test_attention_in_half_precision(self):
+        """Rows that were computed in float16 are refused by program and package in the same words, which say what to do."""
+        rows = np.random.default_rng(1).random((P, 2, S, S)).astype("f2")
+        rows = (rows / rows.sum(axis=3, keepdims=True)).astype("f4")
+        hint = "(half precision? cast to float32, then divide each row by its sum)"
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "data.h5"
+            for factor, hinted in ((1.0, True), (0.9, False)):
+                with write(path) as file:
+                    del file["attention"], file["test"]
+                    put(file, "train/attention/layer_1", data=rows * np.float32(factor))
+                code, text = self.run_program("validate", path)
+                self.assertEqual(code, 65)
+                faults = headway.check_dataset(path)
+                for fault in faults:
+                    self.assertIn(fault, text)
+                self.assertEqual(hint in faults[0], hinted, faults[0])
+            single = rows / rows.sum(axis=3, keepdims=True)  # what the hint says
+            headway.write_dataset(path, train_inputs=np.ones((P, S, N)), train_labels=np.resize([1, -1], P),
+                                  train_attention=[single], overwrite=True)
 
 
 if __name__ == "__main__":
