@@ -156,6 +156,10 @@ class PointSolver {
   void second_order(const theory::Action& action, const theory::SaddlePoint& saddle,
                     Observer& observer, SolvePoint& point) const {
     note_evidence(theory::saddle_evidence(action, saddle, {}), point);
+    if (theory::is_kernel_below_rounding(action, saddle)) {  // its Hessian would be noise
+      point.corrected.reason = "the saddle point did not converge";
+      return;
+    }
     const double n = static_cast<double>(action.unknowns());
     const double dense = problem_.kernels->cost().hessian_flops + n * n * n;
     const bool fits = action.unknowns() <= theory::kLargestDenseProblem;
