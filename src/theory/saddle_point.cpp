@@ -145,7 +145,8 @@ bool is_kernel_below_rounding(const Action& action, const SaddlePoint& saddle) {
   const MatrixXd& u = saddle.order_parameters.layers.front();
   const double change = energy->gradient.cwiseProduct(u).cwiseAbs().sum();
   const auto terms = static_cast<double>(action.kernels().examples() * action.kernels().outputs());
-  return change <= std::numeric_limits<double>::epsilon() * terms;
+  // 0: no kernel at all, and the prior is the solution.
+  return change > 0.0 && change <= std::numeric_limits<double>::epsilon() * terms;
 }
 
 OrderParameters perturb_order_parameters(const OrderParameters& u, double spread, Rng& rng) {

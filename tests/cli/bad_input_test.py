@@ -185,6 +185,20 @@ class BadDataFiles(ProgramTest):
         self.assertFalse(point["converged"])
         self.assertIsNone(point["smallest_hessian_eigenvalue"])
         self.assertIsNone(point["log_evidence"])
+        process = run("solve", path, "--json", "--set", "model.widths=[10]", "--set", "model.temperature=0.01", "--set",
+                      "model.variances=1e-6")
+        self.check(process, 0)
+        point = json.loads(process.stdout)["points"][0]  # that of the prior, 1 / s^4, but for what its error says
+        self.assertGreater(point["smallest_hessian_eigenvalue_error"], 0)
+        self.assertLess(abs(point["smallest_hessian_eigenvalue"] - 1e12), point["smallest_hessian_eigenvalue_error"])
+
+    def test_no_kernel_at_all_is_solved_by_the_prior(self):
+        path = self.path("data.h5")
+        write_path_features(path, **{"train/path_features": np.zeros((12, 2, 5))})
+        process = run("solve", path, "--json", "--set", "model.widths=[10]", "--set", "model.temperature=0.1")
+        self.check(process, 0, "no path carries information")
+        point = json.loads(process.stdout)["points"][0]
+        self.assertEqual((point["U_a"], point["smallest_hessian_eigenvalue_error"]), (1, 0))
 
     def test_labels_that_look_like_numbers_of_classes_are_warned_of(self):
         random = np.random.default_rng(3)

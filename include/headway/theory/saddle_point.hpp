@@ -162,7 +162,7 @@ SaddlePoint solve_saddle_point(const Action& action, const OrderParameters& star
                                const SaddlePointOptions& options, Observer& observer,
                                const SaddlePointHooks& hooks = {});
 
-/// Whether the kernel at the saddle point changes the energy by less than the rounding of double
+/// Whether the kernel at the saddle point, if there is one, changes the energy by less than the rounding of double
 /// precision: sum_kl |dE/dU_kl U_kl| <= eps P C. Then K + T I is T I to its last digit, the point
 /// is that of the prior, and second derivatives are noise. solve_saddle_point() calls such a point
 /// not converged.
