@@ -82,14 +82,20 @@ bool is_partial_result_of(const Options& options, const Job& job) {
 }
 
 void note_environment(const studies::Study& study, Observer& observer) {
+  const int wanted = wanted_threads(study.threads), threads = resolve_threads(study.threads);
+  if (threads < wanted) {
+    observer.warning(
+        fmt::format("only {} of {} threads can be started (ulimit -u, or another "
+                    "limit): goes on with {}",
+                    threads, wanted, threads));
+  }
   const studies::BuildInfo build = studies::build_info();
   const char* policy = std::getenv("OMP_WAIT_POLICY");
   observer.note(fmt::format("version {}, commit {}, {}, {}", build.version, build.git_commit,
                             build.compiler, build.build_type));
   observer.note(fmt::format("BLAS: {}, one thread for each call", numerics::blas_description()));
-  observer.note(fmt::format("threads: {} (OMP_WAIT_POLICY={}); instruction sets: {}",
-                            resolve_threads(study.threads), policy != nullptr ? policy : "unset",
-                            instruction_sets()));
+  observer.note(fmt::format("threads: {} (OMP_WAIT_POLICY={}); instruction sets: {}", threads,
+                            policy != nullptr ? policy : "unset", instruction_sets()));
 }
 
 std::string closing_line(const Options& options, const Outcome& outcome) {

@@ -12,6 +12,7 @@
 #include "json_text.hpp"
 #include "networks_table.hpp"
 #include "shipped_studies.hpp"
+#include "trained_data.hpp"
 #include "verbs.hpp"
 
 namespace headway::cli {
@@ -25,6 +26,7 @@ struct EvaluateJob : Job {
   std::vector<TrainedNetwork> networks;
   studies::TaskChange change;
   studies::TaskMaker make_task;
+  bool other_files = false;  ///< the change names files itself: other data are meant
 };
 
 bool is_task_key(const std::string& overlay) {
@@ -34,15 +36,18 @@ bool is_task_key(const std::string& overlay) {
 /// --set task.key=value changes the data that the networks are put on. Other keys change how they
 /// are evaluated.
 EvaluateJob load_evaluate_job(const Options& options) {
+  EvaluateJob job;
   std::vector<std::string> overlays = options.study_overlays(), task;
   for (const std::string& overlay : overlays) {
     if (is_task_key(overlay)) task.push_back(overlay);
+    const std::string key = io::overlay_key(overlay);
+    job.other_files = job.other_files || key == "task.file" || key == "task.files";
   }
   std::erase_if(overlays, is_task_key);
-  EvaluateJob job;
   job.study = io::read_trained_study(
       options.input, overlays,
       {"task.", "evaluate.", "threads", "name", "train.device", "train.eval_batch"});
+  job.other_files = job.other_files || !options.task.empty();
   if (!options.task.empty()) job.change.study = io::read_study(find_input(options.task)).study;
   job.change.keys = io::task_overlays(task);
   return job;  // not of origin kResultFile, so that nothing is written over the networks
@@ -52,6 +57,9 @@ std::string read_evaluate_data(const Options& options, EvaluateJob& job, Observe
   job.make_task = studies::make_task_maker(io::task_files());
   job.networks =
       io::read_trained_networks(options.input, job.study, job.study.evaluate.weights, observer);
+  if (!job.other_files) {
+    require_training_data(options, {}, job.networks.front().data_hash, observer);
+  }
   std::vector<std::string> hashes;
   for (const TrainedNetwork& network : job.networks) {
     const studies::Study study = studies::changed_study(network, job.change);

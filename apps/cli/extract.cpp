@@ -11,9 +11,9 @@
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"
 #include "headway/model/path_index.hpp"
-#include "headway/studies/sweep.hpp"
 #include "json_text.hpp"
 #include "table.hpp"
+#include "trained_data.hpp"
 #include "verbs.hpp"
 
 namespace headway::cli {
@@ -102,36 +102,6 @@ std::string extract_json(const studies::TrainedNetwork& network,
   return json_text(out);
 }
 
-/// Refuses other images than the network was trained on: they would put characters that it has seen
-/// into the test set. The sets out of distribution may differ, so the check is made with those of
-/// the training run; where their files are gone, it is left out with a note.
-void check_images(const Options& options, const studies::TrainedNetwork& network,
-                  Observer& observer) {
-  std::vector<std::string> overlays = options.study_overlays();
-  const auto other_sets = std::erase_if(overlays, [](const std::string& overlay) {
-    return io::overlay_key(overlay) == "task.out_of_distribution";
-  });
-  const studies::TaskMaker make_task = studies::make_task_maker(io::task_files());
-  std::vector<std::string> hashes;
-  try {
-    for (studies::TrainRun& run :
-         studies::train_runs(io::read_study(options.input, overlays).study)) {
-      hashes.push_back(make_task(run.study).content_hash);
-    }
-  } catch (const Error& error) {
-    if (other_sets == 0 || error.kind() != ErrorKind::kMissingFile) throw;
-    observer.note(fmt::format("that these are the images of the training run is not checked: {}",
-                              error.what()));
-    return;
-  }
-  if (studies::combined_data_hash(hashes) == network.data_hash) return;
-  throw Error(ErrorKind::kBadData,
-              fmt::format("{}: task.files are not the images that this network was trained on: "
-                          "must be the same images, else the test set would have characters that "
-                          "it has seen",
-                          options.input));
-}
-
 /// Sizes of what a transformer is taken apart into; none for a linear-value network, whose heads
 /// are written as they are.
 std::optional<studies::ExtractSizes> planned_sizes(const ExtractJob& job) {
@@ -193,9 +163,7 @@ std::string read_extract_data(const Options& options, ExtractJob& job, Observer&
                     job.network.run, job.network.label, job.network.study.seed, job.network.outcome,
                     word_of(job.study.extract.weights), job.network.step));
   }
-  if (job.study.task.kind == studies::TaskKind::kOmniglot) {
-    check_images(options, job.network, observer);
-  }
+  require_training_data(options, options.study_overlays(), job.network.data_hash, observer);
   if (job.linear_value()) {
     job.images = studies::one_shot_examples(job.study, io::task_files());
   } else {

@@ -14,6 +14,7 @@
 #include "json_text.hpp"
 #include "networks_table.hpp"
 #include "train_course.hpp"
+#include "trained_data.hpp"
 #include "verbs.hpp"
 
 namespace headway::cli {
@@ -55,6 +56,8 @@ std::string read_latents_data(const Options& options, LatentsJob& job, Observer&
   for (const TrainedNetwork& network : job.networks) {
     studies::check_latents(studies::latents_study(network.study));
   }
+  require_training_data(options, options.study_overlays(), job.networks.front().data_hash,
+                        observer);
   return job.networks.front().data_hash;
 }
 

@@ -14,6 +14,7 @@
 #include "json_text.hpp"
 #include "network_table.hpp"
 #include "table.hpp"
+#include "trained_data.hpp"
 
 namespace headway::cli {
 namespace {
@@ -112,6 +113,8 @@ std::string read_network_data(const Options& options, NetworkJob& job, Observer&
   job.networks = io::read_trained_networks(
       options.input, job.study, job.study.prune.weights.value_or(studies::KeptWeights::kBest),
       observer);
+  require_training_data(options, options.study_overlays(), job.networks.front().data_hash,
+                        observer);
   return job.networks.front().data_hash;
 }
 

@@ -55,24 +55,26 @@ char** find_lender(char** environment) {
 
 /// The dynamic loader calls this before the libraries' own code. The environment is an array that
 /// cannot grow then, and what setenv() does would be lost, since glibc reads the array again later.
-/// So two other variables lend their places.
+/// So other variables lend their places to those of the two that the user has not set.
 void borrow_places(int /*argc*/, char** /*argv*/, char** environment) {
-  char** const first = find_lender(environment);
-  if (first == nullptr || has(environment, kPolicy)) return;
+  const bool both = !has(environment, kPolicy);
   if (!has(environment, kThreads)) {
-    char** const second = find_lender(first + 1);
-    if (second == nullptr) return;
-    threads.lender = *second;
-    *second = threads.text.data();
+    char** const first = find_lender(environment);
+    if (first == nullptr || (both && find_lender(first + 1) == nullptr)) return;
+    threads.lender = *first;
+    *first = threads.text.data();
   }
-  policy.lender = *first;
-  *first = policy.text.data();
+  char** const place = both ? find_lender(environment) : nullptr;
+  if (place == nullptr) return;
+  policy.lender = *place;
+  *place = policy.text.data();
 }
 
 [[gnu::section(".preinit_array"),
   gnu::used]] void (*const before_libraries)(int, char**, char**) = &borrow_places;
 
 void give_back(const Loan& loan) {
+  if (loan.lender == nullptr) return;
   char** const entry =
       find_entry(environ, [&loan](char* text) { return text == loan.text.data(); });
   if (entry != nullptr) *entry = loan.lender;
@@ -86,7 +88,7 @@ void set_both() {
 }  // namespace
 
 void bind_thread_pools(char** argv) {
-  if (policy.lender != nullptr) {  // the libraries have read both
+  if (policy.lender != nullptr || threads.lender != nullptr) {  // the libraries have read them
     give_back(policy);
     give_back(threads);
     return set_both();

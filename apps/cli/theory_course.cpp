@@ -17,6 +17,7 @@
 #include "headway/studies/verbs.hpp"
 #include "plan.hpp"
 #include "table.hpp"
+#include "trained_data.hpp"
 
 namespace headway::cli {
 
@@ -99,6 +100,7 @@ std::string read_theory_data(const Options& options, TheoryJob& job, studies::Th
   studies::require_memory(job.plan, job.study,
                           physical_memory() / (shared ? options.ranks->on_this_machine() : 1));
   if (!options.dataset) warn_of_class_numbers(job, observer);  // Python warns of its arrays
+  if (!reuses) warn_of_replaced_data(options, job, job.dataset.content_hash, observer);
   if (reuses && job.origin == io::StudyOrigin::kResultFile) {
     job.known = known_result(options, job, observer);
   } else if (reuses && options.reusable && may_reuse(*options.reusable, job.study)) {

@@ -13,6 +13,7 @@
 #include "headway/studies/sweep.hpp"
 #include "headway/training/backend.hpp"
 #include "train_progress.hpp"
+#include "trained_data.hpp"
 
 namespace headway::cli {
 
@@ -59,7 +60,9 @@ std::string read_training_data(const Options& options, TrainJob& job, Observer& 
     studies::require_memory(job.planned.back().cost, 1, physical_memory());
     job.data_hashes.push_back(task.content_hash);
   }
-  return studies::combined_data_hash(job.data_hashes);
+  std::string hash = studies::combined_data_hash(job.data_hashes);
+  warn_of_replaced_data(options, job, hash, observer);
+  return hash;
 }
 
 bool training_goes_on(const Options& options, const TrainJob& job) {

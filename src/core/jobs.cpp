@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "core/fail.hpp"
 
 namespace headway {
 namespace {
@@ -60,18 +63,31 @@ void run_jobs(std::size_t count, std::size_t jobs, const std::function<void(std:
       }
     }
   };
+  bool none = false;
   {
     std::vector<std::jthread> threads;
     const SignalsBlocked blocked;
-    for (std::size_t t = 0; t < std::min(jobs, count); ++t) threads.emplace_back(work);
+    try {
+      for (std::size_t t = 0; t < std::min(jobs, count); ++t) threads.emplace_back(work);
+    } catch (const std::system_error&) {
+      // A limit on threads: those that there are do all jobs.
+    }
+    none = threads.empty();
     // Signals come again before the wait: `blocked` goes first, then the threads are joined.
   }
+  if (none) work();
   if (failure) std::rethrow_exception(failure);
 }
 
 std::jthread start_quiet_thread(std::function<void()> body) {
   const SignalsBlocked blocked;
-  return std::jthread(std::move(body));
+  try {
+    return std::jthread(std::move(body));
+  } catch (const std::system_error& error) {
+    fail(ErrorKind::kUnavailable,
+         "no thread can be started ({}): not enough memory, or a limit on threads (ulimit -u)",
+         error.code().message());
+  }
 }
 
 JobShare share_of_cores(std::size_t count, int jobs, int threads, int cores) {

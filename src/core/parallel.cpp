@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <climits>
 #include <exception>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include "headway/core/error.hpp"
 #include "headway/core/jobs.hpp"
 
 namespace headway {
@@ -50,6 +52,7 @@ void parallel_for(Index count, int threads, const std::function<void(Index)>& bo
     for (Index i = 0; i < count; ++i) body(i);
     return;
   }
+  threads = startable_threads(static_cast<int>(std::min<Index>(count, threads)));
   std::exception_ptr failure;
   std::atomic<Index> next{0};
   std::atomic<Index> failed_index{count};  // smallest so far; smaller ones must still run
@@ -70,8 +73,33 @@ void parallel_for(Index count, int threads, const std::function<void(Index)>& bo
   if (failure) std::rethrow_exception(failure);
 }
 
-int resolve_threads(int requested) {
+int wanted_threads(int requested) {
   return requested > 0 ? requested : std::max(1, omp_get_max_threads());
+}
+
+int resolve_threads(int requested) { return startable_threads(wanted_threads(requested)); }
+
+int startable_threads(int wanted) {
+  static std::atomic<int> possible{1},
+      limit{INT_MAX};  // no lock, which a forked copy might inherit
+  wanted = std::min(std::max(wanted, 1), limit.load());
+  if (wanted <= possible) return wanted;
+  std::atomic<bool> done{false};
+  int started = 1;
+  {
+    std::vector<std::jthread> others;
+    try {
+      for (; started < wanted; ++started) {
+        others.push_back(start_quiet_thread([&done] { done.wait(false); }));
+      }
+    } catch (const Error&) {
+      limit = started;
+    }
+    done = true;
+    done.notify_all();
+  }
+  possible = std::max(possible.load(), started);
+  return started;
 }
 
 }  // namespace headway

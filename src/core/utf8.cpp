@@ -22,6 +22,15 @@ std::size_t utf8_sequence(std::string_view text, std::size_t position) {
   return size;
 }
 
+bool is_utf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t count = utf8_sequence(text, at);
+    if (count == 0) return false;
+    at += count;
+  }
+  return true;
+}
+
 std::string with_replacements(std::string_view text) {
   constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
   std::string out;

@@ -123,6 +123,8 @@ void remove_orphans(const std::string& directory) {
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     const std::string name = entry->path().string(), leaf = entry->path().filename().string();
     if (!leaf.starts_with(kTemporaryPrefix) || !leaf.ends_with(kTemporarySuffix)) continue;
+    std::error_code ignored;
+    if (!entry->is_regular_file(ignored)) continue;
     const FileHandle left(std::fopen(name.c_str(), "r+be"), &std::fclose);
     if (left && try_lock_file(left, name) == Lock::kHeld) ::unlink(name.c_str());
   }

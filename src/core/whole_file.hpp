@@ -10,8 +10,9 @@ namespace headway {
 
 inline constexpr std::uint64_t kNoLimit = UINT64_MAX;
 
-/// The bytes of a file, or of anything else that can be read to its end. Errors: kMissingFile when
-/// it is missing, a directory or unreadable; `too_long` when it has more than `limit` bytes.
+/// The bytes of a file, or of anything else that can be read to its end: waits for a pipe. Where
+/// only a file makes sense, call require_readable_file() first. Errors: kMissingFile when it is
+/// missing, a directory or unreadable; `too_long` when it has more than `limit` bytes.
 std::string read_whole_file(const std::string& file_path, std::uint64_t limit = kNoLimit,
                             ErrorKind too_long = ErrorKind::kBadData);
 

@@ -43,12 +43,12 @@ std::optional<Identity> settled_identity(const std::string& file_path) {
                   nanoseconds(status.st_mtim), nanoseconds(status.st_ctim)};
 }
 
+/// "" where the attribute is missing or no text. Root attributes that cannot be listed or opened
+/// are damage, also in a file that is none of Headway's: nobody can tell what it was.
 std::string schema_of(const Hdf5InputFile& file) {
-  try {
-    return file.text_attribute("/", "schema_name").value_or("");
-  } catch (const Error&) {
-    return {};  // of another type
-  }
+  static_cast<void>(file.attributes("/"));
+  if (!file.has_text_attribute("/", "schema_name")) return {};
+  return file.text_attribute("/", "schema_name").value_or("");
 }
 
 /// The schema, then the faults: what the forked copy says.
@@ -58,8 +58,9 @@ std::vector<std::string> read_all(const std::string& file_path, const CheckedSha
     if (!damage.empty()) bad_data("{}: {}", file_path, damage);
   }
   const Hdf5InputFile file(file_path);
-  std::vector<std::string> lines = {schema_of(file)};
+  std::vector<std::string> lines;
   try {
+    lines.push_back(schema_of(file));
     if (lines[0] == "headway-dataset") {
       const std::vector<std::string> faults = dataset_faults(file, checked);
       lines.insert(lines.end(), faults.begin(), faults.end());

@@ -1,9 +1,15 @@
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/model/path_features.hpp"
 #include "headway/model/path_index.hpp"
@@ -84,6 +90,21 @@ RowMatrixXd features_of(const tasks::Split& split, const Study& study,
                               observer);
 }
 
+/// Error{kBadData} for numbers whose products would overflow: that would show as a singular kernel.
+template <class Numbers>
+void require_moderate(const Numbers& numbers, const std::string& dataset, const char* what) {
+  constexpr double kLargest = 1e60;  // a kernel has products of two features, the energy of four
+  for (Index i = 0; i < numbers.rows(); ++i) {
+    for (Index j = 0; j < numbers.cols(); ++j) {
+      if (std::abs(numbers(i, j)) <= kLargest) continue;
+      throw Error(ErrorKind::kBadData,
+                  fmt::format("{}: {} of example {} is {:.3g}; allowed: up to {:g} in size, since "
+                              "products of larger ones overflow",
+                              dataset, what, i, numbers(i, j), kLargest));
+    }
+  }
+}
+
 Evaluation evaluation_of(const tasks::Dataset& dataset) {
   Evaluation evaluation;
   evaluation.test_labels = dataset.test ? dataset.test->labels : MatrixXd(0, dataset.outputs());
@@ -102,10 +123,13 @@ MatrixXd scaled_features(const tasks::Split& split, const Study& study,
   const model::Architecture architecture =
       architecture_of(study, dataset, study.model.widths.front());
   const Index all = split.size();
-  return theory::PathKernels::scale_features(
+  RowMatrixXd features =
       features_of(split, study, dataset, observer,
-                  part.value_or(BlockCyclic{all, std::max<Index>(all, 1), 1, 0})),
-      architecture.paths(), architecture.variance(0));
+                  part.value_or(BlockCyclic{all, std::max<Index>(all, 1), 1, 0}));
+  require_moderate(features, dataset.name, "a path feature");
+  require_moderate(split.labels, dataset.name, "a label");
+  return theory::PathKernels::scale_features(std::move(features), architecture.paths(),
+                                             architecture.variance(0));
 }
 
 TheoryProblem make_evaluation(const Study& study, const tasks::Dataset& dataset,

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <numbers>
@@ -33,6 +35,7 @@ constexpr double kCorrectionFlopLimit = 4e10;
 constexpr double kShareOfSolution =
     0.6;  // "auto" without a dense Hessian: share of the time of the point
 constexpr double kPredictionsAPoint = 3.0;  // with the 1/N correction
+constexpr double kLostDigits = 1e-6;        // a smallest eigenvalue whose rounding is told
 constexpr int kEigenvalueProducts = 30;
 constexpr double kEigenvalueTolerance = 0.01;
 constexpr int kProbes = 16;
@@ -156,6 +159,10 @@ class PointSolver {
   void second_order(const theory::Action& action, const theory::SaddlePoint& saddle,
                     Observer& observer, SolvePoint& point) const {
     note_evidence(theory::saddle_evidence(action, saddle, {}), point);
+    if (theory::is_kernel_below_rounding(action, saddle)) {  // its Hessian would be noise
+      point.corrected.reason = "the saddle point did not converge";
+      return;
+    }
     const double n = static_cast<double>(action.unknowns());
     const double dense = problem_.kernels->cost().hessian_flops + n * n * n;
     const bool fits = action.unknowns() <= theory::kLargestDenseProblem;
@@ -172,7 +179,12 @@ class PointSolver {
     if (observer.interrupted()) return;
     const MatrixXd hessian = action.hessian(saddle.order_parameters, *saddle.evaluation.energy);
     point.smallest_hessian_eigenvalue = theory::smallest_hessian_eigenvalue(action, hessian);
-    point.smallest_hessian_eigenvalue_error = 0.0;
+    // Rounding of the largest entry; told only where the smallest eigenvalue loses digits by it.
+    const double rounding = std::numeric_limits<double>::epsilon() *
+                            static_cast<double>(hessian.rows()) * hessian.cwiseAbs().maxCoeff() /
+                            action.architecture().largest_width();
+    const bool lost = rounding > kLostDigits * std::abs(point.smallest_hessian_eigenvalue);
+    point.smallest_hessian_eigenvalue_error = lost ? rounding : 0.0;
     note_evidence(theory::saddle_evidence(action, saddle, hessian), point);
     if (correction_wanted(theory::finite_width_flops(action), point)) {
       note_correction(

@@ -79,7 +79,7 @@ std::string gram_fault(const GramMatrices& data, Index paths) {
   }
   if (data.examples < 1) return fmt::format("{} examples; allowed: at least 1", data.examples);
   if (!data.gram.allFinite() || !data.projection.allFinite() || !data.label_square.allFinite())
-    return "it holds numbers that are not finite; allowed: finite numbers";
+    return "it holds numbers that are not finite (or its sums overflow); allowed: finite numbers";
   const double largest = data.gram.cwiseAbs().maxCoeff();
   for (Index a = 0; a < paths; ++a) {
     const Index n0 = d / paths;

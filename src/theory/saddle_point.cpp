@@ -1,6 +1,7 @@
 #include "headway/theory/saddle_point.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <limits>
@@ -121,10 +122,31 @@ SaddlePoint solve_saddle_point(const Action& action, const OrderParameters& star
   options.validate();
   check_order_parameters(start, action.architecture());
   const Optimizer optimizer = choose(action, options);
-  if (optimizer == Optimizer::kNewtonCg)
-    return solve_by_newton_cg(action, start, options, observer, hooks);
-  if (optimizer == Optimizer::kCeres) return solve_by_ceres(action, start, options, observer);
-  return solve_by_newton(action, start, options, optimizer == Optimizer::kNewton, observer);
+  SaddlePoint saddle =
+      optimizer == Optimizer::kNewtonCg
+          ? solve_by_newton_cg(action, start, options, observer, hooks)
+      : optimizer == Optimizer::kCeres
+          ? solve_by_ceres(action, start, options, observer)
+          : solve_by_newton(action, start, options, optimizer == Optimizer::kNewton, observer);
+  if (saddle.summary.converged && is_kernel_below_rounding(action, saddle)) {
+    saddle.summary.converged = false;
+    saddle.summary.message = fmt::format(
+        "not converged: at the variances [{:.3g}] the kernel is so small beside the temperature "
+        "{:.3g} that rounding leaves nothing of it. Raise model.variances or lower "
+        "model.temperature",
+        fmt::join(action.architecture().variances, ", "), action.temperature());
+  }
+  return saddle;
+}
+
+bool is_kernel_below_rounding(const Action& action, const SaddlePoint& saddle) {
+  const EnergyState* energy = saddle.evaluation.energy.get();
+  if (energy == nullptr || !(action.temperature() > 0.0)) return false;
+  const MatrixXd& u = saddle.order_parameters.layers.front();
+  const double change = energy->gradient.cwiseProduct(u).cwiseAbs().sum();
+  const auto terms = static_cast<double>(action.kernels().examples() * action.kernels().outputs());
+  // 0: no kernel at all, and the prior is the solution.
+  return change > 0.0 && change <= std::numeric_limits<double>::epsilon() * terms;
 }
 
 OrderParameters perturb_order_parameters(const OrderParameters& u, double spread, Rng& rng) {

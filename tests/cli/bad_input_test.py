@@ -1,5 +1,6 @@
 """Every way to hand the program something wrong: exit code, message, and no file left behind."""
 
+import json
 import os
 import stat
 import unittest
@@ -140,6 +141,64 @@ class BadDataFiles(ProgramTest):
                 process = run("validate", path)
                 self.assertEqual(process.returncode, 65)
                 self.assertIn(words[0], process.stdout)
+
+    def test_numbers_whose_products_overflow_are_named(self):
+        path = self.path("data.h5")
+        rng = np.random.default_rng(3)
+        for name, shape, words in (("train/labels", (12,), ("a label of example 3", "1e+300")),
+                                   ("train/path_features", (12, 2, 5), ("a path feature of example 3", "1e+300")),
+                                   ("test/labels", (7,), ("a label of example 3", "1e+300")),
+                                   ("test/path_features", (7, 2, 5), ("a path feature of example 3", "1e+300"))):
+            with self.subTest(name=name):
+                values = rng.normal(size=shape)
+                values[3] = 1e300
+                write_path_features(path, **{name: values})
+                process = run("solve", path, "--set", "model.widths=[10]", "-q")
+                self.check(process, 65, "data.h5", *words)
+                self.assertNotIn("temperature", process.stderr)
+
+    def test_a_name_that_is_not_utf8(self):
+        path = os.path.join(os.fsencode(self.directory), b"caf\xe9.h5")
+        write_path_features(os.fsdecode(path))
+        process = run("solve", os.fsdecode(path), "-q")
+        self.check(process, 78, "must be UTF-8", "rename")
+        self.assertNotIn("TOML", process.stderr)
+
+    def test_a_root_that_cannot_be_read_is_damage_to_every_verb(self):
+        damaged = os.path.join(os.path.dirname(__file__), "..", "data", "damaged", "root_header.h5")
+        for verb in ("inspect", "solve", "align", "sample", "evaluate"):
+            with self.subTest(verb=verb):
+                process = run(verb, damaged)
+                self.check(process, 65, "root_header.h5", "damaged")
+                self.assertNotIn("schema_name: is missing", process.stderr)
+        process = run("validate", damaged)  # which lists faults on standard output
+        self.assertEqual(process.returncode, 65, process.stderr)
+        self.assertIn("damaged", process.stdout)
+
+    def test_a_kernel_below_rounding_is_no_solution(self):
+        path = self.path("data.h5")
+        write_path_features(path)
+        process = run("solve", path, "--json", "--set", "model.widths=[10]", "--set", "model.temperature=0.01", "--set",
+                      "model.variances=1e-9")
+        self.check(process, 2, "not converged", "variances [1e-09, 1e-09, 1e-09]", "temperature 0.01")
+        point = json.loads(process.stdout)["points"][0]
+        self.assertFalse(point["converged"])
+        self.assertIsNone(point["smallest_hessian_eigenvalue"])
+        self.assertIsNone(point["log_evidence"])
+        process = run("solve", path, "--json", "--set", "model.widths=[10]", "--set", "model.temperature=0.01", "--set",
+                      "model.variances=1e-6")
+        self.check(process, 0)
+        point = json.loads(process.stdout)["points"][0]  # that of the prior, 1 / s^4, but for what its error says
+        self.assertGreater(point["smallest_hessian_eigenvalue_error"], 0)
+        self.assertLess(abs(point["smallest_hessian_eigenvalue"] - 1e12), point["smallest_hessian_eigenvalue_error"])
+
+    def test_no_kernel_at_all_is_solved_by_the_prior(self):
+        path = self.path("data.h5")
+        write_path_features(path, **{"train/path_features": np.zeros((12, 2, 5))})
+        process = run("solve", path, "--json", "--set", "model.widths=[10]", "--set", "model.temperature=0.1")
+        self.check(process, 0, "no path carries information")
+        point = json.loads(process.stdout)["points"][0]
+        self.assertEqual((point["U_a"], point["smallest_hessian_eigenvalue_error"]), (1, 0))
 
     def test_labels_that_look_like_numbers_of_classes_are_warned_of(self):
         random = np.random.default_rng(3)

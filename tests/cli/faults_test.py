@@ -11,7 +11,7 @@ import unittest
 import h5py
 import numpy as np
 
-from support import PROGRAM, SMALL, STUDIES, ProgramTest, content, run, write_path_features
+from support import PROGRAM, SMALL, STUDIES, ProgramTest, check_equal, content, run, write_path_features
 from train_support import TINY, needs_training
 
 FOUR_PATHS = os.path.join(STUDIES, "hmm-four-paths.toml")
@@ -98,6 +98,70 @@ class NoMemory(ProgramTest):
                 codes.append(process.returncode)
                 self.assertIn(process.returncode, (0, 69, 127), process.stderr)
         self.assertIn(0, codes)
+
+
+def alone(threads):
+    """To be called in the child: a user of whom so many threads may run, none of them outside of this process."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_NPROC, (threads, threads))
+        if os.geteuid() == 0:  # whom no such limit binds
+            os.setgroups([])
+            os.setresuid(12345, 12345, 12345)
+    return limit
+
+
+class NoThreads(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        os.chmod(self.directory, 0o777)
+
+    def test_the_theory_goes_on_with_those_that_there_are(self):
+        for verb in ("solve", "align", "prune", "sample"):
+            with self.subTest(verb=verb):
+                more = ["--set", "sample.draws=20", "--set", "sample.warmup=20"] if verb == "sample" else []
+                output = self.path(verb + ".h5")
+                process = run(verb, self.study, "-o", output, "--threads", "4", *more, preexec_fn=alone(1),
+                              env=TWO_CORES, timeout=60)
+                self.assertIn(process.returncode, (0, 2), process.stderr)  # 2: chains that are too short
+                self.assertIn("only 1 of 4 threads can be started", process.stderr)
+                whole = self.path("whole.h5")
+                run(verb, self.study, "-o", whole, "--force", "-q", "--threads", "1", *more, env=TWO_CORES)
+                check_equal(self, output, whole)
+
+    @needs_training
+    def test_training_says_what_it_lacks_and_does_not_wait_for_ever(self):
+        process = run("train", self.write("tiny.toml", TINY), "-q", preexec_fn=alone(1), env=TWO_CORES, timeout=60)
+        self.check(process, 69, "LibTorch needs", "only 1 can be started", "ulimit -u")
+
+
+class SpecialFiles(ProgramTest):
+    def test_a_pipe_or_a_device_in_place_of_a_checkpoint(self):
+        output = self.path("out.h5")
+        os.mkdir(output + ".checkpoint")
+        checkpoint = os.path.join(output + ".checkpoint", "point_0.h5")
+        for make in (os.mkfifo, lambda path: os.symlink("/dev/zero", path)):
+            make(checkpoint)
+            self.check(run("sample", self.study, "-o", output, "-q", timeout=30), 65, "point_0.h5", "no regular file")
+            os.remove(checkpoint)
+
+    def test_a_study_from_a_pipe_is_read(self):
+        with open(self.study, "rb") as file:
+            process = subprocess.run([PROGRAM, "solve", "/dev/stdin", "-q"], input=file.read(), capture_output=True,
+                                     timeout=60, check=False)
+        self.assertEqual(process.returncode, 0, process.stderr)
+
+
+class NoFileDescriptors(ProgramTest):
+    def test_a_sound_file_is_not_called_damaged(self):
+        data = self.path("data.h5")
+        write_path_features(data)
+        for count in range(3, 9):
+            with self.subTest(count=count):
+                process = run("solve", data, "--set", "model.widths=[10]", "-q",
+                              preexec_fn=limited(resource.RLIMIT_NOFILE, count), env=TWO_CORES, timeout=60)
+                self.assertNotIn("not an HDF5 file", process.stderr)
+                self.assertNotIn("TOML", process.stderr)
+                self.assertIn(process.returncode, (0, 66, 69, 127), process.stderr)
 
 
 @needs_training

@@ -188,22 +188,29 @@ class ExitCodes(ProgramTest):
 
 
 class Interruption(ProgramTest):
-    def interrupt(self, signal_number):
-        """Stops a sweep of many slow points; returns exit code, streams, result path."""
+    def interrupt(self, signal_number, before=(), then=None):
+        """Stops a sweep of many slow points; returns exit code, streams, result path.
+
+        `before`: words in front of the command. `then`: a signal that follows a second later.
+        """
         output = self.path("out.h5")
         widths = ",".join(str(10 + i) for i in range(POINTS))
-        with subprocess.Popen([PROGRAM, "solve", self.study, "-o", output, "--json", "--threads",
+        with subprocess.Popen([*before, PROGRAM, "solve", self.study, "-o", output, "--json", "--threads",
                                "1", "--set", f"model.widths=[{widths}]", "--set",
                                "task.train_examples=400", "--set", "task.features=400"],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             time.sleep(2.0)
             self.assertIsNone(process.poll(), "too quick to be interrupted")
             process.send_signal(signal_number)
+            if then is not None:
+                time.sleep(1.0)
+                self.assertIsNone(process.poll(), "ended by the first signal")
+                process.send_signal(then)
             stdout, stderr = process.communicate(timeout=60)
         return process.returncode, stdout, stderr, output
 
     def test_a_partial_result_is_written_and_marked(self):
-        for signal_number in (signal.SIGINT, signal.SIGTERM):
+        for signal_number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             with self.subTest(signal=signal_number):
                 code, stdout, stderr, output = self.interrupt(signal_number)
                 self.assertEqual(code, 130, stderr)
@@ -213,6 +220,11 @@ class Interruption(ProgramTest):
                 self.assertIn("partial", run("inspect", output).stdout)
                 self.assertEqual(sorted(os.listdir(self.directory)), ["out.h5", "small.toml"])
                 os.remove(output)
+
+    def test_a_hangup_is_ignored_under_nohup(self):
+        code, stdout, stderr, _ = self.interrupt(signal.SIGHUP, before=["nohup"], then=signal.SIGTERM)
+        self.assertEqual(code, 130, stderr)
+        self.assertTrue(strict_json(stdout)["partial"])
 
 
 if __name__ == "__main__":

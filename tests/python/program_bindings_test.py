@@ -406,6 +406,23 @@ class AtWork(unittest.TestCase):
         thread.join()
         self.assertGreater(counted[0], 20 * seconds)  # of 1000 a second at most
 
+    def test_calls_from_several_threads_give_the_bits_of_one(self):
+        """OpenBLAS has one number of threads for the process: the first call to end must not give it back."""
+        data = small(examples=300, features=60, widths=[10, 20, 30])
+
+        def bits():
+            point = headway.solve(**data).points[0]
+            return point.action, point.log_evidence, np.asarray(point.order_parameters[0]).tobytes()
+
+        expected, found = bits(), []
+        workers = [threading.Thread(target=lambda: found.extend(bits() for _ in range(6))) for _ in range(8)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        self.assertEqual(len(found), 48)
+        self.assertEqual(set(found), {expected})
+
     def test_an_interrupt_gives_what_there_is_until_then(self):
         code = """if True:
             import os, signal, threading, warnings, headway, program_bindings_test as t

@@ -3,6 +3,7 @@
 
 #include <hdf5.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "headway/core/examples.hpp"
+#include "io/hdf5/file_seal.hpp"
 #include "io/hdf5/output.hpp"
 #include "scratch_directory.hpp"
 
@@ -211,6 +213,12 @@ inline std::vector<char> read_bytes(const std::string& file_path) {
 inline void write_bytes(const std::string& file_path, const std::vector<char>& bytes) {
   std::ofstream out(file_path, std::ios::binary | std::ios::trunc);
   out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+/// The bytes without the check sum at their end: what a file holds that another program has edited.
+inline std::vector<char> without_seal(std::vector<char> bytes) {
+  bytes.resize(bytes.size() - std::min(bytes.size(), io::kSealBytes));
+  return bytes;
 }
 
 }  // namespace headway::testing

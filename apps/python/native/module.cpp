@@ -5,6 +5,7 @@
 #include <pybind11/stl.h>
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -34,16 +35,34 @@ using cli::Computation;
 using cli::Options;
 
 /// Computations thread by themselves, with BLAS on one thread a call. numpy may use the same BLAS,
-/// and gets it back as it was.
+/// and gets it back as it was when the last computation ends: the number is one for the process,
+/// and a product on more threads has other last bits.
 class BlasOnOneThread {
  public:
-  BlasOnOneThread() { numerics::use_single_threaded_blas(); }
-  ~BlasOnOneThread() { openblas_set_num_threads(before_); }
+  BlasOnOneThread() {
+    const std::lock_guard<std::mutex> lock(guard_);
+    if (running_++ == 0) before_ = openblas_get_num_threads();
+    try {
+      numerics::use_single_threaded_blas();
+    } catch (...) {
+      leave();
+      throw;
+    }
+  }
+  ~BlasOnOneThread() {
+    const std::lock_guard<std::mutex> lock(guard_);
+    leave();
+  }
   BlasOnOneThread(const BlasOnOneThread&) = delete;
   BlasOnOneThread& operator=(const BlasOnOneThread&) = delete;
 
  private:
-  int before_ = openblas_get_num_threads();
+  static void leave() {
+    if (--running_ == 0) openblas_set_num_threads(before_);
+  }
+  static inline std::mutex guard_;
+  static inline int running_ = 0;  ///< computations
+  static inline int before_ = 1;   ///< threads before the first of them
 };
 
 /// What headway/compute.py says of a computation.

@@ -11,7 +11,16 @@ namespace headway {
 /// the OpenMP region. Results must not depend on which thread runs which index.
 void parallel_for(Index count, int threads, const std::function<void(Index)>& body);
 
-/// Threads to use when the user asked for `requested` (0 = all cores that OpenMP offers).
+/// Threads to use when the user asked for `requested` (0 = all cores that OpenMP offers): as many
+/// of them as can be started.
 int resolve_threads(int requested);
+
+/// The same, whether or not they can be started.
+int wanted_threads(int requested);
+
+/// How many threads this process can have at once, up to `wanted`, the calling one included. Tried
+/// once: a limit (ulimit -u, a container's) ends the process inside OpenMP, or lets LibTorch wait
+/// for ever. What was found to be possible is not tried again.
+int startable_threads(int wanted);
 
 }  // namespace headway

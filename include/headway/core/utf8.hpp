@@ -10,6 +10,9 @@ namespace headway {
 /// does (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF).
 std::size_t utf8_sequence(std::string_view text, std::size_t position);
 
+/// Whether all of `text` is UTF-8.
+bool is_utf8(std::string_view text);
+
 /// `text` with U+FFFD in place of every byte that is no UTF-8.
 std::string with_replacements(std::string_view text);
 

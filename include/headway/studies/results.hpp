@@ -133,7 +133,9 @@ void fields(Visitor& visit, Record& r) {
       "minimum",
       kOld);
   visit("smallest_hessian_eigenvalue_error", r.smallest_hessian_eigenvalue_error,
-        "an eigenvalue lies within this of the number above; 0 if the Hessian was computed", kOld);
+        "an eigenvalue lies within this of the number above; 0 if the Hessian was computed and "
+        "rounding leaves its digits",
+        kOld);
   visit("log_evidence_error", r.log_evidence_error,
         "standard error of log_evidence if random probes stand for the Hessian, else 0", kOld);
   visit(

@@ -1,5 +1,6 @@
 #include "io/checkpoint/checkpoint_file.hpp"
 
+#include <filesystem>
 #include <string_view>
 
 #include "core/fail.hpp"
@@ -86,6 +87,11 @@ void write_checkpoint(const std::string& file_path, const CheckpointHeader& head
 
 void read_checkpoint(const std::string& file_path, const CheckpointReader& read) {
   {
+    std::error_code ignored;
+    const auto status = std::filesystem::status(file_path, ignored);
+    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+      refuse_damaged(file_path, "it is no regular file");  // a pipe would wait, a device never end
+    }
     const std::string bytes = read_whole_file(file_path);
     if (!has_digest(bytes)) {
       if (is_of_older_format(file_path, bytes)) {

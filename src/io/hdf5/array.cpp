@@ -14,6 +14,7 @@ constexpr std::uint64_t kMaxElements = std::uint64_t{1} << 46;
 /// Deflate stores at best one byte for 1032; anything beyond that claims data that is not there.
 constexpr std::uint64_t kMaxExpansion = 1100;
 constexpr std::uint64_t kAlwaysPlausibleBytes = std::uint64_t{16} << 20;
+constexpr std::uint64_t kAlwaysPlausibleChunk = std::uint64_t{256} << 20, kMaxChunkExpansion = 16;
 constexpr double kLeastChunkCache = 0x1p20, kMostChunkCache = 0x1p28;
 constexpr Index kBlockDoubles = Index{2} << 20, kAlignedBlockDoubles = Index{8} << 20;
 
@@ -144,6 +145,15 @@ Handle open_with_cache(hid_t file, const std::string& path, const ArrayInfo& inf
   return {H5Dopen2(file, path.c_str(), access.get()), H5Dclose};
 }
 
+/// What HDF5 takes of memory to read any entry; 0 where that is the entry alone.
+std::uint64_t chunk_bytes(const ArrayInfo& info) {
+  std::uint64_t bytes = info.chunk.empty() ? 0 : std::max<std::uint64_t>(info.element_bytes, 1);
+  for (const Index d : info.chunk) {
+    if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(d), &bytes)) return UINT64_MAX;
+  }
+  return bytes;
+}
+
 /// Entries of the first index in one block.
 Index rows_per_block(const ArrayInfo& info) {
   Index row = 1;
@@ -192,6 +202,14 @@ std::string implausible_storage(const ArrayInfo& info, std::uint64_t file_bytes,
   if (bytes > kAlwaysPlausibleBytes && bytes / kMaxExpansion > info.stored_bytes) {
     return fmt::format("claims {} bytes (shape {}), but the file stores only {} of them", bytes,
                        shape_text(info.shape), info.stored_bytes);
+  }
+  // HDF5 reads a chunk whole: a small file must not take gigabytes of memory by one of them.
+  const std::uint64_t chunk = chunk_bytes(info);
+  if (chunk > kAlwaysPlausibleChunk && chunk / kMaxChunkExpansion > info.stored_bytes) {
+    return fmt::format(
+        "has chunks of {} bytes, of which the file stores only {}; allowed: chunks of up to {} "
+        "bytes, or less compression",
+        chunk, info.stored_bytes, kAlwaysPlausibleChunk);
   }
   if (info.written == 0) return "has a shape, but its numbers were never written";
   if (info.written < info.pieces) {

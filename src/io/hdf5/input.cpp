@@ -1,5 +1,6 @@
 #include "io/hdf5/input.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -39,9 +40,12 @@ std::uint64_t readable_file_bytes(const std::string& file_path) {
   if (found && !S_ISREG(status.st_mode)) {
     fail(ErrorKind::kMissingFile, "{}: is not a regular file; must be an HDF5 file", file_path);
   }
-  if (!found || ::access(file_path.c_str(), R_OK) != 0) {
+  // Opened and not only asked for: without a free descriptor HDF5 would take it for no HDF5 file.
+  const int descriptor = found ? ::open(file_path.c_str(), O_RDONLY | O_CLOEXEC) : -1;
+  if (descriptor < 0) {
     fail(ErrorKind::kMissingFile, "{}: cannot be read: {}", file_path, std::strerror(errno));
   }
+  ::close(descriptor);
   return static_cast<std::uint64_t>(status.st_size);
 }
 

@@ -151,6 +151,7 @@ void collect_folder(const std::string& path, Collection& collection) {
     std::optional<DrawingName> name =
         parse_name(path, at->path().lexically_relative(path).generic_string());
     if (name && at->is_regular_file(error)) {
+      require_readable_file(at->path().string());
       const std::string bytes = read_whole_file(at->path().string(), kLargestImageFile);
       collection.add(*name, {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
     }

@@ -7,6 +7,7 @@
 
 #include "core/fail.hpp"
 #include "core/whole_file.hpp"
+#include "headway/core/utf8.hpp"
 #include "headway/io/dataset_file.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "headway/io/result_file.hpp"
@@ -30,6 +31,12 @@ constexpr std::size_t kLongestName = 190;
 /// messages work as they do for a file.
 std::string study_text_for_dataset(const std::string& file_path) {
   const fs::path path = fs::absolute(file_path);
+  if (!is_utf8(path.string())) {
+    fail(ErrorKind::kBadStudy,
+         "{}: the path of a data set must be UTF-8, which this one is not; rename the file or its "
+         "folder",
+         file_path);
+  }
   return fmt::format("name = {}\n[task]\nkind = \"dataset\"\nfile = {}\n",
                      quoted_text(clip(path.stem().string(), kLongestName)),
                      quoted_text(path.lexically_normal().string()));

@@ -30,6 +30,7 @@ using at::Tensor;
 // how many there are, ours do not.
 template <typename Work>
 auto guarded(int threads, const Work& work) -> decltype(work()) {
+  require_library_threads();
   const SerialLibraries serial;
   at::set_num_threads(threads);
   try {

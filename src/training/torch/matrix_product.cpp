@@ -1,8 +1,13 @@
 #include "training/torch/matrix_product.hpp"
 
+#include <fmt/format.h>
 #include <omp.h>
 
+#include <algorithm>
+#include <thread>
+
 #include "headway/core/error.hpp"
+#include "headway/core/parallel.hpp"
 
 #ifdef HEADWAY_ONEDNN
 #include <dnnl.h>
@@ -95,6 +100,16 @@ constexpr const char* kName = "LibTorch's operations";
 MatrixProduct matrix_product(InstructionSet set) { return choose_product(set); }
 
 const char* matrix_product_name() { return kName; }
+
+void require_library_threads() {
+  const int wanted = 2 * static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const int possible = startable_threads(wanted);
+  if (possible == wanted) return;
+  throw Error(ErrorKind::kUnavailable,
+              fmt::format("LibTorch needs {} threads, and only {} can be started: not enough "
+                          "memory, or a limit on threads (ulimit -u, or the container's)",
+                          wanted, possible));
+}
 
 SerialLibraries::SerialLibraries() : threads_(omp_get_max_threads()) { omp_set_num_threads(1); }
 SerialLibraries::~SerialLibraries() { omp_set_num_threads(threads_); }

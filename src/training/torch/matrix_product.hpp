@@ -12,6 +12,11 @@ MatrixProduct matrix_product(InstructionSet set = best_instruction_set());
 /// "oneDNN 2.6.3" or "LibTorch's BLAS".
 const char* matrix_product_name();
 
+/// LibTorch starts a thread for each processor when it is first told how many to use, and waits for
+/// ever where one cannot be started. Error{kUnavailable} unless twice as many can be: we start some
+/// later.
+void require_library_threads();
+
 /// While it lives, libraries that ask OpenMP for threads get one: ours are counted by hand.
 class SerialLibraries {
  public:

@@ -1,6 +1,9 @@
 #include "headway/core/parallel.hpp"
 
 #include <omp.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <stdexcept>
@@ -9,6 +12,8 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "headway/core/error.hpp"
+#include "headway/core/jobs.hpp"
 
 using headway::Index;
 using headway::parallel_for;
@@ -22,6 +27,33 @@ TEST_CASE("Every index runs once, on any number of threads") {
   bool ran = false;
   parallel_for(0, 4, [&](Index) { ran = true; });
   CHECK_FALSE(ran);
+}
+
+TEST_CASE("Threads that can be started are told once, and where they cannot, work goes on") {
+  CHECK(headway::startable_threads(0) == 1);
+  CHECK(headway::startable_threads(3) == 3);
+  CHECK(headway::wanted_threads(1000) == 1000);
+  // In a copy of the process without room for another thread's stack.
+  const pid_t child = ::fork();
+  if (child == 0) {
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, std::size_t{1} << 50U);
+    if (pthread_setattr_default_np(&attributes) != 0) ::_exit(2);
+    std::atomic<int> sum = 0;
+    headway::run_jobs(5, 3, [&](std::size_t i) { sum += static_cast<int>(i); });
+    bool refused = false;
+    try {
+      headway::start_quiet_thread([] {});
+    } catch (const headway::Error& error) {
+      refused = error.exit_code() == 69;
+    }
+    ::_exit(sum == 10 && refused && headway::startable_threads(7) == 1 ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
 }
 
 TEST_CASE("The first exception by index comes out, after the running bodies end") {

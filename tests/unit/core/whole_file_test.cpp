@@ -12,6 +12,8 @@
 #include <thread>
 
 #include "catch.hpp"
+#include "headway/core/error.hpp"
+#include "headway/core/output_path.hpp"
 #include "scratch_directory.hpp"
 
 namespace {
@@ -62,5 +64,38 @@ TEST_CASE("a file can be read as HDF5 reads it, with a lock, as soon as it has i
   CHECK(read > 0);
   CHECK(refused == 0);
 }
+
+TEST_CASE("a link to a file that is not there yet is followed, and stays a link") {
+  namespace fs = std::filesystem;
+  const testing::ScratchDirectory directory;
+  const std::string link = directory.file("link"), chain = directory.file("chain"),
+                    named = directory.file("named.h5");
+  fs::create_symlink("named.h5", link);  // relative to the folder of the link
+  fs::create_symlink(link, chain);
+  CHECK(final_path(chain) == named);
+  CHECK(final_path(named) == named);
+  check_output_path(chain, false);
+  write_whole_file(chain, "whole", false);
+  CHECK(fs::is_symlink(link));
+  CHECK(fs::is_symlink(chain));
+  CHECK(read_whole_file(named) == "whole");
+  CHECK_THROWS_AS(write_whole_file(link, "other", false), Error);  // the file is there now
+  CHECK(read_whole_file(named) == "whole");
+  write_whole_file(link, "other", true);
+  CHECK(fs::is_symlink(link));
+  CHECK(read_whole_file(named) == "other");
+}
+
+TEST_CASE(
+    "a link into a folder that is missing, and one that goes in a circle, are refused early") {
+  namespace fs = std::filesystem;
+  const testing::ScratchDirectory directory;
+  fs::create_symlink("missing/file.h5", directory.file("astray"));
+  fs::create_symlink("circle", directory.file("circle"));
+  CHECK_THROWS_AS(check_output_path(directory.file("astray"), true), Error);
+  CHECK_THROWS_AS(check_output_path(directory.file("circle"), true), Error);
+}
+
+// FIFO_PLACE
 
 }  // namespace

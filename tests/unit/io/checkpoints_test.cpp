@@ -1,6 +1,8 @@
 // Checkpoints on disk: every number comes back, nothing damaged or foreign is taken.
 #include "headway/io/checkpoints.hpp"
 
+#include <sys/stat.h>
+
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -224,6 +226,21 @@ TEST_CASE("truncated, lengthened and damaged checkpoints are refused") {
   }
   write_file(file_path, good);
   CHECK(SampleCheckpoints(result, two_points(), "data", false).resumable() == 1);
+}
+
+TEST_CASE("a pipe or a device in place of a checkpoint is refused, and not read") {
+  const testing::ScratchDirectory folder;
+  const std::string result = folder.file("r.h5");
+  const SampleCheckpoints first(result, two_points(), "data", false);
+  first.hooks().save(0, full_state());
+  const std::string file_path = first.folder() + "/point_0.h5";
+  const auto open = [&] { SampleCheckpoints(result, two_points(), "data", false); };
+  fs::remove(file_path);
+  REQUIRE(::mkfifo(file_path.c_str(), 0600) == 0);
+  CHECK(says(refusal(open, ErrorKind::kBadData), "point_0.h5: the checkpoint is truncated or"));
+  fs::remove(file_path);
+  fs::create_symlink("/dev/zero", file_path);
+  CHECK(says(refusal(open, ErrorKind::kBadData), "it is no regular file"));
 }
 
 TEST_CASE("checkpoints of other formats are refused as those of another version") {

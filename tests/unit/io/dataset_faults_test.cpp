@@ -7,6 +7,7 @@
 #include "dataset_breaks.hpp"
 #include "headway/core/error.hpp"
 #include "headway/io/dataset_file.hpp"
+#include "io/hdf5/input.hpp"
 
 using namespace headway;           // NOLINT(google-build-using-namespace)
 using namespace headway::testing;  // NOLINT(google-build-using-namespace)
@@ -336,6 +337,24 @@ TEST_CASE("Types and storage") {
        },
        {"train/labels: keeps its data in other files"}},
   });
+}
+
+TEST_CASE("A chunk of gigabytes in a small file is refused; large chunks that are stored are not") {
+  io::ArrayInfo info;
+  info.kind = io::ElementKind::kFloat64;
+  info.element_bytes = 8;
+  info.shape = info.chunk = {7, 40'000'000};
+  info.stored_bytes = 2'200'000;  // deflate takes a thousandth of zeros
+  CHECK_THAT(io::implausible_storage(info, info.stored_bytes + 4000, false),
+             Catch::Matchers::ContainsSubstring("has chunks of 2240000000 bytes") &&
+                 Catch::Matchers::ContainsSubstring("the file stores only 2200000"));
+  info.chunk = {7, 4'000};  // the same numbers in small chunks
+  info.pieces = info.written = 10'000;
+  CHECK(io::implausible_storage(info, info.stored_bytes + 4000, false).empty());
+  info.chunk = info.shape;
+  info.pieces = info.written = 1;
+  info.stored_bytes = 2'000'000'000;
+  CHECK(io::implausible_storage(info, info.stored_bytes + 4000, false).empty());
 }
 
 TEST_CASE("Values") {

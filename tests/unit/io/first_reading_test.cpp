@@ -12,7 +12,9 @@
 #include "dataset_builder.hpp"
 #include "headway/core/error.hpp"
 #include "headway/io/dataset_file.hpp"
+#include "headway/io/hdf5_file.hpp"
 #include "headway/io/result_file.hpp"
+#include "headway/io/study_file.hpp"
 
 using namespace headway;           // NOLINT(google-build-using-namespace)
 using namespace headway::testing;  // NOLINT(google-build-using-namespace)
@@ -92,6 +94,26 @@ TEST_CASE("What is wrong with a file is kept, too") {
   CHECK(forks == 1);
 }
 
+TEST_CASE("A root whose attributes cannot be read is damage, and no foreign file") {
+  const std::string damaged = std::string(HEADWAY_TEST_DATA) + "/damaged/root_header.h5";
+  const auto refused = [&](const auto& call) {
+    try {
+      call();
+      return std::string("(accepted)");
+    } catch (const Error& error) {
+      CHECK(error.exit_code() == 65);
+      return std::string(error.what());
+    }
+  };
+  for (const std::string& message : {refused([&] { io::first_reading(damaged); }),
+                                     refused([&] { io::describe_hdf5_file(damaged); }),
+                                     refused([&] { io::read_study(damaged, {}); }),
+                                     refused([&] { io::read_solve_result(damaged); })}) {
+    CHECK_THAT(message, Catch::Matchers::ContainsSubstring(damaged) &&
+                            Catch::Matchers::ContainsSubstring("damaged (HDF5"));
+  }
+}
+
 TEST_CASE("A file that is no data set is read, too; foreign ones are only asked their schema") {
   const ScratchDirectory scratch;
   const std::string path = scratch.file("other.h5");
@@ -106,7 +128,7 @@ TEST_CASE("A file that is no data set is read, too; foreign ones are only asked 
   for (const std::string schema : {"headway-result", "other"}) {
     write(schema);
     CHECK(io::first_reading(path).schema == schema);
-    std::vector<char> bytes = read_bytes(path);
+    std::vector<char> bytes = without_seal(read_bytes(path));
     const double one = 1.0;
     const auto* digits = reinterpret_cast<const char*>(&one);
     std::vector<char> run;

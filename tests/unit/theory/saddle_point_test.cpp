@@ -46,6 +46,22 @@ theory::SaddlePointOptions with(Optimizer optimizer,
 
 }  // namespace
 
+TEST_CASE("a kernel that rounding takes from K + T I gives no solution, and says why") {
+  for (const KernelForm form : {KernelForm::kStored, KernelForm::kFeatureSpace}) {
+    for (const Optimizer optimizer :
+         {Optimizer::kNewton, Optimizer::kNewtonCg, Optimizer::kQuasiNewton}) {
+      test::TheoryCase c = random_case({2}, 1, 12, 5, 3);
+      REQUIRE(solve(c, 0.01, with(optimizer), form).summary.converged);
+      c.architecture.variances = {1e-9, 1e-9, 1e-9};
+      c.features *= std::sqrt(1e-9);
+      const theory::SaddlePointSummary summary = solve(c, 0.01, with(optimizer), form).summary;
+      CHECK_FALSE(summary.converged);
+      CHECK_THAT(summary.message, Catch::Matchers::ContainsSubstring("variances [1e-09") &&
+                                      Catch::Matchers::ContainsSubstring("temperature 0.01"));
+    }
+  }
+}
+
 TEST_CASE("every optimizer, elimination and kernel form finds the same saddle point") {
   for (const auto& [heads, outputs] : std::vector<std::pair<std::vector<int>, Index>>{
            {{3}, 1}, {{2, 2}, 1}, {{2, 1, 2}, 1}, {{2, 2}, 2}}) {

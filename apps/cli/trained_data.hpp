@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "course.hpp"
+#include "headway/core/observer.hpp"
+
+namespace headway::cli {
+
+/// Refuses (Error{kBadData}) files other than those that the networks of the input were trained on:
+/// they would put what a network has seen into its held-out sets. `overlays`: say where the files
+/// are now. Sets out of distribution may differ, so the check is made with those of the training
+/// run; where their files are gone, it is left out with a note. Tasks without files make the same
+/// data always.
+void require_training_data(const Options& options, std::vector<std::string> overlays,
+                           const std::string& data_hash, Observer& observer);
+
+/// Warns where a result given as study is computed again from files that have changed since.
+/// `data_hash`: of those that are there now.
+void warn_of_replaced_data(const Options& options, const Job& job, const std::string& data_hash,
+                           Observer& observer);
+
+}  // namespace headway::cli
