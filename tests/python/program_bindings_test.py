@@ -497,6 +497,12 @@ class ArraysInMemory(unittest.TestCase):
             self.assertIn(words, said)
         self.assertNotIn("headway solve", said)
         self.assertEqual(result.provenance["command"], f"'{call}'")
+        for made in (result, headway.read_result(path)):
+            self.assertEqual(made.remake.splitlines()[1], call)
+            self.assertIn("pass the same arrays again", made.remake)
+        page = headway.write_report(path, file_of("memory.html")).read_text(encoding="utf-8")
+        self.assertNotIn("headway solve", page)
+        self.assertIn("made from arrays in memory", page)
         for verb in ("solve", "align"):
             done = program.run(verb, path, code=66)
             self.assertIn("memory.h5: was made from arrays in memory, which it does not hold; pass them again", done.stderr)
@@ -508,6 +514,9 @@ class ArraysInMemory(unittest.TestCase):
         said = program.run("inspect", path).stdout
         self.assertIn(f"headway solve {path} -o NEW.h5", said)
         self.assertIn('headway.solve("hmm-four-paths", widths=[10])', said)
+        command = headway.read_result(path).remake.splitlines()[1]
+        program.run(*command.replace("again.h5", str(file_of("again.h5"))).split()[1:])
+        self.assertEqual(differences(path, file_of("again.h5")), [])
 
 
 class WithoutTheExtension(unittest.TestCase):

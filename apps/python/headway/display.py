@@ -15,6 +15,7 @@ import numpy as np
 from headway.errors import UsageError
 from headway.files import whole_file
 from headway.hdf5 import open_file
+from headway.remaking import how_to_remake
 from headway.signatures import with_older_names
 from headway.words import in_python
 
@@ -111,6 +112,11 @@ class Shown(Brief):
                     pass
                 shutil.copyfile(self.file, name)
         return target
+
+    @property
+    def remake(self) -> str:
+        """str: how to make the result again: what to do, and the command or the call to do it with."""
+        return "\n".join(how_to_remake(self))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of headway {self.kind}: {self.summary}>"

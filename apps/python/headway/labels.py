@@ -13,7 +13,7 @@ import numpy as np
 from headway.caller import warn
 from headway.errors import UsageError
 
-MOST_CLASSES_GUESSED = 20  # of more whole numbers no one thinks as classes
+MOST_CLASSES_GUESSED = 20  # more different whole numbers are hardly classes
 
 
 def checked_classes(classes: object) -> int | None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from headway.errors import UsageError
+from headway.words import python_words
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -155,9 +156,9 @@ def _default_of(key: Key) -> str:
 
 def _setting(key: Key) -> tuple[str, str]:
     meaning = _MEANINGS.get(key.dotted, key.about["meaning"])
-    meaning = re.sub(r"; absent: (\w+)$", r"; default: \1", meaning)
+    meaning = python_words(re.sub(r"\babsent: ", "default: ", meaning))
     begin = meaning.split(" ", 1)[0]
-    if begin.isalpha() and begin.islower() and begin != "log":
+    if begin.isalpha() and begin.islower() and begin != "log" and f'"{begin}"' not in key.about["allowed"]:
         meaning = meaning[0].upper() + meaning[1:]
     return f"{_type_of(key)}, {_default_of(key)}", meaning if meaning.endswith(".") else meaning + "."
 

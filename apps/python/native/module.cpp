@@ -225,7 +225,8 @@ void define_computation(py::module_& module) {
     if (!data_hash.empty()) origin.data_hash = data_hash;
     return origin;
   };
-  py::class_<Computation, std::shared_ptr<Computation>>(module, "Computation")
+  py::class_<Computation, std::shared_ptr<Computation>>(
+      module, "Computation", "What a verb computed, and can still print and write.")
       .def_property_readonly("plan", [](const Computation& done) { return done.plan; })
       .def_property_readonly("kind", [](const Computation& done) { return done.kind; })
       .def_property_readonly("faults", [](const Computation& done) { return done.outcome.faults; })
@@ -233,13 +234,17 @@ void define_computation(py::module_& module) {
                              [](const Computation& done) { return done.outcome.interrupted; })
       .def_property_readonly("study",
                              [](const Computation& done) { return done.provenance.study_toml; })
-      .def("text", [](const Computation& done) { return done.print(); })
-      .def("tree",
-           [](const Computation& done) {
-             Tree tree;
-             done.show(done.provenance, tree);
-             return tree.root();
-           })
+      .def(
+          "text", [](const Computation& done) { return done.print(); },
+          "The table that the program prints.")
+      .def(
+          "tree",
+          [](const Computation& done) {
+            Tree tree;
+            done.show(done.provenance, tree);
+            return tree.root();
+          },
+          "What the result file would hold: (attributes, members) of its root.")
       .def("save", [with_hash](const Computation& done, const std::string& file_path, bool force,
                                const std::string& data_hash) {
         done.save(with_hash(done, data_hash), file_path, force);
@@ -255,15 +260,19 @@ PYBIND11_MODULE(_native, module) {
   module.doc() = "The computations of headway; called by the package, not by users.";
   py::register_exception_translator(&translate_error);
   define_computation(module);
-  py::class_<headway::tasks::Dataset, std::shared_ptr<headway::tasks::Dataset>>(module, "Dataset")
+  py::class_<headway::tasks::Dataset, std::shared_ptr<headway::tasks::Dataset>>(
+      module, "Dataset", "Arrays that headway/arrays.py has checked, as a data set.")
       .def(py::init(&make_dataset));
-  py::class_<headway::theory::Action, std::shared_ptr<headway::theory::Action>>(module, "Action")
+  py::class_<headway::theory::Action, std::shared_ptr<headway::theory::Action>>(
+      module, "Action", "The action S(U) of a study at its first point.")
       .def(py::init(&action_of))
-      .def("evaluate", &evaluate);
-  module.def("compute", &compute);
-  module.def("kernel", &kernel);
-  module.def("resolved_study", &resolved_study);
-  module.def("options", &options_of_sections);
-  module.def("try_file", &headway::io::try_hdf5_file, py::call_guard<py::gil_scoped_release>());
+      .def("evaluate", &evaluate, "S and dS/dU at the matrices U_1, ..., U_L, U_a.");
+  module.def("compute", &compute, "Runs a verb on what headway/compute.py asks for.");
+  module.def("kernel", &kernel, "K(U) between two sets of path features, each [P, p N_0].");
+  module.def("resolved_study", &resolved_study, "A study with all of its keys, as TOML.");
+  module.def("options", &options_of_sections,
+             "Meaning, range and default of every key of a study, by section.");
+  module.def("try_file", &headway::io::try_hdf5_file, py::call_guard<py::gil_scoped_release>(),
+             "Reads an HDF5 file in another process, where a damaged one can do no harm.");
   module.attr("version") = headway::studies::build_info().version;
 }

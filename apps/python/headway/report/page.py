@@ -12,9 +12,10 @@ from typing import Any
 
 from headway import figures
 from headway.errors import HeadwayError, UsageError
+from headway.figures.path_sizes import size_warning
 from headway.latent_results import EvaluateResult, LatentsResult
 from headway.network_results import RemovalResult
-from headway.figures.path_sizes import size_warning
+from headway.remaking import how_to_remake
 from headway.report import explorer, networks, training
 from headway.report.beside import AGREE
 from headway.report.cards import cards_of
@@ -285,11 +286,10 @@ def _provenance(result: AnyResult, index: int) -> str:
     study = str(about.pop("study_toml", ""))
     command = str(about.pop("command", ""))
     about |= {"seconds": _seconds(about), "partial": "yes" if result.partial else "no"}
-    again = f"headway {result.kind} {shlex.quote(str(result.file))} -o again.h5"
-    content = [element("h3", "How to remake it"),
-               paragraph("The file holds its own study. This computes it again:"),
+    what, again = how_to_remake(result)
+    content = [element("h3", "How to remake it"), paragraph(what),
                code_block(again, "Command that computes the result again")]
-    if command:
+    if command and again not in command:
         content += [paragraph("It was made by:"), code_block(command, "Command that made the result")]
     if study:
         content.append(details("The resolved study",

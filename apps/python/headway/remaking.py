@@ -1,0 +1,34 @@
+"""How a result is made again: a sentence, and a command that works."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import Any
+
+_ARRAYS = re.compile(r'^file = "arrays in memory"$', re.MULTILINE)
+
+
+def how_to_remake(result: Any) -> tuple[str, str]:
+    """What to do, and the command or the call to do it with.
+
+    A file holds its study, but neither arrays that were in memory nor the networks that were put on other data.
+    """
+    command = str(result.provenance.get("command", ""))
+    if _ARRAYS.search(str(result.provenance.get("study_toml", ""))):
+        return ("It was made from arrays in memory, which it does not hold. Run this in Python, and pass the same arrays again:",
+                _unquoted(command))
+    if result.kind == "evaluate" or type(result).__name__ == "RemovalResult":
+        return "The file that this command names has the networks:", command
+    if result.__dict__.get("_computation") is not None:
+        return "It was made by this call:", _unquoted(command)
+    return "The file holds its own study. This computes it again:", f"headway {result.kind} {shlex.quote(str(result.file))} -o again.h5"
+
+
+def _unquoted(command: str) -> str:
+    """A call is recorded as one word of a command line."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return command
+    return words[0] if len(words) == 1 else command
