@@ -4,7 +4,9 @@ With --update the shown output is replaced by what is printed now (HEADWAY_PROGR
 the tutorials, too, or in the documents that are named; lines that `...` stood for have to be left out again by hand.
 """
 
+import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +14,8 @@ import tempfile
 import unittest
 
 from documents import BLOCK, MACHINE, PROGRAM, ROOT, TUTORIAL, DocumentTest, Runner, blocks, commands, differences, documents
+
+MOST_LINES = 150
 
 
 def updated(text):
@@ -67,6 +71,25 @@ class DocumentsTest(DocumentTest):
         self.assertEqual((one.kind, one.shown, one.any_number), ("python", "1\n", False))
         self.assertEqual(commands(two.text), [(["headway", "solve", "a", "--set", 'b=["c"]'], ["x 1"]), (["headway", "-h"], [])])
         self.assertEqual((two.any_number, three.any_number), (True, False))
+
+
+class ReadmeTest(unittest.TestCase):
+    def test_it_is_short(self):
+        self.assertLessEqual(len((ROOT / "README.md").read_text().splitlines()), MOST_LINES)
+
+    def test_the_table_of_limits_is_what_solve_says(self):
+        """But for the samples, which take long."""
+        rows = re.findall(r"^\| (\d+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| .*? \| ([\d.]+) \| [\d.]+ \|$",
+                          (ROOT / "README.md").read_text(), re.MULTILINE)
+        self.assertGreaterEqual(len(rows), 2)
+        widths = "model.widths=[" + ",".join(row[0] for row in rows) + "]"
+        done = subprocess.run([PROGRAM, "solve", "hmm-four-paths", "--set", widths, "--json"], text=True, capture_output=True,
+                              check=True)
+        for row, point in zip(rows, json.loads(done.stdout)["points"], strict=True):
+            paths = len(point["U"][0])
+            found = ((paths + 1) / point["widths"][0], point["U"][0][0][0], point["corrected"]["U"][0][0][0], point["accuracy"])
+            for word, value in zip(row[1:], found, strict=True):
+                self.assertLessEqual(abs(float(word) - value), 0.51 * 10.0 ** -len(word.partition(".")[2]), row)
 
 
 @unittest.skipUnless(shutil.which("make"), "make is not there")

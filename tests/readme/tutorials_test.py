@@ -1,0 +1,118 @@
+"""Runs the tutorials (documents.py says how). Where this machine lacks LibTorch, MPI or PyTorch a page ends there, and the
+test shows as skipped."""
+
+import ast
+import inspect
+import re
+import sys
+import tempfile
+import unittest
+
+from documents import MACHINE, PACKAGE, TUTORIAL, DocumentTest, blocks, has_module
+
+PAGES = ("first-study", "your-own-heads", "pretrained-network", "train-and-read-codes", "cluster", "gpu")
+MOST_LINES = 120
+HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
+
+
+def text_of(page):
+    return (TUTORIAL / f"{page}.md").read_text()
+
+
+def draw_network(folder, texts):
+    """A BERT of 6 layers of 12 heads with random weights, and a tokenizer that knows the words of these texts."""
+    import tokenizers
+    import torch
+    import transformers
+
+    words = sorted(set(re.findall(r"\w+", texts)))
+    numbers = {word: number for number, word in enumerate(["[PAD]", "[UNK]", *words])}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(numbers, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]").save_pretrained(folder)
+    torch.manual_seed(1)
+    config = transformers.BertConfig(vocab_size=len(numbers), hidden_size=48, num_hidden_layers=6, num_attention_heads=12,
+                                     intermediate_size=32, max_position_embeddings=64, initializer_range=0.3)
+    transformers.BertModel(config).save_pretrained(folder)
+
+
+class PageTest(DocumentTest):
+    def run_page(self, page, text=None):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertGreater(self.run_document(text or text_of(page), folder), 0)
+
+
+class TutorialsTest(PageTest):
+    def test_first_study(self):
+        self.run_page("first-study")
+
+    def test_your_own_heads(self):
+        self.run_page("your-own-heads")
+
+    def test_train_and_read_codes(self):
+        self.run_page("train-and-read-codes")
+
+    def test_cluster(self):
+        self.run_page("cluster")
+
+    def test_gpu(self):
+        self.run_page("gpu")
+
+
+@unittest.skipUnless(has_module("torch") and has_module("transformers"), "needs PyTorch and transformers")
+class PretrainedTest(PageTest):
+    """The page asks for a network from a hub. Here it gets a small drawn one, so that all its numbers are others."""
+
+    def test_pretrained_network(self):
+        text = text_of("pretrained-network")
+        self.assertEqual(text.count(f'"{HUB_NAME}"'), 1)
+        with tempfile.TemporaryDirectory() as folder:
+            draw_network(folder, (TUTORIAL.parents[2] / "data/texts/house_rules.txt").read_text())
+            text = text.replace(HUB_NAME, folder)
+            self.run_page("pretrained-network", re.sub(rf"(?<!{MACHINE}\n)```(python|console)\n", rf"{MACHINE}\n```\1\n", text))
+
+
+class PagesTest(unittest.TestCase):
+    """What holds of every page, whatever this machine has."""
+
+    def test_there_are_six_and_the_index_names_them(self):
+        self.assertEqual({path.stem for path in TUTORIAL.glob("*.md")}, {*PAGES, "README"})
+        index = text_of("README")
+        self.assertEqual([page for page in PAGES if f"]({page}.md)" in index], list(PAGES))
+
+    def test_they_are_short(self):
+        for page in PAGES:
+            self.assertLessEqual(len(text_of(page).splitlines()), MOST_LINES, page)
+
+    def test_calls_of_headway_have_its_names_and_arguments(self):
+        """Also of the page that is skipped without PyTorch."""
+        sys.path.insert(0, str(PACKAGE))
+        import headway
+
+        calls = []
+        for page in PAGES:
+            for block in blocks(text_of(page)):
+                if block.kind != "python":
+                    continue
+                for node in ast.walk(ast.parse(block.text)):
+                    if isinstance(node, ast.Call) and re.fullmatch(r"headway\.\w+", ast.unparse(node.func)):
+                        calls.append(node.func.attr)
+                        self.check_call(headway, node.func.attr, node)
+        self.assertGreaterEqual(set(calls), {"write_dataset", "prune", "ablate_heads"})
+
+    def check_call(self, package, name, node):
+        if name in ("ablate_heads", "gradient_sensitivity", "head_baselines") and not has_module("torch"):
+            self.assertIn(name, package.__all__)
+            tree = ast.parse((PACKAGE / "headway" / "head_removal.py").read_text())
+            (made,) = [one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == name]
+            known, open_ended = {one.arg for one in made.args.args + made.args.kwonlyargs}, False
+        else:
+            parameters = inspect.signature(getattr(package, name)).parameters.values()
+            known = {one.name for one in parameters}
+            open_ended = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters)
+        for keyword in node.keywords:
+            self.assertTrue(keyword.arg is None or open_ended or keyword.arg in known, f"{name}({keyword.arg}=)")
+
+
+if __name__ == "__main__":
+    unittest.main()
