@@ -314,7 +314,7 @@ class Copies(unittest.TestCase):
     def test_are_no_independent_networks(self):
         shutil.copy(place("network-1"), place("copy"))
         with self.assertRaisesRegex(headway.UsageError, "copy.h5: has the same trained network as "
-                                                        ".*network-1.h5: must be another one"):
+                                                        ".*network-1.h5; allowed: another network"):
             compare_networks(read("network-1", "network-2", "copy"))
         self.assertTrue(compare_networks(read("network-1", "network-2")))
         self.assertIn("network_pruning_over_seeds", figures.draw_all(read("network-1", "network-2")))

@@ -143,7 +143,7 @@ class Attentions(NetworkTest):
         refused(bad, broken((2, slice(None), 0), only_padding, 0) | {"mask": mask},
                 "layer 1: row [2, 0, 0]", "on masked tokens")
         refused(bad, {"attentions": [attentions[0][:3], attentions[1]]}, "layer 1: have shape [3, 2")
-        refused(bad, {"attentions": [attentions[0], attentions[1][:, :, :, :3]]}, "expected [7, H, 5, 5]")
+        refused(bad, {"attentions": [attentions[0], attentions[1][:, :, :, :3]]}, "allowed: [7, H, 5, 5]")
         refused(usage, {"attentions": attentions[0]}, "no list of layers")
         refused(usage, {"attentions": None}, "train: attentions is missing")
         refused(bad, {"inputs": inputs[:, :, 0]}, "inputs: have shape [7, 5]")
@@ -245,7 +245,7 @@ class HuggingFace(NetworkTest):
         refused(["eager"], answering(attentions=(None, None), hidden_states=hidden))
         refused(["get_encoder"], answering(encoder_attentions=(1,)))
         refused(["no hidden_states"], answering(attentions=model.attentions, hidden_states=None))
-        refused(["expected [7, H, 5, 5]"], answering(attentions=[np.ones((P, S, S))], hidden_states=hidden),
+        refused(["allowed: [7, H, 5, 5]"], answering(attentions=[np.ones((P, S, S))], hidden_states=hidden),
                 error=headway.BadDataError)
         refused(["answered for 2 of 7"], answering(attentions=[a[:2] for a in model.attentions],
                                                   hidden_states=[model.inputs[:2]]),

@@ -147,8 +147,8 @@ class RemovalResults(unittest.TestCase):
         err = io.StringIO()
         with contextlib.redirect_stderr(err):
             self.assertEqual(cli.main(["table", str(self.file), str(self.file)]), 64)
-        self.assertIn("removed.h5: is a result of headway prune on a result of headway train: must be one of "
-                      "headway prune on a data set with a trained network, when there are several", err.getvalue())
+        self.assertIn("removed.h5: is a result of headway prune on a result of headway train; allowed, when "
+                      "there are several: results of headway prune on a data set with a trained network", err.getvalue())
 
     def test_faults_name_their_place(self):
         def fewer_changes(file):

@@ -1,4 +1,4 @@
-"""Warnings that point at the line which called the package, however deep inside it they are given."""
+"""Warnings that point at the line which called the package, however deep inside the package they arise."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from headway import hdf5
 
 Kind = TypeVar("Kind", bound=type)
 
-#: What every field of a result file means, by record; written from the program's own lists.
+#: What every field of a result file means, by record. A test compares it with the program's own lists.
 FIELDS = json.loads(Path(__file__).with_name("fields.json").read_text(encoding="utf-8"))
 _NUMBERS = frozenset(name for record in FIELDS.values() for name, field in record.items()
                      if field["kind"] == "attribute")

@@ -1,7 +1,7 @@
 """What HDF5 writes to: a file on a disk that may be full.
 
 HDF5 cannot give up a file that it could not write: it tries again when the interpreter ends, and crashes. So it is
-told that all went well, and the first error is kept for the one who asked for the file.
+always told that all went well. The first error is kept, and raised when the file is closed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What the heads of a pretrained transformer are worth to a linear readout of it: measured on the model.
+"""Measures on a pretrained transformer what its heads are worth to a linear readout of it.
 
-Removal replaces the output of a head, before its slice of the output projection, in the whole forward
-pass above it: nothing is frozen, and nothing is linearised.
+To remove a head, its output is replaced before the output projection, and everything above is computed again. Nothing is
+frozen, and nothing is linearised.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def head_baselines(model, encoded: Mapping[str, Any], *, layers: Sequence[int] |
 
 @dataclass
 class _Call:
-    """One call of a block: where its stream is, and the rest."""
+    """One call of a block, which can be repeated with another stream."""
 
     module: torch.nn.Module
     arguments: tuple
@@ -165,7 +165,7 @@ class _Network:
             finally:
                 hook.remove()
             if len(calls) != len(self.stack.blocks):
-                raise UsageError(f"model: calls {len(calls)} blocks; it has {len(self.stack.blocks)}")
+                raise UsageError(f"model: calls {len(calls)} blocks; allowed: each of its {len(self.stack.blocks)} once")
             yield calls, said[-1], batch.get("attention_mask")
 
     def _pooled(self, answer: Tensor, mask: Any) -> Tensor:
@@ -255,7 +255,7 @@ def _at_projections(blocks: Sequence[Block], change: Callable[[int, Tensor], Ten
         position = places[calls[id(module)] % len(places)]
         calls[id(module)] += 1
         if arguments[0].shape[-1] != blocks[position].output.weight.shape[1]:
-            raise UsageError("model: the heads are not side by side before their output projection")
+            raise UsageError("model: its heads are not side by side before their output projection; allowed: models like BERT, GPT-2 or Llama")
         return (change(position, arguments[0]), *arguments[1:])
     hooks = [module.register_forward_pre_hook(hook)
              for module in {id(b.projection): b.projection for b in blocks}.values()]
@@ -288,7 +288,7 @@ def _kept(stack: Stack, layers: Sequence[int] | None) -> list[int]:
     count = len(stack.blocks)
     kept = checked_layers(layers, lambda: count) or list(range(1, count + 1))
     if kept[-1] > count:
-        raise UsageError(f"layers: holds {kept[-1]}; the model has {count} layers")
+        raise UsageError(f"layers: holds {kept[-1]}; the model has {count} layers; allowed: 1 to {count}")
     return kept
 
 

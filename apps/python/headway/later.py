@@ -1,4 +1,7 @@
-"""Results in memory that are read at the first look at any of their fields: most of a small one's time."""
+"""Results in memory that are read when one of their fields is first asked for.
+
+Reading takes most of the time of a small computation.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ T = TypeVar("T")
 
 
 class Later:
-    """Stands in a class for a field that an object may not have yet; what an object has comes first."""
+    """Stands in a class for a field that an object may not have yet. Python asks it only where the object lacks the field."""
 
     def __init__(self, name: str):
         self._name = name

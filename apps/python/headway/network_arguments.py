@@ -15,12 +15,12 @@ from headway.network_writer import Options, Source
 
 def splits_of(train: Mapping[str, Any], test: Any, sets: Any,
             required: Sequence[str]) -> dict[str, Mapping[str, Any]]:
-    """All splits under the names of their groups in the file."""
+    """All splits by the names that their groups have in the file."""
     given = {"train": train}
     if test is not None:
         given["test"] = test
     if sets is not None and not isinstance(sets, Mapping):
-        raise UsageError("sets: is no mapping of names to mappings")
+        raise UsageError(f"sets: is {type(sets).__name__}; allowed: a mapping of names to mappings with {', '.join(required)}")
     for name, split in (sets or {}).items():
         fault = set_name_fault(str(name))
         if fault:
@@ -36,12 +36,12 @@ def splits_of(train: Mapping[str, Any], test: Any, sets: Any,
                              f"{', '.join(train)}")
         missing = [key for key in required if split.get(key) is None]
         if missing:
-            raise UsageError(f"{name}: {missing[0]} is missing")
+            raise UsageError(f"{name}: {missing[0]} is missing; allowed: a mapping with {', '.join(required)}")
     return given
 
 
 def checked_layers(layers: Sequence[int] | None, count: Callable[[], int]) -> list[int] | None:
-    """Layers counted from 1; `count` says how many the model has, where that is asked for."""
+    """Layers counted from 1. `count` is asked how many the model has only where layers are counted from the last."""
     if layers is None:
         return None
     kept = [int(layer) for layer in layers]
@@ -62,7 +62,7 @@ def checked_form(form: str, head_names: Any) -> bool:
     if form not in ("attention", "contributions"):
         raise UsageError(f"form: is {form!r}; allowed: \"attention\", \"contributions\"")
     if form == "contributions" and head_names is not None:
-        raise UsageError("head_names: is given with form=\"contributions\", which names its parts")
+        raise UsageError("head_names: is given with form=\"contributions\", which names its parts; allowed: None")
     return form == "contributions"
 
 
@@ -72,7 +72,7 @@ def write_parts(path: Path, stack: Any, states: Callable, splits: Mapping[str, M
     from headway.network_contributions import contribution_blocks, part_names
     kept = options.layers or [len(stack.blocks)]
     if kept[-1] > len(stack.blocks):
-        raise UsageError(f"layers: holds {kept[-1]}; the model has {len(stack.blocks)} layers")
+        raise UsageError(f"layers: holds {kept[-1]}; the model has {len(stack.blocks)} layers; allowed: 1 to {len(stack.blocks)}")
     sources = {name: Source(
         lambda name=name, given=given: contribution_blocks(
             stack, states(name, given, kept[0]), kept, options.readout, name),

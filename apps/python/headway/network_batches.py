@@ -1,4 +1,4 @@
-"""What a network says about examples, batch by batch: inputs and attention of the layers that are kept."""
+"""Runs a network on examples, batch by batch, and takes down inputs and attention of the layers that are kept."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ class Block:
 
 
 def as_numpy(name: str, value: Any, begin: int = 0) -> np.ndarray:
-    """Any array or tensor, on any device and in any precision, as a numpy array; BadDataError where entries
-    are masked, by its name and its first example's number."""
+    """Any array or tensor, on any device and in any precision, as a numpy array.
+
+    BadDataError where entries are masked. It names the array, and the example if `begin` is the number of the first.
+    """
     for step in ("detach", "cpu"):
         if hasattr(value, step):
             value = getattr(value, step)()
@@ -65,9 +67,9 @@ def array_blocks(name: str, given: Mapping[str, Any]) -> Callable[[], Iterator[B
     for layer, array in enumerate(attentions, 1):
         if len(getattr(array, "shape", ())) != 4 or array.shape[0] != len(inputs):
             raise BadDataError(f"{name}: attentions of layer {layer}: have shape "
-                               f"{list(getattr(array, 'shape', ()))}; expected [{len(inputs)}, H, S, S]")
+                               f"{list(getattr(array, 'shape', ()))}; allowed: [{len(inputs)}, H, S, S]")
     if mask is not None and len(mask) != len(inputs):
-        raise BadDataError(f"{name}: mask: has {len(mask)} examples; inputs have {len(inputs)}")
+        raise BadDataError(f"{name}: mask: has {len(mask)} examples; allowed: {len(inputs)}, as inputs have")
 
     def blocks() -> Iterator[Block]:
         largest = max(math.prod(array.shape[1:]) for array in attentions)
@@ -104,9 +106,9 @@ def evaluating(model: Any, batch_size: int, torch_attention: bool) -> Iterator[N
 
 @contextmanager
 def _without_gradients(torch: Any, torch_attention: bool) -> Iterator[None]:
-    """torch.nn.TransformerEncoderLayer has a fast path that skips its attention module.
+    """No gradients, and no fast path of torch.nn.TransformerEncoderLayer, which would skip its attention module.
 
-    It is switched off, or, where PyTorch is too old for the switch, not taken since gradients are on.
+    A PyTorch that is too old to switch it off takes it only without gradients: there they stay on.
     """
     if torch is None:
         yield
@@ -168,7 +170,7 @@ def hugging_face_answers(model: Any, encoded: Mapping[str, Any], batch_size: int
                 "attn_implementation=\"eager\"")
         hidden = getattr(said, "hidden_states", None)
         if not hidden:
-            raise UsageError("model: returns no hidden_states")
+            raise UsageError("model: returns no hidden_states; allowed: a model of transformers, which does when asked")
         mask = batch.get("attention_mask")
         if mask is not None and len(mask.shape) != 2:
             raise UsageError(f"{name}: attention_mask: has shape {list(mask.shape)}; allowed: [P, S]")
@@ -187,7 +189,7 @@ def _kept(layers: Sequence[int] | None, found: int) -> Sequence[int]:
     if layers is None:
         return range(1, found + 1)
     if layers[-1] > found:
-        raise UsageError(f"layers: holds {layers[-1]}; the model has {found} layers of attention")
+        raise UsageError(f"layers: holds {layers[-1]}; the model has {found} layers of attention; allowed: 1 to {found}")
     return layers
 
 
@@ -247,7 +249,7 @@ def _recorded(modules: Sequence[Any], calls: list[_Call]):
             average = kwargs.get("average_attn_weights", True)
             kwargs |= {"need_weights": True, "average_attn_weights": False}
             if len(query.shape) != 3:
-                raise UsageError("model: calls its attention without a batch; give it batches")
+                raise UsageError("model: calls its attention without a batch; allowed: inputs whose first index is the example")
             output, weights = original(query, key, value, **kwargs)
             if weights.shape[2] == weights.shape[3] and key.shape == query.shape:
                 batch_first = getattr(module, "batch_first", False)
@@ -294,7 +296,7 @@ def torch_blocks(model: Any, given: Mapping[str, Any], layers: Sequence[int] | N
 
 
 def _real(padding: Any) -> np.ndarray | None:
-    """The mask of real tokens that a key_padding_mask means: True, or very negative, is padding."""
+    """The mask of real tokens. In a key_padding_mask padding is True, or a very negative number."""
     if padding is None:
         return None
     padding = as_numpy("padding", padding)

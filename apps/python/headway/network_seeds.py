@@ -38,15 +38,15 @@ def compare_networks(results: Sequence[Result]) -> list[ScoreOverNetworks]:
     and no two the same."""
     copies = copied([result for result in results if result.network is not None])
     if copies is not None:
-        raise UsageError(f"{copies[1].file}: has the same trained network as {copies[0].file}: must be "
-                         "another one, since copies are no independent networks")
+        raise UsageError(f"{copies[1].file}: has the same trained network as {copies[0].file}; allowed: "
+                         "another network, since copies are not independent")
     for result in results:
         if result.network is None:
-            raise UsageError(f"{result.file}: has no trained network: must be a result of headway "
-                             "prune on a data set with one, when there are several")
+            raise UsageError(f"{result.file}: has no trained network; allowed, when there are several: results of "
+                             "headway prune on a data set with one")
         if result.heads != results[0].heads:
-            raise UsageError(f"{result.file}: has heads {list(result.heads)}, not "
-                             f"{list(results[0].heads)} like the first")
+            raise UsageError(f"{result.file}: has heads {list(result.heads)}; allowed: "
+                             f"{list(results[0].heads)}, as the first result has")
     networks = [result.network for result in results]
     found = [_over(name, None, [network.scores[name] for network in networks], networks)
              for name in networks[0].scores if all(name in network.scores for network in networks)]

@@ -20,9 +20,9 @@ from headway.errors import BadDataError, UsageError
 from headway.labels import as_targets, checked_classes, warn_of_whole_numbers
 from headway.network_batches import Block, as_numpy
 
-ROW_SUM_SLACK = 0.05  # of the network's own rows: half precision, not dropout or scores
-ROW_SUM_ROUNDING = 0.005  # what half precision leaves; more is said
-MANY_PATHS = 256  # from which on the theory is slow
+ROW_SUM_SLACK = 0.05  # rows of a network may miss a sum of 1 by this; dropout and scores before the softmax miss by more
+ROW_SUM_ROUNDING = 0.005  # what half precision explains; of larger gaps a warning tells
+MANY_PATHS = 256  # the theory is slow with more
 
 
 @dataclass
@@ -76,7 +76,7 @@ def write_labels(file: h5py.File, name: str, source: Source, labels: np.ndarray)
 
 
 class _OwnError(Exception):
-    """An OSError of the network, which is not one of the file."""
+    """Carries an OSError of the network past those who would take it for one of the file that is written."""
 
     def __init__(self, error: OSError):
         super().__init__()
@@ -92,7 +92,7 @@ def guarded(blocks: Iterator[Block]) -> Iterator[Block]:
 
 @contextmanager
 def network_errors() -> Iterator[None]:
-    """An error that `guarded` noted comes out as it was."""
+    """Raises the error of the network that `guarded` noted."""
     try:
         yield
     except _OwnError as error:
@@ -171,14 +171,14 @@ class _SplitWriter:
                mask: np.ndarray | None) -> None:
         name = self.name
         if inputs.ndim != 3:
-            raise BadDataError(f"{name}: inputs: have shape {list(inputs.shape)}; expected [P, S, N_0]")
+            raise BadDataError(f"{name}: inputs: have shape {list(inputs.shape)}; allowed: [P, S, N_0]")
         b, s = inputs.shape[:2]
         for layer, array in enumerate(attentions, 1):
             if array.ndim != 4 or array.shape != (b, array.shape[1], s, s):
                 raise BadDataError(f"{name}: attention of layer {layer}: has shape "
-                                   f"{list(array.shape)}; expected [{b}, H, {s}, {s}]")
+                                   f"{list(array.shape)}; allowed: [{b}, H, {s}, {s}]")
         if mask is not None and mask.shape != (b, s):
-            raise BadDataError(f"{name}: mask: has shape {list(mask.shape)}; expected [{b}, {s}]")
+            raise BadDataError(f"{name}: mask: has shape {list(mask.shape)}; allowed: [{b}, {s}]")
         shape = [inputs.shape[1:], *(array.shape[1] for array in attentions)]
         if not self.shape:
             self.shape.extend(shape)
@@ -188,7 +188,7 @@ class _SplitWriter:
                 f"{name}: [S, N_0] = {list(shape[0])} and heads {shape[1:]}; the first examples have "
                 f"{list(self.shape[0])} and {self.shape[1:]}. Pad all splits to one length")
         if begin > 0 and self.masked != (mask is not None):
-            raise BadDataError(f"{name}: a mask for some examples, none for others")
+            raise BadDataError(f"{name}: mask: is there for some examples and missing for others; allowed: all or none")
         self.masked = mask is not None
 
     def _create(self, inputs: np.ndarray, attentions: Sequence[np.ndarray],

@@ -21,10 +21,12 @@ Column = tuple[str, Callable[[Point], str]]
 
 def table(result: Result | TrainingResult | LatentsResult | EvaluateResult | RemovalResult,
           layout: str = "text") -> str:
-    """One row a sweep point, and the Gaussian processes as the last rows (solve and its kin); one
-    row a variant (train), a variant, layer and decoder (latents), a variant, split and metric
-    (evaluate) or a variant and score of heads (prune of a train result), mean and standard error over
-    seeds."""
+    """A result as text, Markdown or CSV.
+
+    Of the theory it has a row for each sweep point, then one for each Gaussian process. Of networks it has a row for each
+    variant (train), with layer and decoder (latents), split and metric (evaluate), or score of heads (prune of a train
+    result), as mean and standard error over seeds.
+    """
     if layout not in FORMATS:
         raise UsageError(f"--format: is {layout}; allowed: {', '.join(FORMATS)}")
     return _LAYOUTS[layout](*cells(result))
@@ -45,16 +47,18 @@ def cells(result: Result | TrainingResult | LatentsResult | EvaluateResult | Rem
 
 
 def table_of_networks(results: Sequence[Result | TrainingResult], layout: str = "text") -> str:
-    """Several results of `headway prune` on trained networks of one shape, a row for each score of
-    their heads: mean and standard error over the networks of its rank correlation with the accuracy
-    drops, of the accuracy with half of the heads removed, and of that less the one of random orders."""
+    """Several results of `headway prune` on trained networks of one shape: a row for each score of their heads.
+
+    Columns are means and standard errors over the networks: of the rank correlation with the accuracy drops, of the
+    accuracy with half of the heads removed, and of that accuracy less the one of random orders.
+    """
     if layout not in FORMATS:
         raise UsageError(f"--format: is {layout}; allowed: {', '.join(FORMATS)}")
     for result in results:
         if not isinstance(result, Result):
             trained = " on a result of headway train" if isinstance(result, RemovalResult) else ""
-            raise UsageError(f"{result.file}: is a result of headway {result.kind}{trained}: must be one of headway "
-                             "prune on a data set with a trained network, when there are several")
+            raise UsageError(f"{result.file}: is a result of headway {result.kind}{trained}; allowed, when there are several: "
+                             "results of headway prune on a data set with a trained network")
     header = ["score", "N", "T", "networks", "rank corr. with drops", "p",
               "accuracy with half pruned", "less random order"]
     rows = [[found.name, "-" if found.widths is None else _width_text(found.widths),
