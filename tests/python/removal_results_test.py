@@ -112,7 +112,7 @@ class RemovalResults(unittest.TestCase):
         self.assertEqual(len(figure.axes), 2 * 3)
         names = [text.get_text() for text in figure.axes[2].get_yticklabels()]
         self.assertEqual(names, ["gradient sensitivity", "theory's predicted rise, N = 100 T = 0.1"])
-        greedy = next(one for one in figure.axes[1].containers if one.get_label() == "greedy search on validation")
+        greedy = next(one for one in figure.axes[1].containers if one.get_label() == "greedy search on validation examples")
         np.testing.assert_allclose(greedy[0].get_ydata(), [0.85, 0.75, 0.65, 0.55])
         out = io.StringIO()
         with contextlib.redirect_stdout(out):

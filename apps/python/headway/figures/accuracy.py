@@ -48,12 +48,12 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     title = f"{label[0].upper()}{label[1:]} against the width"
     if alone:
         bands = _temperatures(axes, main, temperatures, measure)
-        style.head_line(figure, title, main, None, *_about_test_set(main, bands))
+        style.head_line(figure, title, main, None, *about_test_set(main, bands))
     else:
         bands = _results(axes, results, names, options, measure)
         same = len({result.study for result in results}) == 1
         drawn = [group for group in axes.containers if isinstance(group, ErrorbarContainer) and group.has_yerr]
-        style.head_line(figure, title, main, main_temperature(main, options), *_about_test_set(main, bands),
+        style.head_line(figure, title, main, main_temperature(main, options), *about_test_set(main, bands),
                         *([f"bars: ± {ERROR_BARS:g} Monte Carlo standard errors"] if drawn else []),
                         study=same or options.limits_only)
     width_axis(axes, [point for result in results for point in result.points
@@ -63,7 +63,7 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     return figure
 
 
-def _about_test_set(result: Result, bands: bool) -> list[str]:
+def about_test_set(result: Result, bands: bool) -> list[str]:
     """What the bands are; in their place the range of the errors where curves are too many for bands."""
     errors = [set_error(result, point) for point in result.points]
     errors = [error for error in errors if math.isfinite(error)]

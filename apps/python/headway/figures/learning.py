@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from headway.errors import BadDataError
 from headway.figures import style
@@ -58,6 +59,7 @@ def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
         ceiling |= draw_ceiling(axes, split, _metric(first.runs, split), [run for _, runs in rows for run in runs])
         axes.set_title(split.replace("_", " "))
         axes.set_xlabel(f"training step{batch}")
+        axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.set_ylabel(METRIC_NAMES.get(_metric(first.runs, split), ""))
         style.light_grid(axes)
     _costs(panels[-1], rows, looks, names / costs)

@@ -107,7 +107,7 @@ def _drop_bars(axes: Axes, result: Result, first: bool, last: bool) -> None:
         accuracy_of, error_of = network.accuracy_on(network.measured_on)
         axes.set_title(f"all heads: {100 * accuracy_of:.1f} ± {100 * error_of:.1f} %")
     if last:
-        axes.set_xlabel(f"network: {name}")
+        axes.set_xlabel(f"network: {name}" + ("\n(percentage points)" if _is_classes(network) else ""))
 
 
 def _is_classes(network: NetworkPruning) -> bool:
@@ -119,7 +119,7 @@ def _losses(network: NetworkPruning) -> tuple[np.ndarray, np.ndarray, str]:
     error where labels are no classes."""
     if _is_classes(network):
         return (100.0 * network.accuracy_drop.mean, 100.0 * network.accuracy_drop.error,
-                "drop of accuracy (percentage points)")
+                "drop of accuracy")
     return network.error_rise.mean, network.error_rise.error, "rise of the squared error"
 
 
@@ -270,7 +270,7 @@ def draw_sets(results: Sequence[Result], options: PlotOptions) -> Figure:
     handles, labels = panels.flat[0].get_legend_handles_labels()
     style.legend_outside(panels[0, -1], handles, labels)
     style.head_line(figure, "Accuracy on every set against the width", result, main_temperature(result, options)
-                    if lines[0].label == "theory" else None)
+                    if lines[0].label == "theory" else None, *accuracy.about_test_set(result, bands=False))
     return figure
 
 

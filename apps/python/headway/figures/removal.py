@@ -41,7 +41,7 @@ def draw(results: Sequence[RemovalResult], options: PlotOptions) -> Figure:
     measured = result.runs[0].network.measured_on.replace("_", " ")
     style.head_line(figure, "Heads removed from trained networks", replace(result, provenance={}), None,
                     f"measured on {measured} examples", "left: bars ± 1 standard error over examples",
-                    *(["middle: lowest score first, mean ± 1 standard error over networks, the theory at its first point",
+                    *(["middle: lowest score first, in the colours of the right, mean ± 1 standard error over networks",
                        *(["grey band: ± 1 standard deviation over random orders"] if all(
                            run.network.random is not None for run in result.runs) else [])] if curves else []),
                     "right: diamonds are means ± 1 standard error over networks, circles are single networks with the range "
