@@ -142,9 +142,20 @@ SaddlePoint solve_saddle_point(const Action& action, const OrderParameters& star
 bool is_kernel_below_rounding(const Action& action, const SaddlePoint& saddle) {
   const EnergyState* energy = saddle.evaluation.energy.get();
   if (energy == nullptr || !(action.temperature() > 0.0)) return false;
+  const PathKernels& kernels = action.kernels();
   const MatrixXd& u = saddle.order_parameters.layers.front();
-  const double change = energy->gradient.cwiseProduct(u).cwiseAbs().sum();
-  const auto terms = static_cast<double>(action.kernels().examples() * action.kernels().outputs());
+  const Index outputs = kernels.outputs(), paths = u.rows() / outputs;
+  double change = 0.0;
+  if (kernels.features().size() > 0) {
+    const Index n0 = kernels.features().cols() / paths;
+    for (Index a = 0; a < paths; ++a) {
+      change += u.diagonal().segment(a * outputs, outputs).sum() *
+                kernels.features().middleCols(a * n0, n0).squaredNorm() / action.temperature();
+    }
+  } else {  // without features the energy's own answer, which has its rounding
+    change = energy->gradient.cwiseProduct(u).cwiseAbs().sum();
+  }
+  const auto terms = static_cast<double>(kernels.examples() * outputs);
   // 0: no kernel at all, and the prior is the solution.
   return change > 0.0 && change <= std::numeric_limits<double>::epsilon() * terms;
 }

@@ -162,10 +162,10 @@ SaddlePoint solve_saddle_point(const Action& action, const OrderParameters& star
                                const SaddlePointOptions& options, Observer& observer,
                                const SaddlePointHooks& hooks = {});
 
-/// Whether the kernel at the saddle point, if there is one, changes the energy by less than the rounding of double
-/// precision: sum_kl |dE/dU_kl U_kl| <= eps P C. Then K + T I is T I to its last digit, the point
-/// is that of the prior, and second derivatives are noise. solve_saddle_point() calls such a point
-/// not converged.
+/// Whether the kernel at the saddle point, if there is one, changes the energy by less than the
+/// rounding of double precision: sum_a U_aa |X_a|^2 / T <= eps P C. Then K + T I is T I to its last
+/// digit, the point is that of the prior, and second derivatives are noise. solve_saddle_point()
+/// calls such a point not converged.
 bool is_kernel_below_rounding(const Action& action, const SaddlePoint& saddle);
 
 /// A random start: each U_l = F exp(D) F^T about the Gaussian-process one with D symmetric Gaussian
