@@ -31,18 +31,19 @@ autodoc_mock_imports = ["torch"]  # which only some functions need, when they ru
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
-napoleon_use_ivar = True  # attributes as a list, like parameters
+napoleon_custom_sections = [("Attributes", "params_style")]  # a list, like parameters
 html_theme = "furo"
 html_title = f"Headway {release}"
 html_static_path = [str(Path(__file__).with_name("static")), os.environ["HEADWAY_DOCS_STATIC"]]
 html_css_files = ["site.css"]
 html_extra_path = [os.environ["HEADWAY_DOCS_EXTRA"]]  # what Doxygen made
 html_copy_source = False
+smartquotes = False  # quotes are those of the program and of Python
 pygments_style, pygments_dark_style = "friendly", "monokai"
 
 # The navigation, in the order in which a new user needs it. A line with "*" stands for the further pages of that folder.
 PARTS = (
-    ("Tutorials", ("apps/docs/tutorial/README", "apps/docs/tutorial/*", "Notebooks <notebooks/index>")),
+    ("Tutorials", ("Overview <apps/docs/tutorial/README>", "apps/docs/tutorial/*", "Notebooks <notebooks/index>")),
     ("Tasks", ("What can be learned <src/tasks/README>", "Studies <data/studies/README>", "Characters <data/omniglot/README>",
                "Digits <data/digits/README>")),
     ("The program", ("Using it <apps/cli/README>", "Every option <reference/commands>", "Files <src/io/README>")),

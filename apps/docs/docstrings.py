@@ -89,6 +89,7 @@ def restructured(lines):
 
 
 def escaped(line):
-    """`code` as reStructuredText writes it, and every other letter as itself."""
+    """`code` as reStructuredText writes it, and every other letter as itself. "C." at the beginning begins no list."""
     parts = re.split(r"`([^`]+)`", line)
-    return "".join(f"``{part}``" if at % 2 else re.sub(r"([\\*_|`])", r"\\\1", part) for at, part in enumerate(parts))
+    text = "".join(f"``{part}``" if at % 2 else re.sub(r"([\\*_|`])", r"\\\1", part) for at, part in enumerate(parts))
+    return re.sub(r"^(?=\(?[A-Za-z][.)](?:\s|$))", r"\\", text)

@@ -35,13 +35,16 @@ LOOK = r"""(async () => {
       .map(one => `${one.id || "a formula"}: ${one.scrollWidth} in ${one.clientWidth}`),
   };
 })()"""
-# The widest thing that sticks out, to find it.
+# What is wider than the window, and what sticks out. Furo and Doxygen let the whole text scroll: that is as bad as the page.
 WIDTH = """(() => {
-  const wide = document.scrollingElement.scrollWidth, room = document.documentElement.clientWidth;
-  if (wide <= WINDOW && room <= WINDOW) return "";
+  const whole = [document.scrollingElement, ...document.querySelectorAll(".content, div.contents")];
+  const room = document.documentElement.clientWidth;
+  if (room <= WINDOW && whole.every(one => one.scrollWidth <= one.clientWidth)) return "";
+  const apart = ".math-wrapper, .table-wrapper, pre, .fragment, .memproto, table.memberdecls, table.fieldtable, table.directory";
   const ends = [...document.body.querySelectorAll("*")].filter(one => one.getBoundingClientRect().right > WINDOW + 1)
-    .slice(0, 3).map(one => `${one.tagName.toLowerCase()}.${one.className} (${one.textContent.trim().slice(0, 40)})`);
-  return `${wide} pixels: ${ends.join(", ")}`;
+    .filter(one => !one.parentElement.closest(apart)).slice(0, 3)
+    .map(one => `${one.tagName.toLowerCase()}.${one.className} (${one.textContent.trim().slice(0, 40)})`);
+  return `${Math.max(...whole.map(one => one.scrollWidth))} pixels: ${ends.join(", ")}`;
 })()"""
 
 
@@ -128,7 +131,7 @@ class BrokenPages(unittest.TestCase):
         "does not load": '<link rel="stylesheet" href="/gone.css">',
         "loads from elsewhere": '<img src="http://127.0.0.1:9/a.png">',
         "is too wide for 1280 pixels": '<div style="width: 1300px">a</div>',
-        "is too wide for 390 pixels": '<div style="width: 400px">a</div>',
+        "is too wide for 390 pixels": '<div class="content" style="overflow: auto"><div style="width: 400px">a</div></div>',
         "shows LaTeX": r"<p>The sum \(\sum_k x_k\)</p>",
         "scrolls at 1280 pixels": '<div class="math-wrapper" style="overflow: auto"><div style="width: 1300px">a</div></div>',
         "0 of 1 formulas are typeset": '<div class="math">x</div>',

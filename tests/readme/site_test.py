@@ -82,10 +82,10 @@ class Docstrings(unittest.TestCase):
 
     def test_sections_stay_and_their_texts_are_converted(self):
         text = ["Adds *a*.", "", "Parameters", "----------", "x_ : array_like of shape (P, N_0), optional", "    One `x_`.", "    Two.",
-                "y : {'a_', 'b'}", "    Three:", "", "    - four", "", "Examples", "--------", ">>> add(1, 2_0)", "[*3*]"]
+                "y : {'a_', 'b'}", "    Three:", "", "    - four", "C : int", "    C.", "", "Examples", "--------", ">>> add(1, 2_0)", "[*3*]"]
         self.assertEqual([line for line in docstrings.converted(text) if line], [
             r"Adds \*a\*.", "Parameters", "----------", r"x_ : array\_like of shape (P, N\_0), optional", "    One ``x_``.", "    Two.",
-            r"y : {'a\_', 'b'}", "    Three:", "    - four", "Examples", "--------", ">>> add(1, 2_0)", "[*3*]"])
+            r"y : {'a\_', 'b'}", "    Three:", "    - four", "C : int", r"    \C.", "Examples", "--------", ">>> add(1, 2_0)", "[*3*]"])
 
     def test_a_heading_of_another_kind_is_text(self):
         self.assertEqual(docstrings.sections(["A", "Parameters", "of it"]), [("", ["A", "Parameters", "of it"])])
