@@ -9,7 +9,6 @@
 
 #include "command_options.hpp"
 #include "headway/core/error.hpp"
-#include "headway/core/text.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/studies/provenance.hpp"
 #include "help_page.hpp"
@@ -27,12 +26,9 @@ std::string version_text() {
                      numerics::blas_description());
 }
 
-/// "" for a value that the option takes, else what it must be.
-std::string fault_of_value(const CommandOption& option, const std::string& value) {
-  if (value.empty()) return "must not be empty";
-  const bool known = option.words.empty() || std::find(option.words.begin(), option.words.end(),
-                                                       value) != option.words.end();
-  return known ? "" : fmt::format("{}: must be one of {}", value, join(option.words));
+/// "" for a value that an option takes, else what it must be.
+std::string fault_of_text(const CommandOption& /*option*/, const std::string& value) {
+  return value.empty() ? "must not be empty" : "";
 }
 
 std::string fault_of_number(const CommandOption& option, const std::string& value) {
@@ -58,9 +54,7 @@ struct Adder {
   void operator()(bool Options::*member) const { command.add_flag(option.names, options.*member); }
   void operator()(std::string Options::*member) const {
     CLI::Option* added = command.add_option(option.names, options.*member);
-    if (!option.is_argument() || !option.words.empty()) {
-      added->check(checked(option, &fault_of_value));
-    }
+    if (!option.is_argument()) added->check(checked(option, &fault_of_text));
   }
   void operator()(std::vector<std::string> Options::*member) const {
     CLI::Option* added = command.add_option(option.names, options.*member);

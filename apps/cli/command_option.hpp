@@ -33,7 +33,7 @@ struct CommandOption {
   std::string help;
   OptionMember member;
   Offers offers = Offers::kNothing;
-  std::vector<std::string> words = {};   ///< the values that are allowed; empty: any text
+  std::vector<std::string> words = {};   ///< the values that there are, for Offers::kWords
   std::uint64_t least = 0, most = 4096;  ///< of whole numbers
   bool required = false;                 ///< of arguments
 

@@ -1,5 +1,6 @@
 #include "completion.hpp"
 
+#include "headway/core/error.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
 
@@ -8,6 +9,9 @@ namespace headway::cli {
 namespace {
 
 int print_completion(const Options& options) {
+  if (options.topic != "bash" && options.topic != "zsh") {
+    throw Error(ErrorKind::kUsage, options.topic + ": must be bash or zsh");
+  }
   write_output(options.topic == "zsh" ? zsh_completion() : bash_completion());
   return kExitOk;
 }

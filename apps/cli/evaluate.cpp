@@ -114,7 +114,8 @@ Verb evaluate_verb() {
            "Computes loss and metrics of every network of a train result on changed data: other "
            "lengths, splits, inputs or permutations. --set task.KEY=VALUE changes single keys. The "
            "split into training and held-out tasks stays that of training unless task.seed is "
-           "given. Without a change it repeats the numbers of training.",
+           "given. Without a change, --set evaluate.weights=last repeats the numbers of the end "
+           "of training.",
        .tables = {{"A row for each split and metric",
                    {kVariantColumn,
                     kSeedsColumn,

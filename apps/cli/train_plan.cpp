@@ -18,8 +18,8 @@ std::string ceilings_text(const std::vector<studies::SplitCeiling>& ceilings) {
   }
   const tasks::SravenCeiling& most = ceilings.back().best;
   out += fmt::format(
-      "\n{:.1f} % of the instances have several right answers; in {:.2f} % a wrong rule fits every "
-      "feature at once\n",
+      "\n{:.1f} % of the instances have several possible answers; in {:.2f} % wrong rules explain "
+      "all features at once\n",
       100.0 * most.several_answers, 100.0 * most.every_feature_wrong);
   return out;
 }

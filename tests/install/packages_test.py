@@ -103,6 +103,18 @@ class Packages(unittest.TestCase):
             loaded = "".join(file.read_text() for file in HERE.glob("loaded.*"))
             self.assertIn(f"calling init: {ROOT}/usr/lib/headway/headway_torch.so", loaded)
 
+    def test_manual_pages_and_completions_are_where_they_are_looked_for(self):
+        program = ROOT / "usr/bin/headway"
+        verbs = re.findall(r"^  (\w+) {2,}\S", run(program, "--help").partition("Verbs:")[2].partition("\n\n")[0], re.MULTILINE)
+        self.assertIn("solve", verbs)
+        pages = {file.name for file in (ROOT / "usr/share/man/man1").iterdir()}
+        self.assertEqual(pages, {"headway.1", *(f"headway-{verb}.1" for verb in verbs)})
+        if shutil.which("man"):
+            self.assertIn("--dry-run", run("man", "-M", ROOT / "usr/share/man", "headway-solve", MANWIDTH="80", LC_ALL="C"))
+        for shell, file in (("bash", "bash-completion/completions/headway"), ("zsh", "zsh/vendor-completions/_headway")):
+            self.assertEqual((ROOT / "usr/share" / file).read_text(), run(program, "completion", shell))
+        self.assertIn("only-here", run(program, "studies", "--names").split())
+
     def test_python_computes_reads_and_draws(self):
         code = """
 import pathlib, headway

@@ -39,6 +39,13 @@ message(STATUS "${output}")
 run(${WORK}/moved/bin/headway --version)
 message(STATUS "${output}")
 
+foreach(page IN ITEMS man/man1/headway.1 man/man1/headway-solve.1 bash-completion/completions/headway
+                      zsh/site-functions/_headway)
+  if(NOT EXISTS ${WORK}/moved/share/${page})
+    message(FATAL_ERROR "share/${page} is not installed")
+  endif()
+endforeach()
+
 # Every shipped study of training finds the files that it names (a plan reads them, and trains nothing).
 file(GLOB studies ${WORK}/moved/share/headway/studies/*.toml)
 foreach(study IN LISTS studies)
