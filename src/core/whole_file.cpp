@@ -82,6 +82,7 @@ class TemporaryFile {
   [[nodiscard]] bool write(std::string_view bytes, std::string_view tail) {
     if (!file_) return false;
     for (const std::string_view piece : {bytes, tail}) {
+      if (piece.empty()) continue;  // fwrite() takes no null pointer
       if (std::fwrite(piece.data(), 1, piece.size(), file_.get()) < piece.size()) return false;
     }
     if (std::fflush(file_.get()) != 0) return false;
