@@ -186,11 +186,11 @@ class BadDataFiles(ProgramTest):
         self.assertIsNone(point["smallest_hessian_eigenvalue"])
         self.assertIsNone(point["log_evidence"])
         process = run("solve", path, "--json", "--set", "model.widths=[10]", "--set", "model.temperature=0.01", "--set",
-                      "model.variances=1e-6")
+                      "model.variances=1e-5")
         self.check(process, 0)
         point = json.loads(process.stdout)["points"][0]  # that of the prior, 1 / s^4, but for what its error says
         self.assertGreater(point["smallest_hessian_eigenvalue_error"], 0)
-        self.assertLess(abs(point["smallest_hessian_eigenvalue"] - 1e12), point["smallest_hessian_eigenvalue_error"])
+        self.assertLess(abs(point["smallest_hessian_eigenvalue"] - 1e10), point["smallest_hessian_eigenvalue_error"])
 
     def test_no_kernel_at_all_is_solved_by_the_prior(self):
         path = self.path("data.h5")

@@ -141,7 +141,7 @@ class GramParts(ProgramTest):
         for i, part in enumerate(parts):
             write_many(data, 2500, seed=i)  # other numbers, the same sizes
             self.check(run("gram", data, "--shard", f"{i}/2", "-q", "-o", part), 0)
-        self.check(run("merge", *parts, "-o", self.path("whole.h5")), 65, "is of other data")
+        self.check(run("merge", *parts, "-o", self.path("whole.h5")), 65, "computed from other data")
         self.check(run("gram", data, "--shard", "0/2", "-q", "--force", "-o", parts[0]), 0)
         self.check(run("merge", *parts, "-q", "-o", self.path("whole.h5")), 0)
 

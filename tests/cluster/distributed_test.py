@@ -93,7 +93,7 @@ class Refusals(ProgramTest):
         self.assertEqual(done.stdout, "")
 
     def test_every_fault_is_told_once(self):
-        self.check_once(64, "--shard: not with", "solve", self.study, *DISTRIBUTED, "--shard", "0/2")
+        self.check_once(64, "--shard: cannot be used with", "solve", self.study, *DISTRIBUTED, "--shard", "0/2")
         self.check_once(78, "mpirun -n R headway solve", "sample", self.study, *DISTRIBUTED)
         self.check_once(78, "not positive definite", "solve", self.study, *DISTRIBUTED, "--set", "model.temperature=0",
                         "--set", "task.train_examples=40")

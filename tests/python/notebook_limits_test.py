@@ -90,7 +90,7 @@ class Figures(unittest.TestCase):
                          {"U_1": (4, 400, 4, 4), "U_2": (4, 400, 2, 2), "U_a": (4, 400)})
         point = headway.read_result(RESULT).points[2]
         np.testing.assert_allclose(draws["U_1"].mean((0, 1)), point.samples.mean[0], rtol=1e-12)
-        with self.assertRaisesRegex(headway.UsageError, "has 4 points, counted from 0"):
+        with self.assertRaisesRegex(headway.UsageError, "point: is 9; allowed: 0 to 3"):
             headway.posterior_draws(RESULT, point=9)
         try:
             inference = headway.to_arviz(RESULT)

@@ -169,7 +169,12 @@ class Surgery {
         shape.empty() ? H5Screate(H5S_SCALAR)
                       : H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr),
         H5Sclose);
-    return {H5Dcreate2(file(), path.c_str(), type, space.get(), H5P_DEFAULT, creation, H5P_DEFAULT),
+    // A small array is there even if nobody writes it: HDF5 fills it with zeros.
+    const io::Handle filled(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+    H5Pset_alloc_time(filled.get(), H5D_ALLOC_TIME_EARLY);
+    const bool small = creation == H5P_DEFAULT && H5Sget_simple_extent_npoints(space.get()) < 10000;
+    return {H5Dcreate2(file(), path.c_str(), type, space.get(), H5P_DEFAULT,
+                       small ? filled.get() : creation, H5P_DEFAULT),
             H5Dclose};
   }
   void replace(const std::string& path, hid_t type, const std::vector<hsize_t>& shape,
