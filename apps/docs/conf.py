@@ -24,6 +24,7 @@ mathjax2_config = {
     "fast-preview": {"disabled": True},
     "tex2jax": {"inlineMath": [["\\(", "\\)"]], "displayMath": [["\\[", "\\]"]],
                 "ignoreClass": "page", "processClass": "math"},  # classes of furo's whole page, of Sphinx's formulas
+    "SVG": {"linebreaks": {"automatic": True}},  # in a line of text; equations with a number scroll
     # A wrong formula shows its error in place of its source; the browser test looks for them.
     "TeX": {"noErrors": {"disabled": True}, "noUndefined": {"disabled": True}},
 }
@@ -35,7 +36,7 @@ napoleon_custom_sections = [("Attributes", "params_style")]  # a list, like para
 html_theme = "furo"
 html_title = f"Headway {release}"
 html_static_path = [str(Path(__file__).with_name("static")), os.environ["HEADWAY_DOCS_STATIC"]]
-html_css_files = ["site.css"]
+html_css_files, html_js_files = ["site.css"], ["formulas.js"]
 html_extra_path = [os.environ["HEADWAY_DOCS_EXTRA"]]  # what Doxygen made
 html_copy_source = False
 smartquotes = False  # quotes are those of the program and of Python

@@ -7,6 +7,7 @@ HEADWAY_SITE: the folder of a built site.
 import os
 import sys
 import tempfile
+import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,6 +18,7 @@ from browser import Browser, executable  # noqa: E402
 
 DESKTOP, PHONE = (1280, 900), (390, 844)
 BROWSERS = 2
+RELAYOUT = 0.3  # seconds after which formulas are laid out again for another width
 # What a page is like when its formulas are typeset. Text that is no code must hold no command of LaTeX.
 LOOK = r"""(async () => {
   if (window.MathJax && MathJax.Hub) await new Promise(done => MathJax.Hub.Queue(() => done()));
@@ -76,6 +78,9 @@ class Visitor:
         faults += [f"scrolls at {DESKTOP[0]} pixels: {text}" for text in seen["scrolled"]]
         faults += self.too_wide(DESKTOP[0])
         self.page.size(*PHONE, phone=True)
+        if seen["formulas"]:
+            time.sleep(RELAYOUT)
+            self.page.run(LOOK)
         faults += self.too_wide(PHONE[0])
         faults += [f"complains: {text}" for text in self.page.complaints()]
         faults += [f"does not load: {text}" for text in self.page.failures()]
