@@ -22,9 +22,13 @@ class PosteriorRecorder final : public sampling::DrawRecorder {
 
   void record(const sampling::Draw& draw, sampling::Target& target) override;
 
+  /// Whether draw number `draw`, from 0, is one of the `wanted` of `draws` that predict: evenly
+  /// spaced.
+  static bool predicts(Index draw, Index wanted, Index draws) {
+    return (draw + 1) * wanted / draws > draw * wanted / draws;
+  }
+
  private:
-  /// Whether the predictor is wanted at draw number `draw`, from 0.
-  [[nodiscard]] bool predicts(Index draw) const;
 
   std::vector<ChainRecord>& records_;
   bool keep_positions_;

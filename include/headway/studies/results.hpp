@@ -378,10 +378,15 @@ void added_fields(Visitor& visit, const PrunePoint& r) {
         {.json = "network", .layout = FieldLayout::kByName, .optional = true});
 }
 
+/// Where the largest path features are so many times the smallest, scores of heads may mislead: a
+/// path of large features needs little of U_1.
+inline constexpr double kUnequalPaths = 10.0;
+
 struct PruneResult {
   static constexpr const char* kVerb = "prune";
   SolveResult solve;
   std::vector<PrunePoint> points;
+  VectorXd path_norms;  ///< of each path: root mean square of |xi_pi| over the training examples
   std::optional<NetworkPruning> network;  ///< where the data set carries a trained network
   double seconds = 0.0;
 };
