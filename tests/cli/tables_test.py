@@ -51,7 +51,7 @@ class UnequalPaths(ProgramTest):
         data, output = self.path("paths.h5"), self.path("pruned.h5")
         few = ("--set", "model.widths=[10]", "--set", "model.temperature=0.1")
         features = np.random.default_rng(1).normal(size=(12, 2, 5))
-        for factor, warned in ((5.0, False), (30.0, True)):
+        for factor, warned in ((2.0, False), (30.0, True)):
             scaled = features * np.array([1.0, factor])[None, :, None]
             write_path_features(data, **{"train/path_features": scaled})
             process = run("prune", data, *few, "-o", output, "-q", "--force")

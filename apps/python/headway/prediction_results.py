@@ -147,7 +147,8 @@ def read_predictions(file: h5py.File | memory.Group, path: Path) -> PredictResul
     return PredictResult(
         file=path, study=hdf5.text(file.attrs.get("study", path.stem)), task="", points=points,
         predicted_from=hdf5.text(file.attrs.get("predicted_from", "")), inputs=hdf5.text(file.attrs.get("inputs", "")),
-        provenance={name: plain(file.attrs[name]) for name in ("study", *FIELDS["provenance"]) if name in file.attrs}, partial=bool(file.attrs.get("partial", 0)))
+        provenance={name: plain(file.attrs[name]) for name in ("study", *FIELDS["provenance"]) if name in file.attrs},
+        partial=bool(file.attrs.get("partial", 0)))
 
 
 def _set(group: h5py.Group | memory.Group) -> PredictedSet:
