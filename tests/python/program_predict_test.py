@@ -36,7 +36,7 @@ class Predict(unittest.TestCase):
 
     def test_samples(self):
         given = problem()
-        sampled = headway.sample(**given, **few(chains=2, draws=50, seed=1))
+        sampled = headway.sample(**given, **few(chains=4, draws=2000, seed=1))
         one = headway.predict(sampled, features=given["test_features"]).points[0]
         np.testing.assert_allclose(one.mean, sampled.points[0].predictor.mean, rtol=1e-9, atol=1e-12)
         self.assertEqual(one.method, "exact")

@@ -153,6 +153,6 @@ def read_predictions(file: h5py.File | memory.Group, path: Path) -> PredictResul
 
 def _set(group: h5py.Group | memory.Group) -> PredictedSet:
     return PredictedSet(
-        mean=np.asarray(group["mean"]), sd=np.asarray(group["sd"]),
-        right_sign_probability=np.asarray(group["right_sign_probability"]) if "right_sign_probability" in group else None,
-        predicted_class=np.asarray(group["predicted_class"]))
+        mean=group["mean"][()], sd=group["sd"][()],
+        right_sign_probability=group["right_sign_probability"][()] if "right_sign_probability" in group else None,
+        predicted_class=group["predicted_class"][()])
