@@ -29,7 +29,6 @@ class PosteriorRecorder final : public sampling::DrawRecorder {
   }
 
  private:
-
   std::vector<ChainRecord>& records_;
   bool keep_positions_;
   Index draws_;

@@ -54,8 +54,8 @@ tasks::Dataset read_new_inputs(const std::string& file_path);
 
 /// Every fault of a data-set file, one message each (at most kMaxFaultsPerDataset of a kind from
 /// one data set, then a count), with the name of the HDF5 data set; empty when read_dataset or
-/// read_new_inputs accepts the file. Errors: kMissingFile when missing or unreadable, kBadData when the file is not HDF5 at
-/// all.
+/// read_new_inputs accepts the file. Errors: kMissingFile when missing or unreadable, kBadData when
+/// the file is not HDF5 at all.
 std::vector<std::string> validate_dataset(const std::string& file_path);
 
 inline constexpr int kMaxFaultsPerDataset = 5;
