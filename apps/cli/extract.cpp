@@ -156,6 +156,9 @@ ExtractJob load_extract_job(const Options& options) {
 }
 
 std::string read_extract_data(const Options& options, ExtractJob& job, Observer& observer) {
+  if (job.network.without_gpu) {
+    observer.warning(options.input + ": " + studies::kWithoutGpu);
+  }
   if (job.network.outcome != word_of(training::TrainOutcome::kFinished)) {
     observer.warning(
         fmt::format("run {} ({}, seed {}) was not trained to its end: {}; what is extracted are "

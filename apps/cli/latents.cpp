@@ -48,6 +48,12 @@ std::string read_latents_data(const Options& options, LatentsJob& job, Observer&
     std::string hash = read_training_data(options, job, observer);
     for (const studies::TrainRun& run : job.runs)
       studies::check_latents(studies::latents_study(run.study));
+    if (job.origin == io::StudyOrigin::kResultFile) {
+      observer.warning(fmt::format(
+          "{}: holds no networks, so {} {} trained again. Give the result of headway train, if you "
+          "have it, to read the networks that were trained",
+          options.input, job.runs.size(), job.runs.size() == 1 ? "network is" : "networks are"));
+    }
     return hash;
   }
   job.make_task = studies::make_task_maker(io::task_files());

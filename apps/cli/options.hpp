@@ -43,7 +43,8 @@ struct Options {
   // What Python gives in memory:
   std::optional<std::string> study_text;          ///< in place of the file `input`, then its name
   std::shared_ptr<const tasks::Dataset> dataset;  ///< in place of the file of task.kind "dataset"
-  std::shared_ptr<const Reusable> reusable;       ///< of an earlier computation; null: none
+  std::shared_ptr<const tasks::Dataset> new_inputs;  ///< of predict, in place of its data-set file
+  std::shared_ptr<const Reusable> reusable;          ///< of an earlier computation; null: none
 
   /// --set, --seed, --threads and the verbs' own options, as --set would give them.
   [[nodiscard]] std::vector<std::string> study_overlays() const;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "headway/model/path_index.hpp"
 #include "headway/studies/choice.hpp"
 #include "headway/studies/lookup.hpp"
 #include "network_table.hpp"
@@ -131,6 +132,25 @@ std::string curves_text(const studies::PrunePoint& point, const Measure& measure
   return out.empty() ? "" : measure.name() + " after removing 0, 1, 2, ... heads\n" + out;
 }
 
+/// A warning where paths differ much in size; else "".
+std::string path_norms_text(const studies::PruneResult& result) {
+  const VectorXd& norms = result.path_norms;
+  if (norms.size() < 2 || !(norms.maxCoeff() > studies::kUnequalPaths * norms.minCoeff())) {
+    return "";
+  }
+  Index largest = 0, smallest = 0;
+  norms.maxCoeff(&largest);
+  norms.minCoeff(&smallest);
+  const std::vector<std::string> names = model::path_names(result.solve.heads);
+  return wrapped(fmt::format(
+      "The scores may mislead, because paths differ in size: features of path {} have norm {:.3g}, "
+      "those of path {} {:.3g}. A path of large features needs little of U_1. Compare what "
+      "removing "
+      "each head costs instead.\n",
+      names[static_cast<std::size_t>(largest)], norms[largest],
+      names[static_cast<std::size_t>(smallest)], norms[smallest]));
+}
+
 }  // namespace
 
 std::string solve_table(const studies::Study& study, const SolveResult& result) {
@@ -178,7 +198,8 @@ std::string align_table(const studies::Study& study, const studies::AlignResult&
 
 std::string prune_table(const studies::Study& study, const studies::PruneResult& result) {
   const Measure measure(result.solve);
-  std::string out = study_header(study, result.solve) + network_table(result);
+  std::string out =
+      study_header(study, result.solve) + path_norms_text(result) + network_table(result);
   for (const studies::PrunePoint& point : result.points) {
     const SolvePoint* whole = studies::theory_at(result.solve, point.widths, point.temperature);
     out += fmt::format("{}, {} {}\n", point_title(point.widths, point.temperature), measure.name(),

@@ -68,6 +68,39 @@ void warn_of_class_numbers(const TheoryJob& job, Observer& observer) {
       numbers.size() > 2 ? "one-hot rows [P, C]" : "+1 and -1"));
 }
 
+/// Whether --set gives the key.
+bool is_set(const Options& options, const std::string& key) {
+  return std::ranges::any_of(options.overlays, [&key](const std::string& overlay) {
+    return io::overlay_key(overlay) == key;
+  });
+}
+
+/// Of options that change nothing with these data or this sampler.
+void warn_of_idle_options(const Options& options, const TheoryJob& job, bool samples,
+                          Observer& observer) {
+  const studies::Study& study = job.study;
+  const AttentionForm form = job.dataset.form;
+  const bool given = form == AttentionForm::kPathFeatures || form == AttentionForm::kSupplied;
+  if (given && study.model.attention != studies::ModelOptions().attention) {
+    observer.warning(fmt::format(
+        "model.attention = \"{}\" has no effect: {} holds {}, so that no attention is computed",
+        word_of(study.model.attention), job.dataset.name,
+        form == AttentionForm::kPathFeatures ? "path features" : "the attention of every example"));
+  }
+  if (!samples) return;
+  const bool exact = study.sample.sampler == studies::Sampler::kExact;
+  if (exact && study.sample.keep_weights) {
+    observer.warning(
+        "sample.keep_weights = true has no effect: sample.sampler = \"exact\" draws no weights");
+  }
+  if (!exact && study.sample.evidence && is_set(options, "sample.evidence")) {
+    observer.warning(
+        fmt::format("sample.evidence = true has no effect: only sample.sampler = "
+                    "\"exact\" gives the evidence, and this is \"{}\"",
+                    word_of(study.sample.sampler)));
+  }
+}
+
 /// Error{kMissingFile} for the result of arrays that nobody has put into a file.
 void refuse_arrays_in_memory(const Options& options, const studies::Study& study) {
   const std::filesystem::path file = study.task.file;
@@ -101,6 +134,7 @@ std::string read_theory_data(const Options& options, TheoryJob& job, studies::Th
                           physical_memory() / (shared ? options.ranks->on_this_machine() : 1));
   if (!options.dataset) warn_of_class_numbers(job, observer);  // Python warns of its arrays
   if (!reuses) warn_of_replaced_data(options, job, job.dataset.content_hash, observer);
+  warn_of_idle_options(options, job, kind == studies::TheoryVerb::kSamples, observer);
   if (reuses && job.origin == io::StudyOrigin::kResultFile) {
     job.known = known_result(options, job, observer);
   } else if (reuses && options.reusable && may_reuse(*options.reusable, job.study)) {

@@ -27,7 +27,10 @@ VectorXd leading(const VectorXd& values, Index components) {
 AlignResult align(const Study& study, const tasks::Dataset& dataset, Observer& observer,
                   const SolveResult* known) {
   const Clock::time_point began = Clock::now();
-  const TheoryProblem problem = make_problem(study, dataset, observer);
+  Study asked = study;
+  // Rows of Gram matrices are no examples: that the data have none is then said.
+  if (dataset.gram) asked.solve.kernels = theory::KernelForm::kGram;
+  const TheoryProblem problem = make_problem(asked, dataset, observer);
   AlignResult result;
   result.solve = solve_or_reuse(study, dataset, problem, observer, known);
   const Index shown = study.align.components;

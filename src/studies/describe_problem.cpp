@@ -13,8 +13,8 @@ constexpr Index kLargestShownPaths = 16;
 std::vector<MatrixXd> same_path_kernels(const TheoryProblem& problem) {
   const theory::PathKernels& kernels = *problem.kernels;
   std::vector<MatrixXd> result;
-  if (kernels.features().size() == 0 || kernels.examples() > kLargestShownKernel ||
-      kernels.paths() > kLargestShownPaths ||
+  if (problem.train_labels.rows() == 0 || kernels.features().size() == 0 ||
+      kernels.examples() > kLargestShownKernel || kernels.paths() > kLargestShownPaths ||
       kernels.examples() * kernels.examples() * kernels.paths() > 1000000) {
     return result;
   }

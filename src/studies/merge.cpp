@@ -184,14 +184,16 @@ ResultProvenance merged_provenance(const std::vector<PartHeader>& parts) {
   whole.shard.clear();
   whole.command = std::regex_replace(whole.command, shard_option(), "");
   whole.seconds = 0.0;
-  std::set<std::string> machines;
+  std::set<std::string> machines, gpus;
   for (const PartHeader& part : parts) {
     if (!part.provenance.machine.empty()) machines.insert(part.provenance.machine);
+    if (!part.provenance.gpu.empty()) gpus.insert(part.provenance.gpu);
     whole.seconds += part.provenance.seconds;
     whole.started = std::min(whole.started, part.provenance.started);
     whole.threads = std::max(whole.threads, part.provenance.threads);
   }
   whole.machine = fmt::format("{}", fmt::join(machines, "; "));
+  whole.gpu = fmt::format("{}", fmt::join(gpus, " | "));
   return whole;
 }
 

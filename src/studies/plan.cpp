@@ -77,8 +77,9 @@ double feature_flops(const Study& study, const tasks::Dataset& dataset) {
 
 void count_memory(const tasks::Dataset& dataset, TheoryPlan& plan) {
   const double row = kNumber * plan.paths * static_cast<double>(plan.features);
-  const auto train =  // none of Gram matrices
-      static_cast<double>(dataset.train.size()) * plan.kernels.feature_share;
+  const bool matrices = plan.kernels.form == theory::KernelForm::kGram;
+  const auto train =
+      matrices ? 0.0 : static_cast<double>(plan.train_examples) * plan.kernels.feature_share;
   const auto evaluated = static_cast<double>(dataset.evaluated_examples());
   plan.feature_bytes = row * (train + evaluated);
   // Unscaled too: one split after the other where they are computed, all where the file has them.
@@ -119,7 +120,9 @@ TheoryPlan plan_theory(const Study& study, const tasks::Dataset& dataset, Theory
   const bool samples = verb == TheoryVerb::kSamples;
   theory::PathKernelOptions options =
       kernel_options(samples ? sampled_study(study, dataset) : study);
-  if (dataset.gram) options.form = theory::KernelForm::kGram;
+  if (dataset.gram && !gram_becomes_rows(study, dataset)) {
+    options.form = theory::KernelForm::kGram;
+  }
   options.ranks = ranks;
   plan.kernels = theory::kernel_cost(
       {plan.train_examples, static_cast<Index>(plan.paths), plan.features, plan.outputs}, options);

@@ -24,16 +24,12 @@ PosteriorRecorder::PosteriorRecorder(std::vector<ChainRecord>& records, bool kee
       predictor_draws_(evaluation.examples() > 0 ? std::min(predictor_draws, draws_) : 0),
       evaluation_(evaluation) {}
 
-bool PosteriorRecorder::predicts(Index draw) const {
-  return (draw + 1) * predictor_draws_ / draws_ > draw * predictor_draws_ / draws_;
-}
-
 void PosteriorRecorder::record(const sampling::Draw& draw, sampling::Target& target) {
   auto* posterior = dynamic_cast<posterior::PosteriorTarget*>(&target);
   if (posterior == nullptr)
     throw Error(ErrorKind::kInternal, "sample: the target describes no network");
   ChainRecord& chain = records_.at(static_cast<std::size_t>(draw.chain));
-  const bool predict = predicts(chain.draws);
+  const bool predict = predicts(chain.draws, predictor_draws_, draws_);
   posterior::PosteriorDraw seen = posterior->observe(draw.position, predict);
   for (const MatrixXd& u : seen.order_parameters.layers) append_lower(u, chain.entries);
   append_lower(seen.order_parameters.readout, chain.entries);

@@ -22,10 +22,13 @@ class PosteriorRecorder final : public sampling::DrawRecorder {
 
   void record(const sampling::Draw& draw, sampling::Target& target) override;
 
- private:
-  /// Whether the predictor is wanted at draw number `draw`, from 0.
-  [[nodiscard]] bool predicts(Index draw) const;
+  /// Whether draw number `draw`, from 0, is one of the `wanted` of `draws` that predict: evenly
+  /// spaced.
+  static bool predicts(Index draw, Index wanted, Index draws) {
+    return (draw + 1) * wanted / draws > draw * wanted / draws;
+  }
 
+ private:
   std::vector<ChainRecord>& records_;
   bool keep_positions_;
   Index draws_;

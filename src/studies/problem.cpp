@@ -65,8 +65,14 @@ std::shared_ptr<const theory::PathKernels> gram_kernels(const Study& study,
                     "> 0",
                     options.smallest_temperature, dataset.name));
   }
-  return theory::make_path_kernels(theory::scale_gram(*dataset.gram, input_variance),
-                                   model::path_count(dataset.heads), options.threads);
+  const Index paths = model::path_count(dataset.heads);
+  GramMatrices scaled = theory::scale_gram(*dataset.gram, input_variance);
+  if (!gram_becomes_rows(study, dataset)) {
+    return theory::make_path_kernels(std::move(scaled), paths, options.threads);
+  }
+  theory::GramRows rows = theory::rows_of_gram(scaled);
+  return theory::make_path_kernels(std::move(rows.features), std::move(rows.labels), paths,
+                                   options);
 }
 
 /// Whether any path carries information about the labels (Evaluation::told); warns if none does.
@@ -217,6 +223,11 @@ std::vector<SweepPoint> sweep_points(const Study& study, const tasks::Dataset& d
 
 Readout readout_of(const Study& study, const tasks::Dataset& dataset) {
   return study.model.readout.value_or(dataset.readout.value_or(Readout::kLastToken));
+}
+
+bool gram_becomes_rows(const Study& study, const tasks::Dataset& dataset) {
+  return dataset.gram && study.solve.kernels == theory::KernelForm::kAuto &&
+         theory::has_few_rows(*dataset.gram);
 }
 
 theory::PathKernelOptions kernel_options(const Study& study) {

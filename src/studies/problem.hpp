@@ -76,6 +76,10 @@ MatrixXd scaled_features(const tasks::Split& split, const Study& study,
 TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Observer& observer,
                            FeatureDirections directions = FeatureDirections::kUsed);
 
+/// Whether the Gram matrices of a data set are factored into rows, which take the place of its
+/// examples: where these are fewer than directions, and solve.kernels = "auto".
+bool gram_becomes_rows(const Study& study, const tasks::Dataset& dataset);
+
 /// How the kernels of this study are made.
 theory::PathKernelOptions kernel_options(const Study& study);
 

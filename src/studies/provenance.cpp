@@ -11,6 +11,8 @@
 #include "headway/numerics/dense.hpp"
 #include "headway/studies/sections.hpp"
 #include "headway/studies/study_hash.hpp"
+#include "headway/studies/task_kinds.hpp"
+#include "headway/training/backend.hpp"
 
 namespace headway::studies {
 namespace {
@@ -23,6 +25,15 @@ std::string compiler_name() {
 #else
   return "unknown compiler";
 #endif
+}
+
+/// What the GPU was, where the networks of this study are on one; else "".
+std::string gpu_of(const Study& study) {
+  const bool training = description_of(study.task.kind).side == Side::kTraining;
+  if (!training || study.train.run.device == training::Device::kCpu) return "";
+  if (!training::cuda_available()) return "";
+  return training::gpu_text(training::first_gpu(), training::training_backend(),
+                            std::string(word_of(study.train.run.precision)));
 }
 
 }  // namespace
@@ -55,6 +66,7 @@ ResultProvenance make_provenance(const Study& study, const std::string& data_has
   provenance.compiler = build.compiler + ", " + build.build_type;
   provenance.blas = numerics::blas_description();
   provenance.machine = machine_description();
+  provenance.gpu = gpu_of(study);
   provenance.command = shell_command(arguments);
   provenance.started = utc_now();
   provenance.seed = study.seed;

@@ -183,6 +183,30 @@ PrunePoint prune_point(const PruneTask& task, const SolvePoint& solved, Observer
   return point;
 }
 
+/// PruneResult::path_norms, from scaled features or Gram matrices.
+VectorXd path_norms(const Study& study, const tasks::Dataset& dataset,
+                    const TheoryProblem& problem) {
+  const Index paths = problem.kernels->paths();
+  VectorXd squares(paths);  // sums over examples of |xi_pi|^2
+  if (dataset.gram) {
+    for (Index a = 0; a < paths; ++a) {
+      squares[a] =
+          dataset.gram->gram.diagonal().segment(a * dataset.features, dataset.features).sum();
+    }
+  } else {
+    const MatrixXd& features = problem.kernels->features();
+    if (features.size() == 0) return {};  // spread over ranks
+    const model::Architecture architecture =
+        architecture_of(study, dataset, study.model.widths.front());
+    const double unscale = static_cast<double>(dataset.features * paths) / architecture.variance(0);
+    const Index n0 = problem.kernels->feature_count();
+    for (Index a = 0; a < paths; ++a) {
+      squares[a] = unscale * features.middleCols(a * n0, n0).squaredNorm();
+    }
+  }
+  return (squares / static_cast<double>(problem.kernels->examples())).cwiseSqrt();
+}
+
 }  // namespace
 
 PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& observer,
@@ -191,6 +215,7 @@ PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& o
   const TheoryProblem problem = make_problem(study, dataset, observer);
   PruneResult result;
   result.solve = solve_or_reuse(study, dataset, problem, observer, known);
+  result.path_norms = path_norms(study, dataset, problem);
   std::optional<NetworkPruner> network;
   if (problem.network) {
     network.emplace(prunable(*problem.network, study.prune), study);

@@ -64,6 +64,7 @@ int points_at_once(const Study& study, const TheoryProblem& problem) {
 /// The mean predictor on the training examples, where they are at hand.
 MatrixXd mean_on_train(const TheoryProblem& problem, const theory::EnergyState& energy,
                        const MatrixXd& u) {
+  if (problem.train_labels.rows() == 0) return {};  // rows of Gram matrices are no examples
   const MatrixXd& features = problem.kernels->features();
   if (features.size() == 0) return theory::mean_on_shared_examples(energy);
   return theory::mean_from_dual(features, energy.projected_dual(), u);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "headway/core/error.hpp"
 #include "headway/numerics/dense.hpp"
 #include "path_kernel_forms.hpp"
 
@@ -99,6 +100,33 @@ std::string gram_fault(const GramMatrices& data, Index paths) {
     return "the projections are larger than labels of this size allow, so they belong to other "
            "data";
   return "";
+}
+
+GramRows rows_of_gram(const GramMatrices& data) {
+  const Index d = data.gram.rows();
+  const Index p = data.examples;
+  if (p > d) throw Error(ErrorKind::kInternal, "rows_of_gram: more examples than directions");
+  const numerics::SymmetricEigen eigen = numerics::symmetric_eigen(data.gram, true);
+  // The largest come last. Below this, rounding of the sum stands in place of zero.
+  const double least =
+      static_cast<double>(d) * std::numeric_limits<double>::epsilon() * eigen.values[d - 1];
+  GramRows rows{MatrixXd::Zero(p, d), MatrixXd::Zero(p, data.outputs())};
+  Index rank = 0;
+  for (; rank < p && eigen.values[d - 1 - rank] > least; ++rank) {
+    const double root = std::sqrt(eigen.values[d - 1 - rank]);
+    const auto direction = eigen.vectors.col(d - 1 - rank);
+    rows.features.row(rank) = root * direction.transpose();
+    rows.labels.row(rank) = direction.transpose() * data.projection / root;
+  }
+  // Rows without features have what is left of the labels: of rank P - r at most.
+  const MatrixXd left = data.label_square - rows.labels.transpose() * rows.labels;
+  const numerics::SymmetricEigen rest = numerics::symmetric_eigen(left, true);
+  const Index outputs = data.outputs();
+  for (Index i = 0; i < std::min(outputs, p - rank); ++i) {
+    const double square = std::max(rest.values[outputs - 1 - i], 0.0);
+    rows.labels.row(rank + i) = std::sqrt(square) * rest.vectors.col(outputs - 1 - i).transpose();
+  }
+  return rows;
 }
 
 std::shared_ptr<const PathKernels> make_path_kernels(GramMatrices data, Index paths, int threads) {

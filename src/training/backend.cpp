@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <array>
+
 #include "headway/core/error.hpp"
 #include "headway/training/attention.hpp"
 #include "training/transformer_engine.hpp"
@@ -18,6 +20,41 @@ bool cuda_driver_found() {
 }
 
 }  // namespace
+
+Gpu first_gpu() {
+  // The driver's own functions, so that no header of CUDA is needed.
+  void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+  if (driver == nullptr) return {};
+  using Init = int (*)(unsigned);
+  using DeviceAt = int (*)(int*, int);
+  using NameOf = int (*)(char*, int, int);
+  using VersionOf = int (*)(int*);
+  const auto init = reinterpret_cast<Init>(dlsym(driver, "cuInit"));
+  const auto device_at = reinterpret_cast<DeviceAt>(dlsym(driver, "cuDeviceGet"));
+  const auto name_of = reinterpret_cast<NameOf>(dlsym(driver, "cuDeviceGetName"));
+  const auto version_of = reinterpret_cast<VersionOf>(dlsym(driver, "cuDriverGetVersion"));
+  if (init == nullptr || device_at == nullptr || name_of == nullptr || version_of == nullptr) {
+    return {};
+  }
+  Gpu gpu;
+  int device = 0;
+  std::array<char, 256> name{};
+  if (init(0) != 0 || device_at(&device, 0) != 0 ||
+      name_of(name.data(), static_cast<int>(name.size()) - 1, device) != 0) {
+    return {};
+  }
+  gpu.name = name.data();
+  if (version_of(&gpu.cuda) != 0) gpu.cuda = 0;
+  return gpu;
+}
+
+std::string gpu_text(const Gpu& gpu, const std::string& backend, const std::string& precision) {
+  std::string text = gpu.name.empty() ? "a GPU of unknown name" : gpu.name;
+  if (gpu.cuda > 0) {
+    text += fmt::format(", driver of CUDA {}.{}", gpu.cuda / 1000, gpu.cuda % 1000 / 10);
+  }
+  return fmt::format("{}; {}; precision {}", text, backend, precision);
+}
 
 bool training_available() { return training_obstacle().empty(); }
 

@@ -4,6 +4,7 @@ import json
 import os
 import unittest
 
+import h5py
 import numpy as np
 
 from support import SMALL, ProgramTest, on_terminal, run, write_path_features
@@ -43,6 +44,25 @@ class Regression(ProgramTest):
         self.assertAlmostEqual(curve[0], pruned["test_mean_squared_error"], places=12)
         removed = pruned["cumulative"]["score_order"][0]
         self.assertEqual(curve[1], without[(1, removed + 1)]["mean_squared_error_without"])
+
+
+class UnequalPaths(ProgramTest):
+    def test_prune_warns_where_paths_differ_in_size(self):
+        data, output = self.path("paths.h5"), self.path("pruned.h5")
+        few = ("--set", "model.widths=[10]", "--set", "model.temperature=0.1")
+        features = np.random.default_rng(1).normal(size=(12, 2, 5))
+        for factor, warned in ((2.0, False), (30.0, True)):
+            scaled = features * np.array([1.0, factor])[None, :, None]
+            write_path_features(data, **{"train/path_features": scaled})
+            process = run("prune", data, *few, "-o", output, "-q", "--force")
+            self.check(process, 0)
+            self.assertEqual("The scores may mislead, because paths differ in size" in process.stdout, warned)
+            with h5py.File(output) as file:
+                norms = np.sqrt((scaled**2).sum(axis=2).mean(axis=0))
+                np.testing.assert_allclose(file["path_norms"], norms, rtol=1e-12)
+        gram = self.path("gram.h5")
+        self.check(run("gram", data, "-o", gram, "-q"), 0)
+        self.assertIn("The scores may mislead", run("prune", gram, *few, "-q").stdout)
 
 
 class Undefined(ProgramTest):

@@ -45,6 +45,8 @@ from headway.network_heads import ablate_heads, gradient_sensitivity, head_basel
 from headway.network_results import RemovalResult
 from headway.network_verbs import evaluate, latents, train
 from headway.networks import from_attentions, from_hugging_face, from_torch
+from headway.prediction_results import PredictResult
+from headway.predictions import predict
 from headway.result_reader import read_result
 from headway.results import Result
 from headway.study_files import Study, read_study
@@ -56,11 +58,11 @@ from headway.xarray_export import posterior_draws, to_arviz, to_datatree, to_inf
 __all__ = [
     "Action", "BadDataError", "BadStudyError", "CannotWriteError", "EvaluateResult", "HeadTable",
     "HeadwayError", "InternalError", "Interrupted", "LatentRun", "LatentsResult",
-    "NotUsableWarning", "RemovalResult", "Result", "Study", "TrainedRun", "TrainingResult",
+    "NotUsableWarning", "PredictResult", "RemovalResult", "Result", "Study", "TrainedRun", "TrainingResult",
     "UnavailableError", "UnreadableFileError", "UsageError", "__version__", "ablate_heads",
     "action", "align", "check_dataset", "evaluate", "figures", "from_attentions",
     "from_hugging_face", "from_torch", "gradient_sensitivity", "head_baselines", "kernel",
-    "latents", "posterior_draws", "prune", "read_result", "read_study", "sample", "solve",
+    "latents", "posterior_draws", "predict", "prune", "read_result", "read_study", "sample", "solve",
     "to_arviz", "to_datatree", "to_inference_data", "train", "write_dataset", "write_report",
 ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -40,9 +40,10 @@ class ArrayData:
     """Checked arrays of a data set. They are not copied where they are C-contiguous and of float32 or
     float64, and must then not change while they are in use."""
 
-    def __init__(self, arrays: Mapping[str, Any], heads: Any, readout: str | None):
+    def __init__(self, arrays: Mapping[str, Any], heads: Any, readout: str | None,
+                 name_of: Callable[[str], str] | None = None):
         self._arrays, self._readout = arrays, readout
-        checker = Checker(_tree(arrays, heads, readout), _name_of, attribute="")
+        checker = Checker(_tree(arrays, heads, readout), name_of or _name_of, attribute="")
         faults = checker.run()
         if faults:
             raise BadDataError(faults)
@@ -66,9 +67,8 @@ class ArrayData:
     def _as_taken(self, checker: Checker) -> dict[str, Any]:
         """As apps/python/native/arrays.cpp takes them."""
         arrays = self._arrays
-        extent = arrays["train/path_features" if checker.form == "path_features" else
-                        "train/inputs"].shape[-1]
-        given = {"form": checker.form, "heads": self.heads, "features": extent,
+        extent = next(array for path, array in arrays.items() if path.endswith(("/path_features", "/inputs"))).shape[-1]
+        given = {"form": checker.form or "weights", "heads": self.heads, "features": extent,
                  "splits": {split.removeprefix("sets/"): _split(arrays, split)
                             for split in sorted(checker.splits, key=_order)}}
         for name, path in (("weights", "attention/weights"), ("query", "attention/query"),
@@ -153,8 +153,12 @@ def _layers(arrays: Mapping[str, Any], group: str) -> list[Any]:
 
 
 def _split(arrays: Mapping[str, Any], split: str) -> dict[str, Any]:
-    labels = np.asarray(arrays[f"{split}/labels"], dtype=float)
-    given = {"labels": np.ascontiguousarray(labels.reshape(len(labels), -1))}
+    labels = arrays.get(f"{split}/labels")
+    if labels is None:  # new inputs
+        kind = "path_features" if f"{split}/path_features" in arrays else "inputs"
+        labels = np.zeros((len(arrays[f"{split}/{kind}"]), 0))
+    labels = np.asarray(labels, dtype=float)
+    given = {"labels": np.ascontiguousarray(labels.reshape(len(labels), -1) if labels.size else labels)}
     if f"{split}/ids" in arrays:
         given["ids"] = arrays[f"{split}/ids"]
     if f"{split}/path_features" in arrays:

@@ -129,7 +129,7 @@ def _source(study: Any) -> dict[str, Any]:
         return {"input": study.name, "text": study.text}
     done = getattr(study, "_computation", None)
     if isinstance(study, TrainingResult) and done is not None:
-        return {"input": _file_of(study)}
+        return {"input": file_of(study)}
     if done is not None:
         data = study._data
         return ({"input": "the study of the result", "text": done.study, "earlier": done}
@@ -138,8 +138,8 @@ def _source(study: Any) -> dict[str, Any]:
     return {"input": text_of_path("study", file)}
 
 
-def _file_of(trained: TrainingResult) -> str:
-    """A file of a result in memory, from which the program takes networks; it goes with the result."""
+def file_of(trained: Any) -> str:
+    """A file of a result in memory, for the program to read; it goes with the result."""
     file = trained.__dict__.get("_file")
     if file is None:
         folder = tempfile.mkdtemp(prefix="headway-")

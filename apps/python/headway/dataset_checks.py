@@ -87,6 +87,7 @@ class Checker:
         self.file, self.name_of, self.attribute = file, name_of, attribute
         self.faults = Faults(name_of)
         self.splits: list[str] = []
+        self.new_inputs = False  # further sets alone, for headway.predict
         self.form: str | None = None
         self.arrays: list[FoundArray] = []
         self.extents: dict[str, tuple[int, str]] = {}  # symbol: (extent, the data set that has it)
@@ -142,11 +143,13 @@ class Checker:
             self._root_fault(f"note {fault}")
 
     def _find_splits(self) -> None:
+        self.new_inputs = bool(members(self.file, "sets")) and all(
+            kind(self.file, name) == "absent" for name in ("train", "test"))
         for name in ("train", "test"):
             found = kind(self.file, name)
             if found == "group":
                 self.splits.append(name)
-            elif found != "absent" or name == "train":
+            elif found != "absent" or name == "train" and not self.new_inputs:
                 self.faults.add(name, NO_SPLIT)
         found = kind(self.file, "sets")
         if found not in ("absent", "group"):
@@ -182,6 +185,8 @@ class Checker:
         if len(found) == 1:
             self.form = found[0]
             return
+        if not found and self.new_inputs and all(kind(self.file, f"{split}/inputs") != "absent" for split in self.splits):
+            return  # their attention is that of a result
         names = {form: " and ".join(self.name_of(part) for part in name.split(" and "))
                  for form, name in table.FORMS.items()}
         said = ", ".join(names[form] for form in found) + " are given" if found else (
@@ -208,6 +213,8 @@ class Checker:
                 self._path_heads(self.arrays[-1])
 
     def _needed(self, member: Member) -> bool:
+        if member.needed == "beside train":
+            return not self.new_inputs
         if member.needed == "in its group":
             return kind(self.file, member.path.split("/")[0]) == "group"
         return member.needed == "always" and (

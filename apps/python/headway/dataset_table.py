@@ -3,7 +3,7 @@
 A row is one data set, or one of each split and layer: `path` with <split> and <l>; `shapes`, symbols of
 the extents in all allowed ranks, the highest last (what a lower one leaves out is 1), a symbol being one
 number in the whole file, but P, which each split has for itself; `values`, how they are checked; `needed`:
-"always" unless it says "never" or "in its group"; `forms` that have it, or `is_form` that it makes.
+"always" unless it says "never", "in its group" or "beside train" (not in new inputs alone); `forms` that have it, or `is_form` that it makes.
 """
 
 from __future__ import annotations

@@ -91,7 +91,8 @@ def write_dataset(path: str | os.PathLike, *, train_inputs: ArrayLike | None = N
     sets : mapping of str to mapping, optional
         Further sets on which `headway solve` reports, by name: {"validation": {"inputs": x, "labels": y}}.
         Keys of a set are inputs, labels, mask, attention, path_features and ids. On the set "validation" a
-        temperature may be chosen.
+        temperature may be chosen. Sets alone, without training examples, need no labels: they are new inputs
+        for `headway.predict`.
     network : mapping of str to array_like, optional
         Weights that were trained with these heads, scaled as the theory's, which `headway prune` then
         prunes beside it: `input` V_0 [N_1, N_0], `values` (one array [H_l, N_{l+1}, N_l] for each layer)
@@ -160,7 +161,8 @@ def write_dataset(path: str | os.PathLike, *, train_inputs: ArrayLike | None = N
         if faults:
             raise BadDataError(faults)
         check_name_layers(head_names, checker.heads)
-        warn_of_whole_numbers("train_labels", arrays["train/labels"], classes)
+        if "train/labels" in arrays:  # new inputs have none
+            warn_of_whole_numbers("train_labels", arrays["train/labels"], classes)
     return Path(path)
 
 

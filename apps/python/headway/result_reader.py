@@ -20,15 +20,16 @@ from headway.latent_reader import read_evaluated_runs, read_latent_runs
 from headway.latent_results import EvaluateResult, LatentsResult
 from headway.network_reader import read_network, read_removals, read_scores
 from headway.network_results import RemovalResult
+from headway.prediction_results import PredictResult, read_predictions
 from headway.results import (Alignment, Corrected, GaussianProcessPoint, Point, Predictor,
                              Pruning, Result, Samples, SetMeasures, TemperatureChoice, number)
 from headway.training_results import TrainingResult, read_runs
 
-KINDS = ("solve", "align", "prune", "sample", "train", "latents", "evaluate", "network_prune")
+KINDS = ("solve", "align", "prune", "sample", "train", "latents", "evaluate", "network_prune", "predict")
 PROVENANCE = ("study", *FIELDS["provenance"])
 
 
-AnyResult = Union[Result, TrainingResult, LatentsResult, EvaluateResult, RemovalResult]
+AnyResult = Union[Result, TrainingResult, LatentsResult, EvaluateResult, RemovalResult, PredictResult]
 
 
 def read_result(path: str | os.PathLike) -> AnyResult:
@@ -41,9 +42,9 @@ def read_result(path: str | os.PathLike) -> AnyResult:
 
     Returns
     -------
-    Result, TrainingResult, LatentsResult, EvaluateResult or RemovalResult
-        A Result of solve, align, prune and sample; else that of train, of latents, of evaluate, or of
-        prune on trained networks.
+    Result, TrainingResult, LatentsResult, EvaluateResult, RemovalResult or PredictResult
+        A Result of solve, align, prune and sample; else that of train, of latents, of evaluate, of
+        prune on trained networks, or of predict.
 
     Raises
     ------
@@ -121,6 +122,7 @@ _OF_NETWORKS = {
                                                 **_common(file, path)),
     "network_prune": lambda file, path: RemovalResult(runs=read_removals(file),
                                                       **_common(file, path)),
+    "predict": read_predictions,
     "evaluate": lambda file, path: EvaluateResult(
         runs=read_evaluated_runs(file), evaluated_on=hdf5.text(file.attrs.get("evaluated_on", "")),
         **_common(file, path))}

@@ -12,6 +12,7 @@ from headway.head_table import head_label
 from headway.latent_results import EvaluateResult, LatentsResult
 from headway.network_results import RemovalResult, score_kind
 from headway.network_seeds import compare_networks
+from headway.prediction_results import PredictResult
 from headway.results import GaussianProcessPoint, Measures, Point, Result
 from headway.training_results import TrainingResult, mean_and_error
 
@@ -36,7 +37,8 @@ def cells(result: Result | TrainingResult | LatentsResult | EvaluateResult | Rem
           ) -> tuple[list[str], list[list[str]]]:
     """The header and the rows of `table`, as texts."""
     for kind, rows in ((TrainingResult, _training_rows), (LatentsResult, _latent_rows),
-                       (EvaluateResult, _evaluated_rows), (RemovalResult, _removal_rows)):
+                       (EvaluateResult, _evaluated_rows), (RemovalResult, _removal_rows),
+                       (PredictResult, _predicted_rows)):
         if isinstance(result, kind):
             return rows(result)
     columns = _sample_columns(result) if result.kind == "sample" else _solve_columns(result)
@@ -211,6 +213,16 @@ def _training_rows(result: TrainingResult) -> tuple[list[str], list[list[str]]]:
                      *(_spread([run.final.get(split, {}).get(metric, math.nan) for run in done])
                        for split, metric in splits.items())])
     return header, rows
+
+
+def _predicted_rows(result: PredictResult) -> tuple[list[str], list[list[str]]]:
+    rows = [[_width_text(point.widths), f"{point.temperature:g}", name, str(at + 1),
+             " ".join(f"{value:.4f}" for value in np.atleast_1d(one.mean[at])),
+             " ".join(f"{value:.4f}" for value in np.atleast_1d(one.sd[at])),
+             "-" if one.right_sign_probability is None else f"{one.right_sign_probability[at]:.4f}",
+             str(int(one.predicted_class[at]))]
+            for point in result.points for name, one in point.sets.items() for at in range(len(one.predicted_class))]
+    return ["widths", "T", "set", "example", "mean", "sd", "right sign", "class"], rows
 
 
 def _latent_rows(result: LatentsResult) -> tuple[list[str], list[list[str]]]:

@@ -13,7 +13,7 @@ _FIXED = (("--force", "overwrite=True"), ("another -o", "another output"), ("-o 
 _AXIS = re.compile(r"--set '([\w.]+)=\[\{(\w+) = ([^']*)\}\]'")
 _SET = re.compile(r"--set ([\w.]+)=")
 _OPTION = re.compile(r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)")
-_VERB = re.compile(r"(?<!mpirun -n R )\bheadway (solve|align|prune|sample|train|latents|evaluate)\b")
+_VERB = re.compile(r"(?<!mpirun -n R )\bheadway (solve|align|prune|sample|predict|train|latents|evaluate)\b")
 
 
 def python_words(text: str, arguments: Mapping[str, str] | None = None) -> str:

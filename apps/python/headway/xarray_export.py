@@ -13,6 +13,7 @@ from headway.latent_results import EvaluateResult, LatentsResult
 from headway.named_arrays import Group, Names, draws_of, groups_of
 from headway.network_arrays import evaluation_groups, latents_groups, removal_groups
 from headway.network_results import RemovalResult
+from headway.prediction_results import PredictResult
 from headway.signatures import with_older_names
 from headway.study_files import text_of_path
 from headway.version import __version__
@@ -60,6 +61,8 @@ def to_datatree(result: AnyResult) -> DataTree:
 
 
 def _groups(result: AnyResult) -> dict[str, Group]:
+    if isinstance(result, PredictResult):
+        raise UsageError("to_datatree: takes no result of predict; allowed: its arrays, as in result.points[0].mean")
     if isinstance(result, RemovalResult):
         return removal_groups(result)
     if isinstance(result, LatentsResult):

@@ -48,10 +48,14 @@ enum class FeaturesIn { kMemory, kFile };
 tasks::Dataset read_dataset(const std::string& file_path, FeaturesIn place = FeaturesIn::kMemory,
                             const CheckedShare& checked = {});
 
+/// The same, and of a file of further sets alone, in which labels (then P x 0) and heads may be
+/// absent: new inputs, which `predict` takes and read_dataset refuses.
+tasks::Dataset read_new_inputs(const std::string& file_path);
+
 /// Every fault of a data-set file, one message each (at most kMaxFaultsPerDataset of a kind from
-/// one data set, then a count), with the name of the HDF5 data set; empty when read_dataset accepts
-/// the file. Errors: kMissingFile when missing or unreadable, kBadData when the file is not HDF5 at
-/// all.
+/// one data set, then a count), with the name of the HDF5 data set; empty when read_dataset or
+/// read_new_inputs accepts the file. Errors: kMissingFile when missing or unreadable, kBadData when
+/// the file is not HDF5 at all.
 std::vector<std::string> validate_dataset(const std::string& file_path);
 
 inline constexpr int kMaxFaultsPerDataset = 5;

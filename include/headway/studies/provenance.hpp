@@ -14,6 +14,7 @@ namespace headway::studies {
 struct ResultProvenance {
   std::string study_toml, study_hash, data_hash;
   std::string headway_version, git_commit, compiler, blas, machine;
+  std::string gpu;  ///< device, versions, kernels and precision; "" where none computed
   std::string command, started;
   std::uint64_t seed = 1;
   int threads = 1;
@@ -34,6 +35,12 @@ void fields(Visitor& visit, Record& r) {
   visit("machine", r.machine,
         "processor, number of processors and memory of the machine; of each, for merged parts",
         {.optional = true});
+  if (!std::is_const_v<Record> || shows(visit, !r.gpu.empty())) {
+    visit("gpu", r.gpu,
+          "the GPU that networks were on: its name, versions of CUDA and LibTorch, kernels and "
+          "precision; absent where there was none",
+          {.optional = true});
+  }
   visit("command", r.command, "command line");
   visit("started", r.started, "when the computation started: ISO 8601, UTC");
   visit("seed", r.seed, "root of every random stream", {.optional = true});

@@ -13,6 +13,7 @@
 #include "headway/studies/evaluate.hpp"
 #include "headway/studies/latents.hpp"
 #include "headway/studies/lookup.hpp"
+#include "headway/studies/predict.hpp"
 #include "headway/studies/prune_trained.hpp"
 #include "headway/studies/sample_results.hpp"
 #include "headway/studies/study.hpp"
@@ -180,6 +181,9 @@ void result_fields(Visitor& visit, const Study& /*study*/, const AlignResult& r)
 template <class Visitor>
 void result_fields(Visitor& visit, const Study& /*study*/, const PruneResult& r) {
   solve_fields(visit, r.solve, r.points, r.seconds);
+  visit("path_norms", r.path_norms,
+        "norm of the features of each path, root mean square over the training examples",
+        {.optional = true});
   if (!r.network) return;
   visit("network", *r.network, "the trained network of the data set, pruned");
   std::vector<NetworkHeadView> heads;
@@ -284,6 +288,18 @@ void result_fields(Visitor& visit, const Study& study, const EvaluateResult& r) 
   visit("evaluated_on", r.task,
         "[task] that the networks were evaluated on; comments say what differs between them");
   network_fields(visit, study, r, group_evaluations(r));
+}
+
+template <class Visitor>
+void result_fields(Visitor& visit, const Study& /*study*/, const PredictResult& r) {
+  constexpr FieldForm kJson = {.place = FieldPlace::kJson};
+  visit("predicted_from", r.predicted_from, "result that predicts");
+  visit("inputs", r.inputs, "data set of the new inputs");
+  visit("outputs", r.outputs, "number of outputs C");
+  visit("partial", r.interrupted, "interrupted: only finished points are there", kJson);
+  visit("points", r.points, "one entry a sweep point");
+  visit("seconds", r.seconds, "time of the computation", kJson);
+  visit("threads", r.threads, "threads that were used", kJson);
 }
 
 template <class Visitor>

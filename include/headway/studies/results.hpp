@@ -380,10 +380,16 @@ void added_fields(Visitor& visit, const PrunePoint& r) {
         {.json = "network", .layout = FieldLayout::kByName, .optional = true});
 }
 
+/// Where the largest path features are so many times the smallest, scores of heads may mislead. The
+/// kernel has the square of a size: U_1 of the largest path may be 16 times smaller than that of
+/// the smallest and count for as much. The same number as MUCH of apps/python/headway/figures.
+inline constexpr double kUnequalPaths = 4.0;
+
 struct PruneResult {
   static constexpr const char* kVerb = "prune";
   SolveResult solve;
   std::vector<PrunePoint> points;
+  VectorXd path_norms;  ///< of each path: root mean square of |xi_pi| over the training examples
   std::optional<NetworkPruning> network;  ///< where the data set carries a trained network
   double seconds = 0.0;
 };

@@ -24,7 +24,8 @@ struct TrainedNetwork {
   std::vector<training::NamedTensor> parameters;  ///< in any order
   std::string weights_sha256;                     ///< of the parameters
   std::string tokenizer;                          ///< as TrainTask's
-  std::string data_hash;  ///< of the run's data where all runs of the result share it; else ""
+  bool without_gpu = false;  ///< was trained on a GPU, and there is none here: the CPU reads it
+  std::string data_hash;     ///< of the run's data where all runs of the result share it; else ""
 };
 
 /// What differs between the data of a trained network's own task and those it is put on.
@@ -44,6 +45,10 @@ Study changed_study(const TrainedNetwork& network, const TaskChange& change);
 /// The runs of a result in memory that were trained to their end.
 std::vector<TrainedNetwork> trained_networks(const std::vector<TrainRun>& runs,
                                              const TrainResult& result, KeptWeights weights);
+
+/// What is said of a network that is TrainedNetwork::without_gpu.
+inline constexpr const char* kWithoutGpu =
+    "trained on a GPU, of which there is none here; read on the CPU";
 
 /// SHA-256 (hex) of names and values, in their order.
 std::string weights_hash(const std::vector<training::NamedTensor>& parameters);

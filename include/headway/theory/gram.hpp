@@ -19,6 +19,21 @@ GramMatrices scale_gram(GramMatrices data, double input_variance);
 /// Cost D^3.
 std::string gram_fault(const GramMatrices& data, Index paths);
 
+/// P rows of features and labels that have the given Gram matrices. They stand for the examples:
+/// every energy, posterior and predictor is the same.
+struct GramRows {
+  MatrixXd features;  ///< P x D
+  MatrixXd labels;    ///< P x C
+};
+
+/// Whether rows are fewer than directions: kernels of GramRows then cost less than D x D matrices.
+inline bool has_few_rows(const GramMatrices& data) { return data.examples < data.gram.rows(); }
+
+/// For P <= D. With Phi^T Phi = V Lambda V^T, of rank r <= P, the rows are
+///   X = [Lambda^{1/2} V^T; 0],   Y' = [Lambda^{-1/2} V^T Phi^T Y; R],
+/// R^T R what labels have beside the span of the features. Cost O(D^3), once.
+GramRows rows_of_gram(const GramMatrices& data);
+
 /// Kernels from scaled Gram matrices alone (KernelForm::kGram); the cost of an evaluation is free
 /// of P. Every T > 0, any number of outputs, singular U too. They have no features(), labels(),
 /// kernel().

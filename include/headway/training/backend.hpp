@@ -20,6 +20,19 @@ bool cuda_available();
 /// which is loaded for kCuda and where CUDA's driver is, cannot be.
 Device resolve_device(Device wanted);
 
+/// A GPU, as CUDA's driver tells of it.
+struct Gpu {
+  std::string name;  ///< "NVIDIA H100 80GB HBM3"; "" where it is not known
+  int cuda = 0;      ///< newest version of CUDA that the driver knows, 12040 for 12.4; 0: not known
+};
+
+/// The GPU that training takes, the first that this process may see; without a driver an empty one.
+Gpu first_gpu();
+
+/// "NVIDIA H100 80GB HBM3, driver of CUDA 12.4; LibTorch 2.5.1 ...; precision bf16": what is told
+/// of a result that was computed on a GPU. `backend`: training_backend().
+std::string gpu_text(const Gpu& gpu, const std::string& backend, const std::string& precision);
+
 /// One line for -v: LibTorch's version, CUDA and its devices, what multiplies matrices, the
 /// kernels' instruction set. Error{kUnavailable} without LibTorch.
 std::string training_backend();

@@ -152,8 +152,11 @@ tasks::Split read_split(const std::shared_ptr<const Hdf5InputFile>& file,
                         const DatasetLayout& layout, const std::string& name, FeaturesIn place) {
   tasks::Split split;
   const Index examples = layout.extent(extent_key("P", name));
-  const Tensor labels = file->read_array(name + "/labels");
-  split.labels = ConstRowMatrixMap(labels.values.data(), examples, layout.extent("C"));
+  split.labels.resize(examples, 0);
+  if (layout.find(name + "/labels") != nullptr) {
+    const Tensor labels = file->read_array(name + "/labels");
+    split.labels = ConstRowMatrixMap(labels.values.data(), examples, layout.extent("C"));
+  }
   if (layout.find(name + "/ids") != nullptr) split.ids = file->read_strings(name + "/ids");
   if (layout.form != AttentionForm::kPathFeatures) {
     split.examples = std::make_shared<Hdf5Examples>(file, layout, name);
@@ -214,8 +217,8 @@ tasks::Dataset load(const std::string& file_path, FeaturesIn place) {
 
 std::string split_text(const DatasetLayout& layout, const std::string& split) {
   const auto has = [&](const char* name) { return layout.find(split + name) != nullptr; };
-  std::string text = fmt::format("{} examples, {} outputs", layout.extent(extent_key("P", split)),
-                                 layout.extent("C"));
+  std::string text = fmt::format("{} examples, ", layout.extent(extent_key("P", split)));
+  text += has("/labels") ? fmt::format("{} outputs", layout.extent("C")) : "no labels";
   if (has("/inputs")) text += fmt::format(", {} tokens", layout.extent("S"));
   if (has("/mask")) text += ", masked";
   if (has("/ids")) text += ", with ids";
@@ -235,10 +238,16 @@ std::string describe_dataset(const Hdf5InputFile& file) {
     if (set_name(split).empty()) continue;
     sets += fmt::format("  set        {}: {}\n", set_name(split), split_text(layout, split));
   }
-  std::string out = fmt::format(
-      "  train      {}\n  test       {}\n{}  features   {}\n  attention  {}\n  heads      [{}]\n",
-      split_text(layout, "train"), test, sets, layout.extent("N_0"),
-      rules.forms[static_cast<std::size_t>(layout.form)].means, fmt::join(layout.heads, ", "));
+  std::string out;
+  if (!layout.new_inputs) {
+    out += fmt::format("  train      {}\n  test       {}\n", split_text(layout, "train"), test);
+  }
+  out += fmt::format("{}  features   {}\n", sets, layout.extent("N_0"));
+  if (!layout.heads.empty()) {
+    out += fmt::format("  attention  {}\n  heads      [{}]\n",
+                       rules.forms[static_cast<std::size_t>(layout.form)].means,
+                       fmt::join(layout.heads, ", "));
+  }
   for (std::size_t l = 1; l <= layout.heads.size(); ++l) {
     const std::string names = fmt::format("names/layer_{}", l);
     if (layout.find(names) == nullptr) continue;
@@ -249,6 +258,12 @@ std::string describe_dataset(const Hdf5InputFile& file) {
   }
   if (layout.readout) out += fmt::format("  readout    {}\n", word_of(*layout.readout));
   if (!layout.note.empty()) out += fmt::format("  note       {}\n", printable(layout.note));
+  if (layout.new_inputs) {
+    return out + fmt::format(
+                     "\nTo check all of it:  headway validate {0}\n"
+                     "To predict on it:    headway predict RESULT.h5 {0}\n",
+                     file.file_path());
+  }
   out += fmt::format(
       "\nTo check all of it:  headway validate {0}\n"
       "To solve it:         headway solve {0} --set model.widths=[10,100]\n",
@@ -279,14 +294,8 @@ std::vector<std::string> faults_of(const std::string& file_path, const CheckedSh
   }
 }
 
-}  // namespace
-
-std::vector<std::string> validate_dataset(const std::string& file_path) {
-  return faults_of(file_path, {});
-}
-
-tasks::Dataset read_dataset(const std::string& file_path, FeaturesIn place,
-                            const CheckedShare& checked) {
+tasks::Dataset read_any(const std::string& file_path, FeaturesIn place,
+                        const CheckedShare& checked) {
   const std::vector<std::string> faults = faults_of(file_path, checked);
   if (!faults.empty()) {
     const bool named = faults.front().starts_with(file_path);
@@ -306,6 +315,32 @@ tasks::Dataset read_dataset(const std::string& file_path, FeaturesIn place,
   } catch (const std::bad_alloc&) {
     fail(ErrorKind::kUnavailable, "{}: not enough memory for it", file_path);
   }
+}
+
+/// Error{kBadData} for new inputs alone.
+void require_training_examples(const tasks::Dataset& dataset) {
+  if (dataset.train_examples() > 0) return;
+  bad_data(
+      "{}: train: is missing; allowed: training examples with labels. Its further sets are new "
+      "inputs, which headway predict takes",
+      dataset.name);
+}
+
+}  // namespace
+
+tasks::Dataset read_dataset(const std::string& file_path, FeaturesIn place,
+                            const CheckedShare& checked) {
+  tasks::Dataset dataset = read_any(file_path, place, checked);
+  require_training_examples(dataset);
+  return dataset;
+}
+
+tasks::Dataset read_new_inputs(const std::string& file_path) {
+  return read_any(file_path, FeaturesIn::kMemory, {});
+}
+
+std::vector<std::string> validate_dataset(const std::string& file_path) {
+  return faults_of(file_path, {});
 }
 
 }  // namespace headway::io

@@ -102,7 +102,10 @@ class LayoutChecker {
         faults_.add(split, kNoSplit);
       }
     };
-    take("train", true);
+    // A file of further sets alone holds new inputs.
+    layout_.new_inputs = file_.kind("train") == NodeKind::kAbsent &&
+                         file_.kind("test") == NodeKind::kAbsent && !file_.members("sets").empty();
+    take("train", !layout_.new_inputs);
     take("test", false);
     const NodeKind kind = file_.kind("sets");
     if (kind != NodeKind::kAbsent && kind != NodeKind::kGroup) {
@@ -153,9 +156,16 @@ class LayoutChecker {
       found.push_back(rules_.forms[f].name);
     }
     known_form_ = found.size() == 1;
-    if (known_form_) return;
+    if (known_form_ || (found.empty() && layout_.new_inputs && has_inputs())) return;
     faults_.add("/", "{}; allowed: exactly one of {}",
                 found.empty() ? "no attention is given" : join(found) + " are given", join(all));
+  }
+
+  /// Whether every further set has inputs: their attention may then be that of a result.
+  [[nodiscard]] bool has_inputs() const {
+    return std::all_of(layout_.splits.begin(), layout_.splits.end(), [&](const auto& split) {
+      return file_.kind(split + "/inputs") != NodeKind::kAbsent;
+    });
   }
 
   [[nodiscard]] bool is_there(const DatasetMember& member) const {
@@ -182,6 +192,7 @@ class LayoutChecker {
   }
 
   [[nodiscard]] bool needed(const DatasetMember& member) const {
+    if (member.needed == Needed::kBesideTrain) return !layout_.new_inputs;
     if (member.needed == Needed::kAlways) return known_form_ || member.forms.empty();
     return member.needed == Needed::kInItsGroup &&
            file_.kind(member.path.substr(0, member.path.find('/'))) == NodeKind::kGroup;

@@ -83,6 +83,8 @@ struct DatasetLayout {
   std::optional<Readout> readout;
   std::string note;
   bool network = false;
+  /// Further sets alone, for `predict`: without train and test, and perhaps without attention.
+  bool new_inputs = false;
   std::vector<std::string> splits;  ///< groups: "train", then "test" and "sets/<name>" by name
   std::vector<FoundArray> arrays;   ///< in the order of the table
   std::map<std::string, Extent> extents;  ///< by symbol: "N_0", "H_2", "train: P"

@@ -17,7 +17,7 @@ constexpr std::string_view kLayer = "/layer_<l>";
 
 /// Words of the table, each in the order of its enumeration.
 const std::vector<std::string> kValues = {"finite", "mask", "attention", "text"};
-const std::vector<std::string> kNeeded = {"always", "in its group", "never"};
+const std::vector<std::string> kNeeded = {"always", "in its group", "never", "beside train"};
 
 template <typename Enumeration>
 Enumeration parse(const std::string& word, const std::vector<std::string>& words) {

@@ -12,7 +12,7 @@ namespace headway::io {
 /// Python package reads too, apps/python/headway/dataset_members.json.
 struct DatasetMember {
   enum class Values { kFinite, kMask, kAttention, kText };
-  enum class Needed { kAlways, kInItsGroup, kNever };
+  enum class Needed { kAlways, kInItsGroup, kNever, kBesideTrain };
 
   std::string path;  ///< "<split>/attention/layer_<l>"
   /// Symbols of the extents, in all allowed ranks, the highest last; a symbol that a lower rank

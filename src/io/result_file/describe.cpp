@@ -32,6 +32,7 @@ constexpr Listing kListings[] = {
     {studies::TrainResult::kVerb, "groups/*/splits/*", "name metric last last_standard_error"},
     {studies::LatentsResult::kVerb, "groups/*",
      "label layer decoder metric held_out train chance shuffled untrained"},
+    {studies::PredictResult::kVerb, "points/*", "widths temperature method draws"},
     {studies::EvaluateResult::kVerb, "runs/*", "name label seed"},
     {studies::EvaluateResult::kVerb, "runs/*/evaluations/*", "name examples loss accuracy r2"},
     {studies::TrainedPruneResult::kVerb, "groups/*", "name label"},
@@ -138,6 +139,9 @@ std::string describe_result(const Hdf5InputFile& file) {
   if (file.has_attribute("/", "machine")) {
     out += fmt::format("  on         {}\n", text(file, "/", "machine"));
   }
+  if (file.has_attribute("/", "gpu")) {
+    out += fmt::format("  GPU        {}\n", text(file, "/", "gpu"));
+  }
   out +=
       fmt::format("  started    {}, {} s on {} threads, seed {}\n", text(file, "/", "started"),
                   cell(file, "/", "seconds"), cell(file, "/", "threads"), cell(file, "/", "seed"));
@@ -151,6 +155,9 @@ std::string describe_result(const Hdf5InputFile& file) {
       kind == studies::EvaluateResult::kVerb || kind == studies::TrainedPruneResult::kVerb;
   if (of_networks) {
     return out + "To remake it, run the command above; the file that it names holds the networks\n";
+  }
+  if (kind == studies::PredictResult::kVerb) {
+    return out + "To remake it, run the command above, which names the result and the new inputs\n";
   }
   if (of_arrays_in_memory(file)) {
     return out +

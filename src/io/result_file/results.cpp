@@ -73,6 +73,9 @@ class JsonWriter {
       at(key) = !scalar            ? json_value(value)
                 : value.size() > 0 ? json_value(value(0, 0))
                                    : Json(nullptr);
+      if (form.layout == FieldLayout::kOutputs && value.cols() < 2) {
+        at(key) = value.size() > 0 ? json_value(VectorXd(value.col(0))) : Json(nullptr);
+      }
     } else if constexpr (std::is_enum_v<T>) {
       at(key) = word_of(value);
     } else if constexpr (requires { json_value(value); }) {  // others are only in files
@@ -165,6 +168,7 @@ template struct ResultOutput<studies::SampleResult>;
 template struct ResultOutput<studies::TrainResult>;
 template struct ResultOutput<studies::TrainedPruneResult>;
 template struct ResultOutput<studies::LatentsResult>;
+template struct ResultOutput<studies::PredictResult>;
 template struct ResultOutput<studies::EvaluateResult>;
 
 void write_result_bytes(const std::string& file_path, std::string_view bytes, bool force) {

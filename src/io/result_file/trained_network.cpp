@@ -1,11 +1,14 @@
 #include "headway/io/trained_network.hpp"
 
+#include <algorithm>
+
 #include "core/fail.hpp"
 #include "core/whole_file.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "headway/io/result_file.hpp"
 #include "headway/io/study_file.hpp"
 #include "headway/studies/sweep.hpp"
+#include "headway/training/backend.hpp"
 #include "io/first_reading.hpp"
 #include "io/hdf5/record.hpp"
 #include "io/result_file/trained_run.hpp"
@@ -35,6 +38,22 @@ std::vector<training::NamedTensor> read_weights(const Hdf5InputFile& file, const
            best && file.kind(group + "/weights") == NodeKind::kGroup
                ? "the run was never evaluated; weights = \"last\" takes those of its last step"
                : "the result holds no weights (train.keep_weights = false)");
+}
+
+/// Whether the study in the file trained on a GPU by its own words.
+bool trained_on_gpu(const std::string& file_path) {
+  const std::string text = read_result_provenance(file_path).study_toml;
+  const std::vector<studies::TrainRun> runs = studies::train_runs(parse_study(text, file_path));
+  return std::ranges::any_of(runs, [](const studies::TrainRun& run) {
+    return run.study.train.run.device == training::Device::kCuda;
+  });
+}
+
+/// Who only reads a network takes the device that is there. Not kCpu: the network may be of bf16.
+void take_what_is_there(studies::TrainedNetwork& network) {
+  training::Device& device = network.study.train.run.device;
+  network.without_gpu = device == training::Device::kCuda && !training::cuda_available();
+  if (network.without_gpu) device = training::Device::kAuto;
 }
 
 studies::TrainedNetwork read_run(const Hdf5InputFile& file, const std::string& group,
@@ -85,6 +104,7 @@ std::vector<studies::TrainedNetwork> read_trained_networks(const std::string& fi
                                                            studies::KeptWeights weights,
                                                            Observer& observer) {
   const std::string data_hash = read_result_provenance(file_path).data_hash;
+  const bool of_gpu = trained_on_gpu(file_path);
   const std::vector<studies::TrainRun> runs = studies::train_runs(study);
   return read_hdf5(file_path, kResultSchema, [&](const Hdf5InputFile& file) {
     std::vector<studies::TrainedNetwork> out;
@@ -101,8 +121,10 @@ std::vector<studies::TrainedNetwork> read_trained_networks(const std::string& fi
       out.push_back(read_run(file, group, runs[i], weights));
       out.back().run = static_cast<Index>(i) + 1;
       out.back().data_hash = data_hash;
+      if (of_gpu) take_what_is_there(out.back());
     }
     if (out.empty()) bad_data("holds no run that was trained to its end");
+    if (out.front().without_gpu) observer.warning(file_path + ": " + studies::kWithoutGpu);
     return out;
   });
 }
@@ -125,6 +147,7 @@ studies::TrainedNetwork read_trained_network(const std::string& file_path,
     if (group.empty()) bad_data("this run had not begun when the result was written");
     return read_run(file, group, run, study.extract.weights);
   });
+  if (trained_on_gpu(file_path)) take_what_is_there(out);
   out.run = static_cast<Index>(wanted);
   out.data_hash = read_result_provenance(file_path).data_hash;
   return out;

@@ -162,3 +162,28 @@ TEST_CASE("The trained network") {
        {"network: is not a group"}},
   });
 }
+
+TEST_CASE("Further sets alone are new inputs, which need no labels and no head matrices") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.file("new.h5");
+  BuiltDataset built = kWeights;
+  built.sets = {"later"};
+  write_dataset_file(path, built);
+  {
+    Surgery surgery(path);
+    for (const char* name : {"train", "test", "sets/later/labels", "attention", "names"}) {
+      surgery.remove(name);
+    }
+  }
+  CHECK(io::validate_dataset(path) == std::vector<std::string>{});
+  const tasks::Dataset inputs = io::read_new_inputs(path);
+  CHECK(inputs.heads.empty());
+  CHECK(inputs.train.size() == 0);
+  REQUIRE(inputs.sets.size() == 1);
+  CHECK(inputs.sets[0].name == "later");
+  CHECK(inputs.sets[0].split.size() == inputs.sets[0].split.examples->size());
+  CHECK(inputs.sets[0].split.labels.cols() == 0);
+  CHECK_THROWS_WITH(io::read_dataset(path),
+                    Catch::Matchers::ContainsSubstring("train: is missing") &&
+                        Catch::Matchers::ContainsSubstring("headway predict takes"));
+}

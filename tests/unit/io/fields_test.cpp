@@ -12,6 +12,7 @@
 #include "headway/studies/evaluate.hpp"
 #include "headway/studies/gram.hpp"
 #include "headway/studies/latents.hpp"
+#include "headway/studies/predict.hpp"
 #include "headway/studies/prune_trained.hpp"
 #include "headway/studies/sample_results.hpp"
 #include "headway/studies/training.hpp"
@@ -46,6 +47,7 @@ std::vector<Section> sections() {
            list_fields(studies::NetworkScore{})},
           {"network", "`network`", list_fields(studies::NetworkPruning{})},
           {"sample", "`points/<i>` of sample, layer 1 for each layer", list_fields(sample)},
+          {"predicted_point", "`points/<i>` of predict", list_fields(studies::PredictedPoint{})},
           {"run",
            "`runs/<i>` of train, which also has `curves/<split>`, `weights/<name>` and "
            "`best_weights/<name>`",

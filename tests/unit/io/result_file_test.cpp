@@ -191,6 +191,20 @@ TEST_CASE("A solve result is read back number by number") {
   CHECK(io::is_result_file(scratch.file("result.h5")));
 }
 
+TEST_CASE("A result says which GPU its networks were on, and one without says nothing") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.file("result.h5");
+  studies::ResultProvenance provenance = built_provenance();
+  for (const std::string gpu : {"", "NVIDIA H100, driver of CUDA 12.4; LibTorch 2.5.1; bf16"}) {
+    provenance.gpu = gpu;
+    io::write_result(path, named_study(), built_result(1), provenance, true);
+    CHECK(io::read_result_provenance(path).gpu == gpu);
+    const std::string text = io::describe_hdf5_file(path);
+    CHECK((text.find("  GPU        ") != std::string::npos) == !gpu.empty());
+    CHECK(text.find(gpu) != std::string::npos);
+  }
+}
+
 TEST_CASE("The layout is the one that the plots read") {
   const ScratchDirectory scratch;
   const std::string path = scratch.file("result.h5");

@@ -138,6 +138,42 @@ TEST_CASE("Gram matrices of parts and of ranks have the bits of the whole") {
   }
 }
 
+TEST_CASE("Gram matrices of fewer examples than directions are solved as that many rows") {
+  Observer observer;
+  for (const bool same : {false, true}) {  // or with examples that are there twice: of lower rank
+    for (const Index outputs : {1, 2}) {
+      tasks::Dataset data = data_with_sets(8, 1, outputs);
+      if (same) data.train.path_features.bottomRows(3) = data.train.path_features.topRows(3);
+      Study study = small_study();
+      const tasks::Dataset gram =
+          studies::dataset_of(studies::gram(study, {data}, observer), "gram.h5");
+      study.solve.kernels = theory::KernelForm::kStreamed;
+      const studies::SolveResult expected = studies::solve(study, data, observer);
+      study.solve.kernels = theory::KernelForm::kAuto;
+      const studies::TheoryPlan plan =
+          studies::plan_theory(study, gram, studies::TheoryVerb::kSolves);
+      CHECK(plan.kernels.form != theory::KernelForm::kGram);
+      const studies::SolveResult result = studies::solve(study, gram, observer);
+      REQUIRE(result.points.size() == expected.points.size());
+      CHECK(result.train_examples == 8);
+      CHECK(result.path_kernels.empty());
+      for (std::size_t i = 0; i < result.points.size(); ++i) {
+        const studies::SolvePoint& a = result.points[i];
+        const studies::SolvePoint& b = expected.points[i];
+        CHECK(a.kernels == word_of(plan.kernels.form));
+        CHECK(difference(a.order_parameters.layers[0], b.order_parameters.layers[0]) < 1e-7);
+        CHECK(difference(a.predictor.mean, b.predictor.mean) < 1e-7);
+        CHECK(difference(a.predictor.variance, b.predictor.variance) < 1e-7);
+        CHECK_THAT(a.action, Catch::Matchers::WithinRel(b.action, 1e-8));
+        CHECK_THAT(a.log_evidence, Catch::Matchers::WithinRel(b.log_evidence, 1e-8));
+        CHECK(std::isnan(a.predictor.train_accuracy));
+      }
+      study.solve.kernels = theory::KernelForm::kGram;  // by hand: the matrices themselves
+      CHECK(studies::solve(study, gram, observer).points[0].kernels == "gram");
+    }
+  }
+}
+
 TEST_CASE("solve and sample of Gram matrices are those of the examples") {
   Observer observer;
   for (const Index outputs : {1, 2}) {

@@ -164,7 +164,7 @@ def draw_all(results: Result | Sequence[Result], options: PlotOptions | None = N
     if other is not None:
         raise BadDataError(f"{other.file}: a result of {_maker(other)} and one of "
                            f"{_maker(results[0])} cannot share a figure")
-    parts = "points" if made_from is Result else "runs"
+    parts = "runs" if hasattr(results[0], "runs") else "points"
     if not getattr(results[0], parts):
         raise BadDataError(f"{results[0].file}: holds no {parts}, so there is nothing to draw")
     if made_from is TrainingResult and not any(result.finished.runs for result in results):

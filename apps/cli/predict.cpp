@@ -1,0 +1,235 @@
+#include "headway/studies/predict.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "columns.hpp"
+#include "headway/core/error.hpp"
+#include "headway/core/memory.hpp"
+#include "headway/io/dataset_file.hpp"
+#include "headway/studies/training.hpp"
+#include "headway/studies/verbs.hpp"
+#include "json_text.hpp"
+#include "table.hpp"
+#include "theory_course.hpp"
+#include "verbs.hpp"
+
+namespace headway::cli {
+
+namespace {
+
+using studies::PredictResult;
+
+constexpr std::size_t kShownExamples = 5;  // of each set at each point
+
+struct PredictJob : Job {
+  std::string kind;  ///< of the result that predicts
+  studies::SolveResult solved;
+  std::optional<studies::SampleResult> sampled;
+  std::string inputs_name;
+  std::vector<std::string> names;  ///< of the sets of new inputs
+  tasks::Dataset dataset;          ///< of studies::with_inputs()
+  studies::TheoryPlan plan;
+};
+
+/// The points are those of the result: only what changes no prediction may be set.
+void check_overlays(const std::vector<std::string>& overlays) {
+  const std::vector<std::string> allowed = {"name", "threads", "task.file", "solve.kernels",
+                                            "solve.memory_limit_gib"};
+  for (const std::string& overlay : overlays) {
+    const std::string key = io::overlay_key(overlay);
+    if (std::find(allowed.begin(), allowed.end(), key) != allowed.end()) continue;
+    throw Error(ErrorKind::kBadStudy,
+                fmt::format("--set {}: predict takes the points that the result has; allowed: {}",
+                            key, fmt::join(allowed, ", ")));
+  }
+}
+
+PredictJob load_predict_job(const Options& options) {
+  if (options.more_inputs.size() != (options.new_inputs ? 0 : 1)) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("predict: takes a result and one data set of new inputs; given: {} "
+                            "data sets",
+                            options.more_inputs.size()));
+  }
+  if (!io::is_result_file(options.input)) {
+    throw Error(
+        ErrorKind::kBadData,
+        fmt::format("{}: is no result file; allowed: a result of solve or sample", options.input));
+  }
+  PredictJob job;
+  job.kind = io::read_result_kind(options.input);
+  if (job.kind == studies::TrainResult::kVerb) {
+    throw Error(ErrorKind::kUnavailable,
+                fmt::format("{}: predictions of trained networks are not built; evaluate gives "
+                            "their loss and metrics on other data of their task, and extract makes "
+                            "a data set of the theory from them",
+                            options.input));
+  }
+  check_overlays(options.study_overlays());
+  job.study = io::read_study(options.input, options.study_overlays()).study;
+  return job;  // not of origin kResultFile, so that no prediction is written over the result
+}
+
+/// The data that the result was computed from. Error{kBadData} where they have changed.
+tasks::Dataset data_of_result(const Options& options, const PredictJob& job,
+                              const studies::ResultProvenance& stored) {
+  tasks::Dataset dataset = theory_data(options, job.study);
+  if (options.dataset || stored.data_hash == dataset.content_hash) return dataset;
+  throw Error(ErrorKind::kBadData,
+              fmt::format("{}: {} is not the data that this result was computed from; their hashes "
+                          "differ",
+                          options.input, dataset.name));
+}
+
+std::string read_predict_data(const Options& options, PredictJob& job, Observer& observer) {
+  studies::ResultProvenance stored;
+  if (job.kind == studies::SampleResult::kVerb) {
+    job.sampled = io::read_sample_result(options.input);
+    stored = io::read_result_provenance(options.input);
+  } else {
+    job.solved = io::read_solve_result(options.input, &stored);
+  }
+  if (stored.partial) {
+    observer.warning(
+        fmt::format("{}: is partial; only its finished points predict", options.input));
+  }
+  const tasks::Dataset data = data_of_result(options, job, stored);
+  const tasks::Dataset inputs =
+      options.new_inputs ? *options.new_inputs : io::read_new_inputs(options.more_inputs.front());
+  job.inputs_name = inputs.name;
+  job.names = studies::input_names(inputs);
+  job.dataset = studies::with_inputs(data, inputs);
+  job.plan = studies::plan_theory(job.study, job.dataset, studies::TheoryVerb::kSolves, 1);
+  studies::require_memory(job.plan, job.study, physical_memory());
+  return studies::combined_data_hash({data.content_hash, inputs.content_hash});
+}
+
+std::string plan_predict(const Options& options, const PredictJob& job) {
+  const std::size_t points = job.sampled ? job.sampled->points.size() : job.solved.points.size();
+  if (options.json) {
+    nlohmann::ordered_json out;
+    out["dry_run"] = true;
+    out["verb"] = PredictResult::kVerb;
+    out["points"] = points;
+    for (std::size_t i = 0; i < job.names.size(); ++i) {
+      out["sets"][job.names[i]] = job.dataset.sets[i].split.size();
+    }
+    return json_text(out);
+  }
+  std::string text = fmt::format("{}: {} points\n", job.study.name, points);
+  for (std::size_t i = 0; i < job.names.size(); ++i) {
+    text += fmt::format("{}: {} examples\n", job.names[i], job.dataset.sets[i].split.size());
+  }
+  return text + fmt::format("output {}\n", options.output.empty() ? "none" : options.output);
+}
+
+PredictResult compute_predict(const Options& options, PredictJob& job, Observer& observer) {
+  PredictResult result =
+      job.sampled ? studies::predict(job.study, job.dataset, job.names, *job.sampled, observer)
+                  : studies::predict(job.study, job.dataset, job.names, job.solved, observer);
+  result.predicted_from = options.input;
+  result.inputs = job.inputs_name;
+  return result;
+}
+
+std::string row_text(const MatrixXd& values, Index row) {
+  std::vector<double> entries;
+  for (Index c = 0; c < values.cols(); ++c) entries.push_back(values(row, c));
+  return decimals_text(entries, "{:.4f}");
+}
+
+std::string predict_table(const PredictResult& result) {
+  const bool one_output = result.outputs == 1;
+  std::vector<std::string> header = {"widths", "T", "set<", "example", "mean", "sd"};
+  if (one_output) header.emplace_back("right sign");
+  header.emplace_back("class");
+  Table table(header, 4);
+  bool cut = false;
+  for (const studies::PredictedPoint& point : result.points) {
+    for (const studies::PredictedSet& set : point.sets) {
+      const std::size_t shown = std::min(kShownExamples, set.predicted_class.size());
+      cut = cut || shown < set.predicted_class.size();
+      for (std::size_t i = 0; i < shown; ++i) {
+        const auto row_number = static_cast<Index>(i);
+        std::vector<std::string> row = {widths_text(point.widths),
+                                        cell(point.temperature, "{:g}"),
+                                        set.name,
+                                        fmt::format("{}", i + 1),
+                                        row_text(set.mean, row_number),
+                                        row_text(set.deviation, row_number)};
+        if (one_output) row.push_back(cell(set.right_sign_probability(row_number, 0), "{:.4f}"));
+        const int answer = set.predicted_class[i];
+        row.push_back(one_output ? fmt::format("{:+d}", answer) : fmt::format("{}", answer));
+        table.add(std::move(row));
+      }
+    }
+  }
+  std::string text = table.text();
+  if (cut) {
+    text +=
+        fmt::format("Only the first {} examples of each set are shown; -o and --json have all\n",
+                    kShownExamples);
+  }
+  return text;
+}
+
+Outcome predict_outcome(const PredictResult& result) {
+  Outcome outcome{
+      fmt::format("{} point{}", result.points.size(), result.points.size() == 1 ? "" : "s"),
+      result.interrupted, result.seconds, result.threads};
+  for (const studies::PredictedPoint& point : result.points) {
+    const bool finite = std::all_of(point.sets.begin(), point.sets.end(), [](const auto& set) {
+      return set.mean.allFinite() && set.deviation.allFinite();
+    });
+    if (finite) continue;
+    outcome.faults.push_back(fmt::format("widths {}, temperature {:g}: not finite",
+                                         widths_text(point.widths), point.temperature));
+  }
+  return outcome;
+}
+
+}  // namespace
+
+Verb predict_verb() {
+  return make_verb<PredictJob, PredictResult>(
+      {.name = PredictResult::kVerb,
+       .summary = "predict new inputs, without labels, from a result of solve or sample",
+       .sections = {"solve"},
+       .about =
+           "Gives the mean and the standard deviation of the predictor on new inputs, and the "
+           "probability that the predictor has the sign of its mean. Every point of the result "
+           "predicts. Nothing is solved or sampled again; the data of the result must still be "
+           "where its study says. A result of sample predicts with the mean over its draws of U_1.",
+       .tables =
+           {{"Columns",
+             {kWidthsColumn,
+              kTemperatureColumn,
+              {"set", "set of the new inputs"},
+              {"example", "number of the example in its set, from 1"},
+              {"mean", "mean of the predictor, one number for each output"},
+              {"sd", "standard deviation of the predictor, likewise"},
+              {"right sign",
+               "probability that the predictor has the sign of its mean; of one output alone"},
+              {"class", "sign of the mean; of several outputs the largest one, counted from 0"}}}},
+       .examples = {{"headway predict four.h5 new.h5 -o predictions.h5",
+                     "new inputs, with the result of solve or sample"}},
+       .more_inputs = "data set of the new inputs (HDF5): further sets, which need no labels",
+       .input = "result of headway solve or sample (HDF5)",
+       .seeded = false},
+      {.load = &load_predict_job,
+       .read_data = &read_predict_data,
+       .plan = &plan_predict,
+       .compute = &compute_predict,
+       .outcome = &predict_outcome,
+       .write = &write_result_file<PredictJob, PredictResult>,
+       .print = [](const Options& options, const PredictJob& job, const PredictResult& result) {
+         return options.json ? io::result_json(job.study, result) + "\n" : predict_table(result);
+       }});
+}
+
+}  // namespace headway::cli

@@ -1,0 +1,158 @@
+"""What a result of headway.predict holds, and how it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from headway import hdf5, memory
+from headway.display import Brief, Shown
+from headway.errors import UsageError
+from headway.fields import FIELDS, plain
+
+
+@dataclass(frozen=True, repr=False)
+class PredictedSet(Brief):
+    """What one point predicts on one set of inputs.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (M,) or (M, C)
+        Mean of the predictor f on each of the M examples.
+    sd : ndarray of shape (M,) or (M, C)
+        Standard deviation of f there.
+    right_sign_probability : ndarray of shape (M,), or None
+        Probability that f has the sign of its mean; of one output alone.
+    predicted_class : ndarray of shape (M,)
+        One output: the sign of the mean. Several: the largest one, counted from 0.
+    """
+
+    mean: np.ndarray
+    sd: np.ndarray
+    right_sign_probability: np.ndarray | None
+    predicted_class: np.ndarray
+
+
+@dataclass(frozen=True, repr=False)
+class PredictedPoint(Brief):
+    """What one sweep point predicts.
+
+    Attributes
+    ----------
+    widths : tuple of int
+        N_1, ..., N_L, N_a.
+    temperature : float
+        T.
+    method : str
+        "saddle_point", or the sampler whose draws are used.
+    draws : int
+        Draws of U_1 that the prediction is a mean over; 0: the saddle point.
+    sets : mapping of str to PredictedSet
+        By name; arrays in memory are the set "inputs".
+    """
+
+    widths: tuple[int, ...]
+    temperature: float
+    method: str
+    draws: int
+    sets: Mapping[str, PredictedSet]
+
+    @property
+    def mean(self) -> np.ndarray:
+        """ndarray: the mean on the only set."""
+        return self._only.mean
+
+    @property
+    def sd(self) -> np.ndarray:
+        """ndarray: the standard deviation on the only set."""
+        return self._only.sd
+
+    @property
+    def right_sign_probability(self) -> np.ndarray | None:
+        """ndarray or None: the probability of the sign of the mean on the only set."""
+        return self._only.right_sign_probability
+
+    @property
+    def predicted_class(self) -> np.ndarray:
+        """ndarray: the predicted class on the only set."""
+        return self._only.predicted_class
+
+    @property
+    def _only(self) -> PredictedSet:
+        if len(self.sets) != 1:
+            raise UsageError(f"sets: has {', '.join(self.sets)}; allowed: one set, or a name as in point.sets[name]")
+        return next(iter(self.sets.values()))
+
+
+@dataclass(frozen=True, repr=False)
+class PredictResult(Shown):
+    """A result of `headway.predict`, or of the program's verb.
+
+    Attributes
+    ----------
+    file : Path
+        The file that it was read from; of a result in memory the name of the verb.
+    study : str
+        The name of the study.
+    task : str
+        "": predictions need none.
+    points : tuple of PredictedPoint
+        One for each point of the result that predicts.
+    predicted_from : str
+        The result that predicts.
+    inputs : str
+        The data set of the inputs.
+    provenance : mapping of str to value
+        What made it: study, seed, command, version, commit, machine, hashes.
+    partial : bool
+        Interrupted: only the points that were finished are there.
+    kind : str
+        "predict".
+    train_labels : None
+        These results have none; figures ask every result.
+    """
+
+    file: Path
+    study: str
+    task: str
+    points: tuple[PredictedPoint, ...]
+    predicted_from: str = ""
+    inputs: str = ""
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    partial: bool = False
+    kind: str = "predict"
+    train_labels: None = None
+
+    @property
+    def summary(self) -> str:
+        """str: what it is, in one line."""
+        count = len(self.points)
+        sets = {name: len(one.predicted_class) for name, one in self.points[0].sets.items()} if count else {}
+        return (f"{self.study}, {count} point{'' if count == 1 else 's'}, "
+                + ", ".join(f"{size} examples of {name}" for name, size in sets.items()))
+
+
+def read_predictions(file: h5py.File | memory.Group, path: Path) -> PredictResult:
+    """A result of the verb from its open file."""
+    points = tuple(PredictedPoint(
+        widths=tuple(int(width) for width in np.atleast_1d(group.attrs["widths"])),
+        temperature=float(group.attrs["temperature"]), method=hdf5.text(group.attrs["method"]),
+        draws=int(group.attrs["draws"]), sets={name: _set(one) for name, one in group["sets"].items()})
+        for group in hdf5.numbered(file, "points"))
+    return PredictResult(
+        file=path, study=hdf5.text(file.attrs.get("study", path.stem)), task="", points=points,
+        predicted_from=hdf5.text(file.attrs.get("predicted_from", "")), inputs=hdf5.text(file.attrs.get("inputs", "")),
+        provenance={name: plain(file.attrs[name]) for name in ("study", *FIELDS["provenance"]) if name in file.attrs},
+        partial=bool(file.attrs.get("partial", 0)))
+
+
+def _set(group: h5py.Group | memory.Group) -> PredictedSet:
+    return PredictedSet(
+        mean=group["mean"][()], sd=group["sd"][()],
+        right_sign_probability=group["right_sign_probability"][()] if "right_sign_probability" in group else None,
+        predicted_class=group["predicted_class"][()])

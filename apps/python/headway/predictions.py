@@ -1,0 +1,147 @@
+"""headway.predict: what a result of solve or sample says of new inputs, which have no labels."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headway import hdf5, memory, native
+from headway.arrays import ArrayData
+from headway.caller import warn
+from headway.compute import file_of
+from headway.datasets import arrays_of
+from headway.errors import BadDataError, UsageError
+from headway.prediction_results import PredictResult, read_predictions
+from headway.study_files import text_of_path
+from headway.words import in_python, python_words
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from headway.results import Result
+
+_LOG = logging.getLogger("headway")
+_SET = "sets/inputs"  # where a data-set file would have the arrays
+_PLACES = {"features": f"{_SET}/path_features", "inputs": f"{_SET}/inputs", "mask": f"{_SET}/mask",
+           "attention": f"{_SET}/attention"}
+_NAMES = {place: name for name, place in _PLACES.items()}
+
+
+def predict(result: str | os.PathLike | Result, new: str | os.PathLike | None = None, *,
+            inputs: ArrayLike | None = None, attention: Sequence[ArrayLike] | None = None,
+            features: ArrayLike | None = None, mask: ArrayLike | None = None,
+            threads: int | None = None, output: str | os.PathLike | None = None,
+            overwrite: bool = False) -> PredictResult:
+    """Predict new inputs, which have no labels.
+
+    The answer is that of the program `headway predict`, to the last bit.
+
+    Parameters
+    ----------
+    result : str, path or Result
+        A result of `headway.solve` or `headway.sample`, or its path. Its data must still be there.
+    new : str or path, optional
+        A data-set file with the new inputs, in place of arrays.
+    inputs : array_like of shape (M, S, N_0), optional
+        Tokens of the new examples. The heads are those of the result's data.
+    attention : sequence of array_like of shape (M, H_l, S, S), optional
+        With `inputs`, where the result's data hold the attention of every example.
+    features : array_like of shape (M, p, N_0), optional
+        Path features, unscaled, where the result's data hold them.
+    mask : array_like of shape (M, S), optional
+        With `inputs`: 1 for a real token, 0 for padding.
+    threads : int, optional
+        Number of threads, 0 for all cores. Never changes a result.
+    output : str or path, optional
+        Also write the result file there.
+    overwrite : bool, default: False
+        Replace `output` where it exists.
+
+    Returns
+    -------
+    PredictResult
+        For each point the arrays `mean`, `sd`, `right_sign_probability` and `predicted_class`.
+
+    Raises
+    ------
+    BadDataError
+        Inputs that do not fit the result's data, or data that have changed since.
+    UsageError
+        Both a file and arrays, or neither.
+    UnreadableFileError, CannotWriteError
+        A file that is missing or cannot be read; an `output` that exists or cannot be written.
+    UnavailableError
+        The extension module is missing, or the result is one of `headway.train`.
+    Interrupted
+        Ctrl-C was pressed.
+
+    Notes
+    -----
+    A result of solve predicts with eqs. 16 and 17 at its saddle point. A result of sample predicts with the mean over its
+    draws of U_1; its variance is the mean variance given a draw plus the variance of the means.
+
+    Examples
+    --------
+    >>> import numpy as np, headway
+    >>> rng = np.random.default_rng(1)
+    >>> xi, y = rng.standard_normal((12, 4, 5)), np.resize([1.0, -1.0], 12)
+    >>> solved = headway.solve(features=xi, labels=y, heads=[2, 2], widths=[10], temperature=0.1)
+    >>> headway.predict(solved, features=rng.standard_normal((3, 4, 5))).points[0].mean.shape
+    (3,)
+    """
+    caller = "headway.predict"
+    given = {name: value for name, value in (("inputs", inputs), ("attention", attention), ("features", features),
+                                             ("mask", mask)) if value is not None}
+    if bool(given) == (new is not None):
+        raise UsageError(f"{caller}: needs new inputs: either the path of a data set, or inputs or features")
+    request: dict[str, Any] = {"input": _input_of(result)}
+    data = getattr(result, "_data", None)
+    if data is not None:
+        request["dataset"] = data.dataset
+    if new is not None:
+        request["more_inputs"] = [text_of_path("new", new)]
+    else:
+        inside = _arrays(given, getattr(result, "heads", None) or _heads_of(request["input"]))
+        request["new_inputs"] = inside.dataset
+    request |= {"overlays": [] if threads is None else [f"threads={int(threads)}"], "force": overwrite,
+                "output": "" if output is None else text_of_path("output", output),
+                "main_thread": threading.current_thread() is threading.main_thread(),
+                "command": [f"{caller}(...)"], "warning": lambda text: warn(python_words(text)), "note": _LOG.info}
+    with in_python({}):
+        done = native.module().compute("predict", request)
+    made = read_predictions(memory.Group("/", done.tree()), Path(caller))
+    vars(made).update(_computation=done)
+    return made
+
+
+def _input_of(result: Any) -> str:
+    """The path of a result; of one in memory that of a file of it, which goes with the result."""
+    if getattr(result, "_computation", None) is not None:
+        return file_of(result)
+    return text_of_path("result", getattr(result, "file", result))
+
+
+def _heads_of(path: str) -> list[int]:
+    with hdf5.open_file(path) as file:
+        return [int(count) for count in np.atleast_1d(file.attrs.get("heads", []))]
+
+
+def _arrays(given: Mapping[str, Any], heads: Any) -> ArrayData:
+    faults: list[str] = []
+    arrays: dict[str, Any] = {}
+    for name, value in given.items():
+        arrays |= arrays_of(_PLACES[name], value, None, faults, _name_of)
+    if faults:
+        raise BadDataError(faults)
+    return ArrayData(arrays, np.asarray(heads) if "features" in given else None, None, _name_of)
+
+
+def _name_of(path: str) -> str:
+    group, _, layer = path.partition("/layer_")
+    return _NAMES.get(group, group) + (f"[{int(layer) - 1}]" if layer else "")

@@ -1,0 +1,89 @@
+"""headway.predict on arrays and files against what results say of the same inputs."""
+
+import unittest
+
+import h5py
+import numpy as np
+
+import headway
+import program
+from bindings import differences, file_of, setUpModule  # noqa: F401
+
+
+def problem(seed=1):
+    rng = np.random.default_rng(seed)
+    return {"features": rng.standard_normal((12, 4, 5)), "labels": np.sign(rng.standard_normal(12)), "heads": [2, 2],
+            "test_features": rng.standard_normal((7, 4, 5)), "test_labels": np.sign(rng.standard_normal(7))}
+
+
+def few(**more):
+    return {"widths": [10, 50], "temperature": 0.1} | more
+
+
+class Predict(unittest.TestCase):
+    def test_arrays_are_predicted_as_the_test_set_was(self):
+        given = problem()
+        solved = headway.solve(**given, **few())
+        found = headway.predict(solved, features=given["test_features"])
+        self.assertEqual([point.widths for point in found.points], [point.widths for point in solved.points])
+        for one, known in zip(found.points, solved.points):
+            np.testing.assert_allclose(one.mean, known.predictor.mean, rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(one.sd**2, known.predictor.variance, rtol=1e-8, atol=1e-12)
+            np.testing.assert_array_equal(one.predicted_class, np.sign(one.mean))
+            self.assertEqual(one.right_sign_probability.shape, (7,))
+        self.assertIn("7 examples of inputs", repr(found))
+        self.assertIn("right sign", found._repr_html_())
+
+    def test_samples(self):
+        given = problem()
+        sampled = headway.sample(**given, **few(chains=4, draws=2000, seed=1))
+        one = headway.predict(sampled, features=given["test_features"]).points[0]
+        np.testing.assert_allclose(one.mean, sampled.points[0].predictor.mean, rtol=1e-9, atol=1e-12)
+        self.assertEqual(one.method, "exact")
+        self.assertGreater(one.draws, 0)
+
+    def test_inputs_with_the_heads_of_the_task_or_their_own_attention(self):
+        rng = np.random.default_rng(3)
+        x, w, y = rng.standard_normal((12, 3, 5)), rng.standard_normal((2, 5, 5)), np.resize([1.0, -1.0], 12)
+        new = rng.standard_normal((4, 3, 5))
+        solved = headway.solve(inputs=x, labels=y, attention_weights=[w], test_inputs=new, test_labels=y[:4], **few())
+        np.testing.assert_allclose(headway.predict(solved, inputs=new).points[0].mean, solved.points[0].predictor.mean, rtol=1e-9)
+        a, b = np.full((12, 2, 3, 3), 1 / 3), np.full((4, 2, 3, 3), 1 / 3)
+        solved = headway.solve(inputs=x, labels=y, attention=[a], test_inputs=new, test_labels=y[:4], test_attention=[b], **few())
+        found = headway.predict(solved, inputs=new, attention=[b])
+        np.testing.assert_allclose(found.points[0].mean, solved.points[0].predictor.mean, rtol=1e-9)
+
+    def test_files_give_what_the_program_gives(self):
+        given = problem()
+        data = headway.write_dataset(file_of("data.h5"), train_path_features=given["features"], train_labels=given["labels"],
+                                     heads=[2, 2])
+        new = headway.write_dataset(file_of("new.h5"), sets={"later": {"path_features": given["test_features"]}}, heads=[2, 2])
+        self.assertEqual(headway.check_dataset(new), [])
+        solved = file_of("solved.h5")
+        headway.solve(data, **few(), output=solved)
+        theirs = file_of("theirs.h5")
+        program.run("predict", solved, new, "-q", "-o", theirs)
+        ours = headway.predict(solved, new, output=file_of("ours.h5"))
+        self.assertEqual(differences(theirs, file_of("ours.h5")), [])
+        read = headway.read_result(theirs)
+        np.testing.assert_array_equal(read.points[1].sets["later"].mean, ours.points[1].mean)
+        with h5py.File(theirs) as file:
+            self.assertEqual(file.attrs["kind"], "predict")
+
+    def test_wrong_arguments(self):
+        given = problem()
+        solved = headway.solve(**given, **few())
+        for arguments, error, words in (
+                ({}, headway.UsageError, "needs new inputs"),
+                ({"new": "a.h5", "features": given["features"]}, headway.UsageError, "needs new inputs"),
+                ({"features": given["features"][:, :, :4]}, headway.BadDataError, "has 4 features a token; allowed: N_0 = 5"),
+                ({"features": given["features"][:, :2]}, headway.BadDataError, "heads"),
+                ({"features": np.full((2, 4, 5), np.nan)}, headway.BadDataError, "features[0, 0, 0]: nan"),
+                ({"inputs": given["features"]}, headway.BadDataError, "holds inputs; allowed: path features")):
+            with self.subTest(words=words), self.assertRaises(error) as caught:
+                headway.predict(solved, **arguments)
+            self.assertIn(words, str(caught.exception))
+
+
+if __name__ == "__main__":
+    unittest.main()
