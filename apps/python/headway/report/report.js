@@ -56,11 +56,12 @@
   const pointAt = (result, place) => result.points.find((point) =>
     widthName(point.widths) === place.name && point.temperature === place.temperature);
   function told(result, place) {
-    const point = pointAt(result, place), source = point && (point.sources[place.source] ||
-      (place.source === "beside" && (point.sources.samples || point.sources.saddle_point)));
-    if (!source) return `${result.name}: nothing here`;
-    const [name] = Object.keys(data.measures).filter((one) => source.measures[one] !== null);
-    return `${result.name}: ${data.measures[name]} ${written(source.measures[name])}`;
+    const point = pointAt(result, place), wanted = place.source === "beside" ? ["saddle_point", "samples"] : [place.source];
+    const found = wanted.filter((one) => point && point.sources[one]);
+    if (!found.length) return `${result.name}: nothing here`;
+    const [name] = Object.keys(data.measures).filter((one) => point.sources[found[0]].measures[one] !== null);
+    return `${result.name}: ${data.measures[name]} ` + found.map((one) => written(point.sources[one].measures[name]) +
+      (place.source === "beside" ? ` (${data.sources[one]})` : "")).join(", ");
   }
 
   function fillColumn({result, column, parts}, place) {
