@@ -37,6 +37,7 @@ enum class StreamPurpose : std::uint32_t {
   kShuffledLabels = 23,             ///< labels exchanged between tasks, one stream per exchange
   kLatentFeatures = 24,  ///< which feature of an instance gives its latent code, one stream each
   kHessianProbes = 25,   ///< random probes of a Hessian, one stream per probe
+  kReplicaExchange = 26,  ///< exchanges between the replicas of a chain; chain c: point_stream
 };
 
 /// Index of stream `i` < 2^20 of sweep point `point` (both from 0), where every point has several
