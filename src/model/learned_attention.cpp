@@ -457,19 +457,22 @@ AttentionStatistics LearnedAttention::statistics(const Position& z, Workspace& w
   double largest = 0.0;
   Index rows = 0;
   const std::size_t last = heads_.size() - 1;
+  const auto heads = static_cast<double>(heads_[last]);
   Pass local;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const Block& block = blocks_[i];
     const Pass& pass = pass_of(z, i, workspace, local);
-    for (int h = 0; h < heads_[last]; ++h) {
-      for (Index b = 0; b < block.count; ++b) {
+    for (Index b = 0; b < block.count; ++b) {
+      MatrixXd mean = MatrixXd::Zero(block.length(b), block.queries(b, true));
+      for (int h = 0; h < heads_[last]; ++h) {
         const ConstMap attention = pass.attention_of(block, last, h, b, true);
-        for (Index q = 0; q < attention.cols(); ++q) {
-          largest += attention.col(q).maxCoeff();
-          for (const double a : attention.col(q)) entropy -= a > 0.0 ? a * std::log(a) : 0.0;
-          ++rows;
+        mean += attention / heads;
+        for (const double a : attention.reshaped()) {
+          entropy -= a > 0.0 ? a * std::log(a) / heads : 0.0;
         }
       }
+      largest += mean.colwise().maxCoeff().sum();
+      rows += mean.cols();
     }
     local.has_given = false;
   }

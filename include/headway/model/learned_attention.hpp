@@ -74,10 +74,10 @@ class AttentionCoordinates {
 };
 
 /// What the attention of the last layer looks like at the tokens that the readout takes. Means over
-/// the examples, the heads of the last layer and these tokens.
+/// these tokens of all examples.
 struct AttentionStatistics {
-  double entropy;  ///< of the weights over keys; NaN for linear attention, which may be negative
-  double largest;  ///< weight
+  double entropy;  ///< of a head, mean over heads; NaN for linear attention, which may be negative
+  double largest;  ///< weight of the mean over heads
 };
 
 /// Path features of a network as a function of its attention weights, and their derivative.
