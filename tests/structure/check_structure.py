@@ -35,6 +35,7 @@ ARROWS = {
 }
 for higher in ("study", "results", "verbs", "schedule", "io"):
     ARROWS[higher] = set(ARROWS)
+SEPARATE_ROOMS = [("verbs/theory", "verbs/networks")]  # neither includes the other
 
 # Third-party headers and the only places that may see them; prefixes of paths below the root.
 THIRD_PARTY = [
@@ -114,6 +115,10 @@ def arrow_faults(root):
             used = match.group(1) if match else None
             if used in ARROWS and used != module and used not in ARROWS[module]:
                 faults.append(f"{name}:{number}: {module} must not include {used} ({target})")
+            for rooms in SEPARATE_ROOMS:
+                for here, there in (rooms, rooms[::-1]):
+                    if f"/{here}/" in name and f"/{there}/" in f"/{target}":
+                        faults.append(f"{name}:{number}: {here} must not include {there} ({target})")
     return faults
 
 
@@ -354,7 +359,8 @@ class RulesCatchViolations(unittest.TestCase):
         sibling = {"include/headway/tasks/a.hpp": '  #  include "headway/model/b.hpp"\n'}
         unknown = {"src/misc/a.cpp": "int a;\n"}
         allowed = {"src/theory/a.cpp": '#include "headway/model/b.hpp"\n#include "theory/c.hpp"\n'}
-        for tree in (upward, private, sibling, unknown):
+        room = {"src/verbs/theory/a.cpp": '#include "verbs/networks/b.hpp"\n'}
+        for tree in (upward, private, sibling, unknown, room):
             self.assertEqual(len(self.faults(arrow_faults, files=tree)), 1, tree)
         self.assertEqual(self.faults(arrow_faults, files=allowed), [])
 

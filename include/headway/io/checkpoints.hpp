@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "headway/results/train_results.hpp"
 #include "headway/schedule/parts.hpp"
 #include "headway/study/study.hpp"
-#include "headway/verbs/networks/train.hpp"
 #include "headway/verbs/theory/verbs.hpp"
 
 namespace headway::io {

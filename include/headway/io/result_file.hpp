@@ -9,8 +9,8 @@
 #include "headway/results/provenance.hpp"
 #include "headway/results/sample_results.hpp"
 #include "headway/results/theory_results.hpp"
+#include "headway/results/train_results.hpp"
 #include "headway/study/study.hpp"
-#include "headway/verbs/networks/train.hpp"
 
 namespace headway::io {
 

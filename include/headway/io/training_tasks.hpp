@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "headway/verbs/networks/train.hpp"
+#include "headway/study/train_task.hpp"
 
 namespace headway::io {
 

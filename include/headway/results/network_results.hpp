@@ -10,8 +10,8 @@
 #include "headway/core/record.hpp"
 #include "headway/core/types.hpp"
 
-// As in results.hpp, the fields of every record stand below it. Here are also the fields of those
-// records of `analysis` that a result holds.
+// As in theory_results.hpp, the fields of every record stand below it. Here are also the fields of
+// those records of `analysis` that a result holds.
 namespace headway::analysis {
 
 /// A mean over examples, and its standard error under the name with "_error".

@@ -11,7 +11,7 @@
 
 #include "headway/core/record.hpp"
 #include "headway/core/types.hpp"
-#include "headway/verbs/networks/train.hpp"
+#include "headway/results/train_results.hpp"
 
 // What a file keeps of one member of a record.
 namespace headway::io::detail {

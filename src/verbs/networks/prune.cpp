@@ -13,7 +13,7 @@
 #include "headway/core/parallel.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/training/head_removal.hpp"
-#include "verbs/theory/network_prune.hpp"
+#include "verbs/network_pruner.hpp"
 
 namespace headway {
 namespace {

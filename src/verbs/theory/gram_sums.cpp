@@ -10,6 +10,7 @@
 #include "core/fail.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/numerics/dense.hpp"
+#include "headway/numerics/statistics.hpp"
 #include "headway/theory/gram.hpp"
 
 namespace headway {

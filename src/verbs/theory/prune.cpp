@@ -19,7 +19,7 @@
 #include "headway/theory/predictor.hpp"
 #include "headway/verbs/theory/verbs.hpp"
 #include "verbs/theory/head_effects.hpp"
-#include "verbs/theory/network_prune.hpp"
+#include "verbs/theory/network_of_data.hpp"
 #include "verbs/theory/problem.hpp"
 
 namespace headway {

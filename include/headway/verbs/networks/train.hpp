@@ -54,7 +54,8 @@ struct TrainHooks {
 TrainResult train(std::span<const TrainRun> runs, const TaskMaker& make_task, Observer& observer,
                   const TrainHooks& hooks = {}, JobShare share = {1, 0});
 
-/// The same for a part of the grid (shards.hpp): only the runs with these numbers, in rising order.
+/// The same for a part of the grid (study/shard.hpp): only the runs with these numbers, in rising
+/// order.
 TrainResult train_part(std::span<const TrainRun> runs, const std::vector<std::size_t>& numbers,
                        const TaskMaker& make_task, Observer& observer, const TrainHooks& hooks = {},
                        JobShare share = {1, 0});

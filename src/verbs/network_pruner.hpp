@@ -8,9 +8,8 @@
 #include "headway/core/observer.hpp"
 #include "headway/results/network_results.hpp"
 #include "headway/study/study.hpp"
-#include "verbs/theory/problem.hpp"
 
-/// Private to studies: pruning of the trained network that a data set carries.
+/// Private to verbs: pruning of a network, whatever gives its heads.
 namespace headway {
 
 /// A network whose heads can be removed.
@@ -49,13 +48,5 @@ class NetworkPruner {
   analysis::HeadDrops drops_;
   MatrixXd resampled_score_, resampled_error_;
 };
-
-/// What head removal needs of the linear-value network that a data set carries; `problem` must
-/// outlive it.
-PrunableNetwork prunable(const NetworkProblem& problem, const PruneOptions& options);
-
-/// All of its pruning that is the same for all points of the theory.
-NetworkPruning prune_network(const NetworkProblem& problem, const Study& study,
-                             const NetworkPruner& pruner, Observer& observer);
 
 }  // namespace headway
