@@ -12,7 +12,7 @@
 #include "headway/core/rng.hpp"
 #include "headway/training/task_adapters.hpp"
 #include "headway/training/trainer.hpp"
-#include "training/transformer_parameters.hpp"
+#include "training/model/transformer_parameters.hpp"
 
 namespace headway::testing {
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "headway/studies/parts.hpp"
-#include "headway/studies/study.hpp"
-#include "headway/studies/training.hpp"
-#include "headway/studies/verbs.hpp"
+#include "headway/results/train_results.hpp"
+#include "headway/schedule/parts.hpp"
+#include "headway/study/study.hpp"
+#include "headway/verbs/theory/verbs.hpp"
 
 namespace headway::io {
 
@@ -34,7 +34,7 @@ class Checkpoints {
   /// Error{kCannotWrite} when something that is no folder has the folder's name. `verb`: what the
   /// parts are of, "sample" or "train".
   Checkpoints(const std::string& result_path, std::string verb,
-              std::vector<studies::ComputationPart> parts, bool force);
+              std::vector<headway::ComputationPart> parts, bool force);
 
   /// Calls `read` with the checkpoint of a part; false when there is none.
   bool load(std::size_t part, const std::function<void(const Hdf5InputFile&)>& read) const;
@@ -48,7 +48,7 @@ class Checkpoints {
 
   std::string folder_;
   std::string verb_;
-  std::vector<studies::ComputationPart> parts_;
+  std::vector<headway::ComputationPart> parts_;
   std::size_t resumable_ = 0, finished_ = 0;
 };
 
@@ -57,7 +57,7 @@ class Checkpoints {
 template <class Hooks>
 class PointCheckpoints final : public Checkpoints {
  public:
-  PointCheckpoints(const std::string& result_path, const studies::Study& study,
+  PointCheckpoints(const std::string& result_path, const headway::Study& study,
                    const std::string& data_hash, bool force);
   /// What the verb calls; save is absent when its checkpoint_seconds is 0.
   [[nodiscard]] Hooks hooks() const;
@@ -66,18 +66,18 @@ class PointCheckpoints final : public Checkpoints {
   bool saves_;
   std::size_t points_, chains_;
 };
-using SolveCheckpoints = PointCheckpoints<studies::SolveHooks>;
-using SampleCheckpoints = PointCheckpoints<studies::SampleHooks>;
+using SolveCheckpoints = PointCheckpoints<headway::SolveHooks>;
+using SampleCheckpoints = PointCheckpoints<headway::SampleHooks>;
 
-/// The checkpoints of `train`: one for each run (studies::train_parts()). Runs of a grid that give
+/// The checkpoints of `train`: one for each run (headway::train_parts()). Runs of a grid that give
 /// the same numbers share a file, but for those that differ in `threads`.
 class TrainCheckpoints final : public Checkpoints {
  public:
   /// `data_hashes`: of each run, as TrainTask::content_hash.
-  TrainCheckpoints(const std::string& result_path, const std::vector<studies::TrainRun>& runs,
+  TrainCheckpoints(const std::string& result_path, const std::vector<headway::TrainRun>& runs,
                    const std::vector<std::string>& data_hashes, bool force);
-  /// Hooks load and save of studies::train.
-  [[nodiscard]] studies::TrainHooks hooks() const;
+  /// Hooks load and save of headway::train.
+  [[nodiscard]] headway::TrainHooks hooks() const;
 };
 
 }  // namespace headway::io

@@ -6,11 +6,11 @@
 #include <string_view>
 
 #include "headway/core/field_sink.hpp"
-#include "headway/studies/provenance.hpp"
-#include "headway/studies/results.hpp"
-#include "headway/studies/sample_results.hpp"
-#include "headway/studies/study.hpp"
-#include "headway/studies/training.hpp"
+#include "headway/results/provenance.hpp"
+#include "headway/results/sample_results.hpp"
+#include "headway/results/theory_results.hpp"
+#include "headway/results/train_results.hpp"
+#include "headway/study/study.hpp"
 
 namespace headway::io {
 
@@ -20,22 +20,22 @@ inline constexpr std::int64_t kResultSchemaMajor = 1, kResultSchemaMinor = 0;
 /// True when the file is HDF5 and its root says schema_name = "headway-result". Never throws.
 bool is_result_file(const std::string& file_path);
 
-/// What becomes of the result of a verb, a record that studies/result_fields.hpp has the fields of.
+/// What becomes of the result of a verb, a record that results/result_fields.hpp has the fields of.
 /// Instantiated for those of all verbs in src/io/result_file/results.cpp.
 template <class Result>
 struct ResultOutput {
-  static std::string bytes(const studies::Study& study, const Result& result,
-                           const studies::ResultProvenance& provenance);
+  static std::string bytes(const headway::Study& study, const Result& result,
+                           const headway::ResultProvenance& provenance);
   /// Everything that the file has but schema and seal.
-  static void show(const studies::Study& study, const Result& result,
-                   const studies::ResultProvenance& provenance, FieldSink& sink);
-  static std::string json(const studies::Study& study, const Result& result);
+  static void show(const headway::Study& study, const Result& result,
+                   const headway::ResultProvenance& provenance, FieldSink& sink);
+  static std::string json(const headway::Study& study, const Result& result);
 };
 
 /// The bytes of a result file, to be sent to where it is written.
 template <class Result>
-std::string result_bytes(const studies::Study& study, const Result& result,
-                         const studies::ResultProvenance& provenance) {
+std::string result_bytes(const headway::Study& study, const Result& result,
+                         const headway::ResultProvenance& provenance) {
   return ResultOutput<Result>::bytes(study, result, provenance);
 }
 
@@ -48,8 +48,8 @@ void write_result_bytes(const std::string& file_path, std::string_view bytes, bo
 /// `force` is false, the directory is missing or not writable, or the disk is full; nothing is left
 /// behind then.
 template <class Result>
-void write_result(const std::string& file_path, const studies::Study& study, const Result& result,
-                  const studies::ResultProvenance& provenance, bool force) {
+void write_result(const std::string& file_path, const headway::Study& study, const Result& result,
+                  const headway::ResultProvenance& provenance, bool force) {
   write_result_bytes(file_path, result_bytes(study, result, provenance), force);
 }
 
@@ -57,13 +57,13 @@ void write_result(const std::string& file_path, const studies::Study& study, con
 /// written with as many digits as read back to the same double; undefined or not finite is null.
 /// U_a is a number for one output and a C x C matrix otherwise.
 template <class Result>
-std::string result_json(const studies::Study& study, const Result& result) {
+std::string result_json(const headway::Study& study, const Result& result) {
   return ResultOutput<Result>::json(study, result);
 }
 
 /// One line of `train --json`: {"run": 1, "variant": .., "seed": .., "step": .., "split": ..,
 /// "loss": .., metrics.., "steps_per_second": ..}. Runs are counted from 1.
-std::string train_record_json(std::size_t run, const studies::TrainedRun& trained,
+std::string train_record_json(std::size_t run, const headway::TrainedRun& trained,
                               const training::TrainRecord& record);
 
 /// The verb that made a result file or Gram matrices. Errors as read_result_provenance().
@@ -73,16 +73,16 @@ std::string read_result_kind(const std::string& file_path);
 /// reruns it). Errors: kMissingFile; kBadData when the file is not a Headway result, is of a newer
 /// major version, is of a kind that holds no solve result, or is damaged; each message names the
 /// data set or attribute. `bytes`, which result_bytes() made, are read in place of the file.
-studies::SolveResult read_solve_result(const std::string& file_path,
-                                       studies::ResultProvenance* provenance = nullptr,
+headway::SolveResult read_solve_result(const std::string& file_path,
+                                       headway::ResultProvenance* provenance = nullptr,
                                        std::string_view bytes = {});
 
 /// All of a result of `sample`, or of `train` with the last and best weights where it holds them.
 /// Errors likewise.
-studies::SampleResult read_sample_result(const std::string& file_path, std::string_view bytes = {});
-studies::TrainResult read_train_result(const std::string& file_path, std::string_view bytes = {});
+headway::SampleResult read_sample_result(const std::string& file_path, std::string_view bytes = {});
+headway::TrainResult read_train_result(const std::string& file_path, std::string_view bytes = {});
 
 /// The provenance alone, of a result file of any kind and also a partial one, or of Gram matrices.
-studies::ResultProvenance read_result_provenance(const std::string& file_path);
+headway::ResultProvenance read_result_provenance(const std::string& file_path);
 
 }  // namespace headway::io

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headway/studies/study.hpp"
+#include "headway/study/study.hpp"
 
 namespace headway::io {
 
@@ -16,13 +16,13 @@ enum class StudyOrigin {
 };
 
 struct LoadedStudy {
-  studies::Study study;
+  headway::Study study;
   StudyOrigin origin = StudyOrigin::kStudyFile;
 };
 
 /// Parses a study (src/io/README.md, "Study file"; schema 1) and applies `overlays`, each
 /// `section.key=value` with a TOML value, else a string; an overlay acts as if the line of the file
-/// were edited. Keys left out keep the defaults of studies::Study; `schema` left out means 1.
+/// were edited. Keys left out keep the defaults of headway::Study; `schema` left out means 1.
 /// `source_name` names the text in messages. Relative paths of [task], in the text, its sweep and
 /// the overlays, are taken from `directory` ("" = the working directory); the study has absolute
 /// ones. An overlay takes the place of the axis of [sweep] that sets its key alone. Errors:
@@ -30,7 +30,7 @@ struct LoadedStudy {
 /// (with the nearest known one), a wrong type, a value out of range, or values that contradict each
 /// other, as where two lines of [sweep], or one that sets a whole table and an overlay, set the
 /// same key, or an axis has a value twice; kUsage on an overlay that is not key=value.
-studies::Study parse_study(std::string_view text, const std::string& source_name,
+headway::Study parse_study(std::string_view text, const std::string& source_name,
                            const std::vector<std::string>& overlays = {},
                            const std::string& directory = "");
 
@@ -46,8 +46,8 @@ OptionValue task_overlays(const std::vector<std::string>& overlays);
 /// set nor a result.
 LoadedStudy read_study(const std::string& file_path, const std::vector<std::string>& overlays = {});
 
-/// The fully resolved study as TOML text (studies::study_text()): parse_study(write_study(s)) gives
+/// The fully resolved study as TOML text (headway::study_text()): parse_study(write_study(s)) gives
 /// s back, bit for bit.
-std::string write_study(const studies::Study& study);
+std::string write_study(const headway::Study& study);
 
 }  // namespace headway::io

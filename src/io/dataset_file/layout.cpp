@@ -8,7 +8,7 @@
 
 #include "headway/core/nearest_word.hpp"
 #include "headway/model/path_index.hpp"
-#include "headway/studies/study.hpp"
+#include "headway/study/study.hpp"
 #include "headway/tasks/dataset.hpp"
 
 namespace headway::io {

@@ -317,7 +317,7 @@ Dataset extracted(AttentionForm form, std::shared_ptr<const ExampleSource> examp
 
 Dataset write_and_read(const Dataset& data, const ScratchDirectory& scratch) {
   const std::string path = scratch.file("extracted.h5");
-  studies::ExtractResult result;
+  headway::ExtractResult result;
   result.dataset = data;
   io::write_extracted(path, result, {{"weights_sha256", "abc"}}, true);
   CHECK(io::validate_dataset(path) == std::vector<std::string>{});

@@ -9,7 +9,7 @@
 #include "headway/model/attention.hpp"
 #include "headway/training/backend.hpp"
 #include "headway/training/task_adapters.hpp"
-#include "training/head_paths.hpp"
+#include "training/contributions/head_paths.hpp"
 #include "training_tasks.hpp"
 
 using namespace headway;            // NOLINT: a test

@@ -7,7 +7,7 @@
 #include "emulated_kernels.hpp"
 #include "engine_answers.hpp"
 #include "headway/core/error.hpp"
-#include "training/step_source.hpp"
+#include "training/trainer/step_source.hpp"
 #include "training_tasks.hpp"
 
 using namespace headway::training;  // NOLINT: a test

@@ -1,5 +1,5 @@
 // The transformer by its definition against the engine, and its frozen contributions against both.
-#include "training/transformer_reference.hpp"
+#include "training/model/transformer_reference.hpp"
 
 #include <cmath>
 
@@ -7,7 +7,7 @@
 #include "headway/core/error.hpp"
 #include "headway/training/contributions.hpp"
 #include "headway/training/task_adapters.hpp"
-#include "training/transformer_parameters.hpp"
+#include "training/model/transformer_parameters.hpp"
 #include "training_tasks.hpp"
 
 using namespace headway::training;  // NOLINT: a test
