@@ -27,6 +27,6 @@ std::shared_ptr<const theory::PathKernels> sampling_kernels(const Study& study,
 /// [sample] for a target of `dimension` unknowns at sweep point `point`, from 0.
 sampling::SamplerOptions sampler_options(const Study& study,
                                          const model::Architecture& architecture, Index dimension,
-                                         const theory::PathKernels& kernels, std::size_t point);
+                                         const theory::PathKernels* kernels, std::size_t point);
 
 }  // namespace headway
