@@ -37,11 +37,6 @@ void append_invariants(const double* lower, Index n, std::vector<double>& out) {
   out.push_back(squares);
 }
 
-double smaller(double a, double b) {
-  return std::isnan(a) ? b : std::isnan(b) ? a : std::min(a, b);
-}
-double larger(double a, double b) { return std::isnan(a) ? b : std::isnan(b) ? a : std::max(a, b); }
-
 /// One number of ChainRecord::attention, draws x chains.
 MatrixXd attention_draws(const std::vector<ChainRecord>& chains, Index draws, Index number) {
   MatrixXd series(draws, static_cast<Index>(chains.size()));
@@ -60,10 +55,8 @@ Tensor by_chain(const MatrixXd& series) {
   return tensor;
 }
 
-void note_extremes(const sampling::QuantityDiagnostics& q, SamplePoint& point) {
-  point.rhat_max = larger(point.rhat_max, q.rhat);
-  point.ess_bulk_min = smaller(point.ess_bulk_min, q.ess_bulk);
-  point.ess_tail_min = smaller(point.ess_tail_min, q.ess_tail);
+void note_quantity(const sampling::QuantityDiagnostics& q, SamplePoint& point) {
+  note_extremes(q.rhat, q.ess_bulk, q.ess_tail, point);
 }
 
 }  // namespace
@@ -88,16 +81,16 @@ void summarize_attention(const std::vector<ChainRecord>& chains, const std::vect
       for (std::size_t i = 0; i < numbers.size(); ++i) series[i](d, c) = numbers[i];
     }
   }
-  for (const MatrixXd& one : series) note_extremes(sampling::diagnose_quantity(one), point);
+  for (const MatrixXd& one : series) note_quantity(sampling::diagnose_quantity(one), point);
   SampledAttention& attention = point.attention.emplace();
   const MatrixXd entropy = attention_draws(chains, draws, 0);
   const MatrixXd largest = attention_draws(chains, draws, 1);
   const MatrixXd log_likelihood = attention_draws(chains, draws, 2);
   const sampling::QuantityDiagnostics e = sampling::diagnose_quantity(entropy);
   const sampling::QuantityDiagnostics l = sampling::diagnose_quantity(largest);
-  if (!e.not_finite) note_extremes(e, point);
-  note_extremes(l, point);
-  note_extremes(sampling::diagnose_quantity(log_likelihood), point);
+  if (!e.not_finite) note_quantity(e, point);
+  note_quantity(l, point);
+  note_quantity(sampling::diagnose_quantity(log_likelihood), point);
   attention.entropy_mean = e.mean;
   attention.entropy_mcse = e.mcse_mean;
   attention.largest_mean = l.mean;
