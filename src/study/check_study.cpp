@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "headway/core/error.hpp"
 #include "headway/core/option_error.hpp"
+#include "headway/error.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/study/sections.hpp"
-#include "headway/study/train_run.hpp"
-#include "headway/study/train_task.hpp"
+#include "headway/train_run.hpp"
+#include "headway/train_task.hpp"
 
 namespace headway {
 namespace {

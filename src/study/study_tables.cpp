@@ -6,7 +6,7 @@
 
 #include "headway/core/option_table.hpp"
 #include "headway/sampling/limits.hpp"
-#include "headway/study/study.hpp"
+#include "headway/study.hpp"
 #include "headway/study/task_kinds.hpp"
 
 namespace headway {

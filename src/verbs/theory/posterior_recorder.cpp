@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 
 namespace headway {
 namespace {
