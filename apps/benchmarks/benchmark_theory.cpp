@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "headway/model/path_features.hpp"
 #include "headway/numerics/dense.hpp"
+#include "headway/path_features.hpp"
+#include "headway/saddle_point.hpp"
+#include "headway/solve.hpp"
 #include "headway/tasks/hidden_markov_chain.hpp"
 #include "headway/theory/finite_width.hpp"
-#include "headway/theory/saddle_point.hpp"
-#include "headway/verbs/theory/verbs.hpp"
 #include "one_shot_like_examples.hpp"
 #include "timing.hpp"
 

@@ -1,5 +1,6 @@
+#include "headway/align.hpp"
+
 #include "columns.hpp"
-#include "headway/verbs/theory/verbs.hpp"
 #include "result_tables.hpp"
 #include "theory_course.hpp"
 #include "verbs.hpp"

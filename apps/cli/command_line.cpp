@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "command_options.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/numerics/dense.hpp"
-#include "headway/results/provenance.hpp"
+#include "headway/provenance.hpp"
 #include "help_page.hpp"
 #include "usage.hpp"
 #include "verbs.hpp"

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "headway/core/field_sink.hpp"
-#include "headway/results/provenance.hpp"
-#include "headway/results/theory_results.hpp"
-#include "headway/study/study.hpp"
-#include "headway/tasks/dataset.hpp"
+#include "headway/dataset.hpp"
+#include "headway/provenance.hpp"
+#include "headway/study.hpp"
+#include "headway/theory_results.hpp"
 
 namespace headway::cli {
 

@@ -7,10 +7,10 @@
 
 #include "headway/core/cpu.hpp"
 #include "headway/core/deal.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/output_path.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/text.hpp"
+#include "headway/error.hpp"
 #include "headway/numerics/dense.hpp"
 #include "table.hpp"
 #include "terminal.hpp"

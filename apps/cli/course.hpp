@@ -10,15 +10,15 @@
 #include <vector>
 
 #include "computation.hpp"
-#include "headway/core/observer.hpp"
 #include "headway/core/output_path.hpp"
 #include "headway/core/ranks.hpp"
-#include "headway/io/result_file.hpp"
-#include "headway/io/study_file.hpp"
-#include "headway/results/provenance.hpp"
-#include "headway/schedule/merge.hpp"
-#include "headway/study/shard.hpp"
-#include "headway/study/study.hpp"
+#include "headway/merge.hpp"
+#include "headway/observer.hpp"
+#include "headway/provenance.hpp"
+#include "headway/result_file.hpp"
+#include "headway/shard.hpp"
+#include "headway/study.hpp"
+#include "headway/study_file.hpp"
 #include "verb.hpp"
 
 namespace headway::cli {

@@ -1,13 +1,13 @@
-#include "headway/verbs/networks/evaluate.hpp"
+#include "headway/evaluate.hpp"
 
 #include <fmt/format.h>
 
 #include "columns.hpp"
 #include "course.hpp"
-#include "headway/core/error.hpp"
-#include "headway/io/result_file.hpp"
+#include "headway/error.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"
+#include "headway/result_file.hpp"
 #include "headway/study/sections.hpp"
 #include "json_text.hpp"
 #include "networks_table.hpp"

@@ -1,4 +1,4 @@
-#include "headway/verbs/networks/extract.hpp"
+#include "headway/extract.hpp"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "course.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/memory.hpp"
+#include "headway/error.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"
 #include "headway/model/path_index.hpp"

@@ -1,13 +1,13 @@
-#include "headway/verbs/theory/gram.hpp"
+#include "headway/gram.hpp"
 
 #include <fmt/format.h>
 
 #include <filesystem>
 
 #include "gram_text.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/sha256.hpp"
-#include "headway/io/dataset_file.hpp"
+#include "headway/dataset_file.hpp"
+#include "headway/error.hpp"
 #include "headway/io/gram_file.hpp"
 #include "json_text.hpp"
 #include "outcomes.hpp"

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "headway/verbs/theory/gram.hpp"
+#include "headway/gram.hpp"
 #include "options.hpp"
 
 namespace headway::cli {

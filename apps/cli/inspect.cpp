@@ -1,6 +1,6 @@
 #include "headway/io/hdf5_file.hpp"
-#include "headway/io/study_file.hpp"
 #include "headway/study/study_hash.hpp"
+#include "headway/study_file.hpp"
 #include "json_text.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"

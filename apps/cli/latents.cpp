@@ -1,4 +1,4 @@
-#include "headway/verbs/networks/latents.hpp"
+#include "headway/latents.hpp"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,10 @@
 #include <memory>
 
 #include "columns.hpp"
-#include "headway/core/error.hpp"
-#include "headway/io/result_file.hpp"
+#include "headway/error.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"
+#include "headway/result_file.hpp"
 #include "headway/study/study_hash.hpp"
 #include "json_text.hpp"
 #include "networks_table.hpp"

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "headway/core/text.hpp"
-#include "headway/results/provenance.hpp"
+#include "headway/provenance.hpp"
 #include "help_page.hpp"
 #include "verbs.hpp"
 

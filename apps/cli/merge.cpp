@@ -1,14 +1,14 @@
-#include "headway/schedule/merge.hpp"
+#include "headway/merge.hpp"
 
 #include <functional>
 #include <utility>
 #include <vector>
 
 #include "gram_text.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/io/gram_file.hpp"
-#include "headway/io/result_file.hpp"
-#include "headway/study/shard.hpp"
+#include "headway/result_file.hpp"
+#include "headway/shard.hpp"
 #include "outcomes.hpp"
 #include "result_tables.hpp"
 #include "train_table.hpp"

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "headway/results/theory_results.hpp"
+#include "headway/theory_results.hpp"
 
 namespace headway::cli {
 

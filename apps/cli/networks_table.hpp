@@ -2,9 +2,9 @@
 
 #include <string>
 
-#include "headway/study/study.hpp"
-#include "headway/verbs/networks/evaluate.hpp"
-#include "headway/verbs/networks/latents.hpp"
+#include "headway/evaluate.hpp"
+#include "headway/latents.hpp"
+#include "headway/study.hpp"
 
 namespace headway::cli {
 

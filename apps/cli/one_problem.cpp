@@ -3,10 +3,10 @@
 #include <memory>
 #include <utility>
 
+#include "headway/checkpoints.hpp"
 #include "headway/core/deal.hpp"
-#include "headway/core/error.hpp"
-#include "headway/io/checkpoints.hpp"
-#include "headway/verbs/theory/verbs.hpp"
+#include "headway/error.hpp"
+#include "headway/solve.hpp"
 #include "shared_course.hpp"
 
 namespace headway::cli {

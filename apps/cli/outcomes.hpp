@@ -1,9 +1,9 @@
 #pragma once
 
 #include "course.hpp"
-#include "headway/results/sample_results.hpp"
-#include "headway/verbs/networks/train.hpp"
-#include "headway/verbs/theory/gram.hpp"
+#include "headway/gram.hpp"
+#include "headway/sample_results.hpp"
+#include "headway/train.hpp"
 
 namespace headway::cli {
 

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "headway/core/error.hpp"
-#include "headway/io/result_file.hpp"
-#include "headway/schedule/merge.hpp"
+#include "headway/error.hpp"
+#include "headway/merge.hpp"
+#include "headway/result_file.hpp"
 #include "headway/schedule/parts.hpp"
-#include "headway/study/shard.hpp"
+#include "headway/shard.hpp"
 
 namespace headway::cli {
 

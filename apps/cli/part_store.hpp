@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headway/results/provenance.hpp"
+#include "headway/provenance.hpp"
 
 namespace headway::cli {
 

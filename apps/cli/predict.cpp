@@ -1,4 +1,4 @@
-#include "headway/verbs/theory/predict.hpp"
+#include "headway/predict.hpp"
 
 #include <fmt/format.h>
 
@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "columns.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/memory.hpp"
-#include "headway/io/dataset_file.hpp"
-#include "headway/verbs/networks/train.hpp"
-#include "headway/verbs/theory/verbs.hpp"
+#include "headway/dataset_file.hpp"
+#include "headway/error.hpp"
+#include "headway/sample.hpp"
+#include "headway/solve.hpp"
+#include "headway/train.hpp"
 #include "json_text.hpp"
 #include "table.hpp"
 #include "theory_course.hpp"

@@ -1,10 +1,11 @@
+#include "headway/prune.hpp"
+
 #include <fmt/format.h>
 
 #include <utility>
 
 #include "columns.hpp"
-#include "headway/core/error.hpp"
-#include "headway/verbs/theory/verbs.hpp"
+#include "headway/error.hpp"
 #include "prune_trained.hpp"
 #include "result_tables.hpp"
 #include "theory_course.hpp"

@@ -7,10 +7,10 @@
 #include <cmath>
 
 #include "course.hpp"
-#include "headway/io/result_file.hpp"
 #include "headway/io/theory_scores.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"
+#include "headway/result_file.hpp"
 #include "json_text.hpp"
 #include "network_table.hpp"
 #include "table.hpp"

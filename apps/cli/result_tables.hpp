@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "headway/results/sample_results.hpp"
-#include "headway/study/study.hpp"
+#include "headway/sample_results.hpp"
+#include "headway/study.hpp"
 
 namespace headway::cli {
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "headway/results/theory_results.hpp"
-#include "headway/study/study.hpp"
+#include "headway/study.hpp"
+#include "headway/theory_results.hpp"
 
 namespace headway::cli {
 

@@ -1,9 +1,11 @@
+#include "headway/sample.hpp"
+
 #include <fmt/format.h>
 
 #include "columns.hpp"
-#include "headway/io/checkpoints.hpp"
+#include "headway/checkpoints.hpp"
 #include "headway/results/lookup.hpp"
-#include "headway/verbs/theory/verbs.hpp"
+#include "headway/solve.hpp"
 #include "result_tables.hpp"
 #include "shared_course.hpp"
 #include "table.hpp"

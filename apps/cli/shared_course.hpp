@@ -14,8 +14,8 @@
 #include "course.hpp"
 #include "headway/core/clock.hpp"
 #include "headway/core/deal.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/tree_sum.hpp"
+#include "headway/error.hpp"
 #include "part_store.hpp"
 #include "terminal.hpp"
 

@@ -1,6 +1,7 @@
+#include "headway/solve.hpp"
+
 #include "columns.hpp"
-#include "headway/io/checkpoints.hpp"
-#include "headway/verbs/theory/verbs.hpp"
+#include "headway/checkpoints.hpp"
 #include "one_problem.hpp"
 #include "result_tables.hpp"
 #include "theory_course.hpp"

@@ -7,15 +7,15 @@
 #include <filesystem>
 #include <vector>
 
-#include "headway/core/error.hpp"
 #include "headway/core/labels.hpp"
 #include "headway/core/memory.hpp"
 #include "headway/core/ranks.hpp"
-#include "headway/io/dataset_file.hpp"
+#include "headway/dataset_file.hpp"
+#include "headway/error.hpp"
+#include "headway/solve.hpp"
 #include "headway/study/sections.hpp"
 #include "headway/study/study_hash.hpp"
 #include "headway/verbs/theory/learned_attention.hpp"
-#include "headway/verbs/theory/verbs.hpp"
 #include "plan.hpp"
 #include "table.hpp"
 #include "trained_data.hpp"

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "course.hpp"
-#include "headway/results/theory_results.hpp"
-#include "headway/tasks/dataset.hpp"
+#include "headway/dataset.hpp"
+#include "headway/theory_results.hpp"
 #include "headway/verbs/theory/plan.hpp"
 #include "outcomes.hpp"
 #include "terminal.hpp"

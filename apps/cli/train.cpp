@@ -3,10 +3,10 @@
 #include <filesystem>
 
 #include "columns.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/output_path.hpp"
-#include "headway/io/result_file.hpp"
+#include "headway/error.hpp"
 #include "headway/io/weights_file.hpp"
+#include "headway/result_file.hpp"
 #include "outcomes.hpp"
 #include "terminal.hpp"
 #include "train_course.hpp"

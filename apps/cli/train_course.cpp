@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <memory>
 
+#include "headway/checkpoints.hpp"
 #include "headway/core/memory.hpp"
 #include "headway/core/parallel.hpp"
-#include "headway/io/checkpoints.hpp"
-#include "headway/io/result_file.hpp"
 #include "headway/io/training_tasks.hpp"
-#include "headway/study/sweep.hpp"
+#include "headway/result_file.hpp"
+#include "headway/sweep.hpp"
 #include "headway/training/backend.hpp"
 #include "train_progress.hpp"
 #include "trained_data.hpp"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "course.hpp"
-#include "headway/verbs/networks/train.hpp"
+#include "headway/train.hpp"
 #include "train_plan.hpp"
 
 namespace headway::cli {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "headway/verbs/networks/train.hpp"
+#include "headway/train.hpp"
 
 namespace headway::cli {
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "headway/verbs/networks/train.hpp"
+#include "headway/train.hpp"
 #include "terminal.hpp"
 
 namespace headway::cli {

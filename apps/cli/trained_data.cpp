@@ -8,11 +8,11 @@
 #include <set>
 #include <string_view>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/io/training_tasks.hpp"
 #include "headway/study/sections.hpp"
-#include "headway/study/sweep.hpp"
-#include "headway/verbs/networks/train.hpp"
+#include "headway/sweep.hpp"
+#include "headway/train.hpp"
 
 namespace headway::cli {
 

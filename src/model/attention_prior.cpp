@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/model/learned_attention.hpp"
 
 namespace headway::model {
@@ -39,8 +39,9 @@ bool AttentionPrior::is_frozen(std::size_t layer, int head) const {
 void AttentionPrior::validate(Index features) const {
   if (heads.empty()) bad("heads", "[]: must have one entry H_l >= 1 for each layer");
   for (const int h : heads) {
-    if (h < 1) bad("heads", fmt::format("[{}]: must be whole numbers of at least 1",
-                                        fmt::join(heads, ", ")));
+    if (h < 1)
+      bad("heads",
+          fmt::format("[{}]: must be whole numbers of at least 1", fmt::join(heads, ", ")));
   }
   if (!(variance > 0.0) || !std::isfinite(variance)) {
     bad("variance", fmt::format("{}: must be a finite number above 0", variance));
@@ -50,13 +51,13 @@ void AttentionPrior::validate(Index features) const {
                             dims, features));
   }
   for (const HeadAddress& address : frozen) {
-    const bool there = address.layer < heads.size() && address.head >= 0 &&
-                       address.head < heads[address.layer];
+    const bool there =
+        address.layer < heads.size() && address.head >= 0 && address.head < heads[address.layer];
     if (there) continue;
-    bad("frozen", fmt::format("[{}, {}]: must be a layer from 1 to {} and one of its heads, heads "
-                              "being [{}]",
-                              address.layer + 1, address.head + 1, heads.size(),
-                              fmt::join(heads, ", ")));
+    bad("frozen",
+        fmt::format("[{}, {}]: must be a layer from 1 to {} and one of its heads, heads "
+                    "being [{}]",
+                    address.layer + 1, address.head + 1, heads.size(), fmt::join(heads, ", ")));
   }
 }
 

@@ -7,8 +7,8 @@
 #include <mutex>
 #include <utility>
 
-#include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/error.hpp"
 #include "headway/model/attention.hpp"
 #include "model/head_products.hpp"
 #include "model/token_block.hpp"
@@ -22,7 +22,8 @@ using numerics::Transpose;
 using ConstMap = Eigen::Map<const MatrixXd>;
 using Map = Eigen::Map<MatrixXd>;
 
-constexpr Index kLearnedBlockTokens = 512;  // enough columns for an efficient product, few for a cache
+constexpr Index kLearnedBlockTokens =
+    512;  // enough columns for an efficient product, few for a cache
 // Gradients are summed within this many groups of blocks, then over the groups: a fixed order, and
 // at most so many copies of the gradient.
 constexpr std::size_t kGradientGroups = 16;
@@ -131,14 +132,14 @@ struct LearnedAttention::Pass {
 
   [[nodiscard]] ConstMap attention_of(const Block& block, std::size_t layer, int head, Index b,
                                       bool top) const {
-    return {attention[layer][static_cast<std::size_t>(head)].data() +
-                block.attention_offset(b, top),
-            block.length(b), block.queries(b, top)};
+    return {
+        attention[layer][static_cast<std::size_t>(head)].data() + block.attention_offset(b, top),
+        block.length(b), block.queries(b, top)};
   }
   Map attention_of(const Block& block, std::size_t layer, int head, Index b, bool top) {
-    return {attention[layer][static_cast<std::size_t>(head)].data() +
-                block.attention_offset(b, top),
-            block.length(b), block.queries(b, top)};
+    return {
+        attention[layer][static_cast<std::size_t>(head)].data() + block.attention_offset(b, top),
+        block.length(b), block.queries(b, top)};
   }
   Map weights_of(std::vector<std::vector<double>>& all, const Block& block, std::size_t layer,
                  Index b, Index paths) const {
@@ -170,8 +171,8 @@ LearnedAttention::LearnedAttention(const ExampleSource& examples, AttentionPrior
       paths_(path_count(heads_)) {
   for (const HeadAddress& frozen : coordinates_.prior().frozen) {
     if (frozen.layer < given_.size()) {
-      validate_layer(given_[frozen.layer], static_cast<int>(frozen.layer) + 1,
-                     heads_[frozen.layer], examples.features());
+      validate_layer(given_[frozen.layer], static_cast<int>(frozen.layer) + 1, heads_[frozen.layer],
+                     examples.features());
       continue;
     }
     throw Error(ErrorKind::kBadData,
@@ -179,7 +180,8 @@ LearnedAttention::LearnedAttention(const ExampleSource& examples, AttentionPrior
                 "heads by matrices that act on the inputs");
   }
   SourceReader reader(examples);
-  const Index size = std::max<Index>(1, kLearnedBlockTokens / std::max<Index>(1, examples.tokens()));
+  const Index size =
+      std::max<Index>(1, kLearnedBlockTokens / std::max<Index>(1, examples.tokens()));
   double bytes = 0.0;
   for (Index begin = 0; begin < examples_; begin += size) {
     Block block;
@@ -364,10 +366,9 @@ void LearnedAttention::pull_back_head(const Block& block, std::size_t layer, int
     const auto below = pass.weights_of(pass.weights_slope, block, layer, b, paths)
                            .middleCols(head * above_paths, above_paths);
     if (top) {
-      product_transposed(
-          1.0, below,
-          block.readout.middleRows(block.first_query(b, top), block.queries(b, top)), Add::kNo,
-          slope);
+      product_transposed(1.0, below,
+                         block.readout.middleRows(block.first_query(b, top), block.queries(b, top)),
+                         Add::kNo, slope);
     } else {
       product_transposed(1.0, below,
                          pass.weights_of(pass.weights, block, layer + 1, b, above_paths), Add::kNo,

@@ -82,8 +82,8 @@ void FeatureEnergy::gradient(const MatrixXd& features, const MatrixXd& factor,
   over_features.setZero(features.rows(), features.cols());
   if (examples_ == 0) return;
   // (K + T)^{-1} Y, or Y (T + Y^T Y)^{-1}, which is the same.
-  MatrixXd slope = by_features_ ? MatrixXd(factor_.solve(y_.transpose()).transpose())
-                                : factor_.solve(y_);
+  MatrixXd slope =
+      by_features_ ? MatrixXd(factor_.solve(y_.transpose()).transpose()) : factor_.solve(y_);
   const VectorXd told = numerics::multiply_vector(y_, Transpose::kYes, alpha_);
   slope.noalias() -= alpha_ * told.transpose();
   slope *= 2.0;
@@ -110,9 +110,8 @@ theory::Prediction FeatureEnergy::predict(const MatrixXd& features, const Matrix
   prediction.mean = MatrixXd::Zero(count, outputs_);
   prediction.variance = y.rowwise().squaredNorm().reshaped(count, outputs_);
   if (examples_ == 0) return prediction;
-  prediction.mean.reshaped() =
-      numerics::multiply_vector(y, Transpose::kNo,
-                                numerics::multiply_vector(y_, Transpose::kYes, alpha_));
+  prediction.mean.reshaped() = numerics::multiply_vector(
+      y, Transpose::kNo, numerics::multiply_vector(y_, Transpose::kYes, alpha_));
   if (by_features_) {  // T y*^T (T + Y^T Y)^{-1} y*
     MatrixXd half = y.transpose();
     factor_.half_solve(half);

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "headway/numerics/dense.hpp"
-#include "headway/theory/path_kernels.hpp"
+#include "headway/path_kernels.hpp"
 
 namespace headway::posterior {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "posterior/feature_energy.hpp"
 
 namespace headway::posterior {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "posterior/feature_energy.hpp"
 
 namespace headway::posterior {
@@ -139,8 +139,7 @@ std::optional<Evaluation> search(Objective& objective, const Evaluation& at,
   // No first step is longer than the prior is wide.
   double step = std::min(1.0, std::sqrt(static_cast<double>(at.z.size())) / direction.norm());
   for (int i = 0; i < kMostHalvings; ++i, step *= 0.5) {
-    Evaluation next =
-        objective.evaluate(at.z + step * direction, &at.of.order_parameters);
+    Evaluation next = objective.evaluate(at.z + step * direction, &at.of.order_parameters);
     if (next.value <= at.value + kSufficientDecrease * step * slope) return next;
     if (-step * slope < 1e-15 * std::abs(at.value)) break;
   }
@@ -184,10 +183,11 @@ LearnedMinimum learned_saddle_point(const model::Architecture& architecture, dou
   Evaluation at = objective.evaluate(start, nullptr);
   LearnedMinimum result;
   if (!std::isfinite(at.value)) {
-    throw Error(ErrorKind::kBadStudy,
-                fmt::format("model.temperature = {}: K + T I is not positive definite at a start of "
-                            "the attention weights: must be larger",
-                            temperature));
+    throw Error(
+        ErrorKind::kBadStudy,
+        fmt::format("model.temperature = {}: K + T I is not positive definite at a start of "
+                    "the attention weights: must be larger",
+                    temperature));
   }
   Directions directions;
   bool fresh = true;  // the direction is the gradient's

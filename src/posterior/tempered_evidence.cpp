@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+
 #include "headway/numerics/statistics.hpp"
 
 namespace headway::posterior {
@@ -50,8 +51,8 @@ Estimate estimate(const std::vector<double>& beta, const MatrixXd& l) {
     const double trapezium = 0.5 * h * (mean[k] + mean[k + 1]);
     const double slope = variance[k + 1] - variance[k];  // at the hot end minus at the cold end
     e.integral += trapezium + h * h / 12.0 * slope;
-    const double quintic = trapezium + h * h / 10.0 * slope +
-                           h * h * h / 120.0 * (third[k] + third[k + 1]);
+    const double quintic =
+        trapezium + h * h / 10.0 * slope + h * h * h / 120.0 * (third[k] + third[k + 1]);
     e.third_order += quintic - (trapezium + h * h / 12.0 * slope);
   }
   return e;
@@ -77,7 +78,8 @@ TemperedEvidence tempered_evidence(const std::vector<TemperedDraws>& chains) {
   for (const TemperedDraws& chain : chains) {
     const MatrixXd& l = chain.log_likelihoods;
     if (l.rows() < 4 || l.cols() < 2 || !l.allFinite()) {
-      return {numerics::kUndefined, numerics::kUndefined, numerics::kUndefined, numerics::kUndefined};
+      return {numerics::kUndefined, numerics::kUndefined, numerics::kUndefined,
+              numerics::kUndefined};
     }
     const Estimate whole = estimate(chain.inverse_temperatures, l);
     result.bridge += whole.bridge / count;

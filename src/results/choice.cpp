@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "headway/tasks/dataset.hpp"
+#include "headway/dataset.hpp"
 
 namespace headway {
 namespace {

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
+#include "headway/gram_results.hpp"
 #include "headway/model/path_index.hpp"
-#include "headway/results/gram_results.hpp"
 #include "headway/theory/gram.hpp"
 
 namespace headway {

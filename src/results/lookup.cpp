@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "headway/core/text.hpp"
+#include "headway/dataset.hpp"
 #include "headway/model/path_index.hpp"
-#include "headway/tasks/dataset.hpp"
 
 namespace headway {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "headway/evaluate_results.hpp"
+#include "headway/latents_results.hpp"
 #include "headway/numerics/statistics.hpp"
-#include "headway/results/evaluate_results.hpp"
-#include "headway/results/latents_results.hpp"
 
 namespace headway {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "headway/results/sample_state.hpp"
-#include "headway/results/train_results.hpp"
+#include "headway/train_results.hpp"
 
 namespace headway {
 

@@ -1,4 +1,4 @@
-#include "headway/results/provenance.hpp"
+#include "headway/provenance.hpp"
 
 #include <fmt/format.h>
 

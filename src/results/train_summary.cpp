@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/numerics/statistics.hpp"
-#include "headway/results/train_results.hpp"
+#include "headway/train_results.hpp"
 
 namespace headway::training {
 

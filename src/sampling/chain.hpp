@@ -73,7 +73,7 @@ class Chain {
   PhasePoint point_;
   std::unique_ptr<Transition> transition_;
   std::unique_ptr<Ladder> ladder_;  // replica exchange; null without
-  StaticHmc* langevin_ = nullptr;  // transition_, when its correction is dropped after warm-up
+  StaticHmc* langevin_ = nullptr;   // transition_, when its correction is dropped after warm-up
 };
 
 /// Adds one transition to the summary of those since the last kept draw.

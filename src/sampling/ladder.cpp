@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/sampling/limits.hpp"
 
 namespace headway::sampling {
@@ -152,8 +152,8 @@ void Ladder::choose_temperatures() {
     ladder.rejected[k] = ladder.attempts[k] = 0.0;
   }
   for (std::size_t k = 1; k + 1 < beta.size(); ++k) {
-    const double wanted = sum[0] * (1.0 - static_cast<double>(k) / static_cast<double>(
-                                                                       beta.size() - 1));
+    const double wanted =
+        sum[0] * (1.0 - static_cast<double>(k) / static_cast<double>(beta.size() - 1));
     std::size_t below = beta.size() - 1;  // the first replica, from the prior, that reaches it
     while (below > 1 && sum[below - 1] < wanted) --below;
     const double share = (wanted - sum[below]) / (sum[below - 1] - sum[below]);

@@ -1,4 +1,4 @@
-#include "headway/schedule/merge.hpp"
+#include "headway/merge.hpp"
 
 #include <fmt/format.h>
 
@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "core/fail.hpp"
-#include "headway/study/shard.hpp"
+#include "headway/shard.hpp"
 #include "headway/study/study_hash.hpp"
-#include "headway/study/sweep.hpp"
+#include "headway/sweep.hpp"
 
 namespace headway {
 namespace {

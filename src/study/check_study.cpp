@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "headway/core/error.hpp"
 #include "headway/core/option_error.hpp"
+#include "headway/error.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/study/sections.hpp"
-#include "headway/study/train_run.hpp"
-#include "headway/study/train_task.hpp"
+#include "headway/train_run.hpp"
+#include "headway/train_task.hpp"
 
 namespace headway {
 namespace {
@@ -58,9 +58,9 @@ void check_against_layers(const ModelOptions& model, const std::vector<int>& hea
 
 [[noreturn]] void refuse_beside_prior(const std::string& key, const std::string& value,
                                       const std::string& allowed) {
-  throw OptionError(fmt::format("{} = {}: must be {} beside model.attention_prior", key, value,
-                                allowed),
-                    {key, "model.attention_prior"});
+  throw OptionError(
+      fmt::format("{} = {}: must be {} beside model.attention_prior", key, value, allowed),
+      {key, "model.attention_prior"});
 }
 
 /// What learned attention allows.

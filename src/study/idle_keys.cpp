@@ -7,7 +7,7 @@
 
 #include "headway/core/text.hpp"
 #include "headway/study/sections.hpp"
-#include "headway/study/sweep.hpp"
+#include "headway/sweep.hpp"
 
 namespace headway {
 namespace {

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "headway/core/error.hpp"
 #include "headway/core/nearest_word.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/text.hpp"
+#include "headway/error.hpp"
 #include "headway/study/idle_keys.hpp"
 #include "headway/study/sections.hpp"
-#include "headway/study/sweep.hpp"
+#include "headway/sweep.hpp"
 
 namespace headway {
 namespace {

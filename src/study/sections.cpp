@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "headway/core/text.hpp"
-#include "headway/study/sweep.hpp"
+#include "headway/sweep.hpp"
 
 namespace headway {
 namespace {

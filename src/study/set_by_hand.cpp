@@ -1,7 +1,7 @@
 #include "study/set_by_hand.hpp"
 
 #include "headway/core/text.hpp"
-#include "headway/study/sweep.hpp"
+#include "headway/sweep.hpp"
 
 namespace headway {
 namespace {

@@ -1,12 +1,12 @@
-#include "headway/study/shard.hpp"
+#include "headway/shard.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 
-#include "headway/core/error.hpp"
 #include "headway/core/text.hpp"
+#include "headway/error.hpp"
 #include "headway/study/study_hash.hpp"
 
 namespace headway {

@@ -5,7 +5,7 @@
 
 #include "headway/core/sha256.hpp"
 #include "headway/study/sections.hpp"
-#include "headway/study/sweep.hpp"
+#include "headway/sweep.hpp"
 
 namespace headway {
 namespace {

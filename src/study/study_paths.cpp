@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "headway/study/sweep.hpp"
 #include "headway/study/task_kinds.hpp"
+#include "headway/sweep.hpp"
 
 namespace headway {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "headway/core/option_table.hpp"
 #include "headway/sampling/limits.hpp"
-#include "headway/study/study.hpp"
+#include "headway/study.hpp"
 #include "headway/study/task_kinds.hpp"
 
 namespace headway {
@@ -104,8 +104,7 @@ const OptionTable<ModelOptions>& ModelOptions::table() {
       option("widths", &M::widths, widths_type(),
              "widths of the layers. Each entry is one sweep point: N for all layers, or [N_1, ..., "
              "N_L, N_a]."),
-      option("heads", &M::heads,
-             heads_type(),
+      option("heads", &M::heads, heads_type(),
              "heads of each layer; give them only where the task does not fix them"),
       option("variances", &M::variances,
              one_or_list(real(0.0, kLargestReal, Ends::kOpenBelow),
@@ -135,8 +134,7 @@ const OptionTable<ModelOptions>& ModelOptions::table() {
 const OptionTable<AttentionPriorOptions>& AttentionPriorOptions::table() {
   using A = AttentionPriorOptions;
   static const OptionTable<A> table = {{
-      option("heads", &A::heads, heads_type(),
-             "heads of each layer; absent: those of the data"),
+      option("heads", &A::heads, heads_type(), "heads of each layer; absent: those of the data"),
       option("form", &A::form, choice<model::AttentionPriorForm>(),
              "matrix: logits x^T W y / N_0; queries_keys: (Q x) . (K y) / (N_0 sqrt(G))"),
       option("variance", &A::variance, real(0.0, kLargestReal, Ends::kOpenBelow),
@@ -265,7 +263,8 @@ const OptionTable<SampleOptions>& SampleOptions::table() {
           "max_tree_depth", &S::max_tree_depth, integer<int>(1, kDeepestTree),
           "exact and nuts: at most 2^depth - 1 leapfrog steps for a draw. Raise it if draws stop "
           "at it."),
-      option("replicas", &S::replicas, unless(SampleOptions{}.replicas, integer<int>(0, kMostReplicas)),
+      option("replicas", &S::replicas,
+             unless(SampleOptions{}.replicas, integer<int>(0, kMostReplicas)),
              "model.attention_prior: replicas of each chain, at inverse temperatures of the "
              "likelihood from 1 to 0; 1 = no replica exchange, 0 = 8 of them. Raise it if chains "
              "disagree."),

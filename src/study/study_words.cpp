@@ -1,5 +1,5 @@
 // The words of a study's own sections: how files and messages spell its enumerations.
-#include "headway/study/study.hpp"
+#include "headway/study.hpp"
 
 namespace headway {
 

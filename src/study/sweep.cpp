@@ -1,4 +1,4 @@
-#include "headway/study/sweep.hpp"
+#include "headway/sweep.hpp"
 
 #include <fmt/format.h>
 

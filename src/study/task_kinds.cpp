@@ -4,10 +4,10 @@
 
 #include <utility>
 
-#include "headway/core/error.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/text.hpp"
+#include "headway/error.hpp"
 #include "headway/tasks/sraven_bayes.hpp"
 #include "headway/tasks/text.hpp"
 

@@ -1,17 +1,17 @@
-#include "headway/study/train_task.hpp"
+#include "headway/train_task.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <vector>
 
-#include "headway/core/error.hpp"
 #include "headway/core/memory.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/sha256.hpp"
+#include "headway/error.hpp"
 #include "headway/study/task_kinds.hpp"
-#include "headway/study/train_run.hpp"
+#include "headway/train_run.hpp"
 #include "headway/training/backend.hpp"
 
 namespace headway {

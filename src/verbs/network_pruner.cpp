@@ -7,7 +7,7 @@
 
 #include "headway/analysis/rank_correlation.hpp"
 #include "headway/core/rng.hpp"
-#include "headway/results/theory_results.hpp"
+#include "headway/theory_results.hpp"
 
 namespace headway {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "headway/analysis/head_scores.hpp"
 #include "headway/analysis/network_pruning.hpp"
-#include "headway/core/observer.hpp"
-#include "headway/results/network_results.hpp"
-#include "headway/study/study.hpp"
+#include "headway/network_results.hpp"
+#include "headway/observer.hpp"
+#include "headway/study.hpp"
 
 /// Private to verbs: pruning of a network, whatever gives its heads.
 namespace headway {

@@ -13,9 +13,9 @@
 #include <string_view>
 
 #include "fuzz_scratch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "headway/io/result_file.hpp"
+#include "headway/result_file.hpp"
 
 namespace {
 

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "fuzz_scratch.hpp"
-#include "headway/core/error.hpp"
-#include "headway/io/study_file.hpp"
+#include "headway/error.hpp"
 #include "headway/study/study_hash.hpp"
-#include "headway/study/sweep.hpp"
+#include "headway/study_file.hpp"
+#include "headway/sweep.hpp"
 
 namespace {
 

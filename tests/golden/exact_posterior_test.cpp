@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "headway/io/dataset_file.hpp"
-#include "headway/posterior/exact_chain.hpp"
+#include "headway/dataset_file.hpp"
+#include "headway/exact_chain.hpp"
 #include "headway/results/lookup.hpp"
+#include "headway/sample.hpp"
 #include "headway/sampling/sample.hpp"
-#include "headway/verbs/theory/verbs.hpp"
+#include "headway/solve.hpp"
 #include "io/hdf5/input.hpp"
 #include "theory_problems.hpp"
 

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "headway/dataset.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "headway/posterior/learned_chain.hpp"
 #include "headway/posterior/tempered_evidence.hpp"
 #include "headway/sampling/diagnostics.hpp"
 #include "headway/sampling/sample.hpp"
-#include "headway/tasks/dataset.hpp"
 #include "io/hdf5/input.hpp"
 
 using namespace headway;
@@ -167,8 +167,8 @@ void check_golden(const std::string& name) {
   const double constant =
       -0.5 * static_cast<double>(golden.labels.size()) * std::log(2.0 * std::numbers::pi);
   INFO("bridge " << evidence.bridge + constant << " +- " << evidence.bridge_error << ", integral "
-                 << evidence.integral + constant << " +- " << evidence.integral_error
-                 << " against " << golden.log_evidence << " +- " << golden.log_evidence_error);
+                 << evidence.integral + constant << " +- " << evidence.integral_error << " against "
+                 << golden.log_evidence << " +- " << golden.log_evidence_error);
   CHECK(std::abs(evidence.bridge + constant - golden.log_evidence) <
         kLargestZ * std::hypot(evidence.bridge_error, golden.log_evidence_error));
   CHECK(std::abs(evidence.integral + constant - golden.log_evidence) <

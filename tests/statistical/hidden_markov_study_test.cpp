@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "headway/io/study_file.hpp"
+#include "headway/solve.hpp"
 #include "headway/study/task_kinds.hpp"
-#include "headway/verbs/theory/verbs.hpp"
+#include "headway/study_file.hpp"
 
 using namespace headway;
 

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "catch.hpp"
-#include "headway/io/study_file.hpp"
+#include "headway/sample.hpp"
 #include "headway/study/task_kinds.hpp"
-#include "headway/verbs/theory/verbs.hpp"
+#include "headway/study_file.hpp"
 
 using namespace headway;
 

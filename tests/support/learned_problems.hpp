@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "headway/dataset.hpp"
 #include "headway/model/learned_attention.hpp"
 #include "headway/posterior/learned_chain.hpp"
-#include "headway/tasks/dataset.hpp"
 #include "random_examples.hpp"
 
 namespace headway::testing {
@@ -41,7 +41,12 @@ inline std::vector<LearnedProblem> learned_problems() {
       {"linear queries and keys", {{2, 1, 2}, kPairs, 7.0, 3, kLinear, {}}},
       {"frozen", {{2, 2}, kMatrix, 6.0, 0, kSoftmax, {{0, 1}, {1, 0}}}, Readout::kLastToken, true},
       {"three outputs", {{2, 2}, kMatrix, 6.0, 0, kSoftmax, {}}, Readout::kLastToken, false, 3},
-      {"many examples", {{2}, kMatrix, 6.0, 0, kSoftmax, {}}, Readout::kMean, false, 2, {40, 30, 3}},
+      {"many examples",
+       {{2}, kMatrix, 6.0, 0, kSoftmax, {}},
+       Readout::kMean,
+       false,
+       2,
+       {40, 30, 3}},
   };
 }
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string>
 
-#include "headway/io/result_file.hpp"
+#include "headway/result_file.hpp"
 
 namespace headway::testing {
 

@@ -1,7 +1,7 @@
 // Studies whose networks train in moments.
 #pragma once
 
-#include "headway/study/study.hpp"
+#include "headway/study.hpp"
 
 namespace headway::testing {
 

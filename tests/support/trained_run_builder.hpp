@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "headway/verbs/networks/train.hpp"
+#include "headway/train.hpp"
 
 namespace headway::testing {
 

@@ -10,12 +10,12 @@
 #include <utility>
 
 #include "arrays.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "headway/io/study_file.hpp"
 #include "headway/numerics/dense.hpp"
+#include "headway/path_kernels.hpp"
 #include "headway/study/sections.hpp"
-#include "headway/theory/path_kernels.hpp"
+#include "headway/study_file.hpp"
 #include "headway/verbs/theory/action.hpp"
 #include "shipped_studies.hpp"
 #include "theory_course.hpp"

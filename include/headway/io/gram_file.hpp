@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "headway/results/provenance.hpp"
-#include "headway/verbs/theory/gram.hpp"
+#include "headway/gram.hpp"
+#include "headway/provenance.hpp"
 
 namespace headway::io {
 

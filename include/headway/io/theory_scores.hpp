@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "headway/verbs/networks/prune.hpp"
+#include "headway/prune_networks.hpp"
 
 namespace headway::io {
 

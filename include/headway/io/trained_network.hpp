@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "headway/study/study.hpp"
-#include "headway/verbs/networks/extract.hpp"
+#include "headway/extract.hpp"
+#include "headway/study.hpp"
 #include "headway/verbs/networks/trained.hpp"
 
 namespace headway::io {

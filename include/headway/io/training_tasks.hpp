@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "headway/study/train_task.hpp"
+#include "headway/train_task.hpp"
 
 namespace headway::io {
 

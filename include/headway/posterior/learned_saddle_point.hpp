@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "headway/core/observer.hpp"
 #include "headway/model/learned_attention.hpp"
-#include "headway/theory/saddle_point.hpp"
+#include "headway/observer.hpp"
+#include "headway/saddle_point.hpp"
 
 namespace headway::posterior {
 

@@ -2,8 +2,8 @@
 
 #include <limits>
 
-#include "headway/core/types.hpp"
-#include "headway/theory/order_parameters.hpp"
+#include "headway/order_parameters.hpp"
+#include "headway/types.hpp"
 
 namespace headway::posterior {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "headway/results/theory_results.hpp"
+#include "headway/theory_results.hpp"
 
 namespace headway {
 

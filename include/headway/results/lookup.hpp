@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "headway/results/sample_results.hpp"
+#include "headway/sample_results.hpp"
 
 namespace headway {
 

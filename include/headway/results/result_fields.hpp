@@ -7,17 +7,17 @@
 #include <utility>
 #include <vector>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
+#include "headway/evaluate_results.hpp"
+#include "headway/latents_results.hpp"
 #include "headway/model/path_index.hpp"
+#include "headway/network_prune_results.hpp"
+#include "headway/predict_results.hpp"
 #include "headway/results/choice.hpp"
-#include "headway/results/evaluate_results.hpp"
-#include "headway/results/latents_results.hpp"
 #include "headway/results/lookup.hpp"
-#include "headway/results/network_prune_results.hpp"
-#include "headway/results/predict_results.hpp"
-#include "headway/results/sample_results.hpp"
-#include "headway/results/train_results.hpp"
-#include "headway/study/study.hpp"
+#include "headway/sample_results.hpp"
+#include "headway/study.hpp"
+#include "headway/train_results.hpp"
 
 // What a result file and JSON hold of a verb's whole result: result_fields(visit, study, result),
 // for writing only. The views join what stands together there.

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "headway/core/record.hpp"
-#include "headway/core/types.hpp"
 #include "headway/sampling/checkpoint.hpp"
+#include "headway/types.hpp"
 
 namespace headway {
 

@@ -7,8 +7,8 @@
 
 #include "headway/core/record.hpp"
 #include "headway/core/rng.hpp"
-#include "headway/core/types.hpp"
 #include "headway/sampling/options.hpp"
+#include "headway/types.hpp"
 
 namespace headway {
 
@@ -87,11 +87,11 @@ void fields(Visitor& visit, Record& r) {
 struct LadderState {
   std::vector<double> inverse_temperatures;  ///< 1, ..., 0
   std::vector<double> log_likelihood;        ///< of each replica where it stands
-  std::vector<double> rejected;   ///< sum of rejection probabilities between replicas k and k + 1
-  std::vector<double> attempts;   ///< that it is summed over
-  std::int64_t rounds = 0;        ///< of exchanges
-  std::int64_t next = 0;          ///< replica that moves next; 0: exchanges come first
-  std::int64_t exchanges = 0;     ///< accepted after warm-up, all neighbours
+  std::vector<double> rejected;  ///< sum of rejection probabilities between replicas k and k + 1
+  std::vector<double> attempts;  ///< that it is summed over
+  std::int64_t rounds = 0;       ///< of exchanges
+  std::int64_t next = 0;         ///< replica that moves next; 0: exchanges come first
+  std::int64_t exchanges = 0;    ///< accepted after warm-up, all neighbours
   Rng::State rng;
 };
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "headway/core/types.hpp"
 #include "headway/core/words.hpp"
+#include "headway/types.hpp"
 
 namespace headway::sampling {
 
@@ -76,8 +76,8 @@ struct SamplerOptions {
   int start_attempts = 100;
   /// Starting positions, one per chain, or empty.
   std::vector<VectorXd> starts;
-  /// Replica exchange: replicas of each chain, at inverse temperatures of the likelihood from 1 down
-  /// to 0, the prior. 1: none. More need a TemperedTarget. Replica k has the streams of chain
+  /// Replica exchange: replicas of each chain, at inverse temperatures of the likelihood from 1
+  /// down to 0, the prior. 1: none. More need a TemperedTarget. Replica k has the streams of chain
   /// c + k kMostChains; one that exchanges has those of a chain of its own.
   int replicas = 1;
   /// 1 > ... > 0, one for each replica. Empty: chosen in the warm-up of each chain, such that

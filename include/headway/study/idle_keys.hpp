@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "headway/study/train_run.hpp"
-#include "headway/study/train_task.hpp"
+#include "headway/train_run.hpp"
+#include "headway/train_task.hpp"
 
 namespace headway {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "headway/core/option_table.hpp"
-#include "headway/study/study.hpp"
+#include "headway/study.hpp"
 #include "headway/study/task_kinds.hpp"
 
 namespace headway {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "headway/study/study.hpp"
+#include "headway/study.hpp"
 
 namespace headway {
 

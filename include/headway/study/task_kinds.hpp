@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "headway/core/option_table.hpp"
-#include "headway/study/study.hpp"
-#include "headway/study/train_run.hpp"
-#include "headway/study/train_task.hpp"
-#include "headway/tasks/dataset.hpp"
+#include "headway/dataset.hpp"
+#include "headway/study.hpp"
+#include "headway/train_run.hpp"
+#include "headway/train_task.hpp"
 
 namespace headway {
 

@@ -6,7 +6,7 @@
 #include "core/fail.hpp"
 #include "core/whole_file.hpp"
 #include "headway/core/sha256.hpp"
-#include "headway/results/provenance.hpp"
+#include "headway/provenance.hpp"
 #include "io/hdf5/describe.hpp"
 #include "io/hdf5/isolated.hpp"
 #include "io/hdf5/record.hpp"

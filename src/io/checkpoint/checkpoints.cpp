@@ -1,4 +1,4 @@
-#include "headway/io/checkpoints.hpp"
+#include "headway/checkpoints.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -7,7 +7,7 @@
 
 #include "core/fail.hpp"
 #include "core/whole_file.hpp"
-#include "headway/results/provenance.hpp"
+#include "headway/provenance.hpp"
 #include "headway/results/result_fields.hpp"
 #include "headway/study/study_hash.hpp"
 #include "io/checkpoint/checkpoint_file.hpp"

@@ -1,4 +1,4 @@
-#include "headway/io/dataset_file.hpp"
+#include "headway/dataset_file.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -8,7 +8,7 @@
 #include "core/fail.hpp"
 #include "headway/core/sha256.hpp"
 #include "headway/io/gram_file.hpp"
-#include "headway/study/study.hpp"
+#include "headway/study.hpp"
 #include "io/dataset_file/layout.hpp"
 #include "io/dataset_file/members.hpp"
 #include "io/first_reading.hpp"

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "headway/core/record.hpp"
-#include "headway/core/types.hpp"
-#include "headway/results/train_results.hpp"
+#include "headway/train_results.hpp"
+#include "headway/types.hpp"
 
 // What a file keeps of one member of a record.
 namespace headway::io::detail {

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "core/fail.hpp"
+#include "headway/dataset.hpp"
 #include "headway/results/result_fields.hpp"
-#include "headway/tasks/dataset.hpp"
 
 namespace headway::io {
 namespace {

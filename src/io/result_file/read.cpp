@@ -4,8 +4,8 @@
 
 #include "core/fail.hpp"
 #include "headway/io/gram_file.hpp"
-#include "headway/io/result_file.hpp"
 #include "headway/model/path_index.hpp"
+#include "headway/result_file.hpp"
 #include "headway/results/result_fields.hpp"
 #include "io/first_reading.hpp"
 #include "io/hdf5/record.hpp"

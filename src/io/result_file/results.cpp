@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "headway/core/output_path.hpp"
-#include "headway/io/result_file.hpp"
+#include "headway/result_file.hpp"
 #include "headway/results/result_fields.hpp"
 #include "headway/study/study_hash.hpp"
 #include "io/hdf5/file_seal.hpp"

@@ -5,8 +5,8 @@
 
 #include "core/fail.hpp"
 #include "headway/core/option_error.hpp"
-#include "headway/io/result_file.hpp"
-#include "headway/io/study_file.hpp"
+#include "headway/result_file.hpp"
+#include "headway/study_file.hpp"
 #include "io/dataset_file/rules.hpp"
 #include "io/first_reading.hpp"
 #include "io/hdf5/record.hpp"

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "headway/results/train_results.hpp"
+#include "headway/train_results.hpp"
 #include "io/hdf5/input.hpp"
 
 namespace headway::io {

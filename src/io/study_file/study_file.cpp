@@ -1,4 +1,4 @@
-#include "headway/io/study_file.hpp"
+#include "headway/study_file.hpp"
 
 #include <filesystem>
 #include <memory>
@@ -8,12 +8,12 @@
 #include "core/fail.hpp"
 #include "core/whole_file.hpp"
 #include "headway/core/utf8.hpp"
-#include "headway/io/dataset_file.hpp"
+#include "headway/dataset_file.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "headway/io/result_file.hpp"
+#include "headway/result_file.hpp"
 #include "headway/study/idle_keys.hpp"
 #include "headway/study/sections.hpp"
-#include "headway/study/sweep.hpp"
+#include "headway/sweep.hpp"
 #include "io/first_reading.hpp"
 #include "io/study_file/toml.hpp"
 #include "study/set_by_hand.hpp"

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/error.hpp"
 #include "training/kernels/cpu/attention_kernels.hpp"
 
 namespace headway::training {

@@ -7,8 +7,8 @@
 #include <array>
 #include <utility>
 
-#include "headway/core/error.hpp"
 #include "headway/core/nearest_word.hpp"
+#include "headway/error.hpp"
 
 namespace headway::training {
 namespace {

@@ -6,9 +6,9 @@
 #include <functional>
 #include <string>
 
-#include "headway/core/error.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/error.hpp"
 #include "headway/model/path_index.hpp"
 #include "training/model/named_tensors.hpp"
 #include "training/model/transformer_reference.hpp"

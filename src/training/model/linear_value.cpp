@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "headway/core/error.hpp"
-#include "headway/model/path_features.hpp"
+#include "headway/error.hpp"
+#include "headway/path_features.hpp"
 
 namespace headway::training {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "headway/core/error.hpp"
 #include "headway/core/option_error.hpp"
+#include "headway/error.hpp"
 #include "training/contributions/head_paths.hpp"
 
 namespace headway::training::detail {

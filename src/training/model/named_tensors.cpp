@@ -8,7 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 
 namespace headway::training::detail {
 

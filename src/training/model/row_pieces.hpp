@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "headway/core/parallel.hpp"
-#include "headway/core/types.hpp"
+#include "headway/types.hpp"
 
 namespace headway::training::detail {
 

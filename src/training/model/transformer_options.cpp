@@ -1,4 +1,4 @@
-#include "headway/training/transformer_options.hpp"
+#include "headway/transformer_options.hpp"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "headway/core/error.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/option_table.hpp"
 #include "headway/core/text.hpp"
+#include "headway/error.hpp"
 #include "training/model/linear_value_shapes.hpp"
 
 namespace headway::training {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "headway/training/trainer.hpp"
+#include "headway/trainer.hpp"
 
 namespace headway::training::detail {
 

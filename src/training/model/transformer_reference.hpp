@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "headway/core/types.hpp"
-#include "headway/training/trainer.hpp"
+#include "headway/trainer.hpp"
+#include "headway/types.hpp"
 
 namespace headway::training::reference {
 

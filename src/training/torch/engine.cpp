@@ -11,8 +11,8 @@
 #include <optional>
 #include <utility>
 
-#include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/error.hpp"
 #include "training/kernels/cpu/row_kernels.hpp"
 #include "training/torch/bfloat16_products.hpp"
 #include "training/torch/cuda_stream.hpp"

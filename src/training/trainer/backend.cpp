@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/training/attention.hpp"
 #include "training/model/transformer_engine.hpp"
 

@@ -8,9 +8,9 @@
 #include <numeric>
 #include <vector>
 
-#include "headway/core/error.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/option_table.hpp"
+#include "headway/error.hpp"
 
 namespace headway::training::detail {
 namespace {

@@ -1,8 +1,8 @@
 #include "training/trainer/step_source.hpp"
 
-#include "headway/core/error.hpp"
 #include "headway/core/jobs.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/error.hpp"
 
 namespace headway::training::detail {
 

@@ -6,8 +6,8 @@
 #include <array>
 #include <utility>
 
-#include "headway/core/error.hpp"
 #include "headway/core/option_error.hpp"
+#include "headway/error.hpp"
 
 namespace headway::training {
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "headway/core/error.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/option_table.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/error.hpp"
 #include "headway/training/task_adapters.hpp"
 
 namespace headway::training {

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
-#include "headway/core/error.hpp"
 #include "headway/core/memory.hpp"
 #include "headway/core/plugin.hpp"
+#include "headway/error.hpp"
 #include "training/model/transformer_engine.hpp"
 
 namespace headway::training::detail {

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <numbers>
 
-#include "headway/core/error.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/option_table.hpp"
+#include "headway/error.hpp"
 
 namespace headway::training {
 namespace {

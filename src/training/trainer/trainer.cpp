@@ -1,11 +1,11 @@
-#include "headway/training/trainer.hpp"
+#include "headway/trainer.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/error.hpp"
 #include "headway/training/backend.hpp"
 #include "training/trainer/trainer_implementation.hpp"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "headway/core/clock.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "training/trainer/trainer_implementation.hpp"
 
 namespace headway::training {

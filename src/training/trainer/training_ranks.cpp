@@ -1,6 +1,6 @@
 #include "headway/training/training_ranks.hpp"
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 
 namespace headway::training {
 

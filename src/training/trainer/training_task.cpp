@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "headway/core/error.hpp"
 #include "headway/core/nearest_word.hpp"
+#include "headway/error.hpp"
 
 namespace headway::training {
 namespace {

@@ -1,4 +1,4 @@
-#include "headway/verbs/networks/evaluate.hpp"
+#include "headway/evaluate.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,13 +1,13 @@
-#include "headway/verbs/networks/extract.hpp"
+#include "headway/extract.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "headway/core/error.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/sha256.hpp"
-#include "headway/verbs/networks/train.hpp"
+#include "headway/error.hpp"
+#include "headway/train.hpp"
 
 namespace headway {
 namespace {

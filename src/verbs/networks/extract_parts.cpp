@@ -5,15 +5,15 @@
 #include <cmath>
 #include <utility>
 
-#include "headway/core/error.hpp"
 #include "headway/core/labels.hpp"
 #include "headway/core/memory.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/sha256.hpp"
+#include "headway/error.hpp"
+#include "headway/extract.hpp"
+#include "headway/train.hpp"
 #include "headway/training/contributions.hpp"
-#include "headway/verbs/networks/extract.hpp"
-#include "headway/verbs/networks/train.hpp"
 
 namespace headway {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "headway/core/error.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/error.hpp"
 
 namespace headway {
 namespace {

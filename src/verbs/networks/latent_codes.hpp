@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "headway/analysis/decoding.hpp"
-#include "headway/verbs/networks/latents.hpp"
+#include "headway/latents.hpp"
 
 namespace headway {
 

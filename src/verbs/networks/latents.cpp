@@ -1,4 +1,4 @@
-#include "headway/verbs/networks/latents.hpp"
+#include "headway/latents.hpp"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "headway/core/error.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/error.hpp"
 #include "verbs/networks/latent_codes.hpp"
 
 namespace headway {

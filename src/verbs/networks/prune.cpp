@@ -1,5 +1,3 @@
-#include "headway/verbs/networks/prune.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,10 +6,11 @@
 #include <optional>
 #include <utility>
 
-#include "headway/core/error.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/error.hpp"
 #include "headway/model/path_index.hpp"
+#include "headway/prune_networks.hpp"
 #include "headway/training/head_removal.hpp"
 #include "verbs/network_pruner.hpp"
 

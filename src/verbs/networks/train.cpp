@@ -1,4 +1,4 @@
-#include "headway/verbs/networks/train.hpp"
+#include "headway/train.hpp"
 
 #include <fmt/format.h>
 
@@ -10,8 +10,8 @@
 #include <numeric>
 #include <utility>
 
-#include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/error.hpp"
 
 namespace headway {
 namespace {

@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
-#include "headway/core/error.hpp"
 #include "headway/core/memory.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/error.hpp"
+#include "headway/train.hpp"
 #include "headway/training/backend.hpp"
-#include "headway/verbs/networks/train.hpp"
 
 namespace headway {
 

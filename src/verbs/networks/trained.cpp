@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "headway/core/error.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/sha256.hpp"
 #include "headway/core/text.hpp"
+#include "headway/error.hpp"
 #include "headway/study/sections.hpp"
 #include "headway/study/task_kinds.hpp"
 #include "headway/training/backend.hpp"

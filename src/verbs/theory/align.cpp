@@ -1,11 +1,13 @@
+#include "headway/align.hpp"
+
 #include <chrono>
 #include <mutex>
 #include <utility>
 
 #include "headway/analysis/kernel_alignment.hpp"
 #include "headway/core/parallel.hpp"
-#include "headway/theory/order_parameters.hpp"
-#include "headway/verbs/theory/verbs.hpp"
+#include "headway/order_parameters.hpp"
+#include "headway/solve.hpp"
 #include "verbs/theory/problem.hpp"
 
 namespace headway {

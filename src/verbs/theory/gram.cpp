@@ -1,4 +1,4 @@
-#include "headway/verbs/theory/gram.hpp"
+#include "headway/gram.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,9 +12,9 @@
 #include "headway/core/clock.hpp"
 #include "headway/core/deal.hpp"
 #include "headway/core/parallel.hpp"
-#include "headway/model/path_features.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/numerics/dense.hpp"
+#include "headway/path_features.hpp"
 #include "verbs/theory/gram_sums.hpp"
 #include "verbs/theory/problem.hpp"
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "headway/core/tree_sum.hpp"
-#include "headway/verbs/theory/gram.hpp"
+#include "headway/gram.hpp"
 
 /// Private to studies: the numbers of `gram` as leaves and nodes of a TreeSum.
 namespace headway {

@@ -6,14 +6,14 @@
 #include <numeric>
 #include <vector>
 
+#include "headway/action.hpp"
 #include "headway/analysis/head_scores.hpp"
 #include "headway/analysis/rank_correlation.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/numerics/statistics.hpp"
-#include "headway/theory/action.hpp"
+#include "headway/predictor.hpp"
 #include "headway/theory/finite_width.hpp"
-#include "headway/theory/predictor.hpp"
 
 namespace headway {
 namespace {

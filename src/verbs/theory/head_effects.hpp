@@ -2,10 +2,10 @@
 
 #include <string>
 
-#include "headway/core/observer.hpp"
-#include "headway/results/theory_results.hpp"
-#include "headway/study/study.hpp"
-#include "headway/tasks/dataset.hpp"
+#include "headway/dataset.hpp"
+#include "headway/observer.hpp"
+#include "headway/study.hpp"
+#include "headway/theory_results.hpp"
 #include "verbs/theory/problem.hpp"
 
 /// Private to studies: what the theory says each head is worth (eqs. 66 to 68).

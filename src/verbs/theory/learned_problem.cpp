@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "headway/core/error.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/error.hpp"
 
 namespace headway {
 namespace {
@@ -100,9 +100,10 @@ void learn_attention(const Study& study, tasks::Dataset& dataset) {
   const AttentionPriorOptions& options = *study.model.attention_prior;
   const std::vector<int>& heads = options.heads.empty() ? dataset.heads : options.heads;
   if (heads.empty()) {
-    bad_prior("heads", fmt::format(" is missing, and {} names no heads; must be one number H_l >= 1 "
-                                   "for each layer",
-                                   dataset.name));
+    bad_prior("heads",
+              fmt::format(" is missing, and {} names no heads; must be one number H_l >= 1 "
+                          "for each layer",
+                          dataset.name));
   }
   const model::AttentionPrior prior = prior_of(study, heads);
   try {
@@ -110,8 +111,8 @@ void learn_attention(const Study& study, tasks::Dataset& dataset) {
   } catch (const Error& error) {
     throw OptionError(error.what(), {kPrior});
   }
-  const bool matrices = dataset.form == AttentionForm::kWeights ||
-                        dataset.form == AttentionForm::kQueryKey;
+  const bool matrices =
+      dataset.form == AttentionForm::kWeights || dataset.form == AttentionForm::kQueryKey;
   if (!prior.frozen.empty() && (!matrices || heads != dataset.heads)) {
     bad_prior("frozen",
               fmt::format(": {} must give the attention of [{}] heads by matrices that act on the "

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "headway/core/clock.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/error.hpp"
 #include "headway/posterior/learned_saddle_point.hpp"
 #include "verbs/theory/learned_problem.hpp"
 

@@ -13,7 +13,7 @@
 namespace headway {
 namespace {
 
-constexpr Index kNumbersADraw = 3;     // of ChainRecord::attention
+constexpr Index kNumbersADraw = 3;      // of ChainRecord::attention
 constexpr double kWrongEvidence = 3.0;  // errors between the two ways, from which they disagree
 constexpr double kSmallestExchange = 0.1;
 
@@ -109,9 +109,9 @@ void summarize_replicas(const sampling::Checkpoint& state, double data_count, Sa
     const auto replicas = static_cast<Index>(chain.replicas.size()) + 1;
     one.log_likelihoods.resize(point.draws, replicas);
     for (Index k = 0; k < replicas; ++k) {
-      const std::vector<double>& l = k == 0
-                                         ? chain.log_likelihoods
-                                         : chain.replicas[static_cast<std::size_t>(k - 1)].log_likelihoods;
+      const std::vector<double>& l =
+          k == 0 ? chain.log_likelihoods
+                 : chain.replicas[static_cast<std::size_t>(k - 1)].log_likelihoods;
       one.log_likelihoods.col(k) = Eigen::Map<const VectorXd>(l.data(), point.draws);
     }
     for (std::size_t k = 0; k < chain.ladder.attempts.size(); ++k) {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "headway/model/linear_value_network.hpp"
-#include "headway/results/theory_results.hpp"
+#include "headway/theory_results.hpp"
 
 namespace headway {
 namespace {

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "headway/core/observer.hpp"
-#include "headway/results/network_results.hpp"
-#include "headway/study/study.hpp"
+#include "headway/network_results.hpp"
+#include "headway/observer.hpp"
+#include "headway/study.hpp"
 #include "verbs/network_pruner.hpp"
 #include "verbs/theory/problem.hpp"
 

@@ -2,11 +2,11 @@
 
 #include <cstddef>
 
-#include "headway/core/observer.hpp"
 #include "headway/core/rng.hpp"
-#include "headway/results/theory_results.hpp"
-#include "headway/study/study.hpp"
-#include "headway/theory/saddle_point.hpp"
+#include "headway/observer.hpp"
+#include "headway/saddle_point.hpp"
+#include "headway/study.hpp"
+#include "headway/theory_results.hpp"
 
 namespace headway {
 

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "headway/core/error.hpp"
 #include "headway/core/memory.hpp"
-#include "headway/model/path_features.hpp"
-#include "headway/verbs/theory/verbs.hpp"
+#include "headway/error.hpp"
+#include "headway/path_features.hpp"
+#include "headway/solve.hpp"
 #include "verbs/theory/problem.hpp"
 #include "verbs/theory/sample_setup.hpp"
 

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "headway/posterior/posterior_target.hpp"
-#include "headway/results/sample_results.hpp"
 #include "headway/results/sample_state.hpp"
+#include "headway/sample_results.hpp"
 #include "headway/sampling/target.hpp"
 #include "verbs/theory/problem.hpp"
 

@@ -1,4 +1,4 @@
-#include "headway/verbs/theory/predict.hpp"
+#include "headway/predict.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "headway/core/clock.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/error.hpp"
 #include "headway/theory/test_predictor.hpp"
 #include "verbs/theory/posterior_recorder.hpp"
 #include "verbs/theory/problem.hpp"

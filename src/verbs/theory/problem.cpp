@@ -9,17 +9,17 @@
 #include <set>
 #include <utility>
 
-#include "headway/core/error.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/error.hpp"
 #include "headway/model/linear_value_network.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/numerics/dense.hpp"
+#include "headway/solve.hpp"
 #include "headway/study/task_kinds.hpp"
 #include "headway/theory/gram.hpp"
 #include "headway/verbs/theory/action.hpp"
 #include "headway/verbs/theory/learned_attention.hpp"
-#include "headway/verbs/theory/verbs.hpp"
 
 namespace headway {
 namespace {

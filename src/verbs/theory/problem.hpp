@@ -6,16 +6,16 @@
 #include <vector>
 
 #include "headway/analysis/network_pruning.hpp"
+#include "headway/architecture.hpp"
 #include "headway/core/block_cyclic.hpp"
 #include "headway/core/linear_value_network.hpp"
-#include "headway/core/observer.hpp"
-#include "headway/model/architecture.hpp"
-#include "headway/results/theory_results.hpp"
-#include "headway/study/study.hpp"
-#include "headway/tasks/dataset.hpp"
-#include "headway/theory/path_kernels.hpp"
-#include "headway/theory/predictor.hpp"
-#include "headway/verbs/theory/verbs.hpp"
+#include "headway/dataset.hpp"
+#include "headway/observer.hpp"
+#include "headway/path_kernels.hpp"
+#include "headway/predictor.hpp"
+#include "headway/solve.hpp"
+#include "headway/study.hpp"
+#include "headway/theory_results.hpp"
 
 /// Private to studies: what every theory verb needs of a study and its data.
 namespace headway {

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
-#include "headway/model/path_features.hpp"
+#include "headway/error.hpp"
 #include "headway/model/path_index.hpp"
+#include "headway/path_features.hpp"
 #include "verbs/theory/problem.hpp"
 
 namespace headway {

@@ -1,3 +1,5 @@
+#include "headway/prune.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,10 +16,10 @@
 #include "headway/analysis/head_scores.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/predictor.hpp"
 #include "headway/results/lookup.hpp"
-#include "headway/study/shard.hpp"
-#include "headway/theory/predictor.hpp"
-#include "headway/verbs/theory/verbs.hpp"
+#include "headway/shard.hpp"
+#include "headway/solve.hpp"
 #include "verbs/theory/head_effects.hpp"
 #include "verbs/theory/network_of_data.hpp"
 #include "verbs/theory/problem.hpp"

@@ -11,13 +11,14 @@
 #include <vector>
 
 #include "headway/core/clock.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/core/tree_sum.hpp"
+#include "headway/error.hpp"
+#include "headway/exact_chain.hpp"
 #include "headway/posterior/evidence.hpp"
-#include "headway/posterior/exact_chain.hpp"
-#include "headway/posterior/weight_posterior.hpp"
-#include "headway/verbs/theory/verbs.hpp"
+#include "headway/sample.hpp"
+#include "headway/solve.hpp"
+#include "headway/weight_posterior.hpp"
 #include "verbs/theory/learned_problem.hpp"
 #include "verbs/theory/learned_summary.hpp"
 #include "verbs/theory/posterior_recorder.hpp"
@@ -248,8 +249,8 @@ class PointSampler {
       point.evidence_reason = "sample.replicas = 1: the evidence needs replicas";
     }
     if (task.keep_positions) {
-      keep_attention_weights(
-          records, dynamic_cast<const posterior::LearnedChain&>(*task.target), point);
+      keep_attention_weights(records, dynamic_cast<const posterior::LearnedChain&>(*task.target),
+                             point);
     }
   }
 

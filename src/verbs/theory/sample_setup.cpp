@@ -14,7 +14,7 @@ constexpr double kExactTargetAccept = 0.65;
 constexpr double kInformationTargetAccept = 0.6;
 constexpr Index kLargestDenseMetric = 60;  // unknowns up to which "auto" adapts a dense mass matrix
 constexpr double kGradientsPerTransition = 10.0;
-constexpr int kReplicas = 8;  // of a chain with learned attention
+constexpr int kReplicas = 8;               // of a chain with learned attention
 constexpr double kEnergyTolerance = 1e-3;  // that is half of it in the log density
 
 /// The exact chain runs on NUTS, Gibbs in sweeps. The others have the same words.

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "headway/sampling/options.hpp"
-#include "headway/study/study.hpp"
+#include "headway/study.hpp"
 #include "verbs/theory/problem.hpp"
 
 /// Private to studies: what `sample` runs at a sweep point.

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "headway/results/sample_results.hpp"
 #include "headway/results/sample_state.hpp"
+#include "headway/sample_results.hpp"
 #include "headway/sampling/sample.hpp"
 #include "verbs/theory/problem.hpp"
 

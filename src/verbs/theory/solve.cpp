@@ -1,3 +1,5 @@
+#include "headway/solve.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,15 +17,14 @@
 #include <utility>
 
 #include "headway/core/clock.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/rng.hpp"
-#include "headway/study/shard.hpp"
+#include "headway/error.hpp"
+#include "headway/saddle_point.hpp"
+#include "headway/shard.hpp"
 #include "headway/theory/distributed.hpp"
 #include "headway/theory/finite_width.hpp"
 #include "headway/theory/saddle_evidence.hpp"
-#include "headway/theory/saddle_point.hpp"
-#include "headway/verbs/theory/verbs.hpp"
 #include "verbs/theory/learned_problem.hpp"
 #include "verbs/theory/other_starts.hpp"
 #include "verbs/theory/problem.hpp"

@@ -1,5 +1,5 @@
 // Checkpoints on disk: every number comes back, nothing damaged or foreign is taken.
-#include "headway/io/checkpoints.hpp"
+#include "headway/checkpoints.hpp"
 
 #include <sys/stat.h>
 
@@ -11,7 +11,7 @@
 #include <string>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "io/checkpoint/checkpoint_file.hpp"
 #include "record_bytes.hpp"
 #include "scratch_directory.hpp"

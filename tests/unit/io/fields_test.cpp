@@ -7,15 +7,15 @@
 
 #include "catch.hpp"
 #include "field_table.hpp"
-#include "headway/io/result_file.hpp"
+#include "headway/evaluate.hpp"
+#include "headway/gram.hpp"
+#include "headway/latents.hpp"
+#include "headway/predict.hpp"
+#include "headway/prune_networks.hpp"
+#include "headway/result_file.hpp"
 #include "headway/results/choice.hpp"
-#include "headway/results/sample_results.hpp"
-#include "headway/verbs/networks/evaluate.hpp"
-#include "headway/verbs/networks/latents.hpp"
-#include "headway/verbs/networks/prune.hpp"
-#include "headway/verbs/networks/train.hpp"
-#include "headway/verbs/theory/gram.hpp"
-#include "headway/verbs/theory/predict.hpp"
+#include "headway/sample_results.hpp"
+#include "headway/train.hpp"
 
 using namespace headway;           // NOLINT(google-build-using-namespace)
 using namespace headway::testing;  // NOLINT(google-build-using-namespace)

@@ -2,10 +2,9 @@
 
 #include "catch.hpp"
 #include "dataset_builder.hpp"
-#include "headway/core/error.hpp"
-#include "headway/io/dataset_file.hpp"
+#include "headway/dataset_file.hpp"
+#include "headway/error.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "headway/verbs/theory/verbs.hpp"
 #include "record_bytes.hpp"
 #include "scratch_directory.hpp"
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "catch.hpp"
-#include "headway/io/result_file.hpp"
+#include "headway/result_file.hpp"
 
 using headway::AlignPoint;
 using headway::AlignResult;

@@ -3,9 +3,9 @@
 
 #include "catch.hpp"
 #include "dataset_builder.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/rng.hpp"
-#include "headway/io/result_file.hpp"
+#include "headway/error.hpp"
+#include "headway/result_file.hpp"
 #include "io/hdf5/input.hpp"
 #include "result_builder.hpp"
 

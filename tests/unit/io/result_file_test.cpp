@@ -1,4 +1,4 @@
-#include "headway/io/result_file.hpp"
+#include "headway/result_file.hpp"
 
 #include <sys/resource.h>
 
@@ -8,8 +8,8 @@
 
 #include "catch.hpp"
 #include "dataset_builder.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/output_path.hpp"
+#include "headway/error.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "io/hdf5/input.hpp"
 #include "result_builder.hpp"

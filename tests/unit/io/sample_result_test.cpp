@@ -6,12 +6,12 @@
 #include <string>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
-#include "headway/io/result_file.hpp"
-#include "headway/io/study_file.hpp"
-#include "headway/results/sample_results.hpp"
+#include "headway/error.hpp"
+#include "headway/result_file.hpp"
+#include "headway/sample_results.hpp"
 #include "headway/study/study_hash.hpp"
-#include "headway/study/sweep.hpp"
+#include "headway/study_file.hpp"
+#include "headway/sweep.hpp"
 #include "io/hdf5/input.hpp"
 #include "result_builder.hpp"
 #include "scratch_directory.hpp"

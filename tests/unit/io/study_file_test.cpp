@@ -1,4 +1,4 @@
-#include "headway/io/study_file.hpp"
+#include "headway/study_file.hpp"
 
 #include <algorithm>
 #include <string>
@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/option_error.hpp"
+#include "headway/error.hpp"
 #include "headway/study/sections.hpp"
 #include "headway/study/study_hash.hpp"
 

@@ -6,16 +6,16 @@
 #include <iterator>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
-#include "headway/io/checkpoints.hpp"
+#include "headway/checkpoints.hpp"
+#include "headway/error.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "headway/io/result_file.hpp"
-#include "headway/io/study_file.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/weights_file.hpp"
-#include "headway/results/provenance.hpp"
+#include "headway/provenance.hpp"
+#include "headway/result_file.hpp"
 #include "headway/study/study_hash.hpp"
-#include "headway/study/sweep.hpp"
+#include "headway/study_file.hpp"
+#include "headway/sweep.hpp"
 #include "scratch_directory.hpp"
 #include "trained_run_builder.hpp"
 

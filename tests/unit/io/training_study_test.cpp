@@ -3,11 +3,11 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
-#include "headway/io/study_file.hpp"
+#include "headway/error.hpp"
+#include "headway/latents.hpp"
 #include "headway/study/study_hash.hpp"
-#include "headway/study/sweep.hpp"
-#include "headway/verbs/networks/latents.hpp"
+#include "headway/study_file.hpp"
+#include "headway/sweep.hpp"
 
 using namespace headway;
 using headway::Study;

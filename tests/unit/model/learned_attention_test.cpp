@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
-#include "headway/model/path_features.hpp"
+#include "headway/error.hpp"
+#include "headway/path_features.hpp"
 #include "learned_problems.hpp"
 
 using namespace headway;
@@ -58,8 +58,8 @@ TEST_CASE("path features are those of the same attention given by a data set") {
     Observer observer;
     model::PathFeatureOptions options;
     options.readout = problem.readout;
-    const RowMatrixXd expected = model::path_features(*data.examples, problem.prior.heads,
-                                                      as_given(problem, data, z), options, observer);
+    const RowMatrixXd expected = model::path_features(
+        *data.examples, problem.prior.heads, as_given(problem, data, z), options, observer);
     CHECK((features_at(*data.attention, z, 0.7) - 0.7 * expected).cwiseAbs().maxCoeff() < 1e-13);
   }
 }
@@ -97,7 +97,8 @@ TEST_CASE("the derivative of path features agrees with finite differences") {
     for (Index k = 0; k < z.size(); ++k) {
       const double h = 1e-5;
       const auto value = [&](double step) {
-        return slope.cwiseProduct(features_at(attention, z + step * VectorXd::Unit(z.size(), k), 0.8))
+        return slope
+            .cwiseProduct(features_at(attention, z + step * VectorXd::Unit(z.size(), k), 0.8))
             .sum();
       };
       // fourth order
@@ -132,7 +133,8 @@ TEST_CASE("exchanging heads of a layer exchanges paths") {
   const LearnedData data = learned_data(problem);
   const VectorXd z = random_weights(data.attention->dimension());
   const MatrixXd x = features_at(*data.attention, z);
-  const MatrixXd y = features_at(*data.attention, data.attention->coordinates().permuted(z, 1, {2, 0, 1}));
+  const MatrixXd y =
+      features_at(*data.attention, data.attention->coordinates().permuted(z, 1, {2, 0, 1}));
   const Index n = 3;
   for (Index first = 0; first < 2; ++first) {
     const std::vector<Index> from = {2, 0, 1};
@@ -158,8 +160,8 @@ TEST_CASE("uniform attention has the entropy log S and the largest weight 1 / S"
 
 TEST_CASE("the prior refuses what it cannot be") {
   const auto message = [](auto&& change) {
-    model::AttentionPrior prior = {{2, 2}, AttentionPriorForm::kQueriesKeys, 1.0, 2,
-                                   LearnedKind::kSoftmax, {}};
+    model::AttentionPrior prior = {
+        {2, 2}, AttentionPriorForm::kQueriesKeys, 1.0, 2, LearnedKind::kSoftmax, {}};
     change(prior);
     try {
       prior.validate(3);
@@ -171,12 +173,17 @@ TEST_CASE("the prior refuses what it cannot be") {
   };
   using Catch::Matchers::ContainsSubstring;
   CHECK(message([](auto&) {}).empty());
-  CHECK_THAT(message([](auto& p) { p.variance = 0.0; }),
-             ContainsSubstring("model.attention_prior.variance = 0") && ContainsSubstring("above 0"));
-  CHECK_THAT(message([](auto& p) { p.dims = 4; }),
-             ContainsSubstring("model.attention_prior.dims = 4") && ContainsSubstring("from 1 to 3"));
+  CHECK_THAT(
+      message([](auto& p) { p.variance = 0.0; }),
+      ContainsSubstring("model.attention_prior.variance = 0") && ContainsSubstring("above 0"));
+  CHECK_THAT(
+      message([](auto& p) { p.dims = 4; }),
+      ContainsSubstring("model.attention_prior.dims = 4") && ContainsSubstring("from 1 to 3"));
   CHECK_THAT(message([](auto& p) { p.dims = 0; }), ContainsSubstring("from 1 to 3"));
-  CHECK_THAT(message([](auto& p) { p.heads = {}; }), ContainsSubstring("model.attention_prior.heads"));
-  CHECK_THAT(message([](auto& p) { p.frozen = {{0, 2}}; }),
+  CHECK_THAT(message([](auto& p) { p.heads = {}; }),
+             ContainsSubstring("model.attention_prior.heads"));
+  CHECK_THAT(message([](auto& p) {
+               p.frozen = {{0, 2}};
+             }),
              ContainsSubstring("model.attention_prior.frozen = [1, 3]"));
 }

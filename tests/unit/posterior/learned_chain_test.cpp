@@ -4,8 +4,8 @@
 #include <numbers>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
-#include "headway/posterior/exact_chain.hpp"
+#include "headway/error.hpp"
+#include "headway/exact_chain.hpp"
 #include "learned_problems.hpp"
 
 using namespace headway;
@@ -68,8 +68,8 @@ TEST_CASE("given the attention, the density is that of the exact chain") {
     MatrixXd features;
     REQUIRE(data.attention->path_features(z, chain.feature_scale(), workspace, features));
     theory::PathKernelOptions options;
-    options.form = problem.outputs == 1 ? theory::KernelForm::kStored
-                                        : theory::KernelForm::kStreamed;
+    options.form =
+        problem.outputs == 1 ? theory::KernelForm::kStored : theory::KernelForm::kStreamed;
     posterior::ExactChain exact(
         testing::learned_architecture(problem), 0.2,
         theory::make_path_kernels(features, *data.labels, chain.prior().architecture().paths(),
@@ -77,8 +77,8 @@ TEST_CASE("given the attention, the density is that of the exact chain") {
         std::make_shared<MatrixXd>(features));
     VectorXd gradient(x.size());
     VectorXd exact_gradient(exact.dimension());
-    const double prior = -0.5 * z.squaredNorm() - 0.5 * static_cast<double>(z.size()) *
-                                                      std::log(2.0 * std::numbers::pi);
+    const double prior = -0.5 * z.squaredNorm() -
+                         0.5 * static_cast<double>(z.size()) * std::log(2.0 * std::numbers::pi);
     const double expected = exact.log_density(x.tail(exact.dimension()), exact_gradient);
     CHECK_THAT(chain.log_density(x, gradient),
                Catch::Matchers::WithinAbs(expected + prior, 1e-9 * std::abs(expected)));
@@ -86,7 +86,8 @@ TEST_CASE("given the attention, the density is that of the exact chain") {
           1e-8 * std::max(1.0, exact_gradient.norm()));
     const posterior::PosteriorDraw draw = chain.observe(x, true);
     const posterior::PosteriorDraw expected_draw = exact.observe(x.tail(exact.dimension()), true);
-    CHECK((draw.mean - expected_draw.mean).norm() < 1e-8 * std::max(1.0, expected_draw.mean.norm()));
+    CHECK((draw.mean - expected_draw.mean).norm() <
+          1e-8 * std::max(1.0, expected_draw.mean.norm()));
     CHECK((draw.variance - expected_draw.variance).norm() <
           1e-8 * std::max(1.0, expected_draw.variance.norm()));
   }

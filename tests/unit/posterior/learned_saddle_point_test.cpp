@@ -77,8 +77,7 @@ TEST_CASE("minima with exchanged heads are one") {
   CHECK((one.z - other.z).norm() > 0.1);  // not the same z
   std::vector<LearnedMinimum> both;
   both.push_back(minimum(problem, data, start));
-  both.push_back(
-      minimum(problem, data, data.attention->coordinates().permuted(start, 0, {1, 0})));
+  both.push_back(minimum(problem, data, data.attention->coordinates().permuted(start, 0, {1, 0})));
   const std::vector<LearnedMinimum> distinct = posterior::distinct_minima(std::move(both));
   REQUIRE(distinct.size() == 1);
   CHECK(distinct.front().starts == 2);

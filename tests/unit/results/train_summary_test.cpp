@@ -1,8 +1,8 @@
 #include <cmath>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
-#include "headway/verbs/networks/train.hpp"
+#include "headway/error.hpp"
+#include "headway/train.hpp"
 #include "trained_run_builder.hpp"
 
 using namespace headway;

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "training/attention/attention_reference.hpp"
 #include "training/model/transformer_parameters.hpp"
 #include "training/model/transformer_reference.hpp"

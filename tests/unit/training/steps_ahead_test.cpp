@@ -6,7 +6,7 @@
 #include "catch.hpp"
 #include "emulated_kernels.hpp"
 #include "engine_answers.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "training/trainer/step_source.hpp"
 #include "training_tasks.hpp"
 

@@ -1,7 +1,7 @@
-#include "headway/training/transformer_options.hpp"
+#include "headway/transformer_options.hpp"
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "training/model/named_tensors.hpp"
 #include "training/model/transformer_parameters.hpp"
 #include "training_tasks.hpp"

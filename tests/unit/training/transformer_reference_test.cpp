@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/training/contributions.hpp"
 #include "headway/training/task_adapters.hpp"
 #include "training/model/transformer_parameters.hpp"

@@ -1,4 +1,4 @@
-#include "headway/verbs/networks/evaluate.hpp"
+#include "headway/evaluate.hpp"
 
 #include "catch.hpp"
 #include "small_studies.hpp"

@@ -2,11 +2,12 @@
 #include <cmath>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
+#include "headway/extract.hpp"
+#include "headway/prune.hpp"
+#include "headway/solve.hpp"
+#include "headway/train.hpp"
 #include "headway/training/contributions.hpp"
-#include "headway/verbs/networks/extract.hpp"
-#include "headway/verbs/networks/train.hpp"
-#include "headway/verbs/theory/verbs.hpp"
 #include "training/model/transformer_parameters.hpp"
 #include "training_tasks.hpp"
 

@@ -2,8 +2,10 @@
 #include <cmath>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
-#include "headway/verbs/theory/verbs.hpp"
+#include "headway/error.hpp"
+#include "headway/prune.hpp"
+#include "headway/sample.hpp"
+#include "headway/solve.hpp"
 #include "random_examples.hpp"
 
 using namespace headway;           // NOLINT(google-build-using-namespace)

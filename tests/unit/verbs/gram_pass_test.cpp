@@ -3,11 +3,13 @@
 #include <cmath>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/align.hpp"
+#include "headway/error.hpp"
+#include "headway/gram.hpp"
+#include "headway/sample.hpp"
+#include "headway/solve.hpp"
 #include "headway/theory/gram.hpp"
-#include "headway/verbs/theory/gram.hpp"
 #include "headway/verbs/theory/plan.hpp"
-#include "headway/verbs/theory/verbs.hpp"
 #include "thread_ranks.hpp"
 
 using namespace headway;

@@ -3,7 +3,8 @@
 #include <cmath>
 
 #include "catch.hpp"
-#include "headway/verbs/theory/verbs.hpp"
+#include "headway/prune.hpp"
+#include "headway/solve.hpp"
 #include "random_examples.hpp"
 
 using namespace headway;           // NOLINT(google-build-using-namespace)

@@ -1,4 +1,4 @@
-#include "headway/verbs/networks/latents.hpp"
+#include "headway/latents.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <set>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "small_studies.hpp"
 #include "verbs/networks/latent_codes.hpp"
 

@@ -2,11 +2,11 @@
 #include <memory>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/labels.hpp"
+#include "headway/error.hpp"
 #include "headway/model/attention.hpp"
 #include "headway/model/linear_value_network.hpp"
-#include "headway/verbs/theory/verbs.hpp"
+#include "headway/prune.hpp"
 #include "random_examples.hpp"
 
 using namespace headway;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "headway/verbs/theory/verbs.hpp"
+#include "headway/solve.hpp"
 #include "random_examples.hpp"
 
 using namespace headway;           // NOLINT(google-build-using-namespace)

@@ -3,9 +3,9 @@
 #include <memory>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
-#include "headway/core/observer.hpp"
-#include "headway/verbs/theory/verbs.hpp"
+#include "headway/error.hpp"
+#include "headway/observer.hpp"
+#include "headway/solve.hpp"
 #include "verbs/theory/problem.hpp"
 
 using namespace headway;

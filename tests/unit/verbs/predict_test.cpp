@@ -1,12 +1,13 @@
 // New inputs: what a result says of them is what solve and sample say of the same inputs as a test
 // set.
-#include "headway/verbs/theory/predict.hpp"
+#include "headway/predict.hpp"
 
 #include <cmath>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
-#include "headway/verbs/theory/verbs.hpp"
+#include "headway/error.hpp"
+#include "headway/sample.hpp"
+#include "headway/solve.hpp"
 #include "random_examples.hpp"
 
 using namespace headway;           // NOLINT(google-build-using-namespace)

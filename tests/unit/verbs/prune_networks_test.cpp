@@ -1,10 +1,11 @@
 // Heads removed from trained networks themselves.
+#include "headway/prune_networks.hpp"
+
 #include <algorithm>
 #include <cmath>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
-#include "headway/verbs/networks/prune.hpp"
+#include "headway/error.hpp"
 #include "training/model/transformer_parameters.hpp"
 #include "training_tasks.hpp"
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "catch.hpp"
-#include "headway/verbs/theory/verbs.hpp"
+#include "headway/sample.hpp"
 #include "random_examples.hpp"
 
 using namespace headway;           // NOLINT(google-build-using-namespace)

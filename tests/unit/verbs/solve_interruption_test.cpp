@@ -2,7 +2,7 @@
 #include <string_view>
 
 #include "catch.hpp"
-#include "headway/verbs/theory/verbs.hpp"
+#include "headway/solve.hpp"
 #include "random_examples.hpp"
 
 using namespace headway;           // NOLINT(google-build-using-namespace)

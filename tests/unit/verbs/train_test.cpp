@@ -1,10 +1,10 @@
-#include "headway/verbs/networks/train.hpp"
+#include "headway/train.hpp"
 
 #include <atomic>
 #include <optional>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/training/backend.hpp"
 #include "small_studies.hpp"
 #include "thread_ranks.hpp"

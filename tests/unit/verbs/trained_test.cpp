@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/training/backend.hpp"
 #include "small_studies.hpp"
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "headway/core/option_value.hpp"
-#include "headway/study/study.hpp"
-#include "headway/training/trainer.hpp"
-#include "headway/verbs/networks/train.hpp"
+#include "headway/study.hpp"
+#include "headway/train.hpp"
+#include "headway/trainer.hpp"
 
 namespace headway {
 

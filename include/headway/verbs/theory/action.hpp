@@ -1,9 +1,9 @@
 #pragma once
 
-#include "headway/core/observer.hpp"
-#include "headway/study/study.hpp"
-#include "headway/tasks/dataset.hpp"
-#include "headway/theory/action.hpp"
+#include "headway/action.hpp"
+#include "headway/dataset.hpp"
+#include "headway/observer.hpp"
+#include "headway/study.hpp"
 
 namespace headway {
 

@@ -1,14 +1,12 @@
 #pragma once
 
-#include "headway/study/study.hpp"
-#include "headway/tasks/dataset.hpp"
+#include "headway/dataset.hpp"
+#include "headway/study.hpp"
 
 namespace headway {
 
 /// Whether the study gives attention a prior, so that it is learned.
-inline bool learns_attention(const Study& study) {
-  return study.model.attention_prior.has_value();
-}
+inline bool learns_attention(const Study& study) { return study.model.attention_prior.has_value(); }
 
 /// Gives the data the heads of [model.attention_prior], if the study has one. Heads that are given
 /// stay there for those that are frozen. Errors: kBadStudy for a prior that does not fit the data,

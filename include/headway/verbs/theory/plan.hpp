@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include "headway/core/types.hpp"
-#include "headway/study/study.hpp"
-#include "headway/tasks/dataset.hpp"
+#include "headway/dataset.hpp"
+#include "headway/study.hpp"
 #include "headway/theory/kernel_cost.hpp"
+#include "headway/types.hpp"
 
 namespace headway {
 

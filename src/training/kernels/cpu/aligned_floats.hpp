@@ -3,7 +3,7 @@
 #include <memory>
 #include <new>
 
-#include "headway/core/types.hpp"
+#include "headway/types.hpp"
 
 // Memory of the kernels: floats from the beginning of a cache line on, which is a whole vector of
 // every instruction set.

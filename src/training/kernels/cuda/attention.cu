@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "training/kernels/cuda/attention_binding.hpp"
 #include "training/kernels/cuda/attention_launches.hpp"
 #include "training/kernels/cuda/gpu_attention.hpp"

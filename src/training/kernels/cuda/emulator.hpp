@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "training/kernels/cuda/bf16.hpp"
 
 // The words of training/kernels/cuda/device.hpp on the CPU. Every array knows its bounds and, for
