@@ -266,7 +266,8 @@ const OptionTable<SampleOptions>& SampleOptions::table() {
       option("replicas", &S::replicas,
              unless(SampleOptions{}.replicas, integer<int>(0, kMostReplicas)),
              "model.attention_prior: replicas of each chain, at inverse temperatures of the "
-             "likelihood from 1 to 0; 1 = no replica exchange, 0 = 8 of them. Raise it if chains "
+             "likelihood from 1 to 0; 1 = no replica exchange, 0 = by the number of labels. Raise "
+             "it if chains "
              "disagree."),
       option(
           "predictor_draws", &S::predictor_draws, integer<int>(0, kMostDraws),

@@ -204,7 +204,7 @@ class PointSampler {
       task.target = make_target(task.architecture, sweep, task.exact);
     }
     task.options = sampler_options(study_, task.architecture, task.target->dimension(),
-                                   problem_.kernels.get(), index);
+                                   problem_.kernels.get(), dataset_.train.labels.size(), index);
     task.options.validate(task.target->dimension());
     task.keep_positions = task.exact ? study_.sample.evidence : study_.sample.keep_weights;
     return task;
