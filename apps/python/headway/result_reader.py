@@ -21,7 +21,7 @@ from headway.latent_results import EvaluateResult, LatentsResult
 from headway.network_reader import read_network, read_removals, read_scores
 from headway.network_results import RemovalResult
 from headway.prediction_results import PredictResult, read_predictions
-from headway.results import (Alignment, Corrected, GaussianProcessPoint, Point, Predictor,
+from headway.results import (Alignment, AttentionMinimum, Corrected, GaussianProcessPoint, Point, Predictor,
                              Pruning, Result, Samples, SetMeasures, TemperatureChoice, number)
 from headway.training_results import TrainingResult, read_runs
 
@@ -287,7 +287,17 @@ class _Reader:
             pruning=self._pruning(group.get("pruning")), samples=self._samples(group),
             network=read_scores(group.get("network/scores"), sum(self.heads)),
             theory=self._point(group["theory"]) if "theory" in group else None,
-            sets=self._sets(group))
+            sets=self._sets(group), minima=self._minima(group.get("minima")))
+
+    def _minima(self, group: h5py.Group | None) -> tuple[AttentionMinimum, ...]:
+        if group is None:
+            return ()
+        return tuple(AttentionMinimum(
+            number(one.attrs, "action"), number(one.attrs, "attention_entropy"),
+            number(one.attrs, "attention_largest"), int(one.attrs.get("starts", 0)),
+            bool(one.attrs.get("converged", 0)), self._array(one, "U_a"),
+            self._order_parameters(one, "order_parameters"), self._array(one, "attention_weights"))
+            for one in (group[str(i)] for i in range(len(group))))
 
     def _corrected(self, group: h5py.Group | None) -> Corrected | None:
         if group is None:
@@ -364,6 +374,10 @@ class _Reader:
         return Samples(
             **statistics, predictor_mcse=self._array(group, "predictor/mcse"),
             readout_draws=self._array(group, "draws/U_a"), draws=draws,
+            attention_weight_names=tuple(hdf5.texts(group["attention_weight_names"]))
+            if "attention_weight_names" in group else (),
+            **{name: self._array(group, f"draws/{name}") for name in (
+                "attention_entropy", "attention_largest", "log_likelihood", "attention_weights")},
             log_density=None if "energies" not in group else self._array(group, "energies").T)
 
 
