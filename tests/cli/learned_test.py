@@ -147,7 +147,7 @@ class Refused(ProgramTest):
                 (f"{key}.form=matrx", [f"{key}.form", '"matrix"']),
                 (f"{key}.kind=hard", [f"{key}.kind", '"linear"']),
                 (f"{key}.dims=2", [f"{key}.dims = 2", "absent"]),
-                (f"{key}.heads=[0]", [f"{key}.heads", ">= 1"]),
+                (f"{key}.heads=[0]", [f"{key}.heads[1] = 0", "from 1 to"]),
                 (f"{key}.frozen=[[1,1]]", [f"{key}.frozen", "gives none"]),
                 (f"{key}.frozen=[[3,1]]", [f"{key}.frozen = [3, 1]", "from 1 to 2"]),
                 (f"{key}.varience=1", ["varience", "variance"]),
