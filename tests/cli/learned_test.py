@@ -87,11 +87,11 @@ class Learned(ProgramTest):
 
     def test_an_interrupted_run_goes_on_to_the_same_bits(self):
         data, whole, parts = self.data(), self.path("whole.h5"), self.path("parts.h5")
-        long = [*PRIOR, *QUICK, "--set", "sample.draws=300", "--threads", "1", "-q"]
+        long = [*PRIOR, *QUICK, "--set", "sample.draws=80", "--set", "sample.chains=2", "--threads", "1", "-q"]
         self.assertIn(run("sample", data, *long, "-o", whole).returncode, (0, 2))
         for _ in range(20):
             process = subprocess.Popen([PROGRAM, "sample", data, *long, "-o", parts, "--force"], stderr=subprocess.PIPE)
-            time.sleep(0.7)
+            time.sleep(0.5)
             process.send_signal(signal.SIGINT)
             process.communicate()
             if process.returncode != 130:
@@ -103,7 +103,8 @@ class Learned(ProgramTest):
 
     def test_parts_are_the_whole(self):
         data, whole = self.data(), self.path("whole.h5")
-        swept = [*PRIOR, *QUICK, "--set", "model.temperature=[0.15,0.3,0.6]", "-q"]
+        swept = [*PRIOR, *QUICK, "--set", "model.temperature=[0.15,0.3]", "--set", "sample.draws=10", "--set",
+                 "sample.warmup=10", "-q"]
         for verb in ("sample", "solve"):
             self.assertIn(run(verb, data, *swept, "-o", whole, "--force").returncode, (0, 2))
             parts = [self.path(f"part{i}.h5") for i in range(2)]
