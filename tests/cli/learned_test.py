@@ -42,8 +42,8 @@ def arrays(file_path):
         def keep(name, item):
             if isinstance(item, h5py.Dataset):
                 found[name] = item[()].tobytes()
-            found.update({f"{name}@{key}": np.asarray(value).tobytes() for key, value in item.attrs.items()
-                          if key not in TIMES})
+            kept = {key: value for key, value in item.attrs.items() if key not in TIMES}
+            found.update({f"{name}@{key}": np.asarray(value).tobytes() for key, value in kept.items()})
         file["points"].visititems(keep)
     return found
 
@@ -54,7 +54,8 @@ class Learned(ProgramTest):
 
     def test_sample_has_attention_and_two_evidences(self):
         output = self.path("out.h5")
-        process = run("sample", self.data(), *PRIOR, *QUICK, "--set", "sample.keep_weights=true", "-o", output, "--json")
+        process = run("sample", self.data(), *PRIOR, *QUICK, "--set", "sample.keep_weights=true", "-o", output,
+                      "--json")
         self.assertIn(process.returncode, (0, 2), process.stderr)
         point, = json.loads(process.stdout)["points"]
         for name in ("attention_entropy_mean", "attention_entropy_mcse", "attention_largest_mean",
