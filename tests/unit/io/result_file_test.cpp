@@ -1,4 +1,4 @@
-#include "headway/io/result_file.hpp"
+#include "headway/result_file.hpp"
 
 #include <sys/resource.h>
 
@@ -8,8 +8,8 @@
 
 #include "catch.hpp"
 #include "dataset_builder.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/output_path.hpp"
+#include "headway/error.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "io/hdf5/input.hpp"
 #include "record_bytes.hpp"
@@ -18,12 +18,12 @@
 
 using namespace headway;           // NOLINT(google-build-using-namespace)
 using namespace headway::testing;  // NOLINT(google-build-using-namespace)
-using studies::SolveResult;
+using headway::SolveResult;
 
 namespace {
 
-studies::Study named_study() {
-  studies::Study study;
+headway::Study named_study() {
+  headway::Study study;
   study.name = "a-study";
   return study;
 }
@@ -66,8 +66,8 @@ std::string thrown_message(int code, const std::function<void()>& call) {
   return {};
 }
 
-studies::PrunePoint built_prune_point() {
-  studies::PrunePoint point;
+headway::PrunePoint built_prune_point() {
+  headway::PrunePoint point;
   point.accuracy = 0.875;
   for (int h = 0; h < 5; ++h) {
     point.heads.push_back(
@@ -91,11 +91,11 @@ TEST_CASE("A solve result is read back number by number") {
       SolveResult result = built_result(outputs, test);
       if (test > 0) add_sets(result);
       write(path, result, true);
-      studies::ResultProvenance from;
+      headway::ResultProvenance from;
       const SolveResult again = io::read_solve_result(path, &from);
       check_same(again, result);
       CHECK(again.interrupted);
-      const studies::ResultProvenance wrote = built_provenance();
+      const headway::ResultProvenance wrote = built_provenance();
       CHECK(from.study_toml == wrote.study_toml);
       CHECK(from.seed == wrote.seed);
       CHECK(from.command == wrote.command);
@@ -135,7 +135,7 @@ TEST_CASE("No field that is read back has the value that a record begins with") 
 TEST_CASE("A result says which GPU its networks were on, and one without says nothing") {
   const ScratchDirectory scratch;
   const std::string path = scratch.file("result.h5");
-  studies::ResultProvenance provenance = built_provenance();
+  headway::ResultProvenance provenance = built_provenance();
   for (const std::string gpu : {"", "NVIDIA H100, driver of CUDA 12.4; LibTorch 2.5.1; bf16"}) {
     provenance.gpu = gpu;
     io::write_result(path, named_study(), built_result(1), provenance, true);
@@ -178,7 +178,7 @@ TEST_CASE("The layout is the one that the plots read") {
 TEST_CASE("Alignment and pruning stand beside the solve result they used") {
   const ScratchDirectory scratch;
   Numbers numbers;
-  studies::AlignResult align;
+  headway::AlignResult align;
   align.solve = built_result(1);
   align.points.resize(1);
   align.points[0].widths = align.solve.points[0].widths;
@@ -192,7 +192,7 @@ TEST_CASE("Alignment and pruning stand beside the solve result they used") {
   io::write_result(scratch.file("align.h5"), named_study(), align, built_provenance(), false);
   check_same(io::read_solve_result(scratch.file("align.h5")), align.solve);
 
-  studies::PruneResult prune;
+  headway::PruneResult prune;
   prune.solve = built_result(1);
   prune.points = {built_prune_point()};
   prune.points[0].widths = prune.solve.points[0].widths;
