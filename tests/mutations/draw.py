@@ -214,11 +214,12 @@ class Tests:
                 return name
         return None
 
-    def measure(self, names):
+    def measure(self, tree, targets, names):
         """Runs tests on sound sources. One that fails there judges nothing."""
-        for name in names:
-            if name in self.seconds or f"-{name}" in self.seconds:
-                continue
+        new = [name for name in names if name not in self.seconds and f"-{name}" not in self.seconds]
+        if new:
+            tree.compile(targets)
+        for name in new:
             start = time.monotonic()
             passed = self.run(name, 1200)
             self.seconds[name if passed else f"-{name}"] = round(time.monotonic() - start, 2)
@@ -279,8 +280,8 @@ def judge(tree, tests, mutation, stages):
     lines = sound.splitlines(keepends=True)
     lines[line - 1] = text
     stages = list(stages)
-    for _, names in stages:
-        tests.measure(names)
+    for targets, names in stages:
+        tests.measure(tree, targets, names)
     start = time.time()
     try:
         path.write_text("".join(lines))
