@@ -72,7 +72,9 @@ def request_of(verb: str, function: str, given: Mapping[str, Any]
         if study is not None:
             raise UsageError(f"{caller}: has both the study {study!r} and the argument {next(iter(arrays))}; allowed: "
                              "one of them")
-        data = data_of(arrays, options.pop("heads", None), options.get("readout"), given.get("classes"))
+        learned = "attention_prior" in options or any(
+            key.startswith("model.attention_prior") for key in given.get("settings") or {})
+        data = data_of(arrays, options.pop("heads", None), options.get("readout"), given.get("classes"), learned)
         request = {"input": caller, "text": _ARRAY_STUDY, "dataset": data.dataset}
     elif study is None:
         raise UsageError(f"{caller}: needs a study, or arrays: features with labels and heads, or inputs "

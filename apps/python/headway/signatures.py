@@ -49,7 +49,7 @@ ARRAYS: dict[str, tuple[str, str]] = {
                  "Path features xi_pi, unscaled: N_0 numbers for each of the p = H_1 ... H_L paths of heads. Give `heads` with them."),
     "inputs": ("array_like of shape (P, S, N_0), optional",
                "Tokens that enter the first layer, in place of `features`. Give one form of attention with them: `attention`, "
-               "`attention_weights`, or `query` and `key`."),
+               "`attention_weights`, or `query` and `key`; none where `attention_prior` lets it be learned."),
     "labels": ("array_like of shape (P,) or (P, C), optional",
                "Targets. Two classes: -1 and +1, or 0 and 1. C classes: one-hot rows, or class numbers together with `classes`. "
                "All else are real targets."),
@@ -96,10 +96,12 @@ RUNNING: dict[str, tuple[str, str]] = {
 
 _TYPES = {"widths": "int or sequence of (int or sequence of int)", "heads": "sequence of int", "variances": "float or sequence of float",
           "temperature": "float or sequence of float", "theory": "sequence of str", "layers": "sequence of int",
-          "regularisation": "float or sequence of float", "task": "mapping of str to value"}
+          "regularisation": "float or sequence of float", "task": "mapping of str to value",
+          "attention_prior": "mapping of str to value"}
 _ANNOTATIONS = {"widths": "int | Sequence[int | Sequence[int]]", "heads": "Sequence[int]", "variances": "float | Sequence[float]",
                 "temperature": "float | Sequence[float]", "theory": "Sequence[str]", "layers": "Sequence[int]",
-                "regularisation": "float | Sequence[float]", "task": "Mapping[str, Any]"}
+                "regularisation": "float | Sequence[float]", "task": "Mapping[str, Any]",
+                "attention_prior": "Mapping[str, Any]"}
 #: Of settings whose table says less than Python can show.
 _MEANINGS = {
     "model.widths": "Each entry is one point of the sweep: one number for all N_l, or [N_1, ..., N_L, N_a].",

@@ -25,6 +25,7 @@
 #include "headway/theory/distributed.hpp"
 #include "headway/theory/finite_width.hpp"
 #include "headway/theory/saddle_evidence.hpp"
+#include "verbs/theory/learned_problem.hpp"
 #include "verbs/theory/other_starts.hpp"
 #include "verbs/theory/problem.hpp"
 
@@ -380,8 +381,26 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
   return result;
 }
 
+void solve_point_from(const Study& study, const tasks::Dataset& dataset,
+                      const TheoryProblem& problem, const SweepPoint& sweep, std::size_t index,
+                      const theory::OrderParameters& start, Observer& observer, SolvePoint& point) {
+  const theory::TestPredictor predictor(
+      problem.kernels, {problem.kernels, &problem.evaluation_features},  // outlived by both
+      kPredictionsAPoint);
+  const SolveHooks none;
+  PointSolver(study, dataset, problem, predictor, observer, none)
+      .solve(sweep, index, &start, point);
+}
+
 PartSolver prepare_solve(const Study& study, const tasks::Dataset& dataset, Observer& observer,
                          const SolveHooks& hooks) {
+  if (learns_attention(study)) {
+    const auto learned =
+        std::make_shared<const LearnedProblem>(make_learned_problem(study, dataset, observer));
+    return [&study, &dataset, &observer, learned](const Shard& shard) {
+      return solve_learned(study, dataset, *learned, observer, solve_points(study, shard));
+    };
+  }
   const auto problem =
       std::make_shared<const TheoryProblem>(make_problem(study, dataset, observer));
   return [&study, &dataset, &observer, hooks, problem](const Shard& shard) {
