@@ -16,11 +16,10 @@ import numpy as np
 from headway.errors import UsageError
 from headway.files import write_bytes
 from headway.network_batches import as_numpy
-from headway.ranking.removal import Change
+from headway.ranking.removal import CHANGE_FIELDS, Change
 from headway.version import __version__
 
 Row = tuple[int, int]  # layer and head
-_FIELDS = ("rises", "pairs", "shift", "belief")
 
 
 class Cache:
@@ -47,7 +46,7 @@ class Cache:
         if self._path is None:
             return
         arrays = {f"{layer}/{head}/{name}/{part}": getattr(change, part) for (layer, head), changes in self._found.items()
-                  for name, change in changes.items() for part in _FIELDS}
+                  for name, change in changes.items() for part in CHANGE_FIELDS}
         out = io.BytesIO()
         np.savez(out, fingerprint=np.array(self._fingerprint), **arrays)
         write_bytes(out.getvalue(), self._path, overwrite=True)

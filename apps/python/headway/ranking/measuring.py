@@ -192,7 +192,7 @@ class _Scores:
             self.tell("scores", 1 + 2 * (done + 1) / len(self.kept), 3)
         for name, rises in found.items():
             rows = np.concatenate(rises)
-            self.changes[name] = Change(rows, np.zeros((len(rows), 0), np.float32), *np.full((2, len(rows)), np.nan))
+            self.changes[name] = Change(rows, np.zeros((len(rows), 0), np.float32), *np.full((3, len(rows)), np.nan))
             self.passes[name] = float(len(self.kept))
 
 

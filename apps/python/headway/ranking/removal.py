@@ -27,13 +27,15 @@ class Change:
     """Of one head, or rows of heads.
 
     rises: [.., P], of every example. pairs: [.., pairs], c_ik / P. shift: [..], how far the left-out answers move, as a mean
-    square. belief: [..], the mean rise if labels were what the readout says that they are (Whole).
+    square. belief, belief_error: [..], the mean rise if labels were what the readout expects (Whole), and its standard error
+    over examples.
     """
 
     rises: np.ndarray
     pairs: np.ndarray
     shift: np.ndarray
     belief: np.ndarray
+    belief_error: np.ndarray
 
     @property
     def mean(self) -> np.ndarray:
@@ -56,9 +58,12 @@ class Change:
         return np.sqrt(self.rises.var(-1, ddof=1) / self.rises.shape[-1] + np.square(self.pairs.astype(float)).sum(-1))
 
 
+CHANGE_FIELDS = tuple(Change.__dataclass_fields__)
+
+
 def stacked(changes: list[Change]) -> Change:
     """Rows of heads from those of each."""
-    return Change(*(np.stack([getattr(change, name) for change in changes]) for name in ("rises", "pairs", "shift", "belief")))
+    return Change(*(np.stack([getattr(change, name) for change in changes]) for name in CHANGE_FIELDS))
 
 
 class Whole:
@@ -105,10 +110,9 @@ class Whole:
         pairs = pairs - pairs.mean(0) - pairs.mean(1, keepdims=True) + pairs.mean()
         count = len(rises)
         scale = np.sqrt(count / len(self.others)) / count
+        expected = squared_errors(self.y - missed, self.expected) - squared_errors(self.answers, self.expected)
         return Change(rises, (scale * pairs).reshape(-1).astype(np.float32),
-                      np.asarray(np.square(missed - self.readout.missed).mean()),
-                      np.asarray((squared_errors(self.y - missed, self.expected)
-                                  - squared_errors(self.answers, self.expected)).mean()))
+                      np.asarray(np.square(missed - self.readout.missed).mean()), *mean_and_error(expected))
 
 
 FACTOR_SPREAD = 0.3  # how far from 1 the factor is expected
