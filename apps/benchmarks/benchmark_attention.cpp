@@ -20,7 +20,7 @@
 #include "headway/training/attention.hpp"
 #include "headway/training/backend.hpp"
 #include "timing.hpp"
-#include "training/attention_reference.hpp"
+#include "training/attention/attention_reference.hpp"
 
 namespace {
 

@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/numerics/dense.hpp"
-#include "headway/theory/saddle_point.hpp"
+#include "headway/saddle_point.hpp"
 #include "one_shot_like_examples.hpp"
 #include "timing.hpp"
 

@@ -18,16 +18,16 @@
 #include <utility>
 #include <vector>
 
-#include "headway/core/error.hpp"
+#include "headway/architecture.hpp"
 #include "headway/core/rng.hpp"
-#include "headway/io/dataset_file.hpp"
-#include "headway/model/architecture.hpp"
+#include "headway/dataset_file.hpp"
+#include "headway/error.hpp"
+#include "headway/exact_chain.hpp"
 #include "headway/numerics/dense.hpp"
-#include "headway/posterior/exact_chain.hpp"
-#include "headway/posterior/weight_posterior.hpp"
+#include "headway/path_kernels.hpp"
 #include "headway/sampling/diagnostics.hpp"
 #include "headway/sampling/sample.hpp"
-#include "headway/theory/path_kernels.hpp"
+#include "headway/weight_posterior.hpp"
 #include "one_shot_like_examples.hpp"
 #include "timing.hpp"
 

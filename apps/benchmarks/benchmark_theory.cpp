@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "headway/model/path_features.hpp"
 #include "headway/numerics/dense.hpp"
-#include "headway/studies/verbs.hpp"
+#include "headway/path_features.hpp"
+#include "headway/saddle_point.hpp"
+#include "headway/solve.hpp"
 #include "headway/tasks/hidden_markov_chain.hpp"
 #include "headway/theory/finite_width.hpp"
-#include "headway/theory/saddle_point.hpp"
 #include "one_shot_like_examples.hpp"
 #include "timing.hpp"
 
@@ -169,13 +169,13 @@ void sweep() {
   data.features = 192;
   data.train.path_features = problem.features;
   data.train.labels = problem.labels;
-  studies::Study study;
+  headway::Study study;
   study.model.widths = {{10}, {20}, {50}, {100}, {200}, {500}, {1000}, {2000}, {5000}, {10000}};
   study.model.temperatures = {.01, .025, .05, .075, .1, .25, .5, .75, 1, 1.5};
   study.threads = 2;
   Observer observer;
-  studies::SolveResult result;
-  const double seconds = median_seconds(1, [&] { result = studies::solve(study, data, observer); });
+  headway::SolveResult result;
+  const double seconds = median_seconds(1, [&] { result = headway::solve(study, data, observer); });
   const auto converged = std::count_if(result.points.begin(), result.points.end(),
                                        [](const auto& p) { return p.summary.converged; });
   fmt::print("  {:.1f} s, {} of {} points converged, with the Hessian test ({} corrected means)\n",

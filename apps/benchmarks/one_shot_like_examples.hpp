@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "headway/core/rng.hpp"
-#include "headway/core/types.hpp"
+#include "headway/types.hpp"
 
 namespace headway {
 

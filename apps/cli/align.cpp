@@ -1,5 +1,6 @@
+#include "headway/align.hpp"
+
 #include "columns.hpp"
-#include "headway/studies/verbs.hpp"
 #include "result_tables.hpp"
 #include "theory_course.hpp"
 #include "verbs.hpp"
@@ -7,7 +8,7 @@
 namespace headway::cli {
 
 Verb align_verb() {
-  return make_theory_verb<studies::AlignResult>(
+  return make_theory_verb<headway::AlignResult>(
       {.name = "align",
        .summary = "compare the eigenvectors of the kernel with the labels",
        .sections = {"align"},
@@ -31,11 +32,11 @@ Verb align_verb() {
                      "a result of solve, whose order parameters are used"}}},
       {.compute =
            [](const Options&, TheoryJob& job, Observer& observer) {
-             return studies::align(job.study, job.dataset, observer, job.reused());
+             return headway::align(job.study, job.dataset, observer, job.reused());
            },
        .table = &align_table,
        .outcome =
-           [](const studies::AlignResult& result) {
+           [](const headway::AlignResult& result) {
              return solve_outcome(result.solve, result.seconds);
            }});
 }

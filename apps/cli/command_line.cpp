@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "command_options.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/numerics/dense.hpp"
-#include "headway/studies/provenance.hpp"
+#include "headway/provenance.hpp"
 #include "help_page.hpp"
 #include "usage.hpp"
 #include "verbs.hpp"
@@ -20,7 +20,7 @@ namespace headway::cli {
 namespace {
 
 std::string version_text() {
-  const studies::BuildInfo build = studies::build_info();
+  const headway::BuildInfo build = headway::build_info();
   return fmt::format("headway {}\ncommit {}{}\n{}, {}\n{}\n", build.version, build.git_commit,
                      build.date.empty() ? "" : ", " + build.date, build.compiler, build.build_type,
                      numerics::blas_description());

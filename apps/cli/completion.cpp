@@ -1,6 +1,6 @@
 #include "completion.hpp"
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
 

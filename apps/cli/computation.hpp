@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "headway/core/field_sink.hpp"
-#include "headway/studies/provenance.hpp"
-#include "headway/studies/results.hpp"
-#include "headway/studies/study.hpp"
-#include "headway/tasks/dataset.hpp"
+#include "headway/dataset.hpp"
+#include "headway/provenance.hpp"
+#include "headway/study.hpp"
+#include "headway/theory_results.hpp"
 
 namespace headway::cli {
 
@@ -24,9 +24,9 @@ struct Outcome {
 
 /// What another verb of the theory can use again, on the same study and data.
 struct Reusable {
-  studies::Study study;
+  headway::Study study;
   std::shared_ptr<const tasks::Dataset> dataset;
-  std::shared_ptr<const studies::SolveResult> solved;
+  std::shared_ptr<const headway::SolveResult> solved;
 };
 
 /// A finished computation of any verb, and what the program or Python can make of it. The functions
@@ -35,14 +35,14 @@ struct Computation {
   std::string plan;  ///< of a dry run; all else is then empty
   std::string kind;  ///< of the result, as in the file; empty without one
   Outcome outcome;
-  studies::ResultProvenance provenance;
+  headway::ResultProvenance provenance;
   std::function<void()> write_files = {};         ///< those that -o and --export ask for
   std::function<std::string()> print = {};        ///< standard output: a table, or JSON
   std::string closing;                            ///< the last line on standard error
   std::function<void()> remove_checkpoints = {};  ///< to be called when the result is written
   /// Shows the result field by field, and writes its file; both empty where it has no such file.
-  std::function<void(const studies::ResultProvenance&, FieldSink&)> show = {};
-  std::function<void(const studies::ResultProvenance&, const std::string& file_path, bool force)>
+  std::function<void(const headway::ResultProvenance&, FieldSink&)> show = {};
+  std::function<void(const headway::ResultProvenance&, const std::string& file_path, bool force)>
       save = {};
   std::shared_ptr<const Reusable> reusable;  ///< for other verbs; null if none can use it
 };

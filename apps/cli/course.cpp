@@ -7,10 +7,10 @@
 
 #include "headway/core/cpu.hpp"
 #include "headway/core/deal.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/output_path.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/text.hpp"
+#include "headway/error.hpp"
 #include "headway/numerics/dense.hpp"
 #include "table.hpp"
 #include "terminal.hpp"
@@ -27,9 +27,9 @@ std::vector<std::string> inputs_of(const Options& options, const Job& job) {
   inputs.insert(inputs.end(), options.more_inputs.begin(), options.more_inputs.end());
   if (!job.study.task.file.empty()) inputs.push_back(job.study.task.file);
   inputs.insert(inputs.end(), job.study.prune.theory.begin(), job.study.prune.theory.end());
-  const studies::OmniglotOptions& images = job.study.task.omniglot;
+  const headway::OmniglotOptions& images = job.study.task.omniglot;
   inputs.insert(inputs.end(), images.files.begin(), images.files.end());
-  for (const studies::OutOfDistributionSet& set : images.out_of_distribution) {
+  for (const headway::OutOfDistributionSet& set : images.out_of_distribution) {
     inputs.insert(inputs.end(), {set.images, set.labels});
   }
   return inputs;
@@ -76,12 +76,12 @@ void check_output(const Options& options, bool overwrite) {
 
 bool is_partial_result_of(const Options& options, const Job& job) {
   if (!io::is_result_file(options.output)) return false;
-  const studies::ResultProvenance stored = io::read_result_provenance(options.output);
+  const headway::ResultProvenance stored = io::read_result_provenance(options.output);
   return stored.partial && stored.study_hash == job.provenance.study_hash &&
          stored.data_hash == job.provenance.data_hash && stored.shard == job.provenance.shard;
 }
 
-void note_environment(const studies::Study& study, Observer& observer) {
+void note_environment(const headway::Study& study, Observer& observer) {
   const int wanted = wanted_threads(study.threads), threads = resolve_threads(study.threads);
   if (threads < wanted) {
     observer.warning(
@@ -89,7 +89,7 @@ void note_environment(const studies::Study& study, Observer& observer) {
                     "limit): goes on with {}",
                     threads, wanted, threads));
   }
-  const studies::BuildInfo build = studies::build_info();
+  const headway::BuildInfo build = headway::build_info();
   const char* policy = std::getenv("OMP_WAIT_POLICY");
   observer.note(fmt::format("version {}, commit {}, {}, {}", build.version, build.git_commit,
                             build.compiler, build.build_type));

@@ -10,24 +10,25 @@
 #include <vector>
 
 #include "computation.hpp"
-#include "headway/core/observer.hpp"
 #include "headway/core/output_path.hpp"
 #include "headway/core/ranks.hpp"
-#include "headway/io/result_file.hpp"
-#include "headway/io/study_file.hpp"
-#include "headway/studies/provenance.hpp"
-#include "headway/studies/shards.hpp"
-#include "headway/studies/study.hpp"
+#include "headway/merge.hpp"
+#include "headway/observer.hpp"
+#include "headway/provenance.hpp"
+#include "headway/result_file.hpp"
+#include "headway/shard.hpp"
+#include "headway/study.hpp"
+#include "headway/study_file.hpp"
 #include "verb.hpp"
 
 namespace headway::cli {
 
 /// What every computation has before it computes; verbs add what they need.
 struct Job {
-  studies::Study study;
+  headway::Study study;
   io::StudyOrigin origin = io::StudyOrigin::kStudyFile;
-  studies::Shard shard = {};  ///< the part of the study that is computed
-  studies::ResultProvenance provenance;
+  headway::Shard shard = {};  ///< the part of the study that is computed
+  headway::ResultProvenance provenance;
   bool overwrite = false;  ///< the output may exist: --force, or this run continues it
   std::function<void()> remove_checkpoints = {};  ///< called when the result is complete
 };
@@ -41,10 +42,10 @@ struct Course;
 /// Computes the units of a study on one of several ranks.
 template <class Result>
 struct PartSolver {
-  std::function<Result(const studies::Shard&)> part;  ///< one unit, or all
+  std::function<Result(const headway::Shard&)> part;  ///< one unit, or all
   /// Computes a piece of a unit ahead of `part`, which finds it in the checkpoints; false when
   /// interrupted. Empty where units have no pieces.
-  std::function<bool(std::size_t unit, const studies::Shard& piece)> piece = {};
+  std::function<bool(std::size_t unit, const headway::Shard& piece)> piece = {};
 };
 
 /// How the ranks that mpirun starts share a verb's work. Either each computes single units, like
@@ -108,7 +109,7 @@ void check_output(const Options& options, bool overwrite);
 bool is_partial_result_of(const Options& options, const Job& job);
 
 /// Version, BLAS, threads and instruction sets, for -v.
-void note_environment(const studies::Study& study, Observer& observer);
+void note_environment(const headway::Study& study, Observer& observer);
 
 /// The study of the command line: that of Options::study_text where there is one.
 io::LoadedStudy study_of(const Options& options);
@@ -133,7 +134,7 @@ void write_result_file(const Options& options, const JobType& job, const Result&
 template <class JobType, class Result>
 JobType prepare(const Options& options, const Course<JobType, Result>& course, Observer& observer) {
   JobType job = course.load(options);
-  if (!options.shard.empty()) job.shard = studies::read_shard(options.shard);
+  if (!options.shard.empty()) job.shard = headway::read_shard(options.shard);
   note_environment(job.study, observer);
   const bool writes = !options.output.empty();
   if (writes) check_output_early(options, job, course.goes_on != nullptr);
@@ -141,8 +142,8 @@ JobType prepare(const Options& options, const Course<JobType, Result>& course, O
     observer.warning(options.output + ": is written as HDF5, although its name ends otherwise");
   }
   const std::string data_hash = course.read_data(options, job, observer);
-  job.provenance = studies::make_provenance(job.study, data_hash, options.command);
-  if (!options.shard.empty()) job.provenance.shard = studies::shard_text(job.shard);
+  job.provenance = headway::make_provenance(job.study, data_hash, options.command);
+  if (!options.shard.empty()) job.provenance.shard = headway::shard_text(job.shard);
   job.overwrite =
       options.force || (writes && course.goes_on != nullptr && course.goes_on(options, job));
   if (course.check_exports) course.check_exports(options, job);
@@ -150,7 +151,7 @@ JobType prepare(const Options& options, const Course<JobType, Result>& course, O
   return job;
 }
 
-/// Has a file and a JSON object of its own (studies/result_fields.hpp).
+/// Has a file and a JSON object of its own (results/result_fields.hpp).
 template <class Result>
 concept IsResult = requires {
   Result::kVerb;
@@ -163,7 +164,7 @@ std::shared_ptr<const Reusable> reusable_of(const std::shared_ptr<Finished>& fin
                   finished->job.dataset;
                   finished->job.known;
                 }) {
-    const studies::SolveResult* solved = nullptr;
+    const headway::SolveResult* solved = nullptr;
     if constexpr (requires { finished->result.solve; }) {
       solved = &finished->result.solve;
     } else {
@@ -191,7 +192,7 @@ Computation computation_of(const std::shared_ptr<Finished<JobType, Result>>& all
   const Course<JobType, Result>& course = all->course;
   Computation done;
   done.outcome = course.outcome(all->result);
-  studies::ResultProvenance& provenance = all->job.provenance;
+  headway::ResultProvenance& provenance = all->job.provenance;
   provenance.threads = done.outcome.threads;
   provenance.seconds = done.outcome.seconds;
   provenance.partial = done.outcome.interrupted;
@@ -205,10 +206,10 @@ Computation computation_of(const std::shared_ptr<Finished<JobType, Result>>& all
   done.remove_checkpoints = all->job.remove_checkpoints;
   if constexpr (IsResult<Result>) {
     done.kind = Result::kVerb;
-    done.show = [all](const studies::ResultProvenance& origin, FieldSink& sink) {
+    done.show = [all](const headway::ResultProvenance& origin, FieldSink& sink) {
       io::ResultOutput<Result>::show(all->job.study, all->result, origin, sink);
     };
-    done.save = [all](const studies::ResultProvenance& origin, const std::string& file_path,
+    done.save = [all](const headway::ResultProvenance& origin, const std::string& file_path,
                       bool force) {
       io::write_result(file_path, all->job.study, all->result, origin, force);
     };

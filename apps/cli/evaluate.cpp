@@ -1,14 +1,14 @@
-#include "headway/studies/evaluate.hpp"
+#include "headway/evaluate.hpp"
 
 #include <fmt/format.h>
 
 #include "columns.hpp"
 #include "course.hpp"
-#include "headway/core/error.hpp"
-#include "headway/io/result_file.hpp"
+#include "headway/error.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"
-#include "headway/studies/sections.hpp"
+#include "headway/result_file.hpp"
+#include "headway/study/sections.hpp"
 #include "json_text.hpp"
 #include "networks_table.hpp"
 #include "shipped_studies.hpp"
@@ -19,13 +19,13 @@ namespace headway::cli {
 
 namespace {
 
-using studies::EvaluateResult;
-using studies::TrainedNetwork;
+using headway::EvaluateResult;
+using headway::TrainedNetwork;
 
 struct EvaluateJob : Job {
   std::vector<TrainedNetwork> networks;
-  studies::TaskChange change;
-  studies::TaskMaker make_task;
+  headway::TaskChange change;
+  headway::TaskMaker make_task;
   bool other_files = false;  ///< the change names files itself: other data are meant
 };
 
@@ -54,7 +54,7 @@ EvaluateJob load_evaluate_job(const Options& options) {
 }
 
 std::string read_evaluate_data(const Options& options, EvaluateJob& job, Observer& observer) {
-  job.make_task = studies::make_task_maker(io::task_files());
+  job.make_task = headway::make_task_maker(io::task_files());
   job.networks =
       io::read_trained_networks(options.input, job.study, job.study.evaluate.weights, observer);
   if (!job.other_files) {
@@ -62,20 +62,20 @@ std::string read_evaluate_data(const Options& options, EvaluateJob& job, Observe
   }
   std::vector<std::string> hashes;
   for (const TrainedNetwork& network : job.networks) {
-    const studies::Study study = studies::changed_study(network, job.change);
-    const studies::TrainTask task = job.make_task(study);
-    studies::require_same_tokens(network, task);
+    const headway::Study study = headway::changed_study(network, job.change);
+    const headway::TrainTask task = job.make_task(study);
+    headway::require_same_tokens(network, task);
     hashes.push_back(task.content_hash);
   }
-  return studies::combined_data_hash(hashes);
+  return headway::combined_data_hash(hashes);
 }
 
 std::string plan_evaluate(const Options& options, const EvaluateJob& job) {
   std::vector<std::string> tasks;
   for (const TrainedNetwork& network : job.networks) {
-    tasks.push_back(studies::section_text(studies::changed_study(network, job.change), "task"));
+    tasks.push_back(headway::section_text(headway::changed_study(network, job.change), "task"));
   }
-  const std::string task = studies::task_of_all(tasks);
+  const std::string task = headway::task_of_all(tasks);
   const Index examples = job.study.evaluate.examples > 0 ? job.study.evaluate.examples
                                                          : job.study.train.run.eval_examples;
   if (options.json) {
@@ -132,7 +132,7 @@ Verb evaluate_verb() {
        .plan = &plan_evaluate,
        .compute =
            [](const Options&, EvaluateJob& job, Observer& observer) {
-             return studies::evaluate(job.networks, job.change, job.make_task, observer);
+             return headway::evaluate(job.networks, job.change, job.make_task, observer);
            },
        .outcome = &evaluate_outcome,
        .write = &write_result_file<EvaluateJob, EvaluateResult>,

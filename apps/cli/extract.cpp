@@ -1,4 +1,4 @@
-#include "headway/studies/extract.hpp"
+#include "headway/extract.hpp"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "course.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/memory.hpp"
+#include "headway/error.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"
 #include "headway/model/path_index.hpp"
@@ -23,17 +23,17 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct ExtractJob : Job {
-  studies::TrainedNetwork network;
+  headway::TrainedNetwork network;
   training::OneShotExamples images;  ///< of a linear-value network
-  studies::TrainTask task;           ///< of a transformer
+  headway::TrainTask task;           ///< of a transformer
 
   [[nodiscard]] bool linear_value() const {
     return study.train.model.network == training::NetworkKind::kLinearValue;
   }
 };
 
-std::string heads_line(const studies::TrainedNetwork& network,
-                       const studies::ExtractResult& result) {
+std::string heads_line(const headway::TrainedNetwork& network,
+                       const headway::ExtractResult& result) {
   return fmt::format("{}: {} weights after {} steps, heads [{}], {} paths, {} features",
                      network.study_name, word_of(network.study.extract.weights), network.step,
                      numbers_text(result.dataset.heads),
@@ -41,7 +41,7 @@ std::string heads_line(const studies::TrainedNetwork& network,
 }
 
 /// How well the parts add up; "" for a network that is not taken apart.
-std::string gap_line(const studies::ExtractResult& result) {
+std::string gap_line(const headway::ExtractResult& result) {
   if (result.dataset.form != AttentionForm::kPathFeatures) return "";
   return fmt::format("the parts add up to the embedding with a relative error of {:.1g}\n",
                      result.largest_gap);
@@ -49,10 +49,10 @@ std::string gap_line(const studies::ExtractResult& result) {
 
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-std::string extract_text(const studies::TrainedNetwork& network,
-                         const studies::ExtractResult& result) {
+std::string extract_text(const headway::TrainedNetwork& network,
+                         const headway::ExtractResult& result) {
   Table table({"split<", "examples", "accuracy", "squared error"});
-  for (const studies::ExtractedSplit& split : result.splits) {
+  for (const headway::ExtractedSplit& split : result.splits) {
     table.add({split.name, std::to_string(split.examples), cell(split.accuracy, "{:.4f}"),
                small_cell(split.mean_squared_error)});
   }
@@ -70,8 +70,8 @@ std::string extract_text(const studies::TrainedNetwork& network,
       values_line("", 0, diagonal_text(result.order_parameter / scale, 16)));
 }
 
-std::string extract_json(const studies::TrainedNetwork& network,
-                         const studies::ExtractResult& result, const std::string& output) {
+std::string extract_json(const headway::TrainedNetwork& network,
+                         const headway::ExtractResult& result, const std::string& output) {
   Json out;
   out["study"] = network.study_name;
   out["run"] = network.study.extract.run;
@@ -82,7 +82,7 @@ std::string extract_json(const studies::TrainedNetwork& network,
   out["heads"] = result.dataset.heads;
   out["features"] = result.dataset.features;
   out["splits"] = Json::array();
-  for (const studies::ExtractedSplit& split : result.splits) {
+  for (const headway::ExtractedSplit& split : result.splits) {
     out["splits"].push_back({{"name", split.name},
                              {"examples", split.examples},
                              {"accuracy", number_or_null(split.accuracy)},
@@ -104,20 +104,20 @@ std::string extract_json(const studies::TrainedNetwork& network,
 
 /// Sizes of what a transformer is taken apart into; none for a linear-value network, whose heads
 /// are written as they are.
-std::optional<studies::ExtractSizes> planned_sizes(const ExtractJob& job) {
+std::optional<headway::ExtractSizes> planned_sizes(const ExtractJob& job) {
   if (job.linear_value()) return std::nullopt;
-  return studies::extract_sizes(job.study, job.network.parameters, *job.task.task);
+  return headway::extract_sizes(job.study, job.network.parameters, *job.task.task);
 }
 
-std::string sizes_line(const studies::ExtractSizes& sizes) {
+std::string sizes_line(const headway::ExtractSizes& sizes) {
   return fmt::format("heads [{}], {} paths, {} features, {:.3g} GiB of memory\n",
                      numbers_text(sizes.heads), model::path_count<double>(sizes.heads),
                      sizes.features, sizes.bytes / kGibibyte);
 }
 
 std::string plan_extract(const Options& options, const ExtractJob& job) {
-  const studies::ExtractOptions& wanted = job.study.extract;
-  const std::optional<studies::ExtractSizes> sizes = planned_sizes(job);
+  const headway::ExtractOptions& wanted = job.study.extract;
+  const std::optional<headway::ExtractSizes> sizes = planned_sizes(job);
   if (options.json) {
     Json out;
     out["dry_run"] = true;
@@ -157,7 +157,7 @@ ExtractJob load_extract_job(const Options& options) {
 
 std::string read_extract_data(const Options& options, ExtractJob& job, Observer& observer) {
   if (job.network.without_gpu) {
-    observer.warning(options.input + ": " + studies::kWithoutGpu);
+    observer.warning(options.input + ": " + headway::kWithoutGpu);
   }
   if (job.network.outcome != word_of(training::TrainOutcome::kFinished)) {
     observer.warning(
@@ -168,22 +168,22 @@ std::string read_extract_data(const Options& options, ExtractJob& job, Observer&
   }
   require_training_data(options, options.study_overlays(), job.network.data_hash, observer);
   if (job.linear_value()) {
-    job.images = studies::one_shot_examples(job.study, io::task_files());
+    job.images = headway::one_shot_examples(job.study, io::task_files());
   } else {
-    job.task = studies::make_task_maker(io::task_files())(job.study);
+    job.task = headway::make_task_maker(io::task_files())(job.study);
   }
   return job.network.data_hash;
 }
 
-/// studies::extract(), whose errors then name the file.
-studies::ExtractResult compute_extract(const Options& options, ExtractJob& job,
+/// headway::extract(), whose errors then name the file.
+headway::ExtractResult compute_extract(const Options& options, ExtractJob& job,
                                        Observer& observer) {
-  const studies::TrainedNetwork& network = job.network;
+  const headway::TrainedNetwork& network = job.network;
   try {
-    studies::ExtractResult result =
+    headway::ExtractResult result =
         job.linear_value()
-            ? studies::extract(network.study, network.parameters, job.images, observer)
-            : studies::extract(network.study, network.parameters, *job.task.task, observer);
+            ? headway::extract(network.study, network.parameters, job.images, observer)
+            : headway::extract(network.study, network.parameters, *job.task.task, observer);
     result.dataset.note =
         fmt::format("{} of a trained {} network ({}, {} weights after {} steps); {}",
                     job.linear_value() ? "heads" : "parts",
@@ -197,8 +197,8 @@ studies::ExtractResult compute_extract(const Options& options, ExtractJob& job,
 }
 
 void write_extract(const Options& options, const ExtractJob& job,
-                   const studies::ExtractResult& result) {
-  const studies::TrainedNetwork& network = job.network;
+                   const headway::ExtractResult& result) {
+  const headway::TrainedNetwork& network = job.network;
   io::write_extracted(options.output, result,
                       {{"study", network.study_name},
                        {"study_toml", job.provenance.study_toml},
@@ -209,12 +209,12 @@ void write_extract(const Options& options, const ExtractJob& job,
                        {"command", job.provenance.command},
                        {"headway_version", job.provenance.headway_version},
                        {"git_commit", job.provenance.git_commit},
-                       {"written", studies::utc_now()}},
+                       {"written", headway::utc_now()}},
                       options.force);
 }
 
 std::string print_extract(const Options& options, const ExtractJob& job,
-                          const studies::ExtractResult& result) {
+                          const headway::ExtractResult& result) {
   return options.json ? extract_json(job.network, result, options.output)
                       : extract_text(job.network, result);
 }
@@ -238,7 +238,7 @@ std::vector<CommandOption> extract_options() {
 }  // namespace
 
 Verb extract_verb() {
-  return make_verb<ExtractJob, studies::ExtractResult>(
+  return make_verb<ExtractJob, headway::ExtractResult>(
       {.name = "extract",
        .summary = "turn a trained network into a data set of the theory",
        .sections = {"extract"},
@@ -264,7 +264,7 @@ Verb extract_verb() {
        .read_data = &read_extract_data,
        .plan = &plan_extract,
        .compute = &compute_extract,
-       .outcome = [](const studies::ExtractResult&) { return Outcome{}; },
+       .outcome = [](const headway::ExtractResult&) { return Outcome{}; },
        .write = &write_extract,
        .print = &print_extract,
        .closing = &closing});

@@ -1,13 +1,13 @@
-#include "headway/studies/gram.hpp"
+#include "headway/gram.hpp"
 
 #include <fmt/format.h>
 
 #include <filesystem>
 
 #include "gram_text.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/sha256.hpp"
-#include "headway/io/dataset_file.hpp"
+#include "headway/dataset_file.hpp"
+#include "headway/error.hpp"
 #include "headway/io/gram_file.hpp"
 #include "json_text.hpp"
 #include "outcomes.hpp"
@@ -26,7 +26,7 @@ struct GramJob : Job {
 io::CheckedShare checked_share(const Options& options) {
   if (options.ranks != nullptr) return {options.ranks->rank(), options.ranks->size()};
   if (options.shard.empty()) return {};
-  const studies::Shard shard = studies::read_shard(options.shard);
+  const headway::Shard shard = headway::read_shard(options.shard);
   return {static_cast<Index>(shard.index), static_cast<Index>(shard.count)};
 }
 
@@ -51,7 +51,7 @@ void warn_of_doubles(const std::vector<std::string>& files, Observer& observer) 
 
 /// Opens the data sets; their path features stay in the files. The hash is of names and contents.
 std::string read_gram_data(const Options& options, GramJob& job, Observer& observer) {
-  if (job.study.task.kind != studies::TaskKind::kDataset) {
+  if (job.study.task.kind != headway::TaskKind::kDataset) {
     throw Error(ErrorKind::kBadStudy,
                 fmt::format("{}: gram takes data-set files (HDF5)", options.input));
   }
@@ -91,20 +91,20 @@ std::string plan_gram(const Options& options, const GramJob& job) {
       8.0 * columns * columns / (1024 * 1024));
 }
 
-studies::GramResult compute_gram(const Options& /*options*/, GramJob& job, Observer& observer) {
-  return studies::gram(job.study, job.datasets, observer, job.shard);
+headway::GramResult compute_gram(const Options& /*options*/, GramJob& job, Observer& observer) {
+  return headway::gram(job.study, job.datasets, observer, job.shard);
 }
 
-std::optional<studies::GramResult> compute_gram_together(const Options& options, GramJob& job,
+std::optional<headway::GramResult> compute_gram_together(const Options& options, GramJob& job,
                                                          Observer& observer) {
-  return studies::gram_on_ranks(job.study, job.datasets, observer, *options.ranks);
+  return headway::gram_on_ranks(job.study, job.datasets, observer, *options.ranks);
 }
 
 }  // namespace
 
 Verb gram_verb() {
-  return make_verb<GramJob, studies::GramResult>(
-      {.name = studies::kGramVerb,
+  return make_verb<GramJob, headway::GramResult>(
+      {.name = headway::kGramVerb,
        .summary = "sum data sets of any size into a Gram matrix for solve and sample",
        .sections = {"model"},
        .own = {kShardOption},
@@ -120,12 +120,12 @@ Verb gram_verb() {
        .compute = &compute_gram,
        .outcome = &gram_outcome,
        .write =
-           [](const Options& options, const GramJob& job, const studies::GramResult& result) {
+           [](const Options& options, const GramJob& job, const headway::GramResult& result) {
              io::write_gram(options.output, result, job.provenance, options.force);
            },
        .print = [](const Options& options, const GramJob& /*job*/,
-                   const studies::GramResult& result) { return gram_text(options, result); },
-       .sharing = {.run = &run_together<GramJob, studies::GramResult>,
+                   const headway::GramResult& result) { return gram_text(options, result); },
+       .sharing = {.run = &run_together<GramJob, headway::GramResult>,
                    .together = &compute_gram_together}});
 }
 

@@ -2,12 +2,12 @@
 
 #include <string>
 
-#include "headway/studies/gram.hpp"
+#include "headway/gram.hpp"
 #include "options.hpp"
 
 namespace headway::cli {
 
 /// What `gram`, and `merge` of its parts, print on standard output: lines, or JSON.
-std::string gram_text(const Options& options, const studies::GramResult& result);
+std::string gram_text(const Options& options, const headway::GramResult& result);
 
 }  // namespace headway::cli

@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "completion.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "help_page.hpp"
 #include "terminal.hpp"
 #include "usage.hpp"

@@ -1,6 +1,6 @@
 #include "headway/io/hdf5_file.hpp"
-#include "headway/io/study_file.hpp"
-#include "headway/studies/study_hash.hpp"
+#include "headway/study/study_hash.hpp"
+#include "headway/study_file.hpp"
 #include "json_text.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
@@ -20,10 +20,10 @@ int inspect(const Options& options) {
     text = io::describe_hdf5_file(options.input);
     object["description"] = text;
   } else {
-    const studies::Study study = io::read_study(options.input, overlays).study;
+    const headway::Study study = io::read_study(options.input, overlays).study;
     text = io::write_study(study);
     object["study"] = study.name;
-    object["study_hash"] = studies::study_hash(study);
+    object["study_hash"] = headway::study_hash(study);
     object["study_toml"] = text;
   }
   write_output(options.json ? json_text(object) : text);

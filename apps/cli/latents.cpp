@@ -1,4 +1,4 @@
-#include "headway/studies/latents.hpp"
+#include "headway/latents.hpp"
 
 #include <fmt/format.h>
 
@@ -6,11 +6,11 @@
 #include <memory>
 
 #include "columns.hpp"
-#include "headway/core/error.hpp"
-#include "headway/io/result_file.hpp"
+#include "headway/error.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"
-#include "headway/studies/study_hash.hpp"
+#include "headway/result_file.hpp"
+#include "headway/study/study_hash.hpp"
 #include "json_text.hpp"
 #include "networks_table.hpp"
 #include "train_course.hpp"
@@ -21,8 +21,8 @@ namespace headway::cli {
 
 namespace {
 
-using studies::LatentsResult;
-using studies::TrainedNetwork;
+using headway::LatentsResult;
+using headway::TrainedNetwork;
 
 struct LatentsJob : TrainJob {
   bool trained = false;  ///< the input is a result of `train`
@@ -43,11 +43,11 @@ LatentsJob load_latents_job(const Options& options) {
 }
 
 std::string read_latents_data(const Options& options, LatentsJob& job, Observer& observer) {
-  if (!studies::is_training_task(job.study.task.kind)) studies::check_latents(job.study);
+  if (!headway::is_training_task(job.study.task.kind)) headway::check_latents(job.study);
   if (!job.trained) {
     std::string hash = read_training_data(options, job, observer);
-    for (const studies::TrainRun& run : job.runs)
-      studies::check_latents(studies::latents_study(run.study));
+    for (const headway::TrainRun& run : job.runs)
+      headway::check_latents(headway::latents_study(run.study));
     if (job.origin == io::StudyOrigin::kResultFile) {
       observer.warning(fmt::format(
           "{}: holds no networks, so {} {} trained again. Give the result of headway train, if you "
@@ -56,11 +56,11 @@ std::string read_latents_data(const Options& options, LatentsJob& job, Observer&
     }
     return hash;
   }
-  job.make_task = studies::make_task_maker(io::task_files());
+  job.make_task = headway::make_task_maker(io::task_files());
   job.networks =
       io::read_trained_networks(options.input, job.study, job.study.latents.weights, observer);
   for (const TrainedNetwork& network : job.networks) {
-    studies::check_latents(studies::latents_study(network.study));
+    headway::check_latents(headway::latents_study(network.study));
   }
   require_training_data(options, options.study_overlays(), job.networks.front().data_hash,
                         observer);
@@ -72,16 +72,16 @@ bool goes_on(const Options& options, const LatentsJob& job) {
 }
 
 LatentsResult compute_latents(const Options& options, LatentsJob& job, Observer& observer) {
-  if (job.trained) return studies::latents(job.networks, job.make_task, observer);
-  const studies::TrainResult trained = train_grid(options, job, observer, {});
-  for (const studies::TrainedRun& run : trained.runs) {
-    const std::string fault = studies::training_fault(run);
+  if (job.trained) return headway::latents(job.networks, job.make_task, observer);
+  const headway::TrainResult trained = train_grid(options, job, observer, {});
+  for (const headway::TrainedRun& run : trained.runs) {
+    const std::string fault = headway::training_fault(run);
     if (!fault.empty()) {
       observer.warning(fmt::format("{}, seed {} is left out: {}", run.label, run.seed, fault));
     }
   }
   LatentsResult result =
-      studies::latents(studies::trained_networks(job.runs, trained, job.study.latents.weights),
+      headway::latents(headway::trained_networks(job.runs, trained, job.study.latents.weights),
                        job.make_task, observer);
   result.planned = job.runs.size();
   result.interrupted = result.interrupted || trained.interrupted;
@@ -92,8 +92,8 @@ LatentsResult compute_latents(const Options& options, LatentsJob& job, Observer&
 Outcome latents_outcome(const LatentsResult& result) {
   Outcome outcome{fmt::format("{} of {} networks", result.runs.size(), result.planned),
                   result.interrupted, result.seconds, result.threads};
-  for (const studies::LatentRun& run : result.runs) {
-    for (const std::string& fault : studies::latent_faults(run)) {
+  for (const headway::LatentRun& run : result.runs) {
+    for (const std::string& fault : headway::latent_faults(run)) {
       outcome.faults.push_back(
           fmt::format("{}, seed {}: not usable: {}", run.label, run.seed, fault));
     }
@@ -102,14 +102,14 @@ Outcome latents_outcome(const LatentsResult& result) {
 }
 
 std::string plan_latents(const Options& options, const LatentsJob& job) {
-  const studies::LatentsOptions& wanted = job.study.latents;
+  const headway::LatentsOptions& wanted = job.study.latents;
   const std::size_t count = job.trained ? job.networks.size() : job.runs.size();
   if (options.json) {
     nlohmann::ordered_json out;
     out["dry_run"] = true;
     out["verb"] = "latents";
     out["study"] = job.study.name;
-    out["study_hash"] = studies::study_hash(job.study);
+    out["study_hash"] = headway::study_hash(job.study);
     out["task"] = word_of(job.study.task.kind);
     out["trains_first"] = !job.trained;
     out["networks"] = count;

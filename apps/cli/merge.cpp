@@ -1,12 +1,14 @@
+#include "headway/merge.hpp"
+
 #include <functional>
 #include <utility>
 #include <vector>
 
 #include "gram_text.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/io/gram_file.hpp"
-#include "headway/io/result_file.hpp"
-#include "headway/studies/shards.hpp"
+#include "headway/result_file.hpp"
+#include "headway/shard.hpp"
 #include "outcomes.hpp"
 #include "result_tables.hpp"
 #include "train_table.hpp"
@@ -17,14 +19,14 @@ namespace headway::cli {
 namespace {
 
 struct MergeJob : Job {
-  std::vector<studies::PartHeader> parts;  ///< in the order of their shards
+  std::vector<headway::PartHeader> parts;  ///< in the order of their shards
 };
 
 /// Kind and provenance of the parts, in the order of the command line.
-std::vector<studies::PartHeader> read_headers(const Options& options) {
+std::vector<headway::PartHeader> read_headers(const Options& options) {
   std::vector<std::string> files = {options.input};
   files.insert(files.end(), options.more_inputs.begin(), options.more_inputs.end());
-  std::vector<studies::PartHeader> headers;
+  std::vector<headway::PartHeader> headers;
   for (const std::string& file : files) {
     headers.push_back({file, io::read_result_kind(file), io::read_result_provenance(file)});
   }
@@ -37,7 +39,7 @@ struct Merging {
   std::function<Result(const MergeJob&)> join;
   std::function<Outcome(const Result&)> outcome;
   std::function<void(const Options&, const MergeJob&, const Result&,
-                     const studies::ResultProvenance&)>
+                     const headway::ResultProvenance&)>
       write;
   std::function<std::string(const Options&, const MergeJob&, const Result&)> print;
 };
@@ -45,19 +47,19 @@ struct Merging {
 template <class Result, class Read>
 std::vector<Result> read_parts(const MergeJob& job, Read read) {
   std::vector<Result> results;
-  for (const studies::PartHeader& part : job.parts) results.push_back(read(part.file));
+  for (const headway::PartHeader& part : job.parts) results.push_back(read(part.file));
   return results;
 }
 
 /// The course of merging: the parts are read where the verb itself would compute.
 template <class Result>
 Computation merge(const Options& options, Observer& observer,
-                  const std::vector<studies::PartHeader>& headers, Merging<Result> merging) {
+                  const std::vector<headway::PartHeader>& headers, Merging<Result> merging) {
   Course<MergeJob, Result> course;
   course.load = [&](const Options&) {
     MergeJob job;
-    for (const std::size_t i : studies::order_of_parts(headers)) job.parts.push_back(headers[i]);
-    const studies::PartHeader& first = job.parts.front();
+    for (const std::size_t i : headway::order_of_parts(headers)) job.parts.push_back(headers[i]);
+    const headway::PartHeader& first = job.parts.front();
     job.study = io::parse_study(first.provenance.study_toml, first.file);
     return job;
   };
@@ -70,7 +72,7 @@ Computation merge(const Options& options, Observer& observer,
   course.outcome = merging.outcome;
   course.write = [write = merging.write](const Options& to, const MergeJob& job,
                                          const Result& result) {
-    write(to, job, result, studies::merged_provenance(job.parts));
+    write(to, job, result, headway::merged_provenance(job.parts));
   };
   course.print = merging.print;
   return carry_out(options, course, observer);
@@ -80,17 +82,17 @@ Computation merge(const Options& options, Observer& observer,
 template <class Result>
 Merging<Result> merging_of(Result (*read)(const std::string&, std::string_view),
                            Outcome (*outcome)(const Result&),
-                           std::string (*table)(const studies::Study&, const Result&)) {
+                           std::string (*table)(const headway::Study&, const Result&)) {
   Merging<Result> merging;
   merging.join = [read](const MergeJob& job) {
-    studies::Parts<Result> parts;
+    headway::Parts<Result> parts;
     const auto read_file = [read](const std::string& file) { return read(file, {}); };
     for (Result& part : read_parts<Result>(job, read_file)) parts.push_back(std::move(part));
-    return studies::merge_parts(job.study, std::move(parts));
+    return headway::merge_parts(job.study, std::move(parts));
   };
   merging.outcome = outcome;
   merging.write = [](const Options& to, const MergeJob& job, const Result& result,
-                     const studies::ResultProvenance& provenance) {
+                     const headway::ResultProvenance& provenance) {
     io::write_result(to.output, job.study, result, provenance, job.overwrite);
   };
   merging.print = [table](const Options& to, const MergeJob& job, const Result& result) {
@@ -99,44 +101,44 @@ Merging<Result> merging_of(Result (*read)(const std::string&, std::string_view),
   return merging;
 }
 
-Merging<studies::GramResult> merging_of_grams() {
+Merging<headway::GramResult> merging_of_grams() {
   return {[](const MergeJob& job) {
-            return studies::merge_grams(read_parts<studies::GramResult>(job, &io::read_gram_part));
+            return headway::merge_grams(read_parts<headway::GramResult>(job, &io::read_gram_part));
           },
           &gram_outcome,
-          [](const Options& to, const MergeJob& job, const studies::GramResult& result,
-             const studies::ResultProvenance& provenance) {
+          [](const Options& to, const MergeJob& job, const headway::GramResult& result,
+             const headway::ResultProvenance& provenance) {
             io::write_gram(to.output, result, provenance, job.overwrite);
           },
-          [](const Options& to, const MergeJob&, const studies::GramResult& result) {
+          [](const Options& to, const MergeJob&, const headway::GramResult& result) {
             return gram_text(to, result);
           }};
 }
 
-studies::SolveResult read_solved(const std::string& file, std::string_view bytes) {
+headway::SolveResult read_solved(const std::string& file, std::string_view bytes) {
   return io::read_solve_result(file, nullptr, bytes);
 }
 
-Outcome outcome_of_solve(const studies::SolveResult& result) {
+Outcome outcome_of_solve(const headway::SolveResult& result) {
   return solve_outcome(result, result.seconds);
 }
 
 Computation compute_merge(const Options& options, Observer& observer) {
-  const std::vector<studies::PartHeader> headers = read_headers(options);
+  const std::vector<headway::PartHeader> headers = read_headers(options);
   const std::string& kind = headers.front().kind;
   const auto merged = [&](const auto& merging) {
     return merge(options, observer, headers, merging);
   };
-  if (kind == studies::SolveResult::kVerb) {
+  if (kind == headway::SolveResult::kVerb) {
     return merged(merging_of(&read_solved, &outcome_of_solve, &solve_table));
   }
-  if (kind == studies::SampleResult::kVerb) {
+  if (kind == headway::SampleResult::kVerb) {
     return merged(merging_of(&io::read_sample_result, &sample_outcome, &sample_table));
   }
-  if (kind == studies::TrainResult::kVerb) {
+  if (kind == headway::TrainResult::kVerb) {
     return merged(merging_of(&io::read_train_result, &train_outcome, &train_table));
   }
-  if (kind == studies::kGramVerb) return merged(merging_of_grams());
+  if (kind == headway::kGramVerb) return merged(merging_of_grams());
   throw Error(ErrorKind::kBadData, headers.front().file + ": is a result of " + kind +
                                        "; allowed: parts of solve, sample, train or gram");
 }

@@ -11,15 +11,15 @@ namespace headway::cli {
 
 namespace {
 
-using studies::EvaluatedGroup;
-using studies::LatentGroup;
-using studies::LatentLayer;
-using studies::LatentRun;
+using headway::EvaluatedGroup;
+using headway::LatentGroup;
+using headway::LatentLayer;
+using headway::LatentRun;
 
 std::string layer_text(Index layer) { return layer == 0 ? "all" : std::to_string(layer); }
 
 /// Mean cosines of codes with the same label and with two that differ, over the runs of a label.
-std::string similarity_text(const studies::LatentsResult& result) {
+std::string similarity_text(const headway::LatentsResult& result) {
   Table table({"variant<", "layer", "same label", "different labels"});
   std::vector<std::string> labels;
   for (const LatentRun& run : result.runs) {
@@ -35,8 +35,8 @@ std::string similarity_text(const studies::LatentsResult& result) {
         same.push_back(layer_of(other).similarity.codes.same);
         different.push_back(layer_of(other).similarity.codes.different);
       }
-      table.add({run.label, layer_text(layer_of(run).layer), spread_text(studies::spread_of(same)),
-                 spread_text(studies::spread_of(different))});
+      table.add({run.label, layer_text(layer_of(run).layer), spread_text(headway::spread_of(same)),
+                 spread_text(headway::spread_of(different))});
     }
   }
   return table.text();
@@ -44,7 +44,7 @@ std::string similarity_text(const studies::LatentsResult& result) {
 
 }  // namespace
 
-std::string spread_text(const studies::Spread& spread) {
+std::string spread_text(const headway::Spread& spread) {
   return measured_text(spread.mean, spread.standard_error);
 }
 
@@ -54,14 +54,14 @@ std::string seeds_text(const std::vector<std::uint64_t>& seeds) {
   return out;
 }
 
-std::string latents_table(const studies::Study& study, const studies::LatentsResult& result) {
+std::string latents_table(const headway::Study& study, const headway::LatentsResult& result) {
   std::string out = wrapped(fmt::format("{}: {}, {} of {} networks, {} weights\n\n", study.name,
                                         word_of(study.task.kind), result.runs.size(),
                                         result.planned, word_of(study.latents.weights)));
   if (result.runs.empty()) return out;
   Table table({"variant<", "seeds<", "layer", "decoder<", "metric<", "train", "held out",
                "+- tasks", "chance", "shuffled", "untrained"});
-  for (const LatentGroup& group : studies::group_latents(result)) {
+  for (const LatentGroup& group : headway::group_latents(result)) {
     table.add({group.label, seeds_text(group.seeds), layer_text(group.layer), group.decoder,
                std::string(word_of(group.metric)), cell(group.train.mean, "{:.4f}"),
                spread_text(group.held_out), cell(group.standard_error, "{:.2g}"),
@@ -73,15 +73,15 @@ std::string latents_table(const studies::Study& study, const studies::LatentsRes
          similarity_text(result);
 }
 
-std::string evaluate_table(const studies::Study& study, const studies::EvaluateResult& result) {
+std::string evaluate_table(const headway::Study& study, const headway::EvaluateResult& result) {
   std::string out =
       fmt::format("{}: {} of {} networks, {} weights, on\n{}\n", study.name, result.runs.size(),
                   result.planned, word_of(study.evaluate.weights), result.task);
-  const std::vector<EvaluatedGroup> groups = studies::group_evaluations(result);
+  const std::vector<EvaluatedGroup> groups = headway::group_evaluations(result);
   if (groups.empty()) return out;
   Table table({"variant<", "seeds<", "split<", "metric<", "value"});
   for (const EvaluatedGroup& group : groups) {
-    for (const studies::MetricSpread& metric : group.metrics) {
+    for (const headway::MetricSpread& metric : group.metrics) {
       table.add({group.label, seeds_text(group.seeds), metric.split, metric.metric,
                  spread_text(metric.value)});
     }

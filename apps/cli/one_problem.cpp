@@ -3,17 +3,17 @@
 #include <memory>
 #include <utility>
 
+#include "headway/checkpoints.hpp"
 #include "headway/core/deal.hpp"
-#include "headway/core/error.hpp"
-#include "headway/io/checkpoints.hpp"
-#include "headway/studies/verbs.hpp"
+#include "headway/error.hpp"
+#include "headway/solve.hpp"
 #include "shared_course.hpp"
 
 namespace headway::cli {
 
 namespace {
 
-using studies::SolveResult;
+using headway::SolveResult;
 using SolveCourse = Course<TheoryJob, SolveResult>;
 
 int run_one_problem(const Options& all, const SolveCourse& course) {
@@ -38,9 +38,9 @@ int run_one_problem(const Options& all, const SolveCourse& course) {
     return kExitOk;
   }
   Observer silent;
-  studies::SolveHooks hooks;
+  headway::SolveHooks hooks;
   if (first) hooks = checkpoint_hooks<io::SolveCheckpoints>(options, job);
-  SolveResult result = studies::solve_on_ranks(
+  SolveResult result = headway::solve_on_ranks(
       ranks, job.study, job.dataset, first ? static_cast<Observer&>(terminal) : silent, hooks);
   if (!first) return kExitOk;
   const Computation done = computation_of(std::make_shared<Finished<TheoryJob, SolveResult>>(

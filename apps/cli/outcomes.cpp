@@ -4,14 +4,14 @@
 
 #include <cmath>
 
-#include "headway/studies/lookup.hpp"
+#include "headway/results/lookup.hpp"
 #include "table.hpp"
 
 namespace headway::cli {
 
 namespace {
 
-bool is_finite(const studies::SolvePoint& point) {
+bool is_finite(const headway::SolvePoint& point) {
   bool finite = std::isfinite(point.action) && std::isfinite(point.summary.gradient_norm) &&
                 point.order_parameters.readout.allFinite() && point.predictor.mean.allFinite() &&
                 point.predictor.variance.allFinite();
@@ -25,10 +25,10 @@ std::string points_text(std::size_t count) {
 
 }  // namespace
 
-Outcome solve_outcome(const studies::SolveResult& result, double seconds) {
+Outcome solve_outcome(const headway::SolveResult& result, double seconds) {
   Outcome outcome{points_text(result.points.size()), result.interrupted, seconds, result.threads};
   std::vector<std::string>& faults = outcome.faults;
-  for (const studies::SolvePoint& point : result.points) {
+  for (const headway::SolvePoint& point : result.points) {
     const std::string where =
         fmt::format("widths {}, temperature {:g}", widths_text(point.widths), point.temperature);
     if (!is_finite(point)) {
@@ -42,11 +42,11 @@ Outcome solve_outcome(const studies::SolveResult& result, double seconds) {
   return outcome;
 }
 
-Outcome sample_outcome(const studies::SampleResult& result) {
+Outcome sample_outcome(const headway::SampleResult& result) {
   Outcome outcome{points_text(result.points.size()), result.interrupted, result.seconds,
                   result.solve.threads};
-  for (const studies::SamplePoint& point : result.points) {
-    const std::string fault = studies::sampling_fault(point);
+  for (const headway::SamplePoint& point : result.points) {
+    const std::string fault = headway::sampling_fault(point);
     if (fault.empty()) continue;
     outcome.faults.push_back(fmt::format("widths {}, temperature {:g}: not usable: {}",
                                          widths_text(point.widths), point.temperature, fault));
@@ -54,12 +54,12 @@ Outcome sample_outcome(const studies::SampleResult& result) {
   return outcome;
 }
 
-Outcome train_outcome(const studies::TrainResult& result) {
+Outcome train_outcome(const headway::TrainResult& result) {
   Outcome outcome{"", result.interrupted, result.seconds, result.threads};
   std::size_t done = 0;
-  for (const studies::TrainedRun& run : result.runs) {
+  for (const headway::TrainedRun& run : result.runs) {
     done += run.done() ? 1 : 0;
-    const std::string fault = studies::training_fault(run);
+    const std::string fault = headway::training_fault(run);
     if (fault.empty()) continue;
     outcome.faults.push_back(
         fmt::format("{}, seed {}: not usable: {}", run.label, run.seed, fault));
@@ -68,7 +68,7 @@ Outcome train_outcome(const studies::TrainResult& result) {
   return outcome;
 }
 
-Outcome gram_outcome(const studies::GramResult& result) {
+Outcome gram_outcome(const headway::GramResult& result) {
   return {fmt::format("{} examples", result.examples()), false, result.seconds, result.threads};
 }
 

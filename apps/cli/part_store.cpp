@@ -6,10 +6,11 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "headway/core/error.hpp"
-#include "headway/io/result_file.hpp"
-#include "headway/studies/parts.hpp"
-#include "headway/studies/shards.hpp"
+#include "headway/error.hpp"
+#include "headway/merge.hpp"
+#include "headway/result_file.hpp"
+#include "headway/schedule/parts.hpp"
+#include "headway/shard.hpp"
 
 namespace headway::cli {
 
@@ -26,16 +27,16 @@ std::string new_folder() {
 }
 
 /// Why a part that was found does not belong to this result; "" when it does.
-std::string strangeness(const studies::ResultProvenance& found,
-                        const studies::ResultProvenance& whole, const std::string& shard) {
-  std::string other = studies::other_origin(found, whole);
+std::string strangeness(const headway::ResultProvenance& found,
+                        const headway::ResultProvenance& whole, const std::string& shard) {
+  std::string other = headway::other_origin(found, whole);
   if (!other.empty()) return other;
   return found.shard == shard ? "" : fmt::format("is part {}, not {}", found.shard, shard);
 }
 
 }  // namespace
 
-PartStore::PartStore(const std::string& result_path, const studies::ResultProvenance& whole,
+PartStore::PartStore(const std::string& result_path, const headway::ResultProvenance& whole,
                      std::size_t units, bool force)
     : folder_(result_path.empty() ? new_folder() : result_path + ".checkpoint"),
       for_this_call_(result_path.empty()),
@@ -44,7 +45,7 @@ PartStore::PartStore(const std::string& result_path, const studies::ResultProven
   if (force) {
     for (const fs::directory_entry& entry : fs::directory_iterator(folder_, ignored)) {
       const std::string name = entry.path().filename().string();
-      if (name.starts_with(kName) || studies::is_part_name(name)) fs::remove(entry.path(), ignored);
+      if (name.starts_with(kName) || headway::is_part_name(name)) fs::remove(entry.path(), ignored);
     }
   }
   for (std::size_t unit = 0; unit < units; ++unit) look(unit, whole);
@@ -54,10 +55,10 @@ PartStore::~PartStore() {
   if (for_this_call_) remove();
 }
 
-void PartStore::look(std::size_t unit, const studies::ResultProvenance& whole) {
+void PartStore::look(std::size_t unit, const headway::ResultProvenance& whole) {
   std::error_code ignored;
   if (!fs::exists(file(unit), ignored)) return;
-  const std::string shard = studies::shard_text({unit, there_.size()});
+  const std::string shard = headway::shard_text({unit, there_.size()});
   const std::string fault = strangeness(io::read_result_provenance(file(unit)), whole, shard);
   there_[unit] = fault.empty();
   if (there_[unit]) return;

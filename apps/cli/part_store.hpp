@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headway/studies/provenance.hpp"
+#include "headway/provenance.hpp"
 
 namespace headway::cli {
 
@@ -17,7 +17,7 @@ class PartStore {
   /// Finds what an earlier call left. `whole`: provenance of the result to be made. A part of
   /// another study, data or program is an Error{kBadStudy}; with `force` everything there is
   /// deleted instead, checkpoints too.
-  PartStore(const std::string& result_path, const studies::ResultProvenance& whole,
+  PartStore(const std::string& result_path, const headway::ResultProvenance& whole,
             std::size_t units, bool force);
   /// Deletes a temporary folder.
   ~PartStore();
@@ -32,7 +32,7 @@ class PartStore {
   void remove() const;
 
  private:
-  void look(std::size_t unit, const studies::ResultProvenance& whole);
+  void look(std::size_t unit, const headway::ResultProvenance& whole);
 
   std::string folder_;
   bool for_this_call_;

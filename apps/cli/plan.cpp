@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include "headway/studies/study_hash.hpp"
+#include "headway/study/study_hash.hpp"
 #include "json_text.hpp"
 #include "table.hpp"
 
 namespace headway::cli {
 
-std::string plan_text(const studies::TheoryPlan& plan, const studies::Study& study,
+std::string plan_text(const headway::TheoryPlan& plan, const headway::Study& study,
                       const std::string& verb, const std::string& output) {
   std::string out;
   const auto line = [&out](const std::string& name, const std::string& value) {
@@ -45,17 +45,17 @@ std::string plan_text(const studies::TheoryPlan& plan, const studies::Study& stu
                               study.sample.chains, study.sample.draws, study.sample.warmup,
                               word_of(study.sample.sampler), amount_text(plan.draw_bytes, "B")));
   }
-  line("study hash", studies::study_hash(study));
+  line("study hash", headway::study_hash(study));
   return out;
 }
 
-std::string plan_json(const studies::TheoryPlan& plan, const studies::Study& study,
+std::string plan_json(const headway::TheoryPlan& plan, const headway::Study& study,
                       const std::string& verb) {
   nlohmann::ordered_json out;
   out["dry_run"] = true;
   out["verb"] = verb;
   out["study"] = study.name;
-  out["study_hash"] = studies::study_hash(study);
+  out["study_hash"] = headway::study_hash(study);
   out["train_examples"] = plan.train_examples;
   out["test_examples"] = plan.test_examples;
   for (const auto& [name, examples] : plan.sets) out["set_examples"][name] = examples;

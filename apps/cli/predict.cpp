@@ -1,4 +1,4 @@
-#include "headway/studies/predict.hpp"
+#include "headway/predict.hpp"
 
 #include <fmt/format.h>
 
@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "columns.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/memory.hpp"
-#include "headway/io/dataset_file.hpp"
-#include "headway/studies/training.hpp"
-#include "headway/studies/verbs.hpp"
+#include "headway/dataset_file.hpp"
+#include "headway/error.hpp"
+#include "headway/sample.hpp"
+#include "headway/solve.hpp"
+#include "headway/train.hpp"
 #include "json_text.hpp"
 #include "table.hpp"
 #include "theory_course.hpp"
@@ -22,18 +23,18 @@ namespace headway::cli {
 
 namespace {
 
-using studies::PredictResult;
+using headway::PredictResult;
 
 constexpr std::size_t kShownExamples = 5;  // of each set at each point
 
 struct PredictJob : Job {
   std::string kind;  ///< of the result that predicts
-  studies::SolveResult solved;
-  std::optional<studies::SampleResult> sampled;
+  headway::SolveResult solved;
+  std::optional<headway::SampleResult> sampled;
   std::string inputs_name;
   std::vector<std::string> names;  ///< of the sets of new inputs
-  tasks::Dataset dataset;          ///< of studies::with_inputs()
-  studies::TheoryPlan plan;
+  tasks::Dataset dataset;          ///< of headway::with_inputs()
+  headway::TheoryPlan plan;
 };
 
 /// The points are those of the result: only what changes no prediction may be set.
@@ -63,7 +64,7 @@ PredictJob load_predict_job(const Options& options) {
   }
   PredictJob job;
   job.kind = io::read_result_kind(options.input);
-  if (job.kind == studies::TrainResult::kVerb) {
+  if (job.kind == headway::TrainResult::kVerb) {
     throw Error(ErrorKind::kUnavailable,
                 fmt::format("{}: predictions of trained networks are not built; evaluate gives "
                             "their loss and metrics on other data of their task, and extract makes "
@@ -77,7 +78,7 @@ PredictJob load_predict_job(const Options& options) {
 
 /// The data that the result was computed from. Error{kBadData} where they have changed.
 tasks::Dataset data_of_result(const Options& options, const PredictJob& job,
-                              const studies::ResultProvenance& stored) {
+                              const headway::ResultProvenance& stored) {
   tasks::Dataset dataset = theory_data(options, job.study);
   if (options.dataset || stored.data_hash == dataset.content_hash) return dataset;
   throw Error(ErrorKind::kBadData,
@@ -87,8 +88,8 @@ tasks::Dataset data_of_result(const Options& options, const PredictJob& job,
 }
 
 std::string read_predict_data(const Options& options, PredictJob& job, Observer& observer) {
-  studies::ResultProvenance stored;
-  if (job.kind == studies::SampleResult::kVerb) {
+  headway::ResultProvenance stored;
+  if (job.kind == headway::SampleResult::kVerb) {
     job.sampled = io::read_sample_result(options.input);
     stored = io::read_result_provenance(options.input);
   } else {
@@ -102,11 +103,11 @@ std::string read_predict_data(const Options& options, PredictJob& job, Observer&
   const tasks::Dataset inputs =
       options.new_inputs ? *options.new_inputs : io::read_new_inputs(options.more_inputs.front());
   job.inputs_name = inputs.name;
-  job.names = studies::input_names(inputs);
-  job.dataset = studies::with_inputs(data, inputs);
-  job.plan = studies::plan_theory(job.study, job.dataset, studies::TheoryVerb::kSolves, 1);
-  studies::require_memory(job.plan, job.study, physical_memory());
-  return studies::combined_data_hash({data.content_hash, inputs.content_hash});
+  job.names = headway::input_names(inputs);
+  job.dataset = headway::with_inputs(data, inputs);
+  job.plan = headway::plan_theory(job.study, job.dataset, headway::TheoryVerb::kSolves, 1);
+  headway::require_memory(job.plan, job.study, physical_memory());
+  return headway::combined_data_hash({data.content_hash, inputs.content_hash});
 }
 
 std::string plan_predict(const Options& options, const PredictJob& job) {
@@ -130,8 +131,8 @@ std::string plan_predict(const Options& options, const PredictJob& job) {
 
 PredictResult compute_predict(const Options& options, PredictJob& job, Observer& observer) {
   PredictResult result =
-      job.sampled ? studies::predict(job.study, job.dataset, job.names, *job.sampled, observer)
-                  : studies::predict(job.study, job.dataset, job.names, job.solved, observer);
+      job.sampled ? headway::predict(job.study, job.dataset, job.names, *job.sampled, observer)
+                  : headway::predict(job.study, job.dataset, job.names, job.solved, observer);
   result.predicted_from = options.input;
   result.inputs = job.inputs_name;
   return result;
@@ -150,8 +151,8 @@ std::string predict_table(const PredictResult& result) {
   header.emplace_back("class");
   Table table(header, 4);
   bool cut = false;
-  for (const studies::PredictedPoint& point : result.points) {
-    for (const studies::PredictedSet& set : point.sets) {
+  for (const headway::PredictedPoint& point : result.points) {
+    for (const headway::PredictedSet& set : point.sets) {
       const std::size_t shown = std::min(kShownExamples, set.predicted_class.size());
       cut = cut || shown < set.predicted_class.size();
       for (std::size_t i = 0; i < shown; ++i) {
@@ -182,7 +183,7 @@ Outcome predict_outcome(const PredictResult& result) {
   Outcome outcome{
       fmt::format("{} point{}", result.points.size(), result.points.size() == 1 ? "" : "s"),
       result.interrupted, result.seconds, result.threads};
-  for (const studies::PredictedPoint& point : result.points) {
+  for (const headway::PredictedPoint& point : result.points) {
     const bool finite = std::all_of(point.sets.begin(), point.sets.end(), [](const auto& set) {
       return set.mean.allFinite() && set.deviation.allFinite();
     });

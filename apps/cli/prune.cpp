@@ -1,10 +1,11 @@
+#include "headway/prune.hpp"
+
 #include <fmt/format.h>
 
 #include <utility>
 
 #include "columns.hpp"
-#include "headway/core/error.hpp"
-#include "headway/studies/verbs.hpp"
+#include "headway/error.hpp"
 #include "prune_trained.hpp"
 #include "result_tables.hpp"
 #include "theory_course.hpp"
@@ -67,7 +68,7 @@ std::vector<ExplainedTable> prune_tables() {
 }  // namespace
 
 Verb prune_verb() {
-  Verb verb = make_theory_verb<studies::PruneResult>(
+  Verb verb = make_theory_verb<headway::PruneResult>(
       {.name = "prune",
        .summary = "rank the heads by score and by what is lost without each",
        .sections = {"prune"},
@@ -84,11 +85,11 @@ Verb prune_verb() {
                      "remove the heads from the trained networks themselves"}}},
       {.compute =
            [](const Options&, TheoryJob& job, Observer& observer) {
-             return studies::prune(job.study, job.dataset, observer, job.reused());
+             return headway::prune(job.study, job.dataset, observer, job.reused());
            },
        .table = &prune_table,
        .outcome =
-           [](const studies::PruneResult& result) {
+           [](const headway::PruneResult& result) {
              return solve_outcome(result.solve, result.seconds);
            }});
   verb.compute = [theory = std::move(verb.compute)](const Options& options, Observer& observer) {

@@ -7,10 +7,10 @@
 #include <cmath>
 
 #include "course.hpp"
-#include "headway/io/result_file.hpp"
 #include "headway/io/theory_scores.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"
+#include "headway/result_file.hpp"
 #include "json_text.hpp"
 #include "network_table.hpp"
 #include "table.hpp"
@@ -19,14 +19,14 @@
 namespace headway::cli {
 namespace {
 
-using studies::TrainedPruneResult;
+using headway::TrainedPruneResult;
 
 struct NetworkJob : Job {
-  std::vector<studies::TrainedNetwork> networks;
-  std::vector<studies::TheoryScores> theory;
+  std::vector<headway::TrainedNetwork> networks;
+  std::vector<headway::TheoryScores> theory;
 };
 
-std::string rank_text(const studies::RankCorrelation& rank) {
+std::string rank_text(const headway::RankCorrelation& rank) {
   if (std::isnan(rank.spearman)) return "-";
   return fmt::format("{} [{}, {}]", cell(rank.spearman, "{:+.2f}"),
                      cell(rank.bootstrap.lower, "{:+.2f}"), cell(rank.bootstrap.upper, "{:+.2f}"));
@@ -40,31 +40,31 @@ std::string curve_text(const std::string& name, std::size_t width,
   return values_line(name, width, decimals_text(values));
 }
 
-std::string run_text(const studies::RunPruning& run) {
+std::string run_text(const headway::RunPruning& run) {
   std::string out = fmt::format("run {}: {}, seed {}:", run.run, run.label, run.seed);
-  for (const studies::NetworkSet& set : run.network.sets) {
+  for (const headway::NetworkSet& set : run.network.sets) {
     out +=
         fmt::format(" {} {} {}", set.name, run.metric, cell(set.quality.accuracy.mean, "{:.4f}"));
   }
   Table heads(
       {"layer", "head", run.metric + " change", "mean in its place", "loss change", "sensitivity"});
-  for (const studies::HeadChange& head : run.heads) {
+  for (const headway::HeadChange& head : run.heads) {
     heads.add({std::to_string(head.layer), std::to_string(head.head),
                estimate_text(head.score, "{:+.4f}"), estimate_text(head.score_mean, "{:+.4f}"),
                estimate_text(head.loss, "{:+.4f}"), cell(head.gradient_sensitivity, "{:.4g}")});
   }
   out += fmt::format("\neach head removed alone, on {}\n{}", run.network.measured_on, heads.text());
   Table ranks({"score<", "with the drop<", "with the rise of the loss<"});
-  for (const studies::NetworkScore& score : run.network.baselines) {
+  for (const headway::NetworkScore& score : run.network.baselines) {
     ranks.add({score.name, rank_text(score.accuracy_drop), rank_text(score.error_rise)});
   }
   out += "rank correlations [95 % interval over resampled examples]\n" + ranks.text();
   std::string curves;
   std::size_t width = 32;
-  for (const studies::NetworkScore& score : run.network.baselines) {
+  for (const headway::NetworkScore& score : run.network.baselines) {
     width = std::max(width, score.name.size() + 5);
   }
-  for (const studies::NetworkScore& score : run.network.baselines) {
+  for (const headway::NetworkScore& score : run.network.baselines) {
     curves += curve_text("by " + score.name, width, score.rising);
   }
   curves += curve_text("greedy on " + run.network.greedy_on, width, run.network.greedy);
@@ -82,7 +82,7 @@ std::string run_text(const studies::RunPruning& run) {
   return out + "\n";
 }
 
-std::string agreement_text(const studies::Spread& spread) {
+std::string agreement_text(const headway::Spread& spread) {
   if (spread.count == 0) return "-";
   const std::string text = measured_text(spread.mean, spread.standard_error, "{:+.2f}");
   return spread.count == 1 ? text : fmt::format("{} ({} seeds)", text, spread.count);
@@ -90,10 +90,10 @@ std::string agreement_text(const studies::Spread& spread) {
 
 std::string result_text(const TrainedPruneResult& result) {
   std::string out;
-  for (const studies::RunPruning& run : result.runs) out += run_text(run);
-  for (const studies::PruneGroup& group : result.groups) {
+  for (const headway::RunPruning& run : result.runs) out += run_text(run);
+  for (const headway::PruneGroup& group : result.groups) {
     Table table({"score<", "rank correlation with the drop<", "with the rise of the loss<"});
-    for (const studies::ScoreAgreement& score : group.scores) {
+    for (const headway::ScoreAgreement& score : group.scores) {
       table.add({score.name, agreement_text(score.drop), agreement_text(score.rise)});
     }
     out += fmt::format("{}, mean over seeds\n{}\n", group.label, table.text());
@@ -111,7 +111,7 @@ NetworkJob load_network_job(const Options& options) {
 
 std::string read_network_data(const Options& options, NetworkJob& job, Observer& observer) {
   job.networks = io::read_trained_networks(
-      options.input, job.study, job.study.prune.weights.value_or(studies::KeptWeights::kBest),
+      options.input, job.study, job.study.prune.weights.value_or(headway::KeptWeights::kBest),
       observer);
   require_training_data(options, options.study_overlays(), job.networks.front().data_hash,
                         observer);
@@ -119,7 +119,7 @@ std::string read_network_data(const Options& options, NetworkJob& job, Observer&
 }
 
 std::string plan_network(const Options& options, const NetworkJob& job) {
-  const studies::PruneOptions& wanted = job.study.prune;
+  const headway::PruneOptions& wanted = job.study.prune;
   if (options.json) {
     nlohmann::ordered_json out;
     out["dry_run"] = true;
@@ -140,7 +140,7 @@ std::string plan_network(const Options& options, const NetworkJob& job) {
 
 bool prunes_networks(const Options& options) {
   if (options.study_text || !io::is_result_file(options.input)) return false;
-  return studies::is_training_task(io::read_study(options.input, {}).study.task.kind);
+  return headway::is_training_task(io::read_study(options.input, {}).study.task.kind);
 }
 
 Computation prune_networks(const Options& options, Observer& observer) {
@@ -149,8 +149,8 @@ Computation prune_networks(const Options& options, Observer& observer) {
   course.read_data = &read_network_data;
   course.plan = &plan_network;
   course.compute = [](const Options&, NetworkJob& job, Observer& watching) {
-    return studies::prune_trained(job.study, job.networks, job.theory,
-                                  studies::make_task_maker(io::task_files()), watching);
+    return headway::prune_trained(job.study, job.networks, job.theory,
+                                  headway::make_task_maker(io::task_files()), watching);
   };
   course.outcome = [](const TrainedPruneResult& result) {
     return Outcome{fmt::format("{} of {} networks", result.runs.size(), result.planned),

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "computation.hpp"
-#include "headway/core/observer.hpp"
+#include "headway/observer.hpp"
 #include "options.hpp"
 
 namespace headway::cli {

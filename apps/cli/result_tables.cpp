@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "headway/model/path_index.hpp"
-#include "headway/studies/choice.hpp"
-#include "headway/studies/lookup.hpp"
+#include "headway/results/choice.hpp"
+#include "headway/results/lookup.hpp"
 #include "network_table.hpp"
 #include "result_text.hpp"
 #include "table.hpp"
@@ -17,8 +17,8 @@ namespace headway::cli {
 
 namespace {
 
-using studies::SolvePoint;
-using studies::SolveResult;
+using headway::SolvePoint;
+using headway::SolveResult;
 
 constexpr const char* kMeasuredOn =
     "test";                                // where accuracies come from unless another set is named
@@ -48,19 +48,19 @@ std::string corrected_table(const SolveResult& result) {
 
 /// The temperature that each rule chooses and the accuracy there; empty unless several are swept.
 std::string chosen_table(const SolveResult& result) {
-  const std::vector<studies::TemperatureChoice> choices = studies::choose_temperatures(result);
+  const std::vector<headway::TemperatureChoice> choices = headway::choose_temperatures(result);
   const auto by_test = [](const auto& choice) { return choice.by == "test"; };
   const Measure measure(result);
   constexpr std::size_t kBeforeEvidence = 4;
   const SetColumns sets(result);
   Table table(
       sets.header({"widths", "chosen by<", "T", measure.name(), "log evidence"}, kBeforeEvidence));
-  for (const studies::TemperatureChoice& choice : choices) {
-    const studies::PredictorReport& predictor = studies::predictor_at(result, choice);
+  for (const headway::TemperatureChoice& choice : choices) {
+    const headway::PredictorReport& predictor = headway::predictor_at(result, choice);
     table.add(sets.row(
         {choice.model == "theory" ? widths_text(choice.widths) : "GP",
          by_test(choice) ? "test labels*" : choice.by, cell(choice.temperature, "{:g}"),
-         measure.text(predictor), cell(studies::log_evidence_at(result, choice), "{:.2f}")},
+         measure.text(predictor), cell(headway::log_evidence_at(result, choice), "{:.2f}")},
         kBeforeEvidence, predictor));
   }
   if (table.empty()) return "";
@@ -74,7 +74,7 @@ std::string point_title(const std::vector<Index>& widths, double temperature) {
 }
 
 /// How certain the order of the heads is.
-std::string ranks_text(const studies::PrunePoint& point) {
+std::string ranks_text(const headway::PrunePoint& point) {
   const analysis::RankStability& ranks = point.rank_stability;
   if (std::isnan(ranks.kendall_tau)) return "";
   return wrapped(
@@ -84,8 +84,8 @@ std::string ranks_text(const studies::PrunePoint& point) {
                   point.heads.front().set, ranks.kendall_tau, ranks.k, ranks.top_k_overlap));
 }
 
-std::string heads_table(const studies::PrunePoint& point, const Measure& measure,
-                        const std::optional<studies::NetworkPruning>& network) {
+std::string heads_table(const headway::PrunePoint& point, const Measure& measure,
+                        const std::optional<headway::NetworkPruning>& network) {
   std::vector<std::string> header = {"layer", "head",     "name<",
                                      "score", "weighted", measure.name() + " without"};
   if (measure.accuracy()) header.emplace_back("drop");
@@ -93,7 +93,7 @@ std::string heads_table(const studies::PrunePoint& point, const Measure& measure
   if (network) header.emplace_back("network's drop");
   Table table(header);
   for (std::size_t h = 0; h < point.heads.size(); ++h) {
-    const studies::HeadReport& head = point.heads[h];
+    const headway::HeadReport& head = point.heads[h];
     std::vector<std::string> row = {std::to_string(head.layer), std::to_string(head.head),
                                     head.name, cell(head.score, "{:.4f}"),
                                     cell(head.score_weighted, "{:.4f}")};
@@ -114,7 +114,7 @@ std::string heads_table(const studies::PrunePoint& point, const Measure& measure
   return table.text() + ranks_text(point);
 }
 
-std::string curves_text(const studies::PrunePoint& point, const Measure& measure) {
+std::string curves_text(const headway::PrunePoint& point, const Measure& measure) {
   std::string out;
   const std::string greedy =
       point.greedy_on == kMeasuredOn ? "greedy" : "greedy on " + point.greedy_on;
@@ -133,9 +133,9 @@ std::string curves_text(const studies::PrunePoint& point, const Measure& measure
 }
 
 /// A warning where paths differ much in size; else "".
-std::string path_norms_text(const studies::PruneResult& result) {
+std::string path_norms_text(const headway::PruneResult& result) {
   const VectorXd& norms = result.path_norms;
-  if (norms.size() < 2 || !(norms.maxCoeff() > studies::kUnequalPaths * norms.minCoeff())) {
+  if (norms.size() < 2 || !(norms.maxCoeff() > headway::kUnequalPaths * norms.minCoeff())) {
     return "";
   }
   Index largest = 0, smallest = 0;
@@ -153,7 +153,7 @@ std::string path_norms_text(const studies::PruneResult& result) {
 
 }  // namespace
 
-std::string solve_table(const studies::Study& study, const SolveResult& result) {
+std::string solve_table(const headway::Study& study, const SolveResult& result) {
   const SetColumns sets(result);
   const Measure measure(result);
   Table table(sets.header({"widths", "T", measure.name(), "GP", "S/max N", "U_a", "U_1 diagonal<",
@@ -176,12 +176,12 @@ std::string solve_table(const studies::Study& study, const SolveResult& result) 
   return out + corrected_table(result) + chosen_table(result);
 }
 
-std::string align_table(const studies::Study& study, const studies::AlignResult& result) {
+std::string align_table(const headway::Study& study, const headway::AlignResult& result) {
   constexpr Index kMost = 8;
   std::string out = study_header(study, result.solve);
   out += wrapped("overlap |v_k . y| / |y| of eigenvector k (falling eigenvalue) with the labels\n");
   Table table({"widths", "T", "kernel<", "k = 1 ... 8<", "sum of squares"}, 3);
-  for (const studies::AlignPoint& point : result.points) {
+  for (const headway::AlignPoint& point : result.points) {
     const auto row = [&](const char* kernel, const VectorXd& overlaps, const VectorXd& cumulative) {
       const Index shown = std::min(kMost, overlaps.size());
       const VectorXd head = overlaps.head(shown);
@@ -196,12 +196,12 @@ std::string align_table(const studies::Study& study, const studies::AlignResult&
   return out + table.text();
 }
 
-std::string prune_table(const studies::Study& study, const studies::PruneResult& result) {
+std::string prune_table(const headway::Study& study, const headway::PruneResult& result) {
   const Measure measure(result.solve);
   std::string out =
       study_header(study, result.solve) + path_norms_text(result) + network_table(result);
-  for (const studies::PrunePoint& point : result.points) {
-    const SolvePoint* whole = studies::theory_at(result.solve, point.widths, point.temperature);
+  for (const headway::PrunePoint& point : result.points) {
+    const SolvePoint* whole = headway::theory_at(result.solve, point.widths, point.temperature);
     out += fmt::format("{}, {} {}\n", point_title(point.widths, point.temperature), measure.name(),
                        whole != nullptr ? measure.text(whole->predictor) : "-");
     out += heads_table(point, measure, result.network) + curves_text(point, measure) +

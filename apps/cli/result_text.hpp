@@ -3,28 +3,28 @@
 #include <string>
 #include <vector>
 
-#include "headway/studies/results.hpp"
-#include "headway/studies/study.hpp"
+#include "headway/study.hpp"
+#include "headway/theory_results.hpp"
 
 namespace headway::cli {
 
 // Words and numbers that the tables of several verbs share.
 
 /// "name: 100 train and 200 test examples, ..." and an empty line.
-std::string study_header(const studies::Study& study, const studies::SolveResult& result);
+std::string study_header(const headway::Study& study, const headway::SolveResult& result);
 
 /// How good predictors are on the test set: their accuracy, or the mean squared error where labels
 /// are real numbers.
 class Measure {
  public:
-  explicit Measure(const studies::SolveResult& result);
+  explicit Measure(const headway::SolveResult& result);
   [[nodiscard]] bool accuracy() const { return accuracy_; }
   /// "accuracy" or "test MSE".
   [[nodiscard]] std::string name() const { return accuracy_ ? "accuracy" : "test MSE"; }
   /// The number as a cell of a table.
-  [[nodiscard]] std::string text(const studies::PredictorReport& report) const;
+  [[nodiscard]] std::string text(const headway::PredictorReport& report) const;
   /// The Gaussian process's.
-  [[nodiscard]] std::string limit_text(const studies::SolveResult& result,
+  [[nodiscard]] std::string limit_text(const headway::SolveResult& result,
                                        double temperature) const;
 
  private:
@@ -35,12 +35,12 @@ class Measure {
 /// MSE" the mean squared error, where labels are real numbers.
 class SetColumns {
  public:
-  explicit SetColumns(const studies::SolveResult& result);
+  explicit SetColumns(const headway::SolveResult& result);
   /// `header` or `row` with the columns of the sets inserted at position `at`.
   [[nodiscard]] std::vector<std::string> header(std::vector<std::string> header,
                                                 std::size_t at) const;
   [[nodiscard]] std::vector<std::string> row(std::vector<std::string> row, std::size_t at,
-                                             const studies::PredictorReport& report) const;
+                                             const headway::PredictorReport& report) const;
 
  private:
   struct Column {

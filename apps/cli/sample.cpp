@@ -1,9 +1,11 @@
+#include "headway/sample.hpp"
+
 #include <fmt/format.h>
 
 #include "columns.hpp"
-#include "headway/io/checkpoints.hpp"
-#include "headway/studies/lookup.hpp"
-#include "headway/studies/verbs.hpp"
+#include "headway/checkpoints.hpp"
+#include "headway/results/lookup.hpp"
+#include "headway/solve.hpp"
 #include "result_tables.hpp"
 #include "shared_course.hpp"
 #include "table.hpp"
@@ -14,16 +16,16 @@ namespace headway::cli {
 
 namespace {
 
-studies::SampleResult compute_sample(const Options& options, TheoryJob& job, Observer& observer) {
-  return studies::sample(job.study, job.dataset, observer,
+headway::SampleResult compute_sample(const Options& options, TheoryJob& job, Observer& observer) {
+  return headway::sample(job.study, job.dataset, observer,
                          checkpoint_hooks<io::SampleCheckpoints>(options, job), job.reused(),
                          job.shard);
 }
 
-PartSolver<studies::SampleResult> prepare_sample_parts(const Options& options, TheoryJob& job,
+PartSolver<headway::SampleResult> prepare_sample_parts(const Options& options, TheoryJob& job,
                                                        Observer& observer) {
-  studies::SampleParts parts =
-      studies::prepare_sample(job.study, job.dataset, observer,
+  headway::SampleParts parts =
+      headway::prepare_sample(job.study, job.dataset, observer,
                               checkpoint_hooks<io::SampleCheckpoints>(options, job), job.reused());
   return {std::move(parts.part), std::move(parts.chains)};
 }
@@ -63,7 +65,7 @@ std::vector<ExplainedTable> sample_tables() {
 }  // namespace
 
 Verb sample_verb() {
-  return make_theory_verb<studies::SampleResult>(
+  return make_theory_verb<headway::SampleResult>(
       {.name = "sample",
        .summary = "draw from the exact posterior, with error bars, beside the theory",
        .sections = {"sample"},
@@ -79,15 +81,15 @@ Verb sample_verb() {
                      "one width of a study; keep all draws"},
                     {"headway sample four.h5", "every point of a result of solve"}}},
       {.goes_on = true,
-       .kind = studies::TheoryVerb::kSamples,
+       .kind = headway::TheoryVerb::kSamples,
        .compute = &compute_sample,
        .table = &sample_table,
        .outcome = &sample_outcome,
        .sharing = {
-           .run = &run_shared<TheoryJob, studies::SampleResult>,
+           .run = &run_shared<TheoryJob, headway::SampleResult>,
            .unit_name = "points",
            .units =
-               [](const TheoryJob& job) { return studies::sample_points(job.study, {}).size(); },
+               [](const TheoryJob& job) { return headway::sample_points(job.study, {}).size(); },
            .prepare = &prepare_sample_parts,
            .read = &io::read_sample_result,
            .pieces = &pieces_of_point}});

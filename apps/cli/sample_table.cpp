@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "headway/studies/lookup.hpp"
+#include "headway/results/lookup.hpp"
 #include "result_tables.hpp"
 #include "result_text.hpp"
 #include "table.hpp"
@@ -9,16 +9,16 @@ namespace headway::cli {
 
 namespace {
 
-using studies::SamplePoint;
-using studies::SolvePoint;
+using headway::SamplePoint;
+using headway::SolvePoint;
 
-std::string sampled_readout_text(const studies::SampledMatrix& readout) {
+std::string sampled_readout_text(const headway::SampledMatrix& readout) {
   return readout.mean.size() == 1 ? measured_text(readout.mean(0, 0), readout.mcse(0, 0))
                                   : measured_diagonal(readout.mean, readout.mcse);
 }
 
 /// One row a point: is the run good, and what does it say? What marks rows stands below.
-std::string runs_table(const studies::SampleResult& result) {
+std::string runs_table(const headway::SampleResult& result) {
   constexpr std::size_t kAfterAccuracies = 7;
   const SetColumns sets(result.solve);
   const Measure measure(result.solve);
@@ -29,8 +29,8 @@ std::string runs_table(const studies::SampleResult& result) {
   bool unusable = false;
   bool partial = false;
   for (const SamplePoint& point : result.points) {
-    const SolvePoint* theory = studies::theory_at(result.solve, point.widths, point.temperature);
-    const bool fault = !studies::sampling_fault(point).empty();
+    const SolvePoint* theory = headway::theory_at(result.solve, point.widths, point.temperature);
+    const bool fault = !headway::sampling_fault(point).empty();
     unusable = unusable || fault;
     partial = partial || !point.complete;
     const bool corrected = theory != nullptr && theory->corrected.defined;
@@ -41,7 +41,7 @@ std::string runs_table(const studies::SampleResult& result) {
          corrected ? measure.text(theory->corrected.predictor) : "-",
          measure.limit_text(result.solve, point.temperature), cell(point.rhat_max, "{:.4f}"),
          cell(point.ess_bulk_min, "{:.0f}"), cell(point.ess_tail_min, "{:.0f}"),
-         cell(studies::effective_draws_per_second(point), "{:.3g}"),
+         cell(headway::effective_draws_per_second(point), "{:.3g}"),
          std::to_string(point.divergences),
          measured_text(point.log_evidence, point.log_evidence_error, "{:.3f}"),
          seconds_cell(point.seconds), std::string(fault ? "*" : "") + (point.complete ? "" : "+")},
@@ -52,7 +52,7 @@ std::string runs_table(const studies::SampleResult& result) {
 }
 
 /// Three rows a point: the samples, the saddle point, the 1/N-corrected means.
-std::string order_parameters_table(const studies::SampleResult& result) {
+std::string order_parameters_table(const headway::SampleResult& result) {
   Table table({"widths", "T", "<", "U_a", "U_1 diagonal<"}, 3);
   for (const SamplePoint& point : result.points) {
     if (point.order_parameters.empty()) continue;
@@ -60,7 +60,7 @@ std::string order_parameters_table(const studies::SampleResult& result) {
                sampled_readout_text(point.readout_order_parameter),
                measured_diagonal(point.order_parameters.front().mean,
                                  point.order_parameters.front().mcse)});
-    const SolvePoint* theory = studies::theory_at(result.solve, point.widths, point.temperature);
+    const SolvePoint* theory = headway::theory_at(result.solve, point.widths, point.temperature);
     if (theory == nullptr) continue;
     table.add({"", "", theory->summary.converged ? "saddle point" : "saddle point, not converged",
                readout_text(theory->order_parameters.readout),
@@ -74,7 +74,7 @@ std::string order_parameters_table(const studies::SampleResult& result) {
 
 }  // namespace
 
-std::string sample_table(const studies::Study& study, const studies::SampleResult& result) {
+std::string sample_table(const headway::Study& study, const headway::SampleResult& result) {
   std::string out = study_header(study, result.solve) + runs_table(result);
   out += wrapped("\nposterior means +- Monte Carlo standard errors, beside the theory\n");
   return out + order_parameters_table(result);

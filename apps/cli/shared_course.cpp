@@ -8,7 +8,7 @@
 
 namespace headway::cli {
 
-int threads_of_rank(const studies::Study& study, const Ranks& ranks) {
+int threads_of_rank(const headway::Study& study, const Ranks& ranks) {
   const int available = resolve_threads(study.threads);
   const bool bound = available < sysconf(_SC_NPROCESSORS_ONLN);
   if (study.threads > 0 || bound) return available;

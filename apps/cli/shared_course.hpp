@@ -14,8 +14,8 @@
 #include "course.hpp"
 #include "headway/core/clock.hpp"
 #include "headway/core/deal.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/tree_sum.hpp"
+#include "headway/error.hpp"
 #include "part_store.hpp"
 #include "terminal.hpp"
 
@@ -39,7 +39,7 @@ class RankObserver final : public Observer {
 
 /// Threads of a rank: those that the study asks for; else the cores that it is bound to; else its
 /// share of the machine.
-int threads_of_rank(const studies::Study& study, const Ranks& ranks);
+int threads_of_rank(const headway::Study& study, const Ranks& ranks);
 
 /// prepare() on one of several ranks. Only the first looks at the output and prints.
 template <class JobType, class Result>
@@ -140,11 +140,11 @@ class SharedCourse {
     return {{}, observer_.take_warnings(), complete};
   }
   UnitOutcome compute_unit(std::size_t unit) {
-    const studies::Shard shard{unit, units_};
+    const headway::Shard shard{unit, units_};
     Result result = solver_.part(shard);
     const Outcome outcome = course_.outcome(result);
-    studies::ResultProvenance provenance = of_parts_;
-    provenance.shard = studies::shard_text(shard);
+    headway::ResultProvenance provenance = of_parts_;
+    provenance.shard = headway::shard_text(shard);
     provenance.threads = outcome.threads;
     provenance.seconds = outcome.seconds;
     UnitOutcome unit_outcome{{}, observer_.take_warnings(), !outcome.interrupted};
@@ -209,7 +209,7 @@ class SharedCourse {
     if (store_->count() == 0) {
       throw Error(ErrorKind::kInterrupted, "interrupted before anything was finished");
     }
-    studies::Parts<Result> parts(units_);
+    headway::Parts<Result> parts(units_);
     for (std::size_t unit = 0; unit < units_; ++unit) {
       if (!store_->has(unit)) continue;
       std::optional<Result>& result = results_[unit];
@@ -221,7 +221,7 @@ class SharedCourse {
         parts[unit] = result;
       }
     }
-    Result whole = studies::merge_parts(job_.study, std::move(parts));
+    Result whole = headway::merge_parts(job_.study, std::move(parts));
     whole.seconds = seconds_since(began_);
     return whole;
   }
@@ -232,12 +232,12 @@ class SharedCourse {
   TerminalObserver terminal_;
   RankObserver observer_;
   JobType job_;
-  studies::ResultProvenance of_parts_;  ///< what all parts have in common
+  headway::ResultProvenance of_parts_;  ///< what all parts have in common
   Clock::time_point began_ = Clock::now();
   std::size_t units_ = 0, pieces_ = 0;
   std::vector<bool> piece_done_;  ///< by what is dealt
   std::optional<PartStore> store_;
-  studies::Parts<Result> results_;  ///< on the first rank: units that were computed in this call
+  headway::Parts<Result> results_;  ///< on the first rank: units that were computed in this call
   PartSolver<Result> solver_;
 };
 

@@ -7,9 +7,9 @@
 #include <fstream>
 #include <vector>
 
-#include "headway/core/error.hpp"
 #include "headway/core/nearest_word.hpp"
 #include "headway/core/plugin.hpp"
+#include "headway/error.hpp"
 
 namespace headway::cli {
 

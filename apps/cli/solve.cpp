@@ -1,6 +1,7 @@
+#include "headway/solve.hpp"
+
 #include "columns.hpp"
-#include "headway/io/checkpoints.hpp"
-#include "headway/studies/verbs.hpp"
+#include "headway/checkpoints.hpp"
 #include "one_problem.hpp"
 #include "result_tables.hpp"
 #include "theory_course.hpp"
@@ -10,16 +11,16 @@ namespace headway::cli {
 
 namespace {
 
-using studies::SolveResult;
+using headway::SolveResult;
 
 SolveResult compute_solve(const Options& options, TheoryJob& job, Observer& observer) {
-  return studies::solve(job.study, job.dataset, observer,
+  return headway::solve(job.study, job.dataset, observer,
                         checkpoint_hooks<io::SolveCheckpoints>(options, job), job.shard);
 }
 
 PartSolver<SolveResult> prepare_solve_parts(const Options& options, TheoryJob& job,
                                             Observer& observer) {
-  return {studies::prepare_solve(job.study, job.dataset, observer,
+  return {headway::prepare_solve(job.study, job.dataset, observer,
                                  checkpoint_hooks<io::SolveCheckpoints>(options, job))};
 }
 
@@ -78,7 +79,7 @@ Verb solve_verb() {
        .table = &solve_table,
        .outcome = [](const SolveResult& result) { return solve_outcome(result, result.seconds); },
        .sharing = {&run_solve_on_ranks, "chains of points",
-                   [](const TheoryJob& job) { return studies::solve_chains(job.study).size(); },
+                   [](const TheoryJob& job) { return headway::solve_chains(job.study).size(); },
                    &prepare_solve_parts,
                    [](const std::string& file, std::string_view bytes) {
                      return io::read_solve_result(file, nullptr, bytes);

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include "headway/core/error.hpp"
 #include "headway/core/text.hpp"
+#include "headway/error.hpp"
 #include "help_page.hpp"
 #include "json_text.hpp"
 #include "shipped_studies.hpp"

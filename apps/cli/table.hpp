@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "headway/core/types.hpp"
+#include "headway/types.hpp"
 #include "terminal.hpp"
 
 namespace headway::cli {

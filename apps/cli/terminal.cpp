@@ -12,7 +12,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 
 namespace headway::cli {
 

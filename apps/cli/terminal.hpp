@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "headway/core/observer.hpp"
+#include "headway/observer.hpp"
 
 namespace headway::cli {
 

@@ -7,14 +7,14 @@
 #include <filesystem>
 #include <vector>
 
-#include "headway/core/error.hpp"
 #include "headway/core/labels.hpp"
 #include "headway/core/memory.hpp"
 #include "headway/core/ranks.hpp"
-#include "headway/io/dataset_file.hpp"
-#include "headway/studies/sections.hpp"
-#include "headway/studies/study_hash.hpp"
-#include "headway/studies/verbs.hpp"
+#include "headway/dataset_file.hpp"
+#include "headway/error.hpp"
+#include "headway/solve.hpp"
+#include "headway/study/sections.hpp"
+#include "headway/study/study_hash.hpp"
 #include "plan.hpp"
 #include "table.hpp"
 #include "trained_data.hpp"
@@ -25,16 +25,16 @@ namespace {
 
 /// The result given as input, if its order parameters are those of this study and data; else a
 /// warning says why not.
-std::optional<studies::SolveResult> known_result(const Options& options, const TheoryJob& job,
+std::optional<headway::SolveResult> known_result(const Options& options, const TheoryJob& job,
                                                  Observer& observer) {
-  studies::ResultProvenance stored;
-  studies::SolveResult known = io::read_solve_result(options.input, &stored);
-  const studies::Study study = io::parse_study(stored.study_toml, options.input);
+  headway::ResultProvenance stored;
+  headway::SolveResult known = io::read_solve_result(options.input, &stored);
+  const headway::Study study = io::parse_study(stored.study_toml, options.input);
   std::string reason;
   if (stored.partial || known.interrupted) reason = "it is partial";
   if (!stored.shard.empty()) reason = "it is part " + stored.shard + " of its study";
-  if (studies::study_hash(study) != stored.study_hash) reason = "its study and study_hash disagree";
-  if (!studies::solves_alike(study, job.study)) reason = "the study was changed";
+  if (headway::study_hash(study) != stored.study_hash) reason = "its study and study_hash disagree";
+  if (!headway::solves_alike(study, job.study)) reason = "the study was changed";
   if (stored.data_hash != job.dataset.content_hash) reason = "the data are not the same";
   if (reason.empty()) {
     observer.note(fmt::format("{}: its order parameters are used, no point of it is solved again",
@@ -46,19 +46,19 @@ std::optional<studies::SolveResult> known_result(const Options& options, const T
 }
 
 /// Whether both studies make or read the same examples.
-bool same_data(const studies::Study& a, const studies::Study& b) {
-  return studies::section_text(a, "task") == studies::section_text(b, "task") &&
-         studies::task_seed(a) == studies::task_seed(b);
+bool same_data(const headway::Study& a, const headway::Study& b) {
+  return headway::section_text(a, "task") == headway::section_text(b, "task") &&
+         headway::task_seed(a) == headway::task_seed(b);
 }
 
-bool may_reuse(const Reusable& earlier, const studies::Study& study) {
+bool may_reuse(const Reusable& earlier, const headway::Study& study) {
   return !earlier.solved->interrupted && same_data(earlier.study, study) &&
-         studies::solves_alike(earlier.study, study);
+         headway::solves_alike(earlier.study, study);
 }
 
 void warn_of_class_numbers(const TheoryJob& job, Observer& observer) {
   const std::vector<double> numbers = class_numbers(job.dataset.train.labels);
-  if (job.study.task.kind != studies::TaskKind::kDataset || numbers.empty()) return;
+  if (job.study.task.kind != headway::TaskKind::kDataset || numbers.empty()) return;
   constexpr std::size_t kShown = 4;
   observer.warning(fmt::format(
       "{}: train/labels: has the whole numbers {:g}{}, taken as real targets; for classes give {}",
@@ -78,17 +78,17 @@ bool is_set(const Options& options, const std::string& key) {
 /// Of options that change nothing with these data or this sampler.
 void warn_of_idle_options(const Options& options, const TheoryJob& job, bool samples,
                           Observer& observer) {
-  const studies::Study& study = job.study;
+  const headway::Study& study = job.study;
   const AttentionForm form = job.dataset.form;
   const bool given = form == AttentionForm::kPathFeatures || form == AttentionForm::kSupplied;
-  if (given && study.model.attention != studies::ModelOptions().attention) {
+  if (given && study.model.attention != headway::ModelOptions().attention) {
     observer.warning(fmt::format(
         "model.attention = \"{}\" has no effect: {} holds {}, so that no attention is computed",
         word_of(study.model.attention), job.dataset.name,
         form == AttentionForm::kPathFeatures ? "path features" : "the attention of every example"));
   }
   if (!samples) return;
-  const bool exact = study.sample.sampler == studies::Sampler::kExact;
+  const bool exact = study.sample.sampler == headway::Sampler::kExact;
   if (exact && study.sample.keep_weights) {
     observer.warning(
         "sample.keep_weights = true has no effect: sample.sampler = \"exact\" draws no weights");
@@ -102,7 +102,7 @@ void warn_of_idle_options(const Options& options, const TheoryJob& job, bool sam
 }
 
 /// Error{kMissingFile} for the result of arrays that nobody has put into a file.
-void refuse_arrays_in_memory(const Options& options, const studies::Study& study) {
+void refuse_arrays_in_memory(const Options& options, const headway::Study& study) {
   const std::filesystem::path file = study.task.file;
   if (file.filename() != tasks::kArraysInMemory || std::filesystem::exists(file)) return;
   throw Error(ErrorKind::kMissingFile,
@@ -113,28 +113,28 @@ void refuse_arrays_in_memory(const Options& options, const studies::Study& study
 
 }  // namespace
 
-tasks::Dataset theory_data(const Options& options, const studies::Study& study) {
+tasks::Dataset theory_data(const Options& options, const headway::Study& study) {
   if (options.dataset) return *options.dataset;
   if (options.reusable && same_data(options.reusable->study, study)) {
     return *options.reusable->dataset;
   }
-  if (study.task.kind != studies::TaskKind::kDataset) return studies::make_dataset(study);
+  if (study.task.kind != headway::TaskKind::kDataset) return headway::make_dataset(study);
   refuse_arrays_in_memory(options, study);
   return io::read_dataset(study.task.file);
 }
 
-std::string read_theory_data(const Options& options, TheoryJob& job, studies::TheoryVerb kind,
+std::string read_theory_data(const Options& options, TheoryJob& job, headway::TheoryVerb kind,
                              bool reuses, Observer& observer) {
   job.dataset = theory_data(options, job.study);
-  const bool together = kind == studies::TheoryVerb::kSolves && options.ranks != nullptr;
+  const bool together = kind == headway::TheoryVerb::kSolves && options.ranks != nullptr;
   job.plan =
-      studies::plan_theory(job.study, job.dataset, kind, together ? options.ranks->size() : 1);
+      headway::plan_theory(job.study, job.dataset, kind, together ? options.ranks->size() : 1);
   const bool shared = job.plan.kernels.form == theory::KernelForm::kDistributed;
-  studies::require_memory(job.plan, job.study,
+  headway::require_memory(job.plan, job.study,
                           physical_memory() / (shared ? options.ranks->on_this_machine() : 1));
   if (!options.dataset) warn_of_class_numbers(job, observer);  // Python warns of its arrays
   if (!reuses) warn_of_replaced_data(options, job, job.dataset.content_hash, observer);
-  warn_of_idle_options(options, job, kind == studies::TheoryVerb::kSamples, observer);
+  warn_of_idle_options(options, job, kind == headway::TheoryVerb::kSamples, observer);
   if (reuses && job.origin == io::StudyOrigin::kResultFile) {
     job.known = known_result(options, job, observer);
   } else if (reuses && options.reusable && may_reuse(*options.reusable, job.study)) {

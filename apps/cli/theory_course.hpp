@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "course.hpp"
-#include "headway/studies/plan.hpp"
-#include "headway/studies/results.hpp"
-#include "headway/tasks/dataset.hpp"
+#include "headway/dataset.hpp"
+#include "headway/theory_results.hpp"
+#include "headway/verbs/theory/plan.hpp"
 #include "outcomes.hpp"
 #include "terminal.hpp"
 
@@ -20,10 +20,10 @@ namespace headway::cli {
 /// What a verb of the theory needs before it computes.
 struct TheoryJob : Job {
   tasks::Dataset dataset;
-  std::optional<studies::SolveResult> known;  ///< of the result file given as input, if it fits
-  studies::TheoryPlan plan;
+  std::optional<headway::SolveResult> known;  ///< of the result file given as input, if it fits
+  headway::TheoryPlan plan;
 
-  [[nodiscard]] const studies::SolveResult* reused() const { return known ? &*known : nullptr; }
+  [[nodiscard]] const headway::SolveResult* reused() const { return known ? &*known : nullptr; }
 };
 
 /// What verbs of the theory do differently; the rest is theory_course().
@@ -32,19 +32,19 @@ struct TheorySteps {
   bool reuses = true;    ///< takes the order parameters of a result given as input
   bool goes_on = false;  ///< an interrupted run continues from its checkpoints
   /// What memory must hold: kSamples has draws beside the solution.
-  studies::TheoryVerb kind = studies::TheoryVerb::kSolves;
+  headway::TheoryVerb kind = headway::TheoryVerb::kSolves;
   std::function<Result(const Options&, TheoryJob&, Observer&)> compute;
-  std::string (*table)(const studies::Study&, const Result&);
+  std::string (*table)(const headway::Study&, const Result&);
   Outcome (*outcome)(const Result&);
   Sharing<TheoryJob, Result> sharing = {};
 };
 
 /// The examples of a study: from memory where `options` has them, else read from a file or made.
-tasks::Dataset theory_data(const Options& options, const studies::Study& study);
+tasks::Dataset theory_data(const Options& options, const headway::Study& study);
 
 /// Reads or makes the data set, and checks that study, data and memory fit each other. With
 /// `reuses`, a result given as input lends its order parameters if study and data are the same.
-std::string read_theory_data(const Options& options, TheoryJob& job, studies::TheoryVerb kind,
+std::string read_theory_data(const Options& options, TheoryJob& job, headway::TheoryVerb kind,
                              bool reuses, Observer& observer);
 std::string theory_plan(const Options& options, const TheoryJob& job, const std::string& verb);
 

@@ -3,10 +3,10 @@
 #include <filesystem>
 
 #include "columns.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/output_path.hpp"
-#include "headway/io/result_file.hpp"
+#include "headway/error.hpp"
 #include "headway/io/weights_file.hpp"
+#include "headway/result_file.hpp"
 #include "outcomes.hpp"
 #include "terminal.hpp"
 #include "train_course.hpp"
@@ -43,25 +43,25 @@ void check_weights_paths(const Options& options, const TrainJob& job) {
 TrainRecordHook told_records(const Options& options) {
   if (!options.json) return {};
   return
-      [](std::size_t run, const studies::TrainedRun& trained, const training::TrainRecord& record) {
+      [](std::size_t run, const headway::TrainedRun& trained, const training::TrainRecord& record) {
         write_output(io::train_record_json(run, trained, record) + "\n");
       };
 }
 
-studies::TrainResult compute_train(const Options& options, TrainJob& job, Observer& observer) {
+headway::TrainResult compute_train(const Options& options, TrainJob& job, Observer& observer) {
   return train_grid(options, job, observer, told_records(options));
 }
 
-std::optional<studies::TrainResult> compute_train_together(const Options& options, TrainJob& job,
+std::optional<headway::TrainResult> compute_train_together(const Options& options, TrainJob& job,
                                                            Observer& observer) {
   return train_together(options, job, observer, told_records(options));
 }
 
 void export_weights(const Options& options, const TrainJob& job,
-                    const studies::TrainResult& result) {
+                    const headway::TrainResult& result) {
   if (options.weights.empty()) return;
   for (std::size_t i = 0; i < result.runs.size(); ++i) {
-    const studies::TrainedRun& run = result.runs[i];
+    const headway::TrainedRun& run = result.runs[i];
     if (!run.done() || run.state.parameters.empty()) continue;
     const std::vector<std::pair<std::string, std::string>> notes = {
         {"study", job.study.name},
@@ -75,8 +75,8 @@ void export_weights(const Options& options, const TrainJob& job,
 }
 
 std::string plan_train(const Options& options, const TrainJob& job) {
-  TrainPlan plan{{}, job.planned.size(), studies::split_ceilings(job.runs.front().study)};
-  for (const std::size_t run : studies::dealt_units(job.planned.size(), job.shard)) {
+  TrainPlan plan{{}, job.planned.size(), headway::split_ceilings(job.runs.front().study)};
+  for (const std::size_t run : headway::dealt_units(job.planned.size(), job.shard)) {
     plan.runs.push_back(job.planned[run]);
   }
   return options.json ? train_plan_json(job.study, plan)
@@ -84,12 +84,12 @@ std::string plan_train(const Options& options, const TrainJob& job) {
 }
 
 std::string print_train(const Options& options, const TrainJob& job,
-                        const studies::TrainResult& result) {
+                        const headway::TrainResult& result) {
   return options.json ? io::result_json(job.study, result) + "\n" : train_table(job.study, result);
 }
 
 /// Prints the records of all runs, which ranks have trained, run by run.
-void print_records(const Options& options, const studies::TrainResult& result) {
+void print_records(const Options& options, const headway::TrainResult& result) {
   if (!options.json) return;
   for (std::size_t run = 0; run < result.runs.size(); ++run) {
     for (const training::TrainRecord& record : result.runs[run].records) {
@@ -131,7 +131,7 @@ std::vector<ExplainedTable> train_tables() {
 }  // namespace
 
 Verb train_verb() {
-  return make_verb<TrainJob, studies::TrainResult>(
+  return make_verb<TrainJob, headway::TrainResult>(
       {.name = "train",
        .summary = "train transformers, or networks of attention paths, on compositional tasks",
        .sections = {"", "task", "train", "sweep"},
@@ -159,7 +159,7 @@ Verb train_verb() {
        .plan = &plan_train,
        .compute = &compute_train,
        .outcome = &train_outcome,
-       .write = &write_result_file<TrainJob, studies::TrainResult>,
+       .write = &write_result_file<TrainJob, headway::TrainResult>,
        .write_exports = &export_weights,
        .print = &print_train,
        .sharing = {&train_on_ranks, "runs", [](const TrainJob& job) { return job.runs.size(); },

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <memory>
 
+#include "headway/checkpoints.hpp"
 #include "headway/core/memory.hpp"
 #include "headway/core/parallel.hpp"
-#include "headway/io/checkpoints.hpp"
-#include "headway/io/result_file.hpp"
 #include "headway/io/training_tasks.hpp"
-#include "headway/studies/sweep.hpp"
+#include "headway/result_file.hpp"
+#include "headway/sweep.hpp"
 #include "headway/training/backend.hpp"
 #include "train_progress.hpp"
 #include "trained_data.hpp"
@@ -20,7 +20,7 @@ namespace headway::cli {
 namespace {
 
 /// Hooks that find the checkpoints of earlier calls and keep those of this one.
-studies::TrainHooks keep_checkpoints(const Options& options, TrainJob& job) {
+headway::TrainHooks keep_checkpoints(const Options& options, TrainJob& job) {
   if (options.output.empty()) return {};
   const auto checkpoints = std::make_shared<io::TrainCheckpoints>(options.output, job.runs,
                                                                   job.data_hashes, options.force);
@@ -48,19 +48,19 @@ std::string read_training_data(const Options& options, TrainJob& job, Observer& 
     const std::string obstacle = training::training_obstacle();
     observer.note(obstacle.empty() ? training::training_backend() : obstacle);
   }
-  job.runs = studies::train_runs(job.study);
-  job.make_task = studies::make_task_maker(io::task_files());
-  for (const studies::TrainRun& run : job.runs) {
-    const studies::TrainTask task = job.make_task(run.study);
-    studies::check_train_run(run.study, *task.task);
-    job.planned.push_back({job.planned.size() + 1, studies::run_label(run.settings, run.study),
-                           studies::run_variant(run.study), run.study.seed,
-                           studies::train_cost(run.study, task.task->format()), task.task->format(),
+  job.runs = headway::train_runs(job.study);
+  job.make_task = headway::make_task_maker(io::task_files());
+  for (const headway::TrainRun& run : job.runs) {
+    const headway::TrainTask task = job.make_task(run.study);
+    headway::check_train_run(run.study, *task.task);
+    job.planned.push_back({job.planned.size() + 1, headway::run_label(run.settings, run.study),
+                           headway::run_variant(run.study), run.study.seed,
+                           headway::train_cost(run.study, task.task->format()), task.task->format(),
                            run.study});
-    studies::require_memory(job.planned.back().cost, 1, physical_memory());
+    headway::require_memory(job.planned.back().cost, 1, physical_memory());
     job.data_hashes.push_back(task.content_hash);
   }
-  std::string hash = studies::combined_data_hash(job.data_hashes);
+  std::string hash = headway::combined_data_hash(job.data_hashes);
   warn_of_replaced_data(options, job, hash, observer);
   return hash;
 }
@@ -68,24 +68,24 @@ std::string read_training_data(const Options& options, TrainJob& job, Observer& 
 bool training_goes_on(const Options& options, const TrainJob& job) {
   if (is_partial_result_of(options, job)) return true;
   if (!io::is_result_file(options.output)) return false;
-  const studies::ResultProvenance stored = io::read_result_provenance(options.output);
+  const headway::ResultProvenance stored = io::read_result_provenance(options.output);
   if (!stored.partial || stored.shard != job.provenance.shard) return false;
-  const studies::Study study = io::parse_study(stored.study_toml, options.output);
-  if (!studies::is_training_task(study.task.kind)) return false;
+  const headway::Study study = io::parse_study(stored.study_toml, options.output);
+  if (!headway::is_training_task(study.task.kind)) return false;
   const io::TrainCheckpoints kept(options.output, job.runs, job.data_hashes, false);
   return kept.resumable() + kept.finished() > 0;
 }
 
-studies::TrainResult train_grid(const Options& options, TrainJob& job, Observer& observer,
+headway::TrainResult train_grid(const Options& options, TrainJob& job, Observer& observer,
                                 const TrainRecordHook& record) {
   static_cast<void>(training::training_backend());  // Error{kUnavailable} without LibTorch
-  studies::TrainHooks hooks = keep_checkpoints(options, job);
-  const std::vector<std::size_t> numbers = studies::dealt_units(job.runs.size(), job.shard);
+  headway::TrainHooks hooks = keep_checkpoints(options, job);
+  const std::vector<std::size_t> numbers = headway::dealt_units(job.runs.size(), job.shard);
   hooks.ranks = job.ranks;
   const JobShare share =
       job.ranks != nullptr ? JobShare{1, job.study.threads} : share_of_runs(options, job, numbers);
   for (const PlannedRun& run : job.planned) {
-    studies::require_memory(run.cost, share.jobs, physical_memory());
+    headway::require_memory(run.cost, share.jobs, physical_memory());
   }
   training::require_training_space(share.jobs * resolve_threads(share.threads));
   if (share.jobs > 1) {
@@ -95,10 +95,10 @@ studies::TrainResult train_grid(const Options& options, TrainJob& job, Observer&
   const double peak =
       options.quiet ? 0.0 : processes * training::measure_peak_flops(share.jobs * share.threads);
   TrainProgress progress(options.quiet, numbers.size(), peak);
-  hooks.begin = [&](std::size_t run, const studies::TrainedRun& trained) {
+  hooks.begin = [&](std::size_t run, const headway::TrainedRun& trained) {
     progress.begin(run, trained, job.runs[run].study);
   };
-  hooks.record = [&](std::size_t run, const studies::TrainedRun& trained,
+  hooks.record = [&](std::size_t run, const headway::TrainedRun& trained,
                      const training::TrainRecord& one) {
     if (record) record(run, trained, one);
     progress.record(run, one);
@@ -109,15 +109,15 @@ studies::TrainResult train_grid(const Options& options, TrainJob& job, Observer&
     observer.progress(fmt::format("{} seed {}", job.planned[run].label, job.planned[run].seed),
                       done, total);
   };
-  hooks.end = [&](std::size_t run, const studies::TrainedRun&) { progress.end(run); };
-  return studies::train_part(job.runs, numbers, job.make_task, observer, hooks, share);
+  hooks.end = [&](std::size_t run, const headway::TrainedRun&) { progress.end(run); };
+  return headway::train_part(job.runs, numbers, job.make_task, observer, hooks, share);
 }
 
-PartSolver<studies::TrainResult> prepare_training_parts(const Options& options, TrainJob& job,
+PartSolver<headway::TrainResult> prepare_training_parts(const Options& options, TrainJob& job,
                                                         Observer& observer) {
   static_cast<void>(training::training_backend());  // Error{kUnavailable} without LibTorch
-  return {[&job, &observer, hooks = keep_checkpoints(options, job)](const studies::Shard& shard) {
-    return studies::train_part(job.runs, studies::dealt_units(job.runs.size(), shard),
+  return {[&job, &observer, hooks = keep_checkpoints(options, job)](const headway::Shard& shard) {
+    return headway::train_part(job.runs, headway::dealt_units(job.runs.size(), shard),
                                job.make_task, observer, hooks, {1, job.study.threads});
   }};
 }

@@ -5,17 +5,17 @@
 #include <vector>
 
 #include "course.hpp"
-#include "headway/studies/training.hpp"
+#include "headway/train.hpp"
 #include "train_plan.hpp"
 
 namespace headway::cli {
 
 /// What is known before anything is trained.
 struct TrainJob : Job {
-  std::vector<studies::TrainRun> runs;
+  std::vector<headway::TrainRun> runs;
   std::vector<PlannedRun> planned;
   std::vector<std::string> data_hashes;
-  studies::TaskMaker make_task;
+  headway::TaskMaker make_task;
   training::TrainingRanks* ranks =
       nullptr;  ///< that take every step together; null: this one alone
 };
@@ -29,16 +29,16 @@ std::string read_training_data(const Options& options, TrainJob& job, Observer& 
 bool training_goes_on(const Options& options, const TrainJob& job);
 
 using TrainRecordHook =
-    std::function<void(std::size_t run, const studies::TrainedRun&, const training::TrainRecord&)>;
+    std::function<void(std::size_t run, const headway::TrainedRun&, const training::TrainRecord&)>;
 
 /// Trains the runs of the job, with progress on standard error, and checkpoints beside the output
 /// if there is one. `record`, which may be empty, is called with every record.
-studies::TrainResult train_grid(const Options& options, TrainJob& job, Observer& observer,
+headway::TrainResult train_grid(const Options& options, TrainJob& job, Observer& observer,
                                 const TrainRecordHook& record);
 
 /// Checks that this rank can train. The returned solver trains the runs of a part one after
 /// another, with all threads of the rank.
-PartSolver<studies::TrainResult> prepare_training_parts(const Options& options, TrainJob& job,
+PartSolver<headway::TrainResult> prepare_training_parts(const Options& options, TrainJob& job,
                                                         Observer& observer);
 
 }  // namespace headway::cli

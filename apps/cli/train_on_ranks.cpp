@@ -13,9 +13,9 @@ namespace headway::cli {
 
 namespace {
 
-Index most_micro_batches(const std::vector<studies::TrainRun>& runs) {
+Index most_micro_batches(const std::vector<headway::TrainRun>& runs) {
   Index most = 1;
-  for (const studies::TrainRun& run : runs) {
+  for (const headway::TrainRun& run : runs) {
     most = std::max(most, run.study.train.run.micro_batches);
   }
   return most;
@@ -29,7 +29,7 @@ void warn_of_idle_ranks(const Ranks& ranks, Index micro_batches, Observer& obser
 
 }  // namespace
 
-std::optional<studies::TrainResult> train_together(const Options& options, TrainJob& job,
+std::optional<headway::TrainResult> train_together(const Options& options, TrainJob& job,
                                                    Observer& observer,
                                                    const TrainRecordHook& record) {
   Ranks& ranks = *options.ranks;
@@ -41,7 +41,7 @@ std::optional<studies::TrainResult> train_together(const Options& options, Train
   }
   training::TrainingRanks together(ranks);
   job.ranks = &together;
-  std::optional<studies::TrainResult> result;
+  std::optional<headway::TrainResult> result;
   const auto train = [&] {
     try {
       result = train_grid(mine, job, observer, ranks.is_first() ? record : TrainRecordHook());
@@ -55,10 +55,10 @@ std::optional<studies::TrainResult> train_together(const Options& options, Train
   return good && ranks.is_first() ? std::move(result) : std::nullopt;
 }
 
-int train_on_ranks(const Options& options, const Course<TrainJob, studies::TrainResult>& course) {
+int train_on_ranks(const Options& options, const Course<TrainJob, headway::TrainResult>& course) {
   bool together = false;
   const auto decide = [&] {
-    together = most_micro_batches(studies::train_runs(study_of(options).study)) > 1;
+    together = most_micro_batches(headway::train_runs(study_of(options).study)) > 1;
   };
   if (!agree(*options.ranks, decide)) return kExitOk;
   return together ? run_together(options, course) : run_shared(options, course);

@@ -2,14 +2,14 @@
 
 #include <fmt/format.h>
 
-#include "headway/studies/study_hash.hpp"
+#include "headway/study/study_hash.hpp"
 #include "headway/training/backend.hpp"
 #include "json_text.hpp"
 #include "table.hpp"
 
 namespace headway::cli {
 
-std::string ceilings_text(const std::vector<studies::SplitCeiling>& ceilings) {
+std::string ceilings_text(const std::vector<headway::SplitCeiling>& ceilings) {
   if (ceilings.empty()) return "";
   std::string out = "best possible accuracy of a solver that knows the rule sets:";
   for (const auto& [split, best] : ceilings) {
@@ -24,7 +24,7 @@ std::string ceilings_text(const std::vector<studies::SplitCeiling>& ceilings) {
   return out;
 }
 
-std::string train_plan_text(const studies::Study& study, const TrainPlan& plan,
+std::string train_plan_text(const headway::Study& study, const TrainPlan& plan,
                             const std::string& output) {
   const std::vector<PlannedRun>& runs = plan.runs;
   std::string out = fmt::format(
@@ -49,13 +49,13 @@ std::string train_plan_text(const studies::Study& study, const TrainPlan& plan,
   const std::string ceilings = ceilings_text(plan.ceilings);
   if (!ceilings.empty()) out += "\n" + ceilings;
   out += fmt::format("\nall runs {}\nstudy hash {}\n", amount_text(total, "flop"),
-                     studies::study_hash(study));
+                     headway::study_hash(study));
   const std::string obstacle = training::training_obstacle();
   if (!obstacle.empty()) out += fmt::format("this program can plan but not train: {}\n", obstacle);
   return out;
 }
 
-std::string train_plan_json(const studies::Study& study, const TrainPlan& plan) {
+std::string train_plan_json(const headway::Study& study, const TrainPlan& plan) {
   const auto add = [](nlohmann::ordered_json& out, const PlannedRun& run) {
     out["variant"] = run.variant;
     out["label"] = run.label;
@@ -72,12 +72,12 @@ std::string train_plan_json(const studies::Study& study, const TrainPlan& plan) 
   out["dry_run"] = true;
   out["verb"] = "train";
   out["study"] = study.name;
-  out["study_hash"] = studies::study_hash(study);
+  out["study_hash"] = headway::study_hash(study);
   out["task"] = word_of(study.task.kind);
   out["can_train"] = training::training_available();
   if (!plan.runs.empty()) add(out, plan.runs.front());
   for (const auto& [split, best] : plan.ceilings) {
-    for (const studies::CeilingNumber& ceiling : studies::ceiling_numbers()) {
+    for (const headway::CeilingNumber& ceiling : headway::ceiling_numbers()) {
       out["ceilings"][split][ceiling.name] = best.*ceiling.number;
     }
   }

@@ -6,8 +6,8 @@
 
 namespace headway::cli {
 
-void TrainProgress::begin(std::size_t index, const studies::TrainedRun& run,
-                          const studies::Study& study) {
+void TrainProgress::begin(std::size_t index, const headway::TrainedRun& run,
+                          const headway::Study& study) {
   Run& shown = runs_[index];
   shown.title = fmt::format("{} seed {}", run.label, run.seed);
   shown.on_cpu = run.cost.device == "cpu";
@@ -33,7 +33,7 @@ void TrainProgress::record(std::size_t index, const training::TrainRecord& recor
     run.has_loss = true;
     run.steps_per_second = record.steps_per_second;
   } else {
-    const std::string metric = studies::main_metric({0, 0.0, record.metrics});
+    const std::string metric = headway::main_metric({0, 0.0, record.metrics});
     // The score on held_out where there is one, else on the first split.
     const bool shown = record.split == "held_out" || run.score.empty() ||
                        run.score.starts_with(record.split + " ");

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "headway/studies/training.hpp"
+#include "headway/train.hpp"
 #include "terminal.hpp"
 
 namespace headway::cli {
@@ -21,7 +21,7 @@ class TrainProgress {
       : quiet_(quiet), planned_(planned), peak_flops_(peak_flops) {}
 
   /// A run begins, or goes on from `run.state`.
-  void begin(std::size_t index, const studies::TrainedRun& run, const studies::Study& study);
+  void begin(std::size_t index, const headway::TrainedRun& run, const headway::Study& study);
   void record(std::size_t index, const training::TrainRecord& record);
   /// Of steps, or of the examples of an evaluation.
   void progress(std::size_t index, double done, double total);

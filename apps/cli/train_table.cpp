@@ -13,9 +13,9 @@ namespace headway::cli {
 
 namespace {
 
-using studies::SplitSpread;
-using studies::TrainedRun;
-using studies::TrainGroup;
+using headway::SplitSpread;
+using headway::TrainedRun;
+using headway::TrainGroup;
 
 const SplitSpread* find_split(const TrainGroup& group, const std::string& split) {
   for (const SplitSpread& s : group.splits) {
@@ -24,14 +24,14 @@ const SplitSpread* find_split(const TrainGroup& group, const std::string& split)
   return nullptr;
 }
 
-std::string header_text(const studies::Study& study, const studies::TrainResult& result) {
+std::string header_text(const headway::Study& study, const headway::TrainResult& result) {
   return wrapped(fmt::format("{}: {}, {} of {} runs, {} steps of {} examples\n\n", study.name,
                              word_of(study.task.kind), result.runs.size(), result.planned,
                              study.train.run.steps, study.train.run.batch));
 }
 
 /// For texts: bits per byte, perplexity and what the model writes.
-std::string samples_text(const studies::TrainResult& result) {
+std::string samples_text(const headway::TrainResult& result) {
   std::string out;
   for (const TrainedRun& run : result.runs) {
     if (run.sample.empty()) continue;
@@ -48,8 +48,8 @@ std::string samples_text(const studies::TrainResult& result) {
 
 }  // namespace
 
-std::string train_table(const studies::Study& study, const studies::TrainResult& result) {
-  const std::vector<TrainGroup> groups = studies::group_runs(result);
+std::string train_table(const headway::Study& study, const headway::TrainResult& result) {
+  const std::vector<TrainGroup> groups = headway::group_runs(result);
   std::vector<std::string> splits;
   std::vector<std::string> header = {"variant<", "seeds<", "parameters", "flops/step",
                                      "train loss"};

@@ -3,12 +3,12 @@
 #include <string>
 #include <vector>
 
-#include "headway/studies/training.hpp"
+#include "headway/train.hpp"
 
 namespace headway::cli {
 
 /// The final table: variant, seeds, parameters, flops, train loss, the metric of each split as mean
 /// +- standard error over seeds; and what trained models of text write.
-std::string train_table(const studies::Study& study, const studies::TrainResult& result);
+std::string train_table(const headway::Study& study, const headway::TrainResult& result);
 
 }  // namespace headway::cli

@@ -8,32 +8,32 @@
 #include <set>
 #include <string_view>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/io/training_tasks.hpp"
-#include "headway/studies/sections.hpp"
-#include "headway/studies/sweep.hpp"
-#include "headway/studies/training.hpp"
+#include "headway/study/sections.hpp"
+#include "headway/sweep.hpp"
+#include "headway/train.hpp"
 
 namespace headway::cli {
 
 namespace {
 
-bool reads_images(const studies::Study& study) {
-  return study.task.kind == studies::TaskKind::kOmniglot;
+bool reads_images(const headway::Study& study) {
+  return study.task.kind == headway::TaskKind::kOmniglot;
 }
 
 /// "" where the task makes its examples itself.
-std::string files_of(const studies::Study& study) {
+std::string files_of(const headway::Study& study) {
   return reads_images(study) ? fmt::format("{}", fmt::join(study.task.omniglot.files, ", "))
                              : study.task.file;
 }
 
 /// The data of all runs: [task] and its seed.
-std::set<std::string> data_of(const studies::Study& study) {
+std::set<std::string> data_of(const headway::Study& study) {
   std::set<std::string> all;
-  for (const studies::TrainRun& run : studies::train_runs(study)) {
-    all.insert(fmt::format("{}\n{}", studies::section_text(run.study, "task"),
-                           studies::task_seed(run.study)));
+  for (const headway::TrainRun& run : headway::train_runs(study)) {
+    all.insert(fmt::format("{}\n{}", headway::section_text(run.study, "task"),
+                           headway::task_seed(run.study)));
   }
   return all;
 }
@@ -45,13 +45,13 @@ void require_training_data(const Options& options, std::vector<std::string> over
   const auto other_sets = std::erase_if(overlays, [](const std::string& overlay) {
     return io::overlay_key(overlay) == "task.out_of_distribution";
   });
-  const studies::Study study = io::read_study(options.input, overlays).study;
+  const headway::Study study = io::read_study(options.input, overlays).study;
   const std::string files = files_of(study);
   if (files.empty()) return;
-  const studies::TaskMaker make_task = studies::make_task_maker(io::task_files());
+  const headway::TaskMaker make_task = headway::make_task_maker(io::task_files());
   std::vector<std::string> hashes;
   try {
-    for (const studies::TrainRun& run : studies::train_runs(study)) {
+    for (const headway::TrainRun& run : headway::train_runs(study)) {
       hashes.push_back(make_task(run.study).content_hash);
     }
   } catch (const Error& error) {
@@ -60,7 +60,7 @@ void require_training_data(const Options& options, std::vector<std::string> over
                               error.what()));
     return;
   }
-  if (studies::combined_data_hash(hashes) == data_hash) return;
+  if (headway::combined_data_hash(hashes) == data_hash) return;
   if (reads_images(study)) {
     throw Error(ErrorKind::kBadData,
                 fmt::format("{}: task.files are not the images that this network was trained on: "
@@ -83,18 +83,18 @@ void warn_of_replaced_data(const Options& options, const Job& job, const std::st
   // Both lists: of verbs whose data have one kind of hash.
   constexpr std::array<std::string_view, 4> kTheory = {"solve", "align", "prune", "sample"};
   constexpr std::array<std::string_view, 2> kTraining = {"train", "latents"};
-  const bool trains = studies::is_training_task(job.study.task.kind);
+  const bool trains = headway::is_training_task(job.study.task.kind);
   const std::string kind = io::read_result_kind(options.input);
   const auto is_one = [&kind](const auto& kinds) {
     return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
   };
   if (trains ? !is_one(kTraining) : !is_one(kTheory)) return;
-  const studies::ResultProvenance stored = io::read_result_provenance(options.input);
+  const headway::ResultProvenance stored = io::read_result_provenance(options.input);
   if (stored.data_hash == data_hash) return;
-  const studies::Study earlier = io::parse_study(stored.study_toml, options.input);
+  const headway::Study earlier = io::parse_study(stored.study_toml, options.input);
   const bool same_task =
-      studies::section_text(earlier, "task") == studies::section_text(job.study, "task") &&
-      studies::task_seed(earlier) == studies::task_seed(job.study);
+      headway::section_text(earlier, "task") == headway::section_text(job.study, "task") &&
+      headway::task_seed(earlier) == headway::task_seed(job.study);
   if (trains ? data_of(earlier) != data_of(job.study) : !same_task) return;
   observer.warning(
       fmt::format("{}: was computed from other data than {} holds now; what follows "

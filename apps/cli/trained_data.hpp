@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "course.hpp"
-#include "headway/core/observer.hpp"
+#include "headway/observer.hpp"
 
 namespace headway::cli {
 

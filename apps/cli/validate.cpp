@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include "headway/core/error.hpp"
-#include "headway/io/dataset_file.hpp"
+#include "headway/dataset_file.hpp"
+#include "headway/error.hpp"
 #include "json_text.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"

@@ -6,7 +6,7 @@
 
 #include "command_option.hpp"
 #include "computation.hpp"
-#include "headway/core/observer.hpp"
+#include "headway/observer.hpp"
 #include "options.hpp"
 
 namespace headway::cli {

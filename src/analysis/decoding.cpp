@@ -10,8 +10,8 @@
 
 #include "analysis/decoding_score.hpp"
 #include "headway/analysis/linear_decoder.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/error.hpp"
 #include "headway/numerics/statistics.hpp"
 
 namespace headway::analysis {

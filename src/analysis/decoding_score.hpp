@@ -5,7 +5,7 @@
 
 #include "headway/analysis/decoding.hpp"
 #include "headway/analysis/linear_decoder.hpp"
-#include "headway/core/types.hpp"
+#include "headway/types.hpp"
 
 namespace headway::analysis {
 

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <memory>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/numerics/dense.hpp"
 
 namespace headway::analysis {

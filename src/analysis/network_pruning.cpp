@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "headway/analysis/head_scores.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/labels.hpp"
+#include "headway/error.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/numerics/statistics.hpp"
 

@@ -52,9 +52,9 @@ add_custom_command(
   OUTPUT ${headway_cuda_folder}/attention.o
   BYPRODUCTS ${HEADWAY_PTXAS_REPORT}
   COMMAND ${CMAKE_COMMAND} "-DCOMMAND=${CMAKE_CXX_COMPILER_LAUNCHER};${HEADWAY_NVCC};${headway_nvcc_flags}"
-          -DSOURCE=${PROJECT_SOURCE_DIR}/src/training/cuda/attention.cu -DOBJECT=${headway_cuda_folder}/attention.o
+          -DSOURCE=${PROJECT_SOURCE_DIR}/src/training/kernels/cuda/attention.cu -DOBJECT=${headway_cuda_folder}/attention.o
           -DREPORT=${HEADWAY_PTXAS_REPORT} -P ${PROJECT_SOURCE_DIR}/src/cmake/compile_cuda.cmake
-  DEPENDS ${PROJECT_SOURCE_DIR}/src/training/cuda/attention.cu ${PROJECT_SOURCE_DIR}/src/cmake/compile_cuda.cmake
+  DEPENDS ${PROJECT_SOURCE_DIR}/src/training/kernels/cuda/attention.cu ${PROJECT_SOURCE_DIR}/src/cmake/compile_cuda.cmake
   DEPFILE ${headway_cuda_folder}/attention.o.d
   COMMENT "Compiling the CUDA kernels" VERBATIM)
 add_library(headway_cuda STATIC ${headway_cuda_folder}/attention.o)

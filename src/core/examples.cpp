@@ -1,6 +1,6 @@
 #include "headway/core/examples.hpp"
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 
 namespace headway {
 

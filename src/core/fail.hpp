@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "headway/core/error.hpp"
 #include "headway/core/text.hpp"
+#include "headway/error.hpp"
 
 namespace headway {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 
 namespace headway {
 

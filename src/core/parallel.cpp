@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "headway/core/error.hpp"
 #include "headway/core/jobs.hpp"
+#include "headway/error.hpp"
 
 namespace headway {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/normal_kernels.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 
 namespace headway {
 namespace {

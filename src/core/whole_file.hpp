@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 
 namespace headway {
 

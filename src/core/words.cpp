@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "headway/core/error.hpp"
 #include "headway/core/nearest_word.hpp"
 #include "headway/core/option_error.hpp"
+#include "headway/error.hpp"
 
 namespace headway::detail {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/fail.hpp"
-#include "headway/io/dataset_file.hpp"
+#include "headway/dataset_file.hpp"
 #include "io/hdf5/input.hpp"
 
 namespace headway::io {

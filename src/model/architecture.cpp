@@ -1,4 +1,4 @@
-#include "headway/model/architecture.hpp"
+#include "headway/architecture.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/model/path_index.hpp"
 
 namespace headway::model {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "model/head_products.hpp"
 
 namespace headway::model {

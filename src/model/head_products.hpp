@@ -1,8 +1,8 @@
 #pragma once
 
 #include "headway/core/examples.hpp"
-#include "headway/core/types.hpp"
 #include "headway/numerics/dense.hpp"
+#include "headway/types.hpp"
 
 namespace headway::model {
 

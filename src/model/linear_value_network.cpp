@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 
 namespace headway::model {
 namespace {

@@ -1,4 +1,4 @@
-#include "headway/model/path_features.hpp"
+#include "headway/path_features.hpp"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <mutex>
 #include <utility>
 
-#include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/error.hpp"
 #include "headway/model/attention.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/numerics/dense.hpp"

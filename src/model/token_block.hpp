@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "headway/core/examples.hpp"
-#include "headway/core/types.hpp"
+#include "headway/types.hpp"
 
 namespace headway::model {
 

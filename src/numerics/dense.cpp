@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/error.hpp"
 
 extern "C" {
 // NOLINTBEGIN(readability-identifier-naming): Fortran's names

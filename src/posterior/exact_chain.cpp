@@ -1,4 +1,4 @@
-#include "headway/posterior/exact_chain.hpp"
+#include "headway/exact_chain.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 
 namespace headway::posterior {
 namespace {

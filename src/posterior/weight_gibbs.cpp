@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/numerics/symmetric.hpp"
 
 namespace headway::posterior {

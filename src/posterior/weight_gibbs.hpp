@@ -5,7 +5,7 @@
 
 #include "headway/core/rng.hpp"
 #include "headway/numerics/dense.hpp"
-#include "headway/theory/path_kernels.hpp"
+#include "headway/path_kernels.hpp"
 #include "posterior/weight_network.hpp"
 
 namespace headway::posterior {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "headway/model/architecture.hpp"
+#include "headway/architecture.hpp"
 #include "headway/numerics/dense.hpp"
 
 namespace headway::posterior {

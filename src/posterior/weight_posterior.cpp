@@ -1,11 +1,11 @@
-#include "headway/posterior/weight_posterior.hpp"
+#include "headway/weight_posterior.hpp"
 
 #include <fmt/format.h>
 
 #include <cmath>
 #include <utility>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "posterior/weight_gibbs.hpp"
 #include "posterior/weight_network.hpp"
 

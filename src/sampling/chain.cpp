@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "nuts.hpp"
 #include "sweep.hpp"
 

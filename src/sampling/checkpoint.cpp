@@ -5,7 +5,7 @@
 #include <bit>
 #include <sstream>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 
 namespace headway::sampling {
 namespace {

@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "headway/core/rng.hpp"
-#include "headway/core/types.hpp"
 #include "headway/sampling/target.hpp"
+#include "headway/types.hpp"
 #include "metric.hpp"
 
 namespace headway::sampling {

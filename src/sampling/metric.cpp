@@ -4,7 +4,7 @@
 
 #include <Eigen/Cholesky>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 
 namespace headway::sampling {
 

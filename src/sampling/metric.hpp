@@ -1,8 +1,8 @@
 #pragma once
 
 #include "headway/core/rng.hpp"
-#include "headway/core/types.hpp"
 #include "headway/sampling/options.hpp"
+#include "headway/types.hpp"
 
 namespace headway::sampling {
 

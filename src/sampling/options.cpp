@@ -6,8 +6,8 @@
 #include <string>
 
 #include "adaptation.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/option_table.hpp"
+#include "headway/error.hpp"
 #include "headway/sampling/limits.hpp"
 
 namespace headway::sampling {

@@ -10,8 +10,8 @@
 
 #include "chain.hpp"
 #include "headway/core/clock.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/error.hpp"
 #include "summarize.hpp"
 
 namespace headway::sampling {

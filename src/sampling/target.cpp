@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 
 namespace headway::sampling {
 std::vector<std::string> Target::coordinate_names() const {

@@ -1,11 +1,11 @@
-#include "headway/tasks/dataset.hpp"
+#include "headway/dataset.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 
 namespace headway::tasks {
 

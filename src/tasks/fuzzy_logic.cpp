@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "headway/core/error.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/error.hpp"
 
 namespace headway::tasks {
 namespace {

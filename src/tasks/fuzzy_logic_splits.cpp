@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-#include "headway/core/error.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/option_table.hpp"
+#include "headway/error.hpp"
 #include "headway/tasks/fuzzy_logic.hpp"
 #include "tasks/set_splits.hpp"
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "headway/core/error.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/option_table.hpp"
+#include "headway/error.hpp"
 #include "headway/tasks/hidden_markov_chain.hpp"
 
 namespace headway::tasks {

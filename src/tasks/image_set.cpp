@@ -7,8 +7,8 @@
 #include <map>
 #include <utility>
 
-#include "headway/core/error.hpp"
 #include "headway/core/sha256.hpp"
+#include "headway/error.hpp"
 
 namespace headway::tasks {
 namespace {

@@ -4,10 +4,10 @@
 #include <map>
 #include <string_view>
 
-#include "headway/core/error.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/option_table.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/error.hpp"
 #include "headway/numerics/statistics.hpp"
 #include "headway/tasks/one_shot_images.hpp"
 #include "tasks/set_splits.hpp"

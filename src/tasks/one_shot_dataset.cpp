@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "headway/core/error.hpp"
 #include "headway/core/option_table.hpp"
 #include "headway/core/sha256.hpp"
+#include "headway/error.hpp"
 #include "headway/tasks/one_shot_images.hpp"
 
 namespace headway::tasks {

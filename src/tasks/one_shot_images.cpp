@@ -7,9 +7,9 @@
 #include <cmath>
 #include <utility>
 
-#include "headway/core/error.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/core/sha256.hpp"
+#include "headway/error.hpp"
 
 namespace headway::tasks {
 namespace {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "headway/core/error.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/error.hpp"
 #include "headway/numerics/statistics.hpp"
 
 namespace headway::tasks::detail {

@@ -7,9 +7,9 @@
 #include <numeric>
 #include <utility>
 
-#include "headway/core/error.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/option_table.hpp"
+#include "headway/error.hpp"
 #include "headway/numerics/statistics.hpp"
 #include "tasks/set_splits.hpp"
 

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/error.hpp"
 #include "headway/numerics/statistics.hpp"
 #include "headway/tasks/sraven_ambiguity.hpp"
 #include "tasks/sraven_explanations.hpp"

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 
 namespace headway::tasks::detail {
 namespace {

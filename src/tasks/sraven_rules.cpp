@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "tasks/set_splits.hpp"
 
 namespace headway::tasks {

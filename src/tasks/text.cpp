@@ -6,8 +6,8 @@
 #include <cmath>
 #include <utility>
 
-#include "headway/core/error.hpp"
 #include "headway/core/utf8.hpp"
+#include "headway/error.hpp"
 
 namespace headway::tasks {
 

@@ -1,4 +1,4 @@
-#include "headway/theory/action.hpp"
+#include "headway/action.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/numerics/symmetric.hpp"
 
 namespace headway::theory {

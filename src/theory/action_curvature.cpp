@@ -3,8 +3,8 @@
 #include <optional>
 #include <utility>
 
-#include "headway/core/error.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/error.hpp"
 #include "headway/numerics/symmetric.hpp"
 #include "headway/numerics/tiles.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "headway/core/observer.hpp"
+#include "headway/observer.hpp"
 #include "headway/theory/action_curvature.hpp"
 
 /// Private to theory.

@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "headway/core/error.hpp"
 #include "headway/core/tree_sum.hpp"
+#include "headway/error.hpp"
 #include "headway/numerics/symmetric.hpp"
 #include "path_kernel_forms.hpp"
 #include "rank_part.hpp"

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "headway/numerics/dense.hpp"
-#include "headway/theory/path_kernels.hpp"
+#include "headway/path_kernels.hpp"
 #include "path_kernel_forms.hpp"
 #include "second_order_blocks.hpp"
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/numerics/tiles.hpp"
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "headway/theory/saddle_point.hpp"
+#include "headway/saddle_point.hpp"
 
 /// Private to theory: what the Newton methods share, a descent along geodesics of positive-definite
 /// matrices whose directions are plugged in.

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/numerics/dense.hpp"
 #include "path_kernel_forms.hpp"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "headway/core/block_cyclic.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "path_kernel_forms.hpp"
 
 namespace headway::theory {

@@ -1,8 +1,8 @@
-#include "headway/theory/order_parameters.hpp"
+#include "headway/order_parameters.hpp"
 
 #include <fmt/format.h>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 
 namespace headway::theory {
 

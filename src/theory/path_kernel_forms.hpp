@@ -4,7 +4,7 @@
 
 #include "headway/core/gram.hpp"
 #include "headway/numerics/dense.hpp"
-#include "headway/theory/path_kernels.hpp"
+#include "headway/path_kernels.hpp"
 
 /// Private to theory: the ways to evaluate the energy, and the path mixing they share.
 namespace headway::theory {

@@ -1,11 +1,11 @@
-#include "headway/theory/path_kernels.hpp"
+#include "headway/path_kernels.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/numerics/symmetric.hpp"
 #include "headway/numerics/tiles.hpp"

@@ -1,4 +1,4 @@
-#include "headway/theory/predictor.hpp"
+#include "headway/predictor.hpp"
 
 #include <cmath>
 #include <numbers>

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "headway/core/deal.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/tree_sum.hpp"
+#include "headway/error.hpp"
 #include "headway/numerics/tiles.hpp"
 #include "path_kernel_forms.hpp"
 

@@ -1,4 +1,4 @@
-#include "headway/theory/saddle_point.hpp"
+#include "headway/saddle_point.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,9 +7,9 @@
 #include <limits>
 #include <optional>
 
-#include "headway/core/error.hpp"
 #include "headway/core/option_table.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/error.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/numerics/symmetric.hpp"
 #include "saddle_point_newton.hpp"

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/numerics/symmetric.hpp"
 #include "saddle_point_newton.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "headway/core/types.hpp"
 #include "headway/numerics/dense.hpp"
+#include "headway/types.hpp"
 
 /// Second derivatives of log det K from inner products of blocks (private to theory). With W_a =
 /// L^{-1} X_a, K + T = L L^T:

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "fuzz_scratch.hpp"
-#include "headway/core/error.hpp"
-#include "headway/io/dataset_file.hpp"
+#include "headway/dataset_file.hpp"
+#include "headway/error.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "io/dataset_file/layout.hpp"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "fuzz_scratch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/io/image_files.hpp"
 #include "io/media/image_decoders.hpp"
 

@@ -13,9 +13,9 @@
 #include <string_view>
 
 #include "fuzz_scratch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "headway/io/result_file.hpp"
+#include "headway/result_file.hpp"
 
 namespace {
 
@@ -48,16 +48,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (size == 0) return 0;
   }
   expect_refused_or_sound([&] {
-    const headway::studies::SolveResult result =
-        headway::io::read_solve_result(path, nullptr, bytes);
+    const headway::SolveResult result = headway::io::read_solve_result(path, nullptr, bytes);
     for (const auto& point : result.points) require(point.widths.size() == result.heads.size() + 1);
   });
   expect_refused_or_sound([&] {
-    const headway::studies::SampleResult result = headway::io::read_sample_result(path, bytes);
+    const headway::SampleResult result = headway::io::read_sample_result(path, bytes);
     require(result.points.size() == result.solve.points.size());
   });
   expect_refused_or_sound([&] {
-    const headway::studies::TrainResult result = headway::io::read_train_result(path, bytes);
+    const headway::TrainResult result = headway::io::read_train_result(path, bytes);
     require(result.planned > 0);
   });
   if (kIsolated) {

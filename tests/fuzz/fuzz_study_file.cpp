@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "fuzz_scratch.hpp"
-#include "headway/core/error.hpp"
-#include "headway/io/study_file.hpp"
-#include "headway/studies/study_hash.hpp"
-#include "headway/studies/sweep.hpp"
+#include "headway/error.hpp"
+#include "headway/study/study_hash.hpp"
+#include "headway/study_file.hpp"
+#include "headway/sweep.hpp"
 
 namespace {
 
@@ -27,11 +27,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<std::string> overlays;
   if (end != std::string_view::npos) overlays.emplace_back(input.substr(end + 1));
   try {
-    const headway::studies::Study study =
+    const headway::Study study =
         headway::io::parse_study(input.substr(0, end), "fuzz.toml", overlays, "/");
     const std::string text = headway::io::write_study(study);
     require(headway::io::write_study(headway::io::parse_study(text, "again", {}, "/")) == text);
-    require(headway::studies::study_hash(study).size() == 64);
+    require(headway::study_hash(study).size() == 64);
   } catch (const Error& error) {
     const std::string_view message = error.what();
     const bool from_overlay = error.kind() == ErrorKind::kUsage && !overlays.empty();

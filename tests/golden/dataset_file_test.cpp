@@ -1,5 +1,5 @@
 // The golden data sets as io::read_dataset sees them; the numbers were read with h5py.
-#include "headway/io/dataset_file.hpp"
+#include "headway/dataset_file.hpp"
 
 #include <algorithm>
 #include <string>

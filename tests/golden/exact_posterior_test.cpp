@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "headway/io/dataset_file.hpp"
-#include "headway/posterior/exact_chain.hpp"
+#include "headway/dataset_file.hpp"
+#include "headway/exact_chain.hpp"
+#include "headway/results/lookup.hpp"
+#include "headway/sample.hpp"
 #include "headway/sampling/sample.hpp"
-#include "headway/studies/lookup.hpp"
-#include "headway/studies/verbs.hpp"
+#include "headway/solve.hpp"
 #include "io/hdf5/input.hpp"
 #include "theory_problems.hpp"
 
@@ -56,10 +57,10 @@ Expected read_expected(const std::string& path, const std::string& group) {
 }
 
 /// 4 chains of 2000 draws with the program's defaults for the rest.
-studies::SamplePoint sample_golden(const std::string& path, const Expected& expected,
+headway::SamplePoint sample_golden(const std::string& path, const Expected& expected,
                                    const char* readout) {
-  studies::Study study;
-  study.task.kind = studies::TaskKind::kDataset;
+  headway::Study study;
+  study.task.kind = headway::TaskKind::kDataset;
   study.task.file = path;
   study.seed = 20;
   study.model.widths = {expected.widths};
@@ -70,16 +71,16 @@ studies::SamplePoint sample_golden(const std::string& path, const Expected& expe
   study.sample.predictor_draws = 100;
   study.sample.evidence = false;
   Observer quiet;
-  const studies::SampleResult result = studies::sample(study, io::read_dataset(path), quiet);
+  const headway::SampleResult result = headway::sample(study, io::read_dataset(path), quiet);
   REQUIRE(result.points.size() == 1);
   return result.points.front();
 }
 
-void check_against(const Expected& expected, const studies::SamplePoint& point) {
-  REQUIRE(studies::sampling_fault(point).empty());
-  CHECK(point.rhat_max < studies::kGoodRhat);
+void check_against(const Expected& expected, const headway::SamplePoint& point) {
+  REQUIRE(headway::sampling_fault(point).empty());
+  CHECK(point.rhat_max < headway::kGoodRhat);
   CHECK(point.divergences == 0);
-  const studies::SampledMatrix& u = point.order_parameters.front();
+  const headway::SampledMatrix& u = point.order_parameters.front();
   double squares = 0.0;
   Index entries = 0;
   for (Index i = 0; i < u.mean.rows(); ++i) {
@@ -94,7 +95,7 @@ void check_against(const Expected& expected, const studies::SamplePoint& point) 
     }
   }
   CHECK(squares / static_cast<double>(entries) < 3.0);  // many entries a little off fail as well
-  const studies::SampledMatrix& readout = point.readout_order_parameter;
+  const headway::SampledMatrix& readout = point.readout_order_parameter;
   CHECK(std::abs(readout.mean(0, 0) - expected.readout_mean) <
         kLargestZ * std::hypot(readout.mcse(0, 0), expected.readout_error));
   // The file gives no error of the predictor: its own draws are some hundreds.
@@ -179,7 +180,7 @@ void check_sampled(const test::TheoryCase& c, double temperature,
   sampling::SamplingHooks hooks;
   hooks.recorder = &recorder;
   const sampling::SamplingResult result = sampling::sample(target, options, hooks);
-  REQUIRE(result.summary.rhat_max < studies::kGoodRhat);
+  REQUIRE(result.summary.rhat_max < headway::kGoodRhat);
   for (Index i = 0; i < reference.mean.rows(); ++i) {
     for (Index j = 0; j <= i; ++j) {
       MatrixXd series(options.draws, options.chains);

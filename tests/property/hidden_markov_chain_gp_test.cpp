@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "headway/model/path_features.hpp"
+#include "headway/path_features.hpp"
 #include "headway/tasks/hidden_markov_chain.hpp"
 
 using headway::MatrixXd;

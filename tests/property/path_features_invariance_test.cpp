@@ -4,9 +4,9 @@
 #include <numeric>
 
 #include "catch.hpp"
+#include "headway/dataset.hpp"
 #include "headway/model/attention.hpp"
-#include "headway/model/path_features.hpp"
-#include "headway/tasks/dataset.hpp"
+#include "headway/path_features.hpp"
 #include "random_examples.hpp"
 #include "reference_path_features.hpp"
 

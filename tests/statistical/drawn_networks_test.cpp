@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "catch.hpp"
+#include "headway/dataset.hpp"
 #include "headway/model/attention.hpp"
 #include "headway/model/linear_value_network.hpp"
-#include "headway/model/path_features.hpp"
-#include "headway/tasks/dataset.hpp"
+#include "headway/path_features.hpp"
 #include "random_examples.hpp"
 
 using headway::AttentionKind;

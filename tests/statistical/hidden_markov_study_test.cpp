@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "headway/io/study_file.hpp"
-#include "headway/studies/verbs.hpp"
+#include "headway/solve.hpp"
+#include "headway/study/task_kinds.hpp"
+#include "headway/study_file.hpp"
 
 using namespace headway;
 
@@ -23,17 +24,17 @@ constexpr int kSeeds = 8;  // in the reference too
 
 /// Accuracies of the Gaussian process and of every width, for each seed.
 std::vector<std::vector<double>> accuracies(const std::string& study_name) {
-  studies::Study study =
+  headway::Study study =
       io::read_study(std::string(HEADWAY_SOURCE_DIR) + "/data/studies/" + study_name + ".toml")
           .study;
   study.model.widths = {{10}, {100}, {1000}};
-  study.solve.hessian = study.solve.corrections = headway::studies::When::kOff;
+  study.solve.hessian = study.solve.corrections = headway::When::kOff;
   study.task.seed.reset();
   std::vector<std::vector<double>> result(4);
   Observer observer;
   for (int seed = 1; seed <= kSeeds; ++seed) {
     study.seed = static_cast<std::uint64_t>(seed);
-    const studies::SolveResult r = studies::solve(study, studies::make_dataset(study), observer);
+    const headway::SolveResult r = headway::solve(study, headway::make_dataset(study), observer);
     result[0].push_back(r.gaussian_process[0].predictor.accuracy);
     for (std::size_t i = 0; i < 3; ++i) {
       REQUIRE(r.points[i].summary.converged);

@@ -4,13 +4,14 @@
 #include <string>
 
 #include "catch.hpp"
-#include "headway/io/study_file.hpp"
-#include "headway/studies/verbs.hpp"
+#include "headway/sample.hpp"
+#include "headway/study/task_kinds.hpp"
+#include "headway/study_file.hpp"
 
 using namespace headway;
 
 TEST_CASE("exact chains agree at widths below the number of paths") {
-  studies::Study study =
+  headway::Study study =
       io::read_study(std::string(HEADWAY_SOURCE_DIR) + "/data/studies/hmm-four-paths.toml").study;
   study.task.hidden_markov_chain.train_examples = 60;
   study.task.hidden_markov_chain.features = 8;
@@ -20,9 +21,9 @@ TEST_CASE("exact chains agree at widths below the number of paths") {
   study.sample.warmup = 500;
   study.sample.predictor_draws = 0;
   Observer observer;
-  const studies::SampleResult result =
-      studies::sample(study, studies::make_dataset(study), observer);
-  for (const studies::SamplePoint& point : result.points) {
+  const headway::SampleResult result =
+      headway::sample(study, headway::make_dataset(study), observer);
+  for (const headway::SamplePoint& point : result.points) {
     std::printf("N=%-3.0f R-hat %.4f   ESS %.0f   log p(y) %.2f +- %.2f\n",
                 static_cast<double>(point.widths.front()), point.rhat_max, point.ess_bulk_min,
                 point.log_evidence, point.log_evidence_error);

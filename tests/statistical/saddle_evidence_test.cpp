@@ -5,24 +5,25 @@
 #include <string>
 
 #include "catch.hpp"
-#include "headway/io/study_file.hpp"
-#include "headway/studies/verbs.hpp"
+#include "headway/sample.hpp"
+#include "headway/study/task_kinds.hpp"
+#include "headway/study_file.hpp"
 
 using namespace headway;
 
 TEST_CASE("the saddle point's evidence agrees with that of samples as 1/N") {
-  studies::Study study =
+  headway::Study study =
       io::read_study(std::string(HEADWAY_SOURCE_DIR) + "/data/studies/hmm-four-paths.toml").study;
   study.model.widths = {{10}, {1000}};
   study.sample.draws = 300;
   study.sample.warmup = 400;
   study.sample.predictor_draws = 0;
   Observer observer;
-  const studies::SampleResult result =
-      studies::sample(study, studies::make_dataset(study), observer);
+  const headway::SampleResult result =
+      headway::sample(study, headway::make_dataset(study), observer);
   for (std::size_t i = 0; i < result.points.size(); ++i) {
-    const studies::SamplePoint& exact = result.points[i];
-    const studies::SolvePoint& theory = result.solve.points[i];
+    const headway::SamplePoint& exact = result.points[i];
+    const headway::SolvePoint& theory = result.solve.points[i];
     const double width = static_cast<double>(exact.widths.front());
     const double difference = theory.log_evidence - exact.log_evidence;
     const double leading = theory.log_evidence_leading_order - exact.log_evidence;

@@ -20,7 +20,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 MAX_LINES = {"file": 400, "function": 60}
 MAX_TEST_LINES = {"file": 600, "function": 150}  # tests list cases, and stay together
 
-# core <- numerics <- {tasks, model, sampling} <- {theory, posterior, training, analysis} <- studies <- io <- apps
+# core <- numerics <- {tasks, model, sampling} <- {theory, posterior, training, analysis}
+#      <- study <- results <- verbs <- schedule <- io <- apps
 ARROWS = {
     "core": set(),
     "numerics": {"core"},
@@ -32,8 +33,24 @@ ARROWS = {
     "posterior": {"core", "numerics", "model", "sampling", "theory"},
     "training": {"core", "numerics", "model", "tasks"},
 }
-ARROWS["studies"] = set(ARROWS)
-ARROWS["io"] = set(ARROWS)
+for higher in ("study", "results", "verbs", "schedule", "io"):
+    ARROWS[higher] = set(ARROWS)
+# What users call lies in include/headway/ itself, and belongs to a module all the same.
+FIRST_TIER = {
+    "core": "error observer types",
+    "tasks": "dataset",
+    "model": "architecture path_features",
+    "theory": "action order_parameters path_kernels predictor saddle_point",
+    "posterior": "exact_chain weight_posterior",
+    "training": "trainer transformer_options",
+    "study": "shard study sweep train_run train_task",
+    "results": "evaluate_results gram_results latents_results network_prune_results network_results predict_results provenance sample_results theory_results train_results",
+    "verbs": "align evaluate extract gram latents predict prune prune_networks sample solve train",
+    "schedule": "merge",
+    "io": "checkpoints dataset_file result_file study_file",
+}
+FIRST_TIER_MODULES = {name: module for module, names in FIRST_TIER.items() for name in names.split()}
+SEPARATE_ROOMS = [("verbs/theory", "verbs/networks")]  # neither includes the other
 
 # Third-party headers and the only places that may see them; prefixes of paths below the root.
 THIRD_PARTY = [
@@ -94,8 +111,14 @@ def includes_of(root, name):
 
 
 def module_of(name):
-    """'theory' for include/headway/theory/x.hpp and src/theory/x.cpp, None elsewhere."""
+    """'theory' for include/headway/theory/x.hpp, src/theory/x.cpp and include/headway/action.hpp, None elsewhere."""
     match = re.match(r"(?:include/headway|src)/([a-z_]+)/", name)
+    return match.group(1) if match else FIRST_TIER_MODULES.get(first_tier_stem(name))
+
+
+def first_tier_stem(name):
+    """'action' for include/headway/action.hpp and headway/action.hpp, None elsewhere."""
+    match = re.fullmatch(r"(?:include/)?headway/([a-z_0-9]+)\.hpp", name)
     return match.group(1) if match else None
 
 
@@ -110,9 +133,13 @@ def arrow_faults(root):
             continue
         for number, _, target in includes_of(root, name):
             match = re.match(r"(?:headway/)?([a-z_]+)/.+\.hpp$", target)
-            used = match.group(1) if match else None
+            used = FIRST_TIER_MODULES.get(first_tier_stem(target)) or (match.group(1) if match else None)
             if used in ARROWS and used != module and used not in ARROWS[module]:
                 faults.append(f"{name}:{number}: {module} must not include {used} ({target})")
+            for rooms in SEPARATE_ROOMS:
+                for here, there in (rooms, rooms[::-1]):
+                    if f"/{here}/" in name and f"/{there}/" in f"/{target}":
+                        faults.append(f"{name}:{number}: {here} must not include {there} ({target})")
     return faults
 
 
@@ -131,7 +158,8 @@ def header_faults(root):
     for name in sources_of(root):
         if name.startswith("include/"):
             if module_of(name) is None:
-                faults.append(f"{name}: public headers live in include/headway/<module>/; no umbrella header")
+                faults.append(f"{name}: public headers live in include/headway/<module>/, or in "
+                              f"include/headway/ and FIRST_TIER; no umbrella header")
             others = [line for line in (root / name).read_text().splitlines() if line.strip()]
             if all(re.match(r"\s*(#|//)", line) for line in others):
                 faults.append(f"{name}: only includes other headers; no umbrella header")
@@ -353,7 +381,8 @@ class RulesCatchViolations(unittest.TestCase):
         sibling = {"include/headway/tasks/a.hpp": '  #  include "headway/model/b.hpp"\n'}
         unknown = {"src/misc/a.cpp": "int a;\n"}
         allowed = {"src/theory/a.cpp": '#include "headway/model/b.hpp"\n#include "theory/c.hpp"\n'}
-        for tree in (upward, private, sibling, unknown):
+        room = {"src/verbs/theory/a.cpp": '#include "verbs/networks/b.hpp"\n'}
+        for tree in (upward, private, sibling, unknown, room):
             self.assertEqual(len(self.faults(arrow_faults, files=tree)), 1, tree)
         self.assertEqual(self.faults(arrow_faults, files=allowed), [])
 
@@ -410,11 +439,11 @@ class RulesCatchViolations(unittest.TestCase):
         header = "namespace headway {\ninline constexpr int kMost = 3;\n}\n"
         for text, wrong in (("constexpr Index kMost = 200;\n", 1), ("constexpr Index kMostDraws = 200;\n", 0),
                             ("int f() {\n  constexpr int kMost = 2;\n}\n", 0)):
-            tree = {"include/headway/core/limits.hpp": header, "src/studies/a.cpp": text}
+            tree = {"include/headway/core/limits.hpp": header, "src/study/a.cpp": text}
             self.assertEqual(len(self.faults(hidden_constant_faults, files=tree)), wrong, text)
         verb = {"include/headway/core/limits.hpp": header, "apps/cli/a.cpp": "constexpr int kMost = 2;\n"}
         self.assertEqual(len(self.faults(hidden_constant_faults, files=verb)), 1)
-        private = {"src/core/a.hpp": header, "src/studies/a.cpp": "constexpr int kMost = 2;\n"}
+        private = {"src/core/a.hpp": header, "src/study/a.cpp": "constexpr int kMost = 2;\n"}
         self.assertEqual(self.faults(hidden_constant_faults, files=private), [])
 
     def test_missing_includes(self):
@@ -423,7 +452,7 @@ class RulesCatchViolations(unittest.TestCase):
         for text, wrong in (("int f() { return kMost; }\n", 1), ('#include "headway/core/b.hpp"\nint x = kMost;\n', 0),
                             ('// kMost\nconst char* name = "kMost";\n', 0),
                             ("enum class Share { kMost };\nauto x = Share::kMost;\n", 0)):
-            found = self.faults(missing_include_faults, files=tree | {"src/studies/c.cpp": text})
+            found = self.faults(missing_include_faults, files=tree | {"src/study/c.cpp": text})
             self.assertEqual(len(found), wrong, text)
 
     def test_versions(self):

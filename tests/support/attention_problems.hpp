@@ -11,8 +11,8 @@
 #include "catch.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/training/attention.hpp"
-#include "training/attention_kernels.hpp"
-#include "training/attention_reference.hpp"
+#include "training/attention/attention_reference.hpp"
+#include "training/kernels/cpu/attention_kernels.hpp"
 
 namespace headway::testing {
 

@@ -8,8 +8,8 @@
 
 #include "catch.hpp"
 #include "headway/core/rng.hpp"
-#include "training/row_kernels.hpp"
-#include "training/transformer_blocks.hpp"
+#include "training/kernels/cpu/row_kernels.hpp"
+#include "training/model/transformer_blocks.hpp"
 
 namespace headway::testing {
 

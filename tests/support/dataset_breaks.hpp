@@ -11,8 +11,8 @@
 
 #include "catch.hpp"
 #include "dataset_builder.hpp"
-#include "headway/core/error.hpp"
-#include "headway/io/dataset_file.hpp"
+#include "headway/dataset_file.hpp"
+#include "headway/error.hpp"
 
 namespace headway::testing {
 

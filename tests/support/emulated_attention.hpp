@@ -5,8 +5,8 @@
 #include <stdexcept>
 
 #include "attention_problems.hpp"
-#include "training/cuda/attention_binding.hpp"
-#include "training/cuda/attention_launches.hpp"
+#include "training/kernels/cuda/attention_binding.hpp"
+#include "training/kernels/cuda/attention_launches.hpp"
 
 namespace headway::testing {
 

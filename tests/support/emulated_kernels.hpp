@@ -2,7 +2,7 @@
 #pragma once
 
 #include "emulated_attention.hpp"
-#include "training/transformer_engine.hpp"
+#include "training/model/transformer_engine.hpp"
 
 namespace headway::testing {
 

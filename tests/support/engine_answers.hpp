@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "training/named_tensors.hpp"
-#include "training/transformer_engine.hpp"
+#include "training/model/named_tensors.hpp"
+#include "training/model/transformer_engine.hpp"
 #include "training_tasks.hpp"
 
 namespace headway::testing {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "headway/core/record.hpp"
-#include "headway/core/types.hpp"
+#include "headway/types.hpp"
 
 namespace headway::testing {
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 
 namespace headway::testing {
 

@@ -8,8 +8,8 @@
 
 #include "headway/core/examples.hpp"
 #include "headway/core/rng.hpp"
-#include "headway/core/types.hpp"
-#include "headway/tasks/dataset.hpp"
+#include "headway/dataset.hpp"
+#include "headway/types.hpp"
 
 namespace headway::testing {
 

@@ -5,7 +5,7 @@
 
 #include "catch.hpp"
 #include "headway/core/rng.hpp"
-#include "headway/core/types.hpp"
+#include "headway/types.hpp"
 
 namespace headway::testing {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "headway/core/examples.hpp"
-#include "headway/core/types.hpp"
+#include "headway/types.hpp"
 
 namespace headway::reference {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string>
 
-#include "headway/io/result_file.hpp"
+#include "headway/result_file.hpp"
 
 namespace headway::testing {
 
@@ -26,8 +26,8 @@ class Numbers {
   int count_ = 0;
 };
 
-inline studies::PredictorReport built_report(Numbers& numbers, Index test, Index outputs) {
-  studies::PredictorReport report;
+inline headway::PredictorReport built_report(Numbers& numbers, Index test, Index outputs) {
+  headway::PredictorReport report;
   report.mean = numbers.matrix(test, outputs);
   report.variance = numbers.matrix(test, outputs);
   report.train_accuracy = numbers.next();
@@ -44,10 +44,10 @@ inline theory::OrderParameters built_order_parameters(Numbers& numbers, Index c)
   return {{numbers.matrix(6 * c, 6 * c), numbers.matrix(3 * c, 3 * c)}, numbers.matrix(c, c)};
 }
 
-inline studies::SolvePoint built_point(Numbers& numbers, const studies::SolveResult& result,
+inline headway::SolvePoint built_point(Numbers& numbers, const headway::SolveResult& result,
                                        double temperature) {
   const Index c = result.outputs, test = result.test_examples;
-  studies::SolvePoint point;
+  headway::SolvePoint point;
   point.widths = {11, 12, 13};
   point.temperature = temperature;
   theory::SaddlePointSummary& summary = point.summary;
@@ -64,7 +64,7 @@ inline studies::SolvePoint built_point(Numbers& numbers, const studies::SolveRes
   point.entropy = numbers.next();
   point.order_parameters = built_order_parameters(numbers, c);
   point.predictor = built_report(numbers, test, c);
-  point.smallest_hessian_eigenvalue = studies::kUndefined;
+  point.smallest_hessian_eigenvalue = headway::kUndefined;
   point.log_evidence = -12.25 - temperature;
   point.log_evidence_leading_order = -13.5 - temperature;
   point.evidence_method = "laplace";
@@ -80,9 +80,9 @@ inline studies::SolvePoint built_point(Numbers& numbers, const studies::SolveRes
   return point;
 }
 
-inline studies::SolveResult built_result(Index outputs, Index test_examples = 4) {
+inline headway::SolveResult built_result(Index outputs, Index test_examples = 4) {
   Numbers numbers;
-  studies::SolveResult result;
+  headway::SolveResult result;
   result.heads = {2, 3};
   result.variances = {0.5, 0.75, 1.25, 2.0};
   result.outputs = outputs;
@@ -107,25 +107,25 @@ inline studies::SolveResult built_result(Index outputs, Index test_examples = 4)
 }
 
 /// Gives every predictor of a result two further sets, in an order that is not that of their names.
-inline void add_sets(studies::SolveResult& result) {
+inline void add_sets(headway::SolveResult& result) {
   Numbers numbers;
   result.set_names = {"validation", "mnist"};
   result.set_examples = {3, 4};
-  const auto add = [&](studies::PredictorReport& report) {
+  const auto add = [&](headway::PredictorReport& report) {
     for (const std::string& name : result.set_names) {
       const double accuracy = numbers.next();
       report.sets.push_back({name, accuracy, numbers.next()});
     }
   };
-  for (studies::GaussianProcessPoint& point : result.gaussian_process) add(point.predictor);
-  for (studies::SolvePoint& point : result.points) {
+  for (headway::GaussianProcessPoint& point : result.gaussian_process) add(point.predictor);
+  for (headway::SolvePoint& point : result.points) {
     add(point.predictor);
     if (point.corrected.defined) add(point.corrected.predictor);
   }
 }
 
-inline studies::ResultProvenance built_provenance() {
-  studies::ResultProvenance from;
+inline headway::ResultProvenance built_provenance() {
+  headway::ResultProvenance from;
   from.study_toml = "schema = 1\nname = \"caf\xC3\xA9\"\n";
   from.study_hash = std::string(64, 'a');
   from.data_hash = std::string(64, 'b');

@@ -1,16 +1,16 @@
 // Studies whose networks train in moments.
 #pragma once
 
-#include "headway/studies/study.hpp"
+#include "headway/study.hpp"
 
 namespace headway::testing {
 
 /// Fuzzy logic, half of its tasks held out, by HYLA of 2 layers on one thread.
-inline studies::Study small_study() {
-  studies::Study study;
+inline headway::Study small_study() {
+  headway::Study study;
   study.seed = 5;
   study.threads = 1;
-  study.task.kind = studies::TaskKind::kFuzzyLogic;
+  study.task.kind = headway::TaskKind::kFuzzyLogic;
   study.task.fuzzy_logic.sequence_length = 12;
   study.task.fuzzy_logic.held_out = 0.5;
   study.train.model.attention = "hyla";

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "headway/action.hpp"
 #include "headway/core/rng.hpp"
-#include "headway/theory/action.hpp"
 
 namespace headway::test {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "headway/studies/training.hpp"
+#include "headway/train.hpp"
 
 namespace headway::testing {
 
@@ -25,8 +25,8 @@ inline std::vector<training::NamedTensor> built_tensors(float first) {
           built_tensor("b", {1}, first + 30.0F)};
 }
 
-inline studies::TrainedRun built_run() {
-  studies::TrainedRun run;
+inline headway::TrainedRun built_run() {
+  headway::TrainedRun run;
   run.settings = {{"train.attention", "\"hyla\""}, {"seed", "18446744073709551615"}};
   run.label = "hyla";
   run.variant = "hyla + mixture";

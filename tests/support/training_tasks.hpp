@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
-#include "headway/core/observer.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/error.hpp"
+#include "headway/observer.hpp"
+#include "headway/trainer.hpp"
 #include "headway/training/task_adapters.hpp"
-#include "headway/training/trainer.hpp"
-#include "training/transformer_parameters.hpp"
+#include "training/model/transformer_parameters.hpp"
 
 namespace headway::testing {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "headway/core/words.hpp"
-#include "headway/studies/study.hpp"
+#include "headway/study.hpp"
 
 namespace headway::python {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "headway/tasks/dataset.hpp"
-#include "headway/theory/order_parameters.hpp"
+#include "headway/dataset.hpp"
+#include "headway/order_parameters.hpp"
 
 namespace headway::python {
 

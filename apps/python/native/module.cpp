@@ -10,13 +10,13 @@
 #include <utility>
 
 #include "arrays.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "headway/io/study_file.hpp"
 #include "headway/numerics/dense.hpp"
-#include "headway/studies/action.hpp"
-#include "headway/studies/sections.hpp"
-#include "headway/theory/path_kernels.hpp"
+#include "headway/path_kernels.hpp"
+#include "headway/study/sections.hpp"
+#include "headway/study_file.hpp"
+#include "headway/verbs/theory/action.hpp"
 #include "shipped_studies.hpp"
 #include "theory_course.hpp"
 #include "tree.hpp"
@@ -143,9 +143,9 @@ std::shared_ptr<Computation> compute(const std::string& name, const py::dict& gi
 std::shared_ptr<theory::Action> action_of(const py::dict& given) {
   Request request = request_of(given);
   return run_free(request, [](const Options& options, Observer& observer) {
-    const studies::Study study = cli::study_of(options).study;
+    const headway::Study study = cli::study_of(options).study;
     return std::make_shared<theory::Action>(
-        studies::make_action(study, cli::theory_data(options, study), observer));
+        headway::make_action(study, cli::theory_data(options, study), observer));
   });
 }
 
@@ -188,9 +188,9 @@ py::array kernel(const py::handle& features, const py::handle& other, const py::
 /// Every key of a study by its section: what --help says of it, the range, and the default as a
 /// study spells it ("" where the key is left out). headway/settings.json holds a copy of it.
 py::dict options_of_sections() {
-  const studies::Study study;
+  const headway::Study study;
   py::dict sections;
-  for (const studies::Section& section : studies::study_sections()) {
+  for (const headway::Section& section : headway::study_sections()) {
     const py::str name(section.name);
     if (!sections.contains(name)) sections[name] = py::dict();
     for (const auto& option : section.table.options) {
@@ -221,7 +221,7 @@ void translate_error(std::exception_ptr pointer) {
 }
 
 void define_computation(py::module_& module) {
-  using studies::ResultProvenance;
+  using headway::ResultProvenance;
   const auto with_hash = [](const Computation& done, const std::string& data_hash) {
     ResultProvenance origin = done.provenance;
     if (!data_hash.empty()) origin.data_hash = data_hash;
@@ -276,5 +276,5 @@ PYBIND11_MODULE(_native, module) {
              "Meaning, range and default of every key of a study, by section.");
   module.def("try_file", &headway::io::try_hdf5_file, py::call_guard<py::gil_scoped_release>(),
              "Reads an HDF5 file in another process, where a damaged one can do no harm.");
-  module.attr("version") = headway::studies::build_info().version;
+  module.attr("version") = headway::build_info().version;
 }

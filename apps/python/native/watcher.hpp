@@ -7,7 +7,7 @@
 #include <csignal>
 #include <memory>
 
-#include "headway/core/observer.hpp"
+#include "headway/observer.hpp"
 
 namespace headway::python {
 

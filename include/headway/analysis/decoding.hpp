@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "headway/core/types.hpp"
 #include "headway/core/words.hpp"
+#include "headway/types.hpp"
 
 // What linear decoders read off codes of tasks that they have not seen. Examples of one task are
 // not independent of each other: whole tasks are left out, in cross-validation and in standard

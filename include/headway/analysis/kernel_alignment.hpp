@@ -1,6 +1,6 @@
 #pragma once
 
-#include "headway/core/types.hpp"
+#include "headway/types.hpp"
 
 namespace headway::analysis {
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "headway/core/types.hpp"
+#include "headway/types.hpp"
 
 // Linear decoders: what can be read off a code z by a linear map. Columns of codes are standardised
 // by the mean and the deviation of the codes that a decoder is fitted to.

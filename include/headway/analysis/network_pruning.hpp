@@ -3,7 +3,7 @@
 #include <functional>
 #include <vector>
 
-#include "headway/core/types.hpp"
+#include "headway/types.hpp"
 
 namespace headway::analysis {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "headway/core/types.hpp"
+#include "headway/types.hpp"
 
 namespace headway {
 

@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "headway/core/types.hpp"
+#include "headway/types.hpp"
 
 namespace headway {
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "headway/core/types.hpp"
+#include "headway/types.hpp"
 
 namespace headway {
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 
 namespace headway {
 

@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "headway/core/types.hpp"
+#include "headway/types.hpp"
 
 namespace headway {
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "headway/core/types.hpp"
 #include "headway/tasks/image_set.hpp"
+#include "headway/types.hpp"
 
 namespace headway::io {
 

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "headway/studies/extract.hpp"
-#include "headway/studies/study.hpp"
-#include "headway/studies/trained.hpp"
+#include "headway/extract.hpp"
+#include "headway/study.hpp"
+#include "headway/verbs/networks/trained.hpp"
 
 namespace headway::io {
 
@@ -13,22 +13,22 @@ namespace headway::io {
 /// that ends in a dot: all of that section): nothing that the networks were trained with. Errors:
 /// kMissingFile; kBadData when the file is no train result; kBadStudy for an overlay of another
 /// key.
-studies::Study read_trained_study(const std::string& file_path,
+headway::Study read_trained_study(const std::string& file_path,
                                   const std::vector<std::string>& overlays,
                                   const std::vector<std::string>& allowed);
 
 /// The last or the best weights of every run of a train result that was trained to its end, in the
 /// order of the runs; what is left out is a warning. `study` is that of read_trained_study(). Error
 /// {kBadData} when the file holds no weights, no such run, or is damaged.
-std::vector<studies::TrainedNetwork> read_trained_networks(const std::string& file_path,
-                                                           const studies::Study& study,
-                                                           studies::KeptWeights weights,
+std::vector<headway::TrainedNetwork> read_trained_networks(const std::string& file_path,
+                                                           const headway::Study& study,
+                                                           headway::KeptWeights weights,
                                                            Observer& observer);
 
 /// Run study.extract.run of a train result for `headway extract`, its last or best weights.
 /// Overlays may change [extract], threads, and where the files of the task lie. Errors as above;
-/// kBadStudy for a run that is not there, and as studies::check_extractable().
-studies::TrainedNetwork read_trained_network(const std::string& file_path,
+/// kBadStudy for a run that is not there, and as headway::check_extractable().
+headway::TrainedNetwork read_trained_network(const std::string& file_path,
                                              const std::vector<std::string>& overlays = {});
 
 /// Writes a data-set file (schema "headway-dataset" 1.0) with its sets, in single precision: path
@@ -36,7 +36,7 @@ studies::TrainedNetwork read_trained_network(const std::string& file_path,
 /// matrices (or weights); names, readout and note. The other weights of a linear-value network are
 /// its group network, which headway prune prunes. `provenance`: attributes of the root, name and
 /// text. Error{kCannotWrite}.
-void write_extracted(const std::string& file_path, const studies::ExtractResult& result,
+void write_extracted(const std::string& file_path, const headway::ExtractResult& result,
                      const std::vector<std::pair<std::string, std::string>>& provenance,
                      bool force);
 

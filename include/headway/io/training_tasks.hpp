@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "headway/studies/training.hpp"
+#include "headway/train_task.hpp"
 
 namespace headway::io {
 
@@ -12,7 +12,7 @@ tasks::TextCorpus read_text_corpus(const std::string& file_path,
                                    const tasks::TextShares& shares = {});
 
 /// The readers of read_text_corpus(), read_omniglot() and read_idx(), for
-/// studies::make_task_maker().
-studies::TaskFiles task_files();
+/// headway::make_task_maker().
+headway::TaskFiles task_files();
 
 }  // namespace headway::io

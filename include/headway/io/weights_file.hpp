@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "headway/training/trainer.hpp"
+#include "headway/trainer.hpp"
 
 namespace headway::io {
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "headway/core/examples.hpp"
-#include "headway/core/types.hpp"
 #include "headway/numerics/dense.hpp"
+#include "headway/types.hpp"
 
 namespace headway::model {
 

@@ -3,11 +3,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "headway/architecture.hpp"
 #include "headway/core/examples.hpp"
 #include "headway/core/linear_value_network.hpp"
 #include "headway/core/rng.hpp"
-#include "headway/core/types.hpp"
-#include "headway/model/architecture.hpp"
+#include "headway/types.hpp"
 
 namespace headway::model {
 

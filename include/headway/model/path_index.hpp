@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "headway/core/types.hpp"
+#include "headway/types.hpp"
 
 /// The attention paths of a network with H_1, ..., H_L heads, and how they are numbered: everywhere
 /// row-major with h_1 slowest,

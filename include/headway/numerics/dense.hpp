@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "headway/core/types.hpp"
+#include "headway/types.hpp"
 
 namespace headway::numerics {
 

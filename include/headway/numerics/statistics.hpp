@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "headway/core/rng.hpp"
-#include "headway/core/types.hpp"
+#include "headway/types.hpp"
 
 /// What is said about lists of numbers: mean and spread, quantiles, ranks, random orders.
 namespace headway::numerics {

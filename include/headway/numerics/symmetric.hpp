@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "headway/core/types.hpp"
+#include "headway/types.hpp"
 
 /// Symmetric n x n matrices as vectors of their n(n+1)/2 independent entries, in orthonormal
 /// coordinates:

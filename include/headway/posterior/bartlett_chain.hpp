@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "headway/architecture.hpp"
 #include "headway/core/rng.hpp"
-#include "headway/model/architecture.hpp"
-#include "headway/theory/order_parameters.hpp"
+#include "headway/order_parameters.hpp"
 
 namespace headway::posterior {
 

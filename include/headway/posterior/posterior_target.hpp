@@ -1,7 +1,7 @@
 #pragma once
 
-#include "headway/core/types.hpp"
-#include "headway/theory/order_parameters.hpp"
+#include "headway/order_parameters.hpp"
+#include "headway/types.hpp"
 
 namespace headway::posterior {
 

@@ -7,8 +7,8 @@
 
 #include "headway/core/record.hpp"
 #include "headway/core/rng.hpp"
-#include "headway/core/types.hpp"
 #include "headway/sampling/options.hpp"
+#include "headway/types.hpp"
 
 namespace headway {
 

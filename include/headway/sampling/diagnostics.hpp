@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "headway/core/types.hpp"
+#include "headway/types.hpp"
 
 namespace headway::sampling {
 

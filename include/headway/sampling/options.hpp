@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "headway/core/types.hpp"
 #include "headway/core/words.hpp"
+#include "headway/types.hpp"
 
 namespace headway::sampling {
 

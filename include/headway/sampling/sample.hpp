@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "headway/core/observer.hpp"
+#include "headway/observer.hpp"
 #include "headway/sampling/checkpoint.hpp"
 #include "headway/sampling/diagnostics.hpp"
 #include "headway/sampling/options.hpp"

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "headway/core/option_table_fwd.hpp"
-#include "headway/core/types.hpp"
 #include "headway/core/words.hpp"
+#include "headway/types.hpp"
 
 namespace headway::tasks {
 

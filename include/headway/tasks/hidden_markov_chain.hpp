@@ -7,7 +7,7 @@
 
 #include "headway/core/option_table_fwd.hpp"
 #include "headway/core/words.hpp"
-#include "headway/tasks/dataset.hpp"
+#include "headway/dataset.hpp"
 
 namespace headway::tasks {
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "headway/core/option_table_fwd.hpp"
-#include "headway/core/types.hpp"
-#include "headway/tasks/dataset.hpp"
+#include "headway/dataset.hpp"
 #include "headway/tasks/image_set.hpp"
+#include "headway/types.hpp"
 
 namespace headway::tasks {
 

@@ -7,8 +7,8 @@
 
 #include "headway/core/option_table_fwd.hpp"
 #include "headway/core/rng.hpp"
-#include "headway/core/types.hpp"
 #include "headway/tasks/sraven_rules.hpp"
+#include "headway/types.hpp"
 
 namespace headway::tasks {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "headway/core/types.hpp"
 #include "headway/tasks/sraven.hpp"
+#include "headway/types.hpp"
 
 namespace headway::tasks {
 

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "headway/core/types.hpp"
 #include "headway/tasks/sraven.hpp"
+#include "headway/types.hpp"
 
 namespace headway::tasks {
 

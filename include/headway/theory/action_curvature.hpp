@@ -3,8 +3,8 @@
 #include <memory>
 #include <vector>
 
+#include "headway/action.hpp"
 #include "headway/core/rng.hpp"
-#include "headway/theory/action.hpp"
 
 namespace headway::theory {
 

@@ -4,7 +4,7 @@
 
 #include "headway/core/block_cyclic.hpp"
 #include "headway/core/ranks.hpp"
-#include "headway/theory/path_kernels.hpp"
+#include "headway/path_kernels.hpp"
 
 namespace headway::theory {
 

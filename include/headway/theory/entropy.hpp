@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "headway/theory/order_parameters.hpp"
+#include "headway/order_parameters.hpp"
 
 namespace headway::theory {
 

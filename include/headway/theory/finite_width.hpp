@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "headway/core/observer.hpp"
+#include "headway/observer.hpp"
+#include "headway/saddle_point.hpp"
 #include "headway/theory/hessian_probes.hpp"
-#include "headway/theory/saddle_point.hpp"
 #include "headway/theory/test_predictor.hpp"
 
 namespace headway::theory {

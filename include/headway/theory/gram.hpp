@@ -3,7 +3,7 @@
 #include <string>
 
 #include "headway/core/gram.hpp"
-#include "headway/theory/path_kernels.hpp"
+#include "headway/path_kernels.hpp"
 
 namespace headway::theory {
 

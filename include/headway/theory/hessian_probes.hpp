@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "headway/core/observer.hpp"
+#include "headway/observer.hpp"
 #include "headway/theory/action_curvature.hpp"
 
 namespace headway::theory {

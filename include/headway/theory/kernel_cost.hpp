@@ -1,7 +1,7 @@
 #pragma once
 
-#include "headway/core/types.hpp"
 #include "headway/core/words.hpp"
+#include "headway/types.hpp"
 
 namespace headway::theory {
 

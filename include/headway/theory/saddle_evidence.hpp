@@ -2,8 +2,8 @@
 
 #include <limits>
 
+#include "headway/saddle_point.hpp"
 #include "headway/theory/hessian_probes.hpp"
-#include "headway/theory/saddle_point.hpp"
 
 namespace headway::theory {
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <vector>
 
-#include "headway/core/observer.hpp"
-#include "headway/theory/path_kernels.hpp"
+#include "headway/observer.hpp"
+#include "headway/path_kernels.hpp"
 
 namespace headway::theory {
 

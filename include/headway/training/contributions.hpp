@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "headway/core/types.hpp"
 #include "headway/core/words.hpp"
-#include "headway/training/trainer.hpp"
+#include "headway/trainer.hpp"
+#include "headway/types.hpp"
 
 namespace headway::training {
 

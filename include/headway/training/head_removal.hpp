@@ -3,9 +3,9 @@
 #include <memory>
 #include <vector>
 
-#include "headway/core/observer.hpp"
-#include "headway/core/types.hpp"
-#include "headway/training/trainer.hpp"
+#include "headway/observer.hpp"
+#include "headway/trainer.hpp"
+#include "headway/types.hpp"
 
 namespace headway::training {
 

@@ -3,10 +3,10 @@
 #include <vector>
 
 #include "headway/core/examples.hpp"
-#include "headway/core/observer.hpp"
-#include "headway/core/types.hpp"
 #include "headway/model/linear_value_network.hpp"
-#include "headway/training/trainer.hpp"
+#include "headway/observer.hpp"
+#include "headway/trainer.hpp"
+#include "headway/types.hpp"
 
 namespace headway::training {
 

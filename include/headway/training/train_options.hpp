@@ -4,8 +4,8 @@
 #include <string>
 
 #include "headway/core/option_table_fwd.hpp"
-#include "headway/core/types.hpp"
 #include "headway/core/words.hpp"
+#include "headway/types.hpp"
 
 namespace headway::training {
 

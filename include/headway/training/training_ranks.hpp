@@ -6,7 +6,7 @@
 
 #include "headway/core/ranks.hpp"
 #include "headway/core/tree_sum.hpp"
-#include "headway/core/types.hpp"
+#include "headway/types.hpp"
 
 namespace headway::training {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headway/core/types.hpp"
+#include "headway/types.hpp"
 
 namespace headway::training {
 

@@ -6,12 +6,12 @@
 #include "core/fail.hpp"
 #include "core/whole_file.hpp"
 #include "headway/core/sha256.hpp"
-#include "headway/studies/provenance.hpp"
+#include "headway/provenance.hpp"
 #include "io/hdf5/describe.hpp"
 #include "io/hdf5/isolated.hpp"
 #include "io/hdf5/record.hpp"
 #include "io/result_file/trained_run.hpp"
-#include "studies/progress_text.hpp"
+#include "results/progress_text.hpp"
 
 namespace headway::io {
 namespace {
@@ -75,8 +75,8 @@ void write_checkpoint(const std::string& file_path, const CheckpointHeader& head
     Hdf5OutputFile out;
     out.set("/", "schema_name", kSchema);
     out.set("/", "schema_version", std::vector<std::int64_t>{kMajor, kMinor});
-    out.set("/", "git_commit", studies::build_info().git_commit);
-    out.set("/", "written", studies::utc_now());
+    out.set("/", "git_commit", headway::build_info().git_commit);
+    out.set("/", "written", headway::utc_now());
     write_record("/", header, out);
     write(out);
     bytes = out.close();
@@ -120,8 +120,8 @@ void read_checkpoint(const std::string& file_path, const CheckpointReader& read)
 std::string describe_checkpoint(const Hdf5InputFile& file) {
   const auto header = read_record<CheckpointHeader>(file, "/");
   std::string out = header.verb == "train"
-                        ? studies::progress_text(read_trained_run(file, "run"))
-                        : studies::progress_text(read_record<studies::SampleState>(file, "point"));
+                        ? headway::progress_text(read_trained_run(file, "run"))
+                        : headway::progress_text(read_record<headway::SampleState>(file, "point"));
   const auto text = [&file](const char* name) {
     return shown(file.text_attribute("/", name).value_or("(missing)"));
   };

@@ -4,21 +4,21 @@
 #include <string>
 
 #include "headway/core/record.hpp"
-#include "headway/studies/parts.hpp"
+#include "headway/schedule/parts.hpp"
 #include "io/hdf5/input.hpp"
 #include "io/hdf5/output.hpp"
 
 /// One checkpoint on disk: an HDF5 file, and behind it the SHA-256 of its bytes in 64 hexadecimal
 /// digits, which HDF5 passes over. Root attributes: schema_name "headway-checkpoint",
 /// schema_version, git_commit, written and those of CheckpointHeader; the rest is the verb's own:
-///   point/   theory::SaddlePointState (solve), studies::SampleState (sample)
-///   run/     studies::TrainedRun with its state (train; studies::TrainedRunView)
+///   point/   theory::SaddlePointState (solve), headway::SampleState (sample)
+///   run/     headway::TrainedRun with its state (train; headway::TrainedRunView)
 namespace headway::io {
 
 /// What a checkpoint belongs to.
 struct CheckpointHeader {
   std::string verb;
-  studies::ComputationPart part;  ///< its name is that of the file
+  headway::ComputationPart part;  ///< its name is that of the file
   std::string version;
   bool done = false;
 };

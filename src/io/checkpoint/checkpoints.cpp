@@ -1,4 +1,4 @@
-#include "headway/io/checkpoints.hpp"
+#include "headway/checkpoints.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -7,9 +7,9 @@
 
 #include "core/fail.hpp"
 #include "core/whole_file.hpp"
-#include "headway/studies/provenance.hpp"
-#include "headway/studies/result_fields.hpp"
-#include "headway/studies/study_hash.hpp"
+#include "headway/provenance.hpp"
+#include "headway/results/result_fields.hpp"
+#include "headway/study/study_hash.hpp"
 #include "io/checkpoint/checkpoint_file.hpp"
 #include "io/hdf5/record.hpp"
 #include "io/result_file/trained_run.hpp"
@@ -24,7 +24,7 @@ constexpr std::string_view kSuffix = ".h5";
 constexpr std::size_t kMostDifferences = 4;
 
 template <class Hooks>
-constexpr bool kSamples = std::is_same_v<Hooks, studies::SampleHooks>;
+constexpr bool kSamples = std::is_same_v<Hooks, headway::SampleHooks>;
 
 /// Sorted names in the folder for which `wanted` is true; none if there is no folder.
 std::vector<std::string> names_in(const std::string& folder, bool (*wanted)(std::string_view)) {
@@ -40,13 +40,13 @@ std::vector<std::string> names_in(const std::string& folder, bool (*wanted)(std:
 
 /// Why a checkpoint is not that of a part, nearest cause first; empty when it is.
 std::vector<std::string> mismatch(const CheckpointHeader& found, const std::string& verb,
-                                  const studies::ComputationPart& part) {
-  std::vector<std::string> out = studies::part_differences(found.part, part);
+                                  const headway::ComputationPart& part) {
+  std::vector<std::string> out = headway::part_differences(found.part, part);
   if (found.verb != verb)
     out = {fmt::format("it is of headway {}, this is headway {}", found.verb, verb)};
-  if (found.version != studies::build_info().version) {
+  if (found.version != headway::build_info().version) {
     out.push_back(fmt::format("version {} wrote it, this is {}", found.version,
-                              studies::build_info().version));
+                              headway::build_info().version));
   }
   return out;
 }
@@ -54,7 +54,7 @@ std::vector<std::string> mismatch(const CheckpointHeader& found, const std::stri
 }  // namespace
 
 Checkpoints::Checkpoints(const std::string& result_path, std::string verb,
-                         std::vector<studies::ComputationPart> parts, bool force)
+                         std::vector<headway::ComputationPart> parts, bool force)
     : folder_(result_path + ".checkpoint"), verb_(std::move(verb)), parts_(std::move(parts)) {
   std::error_code ignored;
   if (fs::exists(folder_, ignored) && !fs::is_directory(folder_, ignored)) {
@@ -65,7 +65,7 @@ Checkpoints::Checkpoints(const std::string& result_path, std::string verb,
     remove();
     return;
   }
-  for (const std::string& name : names_in(folder_, studies::is_part_name)) look(name);
+  for (const std::string& name : names_in(folder_, headway::is_part_name)) look(name);
 }
 
 /// Counts the checkpoint of a part, and refuses that of another run. If it belongs to one of our
@@ -76,7 +76,7 @@ void Checkpoints::look(const std::string& name) {
   read_checkpoint(file_path, [&](const CheckpointHeader& header, const auto&) { found = header; });
   using Reasons = std::vector<std::string>;
   std::map<std::pair<bool, std::size_t>, Reasons> why_not;  // by: of another study, how many
-  for (const studies::ComputationPart& part : parts_) {
+  for (const headway::ComputationPart& part : parts_) {
     Reasons why = mismatch(found, verb_, part);
     if (why.empty() && part.name + std::string(kSuffix) == name) {
       ++(found.done ? finished_ : resumable_);
@@ -99,7 +99,7 @@ std::string Checkpoints::path_of(const std::string& name) const {
 
 bool Checkpoints::load(std::size_t part,
                        const std::function<void(const Hdf5InputFile&)>& read) const {
-  const studies::ComputationPart& wanted = parts_.at(part);
+  const headway::ComputationPart& wanted = parts_.at(part);
   const std::string file_path = path_of(wanted.name);
   std::error_code ignored;
   if (!fs::exists(file_path, ignored)) return false;
@@ -121,7 +121,7 @@ void Checkpoints::save(std::size_t part, bool done,
     }
     try {
       return write_checkpoint(path_of(parts_.at(part).name),
-                              {verb_, parts_.at(part), studies::build_info().version, done}, write);
+                              {verb_, parts_.at(part), headway::build_info().version, done}, write);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kCannotWrite || tries == kTries) throw;
     }
@@ -130,7 +130,7 @@ void Checkpoints::save(std::size_t part, bool done,
 
 void Checkpoints::remove() const {
   std::error_code ignored;
-  for (const std::string& name : names_in(folder_, studies::is_part_name)) {
+  for (const std::string& name : names_in(folder_, headway::is_part_name)) {
     fs::remove(fs::path(folder_) / name, ignored);
   }
   remove_orphans(folder_);       // what another process is writing stays
@@ -139,12 +139,12 @@ void Checkpoints::remove() const {
 
 template <class Hooks>
 PointCheckpoints<Hooks>::PointCheckpoints(const std::string& result_path,
-                                          const studies::Study& study, const std::string& data_hash,
+                                          const headway::Study& study, const std::string& data_hash,
                                           bool force)
     : Checkpoints(
           result_path, kSamples<Hooks> ? "sample" : "solve",
-          studies::point_parts(
-              study, kSamples<Hooks> ? studies::sample_hash(study) : studies::solve_hash(study),
+          headway::point_parts(
+              study, kSamples<Hooks> ? headway::sample_hash(study) : headway::solve_hash(study),
               data_hash, kSamples<Hooks> ? study.sample.chains : 0),
           force),
       saves_((kSamples<Hooks> ? study.sample.checkpoint_seconds : study.solve.checkpoint_seconds) >
@@ -183,24 +183,24 @@ Hooks PointCheckpoints<Hooks>::hooks() const {
   }
   return hooks;
 }
-template class PointCheckpoints<studies::SolveHooks>;
-template class PointCheckpoints<studies::SampleHooks>;
+template class PointCheckpoints<headway::SolveHooks>;
+template class PointCheckpoints<headway::SampleHooks>;
 
 TrainCheckpoints::TrainCheckpoints(const std::string& result_path,
-                                   const std::vector<studies::TrainRun>& runs,
+                                   const std::vector<headway::TrainRun>& runs,
                                    const std::vector<std::string>& data_hashes, bool force)
-    : Checkpoints(result_path, "train", studies::train_parts(runs, data_hashes), force) {}
+    : Checkpoints(result_path, "train", headway::train_parts(runs, data_hashes), force) {}
 
-studies::TrainHooks TrainCheckpoints::hooks() const {
-  studies::TrainHooks hooks;
+headway::TrainHooks TrainCheckpoints::hooks() const {
+  headway::TrainHooks hooks;
   hooks.load = [*this](std::size_t run) {
-    std::optional<studies::TrainedRun> trained;
+    std::optional<headway::TrainedRun> trained;
     load(run, [&](const Hdf5InputFile& file) { trained = read_trained_run(file, "run"); });
     return trained;
   };
-  hooks.save = [*this](std::size_t run, const studies::TrainedRun& trained) {
+  hooks.save = [*this](std::size_t run, const headway::TrainedRun& trained) {
     save(run, trained.done(), [&](Hdf5OutputFile& out) {
-      write_record("run", studies::TrainedRunView{&trained, studies::RunParts::kWholeState}, out);
+      write_record("run", headway::TrainedRunView{&trained, headway::RunParts::kWholeState}, out);
     });
   };
   return hooks;

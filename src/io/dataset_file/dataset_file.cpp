@@ -1,4 +1,4 @@
-#include "headway/io/dataset_file.hpp"
+#include "headway/dataset_file.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -8,7 +8,7 @@
 #include "core/fail.hpp"
 #include "headway/core/sha256.hpp"
 #include "headway/io/gram_file.hpp"
-#include "headway/studies/study.hpp"
+#include "headway/study.hpp"
 #include "io/dataset_file/layout.hpp"
 #include "io/dataset_file/members.hpp"
 #include "io/first_reading.hpp"
@@ -302,7 +302,7 @@ tasks::Dataset read_any(const std::string& file_path, FeaturesIn place,
     bad_data("{}{}{}", named ? "" : file_path, named ? "" : ": ", faults.front());
   }
   if (first_reading(file_path, checked).schema == kGramSchema) {
-    tasks::Dataset dataset = studies::dataset_of(read_gram(file_path), file_path);
+    tasks::Dataset dataset = headway::dataset_of(read_gram(file_path), file_path);
     dataset.content_hash = file_hash(file_path);
     return dataset;
   }

@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "headway/core/nearest_word.hpp"
+#include "headway/dataset.hpp"
 #include "headway/model/path_index.hpp"
-#include "headway/studies/study.hpp"
-#include "headway/tasks/dataset.hpp"
+#include "headway/study.hpp"
 
 namespace headway::io {
 namespace {

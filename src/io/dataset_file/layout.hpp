@@ -9,7 +9,7 @@
 
 #include "core/fail.hpp"
 #include "headway/core/examples.hpp"
-#include "headway/io/dataset_file.hpp"
+#include "headway/dataset_file.hpp"
 #include "io/dataset_file/rules.hpp"
 #include "io/hdf5/input.hpp"
 

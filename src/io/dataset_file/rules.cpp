@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fail.hpp"
-#include "headway/studies/study.hpp"
+#include "headway/study.hpp"
 
 namespace headway::io {
 namespace {

@@ -5,7 +5,7 @@
 #include "core/fail.hpp"
 #include "headway/io/gram_file.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "headway/io/result_file.hpp"
+#include "headway/result_file.hpp"
 #include "io/first_reading.hpp"
 #include "io/hdf5/isolated.hpp"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headway/core/types.hpp"
+#include "headway/types.hpp"
 #include "io/hdf5/handle.hpp"
 
 namespace headway::io {

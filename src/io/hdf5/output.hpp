@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "headway/core/field_sink.hpp"
-#include "headway/core/types.hpp"
+#include "headway/types.hpp"
 #include "io/hdf5/handle.hpp"
 
 namespace headway::io {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "headway/core/record.hpp"
-#include "headway/core/types.hpp"
-#include "headway/studies/training.hpp"
+#include "headway/train_results.hpp"
+#include "headway/types.hpp"
 
 // What a file keeps of one member of a record.
 namespace headway::io::detail {
@@ -45,7 +45,7 @@ concept IsNamedArray = requires(T& t) {
 
 /// What a file has as texts and JSON as an object.
 template <class T>
-inline constexpr bool kIsForJson = std::is_same_v<T, std::vector<studies::Setting>>;
+inline constexpr bool kIsForJson = std::is_same_v<T, std::vector<headway::Setting>>;
 
 using Texts = std::vector<std::string>;
 

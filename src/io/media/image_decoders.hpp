@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "headway/core/types.hpp"
+#include "headway/types.hpp"
 
 namespace headway::io {
 

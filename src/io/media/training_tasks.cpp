@@ -16,12 +16,12 @@ tasks::TextCorpus read_text_corpus(const std::string& file_path, const tasks::Te
   return {file_path, read_whole_file(file_path, kLargestText), shares};
 }
 
-studies::TaskFiles task_files() {
+headway::TaskFiles task_files() {
   return {read_text_corpus,
           [](const std::vector<std::string>& paths) {
             return std::make_shared<tasks::ImageSet>(read_omniglot(paths, tasks::kOneShotSide));
           },
-          [](const studies::OutOfDistributionSet& set) {
+          [](const headway::OutOfDistributionSet& set) {
             return std::make_shared<tasks::ImageSet>(
                 read_idx(set.images, set.labels, {tasks::kOneShotSide, set.invert}));
           }};

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "core/fail.hpp"
-#include "headway/studies/result_fields.hpp"
-#include "headway/tasks/dataset.hpp"
+#include "headway/dataset.hpp"
+#include "headway/results/result_fields.hpp"
 
 namespace headway::io {
 namespace {
@@ -22,21 +22,21 @@ struct Listing {
 constexpr const char* kPoints =
     "widths temperature action accuracy gp_accuracy test_mean_squared_error converged?";
 constexpr Listing kListings[] = {
-    {studies::SolveResult::kVerb, "points/*", kPoints},
-    {studies::AlignResult::kVerb, "points/*", kPoints},
-    {studies::PruneResult::kVerb, "points/*", kPoints},
-    {studies::SampleResult::kVerb, "points/*",
+    {headway::SolveResult::kVerb, "points/*", kPoints},
+    {headway::AlignResult::kVerb, "points/*", kPoints},
+    {headway::PruneResult::kVerb, "points/*", kPoints},
+    {headway::SampleResult::kVerb, "points/*",
      "widths temperature draws accuracy gp_accuracy rhat_max ess_bulk_min log_evidence complete?"},
-    {studies::TrainResult::kVerb, "runs/*", "label seed outcome steps train_loss"},
-    {studies::TrainResult::kVerb, "groups/*", "name label parameters flops_per_step train_loss"},
-    {studies::TrainResult::kVerb, "groups/*/splits/*", "name metric last last_standard_error"},
-    {studies::LatentsResult::kVerb, "groups/*",
+    {headway::TrainResult::kVerb, "runs/*", "label seed outcome steps train_loss"},
+    {headway::TrainResult::kVerb, "groups/*", "name label parameters flops_per_step train_loss"},
+    {headway::TrainResult::kVerb, "groups/*/splits/*", "name metric last last_standard_error"},
+    {headway::LatentsResult::kVerb, "groups/*",
      "label layer decoder metric held_out train chance shuffled untrained"},
-    {studies::PredictResult::kVerb, "points/*", "widths temperature method draws"},
-    {studies::EvaluateResult::kVerb, "runs/*", "name label seed"},
-    {studies::EvaluateResult::kVerb, "runs/*/evaluations/*", "name examples loss accuracy r2"},
-    {studies::TrainedPruneResult::kVerb, "groups/*", "name label"},
-    {studies::TrainedPruneResult::kVerb, "groups/*/scores/*",
+    {headway::PredictResult::kVerb, "points/*", "widths temperature method draws"},
+    {headway::EvaluateResult::kVerb, "runs/*", "name label seed"},
+    {headway::EvaluateResult::kVerb, "runs/*/evaluations/*", "name examples loss accuracy r2"},
+    {headway::TrainedPruneResult::kVerb, "groups/*", "name label"},
+    {headway::TrainedPruneResult::kVerb, "groups/*/scores/*",
      "name error_rise_spearman error_rise_spearman_standard_error"}};
 
 std::string text(const Hdf5InputFile& file, const std::string& object, const char* name) {
@@ -152,11 +152,11 @@ std::string describe_result(const Hdf5InputFile& file) {
     if (kind == listing.verb) out += table(file, listing);
   }
   const bool of_networks =
-      kind == studies::EvaluateResult::kVerb || kind == studies::TrainedPruneResult::kVerb;
+      kind == headway::EvaluateResult::kVerb || kind == headway::TrainedPruneResult::kVerb;
   if (of_networks) {
     return out + "To remake it, run the command above; the file that it names holds the networks\n";
   }
-  if (kind == studies::PredictResult::kVerb) {
+  if (kind == headway::PredictResult::kVerb) {
     return out + "To remake it, run the command above, which names the result and the new inputs\n";
   }
   if (of_arrays_in_memory(file)) {
@@ -167,7 +167,7 @@ std::string describe_result(const Hdf5InputFile& file) {
   return out + fmt::format(
                    "To remake it (the file holds its study with all defaults{}):\n"
                    "  headway {} {}{} -o NEW.h5\n",
-                   kind == studies::LatentsResult::kVerb ? "; the networks are trained again" : "",
+                   kind == headway::LatentsResult::kVerb ? "; the networks are trained again" : "",
                    kind, file.file_path(),
                    file.has_attribute("/", "shard") ? " --shard " + text(file, "/", "shard") : "");
 }

@@ -4,9 +4,9 @@
 
 #include "core/fail.hpp"
 #include "headway/io/gram_file.hpp"
-#include "headway/io/result_file.hpp"
 #include "headway/model/path_index.hpp"
-#include "headway/studies/result_fields.hpp"
+#include "headway/result_file.hpp"
+#include "headway/results/result_fields.hpp"
 #include "io/first_reading.hpp"
 #include "io/hdf5/record.hpp"
 #include "io/result_file/trained_run.hpp"
@@ -14,7 +14,7 @@
 namespace headway::io {
 namespace {
 
-using studies::SolveResult;
+using headway::SolveResult;
 
 RecordShapes shapes_of(const SolveResult& result) {
   RecordShapes shapes{result.test_examples, result.outputs, {}, result.set_names};
@@ -24,8 +24,8 @@ RecordShapes shapes_of(const SolveResult& result) {
   return shapes;
 }
 
-studies::ResultProvenance read_provenance(const Hdf5InputFile& file) {
-  return read_record<studies::ResultProvenance>(file, "");
+headway::ResultProvenance read_provenance(const Hdf5InputFile& file) {
+  return read_record<headway::ResultProvenance>(file, "");
 }
 
 template <class... Results>
@@ -40,9 +40,9 @@ std::string require_kind(const Hdf5InputFile& file, const std::vector<std::strin
 }
 
 SolveResult read_solved(const Hdf5InputFile& file) {
-  const std::string kind = require_kind(file, verbs_of(studies::TheoryResults()));
+  const std::string kind = require_kind(file, verbs_of(headway::TheoryResults()));
   auto result = read_record<SolveResult>(file, "");
-  const std::string fault = studies::solve_fault(result);
+  const std::string fault = headway::solve_fault(result);
   if (!fault.empty()) bad_data("{}", fault);
   result.head_names.resize(result.heads.size());
   const RecordShapes shapes = shapes_of(result);
@@ -52,9 +52,9 @@ SolveResult read_solved(const Hdf5InputFile& file) {
   for (std::size_t i = 0; i < points; ++i) {
     const std::string group = fmt::format("points/{}", i);
     if (file.kind(group) != NodeKind::kGroup) bad_data("{}: is missing", group);
-    const bool apart = kind == studies::SampleResult::kVerb;
+    const bool apart = kind == headway::SampleResult::kVerb;
     const std::string theory = apart ? group + "/theory" : group;
-    result.points.push_back(read_record<studies::SolvePoint>(file, theory, shapes));
+    result.points.push_back(read_record<headway::SolvePoint>(file, theory, shapes));
     if (apart) result.points.back().first_layer_draws = file.read_array(group + "/draws/layer_1");
     const std::size_t widths = result.points.back().widths.size();
     if (widths != result.heads.size() + 1) {
@@ -62,7 +62,7 @@ SolveResult read_solved(const Hdf5InputFile& file) {
                result.heads.size() + 1);
     }
   }
-  const studies::ResultProvenance from = read_provenance(file);
+  const headway::ResultProvenance from = read_provenance(file);
   result.interrupted = from.partial;
   result.seconds = from.seconds;
   result.threads = from.threads;
@@ -75,7 +75,7 @@ bool is_result_file(const std::string& file_path) {
   return schema_name(file_path) == kResultSchema;
 }
 
-SolveResult read_solve_result(const std::string& file_path, studies::ResultProvenance* provenance,
+SolveResult read_solve_result(const std::string& file_path, headway::ResultProvenance* provenance,
                               std::string_view bytes) {
   const auto read = [&](const Hdf5InputFile& file) {
     if (provenance != nullptr) *provenance = read_provenance(file);
@@ -84,14 +84,14 @@ SolveResult read_solve_result(const std::string& file_path, studies::ResultProve
   return read_hdf5(file_path, kResultSchema, read, bytes);
 }
 
-studies::SampleResult read_sample_result(const std::string& file_path, std::string_view bytes) {
+headway::SampleResult read_sample_result(const std::string& file_path, std::string_view bytes) {
   const auto read = [](const Hdf5InputFile& file) {
-    studies::SampleResult result;
+    headway::SampleResult result;
     result.solve = read_solved(file);
     const RecordShapes shapes = shapes_of(result.solve);
     for (std::size_t i = 0; i < result.solve.points.size(); ++i) {
       const std::string group = fmt::format("points/{}", i);
-      studies::SamplePoint& point = result.points.emplace_back();
+      headway::SamplePoint& point = result.points.emplace_back();
       point.order_parameters.resize(result.solve.heads.size());
       RecordReader reader(file, group, shapes);
       fields(reader, point);
@@ -108,17 +108,17 @@ studies::SampleResult read_sample_result(const std::string& file_path, std::stri
   return read_hdf5(file_path, kResultSchema, read, bytes);
 }
 
-studies::TrainResult read_train_result(const std::string& file_path, std::string_view bytes) {
+headway::TrainResult read_train_result(const std::string& file_path, std::string_view bytes) {
   const auto read = [](const Hdf5InputFile& file) {
-    require_kind(file, {studies::TrainResult::kVerb});
-    studies::TrainResult result;
+    require_kind(file, {headway::TrainResult::kVerb});
+    headway::TrainResult result;
     RecordReader(file, "")("planned_runs", result.planned, "runs of the sweep", {.least = 1});
     for (std::size_t i = 0; i < file.members("runs").size(); ++i) {
       const std::string group = fmt::format("runs/{}", i);
       result.runs.push_back(read_trained_run(file, group));
       read_kept_weights(file, group, result.runs.back());
     }
-    const studies::ResultProvenance from = read_provenance(file);
+    const headway::ResultProvenance from = read_provenance(file);
     result.interrupted = from.partial;
     result.seconds = from.seconds;
     result.threads = from.threads;
@@ -128,13 +128,13 @@ studies::TrainResult read_train_result(const std::string& file_path, std::string
 }
 
 std::string read_result_kind(const std::string& file_path) {
-  if (schema_name(file_path) == kGramSchema) return studies::kGramVerb;
+  if (schema_name(file_path) == kGramSchema) return headway::kGramVerb;
   return read_hdf5(file_path, kResultSchema, [](const Hdf5InputFile& file) {
     return file.text_attribute("/", "kind").value_or("");
   });
 }
 
-studies::ResultProvenance read_result_provenance(const std::string& file_path) {
+headway::ResultProvenance read_result_provenance(const std::string& file_path) {
   const bool gram = schema_name(file_path) == kGramSchema;
   return read_hdf5(file_path, gram ? kGramSchema : kResultSchema,
                    [](const Hdf5InputFile& file) { return read_provenance(file); });

@@ -1,18 +1,18 @@
-// Result files and JSON of every verb: two visitors of studies::result_fields().
+// Result files and JSON of every verb: two visitors of headway::result_fields().
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "headway/core/output_path.hpp"
-#include "headway/io/result_file.hpp"
-#include "headway/studies/result_fields.hpp"
-#include "headway/studies/study_hash.hpp"
+#include "headway/result_file.hpp"
+#include "headway/results/result_fields.hpp"
+#include "headway/study/study_hash.hpp"
 #include "io/hdf5/file_seal.hpp"
 #include "io/hdf5/record.hpp"
 
 namespace headway::io {
 namespace {
 
-using studies::Study;
+using headway::Study;
 using Json = nlohmann::ordered_json;
 
 /// Null where it is undefined or not finite.
@@ -20,7 +20,7 @@ Json json_value(double value) { return std::isfinite(value) ? Json(value) : Json
 Json json_value(const VectorXd& values);
 Json json_value(const MatrixXd& values);
 /// An object; a TOML value is JSON where both write it alike, else its text.
-Json json_value(const std::vector<studies::Setting>& settings);
+Json json_value(const std::vector<headway::Setting>& settings);
 
 template <class T>
 requires(std::is_integral_v<T> || std::is_same_v<T, std::string>) Json json_value(const T& value) {
@@ -44,9 +44,9 @@ Json json_value(const MatrixXd& values) {
   return out;
 }
 
-Json json_value(const std::vector<studies::Setting>& settings) {
+Json json_value(const std::vector<headway::Setting>& settings) {
   Json out = Json::object();
-  for (const studies::Setting& setting : settings) {
+  for (const headway::Setting& setting : settings) {
     Json value = Json::parse(setting.value, nullptr, false);
     out[setting.key] = value.is_discarded() ? Json(setting.value) : value;
   }
@@ -130,7 +130,7 @@ std::string dump(const Json& object, bool one_line) {
 
 template <class Result>
 std::string ResultOutput<Result>::bytes(const Study& study, const Result& result,
-                                        const studies::ResultProvenance& provenance) {
+                                        const headway::ResultProvenance& provenance) {
   const Hdf5Lock lock;
   Hdf5OutputFile out;
   out.set("/", "schema_name", kResultSchema);
@@ -142,7 +142,7 @@ std::string ResultOutput<Result>::bytes(const Study& study, const Result& result
 
 template <class Result>
 void ResultOutput<Result>::show(const Study& study, const Result& result,
-                                const studies::ResultProvenance& provenance, FieldSink& sink) {
+                                const headway::ResultProvenance& provenance, FieldSink& sink) {
   sink.set("/", "kind", std::string(Result::kVerb));
   sink.set("/", "study", study.name);
   RecordWriter root(sink, "");
@@ -154,29 +154,29 @@ template <class Result>
 std::string ResultOutput<Result>::json(const Study& study, const Result& result) {
   Json object;
   object["study"] = study.name;
-  object["study_hash"] = studies::study_hash(study);
+  object["study_hash"] = headway::study_hash(study);
   JsonWriter root(object);
   result_fields(root, study, result);
-  return dump(object, std::is_same_v<Result, studies::TrainResult>);
+  return dump(object, std::is_same_v<Result, headway::TrainResult>);
 }
 
 // Every verb that writes a result is named here.
-template struct ResultOutput<studies::SolveResult>;
-template struct ResultOutput<studies::AlignResult>;
-template struct ResultOutput<studies::PruneResult>;
-template struct ResultOutput<studies::SampleResult>;
-template struct ResultOutput<studies::TrainResult>;
-template struct ResultOutput<studies::TrainedPruneResult>;
-template struct ResultOutput<studies::LatentsResult>;
-template struct ResultOutput<studies::PredictResult>;
-template struct ResultOutput<studies::EvaluateResult>;
+template struct ResultOutput<headway::SolveResult>;
+template struct ResultOutput<headway::AlignResult>;
+template struct ResultOutput<headway::PruneResult>;
+template struct ResultOutput<headway::SampleResult>;
+template struct ResultOutput<headway::TrainResult>;
+template struct ResultOutput<headway::TrainedPruneResult>;
+template struct ResultOutput<headway::LatentsResult>;
+template struct ResultOutput<headway::PredictResult>;
+template struct ResultOutput<headway::EvaluateResult>;
 
 void write_result_bytes(const std::string& file_path, std::string_view bytes, bool force) {
   check_output_path(file_path, force);
   write_sealed_file(file_path, bytes, force);
 }
 
-std::string train_record_json(std::size_t run, const studies::TrainedRun& trained,
+std::string train_record_json(std::size_t run, const headway::TrainedRun& trained,
                               const training::TrainRecord& record) {
   Json out;
   out["run"] = run + 1;

@@ -5,9 +5,9 @@
 #include "core/fail.hpp"
 #include "core/whole_file.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "headway/io/result_file.hpp"
-#include "headway/io/study_file.hpp"
-#include "headway/studies/sweep.hpp"
+#include "headway/result_file.hpp"
+#include "headway/study_file.hpp"
+#include "headway/sweep.hpp"
 #include "headway/training/backend.hpp"
 #include "io/first_reading.hpp"
 #include "io/hdf5/record.hpp"
@@ -17,12 +17,12 @@ namespace headway::io {
 namespace {
 
 /// The run whose sweep sets what `wanted` says; "" for one that was never begun.
-std::string group_of(const Hdf5InputFile& file, const studies::TrainRun& wanted) {
+std::string group_of(const Hdf5InputFile& file, const headway::TrainRun& wanted) {
   for (std::size_t i = 0; i < file.members("runs").size(); ++i) {
     std::string group = fmt::format("runs/{}", i);
     if (file.kind(group) != NodeKind::kGroup) continue;
     const std::vector<std::string> settings = file.read_strings(group + "/settings");
-    if (studies::settings_of(settings) == wanted.settings) return group;
+    if (headway::settings_of(settings) == wanted.settings) return group;
   }
   return "";
 }
@@ -43,44 +43,44 @@ std::vector<training::NamedTensor> read_weights(const Hdf5InputFile& file, const
 /// Whether the study in the file trained on a GPU by its own words.
 bool trained_on_gpu(const std::string& file_path) {
   const std::string text = read_result_provenance(file_path).study_toml;
-  const std::vector<studies::TrainRun> runs = studies::train_runs(parse_study(text, file_path));
-  return std::ranges::any_of(runs, [](const studies::TrainRun& run) {
+  const std::vector<headway::TrainRun> runs = headway::train_runs(parse_study(text, file_path));
+  return std::ranges::any_of(runs, [](const headway::TrainRun& run) {
     return run.study.train.run.device == training::Device::kCuda;
   });
 }
 
 /// Who only reads a network takes the device that is there. Not kCpu: the network may be of bf16.
-void take_what_is_there(studies::TrainedNetwork& network) {
+void take_what_is_there(headway::TrainedNetwork& network) {
   training::Device& device = network.study.train.run.device;
   network.without_gpu = device == training::Device::kCuda && !training::cuda_available();
   if (network.without_gpu) device = training::Device::kAuto;
 }
 
-studies::TrainedNetwork read_run(const Hdf5InputFile& file, const std::string& group,
-                                 const studies::TrainRun& run, studies::KeptWeights weights) {
-  studies::TrainedNetwork out;
+headway::TrainedNetwork read_run(const Hdf5InputFile& file, const std::string& group,
+                                 const headway::TrainRun& run, headway::KeptWeights weights) {
+  headway::TrainedNetwork out;
   out.study = run.study;
   out.study_name = run.study.name;
-  out.label = studies::run_label(run.settings, run.study);
-  out.variant = studies::run_variant(run.study);
-  const bool best = weights == studies::KeptWeights::kBest;
+  out.label = headway::run_label(run.settings, run.study);
+  out.variant = headway::run_variant(run.study);
+  const bool best = weights == headway::KeptWeights::kBest;
   const auto step = file.number_attribute(group, best ? "best_step" : "steps");
   if (!step || step->size() != 1) bad_data("{}: its step is missing", group);
   out.step = static_cast<Index>(step->front());
   out.outcome = file.text_attribute(group, "outcome").value_or("");
   out.parameters = read_weights(file, group, best);
-  out.weights_sha256 = studies::weights_hash(out.parameters);
+  out.weights_sha256 = headway::weights_hash(out.parameters);
   out.tokenizer = read_tokenizer(file, group);
   return out;
 }
 
 }  // namespace
 
-studies::Study read_trained_study(const std::string& file_path,
+headway::Study read_trained_study(const std::string& file_path,
                                   const std::vector<std::string>& overlays,
                                   const std::vector<std::string>& allowed) {
   for (const std::string& overlay : overlays) {
-    studies::check_change_of_trained(overlay, overlay_key(overlay), allowed);
+    headway::check_change_of_trained(overlay, overlay_key(overlay), allowed);
   }
   require_readable_file(file_path);
   if (!is_hdf5(file_path)) {
@@ -92,29 +92,29 @@ studies::Study read_trained_study(const std::string& file_path,
              schema.empty() ? "not a file of Headway" : "a " + shown(schema) + " file");
   }
   const std::string kind = read_result_kind(file_path);
-  if (kind != studies::TrainResult::kVerb) {
+  if (kind != headway::TrainResult::kVerb) {
     bad_data("{}: is a result of headway {}; allowed: a result of headway train", file_path,
              shown(kind));
   }
   return read_study(file_path, overlays).study;
 }
 
-std::vector<studies::TrainedNetwork> read_trained_networks(const std::string& file_path,
-                                                           const studies::Study& study,
-                                                           studies::KeptWeights weights,
+std::vector<headway::TrainedNetwork> read_trained_networks(const std::string& file_path,
+                                                           const headway::Study& study,
+                                                           headway::KeptWeights weights,
                                                            Observer& observer) {
   const std::string data_hash = read_result_provenance(file_path).data_hash;
   const bool of_gpu = trained_on_gpu(file_path);
-  const std::vector<studies::TrainRun> runs = studies::train_runs(study);
+  const std::vector<headway::TrainRun> runs = headway::train_runs(study);
   return read_hdf5(file_path, kResultSchema, [&](const Hdf5InputFile& file) {
-    std::vector<studies::TrainedNetwork> out;
+    std::vector<headway::TrainedNetwork> out;
     for (std::size_t i = 0; i < runs.size(); ++i) {
       const std::string group = group_of(file, runs[i]);
       const std::string outcome =
           group.empty() ? "not begun" : file.text_attribute(group, "outcome").value_or("");
       if (outcome != word_of(training::TrainOutcome::kFinished)) {
         observer.warning(fmt::format("run {} ({}, seed {}) is left out: {}", i + 1,
-                                     studies::run_label(runs[i].settings, runs[i].study),
+                                     headway::run_label(runs[i].settings, runs[i].study),
                                      runs[i].study.seed, outcome));
         continue;
       }
@@ -124,25 +124,25 @@ std::vector<studies::TrainedNetwork> read_trained_networks(const std::string& fi
       if (of_gpu) take_what_is_there(out.back());
     }
     if (out.empty()) bad_data("holds no run that was trained to its end");
-    if (out.front().without_gpu) observer.warning(file_path + ": " + studies::kWithoutGpu);
+    if (out.front().without_gpu) observer.warning(file_path + ": " + headway::kWithoutGpu);
     return out;
   });
 }
 
-studies::TrainedNetwork read_trained_network(const std::string& file_path,
+headway::TrainedNetwork read_trained_network(const std::string& file_path,
                                              const std::vector<std::string>& overlays) {
-  const studies::Study study =
+  const headway::Study study =
       read_trained_study(file_path, overlays,
                          {"extract.", "threads", "name", "task.files", "task.out_of_distribution"});
-  const std::vector<studies::TrainRun> runs = studies::train_runs(study);
+  const std::vector<headway::TrainRun> runs = headway::train_runs(study);
   const auto wanted = static_cast<std::size_t>(study.extract.run);
   if (wanted > runs.size()) {
     fail(ErrorKind::kBadStudy, "extract.run = {}: must be from 1 to {}, the number of runs in {}",
          wanted, runs.size(), file_path);
   }
-  const studies::TrainRun& run = runs[wanted - 1];
-  studies::check_extractable(run.study);
-  studies::TrainedNetwork out = read_hdf5(file_path, kResultSchema, [&](const Hdf5InputFile& file) {
+  const headway::TrainRun& run = runs[wanted - 1];
+  headway::check_extractable(run.study);
+  headway::TrainedNetwork out = read_hdf5(file_path, kResultSchema, [&](const Hdf5InputFile& file) {
     const std::string group = group_of(file, run);
     if (group.empty()) bad_data("this run had not begun when the result was written");
     return read_run(file, group, run, study.extract.weights);

@@ -9,7 +9,7 @@
 namespace headway::io {
 namespace {
 
-using studies::TrainedRun;
+using headway::TrainedRun;
 using training::CurveRow;
 
 std::vector<CurveRow> read_curve(const Hdf5InputFile& file, const std::string& path) {

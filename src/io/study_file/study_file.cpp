@@ -1,4 +1,4 @@
-#include "headway/io/study_file.hpp"
+#include "headway/study_file.hpp"
 
 #include <filesystem>
 #include <memory>
@@ -8,21 +8,21 @@
 #include "core/fail.hpp"
 #include "core/whole_file.hpp"
 #include "headway/core/utf8.hpp"
-#include "headway/io/dataset_file.hpp"
+#include "headway/dataset_file.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "headway/io/result_file.hpp"
-#include "headway/studies/idle_keys.hpp"
-#include "headway/studies/sections.hpp"
-#include "headway/studies/sweep.hpp"
+#include "headway/result_file.hpp"
+#include "headway/study/idle_keys.hpp"
+#include "headway/study/sections.hpp"
+#include "headway/sweep.hpp"
 #include "io/first_reading.hpp"
 #include "io/study_file/toml.hpp"
-#include "studies/set_by_hand.hpp"
+#include "study/set_by_hand.hpp"
 
 namespace headway::io {
 namespace {
 
 namespace fs = std::filesystem;
-using studies::Study;
+using headway::Study;
 
 constexpr std::uint64_t kLargestStudyFile = std::uint64_t{4} << 20U;
 constexpr std::size_t kLongestName = 190;
@@ -94,7 +94,7 @@ std::string apply_overlay(OptionValue& root, const std::string& overlay) {
   const std::vector<std::string> parts = overlay_parts(overlay);
   const Place place{
       std::make_shared<const std::string>("--set " + printable(clip(overlay, kLongestShown))), 0};
-  studies::set_by_hand(root, parts, overlay_value(overlay.substr(overlay.find('=') + 1)), place);
+  headway::set_by_hand(root, parts, overlay_value(overlay.substr(overlay.find('=') + 1)), place);
   return join(parts, ".");
 }
 
@@ -111,21 +111,21 @@ Study parse_study(std::string_view text, const std::string& source_name,
       return fs::absolute(from / file).lexically_normal().string();
     };
   };
-  studies::change_paths(root, resolve(directory.empty() ? "." : directory));
+  headway::change_paths(root, resolve(directory.empty() ? "." : directory));
   const OptionValue before = root;
   std::vector<std::string> set_by_hand;
   for (const std::string& overlay : overlays) {
     set_by_hand.push_back(apply_overlay(root, overlay));
   }
-  studies::drop_keys_made_idle(before, root);
-  studies::change_paths(root, resolve("."));
-  return studies::checked_study(root, set_by_hand);
+  headway::drop_keys_made_idle(before, root);
+  headway::change_paths(root, resolve("."));
+  return headway::checked_study(root, set_by_hand);
 }
 
 OptionValue task_overlays(const std::vector<std::string>& overlays) {
   OptionValue root{OptionValue::Table{}, {}};
   for (const std::string& overlay : overlays) apply_overlay(root, overlay);
-  studies::change_paths(
+  headway::change_paths(
       root, [](const std::string& file) { return fs::absolute(file).lexically_normal().string(); });
   const OptionValue* task = find(*root.get<OptionValue::Table>(), "task");
   return task != nullptr ? *task : root;
@@ -142,7 +142,7 @@ LoadedStudy read_study(const std::string& file_path, const std::vector<std::stri
             StudyOrigin::kDatasetFile};
   }
   if (is_result_file(file_path)) {
-    const studies::ResultProvenance provenance = read_result_provenance(file_path);
+    const headway::ResultProvenance provenance = read_result_provenance(file_path);
     return {parse_study(provenance.study_toml, file_path + ":study_toml", overlays, directory),
             StudyOrigin::kResultFile};
   }
@@ -153,6 +153,6 @@ LoadedStudy read_study(const std::string& file_path, const std::vector<std::stri
       file_path);
 }
 
-std::string write_study(const Study& study) { return studies::study_text(study); }
+std::string write_study(const Study& study) { return headway::study_text(study); }
 
 }  // namespace headway::io

@@ -3,8 +3,8 @@
 
 #include <array>
 
+#include "training/model/transformer_engine.hpp"
 #include "training/torch/host_memory.hpp"
-#include "training/transformer_engine.hpp"
 
 namespace headway::training::detail {
 

@@ -11,9 +11,9 @@
 #include <optional>
 #include <utility>
 
-#include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
-#include "training/row_kernels.hpp"
+#include "headway/error.hpp"
+#include "training/kernels/cpu/row_kernels.hpp"
 #include "training/torch/bfloat16_products.hpp"
 #include "training/torch/cuda_stream.hpp"
 #include "training/torch/device_attention.hpp"

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "headway/core/types.hpp"
+#include "headway/types.hpp"
 #include "training/torch/headers.hpp"
 
 namespace headway::training::detail {

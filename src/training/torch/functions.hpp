@@ -1,7 +1,7 @@
 // The fused blocks as LibTorch operations with gradients: CPU, float32.
 #pragma once
 
-#include "training/cross_attention_block.hpp"
+#include "training/model/cross_attention_block.hpp"
 #include "training/torch/headers.hpp"
 
 namespace headway::training::detail {

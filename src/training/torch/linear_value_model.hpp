@@ -2,7 +2,7 @@
 // LibTorch's operations, times effective weights that are computed once a batch.
 #pragma once
 
-#include "training/head_paths.hpp"
+#include "training/contributions/head_paths.hpp"
 #include "training/torch/network_model.hpp"
 
 namespace headway::training::detail {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <thread>
 
-#include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/error.hpp"
 
 #ifdef HEADWAY_ONEDNN
 #include <dnnl.h>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "headway/core/cpu.hpp"
-#include "training/transformer_blocks.hpp"
+#include "training/model/transformer_blocks.hpp"
 
 namespace headway::training::detail {
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
+#include "training/model/transformer_engine.hpp"
 #include "training/torch/headers.hpp"
-#include "training/transformer_engine.hpp"
 
 namespace headway::training::detail {
 

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "headway/training/attention_variant.hpp"
+#include "training/model/transformer_engine.hpp"
 #include "training/torch/headers.hpp"
-#include "training/transformer_engine.hpp"
 
 namespace headway::training::detail {
 

@@ -1,8 +1,8 @@
 // Reads the study named on the command line with the installed library, and writes it back as text.
 #include <cstdio>
 
-#include "headway/core/error.hpp"
-#include "headway/io/study_file.hpp"
+#include "headway/error.hpp"
+#include "headway/study_file.hpp"
 
 int main(int argc, char** argv) {
   if (argc != 2) return 64;

@@ -3,9 +3,9 @@
 #include <cstdio>
 #include <utility>
 
+#include "headway/action.hpp"
+#include "headway/architecture.hpp"
 #include "headway/core/rng.hpp"
-#include "headway/model/architecture.hpp"
-#include "headway/theory/action.hpp"
 
 int main() {
   const headway::model::Architecture architecture =

@@ -8,8 +8,8 @@
 #include "analysis/decoding_score.hpp"
 #include "catch.hpp"
 #include "headway/analysis/linear_decoder.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/error.hpp"
 
 using namespace headway;
 using analysis::DecoderKind;

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/error.hpp"
 
 using namespace headway;
 using analysis::LinearDecoder;

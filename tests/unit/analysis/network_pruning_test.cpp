@@ -5,12 +5,12 @@
 
 #include "catch.hpp"
 #include "headway/analysis/head_scores.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/labels.hpp"
+#include "headway/dataset.hpp"
+#include "headway/error.hpp"
 #include "headway/model/attention.hpp"
 #include "headway/model/linear_value_network.hpp"
-#include "headway/model/path_features.hpp"
-#include "headway/tasks/dataset.hpp"
+#include "headway/path_features.hpp"
 #include "random_examples.hpp"
 
 using namespace headway;

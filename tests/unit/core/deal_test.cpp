@@ -7,7 +7,7 @@
 #include <string>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "thread_ranks.hpp"
 
 using namespace headway;

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/jobs.hpp"
+#include "headway/error.hpp"
 
 using headway::Index;
 using headway::parallel_for;

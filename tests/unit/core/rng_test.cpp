@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/sha256.hpp"
+#include "headway/error.hpp"
 
 using Catch::Matchers::WithinAbs;
 using headway::Error;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "thread_ranks.hpp"
 
 using namespace headway;

@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/output_path.hpp"
+#include "headway/error.hpp"
 #include "scratch_directory.hpp"
 
 namespace {

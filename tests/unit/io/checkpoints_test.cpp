@@ -1,5 +1,5 @@
 // Checkpoints on disk: every number comes back, nothing damaged or foreign is taken.
-#include "headway/io/checkpoints.hpp"
+#include "headway/checkpoints.hpp"
 
 #include <sys/stat.h>
 
@@ -11,15 +11,15 @@
 #include <string>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "io/checkpoint/checkpoint_file.hpp"
 #include "record_bytes.hpp"
 #include "scratch_directory.hpp"
 
 using namespace headway;
+using headway::SampleState;
+using headway::Study;
 using io::SampleCheckpoints;
-using studies::SampleState;
-using studies::Study;
 namespace fs = std::filesystem;
 
 namespace {
@@ -56,7 +56,7 @@ SampleState full_state() {
   SampleState state;
   state.run.settings = "sampler = nuts\ndimension = 2\n";
   state.run.chains = {full_chain(), sampling::ChainState{}};
-  studies::ChainRecord record;
+  headway::ChainRecord record;
   record.draws = 2;
   record.entries = {1.0, 0.5, -0.0};
   record.positions = {7.0, 8.0};
@@ -65,14 +65,14 @@ SampleState full_state() {
   record.mean_sum = MatrixXd{{1.0, 2.0}, {3.0, 4.0}, {5.0, 6.0}};
   record.mean_square_sum = 2.0 * record.mean_sum;
   record.variance_sum = 3.0 * record.mean_sum;
-  state.records = {record, studies::ChainRecord{}};
+  state.records = {record, headway::ChainRecord{}};
   state.seconds = 12.5;
   return state;
 }
 
 Study two_points() {
   Study study;
-  study.task.kind = studies::TaskKind::kDataset;
+  study.task.kind = headway::TaskKind::kDataset;
   study.model.widths = {{5}};
   study.model.temperatures = {0.1, 0.2};
   return study;
@@ -162,7 +162,7 @@ TEST_CASE("sampling without checkpoint_seconds saves nothing, but goes on") {
   SampleCheckpoints(folder.file("r.h5"), two_points(), "data", false).hooks().save(0, full_state());
   Study silent = two_points();
   silent.sample.checkpoint_seconds = 0.0;
-  const studies::SampleHooks hooks =
+  const headway::SampleHooks hooks =
       SampleCheckpoints(folder.file("r.h5"), silent, "data", false).hooks();
   CHECK_FALSE(hooks.save);
   CHECK(hooks.load(0));
@@ -181,8 +181,8 @@ TEST_CASE("a checkpoint of another study, data or verb is refused by name, or de
   other.sample.draws = 7;
   CHECK(says(refused(other, "data"), "seed = 1, here 2; sample.draws = 1000, here 7"));
   CHECK(says(refused(two_points(), "other"), "the data"));
-  studies::TrainRun run;
-  run.study.task.kind = studies::TaskKind::kSraven;
+  headway::TrainRun run;
+  run.study.task.kind = headway::TaskKind::kSraven;
   const auto as_training = [&] { io::TrainCheckpoints(result, {run}, {"data"}, false); };
   CHECK(says(refusal(as_training, ErrorKind::kBadStudy),
              "it is of headway sample, this is headway train"));

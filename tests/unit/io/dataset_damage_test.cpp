@@ -7,11 +7,11 @@
 
 #include "catch.hpp"
 #include "dataset_builder.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/rng.hpp"
-#include "headway/io/dataset_file.hpp"
+#include "headway/dataset_file.hpp"
+#include "headway/error.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "headway/io/result_file.hpp"
+#include "headway/result_file.hpp"
 #include "io/hdf5/isolated.hpp"
 
 using namespace headway;           // NOLINT(google-build-using-namespace)

@@ -5,8 +5,8 @@
 
 #include "catch.hpp"
 #include "dataset_breaks.hpp"
-#include "headway/core/error.hpp"
-#include "headway/io/dataset_file.hpp"
+#include "headway/dataset_file.hpp"
+#include "headway/error.hpp"
 #include "io/hdf5/input.hpp"
 
 using namespace headway;           // NOLINT(google-build-using-namespace)

@@ -3,11 +3,11 @@
 
 #include "catch.hpp"
 #include "dataset_builder.hpp"
-#include "headway/core/error.hpp"
-#include "headway/io/dataset_file.hpp"
+#include "headway/dataset_file.hpp"
+#include "headway/error.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "headway/io/result_file.hpp"
 #include "headway/io/trained_network.hpp"
+#include "headway/result_file.hpp"
 
 using namespace headway;           // NOLINT(google-build-using-namespace)
 using namespace headway::testing;  // NOLINT(google-build-using-namespace)
@@ -317,7 +317,7 @@ Dataset extracted(AttentionForm form, std::shared_ptr<const ExampleSource> examp
 
 Dataset write_and_read(const Dataset& data, const ScratchDirectory& scratch) {
   const std::string path = scratch.file("extracted.h5");
-  studies::ExtractResult result;
+  headway::ExtractResult result;
   result.dataset = data;
   io::write_extracted(path, result, {{"weights_sha256", "abc"}}, true);
   CHECK(io::validate_dataset(path) == std::vector<std::string>{});

@@ -7,15 +7,15 @@
 
 #include "catch.hpp"
 #include "field_table.hpp"
-#include "headway/io/result_file.hpp"
-#include "headway/studies/choice.hpp"
-#include "headway/studies/evaluate.hpp"
-#include "headway/studies/gram.hpp"
-#include "headway/studies/latents.hpp"
-#include "headway/studies/predict.hpp"
-#include "headway/studies/prune_trained.hpp"
-#include "headway/studies/sample_results.hpp"
-#include "headway/studies/training.hpp"
+#include "headway/evaluate.hpp"
+#include "headway/gram.hpp"
+#include "headway/latents.hpp"
+#include "headway/predict.hpp"
+#include "headway/prune_networks.hpp"
+#include "headway/result_file.hpp"
+#include "headway/results/choice.hpp"
+#include "headway/sample_results.hpp"
+#include "headway/train.hpp"
 
 using namespace headway;           // NOLINT(google-build-using-namespace)
 using namespace headway::testing;  // NOLINT(google-build-using-namespace)
@@ -29,40 +29,40 @@ struct Section {
 };
 
 std::vector<Section> sections() {
-  studies::SamplePoint sample;
+  headway::SamplePoint sample;
   sample.order_parameters.resize(1);
-  std::vector<ListedField> provenance = list_fields(studies::ResultProvenance{});
-  std::vector<ListedField> gram = list_fields(studies::GramResult{});
+  std::vector<ListedField> provenance = list_fields(headway::ResultProvenance{});
+  std::vector<ListedField> gram = list_fields(headway::GramResult{});
   for (std::vector<ListedField>* only_in_files : {&provenance, &gram})
     for (ListedField& field : *only_in_files) field.json.clear();
   return {{"provenance", "The root", provenance},
-          {"result", "The root, but for train", list_fields(studies::SolveResult{})},
+          {"result", "The root, but for train", list_fields(headway::SolveResult{})},
           {"point", "`points/<i>` of solve, align and prune; `points/<i>/theory` of sample",
-           list_fields(studies::SolvePoint{})},
-          {"limit", "`gaussian_process/<j>`", list_fields(studies::GaussianProcessPoint{})},
-          {"choice", "`chosen/<k>`", list_fields(studies::TemperatureChoice{})},
-          {"alignment", "`points/<i>/alignment`", list_fields(studies::AlignPoint{})},
-          {"pruning", "`points/<i>/pruning`", list_fields(studies::PrunePoint{})},
+           list_fields(headway::SolvePoint{})},
+          {"limit", "`gaussian_process/<j>`", list_fields(headway::GaussianProcessPoint{})},
+          {"choice", "`chosen/<k>`", list_fields(headway::TemperatureChoice{})},
+          {"alignment", "`points/<i>/alignment`", list_fields(headway::AlignPoint{})},
+          {"pruning", "`points/<i>/pruning`", list_fields(headway::PrunePoint{})},
           {"network_score", "`network/scores/<name>` and `points/<i>/network/scores/<name>`",
-           list_fields(studies::NetworkScore{})},
-          {"network", "`network`", list_fields(studies::NetworkPruning{})},
+           list_fields(headway::NetworkScore{})},
+          {"network", "`network`", list_fields(headway::NetworkPruning{})},
           {"sample", "`points/<i>` of sample, layer 1 for each layer", list_fields(sample)},
-          {"predicted_point", "`points/<i>` of predict", list_fields(studies::PredictedPoint{})},
+          {"predicted_point", "`points/<i>` of predict", list_fields(headway::PredictedPoint{})},
           {"run",
            "`runs/<i>` of train, which also has `curves/<split>`, `weights/<name>` and "
            "`best_weights/<name>`",
-           list_fields(studies::TrainedRun{})},
-          {"group", "`groups/<g>` of train", list_fields(studies::TrainGroup{})},
+           list_fields(headway::TrainedRun{})},
+          {"group", "`groups/<g>` of train", list_fields(headway::TrainGroup{})},
           {"network_run",
            "`runs/<i>` of prune on a train result; r2 in place of accuracy where that "
            "is the metric",
-           list_fields(studies::RunPruning{})},
+           list_fields(headway::RunPruning{})},
           {"network_group", "`groups/<g>` of prune on a train result",
-           list_fields(studies::PruneGroup{})},
-          {"latent_run", "`runs/<i>` of latents", list_fields(studies::LatentRun{})},
-          {"latent_group", "`groups/<g>` of latents", list_fields(studies::LatentGroup{})},
-          {"evaluated_run", "`runs/<i>` of evaluate", list_fields(studies::EvaluatedRun{})},
-          {"evaluated_group", "`groups/<g>` of evaluate", list_fields(studies::EvaluatedGroup{})},
+           list_fields(headway::PruneGroup{})},
+          {"latent_run", "`runs/<i>` of latents", list_fields(headway::LatentRun{})},
+          {"latent_group", "`groups/<g>` of latents", list_fields(headway::LatentGroup{})},
+          {"evaluated_run", "`runs/<i>` of evaluate", list_fields(headway::EvaluatedRun{})},
+          {"evaluated_group", "`groups/<g>` of evaluate", list_fields(headway::EvaluatedGroup{})},
           {"gram", "Gram matrices (the root has the provenance too)", gram}};
 }
 

@@ -4,8 +4,8 @@
 #include "catch.hpp"
 #include "core/whole_file.hpp"
 #include "dataset_builder.hpp"
-#include "headway/core/error.hpp"
-#include "headway/io/dataset_file.hpp"
+#include "headway/dataset_file.hpp"
+#include "headway/error.hpp"
 #include "io/first_reading.hpp"
 
 using namespace headway;           // NOLINT(google-build-using-namespace)

@@ -10,11 +10,11 @@
 
 #include "catch.hpp"
 #include "dataset_builder.hpp"
-#include "headway/core/error.hpp"
-#include "headway/io/dataset_file.hpp"
+#include "headway/dataset_file.hpp"
+#include "headway/error.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "headway/io/result_file.hpp"
-#include "headway/io/study_file.hpp"
+#include "headway/result_file.hpp"
+#include "headway/study_file.hpp"
 
 using namespace headway;           // NOLINT(google-build-using-namespace)
 using namespace headway::testing;  // NOLINT(google-build-using-namespace)

@@ -2,10 +2,9 @@
 
 #include "catch.hpp"
 #include "dataset_builder.hpp"
-#include "headway/core/error.hpp"
-#include "headway/io/dataset_file.hpp"
+#include "headway/dataset_file.hpp"
+#include "headway/error.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "headway/studies/verbs.hpp"
 #include "record_bytes.hpp"
 #include "scratch_directory.hpp"
 
@@ -14,12 +13,12 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-studies::GramResult gram_of(const std::string& file_path, io::FeaturesIn place) {
-  studies::Study study;
-  study.task.kind = studies::TaskKind::kDataset;
+headway::GramResult gram_of(const std::string& file_path, io::FeaturesIn place) {
+  headway::Study study;
+  study.task.kind = headway::TaskKind::kDataset;
   study.threads = 1;
   Observer observer;
-  return studies::gram(study, {io::read_dataset(file_path, place)}, observer);
+  return headway::gram(study, {io::read_dataset(file_path, place)}, observer);
 }
 
 std::string fault_of(const std::string& file_path) {
@@ -44,15 +43,15 @@ TEST_CASE("Gram matrices of every form of data set come back from their file as 
     built.sets = {"validation"};
     const std::string data = folder.file("d.h5");
     testing::write_dataset_file(data, built);
-    const studies::GramResult result = gram_of(data, io::FeaturesIn::kFile);
-    const studies::GramResult in_memory = gram_of(data, io::FeaturesIn::kMemory);
+    const headway::GramResult result = gram_of(data, io::FeaturesIn::kFile);
+    const headway::GramResult in_memory = gram_of(data, io::FeaturesIn::kMemory);
     CHECK(result.data.gram == in_memory.data.gram);
     CHECK(result.data.examples == built.train);
     const std::string file = folder.file("g.h5");
     io::write_gram(file, result, {}, true);
     CHECK(io::is_dataset_file(file));
     CHECK(io::validate_dataset(file).empty());
-    const studies::GramResult back = io::read_gram(file);
+    const headway::GramResult back = io::read_gram(file);
     CHECK(testing::bytes_of(back) == testing::bytes_of(result));
     const tasks::Dataset dataset = io::read_dataset(file);
     REQUIRE(dataset.gram);
@@ -73,10 +72,10 @@ TEST_CASE("Gram files that no data have are refused, naming the file and what") 
   testing::BuiltDataset built;
   built.form = AttentionForm::kPathFeatures;
   testing::write_dataset_file(data, built);
-  const studies::GramResult good = gram_of(data, io::FeaturesIn::kMemory);
+  const headway::GramResult good = gram_of(data, io::FeaturesIn::kMemory);
   const std::string file = folder.file("g.h5");
   const auto fault = [&](auto change) {
-    studies::GramResult bad = good;
+    headway::GramResult bad = good;
     change(bad);
     io::write_gram(file, bad, {}, true);
     return fault_of(file);

@@ -3,18 +3,18 @@
 #include <nlohmann/json.hpp>
 
 #include "catch.hpp"
-#include "headway/io/result_file.hpp"
+#include "headway/result_file.hpp"
 
+using headway::AlignPoint;
+using headway::AlignResult;
+using headway::HeadReport;
 using headway::MatrixXd;
+using headway::PrunePoint;
+using headway::PruneResult;
+using headway::SolvePoint;
+using headway::SolveResult;
+using headway::Study;
 using headway::VectorXd;
-using headway::studies::AlignPoint;
-using headway::studies::AlignResult;
-using headway::studies::HeadReport;
-using headway::studies::PrunePoint;
-using headway::studies::PruneResult;
-using headway::studies::SolvePoint;
-using headway::studies::SolveResult;
-using headway::studies::Study;
 using Json = nlohmann::json;
 
 namespace {
@@ -42,7 +42,7 @@ SolveResult result() {
   r.variances = {1.0, 1.0, 1.0};
   r.train_examples = 100;
   r.points = {point(0.01), point(1.0)};
-  headway::studies::GaussianProcessPoint gp;
+  headway::GaussianProcessPoint gp;
   gp.temperature = 0.01;
   gp.predictor.accuracy = 0.826;
   r.gaussian_process = {gp};
@@ -108,7 +108,7 @@ TEST_CASE("evidence and chosen temperatures") {
   r.points[0].log_evidence_leading_order = -13.5;
   r.points[0].evidence_method = "laplace";
   r.points[0].predictor.mean_squared_error = 0.25;
-  headway::studies::GaussianProcessPoint gp;
+  headway::GaussianProcessPoint gp;
   gp.temperature = 1.0;
   gp.log_evidence = -20.0;
   r.gaussian_process.push_back(gp);

@@ -7,7 +7,7 @@
 
 #include "catch.hpp"
 #include "dataset_builder.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "io/hdf5/record.hpp"
 #include "io/hdf5/text_digest.hpp"
 

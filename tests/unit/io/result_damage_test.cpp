@@ -3,9 +3,9 @@
 
 #include "catch.hpp"
 #include "dataset_builder.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/rng.hpp"
-#include "headway/io/result_file.hpp"
+#include "headway/error.hpp"
+#include "headway/result_file.hpp"
 #include "io/hdf5/input.hpp"
 #include "result_builder.hpp"
 
@@ -14,16 +14,16 @@ using namespace headway::testing;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-studies::Study named_study() {
-  studies::Study study;
+headway::Study named_study() {
+  headway::Study study;
   study.name = "a-study";
   return study;
 }
 
 /// Reads a result and writes what was read.
 void copy_result(const std::string& from, const std::string& to) {
-  studies::ResultProvenance provenance;
-  const studies::SolveResult result = io::read_solve_result(from, &provenance);
+  headway::ResultProvenance provenance;
+  const headway::SolveResult result = io::read_solve_result(from, &provenance);
   io::write_result(to, named_study(), result, provenance, true);
 }
 
@@ -34,7 +34,7 @@ TEST_CASE("A result with changed bytes gives the same numbers and texts, or is r
   const ScratchDirectory scratch;
   const std::string path = scratch.file("whole.h5"), broken = scratch.file("broken.h5");
   const std::string again = scratch.file("again.h5");
-  studies::SolveResult result = built_result(1);
+  headway::SolveResult result = built_result(1);
   add_sets(result);
   io::write_result(path, named_study(), result, built_provenance(), false);
   const std::vector<char> whole = read_bytes(path);
@@ -117,7 +117,7 @@ TEST_CASE(
     "Results of version 0.1 are read: without checksums, with the action under its old name") {
   const ScratchDirectory scratch;
   const std::string path = scratch.file("result.h5");
-  const studies::SolveResult result = built_result(1);
+  const headway::SolveResult result = built_result(1);
   io::write_result(path, named_study(), result, built_provenance(), false);
   {
     Surgery surgery(path);
@@ -129,7 +129,7 @@ TEST_CASE(
       surgery.set_attribute(point, "action_over_max_width", std::vector<double>{4.25});
     }
   }
-  const studies::SolveResult again = io::read_solve_result(path);
+  const headway::SolveResult again = io::read_solve_result(path);
   CHECK(again.points.at(1).action == 4.25);
   CHECK(again.points.at(1).summary.optimizer.empty());
   CHECK(again.points.at(0).order_parameters.layers == result.points[0].order_parameters.layers);

@@ -1,4 +1,4 @@
-#include "headway/io/result_file.hpp"
+#include "headway/result_file.hpp"
 
 #include <sys/resource.h>
 
@@ -8,20 +8,20 @@
 
 #include "catch.hpp"
 #include "dataset_builder.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/output_path.hpp"
+#include "headway/error.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "io/hdf5/input.hpp"
 #include "result_builder.hpp"
 
 using namespace headway;           // NOLINT(google-build-using-namespace)
 using namespace headway::testing;  // NOLINT(google-build-using-namespace)
-using studies::SolveResult;
+using headway::SolveResult;
 
 namespace {
 
-studies::Study named_study() {
-  studies::Study study;
+headway::Study named_study() {
+  headway::Study study;
   study.name = "a-study";
   return study;
 }
@@ -37,7 +37,7 @@ bool same(const MatrixXd& a, const MatrixXd& b) {
   return a.rows() == b.rows() && a.cols() == b.cols() && a == b;
 }
 
-void check_same(const studies::PredictorReport& a, const studies::PredictorReport& b) {
+void check_same(const headway::PredictorReport& a, const headway::PredictorReport& b) {
   CHECK(same(a.mean, b.mean));
   CHECK(same(a.variance, b.variance));
   CHECK(same(a.train_accuracy, b.train_accuracy));
@@ -82,7 +82,7 @@ void check_same(const theory::SaddlePointSummary& a, const theory::SaddlePointSu
   }
 }
 
-void check_same(const studies::CorrectedPoint& a, const studies::CorrectedPoint& b) {
+void check_same(const headway::CorrectedPoint& a, const headway::CorrectedPoint& b) {
   CHECK(a.defined == b.defined);
   CHECK(a.reason == b.reason);
   check_same(a.mean, b.mean);
@@ -90,7 +90,7 @@ void check_same(const studies::CorrectedPoint& a, const studies::CorrectedPoint&
   if (a.defined) check_same(a.predictor, b.predictor);
 }
 
-void check_same(const studies::SolvePoint& a, const studies::SolvePoint& b) {
+void check_same(const headway::SolvePoint& a, const headway::SolvePoint& b) {
   CHECK(a.widths == b.widths);
   CHECK(a.temperature == b.temperature);
   CHECK(a.method == b.method);
@@ -146,8 +146,8 @@ std::string thrown_message(int code, const std::function<void()>& call) {
   return {};
 }
 
-studies::PrunePoint built_prune_point() {
-  studies::PrunePoint point;
+headway::PrunePoint built_prune_point() {
+  headway::PrunePoint point;
   point.accuracy = 0.875;
   for (int h = 0; h < 5; ++h) {
     point.heads.push_back(
@@ -171,11 +171,11 @@ TEST_CASE("A solve result is read back number by number") {
       SolveResult result = built_result(outputs, test);
       if (test > 0) add_sets(result);
       write(path, result, true);
-      studies::ResultProvenance from;
+      headway::ResultProvenance from;
       const SolveResult again = io::read_solve_result(path, &from);
       check_same(again, result);
       CHECK(again.interrupted);
-      const studies::ResultProvenance wrote = built_provenance();
+      const headway::ResultProvenance wrote = built_provenance();
       CHECK(from.study_toml == wrote.study_toml);
       CHECK(from.seed == wrote.seed);
       CHECK(from.command == wrote.command);
@@ -194,7 +194,7 @@ TEST_CASE("A solve result is read back number by number") {
 TEST_CASE("A result says which GPU its networks were on, and one without says nothing") {
   const ScratchDirectory scratch;
   const std::string path = scratch.file("result.h5");
-  studies::ResultProvenance provenance = built_provenance();
+  headway::ResultProvenance provenance = built_provenance();
   for (const std::string gpu : {"", "NVIDIA H100, driver of CUDA 12.4; LibTorch 2.5.1; bf16"}) {
     provenance.gpu = gpu;
     io::write_result(path, named_study(), built_result(1), provenance, true);
@@ -237,7 +237,7 @@ TEST_CASE("The layout is the one that the plots read") {
 TEST_CASE("Alignment and pruning stand beside the solve result they used") {
   const ScratchDirectory scratch;
   Numbers numbers;
-  studies::AlignResult align;
+  headway::AlignResult align;
   align.solve = built_result(1);
   align.points.resize(1);
   align.points[0].widths = align.solve.points[0].widths;
@@ -251,7 +251,7 @@ TEST_CASE("Alignment and pruning stand beside the solve result they used") {
   io::write_result(scratch.file("align.h5"), named_study(), align, built_provenance(), false);
   check_same(io::read_solve_result(scratch.file("align.h5")), align.solve);
 
-  studies::PruneResult prune;
+  headway::PruneResult prune;
   prune.solve = built_result(1);
   prune.points = {built_prune_point()};
   prune.points[0].widths = prune.solve.points[0].widths;

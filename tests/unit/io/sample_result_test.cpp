@@ -6,12 +6,12 @@
 #include <string>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
-#include "headway/io/result_file.hpp"
-#include "headway/io/study_file.hpp"
-#include "headway/studies/sample_results.hpp"
-#include "headway/studies/study_hash.hpp"
-#include "headway/studies/sweep.hpp"
+#include "headway/error.hpp"
+#include "headway/result_file.hpp"
+#include "headway/sample_results.hpp"
+#include "headway/study/study_hash.hpp"
+#include "headway/study_file.hpp"
+#include "headway/sweep.hpp"
 #include "io/hdf5/input.hpp"
 #include "result_builder.hpp"
 #include "scratch_directory.hpp"
@@ -24,8 +24,8 @@ namespace {
 constexpr Index kChains = 2;
 constexpr Index kDraws = 3;
 
-studies::SampledMatrix built_matrix(testing::Numbers& numbers, Index n) {
-  studies::SampledMatrix m;
+headway::SampledMatrix built_matrix(testing::Numbers& numbers, Index n) {
+  headway::SampledMatrix m;
   for (MatrixXd* part : {&m.mean, &m.sd, &m.mcse, &m.rhat, &m.ess_bulk, &m.ess_tail})
     *part = numbers.matrix(n, n);
   m.draws = Tensor({kChains, kDraws, n, n});
@@ -33,12 +33,12 @@ studies::SampledMatrix built_matrix(testing::Numbers& numbers, Index n) {
   return m;
 }
 
-studies::SampleResult built_samples(Index outputs) {
+headway::SampleResult built_samples(Index outputs) {
   testing::Numbers numbers;
-  studies::SampleResult result;
+  headway::SampleResult result;
   result.solve = testing::built_result(outputs);
-  for (const studies::SolvePoint& solved : result.solve.points) {
-    studies::SamplePoint point;
+  for (const headway::SolvePoint& solved : result.solve.points) {
+    headway::SamplePoint point;
     point.widths = solved.widths;
     point.temperature = solved.temperature;
     point.sampler = "gibbs";
@@ -70,13 +70,13 @@ studies::SampleResult built_samples(Index outputs) {
 TEST_CASE("every number of a sample result is in the file") {
   for (const Index outputs : {Index{1}, Index{2}}) {
     const testing::ScratchDirectory folder;
-    const studies::SampleResult result = built_samples(outputs);
-    io::write_result(folder.file("r.h5"), studies::Study{}, result, testing::built_provenance(),
+    const headway::SampleResult result = built_samples(outputs);
+    io::write_result(folder.file("r.h5"), headway::Study{}, result, testing::built_provenance(),
                      false);
     const io::Hdf5Lock lock;
     const io::Hdf5InputFile file(folder.file("r.h5"));
     REQUIRE(file.text_attribute("/", "kind") == "sample");
-    const studies::SamplePoint& point = result.points[1];
+    const headway::SamplePoint& point = result.points[1];
     const std::string group = "points/1";
     const auto number = [&](const char* name) { return file.number_attribute(group, name)->at(0); };
     CHECK(number("temperature") == point.temperature);
@@ -111,10 +111,10 @@ TEST_CASE("every number of a sample result is in the file") {
 
 TEST_CASE("the theory of a sample result is read as a solve result") {
   const testing::ScratchDirectory folder;
-  const studies::SampleResult result = built_samples(1);
-  io::write_result(folder.file("r.h5"), studies::Study{}, result, testing::built_provenance(),
+  const headway::SampleResult result = built_samples(1);
+  io::write_result(folder.file("r.h5"), headway::Study{}, result, testing::built_provenance(),
                    false);
-  const studies::SolveResult solve = io::read_solve_result(folder.file("r.h5"));
+  const headway::SolveResult solve = io::read_solve_result(folder.file("r.h5"));
   REQUIRE(solve.points.size() == 2);
   CHECK(solve.points[0].order_parameters.layers[0] ==
         result.solve.points[0].order_parameters.layers[0]);
@@ -124,10 +124,10 @@ TEST_CASE("the theory of a sample result is read as a solve result") {
 }
 
 TEST_CASE("JSON has the documented fields and null for what is undefined") {
-  const auto object = nlohmann::json::parse(io::result_json(studies::Study{}, built_samples(1)));
+  const auto object = nlohmann::json::parse(io::result_json(headway::Study{}, built_samples(1)));
   REQUIRE(object["partial"] == true);
   const auto& point = object["points"][0];
-  const studies::SamplePoint expected = built_samples(1).points[0];
+  const headway::SamplePoint expected = built_samples(1).points[0];
   for (const char* name :
        {"widths",       "temperature",  "sampler",   "chains",      "draws",
         "U_a_mean",     "U_1_mean",     "U_1_mcse",  "accuracy",    "rhat_max",
@@ -150,15 +150,15 @@ TEST_CASE("study keys of [sample] survive a round trip, and only some change the
       "draws = 77\nwarmup = 0\nthin = 2\nmetric = \"dense\"\ntarget_accept = 0.9\n"
       "max_tree_depth = 7\npredictor_draws = 5\nevidence = false\nkeep_weights = true\n"
       "checkpoint_seconds = 1.5\n";
-  const studies::Study study = io::parse_study(text, "s.toml");
-  const studies::Study again = io::parse_study(io::write_study(study), "again.toml");
-  for (const studies::Study& s : {study, again}) {
-    CHECK(s.sample.sampler == studies::Sampler::kMala);
+  const headway::Study study = io::parse_study(text, "s.toml");
+  const headway::Study again = io::parse_study(io::write_study(study), "again.toml");
+  for (const headway::Study& s : {study, again}) {
+    CHECK(s.sample.sampler == headway::Sampler::kMala);
     CHECK(s.sample.chains == 3);
     CHECK(s.sample.draws == 77);
     CHECK(s.sample.warmup == 0);
     CHECK(s.sample.thin == 2);
-    CHECK(s.sample.metric == studies::Metric::kDense);
+    CHECK(s.sample.metric == headway::Metric::kDense);
     CHECK(s.sample.target_accept == 0.9);
     CHECK(s.sample.max_tree_depth == 7);
     CHECK(s.sample.predictor_draws == 5);
@@ -166,12 +166,12 @@ TEST_CASE("study keys of [sample] survive a round trip, and only some change the
     CHECK(s.sample.keep_weights);
     CHECK(s.sample.checkpoint_seconds == 1.5);
   }
-  studies::Study other = study;
+  headway::Study other = study;
   other.sample.checkpoint_seconds = 9.0;
   other.name = "renamed";
-  CHECK(studies::sample_hash(other) == studies::sample_hash(study));
-  CHECK(studies::solve_hash(other) == studies::solve_hash(study));
+  CHECK(headway::sample_hash(other) == headway::sample_hash(study));
+  CHECK(headway::solve_hash(other) == headway::solve_hash(study));
   other.sample.draws = 78;
-  CHECK(studies::sample_hash(other) != studies::sample_hash(study));
-  CHECK(studies::solve_hash(other) == studies::solve_hash(study));
+  CHECK(headway::sample_hash(other) != headway::sample_hash(study));
+  CHECK(headway::solve_hash(other) == headway::solve_hash(study));
 }

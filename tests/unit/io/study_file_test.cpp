@@ -1,4 +1,4 @@
-#include "headway/io/study_file.hpp"
+#include "headway/study_file.hpp"
 
 #include <algorithm>
 #include <string>
@@ -6,20 +6,20 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/option_error.hpp"
-#include "headway/studies/sections.hpp"
-#include "headway/studies/study_hash.hpp"
+#include "headway/error.hpp"
+#include "headway/study/sections.hpp"
+#include "headway/study/study_hash.hpp"
 
 using headway::AttentionKind;
 using headway::Error;
 using headway::ErrorKind;
 using headway::Readout;
+using headway::solve_hash;
+using headway::Study;
+using headway::study_hash;
 using headway::io::parse_study;
 using headway::io::write_study;
-using headway::studies::solve_hash;
-using headway::studies::Study;
-using headway::studies::study_hash;
 using headway::tasks::HeadKind;
 
 namespace {
@@ -74,7 +74,7 @@ Study everything_changed() {
   s.model.temperatures = {0.0, 5e-324, 0.1};
   s.model.readout = Readout::kMean;
   s.model.attention = AttentionKind::kHardmax;
-  using namespace headway::studies;  // words of options
+  using namespace headway;  // words of options
   namespace theory = headway::theory;
   s.solve.saddle_point = {theory::Optimizer::kCeres, theory::Elimination::kClosedForm, 1e-7, 3};
   s.solve.kernels = theory::KernelForm::kStreamed;
@@ -115,8 +115,7 @@ void check_same_task(const Study& a, const Study& b) {
   }
 }
 
-void check_same_sampling(const headway::studies::SampleOptions& a,
-                         const headway::studies::SampleOptions& b) {
+void check_same_sampling(const headway::SampleOptions& a, const headway::SampleOptions& b) {
   CHECK(a.sampler == b.sampler);
   CHECK(a.chains == b.chains);
   CHECK(a.draws == b.draws);
@@ -195,10 +194,10 @@ TEST_CASE("a written study reads back to the same study, bit for bit") {
     check_same(parse_study(write_study(s), "written.toml"), s);
   }
   Study dataset;
-  dataset.task.kind = headway::studies::TaskKind::kDataset;
+  dataset.task.kind = headway::TaskKind::kDataset;
   dataset.task.file = "/somewhere/\"odd\" name.h5";
   const Study back = parse_study(write_study(dataset), "written.toml");
-  CHECK(back.task.kind == headway::studies::TaskKind::kDataset);
+  CHECK(back.task.kind == headway::TaskKind::kDataset);
   CHECK(back.task.file == dataset.task.file);
 }
 

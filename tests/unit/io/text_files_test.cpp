@@ -38,16 +38,16 @@ TEST_CASE("Tasks of byte-pair tokens learn them from the training part, once for
   std::reverse(other.begin(), other.end());
   for (char& c : other) c = static_cast<unsigned char>(c) >= 0x80 ? '?' : c;  // still UTF-8
   other.resize(tail.size(), '?');
-  headway::studies::Study study;
-  study.task.kind = headway::studies::TaskKind::kText;
-  study.task.level = headway::studies::TextLevel::kBpe;
+  headway::Study study;
+  study.task.kind = headway::TaskKind::kText;
+  study.task.level = headway::TextLevel::kBpe;
   study.task.vocabulary = 520;
   study.task.text.sequence_length = 12;
   const auto bytes_in_all = static_cast<double>((train + middle + tail).size());
   study.task.text.held_out = (static_cast<double>(tail.size()) - 0.5) / bytes_in_all;
   study.task.text.validation = static_cast<double>(middle.size()) / bytes_in_all;
   study.task.file = store("one.txt", train + middle + tail);
-  const auto maker = headway::studies::make_task_maker(headway::io::task_files());
+  const auto maker = headway::make_task_maker(headway::io::task_files());
   const auto one = maker(study);
   CHECK(one.task->format().vocabulary == 520);
   CHECK(one.tokenizer == train_bpe_tokenizer(train, "train", {520})->serialize());
@@ -65,7 +65,7 @@ TEST_CASE("Tasks of byte-pair tokens learn them from the training part, once for
   CHECK(maker(study).content_hash == one.content_hash);
   study.task.vocabulary = 560;
   CHECK(maker(study).content_hash != one.content_hash);
-  study.task.level = headway::studies::TextLevel::kBytes;
+  study.task.level = headway::TextLevel::kBytes;
   const auto bytes = maker(study);
   CHECK(bytes.tokenizer.empty());
   CHECK(bytes.task->format().vocabulary == 256);

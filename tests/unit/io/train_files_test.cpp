@@ -6,24 +6,24 @@
 #include <iterator>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
-#include "headway/io/checkpoints.hpp"
+#include "headway/checkpoints.hpp"
+#include "headway/error.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "headway/io/result_file.hpp"
-#include "headway/io/study_file.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/weights_file.hpp"
-#include "headway/studies/provenance.hpp"
-#include "headway/studies/study_hash.hpp"
-#include "headway/studies/sweep.hpp"
+#include "headway/provenance.hpp"
+#include "headway/result_file.hpp"
+#include "headway/study/study_hash.hpp"
+#include "headway/study_file.hpp"
+#include "headway/sweep.hpp"
 #include "scratch_directory.hpp"
 #include "trained_run_builder.hpp"
 
 using namespace headway;
 namespace fs = std::filesystem;
+using headway::TrainedRun;
+using headway::TrainRun;
 using io::TrainCheckpoints;
-using studies::TrainedRun;
-using studies::TrainRun;
 using testing::built_run;
 
 namespace {
@@ -34,7 +34,7 @@ std::string bytes_of(const std::string& file_path) {
 }
 
 std::vector<TrainRun> runs_of(const std::vector<std::string>& overlays = {}) {
-  return studies::train_runs(io::parse_study(
+  return headway::train_runs(io::parse_study(
       "[task]\nkind = \"fuzzy_logic\"\n[sweep]\nseed = [1, 2]\n", "s.toml", overlays));
 }
 
@@ -103,7 +103,7 @@ void check_same(const TrainedRun& a, const TrainedRun& b) {
 TEST_CASE("a checkpoint gives back every number") {
   const testing::ScratchDirectory folder;
   const TrainCheckpoints checkpoints(folder.file("out.h5"), runs_of(), {"a", "b"}, false);
-  const studies::TrainHooks hooks = checkpoints.hooks();
+  const headway::TrainHooks hooks = checkpoints.hooks();
   CHECK_FALSE(hooks.load(1));
   hooks.save(1, built_run());
   CHECK_FALSE(hooks.load(0));
@@ -156,7 +156,7 @@ TEST_CASE("runs on other data, or with swept threads, have checkpoints of their 
   const std::string out = folder.file("out.h5");
   const std::string study = "[task]\nkind = \"text\"\n[train]\ncausal = true\n[sweep]\n";
   const auto texts = [&](const std::string& sweep) {
-    return studies::train_runs(io::parse_study(study + sweep, "s.toml"));
+    return headway::train_runs(io::parse_study(study + sweep, "s.toml"));
   };
   const std::vector<TrainRun> two = texts("\"task.file\" = [\"a.txt\", \"b.txt\"]\n");
   const TrainCheckpoints checkpoints(out, two, {"a", "b"}, false);
@@ -191,12 +191,12 @@ TEST_CASE("runs on other data, or with swept threads, have checkpoints of their 
 TEST_CASE("results of training hold their runs and their table") {
   const testing::ScratchDirectory folder;
   const std::string out = folder.file("out.h5");
-  studies::TrainResult result;
+  headway::TrainResult result;
   result.planned = 3;
   result.runs = {built_run()};
-  const studies::Study study = runs_of()[0].study;
-  studies::ResultProvenance provenance =
-      studies::make_provenance(study, "data", {"headway", "train"});
+  const headway::Study study = runs_of()[0].study;
+  headway::ResultProvenance provenance =
+      headway::make_provenance(study, "data", {"headway", "train"});
   provenance.partial = true;
   io::write_result(out, study, result, provenance, false);
   CHECK(io::is_result_file(out));
@@ -209,7 +209,7 @@ TEST_CASE("results of training hold their runs and their table") {
                            "headway train", "interrupted: only a part"}) {
     CHECK_THAT(text, Catch::Matchers::ContainsSubstring(word));
   }
-  CHECK(io::read_study(out).study.task.kind == studies::TaskKind::kFuzzyLogic);
+  CHECK(io::read_study(out).study.task.kind == headway::TaskKind::kFuzzyLogic);
 }
 
 TEST_CASE("lines of JSON") {
@@ -217,7 +217,7 @@ TEST_CASE("lines of JSON") {
   CHECK(io::train_record_json(1, run, run.records[1]) ==
         R"({"run":2,"variant":"hyla + mixture","seed":18446744073709551615,"step":5,)"
         R"("split":"held_out","loss":0.8,"r2":0.25,"r2_pooled":0.35,"steps_per_second":101.5})");
-  studies::TrainResult result;
+  headway::TrainResult result;
   result.runs = {run};
   const std::string summary = io::result_json(runs_of()[0].study, result);
   CHECK(summary.find('\n') == std::string::npos);
@@ -250,19 +250,19 @@ TEST_CASE("weights as NumPy arrays and safetensors") {
 TEST_CASE("trained networks of a result, run by run") {
   const testing::ScratchDirectory folder;
   const std::string out = folder.file("out.h5");
-  const studies::Study study =
+  const headway::Study study =
       io::parse_study("[task]\nkind = \"fuzzy_logic\"\n[sweep]\nseed = [1, 2, 3]\n", "s.toml");
-  const std::vector<TrainRun> runs = studies::train_runs(study);
-  studies::TrainResult result;
+  const std::vector<TrainRun> runs = headway::train_runs(study);
+  headway::TrainResult result;
   result.runs = {built_run(), built_run()};  // of seed 3, and of seed 1, which was interrupted
   result.runs[0].settings = runs[2].settings;
   result.runs[0].summary.outcome = training::TrainOutcome::kFinished;
   result.runs[1].settings = runs[0].settings;
-  io::write_result(out, study, result, studies::make_provenance(study, "data", {}), false);
+  io::write_result(out, study, result, headway::make_provenance(study, "data", {}), false);
 
-  const studies::Study read = io::read_trained_study(out, {"threads=1"}, {"threads"});
+  const headway::Study read = io::read_trained_study(out, {"threads=1"}, {"threads"});
   Observer observer;
-  const auto networks = io::read_trained_networks(out, read, studies::KeptWeights::kBest, observer);
+  const auto networks = io::read_trained_networks(out, read, headway::KeptWeights::kBest, observer);
   REQUIRE(networks.size() == 1);
   CHECK(networks[0].run == 3);
   CHECK(networks[0].study.seed == 3);
@@ -273,7 +273,7 @@ TEST_CASE("trained networks of a result, run by run") {
     const auto& all = networks[0].parameters;
     CHECK(std::find(all.begin(), all.end(), tensor) != all.end());
   }
-  const auto last = io::read_trained_networks(out, read, studies::KeptWeights::kLast, observer);
+  const auto last = io::read_trained_networks(out, read, headway::KeptWeights::kLast, observer);
   CHECK(last[0].step == 9);
   CHECK(last[0].weights_sha256 != networks[0].weights_sha256);
 
@@ -282,17 +282,17 @@ TEST_CASE("trained networks of a result, run by run") {
               io::read_trained_study(out, {"train.heads=2"}, {"threads", "latents."});
             },
             "must be threads, a key of [latents]") == ErrorKind::kBadStudy);
-  studies::Study without = study;
+  headway::Study without = study;
   without.train.keep_weights = false;
   const std::string bare = folder.file("bare.h5");
-  io::write_result(bare, without, result, studies::make_provenance(without, "data", {}), false);
+  io::write_result(bare, without, result, headway::make_provenance(without, "data", {}), false);
   CHECK(
       kind_of(
-          [&] { io::read_trained_networks(bare, without, studies::KeptWeights::kLast, observer); },
+          [&] { io::read_trained_networks(bare, without, headway::KeptWeights::kLast, observer); },
           "train.keep_weights = false") == ErrorKind::kBadData);
   result.runs = {built_run()};
-  io::write_result(bare, study, result, studies::make_provenance(study, "data", {}), true);
+  io::write_result(bare, study, result, headway::make_provenance(study, "data", {}), true);
   CHECK(kind_of(
-            [&] { io::read_trained_networks(bare, study, studies::KeptWeights::kLast, observer); },
+            [&] { io::read_trained_networks(bare, study, headway::KeptWeights::kLast, observer); },
             "holds no run that was trained to its end") == ErrorKind::kBadData);
 }

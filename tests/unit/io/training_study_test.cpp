@@ -3,19 +3,19 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
-#include "headway/io/study_file.hpp"
-#include "headway/studies/latents.hpp"
-#include "headway/studies/study_hash.hpp"
-#include "headway/studies/sweep.hpp"
+#include "headway/error.hpp"
+#include "headway/latents.hpp"
+#include "headway/study/study_hash.hpp"
+#include "headway/study_file.hpp"
+#include "headway/sweep.hpp"
 
 using namespace headway;
+using headway::Study;
+using headway::train_hash;
+using headway::train_runs;
+using headway::TrainRun;
 using io::parse_study;
 using io::write_study;
-using studies::Study;
-using studies::train_hash;
-using studies::train_runs;
-using studies::TrainRun;
 
 namespace {
 
@@ -119,7 +119,7 @@ TEST_CASE("a sweep is all combinations, the last line fastest") {
     CHECK(runs[i].study.sweep.empty());
     CHECK(runs[i].study.train.run.steps == 500);
     REQUIRE(runs[i].settings.size() == 2);
-    CHECK(runs[i].settings[1] == studies::Setting{"seed", std::to_string(i % 3 + 1)});
+    CHECK(runs[i].settings[1] == headway::Setting{"seed", std::to_string(i % 3 + 1)});
   }
 }
 
@@ -315,8 +315,8 @@ TEST_CASE("swept paths are taken from where the study lies") {
     CHECK(paths(study) == expected);
     // What a result stores is read from elsewhere.
     CHECK(paths(parse_study(write_study(study), "again", {}, "/other")) == expected);
-    CHECK(studies::study_hash(parse_study(text + sweep, "s.toml", {}, "/other")) ==
-          studies::study_hash(study));
+    CHECK(headway::study_hash(parse_study(text + sweep, "s.toml", {}, "/other")) ==
+          headway::study_hash(study));
   }
   // What is typed is taken from where one stands.
   const std::string here = (std::filesystem::current_path() / "a.txt").string();
@@ -379,7 +379,7 @@ query_dim = 12
 query_rate = 0.25
 )";
   const Study study = parse_study(text, "s.toml", {}, "/data");
-  const studies::OmniglotOptions& task = study.task.omniglot;
+  const headway::OmniglotOptions& task = study.task.omniglot;
   CHECK(task.files == std::vector<std::string>{"/data/a.zip", "/abs/b"});
   CHECK(task.images.rotations);
   CHECK(task.images.label_scale == 0.5);
@@ -420,7 +420,7 @@ TEST_CASE("what looks at trained networks is read, written, and no part of their
   const Study study = parse_study(text, "s.toml");
   CHECK(study.latents.layers == std::vector<Index>{1, 2});
   CHECK(study.evaluate.examples == 7);
-  const Study latents = studies::latents_study(study);
+  const Study latents = headway::latents_study(study);
   CHECK(latents.task.sraven.held_out == 0.5);
   CHECK_FALSE(latents.task.sraven.permuted);
   CHECK(study.task.sraven.held_out == 0.25);

@@ -1,11 +1,11 @@
-#include "headway/model/architecture.hpp"
+#include "headway/architecture.hpp"
 
 #include <functional>
 #include <limits>
 #include <string>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 
 using headway::Error;
 using headway::ErrorKind;

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "random_examples.hpp"
 #include "reference_path_features.hpp"
 

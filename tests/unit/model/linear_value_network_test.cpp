@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/dataset.hpp"
+#include "headway/error.hpp"
 #include "headway/model/attention.hpp"
-#include "headway/model/path_features.hpp"
-#include "headway/tasks/dataset.hpp"
+#include "headway/path_features.hpp"
 #include "random_examples.hpp"
 
 using Catch::Matchers::WithinAbs;

@@ -1,4 +1,4 @@
-#include "headway/model/path_features.hpp"
+#include "headway/path_features.hpp"
 
 #include <atomic>
 #include <cmath>
@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
-#include "headway/tasks/dataset.hpp"
+#include "headway/dataset.hpp"
+#include "headway/error.hpp"
 #include "random_examples.hpp"
 #include "reference_path_features.hpp"
 

@@ -1,4 +1,4 @@
-#include "headway/posterior/exact_chain.hpp"
+#include "headway/exact_chain.hpp"
 
 #include <cmath>
 #include <numbers>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/posterior/evidence.hpp"
 #include "headway/sampling/sample.hpp"
 #include "theory_problems.hpp"

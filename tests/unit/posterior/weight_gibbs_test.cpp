@@ -4,7 +4,7 @@
 #include <Eigen/Cholesky>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/sampling/sample.hpp"
 #include "weight_problems.hpp"
 

@@ -1,10 +1,10 @@
-#include "headway/posterior/weight_posterior.hpp"
+#include "headway/weight_posterior.hpp"
 
 #include <cmath>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
-#include "headway/tasks/dataset.hpp"
+#include "headway/dataset.hpp"
+#include "headway/error.hpp"
 #include "reference_path_features.hpp"
 #include "weight_problems.hpp"
 

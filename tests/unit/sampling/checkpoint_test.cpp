@@ -4,7 +4,7 @@
 #include <string>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/sampling/sample.hpp"
 #include "sampling_targets.hpp"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 
 using namespace headway;            // NOLINT: a test
 using namespace headway::sampling;  // NOLINT

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "record_bytes.hpp"
 #include "sampling_targets.hpp"
 

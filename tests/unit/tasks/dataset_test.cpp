@@ -1,9 +1,9 @@
-#include "headway/tasks/dataset.hpp"
+#include "headway/dataset.hpp"
 
 #include <numeric>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 
 using headway::Index;
 using headway::Tensor;

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/error.hpp"
 #include "headway/tasks/one_shot_images.hpp"
 #include "image_sets.hpp"
 #include "random_examples.hpp"

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/error.hpp"
 #include "image_sets.hpp"
 
 using Catch::Matchers::ContainsSubstring;

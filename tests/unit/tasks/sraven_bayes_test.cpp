@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/tasks/sraven_ambiguity.hpp"
 #include "sraven_brute_force.hpp"
 

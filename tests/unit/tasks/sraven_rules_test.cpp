@@ -5,7 +5,7 @@
 #include <set>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 
 using Catch::Matchers::WithinRel;
 using namespace headway::tasks;

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/error.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using headway::Error;

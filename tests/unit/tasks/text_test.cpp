@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/utf8.hpp"
+#include "headway/error.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using headway::Error;

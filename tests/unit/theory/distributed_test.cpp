@@ -7,9 +7,9 @@
 #include <string>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/tree_sum.hpp"
-#include "headway/theory/saddle_point.hpp"
+#include "headway/error.hpp"
+#include "headway/saddle_point.hpp"
 #include "theory_problems.hpp"
 #include "thread_ranks.hpp"
 

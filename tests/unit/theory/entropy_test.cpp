@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "catch.hpp"
+#include "headway/action.hpp"
 #include "headway/numerics/symmetric.hpp"
-#include "headway/theory/action.hpp"
 #include "theory_problems.hpp"
 
 using namespace headway;

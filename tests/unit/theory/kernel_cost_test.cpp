@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
-#include "headway/theory/path_kernels.hpp"
+#include "headway/error.hpp"
+#include "headway/path_kernels.hpp"
 #include "theory_problems.hpp"
 
 using namespace headway;

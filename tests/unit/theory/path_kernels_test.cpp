@@ -1,7 +1,7 @@
-#include "headway/theory/path_kernels.hpp"
+#include "headway/path_kernels.hpp"
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/numerics/symmetric.hpp"
 #include "theory_problems.hpp"
 

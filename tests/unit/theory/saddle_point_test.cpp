@@ -1,4 +1,4 @@
-#include "headway/theory/saddle_point.hpp"
+#include "headway/saddle_point.hpp"
 
 #include <boost/math/tools/roots.hpp>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <string>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/theory/finite_width.hpp"
 #include "theory_problems.hpp"
 

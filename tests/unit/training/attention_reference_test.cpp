@@ -1,4 +1,4 @@
-#include "training/attention_reference.hpp"
+#include "training/attention/attention_reference.hpp"
 
 #include "attention_problems.hpp"
 #include "catch.hpp"

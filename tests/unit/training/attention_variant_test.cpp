@@ -4,8 +4,8 @@
 
 #include "attention_problems.hpp"
 #include "catch.hpp"
-#include "headway/core/error.hpp"
 #include "headway/core/nearest_word.hpp"
+#include "headway/error.hpp"
 
 using namespace headway::training;  // NOLINT: a test
 using Catch::Matchers::ContainsSubstring;

@@ -1,4 +1,4 @@
-#include "training/cross_attention_block.hpp"
+#include "training/model/cross_attention_block.hpp"
 
 #include <string>
 #include <vector>

@@ -3,7 +3,7 @@
 
 #include "catch.hpp"
 #include "headway/core/rng.hpp"
-#include "training/cuda/tile_product.hpp"
+#include "training/kernels/cuda/tile_product.hpp"
 
 // The emulator itself: it notices what would be a fault on a GPU, and its tensor cores multiply.
 

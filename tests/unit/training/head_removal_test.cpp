@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
-#include "training/attention_reference.hpp"
-#include "training/transformer_parameters.hpp"
-#include "training/transformer_reference.hpp"
+#include "headway/error.hpp"
+#include "training/attention/attention_reference.hpp"
+#include "training/model/transformer_parameters.hpp"
+#include "training/model/transformer_reference.hpp"
 #include "training_tasks.hpp"
 
 using namespace headway::training;  // NOLINT: a test

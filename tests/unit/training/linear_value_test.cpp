@@ -5,11 +5,11 @@
 #include <cmath>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/model/attention.hpp"
 #include "headway/training/backend.hpp"
 #include "headway/training/task_adapters.hpp"
-#include "training/head_paths.hpp"
+#include "training/contributions/head_paths.hpp"
 #include "training_tasks.hpp"
 
 using namespace headway;            // NOLINT: a test

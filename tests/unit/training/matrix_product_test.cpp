@@ -8,7 +8,7 @@
 #include "catch.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/numerics/dense.hpp"
-#include "training/transformer_engine.hpp"
+#include "training/model/transformer_engine.hpp"
 
 using namespace headway::training::detail;  // NOLINT: a test
 using headway::Index;

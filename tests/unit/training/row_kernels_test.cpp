@@ -1,12 +1,12 @@
-#include "training/row_kernels.hpp"
+#include "training/kernels/cpu/row_kernels.hpp"
 
 #include <cmath>
 #include <vector>
 
 #include "catch.hpp"
 #include "headway/core/rng.hpp"
-#include "training/attention_kernels.hpp"
-#include "training/attention_reference.hpp"
+#include "training/attention/attention_reference.hpp"
+#include "training/kernels/cpu/attention_kernels.hpp"
 
 using namespace headway::training;          // NOLINT: a test
 using namespace headway::training::detail;  // NOLINT

@@ -6,8 +6,8 @@
 #include "catch.hpp"
 #include "emulated_kernels.hpp"
 #include "engine_answers.hpp"
-#include "headway/core/error.hpp"
-#include "training/step_source.hpp"
+#include "headway/error.hpp"
+#include "training/trainer/step_source.hpp"
 #include "training_tasks.hpp"
 
 using namespace headway::training;  // NOLINT: a test

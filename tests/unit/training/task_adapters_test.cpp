@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/training/evaluation.hpp"
 #include "image_sets.hpp"
 

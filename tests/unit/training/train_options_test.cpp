@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 
 using namespace headway::training;  // NOLINT: a test
 using Catch::Matchers::WithinRel;

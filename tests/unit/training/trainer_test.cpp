@@ -1,4 +1,4 @@
-#include "headway/training/trainer.hpp"
+#include "headway/trainer.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <map>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/training/backend.hpp"
 #include "training_tasks.hpp"
 

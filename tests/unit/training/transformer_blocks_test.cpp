@@ -1,4 +1,4 @@
-#include "training/transformer_blocks.hpp"
+#include "training/model/transformer_blocks.hpp"
 
 #include <cmath>
 #include <string>

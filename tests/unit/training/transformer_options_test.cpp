@@ -1,9 +1,9 @@
-#include "headway/training/transformer_options.hpp"
+#include "headway/transformer_options.hpp"
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
-#include "training/named_tensors.hpp"
-#include "training/transformer_parameters.hpp"
+#include "headway/error.hpp"
+#include "training/model/named_tensors.hpp"
+#include "training/model/transformer_parameters.hpp"
 #include "training_tasks.hpp"
 
 using namespace headway::training;  // NOLINT: a test

@@ -1,13 +1,13 @@
 // The transformer by its definition against the engine, and its frozen contributions against both.
-#include "training/transformer_reference.hpp"
+#include "training/model/transformer_reference.hpp"
 
 #include <cmath>
 
 #include "catch.hpp"
-#include "headway/core/error.hpp"
+#include "headway/error.hpp"
 #include "headway/training/contributions.hpp"
 #include "headway/training/task_adapters.hpp"
-#include "training/transformer_parameters.hpp"
+#include "training/model/transformer_parameters.hpp"
 #include "training_tasks.hpp"
 
 using namespace headway::training;  // NOLINT: a test

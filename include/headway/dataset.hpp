@@ -1,0 +1,107 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headway/core/examples.hpp"
+#include "headway/core/gram.hpp"
+#include "headway/core/linear_value_network.hpp"
+#include "headway/types.hpp"
+
+namespace headway::tasks {
+
+/// Path features left where they are and read in blocks. Thread-safe.
+class FeatureSource {
+ public:
+  FeatureSource() = default;
+  FeatureSource(const FeatureSource&) = delete;
+  FeatureSource& operator=(const FeatureSource&) = delete;
+  virtual ~FeatureSource() = default;
+
+  /// out: [count, p N_0], row-major.
+  virtual void read(Index begin, Index count, double* out) const = 0;
+};
+
+/// One split (train, test, or a further set) of a data set: labels, and either inputs served in
+/// blocks or path features.
+struct Split {
+  std::shared_ptr<const ExampleSource> examples;  ///< null when the data set holds path features
+  RowMatrixXd path_features;  ///< P x (p N_0), unscaled xi_pi, path-major; else empty
+  std::shared_ptr<const FeatureSource> feature_source;  ///< in place of path_features
+  MatrixXd labels;                                      ///< P x C
+  std::vector<std::string> ids;                         ///< optional, one per example
+
+  [[nodiscard]] Index size() const { return labels.rows(); }
+};
+
+/// A further set of examples on which a predictor is judged, as on the test set: held-out examples
+/// of the same kind to choose a temperature by ("validation"), or of another kind ("mnist").
+struct NamedSplit {
+  std::string name;
+  Split split;
+};
+
+/// The set by which a temperature is chosen, where there is one.
+inline constexpr const char* kValidationSet = "validation";
+
+/// What is wrong with the name of a further set, in words with what is allowed, or "": a letter,
+/// then letters, digits, - and _, at most 40 in all; "train" and "test" are taken.
+std::string set_name_fault(const std::string& name);
+
+/// The name of a data set that was handed over as arrays: no file holds it.
+inline constexpr const char* kArraysInMemory = "arrays in memory";
+
+/// What a task produces and a data-set file holds: examples and the attention heads that act on
+/// them.
+struct Dataset {
+  std::string name;  ///< file path or task kind, for messages
+  AttentionForm form = AttentionForm::kWeights;
+  std::vector<int> heads;          ///< H_1, ..., H_L
+  std::vector<LayerHeads> layers;  ///< L entries (names only, where the attention is supplied)
+  Index features = 0;              ///< N_0
+  /// The readout of path features or of `network`, where they say which; otherwise what a study
+  /// that says none gets.
+  std::optional<Readout> readout;
+  Split train;
+  std::optional<Split> test;
+  /// In place of the examples and labels of `train`, which then holds none.
+  std::optional<GramMatrices> gram;
+  std::vector<NamedSplit> sets;  ///< further sets, each name once; train's shapes but for P
+  /// Weights that were trained with these heads, in the theory's scaling: pruned beside it.
+  std::optional<LinearValueNetwork> network;
+  std::string note;          ///< for example "attention of a network that the theory approximates"
+  std::string content_hash;  ///< SHA-256 of the file or of the task's resolved parameters
+
+  [[nodiscard]] Index outputs() const { return train.labels.cols(); }
+  /// P
+  [[nodiscard]] Index train_examples() const { return gram ? gram->examples : train.size(); }
+  /// Examples of the test set and all further sets together.
+  [[nodiscard]] Index evaluated_examples() const;
+};
+
+/// Examples held in memory.
+class MemoryExamples final : public ExampleSource {
+ public:
+  /// inputs [P, S, N_0]; mask [P, S] or empty; attention: one [P, H_l, S, S] per layer, or empty.
+  /// Error{kBadData} when the shapes do not fit each other.
+  explicit MemoryExamples(Tensor inputs, std::vector<std::uint8_t> mask = {},
+                          std::vector<Tensor> attention = {});
+
+  [[nodiscard]] Index size() const override { return inputs_.shape[0]; }
+  [[nodiscard]] Index tokens() const override { return inputs_.shape[1]; }
+  [[nodiscard]] Index features() const override { return inputs_.shape[2]; }
+  [[nodiscard]] bool has_mask() const override { return !mask_.empty(); }
+  [[nodiscard]] bool thread_safe() const override { return true; }
+  void read_inputs(Index begin, Index count, double* out) const override;
+  void read_mask(Index begin, Index count, std::uint8_t* out) const override;
+  void read_attention(int layer, Index begin, Index count, double* out) const override;
+
+ private:
+  Tensor inputs_;
+  std::vector<std::uint8_t> mask_;
+  std::vector<Tensor> attention_;
+};
+
+}  // namespace headway::tasks

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headway/dataset.hpp"
+
+namespace headway::io {
+
+/// Where several processes share the training examples of data sets, each may check every parts-th
+/// block of them alone.
+struct CheckedShare {
+  Index part = 0, parts = 1;
+  bool operator==(const CheckedShare&) const = default;
+};
+
+/// True when the file is HDF5 and its root says schema_name = "headway-dataset", or "headway-gram",
+/// Gram matrices in place of training examples (gram_file.hpp). Throws nothing but kInterrupted.
+/// Cost: the first time one pass over the file, or the share of it, in a forked copy of the
+/// process.
+bool is_dataset_file(const std::string& file_path, const CheckedShare& checked = {});
+
+/// Reads and checks a data-set file (schema "headway-dataset" 1.x): inputs [P, S, N_0], labels [P]
+/// or [P, C] and the attention in one of four forms, or path features [P, p, N_0]; float32, float64
+/// or integers. Train, and, where the file has them, test and the further sets of the group sets,
+/// in order of their names. Optional, too: network/input [N_1, N_0],
+/// network/values/layer_<l> [H_l, N_{l+1}, N_l] and network/readout [C, N_a], the weights V_0,
+/// V_l^h and a of eqs. 1 to 3 that were trained with the heads; the root attribute readout
+/// ("mean",
+/// ...) then says which readout they have.
+///
+/// Inputs and supplied attention stay in the file: the returned splits hold sources that read
+/// blocks of examples on demand (thread-safe; a mutex serialises HDF5), so memory stays at labels,
+/// masks, head matrices and path features. Both are nevertheless read once here, in blocks, to
+/// check that every value is finite, that attention rows sum to one (1e-6, or 1e-4 where stored as
+/// float32), that no entry is negative and that masked columns are zero; rows of masked queries are
+/// ignored and served as zeros, and so are the inputs of masked tokens.
+///
+/// `content_hash` is the SHA-256 of the whole file. The file must not change while the data set is
+/// in use. Errors: kMissingFile when missing or unreadable; kBadData on the first fault, naming
+/// file, data set, index and value; kUnavailable where memory ends. Cost: two passes over the file
+/// (hash, checks).
+///
+/// FeaturesIn::kFile leaves the path features of the training examples in the file too. Its
+/// content_hash is that of the check sum at the end of the file, where Headway wrote it; of another
+/// file it takes a pass.
+enum class FeaturesIn { kMemory, kFile };
+tasks::Dataset read_dataset(const std::string& file_path, FeaturesIn place = FeaturesIn::kMemory,
+                            const CheckedShare& checked = {});
+
+/// The same, and of a file of further sets alone, in which labels (then P x 0) and heads may be
+/// absent: new inputs, which `predict` takes and read_dataset refuses.
+tasks::Dataset read_new_inputs(const std::string& file_path);
+
+/// Every fault of a data-set file, one message each (at most kMaxFaultsPerDataset of a kind from
+/// one data set, then a count), with the name of the HDF5 data set; empty when read_dataset or
+/// read_new_inputs accepts the file. Errors: kMissingFile when missing or unreadable, kBadData when
+/// the file is not HDF5 at all.
+std::vector<std::string> validate_dataset(const std::string& file_path);
+
+inline constexpr int kMaxFaultsPerDataset = 5;
+
+}  // namespace headway::io

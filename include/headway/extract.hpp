@@ -1,0 +1,75 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headway/dataset.hpp"
+#include "headway/observer.hpp"
+#include "headway/study.hpp"
+#include "headway/theory_results.hpp"
+#include "headway/trainer.hpp"
+#include "headway/training/linear_value.hpp"
+#include "headway/training/task_adapters.hpp"
+
+namespace headway {
+
+/// What the trained network itself does on one split of the extracted data.
+struct ExtractedSplit {
+  std::string name;  ///< "train", "test", "validation", or that of another set
+  Index examples = 0;
+  double accuracy = kUndefined;            ///< share of right signs or classes; NaN for real labels
+  double mean_squared_error = kUndefined;  ///< NaN where the loss is a cross-entropy
+};
+
+struct ExtractResult {
+  /// Train, test and further examples ("validation", and those out of distribution) with learned
+  /// queries and keys, attention matrices, or contributions, for the theory.
+  tasks::Dataset dataset;
+  std::vector<ExtractedSplit> splits;
+  MatrixXd order_parameter;  ///< linear-value: U_1 of the trained weights, p x p; else empty
+  /// Contributions: the largest |sum of the parts - embedding| / |embedding| of all examples.
+  double largest_gap = 0.0;
+};
+
+/// `headway extract`: the heads that a trained linear-value network has learned, as a data set of
+/// the theory, and the network's own outputs on it, path by path. `study` is that of the run, with
+/// task.kind = "omniglot"; `parameters` are its weights. Examples 0, 1, ... of every split, as many
+/// as study.extract says; the test examples are those of the run's own evaluation.
+/// Errors: kBadData when the weights are not those of a linear-value network of this study;
+/// kBadStudy when it is of another task or kind of network; kInterrupted. Cost: that of the path
+/// features of all examples.
+ExtractResult extract(const Study& study, const std::vector<training::NamedTensor>& parameters,
+                      const training::OneShotExamples& examples, Observer& observer);
+
+/// The same of a transformer: its frozen contributions (training::FrozenNetwork) at one scored
+/// token as path features, or the normed stream that enters its first kept layer with its attention
+/// matrices, as study.extract says. Labels are the targets of that token, one-hot for classes.
+/// Splits: train; test is "held_out" where the task has it, else "test"; "validation" is the task's
+/// selection split; "in_distribution" is "test" beside "held_out"; others keep their names. From
+/// the contributions and real labels their means over the training examples are removed; one factor
+/// makes the mean diagonal of the Gaussian process's kernel 1. Errors as above and as
+/// FrozenNetwork; kBadStudy for attention whose rows do not sum up to 1. Cost: that of the
+/// definitions, about 10 ms an example of fuzzy logic.
+ExtractResult extract(const Study& study, const std::vector<training::NamedTensor>& parameters,
+                      const training::TrainingTask& task, Observer& observer);
+
+/// What extract() would make of a transformer.
+struct ExtractSizes {
+  std::vector<int> heads;  ///< parts of each level, or heads of each layer
+  Index features = 0;
+  std::vector<std::pair<std::string, Index>> splits;  ///< with their examples
+  double bytes = 0.0;                                 ///< of memory, in double precision
+};
+/// Errors as of extract(), and kBadStudy where it needs more than the memory of this machine.
+ExtractSizes extract_sizes(const Study& study, const std::vector<training::NamedTensor>& parameters,
+                           const training::TrainingTask& task);
+
+/// Error{kBadStudy}, with sizes and settings that make them, where they need more than
+/// `memory_bytes`.
+void require_memory(const ExtractSizes& sizes, double memory_bytes);
+
+/// Error{kBadStudy} unless a run of this study gives heads to extract.
+void check_extractable(const Study& study);
+
+}  // namespace headway

@@ -1,0 +1,135 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "headway/core/record.hpp"
+#include "headway/network_results.hpp"
+#include "headway/study.hpp"
+#include "headway/train_results.hpp"
+
+namespace headway {
+
+/// What removing one head changes on the measured split: the value without the head minus with it.
+struct HeadChange {
+  std::string metric = "accuracy";  ///< or "r2": begins the names of its fields
+  int layer = 1, head = 1;
+  analysis::Estimate score{}, loss{};            ///< its attention weights 0
+  analysis::Estimate score_mean{}, loss_mean{};  ///< its mean in its place; NaN: not defined
+  double gradient_sensitivity = 0.0;             ///< eq. 21 of training
+};
+template <class Visitor>
+void fields(Visitor& visit, const HeadChange& r) {
+  visit("layer", r.layer, "layer of the head, counted from 1");
+  visit("head", r.head, "number of the head in its layer, counted from 1");
+  fields(visit, r.score, r.metric + "_change", "metric without the head minus metric with it");
+  fields(visit, r.loss, "loss_change", "loss without the head minus loss with it");
+  fields(visit, r.score_mean, r.metric + "_change_mean",
+         "change of the metric with the head's mean in its place");
+  fields(visit, r.loss_mean, "loss_change_mean",
+         "change of the loss with the head's mean in its place");
+  visit("gradient_sensitivity", r.gradient_sensitivity,
+        "mean size of dL / dm_h over training examples");
+}
+
+/// The changes on one split, of all heads.
+struct SplitChanges {
+  std::string split, metric = "accuracy";
+  std::vector<analysis::Estimate> score, loss;
+};
+template <class Visitor>
+void fields(Visitor& visit, const SplitChanges& r) {
+  visit("split", r.split, "name of the split", {.layout = FieldLayout::kKey});
+  std::vector<double> score, score_error, loss, loss_error;
+  for (std::size_t h = 0; h < r.loss.size(); ++h) {
+    score.push_back(r.score[h].mean);
+    score_error.push_back(r.score[h].error);
+    loss.push_back(r.loss[h].mean);
+    loss_error.push_back(r.loss[h].error);
+  }
+  visit(r.metric + "_change", score, "metric without each head minus metric with it");
+  visit(r.metric + "_change_error", score_error, "standard errors over the examples");
+  visit("loss_change", loss, "loss without each head minus loss with it");
+  visit("loss_change_error", loss_error, "standard errors over the examples");
+}
+
+/// Head removal in one run of a train result.
+struct RunPruning {
+  Index run = 1;
+  std::string label, variant, metric, weights_sha256;
+  std::uint64_t seed = 0;
+  RemovedAs removed_as = RemovedAs::kZero;
+  std::vector<HeadChange> heads;
+  std::vector<SplitChanges> splits;
+  /// Scores "weight_norm" and "sensitivity", then those of the theory; curves and drops.
+  NetworkPruning network;
+};
+template <class Visitor>
+void fields(Visitor& visit, const RunPruning& r) {
+  constexpr FieldPlace kJson = FieldPlace::kJson;
+  visit("run", r.run, "number of the run in the sweep, counted from 1");
+  visit("label", r.label, "the run in short: what the sweep sets, seeds left out");
+  visit("variant", r.variant, "attention variant, train.attention");
+  visit("seed", r.seed, "seed of the run");
+  visit("metric", r.metric, "metric of the changes: r2 or accuracy");
+  visit("removed_as", r.removed_as,
+        "what replaces removed heads in curves and drops: zero or mean");
+  visit("weights_sha256", r.weights_sha256, "SHA-256 (hex) of the weights");
+  visit("heads", r.heads, "one entry a head, layer 1 first", {.layout = FieldLayout::kColumns});
+  visit("splits", r.splits, "changes by split", {.layout = FieldLayout::kByName});
+  for (const NetworkScore& score : r.network.baselines) {
+    std::vector<double> curve;
+    for (const analysis::Quality& q : score.rising.quality) curve.push_back(q.accuracy.mean);
+    visit("cumulative/" + score.name, curve,
+          "metric after removing 0, 1, 2, ... heads, lowest score first", {.place = kJson});
+  }
+  visit("cumulative/random/mean", r.network.random_mean, "mean metric over random orders",
+        {.place = kJson});
+  visit("cumulative/random/sd", r.network.random_sd,
+        "standard deviation of the metric over random orders", {.place = kJson});
+  std::vector<double> greedy;
+  for (const analysis::Quality& q : r.network.greedy.quality) greedy.push_back(q.accuracy.mean);
+  visit("cumulative/greedy", greedy, "metric in the greedy order", {.place = kJson});
+  visit("network", r.network, "scores, drops and curves");
+}
+
+/// How a score agrees with true removal, over runs that differ in their seeds alone.
+struct ScoreAgreement {
+  std::string name, metric = "accuracy";
+  Spread drop, rise;  ///< of Spearman's rho with the drop of the metric, the rise of the loss
+};
+template <class Visitor>
+void fields(Visitor& visit, const ScoreAgreement& r) {
+  visit("name", r.name, "name of the score", {.layout = FieldLayout::kKey});
+  fields(visit, r.drop, r.metric + "_drop_spearman",
+         "Spearman's rho between score and drop of the metric, mean over seeds");
+  fields(visit, r.rise, "error_rise_spearman",
+         "Spearman's rho between score and rise of the loss, mean over seeds");
+}
+
+struct PruneGroup {
+  std::string label;
+  std::vector<std::uint64_t> seeds;
+  std::vector<ScoreAgreement> scores;
+};
+template <class Visitor>
+void fields(Visitor& visit, const PruneGroup& r) {
+  visit("label", r.label, "the runs in short");
+  visit("seeds", r.seeds, "seeds of the runs", {.place = FieldPlace::kJson});
+  visit("scores", r.scores, "agreement by score", {.layout = FieldLayout::kByName});
+}
+
+/// `headway prune` of a train result.
+struct TrainedPruneResult {
+  static constexpr const char* kVerb = "network_prune";  ///< the kind of its file
+  std::vector<RunPruning> runs;
+  std::vector<PruneGroup> groups;
+  std::size_t planned = 0;  ///< networks
+  bool interrupted = false;
+  double seconds = 0.0;
+  int threads = 1;
+};
+
+}  // namespace headway

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "headway/core/record.hpp"
+#include "headway/types.hpp"
+
+namespace headway {
+
+/// What the predictor of one point says on one set of new inputs.
+struct PredictedSet {
+  std::string name;
+  MatrixXd mean, deviation;
+  MatrixXd right_sign_probability;  ///< [M, 1]; of several outputs 0 x 0
+  std::vector<int> predicted_class;
+};
+template <class Visitor, RecordOf<PredictedSet> Record>
+void fields(Visitor& visit, Record& r) {
+  constexpr FieldForm kOutputs = {.layout = FieldLayout::kOutputs};
+  visit("name", r.name, "name of the set", {.layout = FieldLayout::kKey});
+  visit("mean", r.mean, "mean of the predictor f on each example, [M] or [M, C]", kOutputs);
+  visit("sd", r.deviation, "standard deviation of f there, for each output", kOutputs);
+  visit("right_sign_probability", r.right_sign_probability,
+        "probability that f has the sign of its mean, [M]; of one output alone", kOutputs);
+  visit("predicted_class", r.predicted_class,
+        "one output: sign of the mean, 0 where it is 0; several: the largest one, counted from 0");
+}
+
+/// One sweep point on all sets.
+struct PredictedPoint {
+  std::vector<Index> widths;
+  double temperature = 0.0;
+  std::string method;  ///< "saddle_point", or the sampler
+  Index draws = 0;     ///< draws that the prediction is a mean over; 0: the saddle point
+  std::vector<PredictedSet> sets;
+  double seconds = 0.0;
+};
+template <class Visitor, RecordOf<PredictedPoint> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("widths", r.widths, "widths N_1, ..., N_L, N_a",
+        {.layout = FieldLayout::kAttribute, .least = 1});
+  visit("temperature", r.temperature, "temperature T");
+  visit("method", r.method, "\"saddle_point\", or the sampler whose draws are used");
+  visit("draws", r.draws, "draws of U_1 that the prediction is a mean over; 0: the saddle point");
+  visit("sets", r.sets, "sets of new inputs", {.layout = FieldLayout::kByName});
+  visit("seconds", r.seconds, "time of the point");
+}
+
+struct PredictResult {
+  static constexpr const char* kVerb = "predict";
+  std::string predicted_from;  ///< the result that predicts
+  std::string inputs;          ///< the data set of the new inputs
+  Index outputs = 1;
+  std::vector<PredictedPoint> points;
+  bool interrupted = false;
+  double seconds = 0.0;
+  int threads = 1;
+};
+
+}  // namespace headway

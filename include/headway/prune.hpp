@@ -1,0 +1,14 @@
+#pragma once
+
+#include "headway/dataset.hpp"
+#include "headway/observer.hpp"
+#include "headway/study.hpp"
+#include "headway/theory_results.hpp"
+
+namespace headway {
+
+/// `headway prune`: head scores and pruning curves (eqs. 53 to 58). `known` as of align().
+PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& observer,
+                  const SolveResult* known = nullptr);
+
+}  // namespace headway

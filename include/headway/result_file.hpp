@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "headway/core/field_sink.hpp"
+#include "headway/provenance.hpp"
+#include "headway/sample_results.hpp"
+#include "headway/study.hpp"
+#include "headway/theory_results.hpp"
+#include "headway/train_results.hpp"
+
+namespace headway::io {
+
+inline constexpr const char* kResultSchema = "headway-result";
+inline constexpr std::int64_t kResultSchemaMajor = 1, kResultSchemaMinor = 0;
+
+/// True when the file is HDF5 and its root says schema_name = "headway-result". Never throws.
+bool is_result_file(const std::string& file_path);
+
+/// What becomes of the result of a verb, a record that results/result_fields.hpp has the fields of.
+/// Instantiated for those of all verbs in src/io/result_file/results.cpp.
+template <class Result>
+struct ResultOutput {
+  static std::string bytes(const headway::Study& study, const Result& result,
+                           const headway::ResultProvenance& provenance);
+  /// Everything that the file has but schema and seal.
+  static void show(const headway::Study& study, const Result& result,
+                   const headway::ResultProvenance& provenance, FieldSink& sink);
+  static std::string json(const headway::Study& study, const Result& result);
+};
+
+/// The bytes of a result file, to be sent to where it is written.
+template <class Result>
+std::string result_bytes(const headway::Study& study, const Result& result,
+                         const headway::ResultProvenance& provenance) {
+  return ResultOutput<Result>::bytes(study, result, provenance);
+}
+
+/// Puts them at `file_path` as write_result() does.
+void write_result_bytes(const std::string& file_path, std::string_view bytes, bool force);
+
+/// Writes a result file (schema "headway-result" 1.0; src/io/README.md has its fields). It appears
+/// whole or not at all: written under a temporary name in the same directory, synced, then renamed.
+/// NaN stands for undefined; strings are UTF-8. Errors: kCannotWrite when the file exists and
+/// `force` is false, the directory is missing or not writable, or the disk is full; nothing is left
+/// behind then.
+template <class Result>
+void write_result(const std::string& file_path, const headway::Study& study, const Result& result,
+                  const headway::ResultProvenance& provenance, bool force) {
+  write_result_bytes(file_path, result_bytes(study, result, provenance), force);
+}
+
+/// One JSON object without a final newline, on several lines, that of `train` on one. Doubles are
+/// written with as many digits as read back to the same double; undefined or not finite is null.
+/// U_a is a number for one output and a C x C matrix otherwise.
+template <class Result>
+std::string result_json(const headway::Study& study, const Result& result) {
+  return ResultOutput<Result>::json(study, result);
+}
+
+/// One line of `train --json`: {"run": 1, "variant": .., "seed": .., "step": .., "split": ..,
+/// "loss": .., metrics.., "steps_per_second": ..}. Runs are counted from 1.
+std::string train_record_json(std::size_t run, const headway::TrainedRun& trained,
+                              const training::TrainRecord& record);
+
+/// The verb that made a result file or Gram matrices. Errors as read_result_provenance().
+std::string read_result_kind(const std::string& file_path);
+
+/// Reads the solve part of a result file of any kind, and its provenance where wanted (study_toml
+/// reruns it). Errors: kMissingFile; kBadData when the file is not a Headway result, is of a newer
+/// major version, is of a kind that holds no solve result, or is damaged; each message names the
+/// data set or attribute. `bytes`, which result_bytes() made, are read in place of the file.
+headway::SolveResult read_solve_result(const std::string& file_path,
+                                       headway::ResultProvenance* provenance = nullptr,
+                                       std::string_view bytes = {});
+
+/// All of a result of `sample`, or of `train` with the last and best weights where it holds them.
+/// Errors likewise.
+headway::SampleResult read_sample_result(const std::string& file_path, std::string_view bytes = {});
+headway::TrainResult read_train_result(const std::string& file_path, std::string_view bytes = {});
+
+/// The provenance alone, of a result file of any kind and also a partial one, or of Gram matrices.
+headway::ResultProvenance read_result_provenance(const std::string& file_path);
+
+}  // namespace headway::io

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <vector>
+
+#include "headway/core/record.hpp"
+#include "headway/sampling/checkpoint.hpp"
+#include "headway/types.hpp"
+
+namespace headway {
+
+/// What is kept of one chain's draws: the order parameters of every draw and running sums of the
+/// predictor. `fields` says what the members are.
+struct ChainRecord {
+  std::vector<double> entries, positions, accuracies;
+  Index draws = 0, predictions = 0;
+  MatrixXd mean_sum, mean_square_sum, variance_sum;
+};
+
+template <class Visitor, RecordOf<ChainRecord> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("draws", r.draws, "kept so far");
+  visit("entries", r.entries, "lower triangles of U_1, ..., U_L, U_a, one draw after another");
+  visit("positions", r.positions, "unconstrained states, where kept, one draw after another");
+  visit("predictions", r.predictions, "draws that the predictor was computed for");
+  visit("accuracies", r.accuracies, "of their mean predictors");
+  visit("mean_sum", r.mean_sum, "sum of their mean predictors, [test examples, C]");
+  visit("mean_square_sum", r.mean_square_sum, "sum of the squares of these");
+  visit("variance_sum", r.variance_sum, "sum of the predictors' variances");
+}
+
+/// Where the sampling of one sweep point stands, between two transitions: a run that goes on from
+/// here gives the same bits as one that never stopped.
+struct SampleState {
+  sampling::Checkpoint run;
+  std::vector<ChainRecord> records;  ///< one for each chain
+  double seconds = 0.0;              ///< of the chains so far, all calls together
+};
+
+template <class Visitor, RecordOf<SampleState> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("run", r.run, "the chains");
+  visit("records", r.records, "what is kept of each chain's draws");
+  visit("seconds", r.seconds, "of the chains so far");
+}
+
+}  // namespace headway

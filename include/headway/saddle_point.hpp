@@ -1,0 +1,175 @@
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headway/action.hpp"
+#include "headway/core/option_table_fwd.hpp"
+#include "headway/core/record.hpp"
+#include "headway/core/rng.hpp"
+#include "headway/core/words.hpp"
+#include "headway/observer.hpp"
+
+namespace headway::theory {
+
+/// How the action is minimised.
+enum class Optimizer {
+  kAuto,         ///< whichever of Newton, quasi-Newton and Newton-CG costs least
+  kNewton,       ///< exact Hessian at every step
+  kQuasiNewton,  ///< average information plus symmetric rank-one corrections
+  kNewtonCg,     ///< Newton directions by conjugate gradients, no Hessian: for many paths
+  kCeres,        ///< BFGS or L-BFGS of Ceres Solver in log-Cholesky coordinates, for comparison
+};
+Words<Optimizer> words_of(Optimizer);
+
+/// How U_2..U_L and U_a are treated.
+enum class Elimination {
+  kJoint,       ///< unknowns like U_1
+  kClosedForm,  ///< replaced by their closed forms given U_1 (a Riccati equation) after every step
+};
+Words<Elimination> words_of(Elimination);
+
+/// Unknowns up to which a dense Hessian is made (288 MB).
+inline constexpr Index kLargestDenseProblem = 6000;
+
+/// Flops of one product of the action's Hessian with a direction, where it only chooses a
+/// direction. In single precision, if the kernels have it; that counts as half.
+double steering_flops(const Action& action);
+
+struct SaddlePointOptions {
+  Optimizer optimizer = Optimizer::kAuto;
+  Elimination elimination = Elimination::kJoint;
+  double gradient_tolerance = 1e-10;  ///< on Action::Evaluation::scaled_gradient_norm
+  int max_iterations = 200;  ///< Newton needs 4 to 10, quasi-Newton 10 to 40, Ceres hundreds
+
+  // Of the library alone, no keys of a study:
+  double max_log_step = 2.0;  ///< largest change of log U along any direction in one step
+  /// Newton's method computes the exact Hessian after its first step in log U. It computes it again
+  /// after a step shorter than this share of the step after which it last did. In between, secant
+  /// updates keep it up.
+  double hessian_renewal_share = 0.1;
+
+  static const OptionTable<SaddlePointOptions>& table();  ///< the first keys of [solve]
+  /// Throws Error{kBadStudy} naming field, value and bound.
+  void validate() const;
+};
+
+/// Why the iteration ended; a summary starts as "was not called".
+struct SaddlePointSummary {
+  bool converged = false;
+  std::string message = "solve_saddle_point was not called";
+  std::string optimizer;
+  int iterations = 0;
+  int evaluations = 0;
+  int hessians = 0;
+  int products = 0;
+  double gradient_norm = std::numeric_limits<double>::quiet_NaN();
+  double gradient_rounding = std::numeric_limits<double>::quiet_NaN();
+  struct Iteration {
+    int iteration = 0;
+    double action = 0.0;
+    double gradient_norm = 0.0;
+    double log_step = 0.0;
+  };
+  std::vector<Iteration> history;
+
+  /// Appends to the history.
+  void record(double action, double norm, double log_step) {
+    history.push_back({static_cast<int>(history.size()), action, norm, log_step});
+  }
+};
+template <class Visitor, RecordOf<SaddlePointSummary::Iteration> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("iteration", r.iteration, "0 is the start");
+  visit("action", r.action, "S / max N");
+  visit("gradient_norm", r.gradient_norm, "as in the point");
+  visit("step_norm", r.log_step, "size of the step that led here, in affine-invariant units");
+}
+template <class Visitor, RecordOf<SaddlePointSummary> Record>
+void fields(Visitor& visit, Record& r) {
+  constexpr FieldForm kOld = {.optional = true};
+  visit("converged", r.converged, "whether the iteration converged");
+  visit("message", r.message, "why the iteration ended, in words");
+  visit("optimizer", r.optimizer,
+        "method that ran: \"newton\", \"quasi_newton\", \"newton_cg\" or \"ceres\"", kOld);
+  visit("iterations", r.iterations, "iterations taken", {.least = 0});
+  visit("evaluations", r.evaluations, "evaluations of the action and its gradient", kOld);
+  visit("hessians", r.hessians, "exact Hessians computed", kOld);
+  visit("products", r.products, "products of the Hessian with a direction", kOld);
+  visit(
+      "gradient_norm", r.gradient_norm,
+      "largest entry of dS/dU / max N as a matrix derivative; the stopping test takes it in units "
+      "of U at infinite width");
+  visit("gradient_rounding", r.gradient_rounding,
+        "estimated rounding error of the gradient norm in those units", kOld);
+  visit("history", r.history, "one row an iteration",
+        {.place = FieldPlace::kFile, .layout = FieldLayout::kTable, .optional = true});
+}
+
+struct SaddlePoint {
+  OrderParameters order_parameters;
+  Action::Evaluation evaluation;  ///< at order_parameters
+  SaddlePointSummary summary;
+};
+
+/// A direction and its product with the Hessian, in geodesic coordinates, and 1 / <s, H s>.
+struct HessianPair {
+  std::vector<MatrixXd> direction;
+  std::vector<MatrixXd> image;
+  double inverse_curvature = 0.0;
+};
+template <class Visitor, RecordOf<HessianPair> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("direction", r.direction, "E_1, ..., E_{L+1}", {.layout = FieldLayout::kLayers});
+  visit("image", r.image, "its product with the Hessian", {.layout = FieldLayout::kLayers});
+  visit("inverse_curvature", r.inverse_curvature, "1 / <direction, image>");
+}
+
+/// Where Newton-CG stands between two steps: a solution that goes on from here has the same bits as
+/// one that never stopped.
+struct SaddlePointState {
+  OrderParameters order_parameters;
+  SaddlePointSummary summary;
+  std::vector<HessianPair> pairs;  ///< that the preconditioner keeps
+};
+template <class Visitor, RecordOf<SaddlePointState> Record>
+void fields(Visitor& visit, Record& r) {
+  fields(visit, r.order_parameters, "");
+  fields(visit, r.summary);
+  visit("pairs", r.pairs, "of the preconditioner");
+}
+
+/// How a long solution is kept. Only Newton-CG calls it; the other methods are short.
+struct SaddlePointHooks {
+  /// Called after a step when the last call is `seconds` ago, and when the observer interrupts.
+  std::function<void(const SaddlePointState&)> save;
+  double seconds = 60.0;
+  std::optional<SaddlePointState> from;  ///< goes on there in place of the start
+};
+
+/// Minimises the action over positive-definite (U_1, ..., U_L, U_a) from `start` (eq. 18).
+///
+/// Newton's method runs in the geodesic (affine-invariant) coordinates U = F exp(D) F^T (eq. 29),
+/// in which the entropy and logdet K are convex, with Armijo backtracking. If the Hessian is not
+/// positive definite, its eigenvalues in those coordinates are replaced by their absolute values.
+/// Quasi-Newton replaces the energy's Hessian by the average information (positive semidefinite, at
+/// the cost of one evaluation) plus a symmetric rank-one correction learnt from gradients. Not
+/// converging is a value. Errors: kBadStudy when the action is not finite at the start.
+SaddlePoint solve_saddle_point(const Action& action, const OrderParameters& start,
+                               const SaddlePointOptions& options, Observer& observer,
+                               const SaddlePointHooks& hooks = {});
+
+/// Whether the kernel at the saddle point, if there is one, changes the energy by less than the
+/// rounding of double precision: sum_a U_aa |X_a|^2 / T <= eps P C. Then K + T I is T I to its last
+/// digit, the point is that of the prior, and second derivatives are noise. solve_saddle_point()
+/// calls such a point not converged.
+bool is_kernel_below_rounding(const Action& action, const SaddlePoint& saddle);
+
+/// A random start: each U_l = F exp(D) F^T about the Gaussian-process one with D symmetric Gaussian
+/// of scale `spread`.
+OrderParameters perturb_order_parameters(const OrderParameters& u, double spread, Rng& rng);
+
+}  // namespace headway::theory

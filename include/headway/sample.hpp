@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+
+#include "headway/dataset.hpp"
+#include "headway/observer.hpp"
+#include "headway/results/sample_state.hpp"
+#include "headway/sample_results.hpp"
+#include "headway/shard.hpp"
+#include "headway/study.hpp"
+#include "headway/theory_results.hpp"
+
+namespace headway {
+
+/// How a long sampling run is checkpointed, sweep point by sweep point. Either may be empty. A
+/// state of another study or data set is refused (kBadStudy or kBadData).
+struct SampleHooks {
+  std::function<void(std::size_t point, const SampleState&)> save;
+  /// What an earlier call left of this point; nothing: start afresh.
+  std::function<std::optional<SampleState>(std::size_t point)> load;
+  /// The same for chains of a point that are run apart from the others (SampleParts::chains), by
+  /// the number of the first of them.
+  std::function<void(std::size_t point, std::size_t chain, const SampleState&)> save_chains;
+  std::function<std::optional<SampleState>(std::size_t point, std::size_t chain)> load_chains;
+};
+
+/// `headway sample`: posterior draws at every sweep point by the exact chain (eq. 34) or in weight
+/// space (eq. 50), with convergence diagnostics; the theory is solved at the same points beside
+/// them, or taken from `known` as `align` does. Interruption is a value: the last point then holds
+/// the draws so far.
+SampleResult sample(const Study& study, const tasks::Dataset& dataset, Observer& observer,
+                    const SampleHooks& hooks = {}, const SolveResult* known = nullptr,
+                    const Shard& shard = {});
+
+/// As prepare_solve(). Several processes may run the chains of one point, each a share of them
+/// (leaves_of_part), and keep their states with SampleHooks::save_chains; `part` goes on from
+/// whatever states it finds there, to the same bits.
+struct SampleParts {
+  std::function<SampleResult(const Shard&)> part;
+  /// False when it was interrupted.
+  std::function<bool(std::size_t point, const Shard& chains)> chains;
+};
+SampleParts prepare_sample(const Study& study, const tasks::Dataset& dataset, Observer& observer,
+                           const SampleHooks& hooks = {}, const SolveResult* known = nullptr);
+
+}  // namespace headway

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headway/study.hpp"
+
+namespace headway {
+
+/// One of `count` parts of a study, counted from 0. Units of work are dealt to the parts in turn,
+/// so what a unit computes does not depend on how many parts there are; more parts than units leave
+/// some empty, which are results like any other.
+struct Shard {
+  std::size_t index = 0;
+  std::size_t count = 1;
+
+  [[nodiscard]] bool whole() const { return count == 1; }
+  [[nodiscard]] bool has(std::size_t unit) const { return unit % count == index; }
+};
+
+/// "1/4", and back. Error{kUsage} for anything but i/n with 0 <= i < n <= 10^6.
+std::string shard_text(const Shard& shard);
+Shard read_shard(std::string_view text);
+
+/// The units of `solve`, which are chains of sweep points that are solved one from another: one
+/// temperature, widths falling from the Gaussian-process side. They do not depend on the number of
+/// threads. Without solve.warm_start every point is one.
+std::vector<std::vector<std::size_t>> solve_chains(const Study& study);
+
+/// The sweep points (widths outer, temperatures inner) of a part, rising. `solve` deals chains,
+/// `sample` single points.
+std::vector<std::size_t> solve_points(const Study& study, const Shard& shard);
+std::vector<std::size_t> sample_points(const Study& study, const Shard& shard);
+/// Of `units` things, those of a part.
+std::vector<std::size_t> dealt_units(std::size_t units, const Shard& shard);
+/// The temperatures, by number, of sweep points: a part has the Gaussian process at these alone.
+std::vector<std::size_t> temperatures_of(const Study& study,
+                                         const std::vector<std::size_t>& points);
+
+}  // namespace headway

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+
+#include "headway/core/ranks.hpp"
+#include "headway/dataset.hpp"
+#include "headway/observer.hpp"
+#include "headway/saddle_point.hpp"
+#include "headway/shard.hpp"
+#include "headway/study.hpp"
+#include "headway/theory_results.hpp"
+
+namespace headway {
+
+/// How long solutions are kept, sweep point by sweep point. Either may be empty.
+struct SolveHooks {
+  std::function<void(std::size_t point, const theory::SaddlePointState&)> save;
+  /// What an earlier call left of this point; nothing: start afresh.
+  std::function<std::optional<theory::SaddlePointState>(std::size_t point)> load;
+};
+
+/// `headway solve` (eq. 18 and what follows from it) on data in memory. Points not converged are
+/// values, not errors. `shard`: one part of it, to be merged (headway/merge.hpp).
+SolveResult solve(const Study& study, const tasks::Dataset& dataset, Observer& observer,
+                  const SolveHooks& hooks = {}, const Shard& shard = {});
+
+/// Makes the study ready once, for a caller who wants one part after another. What it is given must
+/// outlive the function that it returns.
+using PartSolver = std::function<SolveResult(const Shard&)>;
+PartSolver prepare_solve(const Study& study, const tasks::Dataset& dataset, Observer& observer,
+                         const SolveHooks& hooks = {});
+
+/// The same with one problem at a time over all ranks (solve.kernels = "distributed"). All call it
+/// together; the result is on the first, the others' is empty.
+SolveResult solve_on_ranks(Ranks& ranks, const Study& study, const tasks::Dataset& dataset,
+                           Observer& observer, const SolveHooks& hooks = {});
+
+/// "(1,2)" path names etc. and the resolved architecture of one sweep point are derived from the
+/// study and the data.
+void check_study_against_dataset(const Study& study, const tasks::Dataset& dataset);
+
+}  // namespace headway

@@ -1,0 +1,289 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headway/core/examples.hpp"
+#include "headway/core/option_table_fwd.hpp"
+#include "headway/core/option_value.hpp"
+#include "headway/core/words.hpp"
+#include "headway/path_kernels.hpp"
+#include "headway/saddle_point.hpp"
+#include "headway/tasks/fuzzy_logic.hpp"
+#include "headway/tasks/hidden_markov_chain.hpp"
+#include "headway/tasks/one_shot_images.hpp"
+#include "headway/tasks/sraven.hpp"
+#include "headway/training/contributions.hpp"
+#include "headway/training/task_adapters.hpp"
+#include "headway/training/train_options.hpp"
+#include "headway/transformer_options.hpp"
+
+// Each struct has a table of its keys, ranges and words (core/option_table.hpp);
+// study/sections.hpp joins them to the sections of a study file.
+namespace headway {
+Words<AttentionKind> words_of(AttentionKind);
+Words<Readout> words_of(Readout);
+}  // namespace headway
+
+namespace headway {
+
+/// A set of other images, in the IDX format of MNIST, that a trained network is evaluated on.
+struct OutOfDistributionSet {
+  std::string name;    ///< of its split
+  std::string images;  ///< path of the images, already resolved
+  std::string labels;  ///< path of the labels, already resolved
+  bool invert = true;  ///< light ink on black becomes dark on white, as Omniglot is
+};
+
+/// [task] kind = "omniglot"
+struct OmniglotOptions {
+  std::vector<std::string> files;  ///< archives or folders, already resolved
+  tasks::OneShotImagesOptions images;
+  std::vector<OutOfDistributionSet> out_of_distribution;
+
+  static const OptionTable<OmniglotOptions>& table();
+};
+
+/// What makes the examples. study/task_kinds.hpp describes each.
+enum class TaskKind { kHiddenMarkovChain, kDataset, kFuzzyLogic, kSraven, kText, kOmniglot };
+Words<TaskKind> words_of(TaskKind);
+
+/// What a token of a text is: a byte, or a piece (byte-pair encoding).
+enum class TextLevel { kBytes, kBpe };
+Words<TextLevel> words_of(TextLevel);
+
+/// [task]: what makes the examples. `kind` decides which of the other fields are used.
+struct TaskOptions {
+  /// The seeds inside the options of a task are those of task_seed().
+  TaskKind kind = TaskKind::kHiddenMarkovChain;
+  std::string file;  ///< dataset, text: path of the file, already resolved
+  tasks::HiddenMarkovChainOptions hidden_markov_chain;
+  tasks::FuzzyLogicOptions fuzzy_logic;
+  tasks::SravenOptions sraven;
+  training::TextOptions text;
+  OmniglotOptions omniglot;
+  TextLevel level = TextLevel::kBytes;  ///< text
+  Index vocabulary = 4096;              ///< text, bpe: tokens at most
+  std::optional<std::uint64_t> seed;    ///< fixes the data apart from Study::seed
+
+  static const OptionTable<TaskOptions>& table();  ///< of every kind
+};
+
+/// Is it a task of `headway train`? The other kinds are those of the theory.
+bool is_training_task(TaskKind kind);
+
+/// [model]: sweep points are widths (outer) x temperatures (inner).
+struct ModelOptions {
+  /// Each entry is one sweep point: one number (all widths equal) or N_1, ..., N_L, N_a.
+  std::vector<std::vector<Index>> widths = {{10}, {30}, {50}, {100}, {300}, {500}, {1000}};
+  std::vector<int> heads;  ///< only where the task does not fix them
+  std::vector<double> variances = {
+      1.0};  ///< one number for all, or s_0^2, s_1^2, ..., s_L^2, s_a^2
+  std::vector<double> temperatures = {0.01};
+  std::optional<Readout> readout;  ///< absent: the data set's own, else last_token
+  AttentionKind attention = AttentionKind::kSoftmax;
+
+  static const OptionTable<ModelOptions>& table();
+};
+
+/// Where the first point of a sweep starts.
+enum class Start { kGaussianProcess, kRandom };
+Words<Start> words_of(Start);
+
+/// Whether something that may be costly is computed; kAuto: where it is cheap.
+enum class When { kAuto, kOn, kOff };
+Words<When> words_of(When);
+
+/// [solve]
+struct SolveOptions {
+  theory::SaddlePointOptions saddle_point;
+  theory::KernelForm kernels = theory::KernelForm::kAuto;
+  Start start = Start::kGaussianProcess;  ///< of the first point of a sweep chain
+  int extra_starts = 0;            ///< further random starts, to show that the minimum is the same
+  bool warm_start = true;          ///< start each point from its neighbour in the sweep
+  When hessian = When::kAuto;      ///< the test for a minimum
+  When corrections = When::kAuto;  ///< the 1/N-corrected means (eq. 40)
+  double memory_limit_gib = 2.0;   ///< what KernelForm::kAuto may hold
+  double checkpoint_seconds = 60.0;  ///< between checkpoints of a long point; 0 = none
+
+  static const OptionTable<SolveOptions>& table();
+};
+
+/// [align]
+struct AlignOptions {
+  Index components = 0;  ///< eigenvectors reported; 0 = all
+
+  static const OptionTable<AlignOptions>& table();
+};
+
+/// Which of the parameters that a training run keeps.
+enum class KeptWeights { kBest, kLast };
+Words<KeptWeights> words_of(KeptWeights);
+
+/// What stands in for a head that is removed from a transformer.
+enum class RemovedAs {
+  kZero,  ///< nothing: its attention weights are 0
+  kMean,  ///< the mean of what it adds to the residual stream
+};
+Words<RemovedAs> words_of(RemovedAs);
+
+/// [prune]
+struct PruneOptions {
+  int random_orders = 20;  ///< draws of the random pruning order
+  bool greedy = true;      ///< also search the true greedy order
+  bool cumulative = true;
+  // Of the trained network, where the data set carries one:
+  bool rescale = true;  ///< a pruned layer times sqrt(H_l / heads left), as [T24] does
+  bool normalise_sensitivity = true;  ///< each layer's gradient sensitivities divided by their norm
+  int resamples = 1000;               ///< bootstrap of the rank correlations over examples
+  int permutations = 20'000;          ///< random pairings for their p-values (10 heads or more)
+  // Of a train result; keys that are absent by default are written only where they are given.
+  std::optional<RemovedAs> removed_as;  ///< of the curves; each head alone is removed both ways
+  std::optional<KeptWeights> weights;   ///< absent: best
+  std::optional<Index> examples;        ///< of each split that heads are removed on; absent: 1000
+  std::optional<Index> sensitivity_examples;  ///< training examples of it; absent: 256
+  std::optional<Index> mean_examples;         ///< training examples of a head's mean; absent: 64
+  std::vector<std::string> theory;  ///< results of headway prune on data extracted from the runs
+
+  static const OptionTable<PruneOptions>& table();
+};
+
+/// How the posterior is sampled: the chain of Wisharts (by NUTS), or all weights.
+enum class Sampler { kExact, kGibbs, kNuts, kHmc, kMala, kLangevin };
+Words<Sampler> words_of(Sampler);
+
+/// Mass matrix. kUnit: not adapted. kInformation: exact sampler only. kAuto: dense up to 60
+/// unknowns, above that information for the exact sampler where it costs little beside the warm-up,
+/// else diagonal.
+enum class SampleMetric { kAuto, kUnit, kDiagonal, kDense, kInformation };
+Words<SampleMetric> words_of(SampleMetric);
+
+/// [sample]
+struct SampleOptions {
+  Sampler sampler = Sampler::kExact;
+  int chains = 4;
+  int draws = 1000;   ///< per chain, after warm-up
+  int warmup = 1000;  ///< per chain, thrown away
+  int thin = 1;       ///< keep every thin-th draw
+  SampleMetric metric = SampleMetric::kAuto;
+  double target_accept =
+      0.0;  ///< mean acceptance the step size is adapted to; 0 = the sampler's default
+  int max_tree_depth = 10;  ///< NUTS
+  int predictor_draws =
+      500;               ///< draws per chain that the predictor is averaged over, evenly spaced
+  bool evidence = true;  ///< log p(y), exact chain only
+  bool keep_weights =
+      false;  ///< weight-space samplers: keep the draws of all weights in the result
+  double checkpoint_seconds =
+      60.0;  ///< between checkpoints where a result file is written; 0 = none
+
+  static const OptionTable<SampleOptions>& table();
+};
+
+/// [train]
+struct TrainOptions {
+  training::TransformerOptions model;
+  training::TrainOptions run;  ///< seed and threads are those of the study: see resolved_run()
+  bool keep_weights = true;    ///< the result holds the last and the best parameters
+  Index sample_tokens = 256;   ///< text: tokens that the trained model writes; 0 = none
+  double sample_temperature = 0.8;
+
+  static const OptionTable<TrainOptions>& table();
+};
+
+/// What a transformer is as a data set of the theory.
+enum class ExtractForm {
+  kContributions,  ///< what its parts add to its embedding, as path features
+  kAttention,      ///< the inputs of its first kept layer, and its attention matrices
+};
+Words<ExtractForm> words_of(ExtractForm);
+
+/// [extract]: from a trained network to a data set of the theory. Keys that are absent by default
+/// are written only where they are given: the hashes of training runs do not know them.
+struct ExtractOptions {
+  Index run = 1;  ///< of the runs of a sweep, counted from 1
+  // Transformers alone:
+  std::vector<Index> layers;                      ///< kept ones, from 1; empty: the last one
+  std::optional<ExtractForm> form;                ///< absent: contributions
+  std::optional<training::GeneratedParts> parts;  ///< absent: heads
+  std::optional<Index> position;                  ///< of the scored tokens, from 1; absent: last
+  KeptWeights weights = KeptWeights::kBest;
+  Index train_examples = 600;  ///< P of [T24]
+  Index test_examples = 1000;
+  Index validation_examples = 1000;
+  Index out_of_distribution_examples = 1000;  ///< of each set
+
+  static const OptionTable<ExtractOptions>& table();
+};
+
+/// [evaluate]: a trained network on other data of its kind
+struct EvaluateOptions {
+  KeptWeights weights = KeptWeights::kBest;
+  Index examples = 0;  ///< of each split; 0: train.eval_examples
+
+  static const OptionTable<EvaluateOptions>& table();
+};
+
+/// SRAVEN: the feature whose answer's code is taken: one drawn at random for each instance, as the
+/// rules of the last are very unbalanced (rule sets are sorted), or the last.
+enum class LatentFeature { kRandom, kLast };
+Words<LatentFeature> words_of(LatentFeature);
+
+/// [latents]: codes of trained networks and what is decoded from them
+struct LatentsOptions {
+  KeptWeights weights = KeptWeights::kBest;
+  /// Keys of [task] that differ from those of training; SRAVEN: permuted = false where it is
+  /// absent.
+  OptionValue task{OptionValue::Table{}, {}};
+  std::vector<Index> layers;  ///< counted from 1; empty: all
+  LatentFeature feature = LatentFeature::kRandom;
+  Index examples = 4096;  ///< of training tasks, and of held-out tasks
+  int folds = 5;          ///< of cross-validation over training tasks
+  int shuffles = 10;      ///< fits to labels that were exchanged between tasks
+  /// L2 penalties that cross-validation chooses among.
+  std::vector<double> regularisation = {1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-5};
+
+  static const OptionTable<LatentsOptions>& table();
+};
+
+/// One line of [sweep]: a key of the study ("train.attention", "seed") and the values that it
+/// takes; or a section ("train"), whose values are tables of keys. The runs are all combinations,
+/// the last axis fastest.
+struct SweepAxis {
+  std::string key;
+  OptionValue::Array values;
+  Place place = {};
+};
+
+/// A study file, fully resolved (src/io/README.md, "Study file").
+struct Study {
+  int schema = 1;
+  std::string name = "unnamed";
+  std::uint64_t seed = 1;
+  TaskOptions task;
+  ModelOptions model;
+  SolveOptions solve;
+  AlignOptions align;
+  PruneOptions prune;
+  SampleOptions sample;
+  TrainOptions train;
+  ExtractOptions extract;
+  EvaluateOptions evaluate;
+  LatentsOptions latents;
+  std::vector<SweepAxis> sweep;  ///< of training runs; train_runs() gives the runs
+  int threads = 0;               ///< 0 = all cores
+
+  // Compiled once: a hundred members, which some twenty source files copy and destroy.
+  Study();
+  Study(const Study&);
+  Study(Study&&) noexcept;
+  Study& operator=(const Study&);
+  Study& operator=(Study&&) noexcept;
+  ~Study();
+
+  static const OptionTable<Study>& table();  ///< the keys outside any section
+};
+
+}  // namespace headway

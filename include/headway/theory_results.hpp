@@ -1,0 +1,397 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headway/core/record.hpp"
+#include "headway/network_results.hpp"
+#include "headway/numerics/statistics.hpp"
+#include "headway/order_parameters.hpp"
+#include "headway/saddle_point.hpp"
+#include "headway/types.hpp"
+
+// Every record has its list of fields (core/record.hpp) below it: the names under which result
+// files and JSON have its members, and what they mean.
+namespace headway {
+
+using numerics::kUndefined;
+
+/// How a predictor does on one further set of the data set.
+struct SetReport {
+  std::string name;
+  double accuracy = kUndefined;
+  double mean_squared_error = kUndefined;
+};
+template <class Visitor, RecordOf<SetReport> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("name", r.name, "name of the set", {.layout = FieldLayout::kKey});
+  visit("accuracy", r.accuracy, "accuracy on the set: share of the examples answered rightly");
+  visit("mean_squared_error", r.mean_squared_error,
+        "squared error of the mean predictor on the set, mean over examples and outputs");
+}
+
+/// What a Gaussian predictor says on the train and test examples (eqs. 16, 17 and 51).
+struct PredictorReport {
+  MatrixXd mean, variance;
+  double train_accuracy = kUndefined;
+  double accuracy = kUndefined;
+  double mean_squared_error = kUndefined;
+  double right_sign_probability = kUndefined;
+  double squared_bias = kUndefined;
+  double predictor_variance = kUndefined;
+  std::vector<SetReport> sets;  ///< in the data set's order
+};
+/// `arrays` begins the names of mean and variance. `trained` says where the training accuracy
+/// appears.
+template <class Visitor, RecordOf<PredictorReport> Record>
+void fields(Visitor& visit, Record& r, const std::string& arrays = "",
+            FieldPlace trained = FieldPlace::kEverywhere) {
+  constexpr FieldForm kOld = {.optional = true};
+  visit("train_accuracy", r.train_accuracy, "accuracy on the training set",
+        {.place = trained, .optional = true});
+  visit("accuracy", r.accuracy, "accuracy on the test set: share of the examples answered rightly",
+        kOld);
+  visit("test_mean_squared_error", r.mean_squared_error,
+        "squared error of the mean predictor on the test set, mean over examples and outputs",
+        kOld);
+  visit("right_sign_probability", r.right_sign_probability,
+        "probability of the right sign, Phi(y mean / sd), mean over the test set", kOld);
+  visit("squared_bias", r.squared_bias, "(mean - y)^2, mean over the test set", kOld);
+  visit("predictor_variance", r.predictor_variance,
+        "variance of the predictor, mean over the test set", kOld);
+  constexpr FieldForm kArray = {.place = FieldPlace::kFile, .layout = FieldLayout::kOutputs};
+  visit(arrays + "mean", r.mean, "mean of the predictor f on the test set, [P_test] or [P_test, C]",
+        kArray);
+  visit(arrays + "variance", r.variance, "variance of f on the test set, for each output", kArray);
+  visit("sets", r.sets, "the further sets of the data set",
+        {.layout = FieldLayout::kByName, .optional = true});
+}
+
+/// The 1/N-corrected means (eqs. 40 and 41).
+struct CorrectedPoint {
+  bool defined = false;
+  std::string reason;
+  theory::OrderParameters mean;
+  theory::OrderParameters deviation;
+  double probe_error = 0.0;
+  PredictorReport predictor;
+};
+template <class Visitor, RecordOf<CorrectedPoint> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("defined", r.defined, "whether the correction exists; if not, only the reason is there");
+  visit("reason", r.reason, "why there is no correction: undefined, or skipped");
+  if (!shows(visit, r.defined)) return;
+  fields(visit, r.mean, "");
+  fields(visit, r.deviation, "_sd");  // sqrt(Sigma_ii), posterior standard deviations
+  visit("probe_error", r.probe_error,
+        "if random probes stand for the Hessian: largest standard error of a mean, divided by that "
+        "entry's standard deviation; else 0",
+        {.optional = true});
+  fields(visit, r.predictor, "predictor/");
+}
+
+/// One sweep point of `solve`.
+struct SolvePoint {
+  std::vector<Index> widths;
+  double temperature = 0.0;
+  std::string method = "saddle_point";
+  theory::SaddlePointSummary summary;
+  double action = kUndefined, energy = kUndefined, entropy = kUndefined;
+  theory::OrderParameters order_parameters;
+  PredictorReport predictor;
+  double smallest_hessian_eigenvalue = kUndefined;
+  double smallest_hessian_eigenvalue_error = kUndefined;
+  double log_evidence = kUndefined;
+  double log_evidence_error = kUndefined;
+  double log_evidence_leading_order = kUndefined;
+  std::string evidence_method;
+  std::string kernels;
+  double start_spread = kUndefined;
+  std::string other_minima;  ///< what the extra starts found, for a warning; not kept in files
+  CorrectedPoint corrected;
+  double seconds = 0.0;
+  Tensor first_layer_draws;  ///< of U_1, [chain, draw, n, n], where a result of sample lends them
+};
+template <class Visitor, RecordOf<SolvePoint> Record>
+void fields(Visitor& visit, Record& r) {
+  constexpr FieldForm kOld = {.optional = true};
+  visit("widths", r.widths, "widths N_1, ..., N_L, N_a",
+        {.layout = FieldLayout::kAttribute, .least = 1});
+  visit("temperature", r.temperature, "temperature T");
+  visit("method", r.method, "how the point was computed: \"saddle_point\"");
+  fields(visit, r.summary);
+  visit("action", r.action, "action S / max(N_1, ..., N_L, N_a)",
+        {.old_name = "action_over_max_width"});
+  visit("energy", r.energy, "energy term of the action S", kOld);
+  visit("entropy", r.entropy, "entropy term of the action S", kOld);
+  fields(visit, r.order_parameters, "");
+  fields(visit, r.predictor, "predictor/");
+  visit(
+      "smallest_hessian_eigenvalue", r.smallest_hessian_eigenvalue,
+      "smallest Hessian eigenvalue of S / max N in the independent entries of all U; positive at a "
+      "minimum",
+      kOld);
+  visit("smallest_hessian_eigenvalue_error", r.smallest_hessian_eigenvalue_error,
+        "an eigenvalue lies within this of the number above; 0 if the Hessian was computed and "
+        "rounding leaves its digits",
+        kOld);
+  visit("log_evidence_error", r.log_evidence_error,
+        "standard error of log_evidence if random probes stand for the Hessian, else 0", kOld);
+  visit(
+      "log_evidence", r.log_evidence,
+      "log p(y) in nats, by Laplace's method if the Hessian is known and positive, else to leading "
+      "order; undefined unless converged",
+      kOld);
+  visit("log_evidence_leading_order", r.log_evidence_leading_order,
+        "log p(y) to leading order in 1/N", kOld);
+  visit("evidence_method", r.evidence_method,
+        "method of log_evidence: \"laplace\", \"leading_order\", or \"\" if there is none", kOld);
+  visit("kernels", r.kernels,
+        "form of the kernels: \"stored\", \"streamed\", \"feature_space\", \"gram\" or "
+        "\"distributed\"");
+  visit("start_spread", r.start_spread, "largest relative difference in U between the extra starts",
+        kOld);
+  visit("corrected", r.corrected, "the 1/N-corrected means", kOld);
+  visit("seconds", r.seconds, "time of the point");
+}
+
+/// A solve adds nothing to its points.
+template <class Visitor>
+void added_fields(Visitor& /*visit*/, const SolvePoint& /*none*/) {}
+
+/// The infinite-width limit at one temperature.
+struct GaussianProcessPoint {
+  double temperature = 0.0;
+  PredictorReport predictor;
+  double log_evidence = kUndefined;
+};
+template <class Visitor, RecordOf<GaussianProcessPoint> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("temperature", r.temperature, "temperature T");
+  fields(visit, r.predictor, "");
+  visit("log_evidence", r.log_evidence, "log p(y) of the Gaussian process in nats",
+        {.optional = true});
+}
+
+struct SolveResult {
+  static constexpr const char* kVerb = "solve";
+  std::vector<int> heads;
+  std::vector<double> variances;
+  Index outputs = 1;
+  Index train_examples = 0, test_examples = 0, features = 0;
+  MatrixXd train_labels, test_labels;
+  std::vector<std::string> set_names;
+  std::vector<Index> set_examples;
+  std::vector<std::vector<std::string>> head_names;
+  std::vector<MatrixXd> path_kernels;
+  std::vector<SolvePoint> points;
+  std::vector<GaussianProcessPoint> gaussian_process;
+  bool interrupted = false;
+  double seconds = 0.0;
+  int threads = 1;
+};
+/// Without the points and limits: a result of `sample` has them elsewhere.
+template <class Visitor, RecordOf<SolveResult> Record>
+void fields(Visitor& visit, Record& r) {
+  constexpr FieldPlace kFile = FieldPlace::kFile;
+  visit("heads", r.heads, "heads of each layer, H_1, ..., H_L",
+        {.json = "heads_per_layer", .layout = FieldLayout::kAttribute, .least = 1});
+  visit("variances", r.variances, "prior variances s_0^2, s_1^2, ..., s_L^2, s_a^2",
+        {.layout = FieldLayout::kAttribute, .optional = true});
+  visit("outputs", r.outputs, "number of outputs C", {.least = 1});
+  visit("train_examples", r.train_examples, "training examples P", {.least = 0});
+  visit("test_examples", r.test_examples, "test examples P_test", {.least = 0});
+  visit("features", r.features, "features N_0 of a token", {.least = 0});
+  visit("sets", r.set_names, "names of the data set's further sets",
+        {.place = kFile, .optional = true});
+  visit("sets/examples", r.set_examples, "examples of each further set",
+        {.place = kFile, .layout = FieldLayout::kAttribute, .optional = true, .least = 1});
+  visit("names", r.head_names, "names of the heads; \"head 1\", ... if the data set has none",
+        {.place = kFile, .layout = FieldLayout::kLayers});
+  visit("labels/train", r.train_labels, "labels y of the training set, [P] or [P, C]",
+        {.place = kFile, .layout = FieldLayout::kOutputs});
+  visit("labels/test", r.test_labels, "labels y of the test set",
+        {.place = kFile, .layout = FieldLayout::kOutputs});
+  visit("path_kernels", r.path_kernels,
+        "same-path kernels C_{pi pi}, [p, P, P], for figures; only up to 16 paths and P = 1000",
+        {.place = kFile, .layout = FieldLayout::kStacked});
+}
+
+/// Kernel alignment at one sweep point (eq. 52): |v_k . y| / |y| by falling eigenvalue
+/// of K (without T).
+struct AlignPoint {
+  std::vector<Index> widths;
+  double temperature = 0.0;
+  VectorXd overlaps, gaussian_process_overlaps;
+  VectorXd cumulative, gaussian_process_cumulative;
+  VectorXd eigenvalues, gaussian_process_eigenvalues;
+  double seconds = 0.0;
+};
+template <class Visitor, RecordOf<AlignPoint> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("seconds", r.seconds, "time of the alignment", {.place = FieldPlace::kFile});
+  visit("overlaps", r.overlaps,
+        "|v_k . y| / |y| of the eigenvectors of K (without T), largest eigenvalue first; undefined "
+        "beyond the rank of K");
+  visit("gaussian_process_overlaps", r.gaussian_process_overlaps,
+        "overlaps of the Gaussian process");
+  visit("cumulative", r.cumulative, "running sums of the squared overlaps",
+        {.json = "cumulative_overlaps"});
+  visit("gaussian_process_cumulative", r.gaussian_process_cumulative,
+        "running sums of the Gaussian process", {.json = "gaussian_process_cumulative_overlaps"});
+  visit("eigenvalues", r.eigenvalues, "eigenvalues of K, largest first");
+  visit("gaussian_process_eigenvalues", r.gaussian_process_eigenvalues,
+        "eigenvalues of the Gaussian process");
+}
+
+/// What align adds to the group points/<i> and to JSON.
+template <class Visitor>
+void added_fields(Visitor& visit, const AlignPoint& r) {
+  visit("alignment", r, "kernel alignment", {.layout = FieldLayout::kMerged});
+}
+
+struct AlignResult {
+  static constexpr const char* kVerb = "align";
+  SolveResult solve;  ///< the order parameters used
+  std::vector<AlignPoint> points;
+  double seconds = 0.0;
+};
+
+struct HeadReport {
+  int layer = 1, head = 1;
+  std::string name;
+  double score = kUndefined;
+  double score_weighted = kUndefined;
+  double accuracy_without = kUndefined;
+  double mean_squared_error_without = kUndefined;
+  // What the predictor loses without the head on validation, else test examples (eq. 66).
+  std::string set;
+  double squared_error_change = kUndefined, squared_error_change_sd = kUndefined;
+  double squared_error_change_error = kUndefined;
+  double accuracy_change = kUndefined, accuracy_change_sd = kUndefined;
+  double accuracy_change_error = kUndefined;
+};
+template <class Visitor, RecordOf<HeadReport> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("layer", r.layer, "layer of the head, counted from 1");
+  visit("head", r.head, "number of the head in its layer, counted from 1");
+  visit("name", r.name, "name of the head");
+  visit(
+      "score", r.score,
+      "how much of U_1 lies on paths through the head, divided by the largest such value (eq. 53)");
+  visit("score_weighted", r.score_weighted,
+        "as score, but entries count 1/(2 H_l) if only one of their two paths uses the head");
+  visit("accuracy_without", r.accuracy_without, "test accuracy of the predictor without the head");
+  visit("mean_squared_error_without", r.mean_squared_error_without,
+        "test squared error of the predictor without the head");
+  visit("set", r.set,
+        "set on which the changes are measured: \"validation\" if there is one, else \"test\"");
+  visit("squared_error_change", r.squared_error_change,
+        "change of the squared error if the head is removed; positive for a useful head");
+  visit("squared_error_change_sd", r.squared_error_change_sd,
+        "its standard deviation over the posterior of U_1");
+  visit("squared_error_change_error", r.squared_error_change_error,
+        "its standard error over redrawn examples");
+  visit("accuracy_change", r.accuracy_change,
+        "change of the accuracy if the head is removed; negative for a useful head");
+  visit("accuracy_change_sd", r.accuracy_change_sd,
+        "its standard deviation over posterior draws of U_1; needs samples");
+  visit("accuracy_change_error", r.accuracy_change_error,
+        "its standard error over redrawn examples");
+}
+
+/// Accuracy, or the mean squared error where labels are no classes, after removing 0, 1, 2, ...
+/// heads in some order.
+struct PruningCurve {
+  std::vector<int> order;  ///< heads removed, as indices into PrunePoint::heads
+  std::vector<double> quality;
+};
+template <class Visitor, RecordOf<PruningCurve> Record>
+void fields(Visitor& visit, Record& r, const std::string& name, const char* meaning) {
+  visit(name, r.quality, meaning, {.optional = true});
+  visit(name + "_order", r.order,
+        "heads in the order of their removal, counted from 0 over all layers", {.optional = true});
+}
+
+struct PrunePoint {
+  std::vector<Index> widths;
+  double temperature = 0.0;
+  double accuracy = kUndefined;
+  std::vector<HeadReport> heads;
+  /// Where the posterior deviations of the heads' changes come from: "draws" of sample, "1/N" to
+  /// leading order, or "".
+  std::string posterior_errors;
+  analysis::RankStability rank_stability{kUndefined, kUndefined, 0};  ///< of squared_error_change
+  PruningCurve by_score, by_squared_error, greedy;
+  std::string greedy_on;  ///< "validation", else "test"
+  std::vector<PruningCurve> random;
+  std::vector<double> random_mean, random_sd;
+  /// The data set's trained network, pruned in the order of this point's "score" and
+  /// "score_weighted". Empty without a network.
+  std::vector<NetworkScore> network;
+  double seconds = 0.0;
+};
+/// All but `network`, which has a group of its own. For writing only.
+template <class Visitor>
+void fields(Visitor& visit, const PrunePoint& r) {
+  constexpr FieldPlace kFile = FieldPlace::kFile;
+  visit("accuracy", r.accuracy, "test accuracy with all heads", {.place = kFile});
+  visit("seconds", r.seconds, "time of the pruning", {.place = kFile});
+  visit("", r.heads, "one entry a head, layer 1 first",
+        {.json = "heads", .layout = FieldLayout::kColumns});
+  visit("posterior_errors", r.posterior_errors,
+        "where the _sd of the changes come from: \"draws\" of sample, the \"1/N\" correction, or "
+        "\"\"");
+  visit("rank_stability", r.rank_stability,
+        "stability of the ranks by squared_error_change, over the posterior of U_1 and redrawn "
+        "examples");
+  fields(
+      visit, r.by_score, "cumulative/score",
+      "accuracy after removing 0, 1, 2, ... heads, lowest score first; squared error if the labels "
+      "are no classes");
+  fields(visit, r.by_squared_error, "cumulative/squared_error",
+         "the same, lowest squared_error_change first");
+  std::vector<std::vector<double>> quality;
+  std::vector<std::vector<int>> order;
+  for (const PruningCurve& curve : r.random) {
+    quality.push_back(curve.quality);
+    order.push_back(curve.order);
+  }
+  visit("cumulative/random", quality,
+        "the same in random orders, one row each; short rows end in NaN",
+        {.place = kFile, .optional = true});
+  visit("cumulative/random_order", order, "the random orders, one row each; short rows end in -1",
+        {.place = kFile, .optional = true});
+  visit("cumulative/random_mean", r.random_mean, "mean over the random orders",
+        {.json = "cumulative/random/mean", .optional = true});
+  visit("cumulative/random_sd", r.random_sd, "standard deviation over the random orders",
+        {.json = "cumulative/random/sd", .optional = true});
+  fields(visit, r.greedy, "cumulative/greedy",
+         "the same in greedy order: at each step the head goes that costs least");
+  if (shows(visit, !r.greedy_on.empty())) {
+    visit("cumulative/greedy_on", r.greedy_on, "set on which the greedy order was searched");
+  }
+}
+template <class Visitor>
+void added_fields(Visitor& visit, const PrunePoint& r) {
+  visit("pruning", r, "head by head", {.layout = FieldLayout::kMerged});
+  visit("network/scores", r.network, "the theory's scores against the trained network, by name",
+        {.json = "network", .layout = FieldLayout::kByName, .optional = true});
+}
+
+/// Where the largest path features are so many times the smallest, scores of heads may mislead. The
+/// kernel has the square of a size: U_1 of the largest path may be 16 times smaller than that of
+/// the smallest and count for as much. The same number as MUCH of apps/python/headway/figures.
+inline constexpr double kUnequalPaths = 4.0;
+
+struct PruneResult {
+  static constexpr const char* kVerb = "prune";
+  SolveResult solve;
+  std::vector<PrunePoint> points;
+  VectorXd path_norms;  ///< of each path: root mean square of |xi_pi| over the training examples
+  std::optional<NetworkPruning> network;  ///< where the data set carries a trained network
+  double seconds = 0.0;
+};
+
+}  // namespace headway

@@ -1,0 +1,117 @@
+#include "headway/results/choice.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "headway/dataset.hpp"
+
+namespace headway {
+namespace {
+
+constexpr double kLowest = -std::numeric_limits<double>::infinity();
+
+/// One point that may be chosen, of one network.
+struct Candidate {
+  std::size_t point = 0;
+  double temperature = 0.0;
+  const PredictorReport* predictor = nullptr;
+  double laplace = kUndefined, leading_order = kUndefined;
+};
+
+/// Larger is better, the first number first; none for a candidate that the rule cannot judge.
+using Score = std::optional<std::pair<double, double>>;
+
+Score score_of(double accuracy, double mean_squared_error) {
+  if (std::isnan(mean_squared_error)) return std::nullopt;
+  return std::pair(std::isnan(accuracy) ? kLowest : accuracy, -mean_squared_error);
+}
+
+Score validation_score(const Candidate& candidate) {
+  for (const SetReport& set : candidate.predictor->sets) {
+    if (set.name == tasks::kValidationSet) return score_of(set.accuracy, set.mean_squared_error);
+  }
+  return std::nullopt;
+}
+
+Score test_score(const Candidate& candidate) {
+  return score_of(candidate.predictor->accuracy, candidate.predictor->mean_squared_error);
+}
+
+std::function<Score(const Candidate&)> evidence_score(const std::vector<Candidate>& candidates) {
+  const bool laplace = std::all_of(candidates.begin(), candidates.end(),
+                                   [](const Candidate& c) { return !std::isnan(c.laplace); });
+  return [laplace](const Candidate& c) -> Score {
+    const double value = laplace ? c.laplace : c.leading_order;
+    return std::isnan(value) ? Score() : std::pair(value, 0.0);
+  };
+}
+
+/// Adds the choice of each rule among the candidates, which are those of one network.
+void choose(const std::vector<Candidate>& candidates, const TemperatureChoice& network,
+            std::vector<TemperatureChoice>& choices) {
+  const std::pair<const char*, std::function<Score(const Candidate&)>> rules[] = {
+      {"validation", validation_score},
+      {"evidence", evidence_score(candidates)},
+      {"test", test_score}};
+  for (const auto& [name, rule] : rules) {
+    const Candidate* best = nullptr;
+    for (const Candidate& candidate : candidates) {
+      const Score score = rule(candidate);
+      if (score && (best == nullptr || *score > *rule(*best))) best = &candidate;
+    }
+    if (best == nullptr) continue;
+    choices.push_back(network);
+    choices.back().by = name;
+    choices.back().point = best->point;
+    choices.back().temperature = best->temperature;
+  }
+}
+
+}  // namespace
+
+std::vector<TemperatureChoice> choose_temperatures(const SolveResult& result) {
+  std::vector<TemperatureChoice> choices;
+  if (result.gaussian_process.size() < 2) return choices;
+  std::vector<std::vector<Index>> widths;
+  for (const SolvePoint& point : result.points) {
+    if (std::find(widths.begin(), widths.end(), point.widths) == widths.end()) {
+      widths.push_back(point.widths);
+    }
+  }
+  for (const std::vector<Index>& network : widths) {
+    std::vector<Candidate> candidates;
+    for (std::size_t i = 0; i < result.points.size(); ++i) {
+      const SolvePoint& point = result.points[i];
+      if (point.widths != network || !point.summary.converged) continue;
+      const bool laplace = point.evidence_method == "laplace";
+      candidates.push_back({i, point.temperature, &point.predictor,
+                            laplace ? point.log_evidence : kUndefined,
+                            point.log_evidence_leading_order});
+    }
+    choose(candidates, {"theory", network, "", 0, 0.0}, choices);
+  }
+  std::vector<Candidate> candidates;
+  for (std::size_t i = 0; i < result.gaussian_process.size(); ++i) {
+    const GaussianProcessPoint& point = result.gaussian_process[i];
+    candidates.push_back(
+        {i, point.temperature, &point.predictor, point.log_evidence, point.log_evidence});
+  }
+  choose(candidates, {"gaussian_process", {}, "", 0, 0.0}, choices);
+  return choices;
+}
+
+const PredictorReport& predictor_at(const SolveResult& result, const TemperatureChoice& choice) {
+  return choice.model == "theory" ? result.points.at(choice.point).predictor
+                                  : result.gaussian_process.at(choice.point).predictor;
+}
+
+double log_evidence_at(const SolveResult& result, const TemperatureChoice& choice) {
+  return choice.model == "theory" ? result.points.at(choice.point).log_evidence
+                                  : result.gaussian_process.at(choice.point).log_evidence;
+}
+
+}  // namespace headway

@@ -1,0 +1,99 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <string>
+#include <vector>
+
+#include "headway/core/option_error.hpp"
+#include "headway/error.hpp"
+#include "headway/model/path_index.hpp"
+#include "headway/study/sections.hpp"
+#include "headway/train_run.hpp"
+#include "headway/train_task.hpp"
+
+namespace headway {
+namespace {
+
+constexpr double kMostPaths = 100'000;
+constexpr double kMostSweepPoints = 100'000;
+
+/// Heads as the study alone tells them; empty where the data set has them.
+std::vector<int> heads_of(const Study& study) {
+  if (study.task.kind != TaskKind::kHiddenMarkovChain) return study.model.heads;
+  std::vector<int> heads;
+  for (const auto& layer : study.task.hidden_markov_chain.layers) {
+    heads.push_back(static_cast<int>(layer.size()));
+  }
+  if (!study.model.heads.empty() && study.model.heads != heads) {
+    refuse(fmt::format("[{}]", fmt::join(study.model.heads, ", ")), "model.heads",
+           fmt::format("absent, or [{}] as in task.layers", fmt::join(heads, ", ")));
+  }
+  return heads;
+}
+
+/// List lengths that must fit the number of layers.
+void check_against_layers(const ModelOptions& model, const std::vector<int>& heads) {
+  const std::size_t layers = heads.size();
+  for (std::size_t i = 0; i < model.widths.size(); ++i) {
+    const std::vector<Index>& widths = model.widths[i];
+    if (widths.size() == 1 || widths.size() == layers + 1) continue;
+    refuse(fmt::format("[{}]", fmt::join(widths, ", ")), element("model.widths", i),
+           fmt::format("one number, or {} of them (N_1, ..., N_L, N_a for L = {} layers)",
+                       layers + 1, layers));
+  }
+  if (model.variances.size() != 1 && model.variances.size() != layers + 2) {
+    refuse(fmt::format("[{}]", fmt::join(model.variances, ", ")), "model.variances",
+           fmt::format("one number, or {} of them (s_0^2, ..., s_L^2, s_a^2 for L = {} layers)",
+                       layers + 2, layers));
+  }
+  const auto paths = model::path_count<double>(heads);
+  if (paths <= kMostPaths) return;
+  const std::string field = model.heads.empty() ? "task.layers" : "model.heads";
+  throw OptionError(fmt::format("{}: H_1 ... H_L = {:.3g} paths: must be at most {:.3g}", field,
+                                paths, kMostPaths),
+                    {field});
+}
+
+void check_theory(const Study& study) {
+  study.solve.saddle_point.validate();
+  const std::vector<int> heads = heads_of(study);
+  if (!heads.empty()) check_against_layers(study.model, heads);
+  const double points = static_cast<double>(study.model.widths.size()) *
+                        static_cast<double>(study.model.temperatures.size());
+  if (points <= kMostSweepPoints) return;
+  throw OptionError(fmt::format("model.widths, model.temperature: {:.0f} sweep points (widths "
+                                "times temperatures): must be at most {:.0f}",
+                                points, kMostSweepPoints),
+                    {"model.widths", "model.temperature"});
+}
+
+/// latents.task must be keys of this kind of task, with values that they may have.
+void check_latents_task(const Study& study) {
+  if (study.latents.task.get<OptionValue::Table>()->empty()) return;
+  Study changed = study;
+  changed.latents = LatentsOptions();
+  read_task(study.latents.task, changed);
+  if (changed.task.kind != study.task.kind) {
+    throw OptionError(
+        fmt::format("latents.task.kind = \"{}\": must be absent, or \"{}\" as in [task]",
+                    word_of(changed.task.kind), word_of(study.task.kind)),
+        {"latents.task"});
+  }
+  description_of(changed.task.kind).validate(changed.task);
+}
+
+}  // namespace
+
+void check_study(const Study& study) {
+  for (const Section& section : study_sections()) {
+    if (applies(section, study.task.kind)) check_options(section.table, study, section.name);
+  }
+  const TaskDescription& task = description_of(study.task.kind);
+  task.validate(study.task);
+  if (task.side == Side::kTheory) return check_theory(study);
+  study.train.model.validate();
+  resolved_run(study).validate();
+  check_latents_task(study);
+}
+
+}  // namespace headway

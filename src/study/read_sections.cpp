@@ -1,0 +1,157 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "headway/core/nearest_word.hpp"
+#include "headway/core/option_error.hpp"
+#include "headway/core/text.hpp"
+#include "headway/error.hpp"
+#include "headway/study/idle_keys.hpp"
+#include "headway/study/sections.hpp"
+#include "headway/sweep.hpp"
+
+namespace headway {
+namespace {
+
+constexpr std::size_t kLongestShown = 60;
+constexpr const char* kSweep = "sweep";  // the table whose keys are those of the others
+
+[[noreturn]] void refuse_unknown_root_key(const OptionEntry& entry) {
+  std::vector<std::string> bare = names_of(Study::table()), shown = bare;
+  std::vector<std::string> tables = section_names();
+  tables.emplace_back(kSweep);
+  for (const std::string& name : tables) {
+    bare.push_back(name);
+    shown.push_back("[" + name + "]");
+  }
+  std::string guess = nearest_word(entry.key, bare);
+  // The other usual slip: a key of some section that is written outside of it.
+  for (const Section& section : study_sections()) {
+    for (const Option<Study>& o : section.table.options) {
+      if (o.name == entry.key) guess = section.name + "." + o.name;
+    }
+  }
+  throw OptionError(
+      fmt::format("{}: unknown key{}; a study has: {}", printable(clip(entry.key, kLongestShown)),
+                  guess.empty() ? "" : fmt::format(", did you mean \"{}\"?", guess), join(shown)),
+      {entry.key})
+      .at(entry.value.place.text());
+}
+
+/// A key that `section` does not have for this kind of task, or that no kind has.
+[[noreturn]] void refuse_key(const std::string& section, const OptionEntry& entry, TaskKind kind) {
+  std::vector<std::string> known;
+  for (const Section& s : study_sections()) {
+    if (s.name != section || !applies(s, kind)) continue;
+    for (const std::string& name : names_of(s.table)) known.push_back(name);
+  }
+  for (const Section& s : study_sections()) {
+    if (s.name != section || !s.task) continue;
+    for (const Option<Study>& o : s.table.options) {
+      if (o.name != entry.key) continue;
+      throw OptionError(
+          fmt::format("{}.{}: belongs to kind = \"{}\", but this study has kind = \"{}\", whose "
+                      "keys are: {}",
+                      section, entry.key, word_of(*s.task), word_of(kind), join(known)),
+          {section + "." + entry.key, "task.kind"})
+          .at(entry.value.place.text());
+    }
+  }
+  refuse_unknown_key(entry, section, known);
+}
+
+/// A whole section of the other side: [model] where a network is trained, [train] for the theory.
+void refuse_section_of_other_verbs(const std::string& name, const OptionValue& value, TaskKind kind,
+                                   const std::string& shown) {
+  for (const Section& s : study_sections()) {
+    if (s.name != name || applies(s, kind) || s.task) continue;
+    throw OptionError(
+        fmt::format(
+            "[{}]: belongs to studies of {} (task.kind = {}), but this one has task.kind = \"{}\"",
+            shown, s.side == Side::kTraining ? "headway train" : "the theory",
+            kinds_in_words(s.side, " or "), word_of(kind)),
+        {shown, "task.kind"})
+        .at(value.place.text());
+  }
+}
+
+void read_section(const std::string& name, const OptionValue& value, Study& study) {
+  const auto* table = value.get<OptionValue::Table>();
+  if (table == nullptr) refuse(value, name, fmt::format("a table [{}]", name));
+  // First the key that decides which other keys there are.
+  if (const OptionValue* kind = find(*table, "kind"); name == "task" && kind != nullptr) {
+    find_option("task.kind", study.task.kind)->read(*kind, "task.kind", study);
+  }
+  refuse_section_of_other_verbs(name, value, study.task.kind, name);
+  for (const OptionEntry& entry : *table) {
+    const Option<Study>* found = find_option(name + "." + entry.key, study.task.kind);
+    if (found == nullptr) refuse_key(name, entry, study.task.kind);
+    found->read(entry.value, name + "." + entry.key, study);
+  }
+}
+
+void check_schema(const OptionValue::Table& root) {
+  const OptionValue* schema = find(root, "schema");
+  if (schema == nullptr) return;
+  const auto* version = schema->get<std::int64_t>();
+  if (version == nullptr || *version != 1) {
+    refuse(*schema, "schema", "1, the version that this program reads");
+  }
+}
+
+/// The place of the first field that the study gives. If it gives none, the place of what would
+/// hold the first field: a head of the task, its table, or the file.
+Place place_of(const OptionValue& root, const std::vector<std::string>& fields) {
+  for (const std::string& field : fields) {
+    const OptionValue* value = value_at(root, field);
+    if (value != nullptr) return value->place;
+  }
+  std::string holder = fields.front();
+  while (!holder.empty()) {
+    const std::size_t end = holder.find_last_of(".[");
+    holder.resize(end == std::string::npos ? 0 : end);
+    const OptionValue* value = holder.empty() ? nullptr : value_at(root, holder);
+    if (value != nullptr) return value->place;
+  }
+  return root.place;
+}
+
+}  // namespace
+
+void read_task(const OptionValue& keys, Study& study) { read_section("task", keys, study); }
+
+void read_sections(const OptionValue& root, Study& study) {
+  const auto& table = *root.get<OptionValue::Table>();
+  check_schema(table);
+  const std::vector<std::string> sections = section_names();
+  if (const OptionValue* task = find(table, "task")) read_section("task", *task, study);
+  for (const OptionEntry& entry : table) {
+    if (entry.key == "task") continue;
+    if (entry.key == kSweep) {
+      study.sweep = read_sweep(entry.value);
+      refuse_section_of_other_verbs("train", entry.value, study.task.kind, kSweep);
+    } else if (std::find(sections.begin(), sections.end(), entry.key) != sections.end()) {
+      read_section(entry.key, entry.value, study);
+    } else {
+      const bool dotted = entry.key.find('.') != std::string::npos;
+      const Option<Study>* found = dotted ? nullptr : find_option(entry.key, study.task.kind);
+      if (found == nullptr) refuse_unknown_root_key(entry);
+      found->read(entry.value, entry.key, study);
+    }
+  }
+}
+
+Study checked_study(const OptionValue& root, const std::vector<std::string>& set_by_hand) {
+  try {
+    for (const std::string& key : set_by_hand) refuse_table_axes_that_set(root, key);
+    Study study;
+    read_sections(root, study);
+    refuse_idle_keys(root, study, train_runs(study));
+    return study;
+  } catch (const OptionError& error) {
+    if (error.has_place()) throw;
+    throw error.at(place_of(root, error.fields()).text());
+  }
+}
+
+}  // namespace headway

@@ -1,0 +1,93 @@
+#include "headway/study/study_hash.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "headway/core/sha256.hpp"
+#include "headway/study/sections.hpp"
+#include "headway/sweep.hpp"
+
+namespace headway {
+namespace {
+
+/// Where files lie is no part of what a study computes; their contents have a hash of their own.
+void forget_files(Study& study) {
+  study.task.file.clear();
+  study.task.omniglot.files.clear();
+  for (OutOfDistributionSet& set : study.task.omniglot.out_of_distribution) {
+    set.images.clear();
+    set.labels.clear();
+  }
+  // Their order in the sweep is what is left of them: numbers, given key by key.
+  std::vector<SweepAxis*> axes;
+  for (SweepAxis& axis : study.sweep) axes.push_back(&axis);
+  std::sort(axes.begin(), axes.end(), [](auto* a, auto* b) { return a->key < b->key; });
+  std::size_t files = 0;
+  for (SweepAxis* axis : axes) {
+    change_paths(*axis, [&files](const std::string&) { return std::to_string(++files); });
+  }
+}
+
+std::string hash_without(const Study& study, const std::vector<std::string>& left_out) {
+  Study hashed = study;
+  hashed.threads = 0;
+  forget_files(hashed);
+  return sha256_hex(study_text(hashed, left_out));
+}
+
+}  // namespace
+
+std::string study_hash(const Study& study) {
+  // Sections that are younger than stored results count where they differ from their defaults.
+  Study defaults;
+  defaults.task.kind = study.task.kind;
+  std::vector<std::string> left_out;
+  std::vector<const char*> younger = {"evaluate", "latents"};
+  if (description_of(study.task.kind).side == Side::kTraining) younger.push_back("prune");
+  for (const char* name : younger) {
+    if (section_text(study, name) == section_text(defaults, name)) left_out.emplace_back(name);
+  }
+  return hash_without(study, left_out);
+}
+
+std::string solve_hash(const Study& study) {
+  Study hashed = study;
+  hashed.name = Study{}.name;
+  hashed.align = {};
+  hashed.prune = {};
+  hashed.sample = {};
+  hashed.solve.checkpoint_seconds = SolveOptions{}.checkpoint_seconds;
+  return study_hash(hashed);
+}
+
+bool solves_alike(const Study& a, const Study& b) {
+  Study swept = a;
+  swept.model.widths = b.model.widths;
+  swept.model.temperatures = b.model.temperatures;
+  // What ranks solved together, one process may go on with.
+  if (a.solve.kernels == theory::KernelForm::kDistributed) swept.solve.kernels = b.solve.kernels;
+  return solve_hash(swept) == solve_hash(b);
+}
+
+std::string sample_hash(const Study& study) {
+  Study hashed = study;
+  hashed.name = Study{}.name;
+  hashed.align = {};
+  hashed.prune = {};
+  hashed.solve.checkpoint_seconds = SolveOptions{}.checkpoint_seconds;
+  hashed.sample.checkpoint_seconds = SampleOptions{}.checkpoint_seconds;
+  return study_hash(hashed);
+}
+
+std::string train_hash(const Study& study) {
+  Study hashed = study;
+  hashed.name = Study{}.name;
+  hashed.sweep.clear();
+  hashed.train.run.checkpoint_every = training::TrainOptions{}.checkpoint_every;
+  hashed.train.keep_weights = TrainOptions{}.keep_weights;
+  hashed.extract = {};
+  // What looks at networks decides nothing of them, and checkpoints outlive new keys of it.
+  return hash_without(hashed, {"evaluate", "latents", "prune"});
+}
+
+}  // namespace headway

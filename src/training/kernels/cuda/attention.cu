@@ -1,0 +1,143 @@
+// The fused attention kernels for NVIDIA GPUs: their text, compiled to CUDA, and its launches.
+#include <cuda_runtime.h>
+
+#include <string>
+
+#include "headway/error.hpp"
+#include "training/kernels/cuda/attention_binding.hpp"
+#include "training/kernels/cuda/attention_launches.hpp"
+#include "training/kernels/cuda/gpu_attention.hpp"
+
+namespace headway::training {
+namespace {
+
+void check(cudaError_t error, ErrorKind kind, const char* what) {
+  if (error != cudaSuccess) {
+    throw Error(kind, std::string("CUDA: ") + what + ": " + cudaGetErrorString(error));
+  }
+}
+
+// Two blocks a multiprocessor: at most 128 registers a thread.
+template <typename Kernel>
+__global__ void __launch_bounds__(256, 2) block_of(const __grid_constant__ Kernel kernel) {
+  extern __shared__ __align__(16) unsigned char shared[];
+  gpu_kernels::Block block;
+  gpu_kernels::SharedMemory memory(shared);
+  kernel(block, memory);
+}
+
+struct Grid {
+  int x, y, threads, shared_bytes;
+};
+
+class StreamOfDevice {
+ public:
+  explicit StreamOfDevice(void* stream) : stream_(static_cast<cudaStream_t>(stream)) {}
+
+  template <typename Kernel>
+  void launch(const Grid& grid, const Kernel& kernel) {
+    constexpr int kWithoutAsking = 48 * 1024;
+    if (grid.shared_bytes > kWithoutAsking) {
+      check(cudaFuncSetAttribute(block_of<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 grid.shared_bytes),
+            ErrorKind::kInternal, "shared memory of a fused attention kernel");
+    }
+    block_of<Kernel><<<dim3(grid.x, grid.y), grid.threads, grid.shared_bytes, stream_>>>(kernel);
+    check(cudaGetLastError(), ErrorKind::kInternal, "launch of a fused attention kernel");
+  }
+
+ private:
+  cudaStream_t stream_;
+};
+
+using gpu_kernels::Arithmetic;
+using gpu_kernels::AttentionArguments;
+using gpu_kernels::GradientArguments;
+
+template <typename T>
+AttentionArguments<T> bind(const GpuAttentionLayer& layer, const GpuAttentionInputs& in,
+                           const GpuAttentionOutputs& out) {
+  auto x = gpu_kernels::arguments_of<T>(layer.shape, layer.options);
+  x.query = static_cast<const T*>(in.query);
+  x.key = static_cast<const T*>(in.key);
+  x.value = static_cast<const T*>(in.value);
+  x.bias = in.bias;
+  x.key_mask = in.key_mask;
+  x.mixing = in.mixing;
+  x.dropout.given = in.dropout.given;
+  if (in.dropout.index != nullptr) {
+    x.dropout = gpu_kernels::drawn_dropout(in.dropout.index, in.dropout.seed, in.dropout.rate,
+                                           in.dropout.columns, in.dropout.first_row,
+                                           in.dropout.first_column);
+  }
+  x.output = static_cast<T*>(out.output);
+  x.log_sum_exp = out.log_sum_exp;
+  return x;
+}
+
+template <typename T>
+GradientArguments<T> bind(const GpuAttentionOutputs& out, const void* d_output,
+                          const GpuAttentionGradients& gradients) {
+  GradientArguments<T> y = {};
+  y.output = static_cast<const T*>(out.output);
+  y.log_sum_exp = out.log_sum_exp;
+  y.d_output = static_cast<const T*>(d_output);
+  y.over_keys = gradients.over_keys;
+  y.query_sums = gradients.query_sums;
+  y.key = static_cast<T*>(gradients.key);
+  y.value = static_cast<T*>(gradients.value);
+  y.bias_sums = gradients.bias != nullptr ? gradients.bias_sums : nullptr;
+  y.mixing_sums = gradients.mixing_sums;
+  return y;
+}
+
+// work.template operator()<kind, T>()
+template <typename Work>
+void with_arithmetic(GpuArithmetic arithmetic, const Work& work) {
+  switch (arithmetic) {
+    case GpuArithmetic::kFloat32:
+      return work.template operator()<Arithmetic::kFloat32, float>();
+    case GpuArithmetic::kTf32:
+      return work.template operator()<Arithmetic::kTf32, float>();
+    case GpuArithmetic::kBf16:
+      return work.template operator()<Arithmetic::kBf16, Bf16>();
+  }
+}
+
+}  // namespace
+
+GpuDevice gpu_device(int device) {
+  const auto attribute = [device](cudaDeviceAttr which) {
+    int value = 0;
+    check(cudaDeviceGetAttribute(&value, which, device), ErrorKind::kUnavailable,
+          "properties of the device");
+    return value;
+  };
+  return {attribute(cudaDevAttrMultiProcessorCount),
+          attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin),
+          attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor)};
+}
+
+void gpu_attention_forward(const GpuAttentionLayer& layer, const GpuAttentionPlan& plan,
+                           const GpuAttentionInputs& inputs, const GpuAttentionOutputs& outputs,
+                           void* stream) {
+  StreamOfDevice device(stream);
+  with_arithmetic(layer.arithmetic, [&]<Arithmetic kind, typename T>() {
+    gpu_kernels::launch_forward<kind>(device, plan, bind<T>(layer, inputs, outputs));
+  });
+}
+
+void gpu_attention_backward(const GpuAttentionLayer& layer, const GpuAttentionPlan& plan,
+                            const GpuAttentionInputs& inputs, const GpuAttentionOutputs& outputs,
+                            const void* d_output, const GpuAttentionGradients& gradients,
+                            void* stream) {
+  StreamOfDevice device(stream);
+  with_arithmetic(layer.arithmetic, [&]<Arithmetic kind, typename T>() {
+    gpu_kernels::launch_backward<kind>(
+        device, plan, bind<T>(layer, inputs, outputs), bind<T>(outputs, d_output, gradients),
+        gpu_kernels::SummedGradients<T>{static_cast<T*>(gradients.query), gradients.bias,
+                                        gradients.mixing});
+  });
+}
+
+}  // namespace headway::training

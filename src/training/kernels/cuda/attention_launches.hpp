@@ -1,0 +1,107 @@
+#pragma once
+
+#include <utility>
+
+#include "training/kernels/cuda/attention_backward.hpp"
+#include "training/kernels/cuda/attention_forward.hpp"
+
+// The kernels as functions of a block, and the order in which a pass launches them. A Device has
+// launch(Grid, kernel): on a GPU cuda/attention.cu, in the tests the emulator.
+namespace headway::training::HEADWAY_GPU {
+
+template <Arithmetic kind, typename T>
+struct ForwardKernel {
+  AttentionArguments<T> x;
+  template <typename Memory>
+  HEADWAY_DEVICE void operator()(Block& block, Memory& memory) const {
+    AttentionForward<kind, T>(block, memory, x).run();
+  }
+};
+
+template <Arithmetic kind, typename T>
+struct SumsOverKeysKernel {
+  AttentionArguments<T> x;
+  GradientArguments<T> gradients;
+  template <typename Memory>
+  HEADWAY_DEVICE void operator()(Block& block, Memory& memory) const {
+    SumsOverKeys<kind, T>(block, memory, x, gradients).run();
+  }
+};
+
+template <Arithmetic kind, typename T>
+struct BackwardKernel {
+  AttentionArguments<T> x;
+  GradientArguments<T> gradients;
+  template <typename Memory>
+  HEADWAY_DEVICE void operator()(Block& block, Memory& memory) const {
+    AttentionBackward<kind, T>(block, memory, x, gradients).run();
+  }
+};
+
+template <typename T>
+struct SumOfCopiesKernel {
+  Global<const float> copies;
+  int count_of_copies;
+  std::int64_t count;
+  Global<T> out;
+  template <typename Memory>
+  HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
+    sum_copies(block, copies, count_of_copies, count, out);
+  }
+};
+
+/// Where the sums of the backward pass's copies go: AttentionGradients of
+/// headway/training/attention.hpp, bias and mixing null where there are none.
+template <typename T>
+struct SummedGradients {
+  Global<T> query;
+  Global<float> bias, mixing;
+};
+
+template <Arithmetic kind, typename T, typename Device>
+void launch_forward(Device& device, const GpuAttentionPlan& plan, AttentionArguments<T> x) {
+  x.plan = plan.forward;
+  const int tiles = ceiling(x.queries, x.plan.tile_queries);
+  device.launch({x.batch * (x.heads / x.plan.heads), tiles, x.plan.threads, x.plan.shared_bytes},
+                ForwardKernel<kind, T>{x});
+}
+
+template <typename T, typename Device>
+void launch_sum(Device& device, Global<const float> copies, int count_of_copies, std::int64_t count,
+                Global<T> out) {
+  constexpr int kThreads = 256;
+  const auto blocks = static_cast<int>((count + kThreads - 1) / kThreads);
+  device.launch({blocks, 1, kThreads, 0},
+                SumOfCopiesKernel<T>{copies, count_of_copies, count, out});
+}
+
+/// The sums over keys where softmax needs them, the gradients, then the sums of their copies.
+template <Arithmetic kind, typename T, typename Device>
+void launch_backward(Device& device, const GpuAttentionPlan& plan, AttentionArguments<T> x,
+                     GradientArguments<T> gradients, const SummedGradients<T>& out) {
+  if (plan.over_keys > 0) {
+    x.plan = plan.sums;
+    const int tiles = ceiling(x.queries, x.plan.tile_queries);
+    device.launch({x.batch * (x.heads / x.plan.heads), tiles, x.plan.threads, x.plan.shared_bytes},
+                  SumsOverKeysKernel<kind, T>{x, gradients});
+    gradients.known_over_keys = gradients.over_keys;
+  }
+  x.plan = plan.backward;
+  const int runs = x.plan.groups * (x.heads / x.plan.heads);
+  device.launch({runs, x.plan.key_slices, x.plan.threads, x.plan.shared_bytes},
+                BackwardKernel<kind, T>{x, gradients});
+  const std::int64_t query = plan.query_sums / x.plan.key_slices;
+  launch_sum(device, Global<const float>(gradients.query_sums), x.plan.key_slices, query,
+             out.query);
+  if (plan.bias_sums > 0) {
+    launch_sum(device, Global<const float>(gradients.bias_sums), x.plan.groups,
+               plan.bias_sums / x.plan.groups, out.bias);
+  }
+  if (plan.mixing_sums > 0) {
+    const int copies = x.plan.groups * x.plan.key_slices;
+    launch_sum(device, Global<const float>(gradients.mixing_sums), copies,
+               plan.mixing_sums / copies, out.mixing);
+  }
+}
+
+}  // namespace headway::training::HEADWAY_GPU

@@ -1,0 +1,132 @@
+#pragma once
+
+#include "training/kernels/cuda/bf16.hpp"
+
+// The words of training/kernels/cuda/device.hpp in CUDA.
+namespace headway::training::gpu_kernels {
+
+template <typename T>
+using Global = T*;
+template <typename T>
+using Shared = T*;
+
+template <typename T>
+__device__ __forceinline__ float get(const T* array, std::int64_t i) {
+  return to_float(array[i]);
+}
+template <typename T>
+__device__ __forceinline__ T get_bits(const T* array, std::int64_t i) {
+  return array[i];
+}
+template <typename T>
+__device__ __forceinline__ void put(T* array, std::int64_t i, float value) {
+  array[i] = from_float<T>(value);
+}
+__device__ __forceinline__ void add(float* array, std::int64_t i, float value) {
+  array[i] += value;
+}
+
+/// x y + sum, rounded once.
+__device__ __forceinline__ float fused(float x, float y, float sum) { return fmaf(x, y, sum); }
+
+class Warp {
+ public:
+  __device__ __forceinline__ explicit Warp(int index) : index_(index) {}
+  __device__ __forceinline__ int index() const { return index_; }
+  template <typename Work>
+  __device__ __forceinline__ void lanes(const Work& work) const {
+    work(static_cast<int>(threadIdx.x) % 32);
+  }
+
+ private:
+  int index_;
+};
+
+/// A variable of each lane of a warp.
+template <typename T>
+class Lanes {
+ public:
+  __device__ __forceinline__ T& operator[](int) { return mine_; }
+  __device__ __forceinline__ const T& operator[](int) const { return mine_; }
+
+ private:
+  T mine_ = {};
+};
+
+class Block {
+ public:
+  __device__ __forceinline__ int size() const { return static_cast<int>(blockDim.x); }
+  __device__ __forceinline__ int x() const { return static_cast<int>(blockIdx.x); }
+  __device__ __forceinline__ int y() const { return static_cast<int>(blockIdx.y); }
+
+  template <typename Work>
+  __device__ __forceinline__ void threads(const Work& work) const {
+    work(static_cast<int>(threadIdx.x));
+    __syncthreads();
+  }
+  template <typename Work>
+  __device__ __forceinline__ void warps(const Work& work) const {
+    work(Warp(static_cast<int>(threadIdx.x) / 32));
+    __syncthreads();
+  }
+};
+
+/// Hands out the block's shared memory, in pieces of multiples of 16 bytes.
+class SharedMemory {
+ public:
+  __device__ __forceinline__ explicit SharedMemory(unsigned char* base) : base_(base) {}
+  template <typename T>
+  __device__ __forceinline__ T* take(const char*, int count) {
+    T* piece = reinterpret_cast<T*>(base_ + taken_);
+    taken_ += (count * static_cast<int>(sizeof(T)) + 15) / 16 * 16;
+    return piece;
+  }
+
+ private:
+  unsigned char* base_;
+  int taken_ = 0;
+};
+
+struct Words4 {
+  std::uint32_t word[4];
+};
+struct Words2 {
+  std::uint32_t word[2];
+};
+struct Words1 {
+  std::uint32_t word[1];
+};
+struct Floats4 {
+  float value[4];
+};
+
+/// c += a b on a tensor core: a 16 x 8, b 8 x 8 of TF32 numbers, laid over the lanes as PTX says
+/// (mma.m16n8k8).
+__device__ __forceinline__ void multiply_tf32(const Warp&, Lanes<Floats4>& c,
+                                              const Lanes<Words4>& a, const Lanes<Words2>& b) {
+  const Words4& x = a[0];
+  const Words2& y = b[0];
+  Floats4& z = c[0];
+  asm volatile(
+      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};\n"
+      : "+f"(z.value[0]), "+f"(z.value[1]), "+f"(z.value[2]), "+f"(z.value[3])
+      : "r"(x.word[0]), "r"(x.word[1]), "r"(x.word[2]), "r"(x.word[3]), "r"(y.word[0]),
+        "r"(y.word[1]));
+}
+
+/// The same of bf16 numbers, two to a word: a 16 x 16, b 16 x 8 (mma.m16n8k16).
+__device__ __forceinline__ void multiply_bf16(const Warp&, Lanes<Floats4>& c,
+                                              const Lanes<Words4>& a, const Lanes<Words2>& b) {
+  const Words4& x = a[0];
+  const Words2& y = b[0];
+  Floats4& z = c[0];
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+      "{%8,%9}, {%0,%1,%2,%3};\n"
+      : "+f"(z.value[0]), "+f"(z.value[1]), "+f"(z.value[2]), "+f"(z.value[3])
+      : "r"(x.word[0]), "r"(x.word[1]), "r"(x.word[2]), "r"(x.word[3]), "r"(y.word[0]),
+        "r"(y.word[1]));
+}
+
+}  // namespace headway::training::gpu_kernels

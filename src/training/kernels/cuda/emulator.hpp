@@ -1,0 +1,330 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <deque>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "headway/error.hpp"
+#include "training/kernels/cuda/bf16.hpp"
+
+// The words of training/kernels/cuda/device.hpp on the CPU. Every array knows its bounds and, for
+// each element, who touched it last. Thrown as Error{kInternal}: an access out of bounds; a read of
+// what was never written; within one phase, two threads at one element, one of them writing; within
+// one launch, two blocks at one element of global memory, one of them writing.
+namespace headway::training::emulated_kernels {
+
+/// Where the emulation stands; phases are numbered through all blocks of all launches.
+struct Course {
+  int launch = 0;
+  int block = 0;
+  int phase = 0;
+  int thread = 0;
+};
+inline Course& course() {
+  static thread_local Course here;
+  return here;
+}
+
+/// Who read or wrote an element last.
+struct Shadow {
+  int write_phase = 0, writer = 0;
+  int read_phase = 0, reader = 0;
+  int write_launch = 0, write_block = 0;
+  int read_launch = 0, read_block = 0;
+  bool written = false;
+};
+constexpr int kSeveral = -1;
+
+struct Array {
+  std::string name;
+  void* data = nullptr;
+  std::int64_t size = 0;
+  bool shared = false;
+  std::vector<Shadow> shadow;
+
+  [[noreturn]] void fail(std::int64_t i, const std::string& what) const {
+    const Course& here = course();
+    throw Error(ErrorKind::kInternal,
+                fmt::format("emulated kernel: {}[{}], of {} elements: thread {} of block {} {}",
+                            name, i, size, here.thread, here.block, what));
+  }
+
+  void check_bounds(std::int64_t i) const {
+    if (i < 0 || i >= size) fail(i, "reaches out of bounds");
+  }
+
+  void note_read(std::int64_t i) {
+    check_bounds(i);
+    Shadow& s = shadow[static_cast<std::size_t>(i)];
+    const Course& here = course();
+    if (!s.written) fail(i, "reads what nobody wrote");
+    if (s.write_phase == here.phase && s.writer != here.thread) {
+      fail(i, fmt::format("reads what thread {} writes in the same phase", s.writer));
+    }
+    if (!shared && s.write_launch == here.launch && s.write_block != here.block) {
+      fail(i, fmt::format("reads what block {} writes in the same launch", s.write_block));
+    }
+    s.reader = s.read_phase == here.phase && s.reader != here.thread ? kSeveral : here.thread;
+    s.read_phase = here.phase;
+    s.read_block =
+        s.read_launch == here.launch && s.read_block != here.block ? kSeveral : here.block;
+    s.read_launch = here.launch;
+  }
+
+  void note_write(std::int64_t i) {
+    check_bounds(i);
+    Shadow& s = shadow[static_cast<std::size_t>(i)];
+    const Course& here = course();
+    if (s.write_phase == here.phase && s.writer != here.thread) {
+      fail(i, fmt::format("writes what thread {} writes in the same phase", s.writer));
+    }
+    if (s.read_phase == here.phase && s.reader != here.thread) {
+      fail(i, "writes what another thread reads in the same phase");
+    }
+    if (!shared && s.write_launch == here.launch && s.write_block != here.block) {
+      fail(i, fmt::format("writes what block {} writes in the same launch", s.write_block));
+    }
+    if (!shared && s.read_launch == here.launch && s.read_block != here.block) {
+      fail(i, "writes what another block reads in the same launch");
+    }
+    s.written = true;
+    s.write_phase = here.phase;
+    s.writer = here.thread;
+    s.write_launch = here.launch;
+    s.write_block = here.block;
+  }
+};
+
+/// A pointer into an array.
+template <typename T>
+struct Checked {
+  Array* array = nullptr;
+  std::int64_t offset = 0;
+
+  operator Checked<const T>() const  // NOLINT: as T* converts
+      requires(!std::is_const_v<T>) {
+    return {array, offset};
+  }
+  friend Checked operator+(Checked p, std::int64_t n) { return {p.array, p.offset + n}; }
+  bool operator==(std::nullptr_t) const { return array == nullptr; }
+};
+template <typename T>
+using Global = Checked<T>;
+template <typename T>
+using Shared = Checked<T>;
+
+template <typename T>
+std::remove_const_t<T> get_bits(Checked<T> p, std::int64_t i) {
+  if (p.array == nullptr)
+    throw Error(ErrorKind::kInternal, "emulated kernel: a null pointer is read");
+  p.array->note_read(p.offset + i);
+  return static_cast<const T*>(p.array->data)[p.offset + i];
+}
+template <typename T>
+float get(Checked<T> p, std::int64_t i) {
+  return to_float(get_bits(p, i));
+}
+template <typename T>
+void put(Checked<T> p, std::int64_t i, float value) {
+  if (p.array == nullptr)
+    throw Error(ErrorKind::kInternal, "emulated kernel: a null pointer is written");
+  p.array->note_write(p.offset + i);
+  static_cast<T*>(p.array->data)[p.offset + i] = from_float<T>(value);
+}
+inline void add(Checked<float> p, std::int64_t i, float value) { put(p, i, get(p, i) + value); }
+
+inline float fused(float x, float y, float sum) { return std::fma(x, y, sum); }
+
+class Warp {
+ public:
+  explicit Warp(int index) : index_(index) {}
+  [[nodiscard]] int index() const { return index_; }
+  template <typename Work>
+  void lanes(const Work& work) const {
+    for (int lane = 0; lane < 32; ++lane) {
+      course().thread = index_ * 32 + lane;
+      work(lane);
+    }
+  }
+
+ private:
+  int index_;
+};
+
+template <typename T>
+class Lanes {
+ public:
+  T& operator[](int lane) { return all_[static_cast<std::size_t>(lane)]; }
+  const T& operator[](int lane) const { return all_[static_cast<std::size_t>(lane)]; }
+
+ private:
+  std::array<T, 32> all_ = {};
+};
+
+class Block {
+ public:
+  Block(int size, int x, int y) : size_(size), x_(x), y_(y) {}
+  [[nodiscard]] int size() const { return size_; }
+  [[nodiscard]] int x() const { return x_; }
+  [[nodiscard]] int y() const { return y_; }
+
+  template <typename Work>
+  void threads(const Work& work) const {
+    ++course().phase;
+    for (int thread = 0; thread < size_; ++thread) {
+      course().thread = thread;
+      work(thread);
+    }
+  }
+  template <typename Work>
+  void warps(const Work& work) const {
+    ++course().phase;
+    for (int warp = 0; warp < size_ / 32; ++warp) work(Warp(warp));
+  }
+
+ private:
+  int size_, x_, y_;
+};
+
+/// The shared memory of one block: each piece an array of its own. Error{kInternal} when more is
+/// taken than `bytes`, which the launch asked for.
+class SharedMemory {
+ public:
+  explicit SharedMemory(int bytes) : bytes_(bytes) {}
+  template <typename T>
+  Checked<T> take(const char* name, int count) {
+    taken_ += (count * static_cast<int>(sizeof(T)) + 15) / 16 * 16;
+    if (taken_ > bytes_) {
+      throw Error(ErrorKind::kInternal,
+                  fmt::format("emulated kernel: {} takes shared memory beyond "
+                              "the {} bytes of the launch",
+                              name, bytes_));
+    }
+    memory_.emplace_back(static_cast<std::size_t>(count) * sizeof(T));
+    arrays_.push_back({name, memory_.back().data(), count, true,
+                       std::vector<Shadow>(static_cast<std::size_t>(count))});
+    return {&arrays_.back(), 0};
+  }
+
+ private:
+  int bytes_;
+  int taken_ = 0;
+  std::deque<std::vector<std::byte>> memory_;
+  std::deque<Array> arrays_;
+};
+
+/// The device's memory as a test sees it: arrays of the test, with bounds. An array with contents
+/// may be read at once, one without must be written first.
+class GlobalMemory {
+ public:
+  template <typename T>
+  Checked<const T> input(const char* name, const std::vector<T>& values) {
+    if (values.empty()) return {};
+    auto* data = const_cast<T*>(values.data());  // NOLINT: only handed out as const
+    return make(name, data, values.size(), true);
+  }
+  template <typename T>
+  Checked<T> output(const char* name, std::vector<T>& values) {
+    if (values.empty()) return {};
+    return make(name, values.data(), values.size(), false);
+  }
+  /// `data` may be null: there is no such array.
+  template <typename T>
+  Checked<T> make(const char* name, T* data, std::size_t count, bool written) {
+    if (data == nullptr) return {};
+    Shadow first;
+    first.written = written;
+    arrays_.push_back(
+        {name, data, static_cast<std::int64_t>(count), false, std::vector<Shadow>(count, first)});
+    return {&arrays_.back(), 0};
+  }
+
+ private:
+  std::deque<Array> arrays_;
+};
+
+struct Grid {
+  int x, y, threads, shared_bytes;
+};
+
+/// Runs kernel(block, shared memory) for every block of the grid, one after the other.
+template <typename Kernel>
+void launch(const Grid& grid, const Kernel& kernel) {
+  ++course().launch;
+  for (int y = 0; y < grid.y; ++y) {
+    for (int x = 0; x < grid.x; ++x) {
+      course().block = y * grid.x + x;
+      Block block(grid.threads, x, y);
+      SharedMemory shared(grid.shared_bytes);
+      kernel(block, shared);
+    }
+  }
+}
+
+struct Words4 {
+  std::array<std::uint32_t, 4> word;
+};
+struct Words2 {
+  std::array<std::uint32_t, 2> word;
+};
+struct Floats4 {
+  std::array<float, 4> value;
+};
+
+/// c += a b of matrices a [16, inner] and b [inner, 8], laid over the lanes as PTX says: lane
+/// 4 g + t holds c(g, 2 t), c(g, 2 t + 1) and the same of row g + 8.
+template <int kInner, typename A, typename B>
+void multiply(Lanes<Floats4>& c, const A& a, const B& b) {
+  for (int lane = 0; lane < 32; ++lane) {
+    for (int i = 0; i < 4; ++i) {
+      const int row = lane / 4 + 8 * (i / 2);
+      const int column = 2 * (lane % 4) + i % 2;
+      float sum = 0.0F;
+      for (int k = 0; k < kInner; ++k) sum += a(row, k) * b(k, column);
+      c[lane].value[static_cast<std::size_t>(i)] += sum;
+    }
+  }
+}
+
+/// mma.m16n8k8: word i of a is a(g + 8 (i % 2), t + 4 (i / 2)), word i of b is b(t + 4 i, g). The
+/// tensor core reads the upper 19 bits of a word.
+inline void multiply_tf32(const Warp&, Lanes<Floats4>& c, const Lanes<Words4>& a,
+                          const Lanes<Words2>& b) {
+  const auto number = [](std::uint32_t word) { return float_of(word & 0xFFFFE000U); };
+  multiply<8>(
+      c,
+      [&](int row, int k) {
+        const int word = row / 8 + 2 * (k / 4);
+        return number(a[row % 8 * 4 + k % 4].word[static_cast<std::size_t>(word)]);
+      },
+      [&](int k, int column) {
+        return number(b[column * 4 + k % 4].word[static_cast<std::size_t>(k / 4)]);
+      });
+}
+
+/// mma.m16n8k16 of bf16: word i of a holds a(g + 8 (i % 2), 2 t + 8 (i / 2)) in its low half and
+/// the next column in its high one; word i of b holds b(2 t + 8 i, g) and the next row.
+inline void multiply_bf16(const Warp&, Lanes<Floats4>& c, const Lanes<Words4>& a,
+                          const Lanes<Words2>& b) {
+  const auto half = [](std::uint32_t word, int k) {
+    return to_float(Bf16{static_cast<std::uint16_t>(k % 2 == 0 ? word : word >> 16U)});
+  };
+  multiply<16>(
+      c,
+      [&](int row, int k) {
+        const int word = row / 8 + 2 * (k / 8);
+        return half(a[row % 8 * 4 + k % 8 / 2].word[static_cast<std::size_t>(word)], k);
+      },
+      [&](int k, int column) {
+        return half(b[column * 4 + k % 8 / 2].word[static_cast<std::size_t>(k / 8)], k);
+      });
+}
+
+}  // namespace headway::training::emulated_kernels

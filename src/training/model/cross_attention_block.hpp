@@ -1,0 +1,52 @@
+// Cross-attention as a block of a transformer on the CPU, forward and backward, without LibTorch.
+#pragma once
+
+#include "training/model/transformer_blocks.hpp"
+
+namespace headway::training::detail {
+
+/// y [B, Sq, D] = x + W_out attention(norm x W_q, norm' m W_k, norm' m W_v) + b_out: the queries
+/// come from x [B, Sq, D], keys and values from a memory m [B, Sk, Dm] with a norm of its own.
+/// Rotary positions take the memory for the Sk tokens before those of x.
+struct CrossAttentionShape {
+  AttentionShape attention;  ///< keys = Sk, queries = Sq
+  AttentionOptions options;  ///< causal is not read: a query sees all of the memory
+  Index dim = 1;
+  Index memory_dim = 1;
+  bool centred = true;
+  bool rotary = false;
+};
+/// Key and value are [H d, Dm] and [H dv, Dm]; block.norm is that of x. Either norm may be missing.
+template <typename Float>
+struct CrossAttentionArrays {
+  AttentionBlockArrays<Float> block;
+  NormArrays<Float> memory_norm;
+};
+/// block.x is x, block.mask [B, Sk], block.dropout [Sq, Sk].
+struct CrossAttentionGiven {
+  AttentionBlockGiven block;
+  const float* memory = nullptr;
+};
+/// block.stats [B, Sq, 2], block.key and block.value of the memory; the rest as there. The stats of
+/// a norm that is missing are null.
+struct CrossAttentionSaved {
+  AttentionBlockSaved block;
+  float* memory_stats = nullptr;  ///< [B, Sk, 2]
+};
+void cross_attention_forward(const BlockContext& context, const CrossAttentionShape& shape,
+                             const CrossAttentionArrays<const float>& parameters,
+                             const CrossAttentionGiven& given, float* y,
+                             const CrossAttentionSaved& saved);
+
+/// The gradient of the block's output, given, and of both inputs, overwritten.
+struct CrossPassedBack {
+  PassedBack block;
+  float* d_memory = nullptr;
+};
+void cross_attention_backward(const BlockContext& context, const CrossAttentionShape& shape,
+                              const CrossAttentionArrays<const float>& parameters,
+                              const CrossAttentionGiven& given, const CrossAttentionSaved& saved,
+                              const CrossPassedBack& passed,
+                              const CrossAttentionArrays<float>& gradients);
+
+}  // namespace headway::training::detail

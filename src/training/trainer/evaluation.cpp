@@ -1,0 +1,168 @@
+#include "headway/training/evaluation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "headway/error.hpp"
+#include "headway/numerics/statistics.hpp"
+
+namespace headway::training {
+namespace {
+
+// -log softmax(logits)[target]
+double cross_entropy(std::span<const float> logits, std::size_t target) {
+  const double largest = *std::max_element(logits.begin(), logits.end());
+  double sum = 0.0;
+  for (const float x : logits) sum += std::exp(x - largest);
+  return largest + std::log(sum) - logits[target];
+}
+
+ExampleScore squared_error_score(const TaskFormat& format, const TaskBatch& batch, std::size_t b,
+                                 std::span<const float> outputs) {
+  const auto count = static_cast<std::size_t>(format.scored * format.outputs);
+  ExampleScore score;
+  for (std::size_t i = b * count; i < (b + 1) * count; ++i) {
+    const double target = batch.targets[i];
+    const double error = outputs[i] - target;
+    score.loss += error * error;
+    if (outputs[i] * target > 0.0) ++score.right;
+  }
+  score.loss /= static_cast<double>(count);
+  const bool varies = !batch.target_variances.empty() && batch.target_variances[b] > 0.0F;
+  score.r2 = varies ? 1.0 - score.loss / batch.target_variances[b] : numerics::kUndefined;
+  return score;
+}
+
+ExampleScore cross_entropy_score(const TaskFormat& format, const TaskBatch& batch, std::size_t b,
+                                 std::span<const float> outputs) {
+  const auto classes = static_cast<std::size_t>(format.outputs);
+  const auto scored = static_cast<std::size_t>(format.scored);
+  ExampleScore score;
+  for (std::size_t i = b * scored; i < (b + 1) * scored; ++i) {
+    const std::span<const float> logits = outputs.subspan(i * classes, classes);
+    const auto target = static_cast<std::size_t>(batch.classes[i]);
+    score.loss += cross_entropy(logits, target);
+    const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
+    if (static_cast<std::size_t>(best) == target) ++score.right;
+  }
+  score.loss /= static_cast<double>(scored);
+  score.r2 = numerics::kUndefined;
+  return score;
+}
+
+/// Whether an example is right only when every scored token is.
+bool all_or_nothing(const TaskFormat& format) {
+  return format.loss == LossKind::kCrossEntropy && format.scored > 1 &&
+         format.scored < format.tokens;
+}
+
+}  // namespace
+
+std::vector<ExampleScore> example_scores(const TaskFormat& format, const TaskBatch& batch,
+                                         std::span<const float> outputs) {
+  const Index wanted = batch.examples * format.scored * format.outputs;
+  if (static_cast<Index>(outputs.size()) != wanted) {
+    throw Error(ErrorKind::kInternal,
+                fmt::format("evaluation: {} outputs of {} examples: must be {}", outputs.size(),
+                            batch.examples, wanted));
+  }
+  const auto score =
+      format.loss == LossKind::kSquaredError ? &squared_error_score : &cross_entropy_score;
+  std::vector<ExampleScore> scores;
+  for (std::size_t b = 0; b < static_cast<std::size_t>(batch.examples); ++b) {
+    scores.push_back(score(format, batch, b, outputs));
+  }
+  return scores;
+}
+
+std::string example_metric(const TaskFormat& format, const TaskBatch& batch) {
+  if (format.loss == LossKind::kCrossEntropy || format.signs) return "accuracy";
+  return batch.target_variances.empty() ? "" : "r2";
+}
+
+double example_metric_value(const TaskFormat& format, const TaskBatch& batch,
+                            const ExampleScore& score) {
+  const std::string metric = example_metric(format, batch);
+  if (metric == "r2") return score.r2;
+  if (metric.empty()) return numerics::kUndefined;
+  if (all_or_nothing(format)) return score.right == format.scored ? 1.0 : 0.0;
+  const Index targets =
+      format.scored * (format.loss == LossKind::kSquaredError ? format.outputs : 1);
+  return static_cast<double>(score.right) / static_cast<double>(targets);
+}
+
+double Evaluation::metric(std::string_view name) const {
+  for (const Metric& metric : metrics) {
+    if (metric.name == name) return metric.value;
+  }
+  return numerics::kUndefined;
+}
+
+Evaluator::Evaluator(const TaskFormat& format) : format_(format) { format.validate(); }
+
+void Evaluator::add(const TaskBatch& batch, std::span<const float> outputs) {
+  const double terms =  // of an example's loss
+      static_cast<double>(format_.scored) *
+      (format_.loss == LossKind::kSquaredError ? static_cast<double>(format_.outputs) : 1.0);
+  for (const ExampleScore& score : example_scores(format_, batch, outputs)) {
+    loss_ += score.loss * terms;
+    tokens_right_ += score.right;
+    if (score.right == format_.scored) ++all_right_;
+    if (std::isnan(score.r2)) continue;
+    r2_ += score.r2;
+    ++r2_examples_;
+  }
+  if (format_.loss == LossKind::kSquaredError) add_deviations(batch);
+  for (const std::int32_t target : batch.classes) {
+    if (!format_.class_bytes.empty()) {
+      bytes_ += format_.class_bytes[static_cast<std::size_t>(target)];
+    }
+  }
+  examples_ += batch.examples;
+}
+
+void Evaluator::add_deviations(const TaskBatch& batch) {
+  for (const float target : batch.targets) {
+    targets_ += 1.0;  // Welford's running mean and squares
+    const double from_mean = target - mean_;
+    mean_ += from_mean / targets_;
+    deviations_ += from_mean * (target - mean_);
+  }
+}
+
+Evaluation Evaluator::result() const {
+  Evaluation result;
+  result.examples = examples_;
+  const auto examples = static_cast<double>(examples_);
+  const double tokens = examples * static_cast<double>(format_.scored);
+  const auto share = [](double part, double whole) {
+    return whole > 0.0 ? part / whole : numerics::kUndefined;
+  };
+  if (format_.loss == LossKind::kSquaredError) {
+    result.loss = share(loss_, tokens * static_cast<double>(format_.outputs));
+    if (r2_examples_ > 0) result.metrics.push_back({"r2", r2_ / static_cast<double>(r2_examples_)});
+    if (deviations_ > 0.0) result.metrics.push_back({"r2_pooled", 1.0 - loss_ / deviations_});
+    if (format_.signs && targets_ > 0.0) {
+      result.metrics.push_back({"accuracy", static_cast<double>(tokens_right_) / targets_});
+    }
+    return result;
+  }
+  result.loss = share(loss_, tokens);
+  if (examples_ == 0) return result;
+  const double token_share = static_cast<double>(tokens_right_) / tokens;
+  if (all_or_nothing(format_)) {
+    result.metrics.push_back({"accuracy", static_cast<double>(all_right_) / examples});
+    result.metrics.push_back({"accuracy_per_feature", token_share});
+  } else {
+    result.metrics.push_back({"accuracy", token_share});
+  }
+  if (bytes_ > 0.0) result.metrics.push_back({"bits_per_byte", loss_ / std::log(2.0) / bytes_});
+  if (format_.scored == format_.tokens) {
+    result.metrics.push_back({"perplexity", std::exp(result.loss)});
+  }
+  return result;
+}
+
+}  // namespace headway::training

@@ -1,0 +1,90 @@
+#include "headway/evaluate.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "headway/core/parallel.hpp"
+#include "headway/core/text.hpp"
+#include "headway/study/sections.hpp"
+
+namespace headway {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+EvaluatedRun evaluate_one(const TrainedNetwork& network, const Study& study,
+                          const TaskMaker& make_task) {
+  EvaluatedRun out;
+  out.run = network.run;
+  out.label = network.label;
+  out.variant = network.variant;
+  out.seed = network.study.seed;
+  out.step = network.step;
+  out.held_out_seen = held_out_seen_in_training(network, study);
+  out.task = section_text(study, "task");
+  const ReadyNetwork ready = ready_network(network, study, make_task);
+  for (const std::string& split : ready.task.task->splits()) {
+    out.evaluations.emplace_back(split, ready.trainer->evaluate(split, study.evaluate.examples));
+  }
+  return out;
+}
+
+}  // namespace
+
+EvaluateResult evaluate(const std::vector<TrainedNetwork>& networks, const TaskChange& change,
+                        const TaskMaker& make_task, Observer& observer) {
+  const Clock::time_point began = Clock::now();
+  EvaluateResult result;
+  result.planned = networks.size();
+  std::vector<Study> studies;  // all before the first, so that faults show early
+  for (const TrainedNetwork& network : networks) studies.push_back(changed_study(network, change));
+  std::vector<std::string> texts;
+  for (const Study& study : studies) texts.push_back(section_text(study, "task"));
+  result.task = task_of_all(texts);
+  for (std::size_t i = 0; i < networks.size(); ++i) {
+    if (observer.interrupted()) {
+      result.interrupted = true;
+      break;
+    }
+    result.threads = resolve_threads(studies[i].threads);
+    result.runs.push_back(evaluate_one(networks[i], studies[i], make_task));
+    const EvaluatedRun& run = result.runs.back();
+    if (run.held_out_seen > 0.0) {
+      observer.warning(
+          fmt::format("{}, seed {}: the network was trained on {:.0f} % of these held-out tasks, "
+                      "because another seed or share splits them differently",
+                      run.label, run.seed, 100.0 * run.held_out_seen));
+    }
+    observer.progress("evaluate", static_cast<double>(i + 1), static_cast<double>(networks.size()));
+  }
+  result.seconds = std::chrono::duration<double>(Clock::now() - began).count();
+  return result;
+}
+
+std::string task_of_all(const std::vector<std::string>& tasks) {
+  std::vector<std::vector<std::string>> lines;
+  for (const std::string& task : tasks) lines.push_back(split(task, '\n'));
+  std::string out;
+  for (const std::string& line : lines.front()) {
+    const std::string key = line.substr(0, line.find(" = "));
+    std::vector<std::string> values;  // each once
+    for (const std::vector<std::string>& other : lines) {
+      const auto found = std::ranges::find_if(other, [&](const std::string& candidate) {
+        return candidate == key || candidate.starts_with(key + " = ");
+      });
+      std::string value = found == other.end() ? "absent" : *found;
+      if (value.starts_with(key + " = ")) value.erase(0, key.size() + 3);
+      if (std::ranges::find(values, value) == values.end()) values.push_back(std::move(value));
+    }
+    out += values.size() == 1
+               ? line
+               : fmt::format("# {}: {}, of each network its own", key, fmt::join(values, ", "));
+    out += '\n';
+  }
+  return out;
+}
+
+}  // namespace headway

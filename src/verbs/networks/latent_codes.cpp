@@ -1,0 +1,219 @@
+#include "verbs/networks/latent_codes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "headway/core/option_error.hpp"
+#include "headway/core/rng.hpp"
+#include "headway/error.hpp"
+
+namespace headway {
+namespace {
+
+using analysis::DecoderKind;
+using analysis::DecoderMetric;
+
+constexpr Index kExamplesAtATime = 256;
+// The first two panels of the last row, and the one that is asked for.
+constexpr Index kFirstKeyPanel = 6, kSecondKeyPanel = 7, kQueryPanel = 8;
+
+// --- fuzzy logic ---------------------------------------------------------------------------------
+
+/// "0110": the variables of a term in their order, 0 where it is negated.
+std::string term_name(int term, int variables) {
+  std::string out;
+  for (int v = variables - 1; v >= 0; --v) out += ((term >> v) & 1) != 0 ? '1' : '0';
+  return out;
+}
+
+LatentLabels fuzzy_labels(const tasks::FuzzyLogicGenerator& generator, tasks::FuzzyLogicSplit split,
+                          std::string name, Index count) {
+  LatentLabels out;
+  out.split = std::move(name);
+  tasks::FuzzyLogicExample example;
+  for (Index i = 0; i < count; ++i) {
+    generator.example(split, i, example);
+    out.tasks.push_back(example.task);
+    out.labels.push_back(generator.tasks().of(split)[static_cast<std::size_t>(example.task)]);
+    out.answers.push_back(example.target());
+  }
+  return out;
+}
+
+/// Is term t in the task? One question for each known term.
+std::vector<std::vector<int>> term_classes(const LatentLabels& labels, int known) {
+  std::vector<std::vector<int>> out(static_cast<std::size_t>(known));
+  for (int t = 0; t < known; ++t) {
+    for (const std::vector<int>& terms : labels.labels) {
+      const bool has = std::find(terms.begin(), terms.end(), t) != terms.end();
+      out[static_cast<std::size_t>(t)].push_back(has ? 1 : 0);
+    }
+  }
+  return out;
+}
+
+/// The variables of the first term of the task, of the second, ...: [n, K V] of 0 and 1.
+MatrixXd term_bits(const LatentLabels& labels, int variables) {
+  const auto terms = static_cast<Index>(labels.labels.front().size());
+  MatrixXd out(static_cast<Index>(labels.labels.size()), terms * variables);
+  for (Index i = 0; i < out.rows(); ++i) {
+    for (Index j = 0; j < out.cols(); ++j) {
+      const int term =
+          labels.labels[static_cast<std::size_t>(i)][static_cast<std::size_t>(j / variables)];
+      out(i, j) = (term >> (variables - 1 - j % variables)) & 1;
+    }
+  }
+  return out;
+}
+
+MatrixXd answer_column(const LatentLabels& labels) {
+  return Eigen::Map<const VectorXd>(labels.answers.data(),
+                                    static_cast<Index>(labels.answers.size()));
+}
+
+LatentExamples fuzzy_logic_examples(const Study& study) {
+  tasks::FuzzyLogicOptions options = study.task.fuzzy_logic;
+  options.seed = task_seed(study);
+  const tasks::FuzzyLogicGenerator generator(options);
+  const Index count = study.latents.examples;
+  LatentExamples out;
+  out.train = fuzzy_labels(generator, tasks::FuzzyLogicSplit::kValidation, "validation", count);
+  out.held_out = fuzzy_labels(generator, tasks::FuzzyLogicSplit::kHeldOut, "held_out", count);
+  const int terms = 1 << options.variables;
+  const int known = terms - terms / 4;
+  for (int t = 0; t < known; ++t) out.label_names.push_back(term_name(t, options.variables));
+  const Index last = options.sequence_length - 1;
+  out.pairs = {{last, last}};
+  LatentQuestion term{"term", {}, {}, {}};
+  term.train.classes = term_classes(out.train, known);
+  term.held_out.classes = term_classes(out.held_out, known);
+  LatentQuestion bits{"bits", {}, {}, {}};
+  bits.options.kind = DecoderKind::kRidge;
+  bits.options.metric = DecoderMetric::kR2;
+  bits.train.targets = term_bits(out.train, options.variables);
+  bits.held_out.targets = term_bits(out.held_out, options.variables);
+  LatentQuestion answer{"answer", bits.options, {}, {}};
+  answer.train.targets = answer_column(out.train);
+  answer.held_out.targets = answer_column(out.held_out);
+  out.questions = {std::move(term), std::move(bits), std::move(answer)};
+  return out;
+}
+
+// --- SRAVEN --------------------------------------------------------------------------------------
+
+/// The feature of example i that its code is of.
+int code_feature(const Study& study, Index example, bool held_out) {
+  const auto features = static_cast<std::uint64_t>(study.task.sraven.features);
+  if (study.latents.feature == LatentFeature::kLast) return static_cast<int>(features) - 1;
+  Rng rng(task_seed(study), StreamPurpose::kLatentFeatures,
+          2 * static_cast<std::uint64_t>(example) + (held_out ? 1 : 0));
+  return static_cast<int>(rng.uniform_index(features));
+}
+
+LatentLabels sraven_labels(const Study& study, const tasks::SravenGenerator& generator,
+                           tasks::SravenSplit split, std::string name) {
+  LatentLabels out;
+  out.split = std::move(name);
+  tasks::SravenInstance instance;
+  for (Index i = 0; i < study.latents.examples; ++i) {
+    generator.example(split, i, instance);
+    const int feature = code_feature(study, i, split == tasks::SravenSplit::kHeldOut);
+    const auto position = static_cast<std::size_t>(feature);
+    out.tasks.push_back(instance.rule_set);
+    out.labels.push_back({static_cast<int>(instance.rule_of_answer(position))});
+    out.features.push_back(feature);
+    out.answers.push_back(instance.answers[position]);
+  }
+  return out;
+}
+
+std::vector<int> rule_classes(const LatentLabels& labels) {
+  std::vector<int> out;
+  for (const std::vector<int>& rule : labels.labels) out.push_back(rule.front());
+  return out;
+}
+
+LatentExamples sraven_examples(const Study& study) {
+  tasks::SravenOptions options = study.task.sraven;
+  options.seed = task_seed(study);
+  const tasks::SravenGenerator generator(options);
+  LatentExamples out;
+  out.train = sraven_labels(study, generator, tasks::SravenSplit::kTest, "test");
+  out.held_out = sraven_labels(study, generator, tasks::SravenSplit::kHeldOut, "held_out");
+  for (int r = 0; r < tasks::kSravenRules; ++r) {
+    out.label_names.emplace_back(tasks::sraven_rule_name(static_cast<tasks::SravenRule>(r)));
+  }
+  const Index k = options.features;
+  for (Index f = 0; f < k; ++f) {
+    for (const Index panel : {kFirstKeyPanel, kSecondKeyPanel}) {
+      out.pairs.push_back({kQueryPanel * k + f, panel * k + f});
+    }
+  }
+  out.pairs_per_code = 2;
+  LatentQuestion rule{"rule", {}, {}, {}};
+  rule.options.metric = DecoderMetric::kBalancedAccuracy;
+  rule.options.class_count = tasks::kSravenRules;
+  rule.train.classes = {rule_classes(out.train)};
+  rule.held_out.classes = {rule_classes(out.held_out)};
+  LatentQuestion answer{"answer", rule.options, {}, {}};
+  answer.options.class_count = options.values;
+  answer.train.classes = {{out.train.answers.begin(), out.train.answers.end()}};
+  answer.held_out.classes = {{out.held_out.answers.begin(), out.held_out.answers.end()}};
+  out.questions = {std::move(rule), std::move(answer)};
+  return out;
+}
+
+/// Codes of one split: example i takes its pairs out of those of all features.
+std::vector<MatrixXd> codes_of(training::Trainer& trainer, const LatentExamples& examples,
+                               const LatentLabels& labels) {
+  const training::TransformerOptions model = trainer.model_options().widened();
+  const Index heads = model.heads, width = examples.pairs_per_code * heads;
+  const Index block = static_cast<Index>(examples.pairs.size()) * heads;  // of one layer
+  const auto count = static_cast<Index>(labels.tasks.size());
+  std::vector<MatrixXd> out(static_cast<std::size_t>(model.layers), MatrixXd(count, width));
+  for (Index first = 0; first < count; first += kExamplesAtATime) {
+    const Index size = std::min(kExamplesAtATime, count - first);
+    const std::vector<float> codes =
+        trainer.latent_codes(labels.split, first, size, examples.pairs);
+    for (Index i = 0; i < size; ++i) {
+      const auto row = static_cast<std::size_t>(first + i);
+      const Index feature = labels.features.empty() ? 0 : labels.features[row];
+      for (Index l = 0; l < model.layers; ++l) {
+        const float* at = codes.data() +
+                          (i * model.all_layers() + model.encoder_layers + l) * block +
+                          feature * width;
+        for (Index j = 0; j < width; ++j) {
+          out[static_cast<std::size_t>(l)](first + i, j) = static_cast<double>(at[j]);
+        }
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+LatentExamples latent_examples(const Study& study) {
+  check_latents(study);
+  LatentExamples out =
+      study.task.kind == TaskKind::kSraven ? sraven_examples(study) : fuzzy_logic_examples(study);
+  for (LatentQuestion& question : out.questions) {
+    question.options.folds = study.latents.folds;
+    question.options.shuffles = study.latents.shuffles;
+    question.options.penalties = study.latents.regularisation;
+    question.options.seed = study.seed;
+    question.train.tasks = out.train.tasks;
+    question.held_out.tasks = out.held_out.tasks;
+    question.train.places = out.train.features;
+    question.held_out.places = out.held_out.features;
+  }
+  return out;
+}
+
+LatentCodes latent_codes(training::Trainer& trainer, const LatentExamples& examples) {
+  return {codes_of(trainer, examples, examples.train),
+          codes_of(trainer, examples, examples.held_out)};
+}
+
+}  // namespace headway

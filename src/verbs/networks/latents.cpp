@@ -1,0 +1,225 @@
+#include "headway/latents.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "headway/core/option_error.hpp"
+#include "headway/core/parallel.hpp"
+#include "headway/error.hpp"
+#include "verbs/networks/latent_codes.hpp"
+
+namespace headway {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Layers from 1, as study.latents.layers has them, or all.
+std::vector<Index> wanted_layers(const Study& study) {
+  std::vector<Index> out = study.latents.layers;
+  for (Index l = 1; out.size() < static_cast<std::size_t>(study.train.model.layers) &&
+                    study.latents.layers.empty();
+       ++l) {
+    out.push_back(l);
+  }
+  return out;
+}
+
+MatrixXd joined_codes(const std::vector<MatrixXd>& codes, const std::vector<Index>& layers) {
+  const Index width = codes.front().cols();
+  MatrixXd out(codes.front().rows(), width * static_cast<Index>(layers.size()));
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    out.middleCols(static_cast<Index>(i) * width, width) =
+        codes[static_cast<std::size_t>(layers[i] - 1)];
+  }
+  return out;
+}
+
+/// Codes of one entry of the report: of a layer, or of several together.
+struct CodePair {
+  MatrixXd train, held_out;
+};
+
+CodePair codes_at(const LatentCodes& codes, const std::vector<Index>& layers) {
+  return {joined_codes(codes.train, layers), joined_codes(codes.held_out, layers)};
+}
+
+analysis::Decoding decode_with(const LatentQuestion& question, const CodePair& codes) {
+  analysis::DecodingData train = question.train, held_out = question.held_out;
+  train.codes = codes.train;
+  held_out.codes = codes.held_out;
+  return analysis::decode(train, held_out, question.options);
+}
+
+/// One entry for each layer, then one for all of them.
+struct LayerWork {
+  std::vector<Index> layers;
+  CodePair trained, untrained;
+};
+
+LatentLayer report_on(const LayerWork& work, const LatentExamples& examples, Index heads) {
+  LatentLayer out;
+  out.layer = work.layers.size() == 1 ? work.layers.front() : 0;
+  out.codes = work.trained.train.rows();
+  out.heads = heads;
+  out.pairs = examples.pairs_per_code;
+  for (const LatentQuestion& question : examples.questions) {
+    DecoderReport& report = out.decoders.emplace_back();
+    report.name = question.name;
+    report.kind = question.options.kind;
+    report.metric = question.options.metric;
+    report.decoding = decode_with(question, work.trained);
+    LatentQuestion control = question;
+    control.options.shuffles = 0;
+    const analysis::Decoding untrained = decode_with(control, work.untrained);
+    report.untrained = untrained.held_out;
+    report.decoding.converged = report.decoding.converged && untrained.converged;
+    report.untrained_standard_error = untrained.standard_error;
+  }
+  out.similarity.labels = examples.label_names;
+  out.similarity.codes = analysis::code_similarity(work.trained.train, examples.train.labels,
+                                                   work.trained.held_out, examples.held_out.labels,
+                                                   static_cast<int>(examples.label_names.size()));
+  return out;
+}
+
+std::string name_of(const TrainedNetwork& network) {
+  return fmt::format("run {} ({}, seed {})", network.run, network.label, network.study.seed);
+}
+
+void warn_of_split(const TrainedNetwork& network, const Study& study, Observer& observer) {
+  const double seen = held_out_seen_in_training(network, study);
+  if (seen == 0.0) return;
+  observer.warning(
+      fmt::format("{}: the network was trained on {:.0f} % of these held-out tasks, because "
+                  "another seed or share splits them differently",
+                  name_of(network), 100.0 * seen));
+}
+
+std::vector<LayerWork> layer_works(const Study& study, ReadyNetwork& ready,
+                                   const LatentExamples& examples) {
+  const LatentCodes trained = latent_codes(*ready.trainer, examples);
+  // A trainer begins with the weights that the run began with.
+  training::Trainer first(ready.trainer->model_options(), ready.trainer->options(),
+                          *ready.task.task);
+  const LatentCodes untrained = latent_codes(first, examples);
+  const std::vector<Index> layers = wanted_layers(study);
+  std::vector<LayerWork> out;
+  for (const Index layer : layers) {
+    out.push_back({{layer}, codes_at(trained, {layer}), codes_at(untrained, {layer})});
+  }
+  out.push_back({layers, codes_at(trained, layers), codes_at(untrained, layers)});
+  return out;
+}
+
+LatentRun decode_run(const TrainedNetwork& network, const TaskMaker& make_task,
+                     Observer& observer) {
+  const Study study = latents_study(network.study);
+  const LatentExamples examples = latent_examples(study);
+  ReadyNetwork ready = ready_network(network, study, make_task);
+  warn_of_split(network, study, observer);
+  const Index heads = ready.trainer->model_options().widened().heads;
+  std::vector<LayerWork> works = layer_works(study, ready, examples);
+  std::vector<LatentLayer> layers(works.size());
+  try {
+    parallel_for(static_cast<Index>(works.size()), resolve_threads(study.threads), [&](Index i) {
+      const auto at = static_cast<std::size_t>(i);
+      layers[at] = report_on(works[at], examples, heads);
+    });
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kBadData) throw;
+    throw Error(error.kind(),
+                fmt::format("{}: {} (latents.examples = {}, latents.folds = {})", name_of(network),
+                            error.what(), study.latents.examples, study.latents.folds));
+  }
+  LatentRun out;
+  out.run = network.run;
+  out.label = network.label;
+  out.variant = network.variant;
+  out.seed = network.study.seed;
+  out.task = study.task.kind;
+  out.step = network.step;
+  out.train = examples.train;
+  out.held_out = examples.held_out;
+  out.all_layers = std::move(layers.back());
+  out.all_layers.layer = 0;
+  layers.pop_back();
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    layers[i].layer = works[i].layers.front();
+    layers[i].train = std::move(works[i].trained.train);
+    layers[i].held_out = std::move(works[i].trained.held_out);
+  }
+  out.layers = std::move(layers);
+  return out;
+}
+
+}  // namespace
+
+Study latents_study(const Study& run) {
+  TrainedNetwork network;
+  network.study = run;
+  network.study_name = run.name;
+  TaskChange change;
+  change.keys = run.latents.task;
+  auto* keys = change.keys.get<OptionValue::Table>();
+  if (run.task.kind == TaskKind::kSraven && find(*keys, "permuted") == nullptr) {
+    keys->push_back({"permuted", {false, {}}});
+  }
+  return changed_study(network, change);
+}
+
+void check_latents(const Study& study) {
+  const TaskKind kind = study.task.kind;
+  if (kind != TaskKind::kFuzzyLogic && kind != TaskKind::kSraven) {
+    throw OptionError(
+        fmt::format("task.kind = \"{}\": must be \"fuzzy_logic\" or \"sraven\", whose tasks have "
+                    "parts (terms or rules) that codes can be decoded into",
+                    word_of(kind)),
+        {"task.kind"});
+  }
+  if (kind == TaskKind::kSraven && study.task.sraven.permuted) {
+    throw OptionError(
+        "latents.task.permuted = true: must be false: in permuted panels no pair of positions "
+        "belongs to one feature",
+        {"latents.task.permuted"});
+  }
+  const Index layers = study.train.model.layers;
+  for (std::size_t i = 0; i < study.latents.layers.size(); ++i) {
+    const Index layer = study.latents.layers[i];
+    const bool there = layer >= 1 && layer <= layers;
+    if (there && (i == 0 || layer > study.latents.layers[i - 1])) continue;
+    throw OptionError(
+        fmt::format(
+            "latents.layers[{}] = {}{}: must be layers from 1 to {}, in rising order, each once",
+            i + 1, layer, there ? " after " + std::to_string(study.latents.layers[i - 1]) : "",
+            layers),
+        {"latents.layers"});
+  }
+}
+
+LatentsResult latents(const std::vector<TrainedNetwork>& networks, const TaskMaker& make_task,
+                      Observer& observer) {
+  const Clock::time_point began = Clock::now();
+  LatentsResult result;
+  result.planned = networks.size();
+  for (const TrainedNetwork& network : networks) check_latents(latents_study(network.study));
+  for (const TrainedNetwork& network : networks) {
+    if (observer.interrupted()) {
+      result.interrupted = true;
+      break;
+    }
+    observer.progress("latents", static_cast<double>(result.runs.size()),
+                      static_cast<double>(networks.size()));
+    result.threads = resolve_threads(network.study.threads);
+    result.runs.push_back(decode_run(network, make_task, observer));
+  }
+  observer.progress("latents", static_cast<double>(result.runs.size()),
+                    static_cast<double>(networks.size()));
+  result.seconds = std::chrono::duration<double>(Clock::now() - began).count();
+  return result;
+}
+
+}  // namespace headway

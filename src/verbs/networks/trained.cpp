@@ -1,0 +1,197 @@
+#include "headway/verbs/networks/trained.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "headway/core/option_error.hpp"
+#include "headway/core/sha256.hpp"
+#include "headway/core/text.hpp"
+#include "headway/error.hpp"
+#include "headway/study/sections.hpp"
+#include "headway/study/task_kinds.hpp"
+#include "headway/training/backend.hpp"
+
+namespace headway {
+namespace {
+
+/// A sweep gives every run another task: which one is meant?
+void refuse_swept_task(const Study& study) {
+  for (const SweepAxis& axis : study.sweep) {
+    if (axis.key != "task" && !axis.key.starts_with("task.")) continue;
+    throw OptionError(fmt::format("sweep.{}: must be absent in a study that gives the data for "
+                                  "another network: set the key to one value",
+                                  axis.key),
+                      {"sweep." + axis.key});
+  }
+}
+
+/// What a token is, and what is asked of it.
+std::string format_words(const training::TaskFormat& format) {
+  const std::string tokens = format.vocabulary > 0 ? fmt::format("{} token ids", format.vocabulary)
+                                                   : fmt::format("{} numbers", format.features);
+  return fmt::format("tokens of {} and {} {}", tokens, format.outputs,
+                     format.loss == training::LossKind::kCrossEntropy ? "classes" : "outputs");
+}
+
+const training::NamedTensor* tensor_ending(const std::vector<training::NamedTensor>& tensors,
+                                           std::string_view end) {
+  for (const training::NamedTensor& tensor : tensors) {
+    if (tensor.name.ends_with(end)) return &tensor;
+  }
+  return nullptr;
+}
+
+/// What the first and the last layer of the weights say of the task: {features or vocabulary,
+/// outputs}; zeros where there are no such layers (linear-value networks check their own shapes).
+std::pair<Index, Index> sizes_of(const TrainedNetwork& network) {
+  const auto* embedding = tensor_ending(network.parameters, "embedding.weight");
+  const auto* logits = tensor_ending(network.parameters, "logits.weight");
+  if (embedding == nullptr || logits == nullptr || embedding->shape.size() != 2) return {0, 0};
+  const bool ids = tensor_ending(network.parameters, "embedding.bias") == nullptr;
+  return {embedding->shape[ids ? 0 : 1], logits->shape.front()};
+}
+
+/// Buckets of the relative positions as they were trained.
+void keep_buckets(const TrainedNetwork& network, training::TransformerOptions& model) {
+  if (model.network != training::NetworkKind::kTransformer) return;
+  if (model.positions != training::Positions::kRelative || model.position_buckets > 0) return;
+  const auto* positions = tensor_ending(network.parameters, ".positions");
+  if (positions != nullptr) model.position_buckets = positions->shape.front();
+}
+
+training::TrainOptions evaluation_options(const Study& study) {
+  training::TrainOptions run = resolved_run(study);
+  run.best_split.clear();  // may be one that this task does not have
+  if (run.precision != training::Precision::kFloat32 && training::training_available() &&
+      training::resolve_device(run.device) != training::Device::kCuda) {
+    run.precision = training::Precision::kFloat32;
+  }
+  return run;
+}
+
+template <class Set>
+double share_in(const std::vector<Set>& wanted, const std::vector<Set>& known) {
+  if (wanted.empty()) return 0.0;
+  const auto seen = std::count_if(wanted.begin(), wanted.end(), [&](const Set& set) {
+    return std::find(known.begin(), known.end(), set) != known.end();
+  });
+  return static_cast<double>(seen) / static_cast<double>(wanted.size());
+}
+
+}  // namespace
+
+Study changed_study(const TrainedNetwork& network, const TaskChange& change) {
+  Study study = network.study;
+  study.task.seed = task_seed(study);
+  if (change.study) {
+    refuse_swept_task(*change.study);
+    const auto seed = study.task.seed;
+    study.task = change.study->task;
+    if (!study.task.seed) study.task.seed = seed;
+  }
+  read_task(change.keys, study);
+  if (study.task.kind != network.study.task.kind) {
+    throw OptionError(
+        fmt::format("task.kind = \"{}\": must be \"{}\", which {} was trained on",
+                    word_of(study.task.kind), word_of(network.study.task.kind), network.study_name),
+        {"task.kind"});
+  }
+  check_study(study);
+  return study;
+}
+
+std::vector<TrainedNetwork> trained_networks(const std::vector<TrainRun>& runs,
+                                             const TrainResult& result, KeptWeights weights) {
+  std::vector<TrainedNetwork> out;
+  for (const TrainedRun& run : result.runs) {
+    if (run.summary.outcome != training::TrainOutcome::kFinished) continue;
+    const auto plan = std::find_if(runs.begin(), runs.end(), [&](const TrainRun& one) {
+      return one.settings == run.settings;
+    });
+    const bool best = weights == KeptWeights::kBest;
+    TrainedNetwork& network = out.emplace_back();
+    network.study = plan->study;
+    network.study_name = plan->study.name;
+    network.label = run.label;
+    network.variant = run.variant;
+    network.run = plan - runs.begin() + 1;
+    network.step = best ? run.summary.best_step : run.summary.steps;
+    network.parameters = best ? run.state.best_parameters : run.state.parameters;
+    network.tokenizer = run.tokenizer;
+  }
+  return out;
+}
+
+std::string weights_hash(const std::vector<training::NamedTensor>& parameters) {
+  Sha256 hash;
+  for (const training::NamedTensor& tensor : parameters) {
+    hash.update(tensor.name);
+    hash.update(tensor.values.data(), tensor.values.size() * sizeof(float));
+  }
+  return hash.hex_digest();
+}
+
+void check_change_of_trained(const std::string& overlay, const std::string& key,
+                             const std::vector<std::string>& allowed) {
+  std::vector<std::string> words;
+  for (const std::string& name : allowed) {
+    const bool section = name.ends_with('.');
+    if (key == name || (section && key.starts_with(name))) return;
+    words.push_back(section ? fmt::format("a key of [{}]", name.substr(0, name.size() - 1)) : name);
+  }
+  throw Error(
+      ErrorKind::kBadStudy,
+      fmt::format("--set {}: must be {}: the other keys are fixed by the training of the network",
+                  overlay, join(words)));
+}
+
+void require_same_tokens(const TrainedNetwork& network, const TrainTask& task) {
+  const training::TaskFormat& format = task.task->format();
+  const auto [inputs, outputs] = sizes_of(network);
+  const Index wanted = std::max(format.features, format.vocabulary);
+  if (inputs != 0 && (inputs != wanted || outputs != format.outputs)) {
+    throw OptionError(
+        fmt::format("[task]: gives {}: must be {} and {}, as in the training of the network",
+                    format_words(format), inputs, outputs),
+        {"task"});
+  }
+  if (task.tokenizer != network.tokenizer) {
+    throw OptionError(
+        "task.file: gives another tokenizer than the network has: must be the text that the "
+        "network was trained on. Networks of bytes take any text",
+        {"task.file"});
+  }
+}
+
+ReadyNetwork ready_network(const TrainedNetwork& network, const Study& study,
+                           const TaskMaker& make_task) {
+  ReadyNetwork ready;
+  ready.task = make_task(study);
+  require_same_tokens(network, ready.task);
+  training::TransformerOptions model = network.study.train.model;
+  keep_buckets(network, model);
+  ready.trainer =
+      std::make_unique<training::Trainer>(model, evaluation_options(study), *ready.task.task);
+  ready.trainer->set_parameters(network.parameters);
+  return ready;
+}
+
+double held_out_seen_in_training(const TrainedNetwork& network, const Study& study) {
+  Study own = network.study;
+  own.task.fuzzy_logic.seed = own.task.sraven.seed = task_seed(own);
+  Study other = study;
+  other.task.fuzzy_logic.seed = other.task.sraven.seed = task_seed(other);
+  if (own.task.kind == TaskKind::kFuzzyLogic) {
+    return share_in(tasks::split_fuzzy_logic_tasks(other.task.fuzzy_logic).held_out,
+                    tasks::split_fuzzy_logic_tasks(own.task.fuzzy_logic).train);
+  }
+  if (own.task.kind == TaskKind::kSraven) {
+    return share_in(tasks::split_sraven_rule_sets(other.task.sraven).held_out,
+                    tasks::split_sraven_rule_sets(own.task.sraven).train);
+  }
+  return 0.0;
+}
+
+}  // namespace headway

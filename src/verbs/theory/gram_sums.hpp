@@ -1,0 +1,24 @@
+#pragma once
+
+#include <vector>
+
+#include "headway/core/tree_sum.hpp"
+#include "headway/gram.hpp"
+
+/// Private to studies: the numbers of `gram` as leaves and nodes of a TreeSum.
+namespace headway {
+
+/// Leaves in which this many examples are summed: what bits the sum has.
+Index gram_leaves(Index examples);
+
+/// As numbers that are added: the lower triangle of the Gram matrix column by column, projection,
+/// label_square, examples.
+std::vector<double> packed(const GramMatrices& sums);
+
+/// What a part keeps. `columns`: p N_0.
+std::vector<GramNode> nodes_of(const TreeSum& sums, Index columns, Index outputs);
+
+/// Gives `result` the sum over all examples. Error{kBadData} when no data have it.
+void set_total(const std::vector<double>& total, Index columns, Index outputs, GramResult& result);
+
+}  // namespace headway

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+
+#include "headway/dataset.hpp"
+#include "headway/observer.hpp"
+#include "headway/study.hpp"
+#include "headway/theory_results.hpp"
+#include "verbs/theory/problem.hpp"
+
+/// Private to studies: what the theory says each head is worth (eqs. 66 to 68).
+namespace headway {
+
+/// Examples that a pruned predictor is judged on.
+struct PruneSet {
+  std::string name;
+  MatrixXd features;
+  MatrixXd labels;
+};
+
+/// Fills in the changes of squared error and accuracy without each of point.heads, their errors,
+/// and the stability of their ranks. `set`: the examples that they are measured on; nothing is said
+/// of an empty one.
+///
+/// The posterior deviation comes from draws of U_1 where `solved` has them (at most 200, evenly
+/// spaced); else, at a converged saddle point, from the covariance of U_1 to leading order in 1/N:
+/// solve.corrections = "auto" computes it where it takes about a second, "off" never, "on" always.
+/// Cost beside that: two kernels and factorisations a head.
+void weigh_heads(const Study& study, const tasks::Dataset& dataset, const TheoryProblem& problem,
+                 const PruneSet& set, const SolvePoint& solved, Observer& observer,
+                 PrunePoint& point);
+
+}  // namespace headway

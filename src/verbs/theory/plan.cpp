@@ -1,0 +1,153 @@
+#include "headway/verbs/theory/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "headway/core/memory.hpp"
+#include "headway/error.hpp"
+#include "headway/path_features.hpp"
+#include "headway/solve.hpp"
+#include "verbs/theory/problem.hpp"
+#include "verbs/theory/sample_setup.hpp"
+
+namespace headway {
+namespace {
+
+constexpr double kNumber = 8.0;           // bytes
+constexpr double kStatesOfASolver = 2.0;  // the current state, and the one that a step tries
+constexpr double kDirectionsOfASolver =
+    40.0;  // without a Hessian; includes those kept of earlier products
+
+/// Weights of one network of this architecture.
+double weight_count(const model::Architecture& architecture, Index features) {
+  double weights = 0;
+  double below = static_cast<double>(features);
+  for (std::size_t l = 0; l < architecture.widths.size(); ++l) {
+    const auto width = static_cast<double>(architecture.widths[l]);
+    weights += below * width * (l == 0 ? 1.0 : static_cast<double>(architecture.heads[l - 1]));
+    below = width;
+  }
+  return weights + below * static_cast<double>(architecture.outputs);
+}
+
+/// Sizes of U_a, U_L, ..., U_1.
+std::vector<double> matrix_sizes(const tasks::Dataset& dataset) {
+  std::vector<double> sizes = {static_cast<double>(dataset.outputs())};
+  for (auto layer = dataset.heads.rbegin(); layer != dataset.heads.rend(); ++layer) {
+    sizes.push_back(sizes.back() * *layer);
+  }
+  return sizes;
+}
+
+/// Memory of the draws of `sample` at one sweep point.
+double draw_bytes(const Study& study, const tasks::Dataset& dataset) {
+  const SampleOptions& sample = study.sample;
+  double kept = 0;  // numbers a draw
+  for (const double n : matrix_sizes(dataset)) {
+    // A triangle while sampling, then the whole matrix, and once more for the file.
+    kept += n * (n + 1) / 2 + 2 * n * n;
+  }
+  if (sample.keep_weights && sample.sampler != Sampler::kExact) {
+    double most = 0;
+    for (const std::vector<Index>& widths : study.model.widths) {
+      most =
+          std::max(most, weight_count(architecture_of(study, dataset, widths), dataset.features));
+    }
+    kept += 3 * most;
+  }
+  return kNumber * kept * sample.chains * sample.draws;
+}
+
+double feature_flops(const Study& study, const tasks::Dataset& dataset) {
+  const Readout readout = readout_of(study, dataset);
+  const bool supplied = dataset.form == AttentionForm::kSupplied;
+  const auto of = [&](const tasks::Split& split) {
+    return split.examples == nullptr
+               ? 0.0
+               : model::path_feature_flops(*split.examples, dataset.heads,
+                                           supplied ? std::vector<LayerHeads>{} : dataset.layers,
+                                           readout);
+  };
+  double flops = of(dataset.train);
+  if (dataset.test) flops += of(*dataset.test);
+  for (const tasks::NamedSplit& set : dataset.sets) flops += of(set.split);
+  return flops;
+}
+
+void count_memory(const tasks::Dataset& dataset, TheoryPlan& plan) {
+  const double row = kNumber * plan.paths * static_cast<double>(plan.features);
+  const bool matrices = plan.kernels.form == theory::KernelForm::kGram;
+  const auto train =
+      matrices ? 0.0 : static_cast<double>(plan.train_examples) * plan.kernels.feature_share;
+  const auto evaluated = static_cast<double>(dataset.evaluated_examples());
+  plan.feature_bytes = row * (train + evaluated);
+  // Unscaled too: one split after the other where they are computed, all where the file has them.
+  const double unscaled = dataset.form == AttentionForm::kPathFeatures
+                              ? plan.feature_bytes + row * std::max(train, evaluated)
+                              : row * std::max(train, evaluated);
+  const theory::KernelCost& cost = plan.kernels;
+  const bool dense = plan.unknowns <= static_cast<double>(theory::kLargestDenseProblem);
+  const double second_order =
+      dense ? cost.hessian_bytes
+            : cost.product_bytes + kDirectionsOfASolver * kNumber * 2.0 * plan.unknowns;
+  plan.point_bytes = kStatesOfASolver * cost.state_bytes + std::max(cost.work_bytes, second_order);
+  plan.memory_bytes = plan.feature_bytes + std::max(unscaled, cost.kernel_bytes + plan.point_bytes);
+  plan.least_bytes = plan.feature_bytes + cost.kernel_bytes + cost.state_bytes + cost.work_bytes;
+}
+
+}  // namespace
+
+TheoryPlan plan_theory(const Study& study, const tasks::Dataset& dataset, TheoryVerb verb,
+                       int ranks) {
+  check_study_against_dataset(study, dataset);
+  TheoryPlan plan;
+  plan.train_examples = dataset.train_examples();
+  plan.test_examples = dataset.test ? dataset.test->size() : 0;
+  for (const tasks::NamedSplit& set : dataset.sets) {
+    plan.sets.emplace_back(set.name, set.split.size());
+  }
+  if (dataset.train.examples != nullptr) plan.tokens = dataset.train.examples->tokens();
+  plan.features = dataset.features;
+  plan.outputs = dataset.outputs();
+  plan.heads = dataset.heads;
+  const std::vector<double> sizes = matrix_sizes(dataset);
+  for (const double n : sizes) plan.unknowns += n * (n + 1) / 2;
+  plan.paths = sizes.back() / static_cast<double>(plan.outputs);
+  plan.points = static_cast<double>(study.model.widths.size()) *
+                static_cast<double>(study.model.temperatures.size());
+  plan.path_feature_flops = feature_flops(study, dataset);
+  const bool samples = verb == TheoryVerb::kSamples;
+  theory::PathKernelOptions options =
+      kernel_options(samples ? sampled_study(study, dataset) : study);
+  if (dataset.gram && !gram_becomes_rows(study, dataset)) {
+    options.form = theory::KernelForm::kGram;
+  }
+  options.ranks = ranks;
+  plan.kernels = theory::kernel_cost(
+      {plan.train_examples, static_cast<Index>(plan.paths), plan.features, plan.outputs}, options);
+  count_memory(dataset, plan);
+  if (samples) plan.draw_bytes = draw_bytes(study, dataset);
+  return plan;
+}
+
+void require_memory(const TheoryPlan& plan, const Study& study, double memory_bytes) {
+  if (plan.least_bytes > memory_bytes) {
+    throw Error(ErrorKind::kBadStudy,
+                fmt::format("{} examples, {} features and {:.0f} paths need at least {:.1f} GiB: "
+                            "must be at most {:.1f} GiB, the memory of this machine",
+                            plan.train_examples + plan.test_examples, plan.features, plan.paths,
+                            plan.least_bytes / kGibibyte, memory_bytes / kGibibyte));
+  }
+  if (plan.draw_bytes > memory_bytes) {
+    throw Error(
+        ErrorKind::kBadStudy,
+        fmt::format(
+            "sample.draws = {}: {} chains of so many draws need {:.1f} GiB: must fit into {:.1f} "
+            "GiB, the memory of this machine. Lower sample.draws or raise sample.thin",
+            study.sample.draws, study.sample.chains, plan.draw_bytes / kGibibyte,
+            memory_bytes / kGibibyte));
+  }
+}
+
+}  // namespace headway

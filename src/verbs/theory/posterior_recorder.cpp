@@ -1,0 +1,51 @@
+#include "verbs/theory/posterior_recorder.hpp"
+
+#include <algorithm>
+
+#include "headway/error.hpp"
+
+namespace headway {
+namespace {
+
+void append_lower(const MatrixXd& u, std::vector<double>& out) {
+  for (Index i = 0; i < u.rows(); ++i) {
+    for (Index j = 0; j <= i; ++j) out.push_back(u(i, j));
+  }
+}
+
+}  // namespace
+
+PosteriorRecorder::PosteriorRecorder(std::vector<ChainRecord>& records, bool keep_positions,
+                                     Index draws, Index predictor_draws,
+                                     const Evaluation& evaluation)
+    : records_(records),
+      keep_positions_(keep_positions),
+      draws_(std::max<Index>(1, draws)),
+      predictor_draws_(evaluation.examples() > 0 ? std::min(predictor_draws, draws_) : 0),
+      evaluation_(evaluation) {}
+
+void PosteriorRecorder::record(const sampling::Draw& draw, sampling::Target& target) {
+  auto* posterior = dynamic_cast<posterior::PosteriorTarget*>(&target);
+  if (posterior == nullptr)
+    throw Error(ErrorKind::kInternal, "sample: the target describes no network");
+  ChainRecord& chain = records_.at(static_cast<std::size_t>(draw.chain));
+  const bool predict = predicts(chain.draws, predictor_draws_, draws_);
+  posterior::PosteriorDraw seen = posterior->observe(draw.position, predict);
+  for (const MatrixXd& u : seen.order_parameters.layers) append_lower(u, chain.entries);
+  append_lower(seen.order_parameters.readout, chain.entries);
+  if (keep_positions_)
+    chain.positions.insert(chain.positions.end(), draw.position.begin(), draw.position.end());
+  ++chain.draws;
+  if (!predict) return;
+  if (chain.predictions == 0) {
+    chain.mean_sum = chain.mean_square_sum = chain.variance_sum =
+        MatrixXd::Zero(seen.mean.rows(), seen.mean.cols());
+  }
+  ++chain.predictions;
+  chain.mean_sum += seen.mean;
+  chain.mean_square_sum += seen.mean.cwiseAbs2();
+  chain.variance_sum += seen.variance;
+  chain.accuracies.push_back(test_statistics(evaluation_, seen.mean).accuracy);
+}
+
+}  // namespace headway

@@ -1,0 +1,291 @@
+#include "headway/predict.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numbers>
+#include <utility>
+
+#include "headway/core/clock.hpp"
+#include "headway/core/parallel.hpp"
+#include "headway/error.hpp"
+#include "headway/theory/test_predictor.hpp"
+#include "verbs/theory/posterior_recorder.hpp"
+#include "verbs/theory/problem.hpp"
+
+namespace headway {
+namespace {
+
+/// All splits of a data set with their names.
+std::vector<tasks::NamedSplit> named_splits(const tasks::Dataset& dataset) {
+  std::vector<tasks::NamedSplit> splits;
+  if (dataset.train.size() > 0) splits.push_back({"train", dataset.train});
+  if (dataset.test) splits.push_back({"test", *dataset.test});
+  splits.insert(splits.end(), dataset.sets.begin(), dataset.sets.end());
+  return splits;
+}
+
+bool same_matrices(const std::vector<MatrixXd>& a, const std::vector<MatrixXd>& b) {
+  return std::ranges::equal(a, b, [](const MatrixXd& x, const MatrixXd& y) {
+    return x.rows() == y.rows() && x.cols() == y.cols() && x == y;
+  });
+}
+
+/// Whether `inputs` has no head matrices, or those of `data`.
+bool same_head_matrices(const tasks::Dataset& data, const tasks::Dataset& inputs) {
+  for (std::size_t l = 0; l < inputs.layers.size(); ++l) {
+    const LayerHeads& given = inputs.layers[l];
+    if (given.weights.empty() && given.query.empty() && given.key.empty()) continue;
+    if (l >= data.layers.size()) return false;
+    const LayerHeads& own = data.layers[l];
+    if (!same_matrices(own.weights, given.weights) || !same_matrices(own.query, given.query) ||
+        !same_matrices(own.key, given.key)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+const char* form_text(AttentionForm form) {
+  if (form == AttentionForm::kPathFeatures) return "path features";
+  return form == AttentionForm::kSupplied ? "inputs with their attention" : "inputs";
+}
+
+/// What keeps `inputs` from being inputs of `data`, with what is allowed; or "".
+std::string mismatch(const tasks::Dataset& data, const tasks::Dataset& inputs) {
+  const bool matrices =
+      data.form == AttentionForm::kWeights || data.form == AttentionForm::kQueryKey;
+  const bool alike = inputs.form == data.form ||
+                     (matrices && inputs.layers.empty() && inputs.form == AttentionForm::kWeights);
+  if (!alike) {
+    return fmt::format("holds {}; allowed: {}, as the training data ({}) have{}",
+                       form_text(inputs.form), form_text(data.form), data.name,
+                       matrices ? ", without attention: the heads are those of the training" : "");
+  }
+  if (inputs.features != data.features) {
+    return fmt::format("has {} features a token; allowed: N_0 = {} as in {}", inputs.features,
+                       data.features, data.name);
+  }
+  if (!inputs.heads.empty() && inputs.heads != data.heads) {
+    return fmt::format("has heads [{}]; allowed: [{}] as in {}", fmt::join(inputs.heads, ", "),
+                       fmt::join(data.heads, ", "), data.name);
+  }
+  if (matrices && !same_head_matrices(data, inputs)) {
+    return fmt::format("has other attention than {}; allowed: inputs alone, or the same heads",
+                       data.name);
+  }
+  if (data.form == AttentionForm::kPathFeatures && data.readout && inputs.readout &&
+      *data.readout != *inputs.readout) {
+    return fmt::format("holds path features of another readout than {}", data.name);
+  }
+  return {};
+}
+
+double normal_probability(double mean, double variance) {
+  // Phi(mean / sd), with the limits 0, 1/2, 1 when the variance is 0
+  if (variance > 0.0) return 0.5 * std::erfc(-mean / std::sqrt(2.0 * variance));
+  return mean > 0.0 ? 1.0 : (mean < 0.0 ? 0.0 : 0.5);
+}
+
+/// Sums over draws of U_1. One draw: that of the saddle point.
+struct PredictionSums {
+  Index draws = 0;
+  MatrixXd mean, square, variance;  // M x C
+  VectorXd positive;                // probability of f > 0; of one output
+
+  void add(const theory::Prediction& prediction) {
+    if (draws == 0) {
+      mean = square = variance = MatrixXd::Zero(prediction.mean.rows(), prediction.mean.cols());
+      positive = VectorXd::Zero(prediction.mean.cols() == 1 ? prediction.mean.rows() : 0);
+    }
+    ++draws;
+    mean += prediction.mean;
+    square += prediction.mean.cwiseAbs2();
+    variance += prediction.variance;
+    for (Index i = 0; i < positive.size(); ++i) {
+      positive[i] += normal_probability(prediction.mean(i, 0), prediction.variance(i, 0));
+    }
+  }
+  void add(const PredictionSums& other) {
+    if (other.draws == 0) return;
+    if (draws == 0) {
+      *this = other;
+      return;
+    }
+    draws += other.draws;
+    mean += other.mean;
+    square += other.square;
+    variance += other.variance;
+    positive += other.positive;
+  }
+};
+
+/// The training data with the new inputs, ready to predict.
+class NewInputs {
+ public:
+  NewInputs(const Study& study, const tasks::Dataset& dataset, std::vector<std::string> names,
+            double predictions, Observer& observer)
+      : names_(std::move(names)),
+        problem_(make_problem(study, dataset, observer)),
+        predictor_(problem_.kernels, {problem_.kernels, &problem_.evaluation_features},
+                   predictions) {}
+
+  [[nodiscard]] theory::Prediction at(const MatrixXd& u, double temperature) const {
+    const std::unique_ptr<theory::EnergyState> state = problem_.kernels->evaluate(u, temperature);
+    if (!state) {
+      throw Error(ErrorKind::kBadData,
+                  fmt::format("K(U_1) + T I is not positive definite at temperature {}: U_1 is not "
+                              "that of these data",
+                              temperature));
+    }
+    theory::Prediction prediction = predictor_.predict(*state, u);
+    prediction.mean = problem_.evaluation.answers(std::move(prediction.mean));
+    return prediction;
+  }
+
+  /// The sets of a point. Law of total variance: Var f = E[variance given U_1] + Var[mean given
+  /// U_1].
+  [[nodiscard]] std::vector<PredictedSet> sets_of(const PredictionSums& sums) const {
+    const auto count = static_cast<double>(sums.draws);
+    const MatrixXd mean = sums.mean / count;
+    const double correction = count > 1.0 ? count / (count - 1.0) : 0.0;
+    const MatrixXd variance =
+        sums.variance / count + correction * (sums.square / count - mean.cwiseAbs2()).cwiseMax(0.0);
+    std::vector<PredictedSet> sets;
+    Index begin = 0;
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      const Index rows = problem_.evaluation.set_labels[i].rows();
+      PredictedSet& set = sets.emplace_back();
+      set.name = names_[i];
+      set.mean = mean.middleRows(begin, rows);
+      set.deviation = variance.middleRows(begin, rows).cwiseSqrt();
+      for (Index r = 0; r < rows; ++r) set.predicted_class.push_back(class_of(set.mean.row(r)));
+      if (sums.positive.size() > 0) {
+        set.right_sign_probability = sums.positive.segment(begin, rows) / count;
+        for (Index r = 0; r < rows; ++r) {
+          double& p = set.right_sign_probability(r, 0);
+          if (set.mean(r, 0) < 0.0) p = 1.0 - p;
+        }
+      }
+      begin += rows;
+    }
+    return sets;
+  }
+
+ private:
+  static int class_of(const Eigen::RowVectorXd& mean) {
+    if (mean.size() == 1) return mean[0] > 0.0 ? 1 : (mean[0] < 0.0 ? -1 : 0);
+    Index largest = 0;
+    mean.maxCoeff(&largest);
+    return static_cast<int>(largest);
+  }
+
+  std::vector<std::string> names_;
+  TheoryProblem problem_;
+  theory::TestPredictor predictor_;
+};
+
+/// Predicts at `count` points, one after another: point(i) gives all of a point but its time.
+template <class Point>
+PredictResult predict_points(const Study& study, Index outputs, std::size_t count,
+                             Observer& observer, const Point& point) {
+  const Clock::time_point began = Clock::now();
+  PredictResult result;
+  result.outputs = outputs;
+  result.threads = resolve_threads(study.threads);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (observer.interrupted()) {
+      result.interrupted = true;
+      break;
+    }
+    const Clock::time_point start = Clock::now();
+    result.points.push_back(point(i));
+    result.points.back().seconds = seconds_since(start);
+    observer.progress("predict", static_cast<double>(i + 1), static_cast<double>(count));
+  }
+  result.seconds = seconds_since(began);
+  return result;
+}
+
+/// How many draws of each chain predict: those that `sample` predicted with.
+Index predicting_draws(const Study& study) {
+  const Index wanted = study.sample.predictor_draws;
+  return wanted > 0 ? wanted : study.sample.draws;
+}
+
+}  // namespace
+
+std::vector<std::string> input_names(const tasks::Dataset& inputs) {
+  std::vector<std::string> names;
+  for (const tasks::NamedSplit& set : named_splits(inputs)) names.push_back(set.name);
+  return names;
+}
+
+tasks::Dataset with_inputs(const tasks::Dataset& data, const tasks::Dataset& inputs) {
+  const std::string fault = mismatch(data, inputs);
+  if (!fault.empty()) throw Error(ErrorKind::kBadData, inputs.name + ": " + fault);
+  tasks::Dataset all = data;
+  all.test.reset();
+  all.network.reset();
+  all.sets.clear();
+  for (tasks::NamedSplit& set : named_splits(inputs)) {
+    set.split.labels = MatrixXd::Zero(set.split.size(), data.outputs());
+    // "train" and "test" are no names of further sets
+    all.sets.push_back({fmt::format("inputs{}", all.sets.size() + 1), std::move(set.split)});
+  }
+  return all;
+}
+
+PredictResult predict(const Study& study, const tasks::Dataset& dataset,
+                      const std::vector<std::string>& names, const SolveResult& solved,
+                      Observer& observer) {
+  const auto count = solved.points.size();
+  const NewInputs inputs(study, dataset, names, static_cast<double>(count), observer);
+  return predict_points(study, dataset.outputs(), count, observer, [&](std::size_t i) {
+    const SolvePoint& point = solved.points[i];
+    PredictionSums sums;
+    sums.add(inputs.at(point.order_parameters.layers.front(), point.temperature));
+    return PredictedPoint{point.widths, point.temperature, point.method, 0, inputs.sets_of(sums)};
+  });
+}
+
+PredictResult predict(const Study& study, const tasks::Dataset& dataset,
+                      const std::vector<std::string>& names, const SampleResult& sampled,
+                      Observer& observer) {
+  const Index all = std::max<Index>(study.sample.draws, 1);
+  const Index wanted = std::min(predicting_draws(study), all);
+  double predictions = 0.0;
+  for (const SamplePoint& point : sampled.points) {
+    predictions += static_cast<double>(wanted) * point.chains;
+  }
+  const NewInputs inputs(study, dataset, names, predictions, observer);
+  return predict_points(
+      study, dataset.outputs(), sampled.points.size(), observer, [&](std::size_t i) {
+        const SamplePoint& point = sampled.points[i];
+        const Tensor& draws = point.order_parameters.front().draws;
+        const Index chains = draws.shape.at(0), kept = draws.shape.at(1), n = draws.shape.at(2);
+        std::vector<PredictionSums> of_chain(static_cast<std::size_t>(chains));
+        parallel_for(chains, resolve_threads(study.threads), [&](Index c) {
+          for (Index d = 0; d < kept && !observer.interrupted(); ++d) {
+            if (!PosteriorRecorder::predicts(d, wanted, all)) continue;
+            const MatrixXd u =
+                Eigen::Map<const RowMatrixXd>(draws.values.data() + (c * kept + d) * n * n, n, n);
+            of_chain[static_cast<std::size_t>(c)].add(inputs.at(u, point.temperature));
+          }
+        });
+        if (observer.interrupted()) throw Error(ErrorKind::kInterrupted, "interrupted");
+        PredictionSums sums;
+        for (const PredictionSums& one : of_chain) sums.add(one);
+        if (sums.draws == 0) {
+          throw Error(ErrorKind::kBadData,
+                      fmt::format("points/{}: has no draws to predict from", i));
+        }
+        return PredictedPoint{point.widths, point.temperature, point.sampler, sums.draws,
+                              inputs.sets_of(sums)};
+      });
+}
+
+}  // namespace headway

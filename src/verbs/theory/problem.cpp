@@ -1,0 +1,334 @@
+#include "verbs/theory/problem.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "headway/core/option_error.hpp"
+#include "headway/core/parallel.hpp"
+#include "headway/error.hpp"
+#include "headway/model/linear_value_network.hpp"
+#include "headway/model/path_index.hpp"
+#include "headway/numerics/dense.hpp"
+#include "headway/solve.hpp"
+#include "headway/study/task_kinds.hpp"
+#include "headway/theory/gram.hpp"
+#include "headway/verbs/theory/action.hpp"
+
+namespace headway {
+namespace {
+
+[[noreturn]] void bad_study(const std::string& key, const std::string& message) {
+  throw OptionError(message, {key});
+}
+
+/// Files are checked when they are read; this is for data sets made in memory.
+void check_sets(const tasks::Dataset& dataset) {
+  std::set<std::string> names;
+  for (const tasks::NamedSplit& set : dataset.sets) {
+    std::string fault = tasks::set_name_fault(set.name);
+    if (fault.empty() && !names.insert(set.name).second) {
+      fault = "given twice; allowed: each name once";
+    }
+    if (fault.empty() && set.split.size() == 0) fault = "empty; allowed: at least one example";
+    if (fault.empty() && set.split.labels.cols() != dataset.outputs()) {
+      fault = fmt::format("of {} outputs; allowed: {} as in train", set.split.labels.cols(),
+                          dataset.outputs());
+    }
+    if (fault.empty()) continue;
+    throw Error(ErrorKind::kBadData,
+                fmt::format("{}: sets/{}: is {}", dataset.name, set.name, fault));
+  }
+}
+
+/// Kernels of data that are Gram matrices.
+std::shared_ptr<const theory::PathKernels> gram_kernels(const Study& study,
+                                                        const tasks::Dataset& dataset,
+                                                        double input_variance) {
+  using theory::KernelForm;
+  const theory::PathKernelOptions options = kernel_options(study);
+  if (options.form != KernelForm::kAuto && options.form != KernelForm::kGram) {
+    bad_study(
+        "solve.kernels",
+        fmt::format("solve.kernels = \"{}\": {} holds Gram matrices; allowed: \"auto\" or \"gram\"",
+                    word_of(options.form), dataset.name));
+  }
+  if (!(options.smallest_temperature > 0.0)) {
+    bad_study(
+        "model.temperature",
+        fmt::format("model.temperature = {}: {} holds Gram matrices, which need a temperature "
+                    "> 0",
+                    options.smallest_temperature, dataset.name));
+  }
+  const Index paths = model::path_count(dataset.heads);
+  GramMatrices scaled = theory::scale_gram(*dataset.gram, input_variance);
+  if (!gram_becomes_rows(study, dataset)) {
+    return theory::make_path_kernels(std::move(scaled), paths, options.threads);
+  }
+  theory::GramRows rows = theory::rows_of_gram(scaled);
+  return theory::make_path_kernels(std::move(rows.features), std::move(rows.labels), paths,
+                                   options);
+}
+
+/// Whether any path carries information about the labels (Evaluation::told); warns if none does.
+/// `features`: P x (p r). Cost: one column if something is told, else all.
+bool paths_tell(const MatrixXd& features, const MatrixXd& labels, Observer& observer) {
+  const double rounding =
+      static_cast<double>(labels.rows()) * std::numeric_limits<double>::epsilon();
+  for (Index j = 0; j < features.cols(); ++j) {
+    for (Index c = 0; c < labels.cols(); ++c) {
+      if (std::abs(features.col(j).dot(labels.col(c))) >
+          rounding * features.col(j).norm() * labels.col(c).norm()) {
+        return true;
+      }
+    }
+  }
+  observer.warning(
+      "no path carries information about the training labels, so every prediction is 0. Equal "
+      "examples may have opposite labels");
+  return false;
+}
+
+/// Path outputs of the data set's network on scaled features X_pi = s_0 xi_pi / sqrt(N_0 p).
+class NetworkOutputs {
+ public:
+  NetworkOutputs(const LinearValueNetwork& network, const tasks::Dataset& dataset,
+                 double input_variance)
+      : network_(network), dataset_(dataset) {
+    const Index paths = model::path_count(dataset.heads);
+    unscale_ = std::sqrt(static_cast<double>(dataset.features * paths) / input_variance);
+  }
+  [[nodiscard]] NetworkExamples on(const std::string& name, const MatrixXd& scaled,
+                                   const MatrixXd& labels) const {
+    return {name,
+            {dataset_.heads, dataset_.outputs(),
+             unscale_ * model::path_outputs(network_, RowMatrixXd(scaled))},
+            labels};
+  }
+
+ private:
+  const LinearValueNetwork& network_;
+  const tasks::Dataset& dataset_;
+  double unscale_;
+};
+
+/// The network of the data set on every split, from the features that the theory has of them.
+std::optional<NetworkProblem> network_problem(const tasks::Dataset& dataset,
+                                              const TheoryProblem& problem,
+                                              const MatrixXd& train_features,
+                                              double input_variance) {
+  if (!dataset.network) return std::nullopt;
+  const NetworkOutputs outputs(*dataset.network, dataset, input_variance);
+  NetworkProblem result{*dataset.network, {}};
+  result.sets.push_back(outputs.on("train", train_features, dataset.train.labels));
+  Index row = 0;
+  const auto append = [&](const std::string& name, const tasks::Split& split) {
+    result.sets.push_back(
+        outputs.on(name, problem.evaluation_features.middleRows(row, split.size()), split.labels));
+    row += split.size();
+  };
+  if (dataset.test) append("test", *dataset.test);
+  for (const tasks::NamedSplit& set : dataset.sets) append(set.name, set.split);
+  return result;
+}
+
+}  // namespace
+
+void check_study_against_dataset(const Study& study, const tasks::Dataset& dataset) {
+  check_sets(dataset);
+  if (!study.model.heads.empty() && study.model.heads != dataset.heads) {
+    bad_study(
+        "model.heads",
+        fmt::format("model.heads = [{}]: the data ({}) have heads [{}]; leave model.heads out",
+                    fmt::join(study.model.heads, ", "), dataset.name,
+                    fmt::join(dataset.heads, ", ")));
+  }
+  if (dataset.form == AttentionForm::kPathFeatures && study.model.readout &&
+      study.model.readout != dataset.readout) {
+    bad_study(
+        "model.readout",
+        fmt::format("model.readout: {} holds path features that were taken with {}; leave "
+                    "model.readout out",
+                    dataset.name, dataset.readout ? "another readout" : "an unknown readout"));
+  }
+  if (dataset.network && study.model.readout && study.model.readout != dataset.readout) {
+    bad_study("model.readout", fmt::format("model.readout: {} holds a network that was trained "
+                                           "with another readout; leave model.readout out",
+                                           dataset.name));
+  }
+  for (const std::vector<Index>& widths : study.model.widths)
+    architecture_of(study, dataset, widths).validate();
+  for (double t : study.model.temperatures) {
+    if (!(t >= 0.0) || !(t < 1e300))
+      bad_study("model.temperature",
+                fmt::format("model.temperature = {}: must be a finite number >= 0", t));
+  }
+}
+
+model::Architecture architecture_of(const Study& study, const tasks::Dataset& dataset,
+                                    const std::vector<Index>& widths) {
+  model::Architecture architecture;
+  architecture.heads = dataset.heads;
+  architecture.outputs = dataset.outputs();
+  const std::size_t layers = dataset.heads.size();
+  if (widths.size() == 1) {
+    architecture.widths.assign(layers + 1, widths[0]);
+  } else if (widths.size() == layers + 1) {
+    architecture.widths = widths;
+  } else {
+    bad_study("model.widths",
+              fmt::format("model.widths: the entry [{}] has {} numbers; with {} layers it must "
+                          "have one number or {} (N_1, ..., N_{}, N_a)",
+                          fmt::join(widths, ", "), widths.size(), layers, layers + 1, layers));
+  }
+  const std::vector<double>& variances = study.model.variances;
+  if (variances.size() == 1) {
+    architecture.variances.assign(layers + 2, variances[0]);
+  } else if (variances.size() == layers + 2) {
+    architecture.variances = variances;
+  } else {
+    bad_study("model.variances",
+              fmt::format("model.variances has {} numbers; with {} layers it must have one number "
+                          "or {} (s_0^2, s_1^2, ..., s_{}^2, s_a^2)",
+                          variances.size(), layers, layers + 2, layers));
+  }
+  return architecture;
+}
+
+std::vector<SweepPoint> sweep_points(const Study& study, const tasks::Dataset& dataset) {
+  std::vector<SweepPoint> points;
+  for (const std::vector<Index>& widths : study.model.widths) {
+    const std::vector<Index> full = architecture_of(study, dataset, widths).widths;
+    for (double t : study.model.temperatures) points.push_back({full, t});
+  }
+  return points;
+}
+
+Readout readout_of(const Study& study, const tasks::Dataset& dataset) {
+  return study.model.readout.value_or(dataset.readout.value_or(Readout::kLastToken));
+}
+
+bool gram_becomes_rows(const Study& study, const tasks::Dataset& dataset) {
+  return dataset.gram && study.solve.kernels == theory::KernelForm::kAuto &&
+         theory::has_few_rows(*dataset.gram);
+}
+
+theory::PathKernelOptions kernel_options(const Study& study) {
+  theory::PathKernelOptions options;
+  options.form = study.solve.kernels;
+  options.threads = resolve_threads(study.threads);
+  options.memory_limit_bytes = study.solve.memory_limit_gib * 1024.0 * 1024.0 * 1024.0;
+  options.smallest_temperature =
+      *std::min_element(study.model.temperatures.begin(), study.model.temperatures.end());
+  return options;
+}
+
+TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Observer& observer,
+                           FeatureDirections directions) {
+  numerics::use_single_threaded_blas();
+  check_study_against_dataset(study, dataset);
+  TheoryProblem problem = make_evaluation(study, dataset, observer);
+  const model::Architecture architecture =
+      architecture_of(study, dataset, study.model.widths.front());
+  const Index paths = architecture.paths();
+  if (dataset.gram) {
+    if (directions == FeatureDirections::kAll) {
+      bad_study("sample.sampler",
+                fmt::format("sample.sampler = \"{}\": draws weights, which needs examples, and {} "
+                            "holds Gram matrices; allowed: \"exact\"",
+                            word_of(study.sample.sampler), dataset.name));
+    }
+    problem.kernels = gram_kernels(study, dataset, architecture.variance(0));
+    return problem;
+  }
+  MatrixXd train_features = scaled_features(dataset.train, study, dataset, observer);
+  problem.network = network_problem(dataset, problem, train_features, architecture.variance(0));
+  problem.evaluation.told = paths_tell(train_features, problem.train_labels, observer);
+  if (directions == FeatureDirections::kUsed)
+    theory::drop_empty_directions(train_features, problem.evaluation_features, paths);
+  problem.kernels = theory::make_path_kernels(std::move(train_features), problem.train_labels,
+                                              paths, kernel_options(study));
+  return problem;
+}
+
+theory::Action make_action(const Study& study, const tasks::Dataset& dataset, Observer& observer) {
+  const TheoryProblem problem = make_problem(study, dataset, observer);
+  const SweepPoint point = sweep_points(study, dataset).front();
+  return {architecture_of(study, dataset, point.widths), point.temperature, problem.kernels};
+}
+
+Index Evaluation::examples() const {
+  Index count = test_labels.rows();
+  for (const MatrixXd& labels : set_labels) count += labels.rows();
+  return count;
+}
+
+MatrixXd Evaluation::answers(MatrixXd mean) const {
+  if (!told) mean.setZero();
+  return mean;
+}
+
+theory::PredictorStatistics test_statistics(const Evaluation& evaluation, const MatrixXd& mean) {
+  const Index test = std::min(evaluation.test_labels.rows(), mean.rows());
+  return theory::predictor_statistics({evaluation.answers(mean.topRows(test)), {}},
+                                      evaluation.test_labels);
+}
+
+PredictorReport report_evaluation(const Evaluation& evaluation,
+                                  const theory::Prediction& prediction) {
+  const auto rows = [&](Index begin, Index count) {
+    const auto of = [&](const MatrixXd& m) -> MatrixXd {
+      return m.rows() < begin + count ? MatrixXd(0, m.cols())
+                                      : MatrixXd(m.middleRows(begin, count));
+    };
+    return theory::Prediction{evaluation.answers(of(prediction.mean)), of(prediction.variance)};
+  };
+  PredictorReport report;
+  Index begin = evaluation.test_labels.rows();
+  theory::Prediction test = rows(0, begin);
+  const theory::PredictorStatistics statistics =
+      theory::predictor_statistics(test, evaluation.test_labels);
+  report.accuracy = statistics.accuracy;
+  report.mean_squared_error = statistics.mean_squared_error;
+  report.right_sign_probability = statistics.right_sign_probability;
+  report.squared_bias = statistics.squared_bias;
+  report.predictor_variance = statistics.variance;
+  report.mean = std::move(test.mean);
+  report.variance = std::move(test.variance);
+  for (std::size_t i = 0; i < evaluation.set_names.size(); ++i) {
+    const MatrixXd& labels = evaluation.set_labels[i];
+    const theory::PredictorStatistics s =
+        theory::predictor_statistics({rows(begin, labels.rows()).mean, {}}, labels);
+    report.sets.push_back({evaluation.set_names[i], s.accuracy, s.mean_squared_error});
+    begin += labels.rows();
+  }
+  return report;
+}
+
+PredictorReport report_predictor(const TheoryProblem& problem, const theory::Prediction& train,
+                                 const theory::Prediction& evaluated) {
+  PredictorReport report = report_evaluation(problem.evaluation, evaluated);
+  report.train_accuracy = theory::predictor_statistics({problem.evaluation.answers(train.mean), {}},
+                                                       problem.train_labels)
+                              .accuracy;
+  return report;
+}
+
+std::vector<std::vector<std::string>> names_of_heads(const tasks::Dataset& dataset) {
+  std::vector<std::vector<std::string>> names(dataset.heads.size());
+  for (std::size_t l = 0; l < names.size(); ++l) {
+    const bool given = l < dataset.layers.size() &&
+                       dataset.layers[l].names.size() == static_cast<std::size_t>(dataset.heads[l]);
+    for (int h = 0; h < dataset.heads[l]; ++h) {
+      names[l].push_back(given ? dataset.layers[l].names[h] : fmt::format("head {}", h + 1));
+    }
+  }
+  return names;
+}
+
+}  // namespace headway

@@ -1,0 +1,160 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headway/core/parallel.hpp"
+#include "headway/error.hpp"
+#include "headway/model/path_index.hpp"
+#include "headway/path_features.hpp"
+#include "verbs/theory/problem.hpp"
+
+namespace headway {
+namespace {
+
+/// run(first, count, at) for the entries [begin, begin + count) of a part: `count` of them from
+/// `first` in the whole, `at` counted from `begin`.
+void for_each_run(const BlockCyclic& part, Index begin, Index count,
+                  const std::function<void(Index first, Index count, Index at)>& run) {
+  for (Index at = begin; at < begin + count;) {
+    const Index here = std::min(part.block - at % part.block, begin + count - at);
+    run(part.global(at), here, at - begin);
+    at += here;
+  }
+}
+
+/// Of other examples those of a part.
+class PartOfExamples final : public ExampleSource {
+ public:
+  /// `heads`: H_1, ..., H_L, and outlives it.
+  PartOfExamples(const ExampleSource& whole, const BlockCyclic& part, const std::vector<int>& heads)
+      : whole_(whole), part_(part), heads_(heads) {}
+  [[nodiscard]] Index size() const override { return part_.count(); }
+  [[nodiscard]] Index tokens() const override { return whole_.tokens(); }
+  [[nodiscard]] Index features() const override { return whole_.features(); }
+  [[nodiscard]] bool has_mask() const override { return whole_.has_mask(); }
+  [[nodiscard]] bool thread_safe() const override { return whole_.thread_safe(); }
+  void read_inputs(Index begin, Index count, double* out) const override {
+    for_each_run(part_, begin, count, [&](Index first, Index here, Index at) {
+      whole_.read_inputs(first, here, out + at * tokens() * features());
+    });
+  }
+  void read_mask(Index begin, Index count, std::uint8_t* out) const override {
+    for_each_run(part_, begin, count, [&](Index first, Index here, Index at) {
+      whole_.read_mask(first, here, out + at * tokens());
+    });
+  }
+  void read_attention(int layer, Index begin, Index count, double* out) const override {
+    for_each_run(part_, begin, count, [&](Index first, Index here, Index at) {
+      whole_.read_attention(layer, first, here, out + at * heads(layer) * tokens() * tokens());
+    });
+  }
+
+ private:
+  [[nodiscard]] Index heads(int layer) const { return heads_[static_cast<std::size_t>(layer - 1)]; }
+
+  const ExampleSource& whole_;
+  BlockCyclic part_;
+  const std::vector<int>& heads_;
+};
+
+RowMatrixXd features_of(const tasks::Split& split, const Study& study,
+                        const tasks::Dataset& dataset, Observer& observer,
+                        const BlockCyclic& part) {
+  const Index columns = model::path_count(dataset.heads) * dataset.features;
+  if (split.examples == nullptr) {
+    RowMatrixXd features(part.count(), columns);
+    for_each_run(part, 0, part.count(), [&](Index first, Index count, Index at) {
+      if (split.feature_source) {
+        split.feature_source->read(first, count, features.data() + at * columns);
+      } else {
+        features.middleRows(at, count) = split.path_features.middleRows(first, count);
+      }
+    });
+    return features;
+  }
+  model::PathFeatureOptions options;
+  options.readout = readout_of(study, dataset);
+  options.attention = study.model.attention;
+  options.threads = resolve_threads(study.threads);
+  const bool supplied =
+      dataset.form == AttentionForm::kSupplied;  // the layers then hold names alone
+  return model::path_features(PartOfExamples(*split.examples, part, dataset.heads), dataset.heads,
+                              supplied ? std::vector<LayerHeads>{} : dataset.layers, options,
+                              observer);
+}
+
+/// Error{kBadData} for numbers whose products would overflow: that would show as a singular kernel.
+template <class Numbers>
+void require_moderate(const Numbers& numbers, const std::string& dataset, const char* what) {
+  constexpr double kLargest = 1e60;  // a kernel has products of two features, the energy of four
+  for (Index i = 0; i < numbers.rows(); ++i) {
+    for (Index j = 0; j < numbers.cols(); ++j) {
+      if (std::abs(numbers(i, j)) <= kLargest) continue;
+      throw Error(ErrorKind::kBadData,
+                  fmt::format("{}: {} of example {} is {:.3g}; allowed: up to {:g} in size, since "
+                              "products of larger ones overflow",
+                              dataset, what, i, numbers(i, j), kLargest));
+    }
+  }
+}
+
+Evaluation evaluation_of(const tasks::Dataset& dataset) {
+  Evaluation evaluation;
+  evaluation.test_labels = dataset.test ? dataset.test->labels : MatrixXd(0, dataset.outputs());
+  for (const tasks::NamedSplit& set : dataset.sets) {
+    evaluation.set_names.push_back(set.name);
+    evaluation.set_labels.push_back(set.split.labels);
+  }
+  return evaluation;
+}
+
+}  // namespace
+
+MatrixXd scaled_features(const tasks::Split& split, const Study& study,
+                         const tasks::Dataset& dataset, Observer& observer,
+                         const std::optional<BlockCyclic>& part) {
+  const model::Architecture architecture =
+      architecture_of(study, dataset, study.model.widths.front());
+  const Index all = split.size();
+  RowMatrixXd features =
+      features_of(split, study, dataset, observer,
+                  part.value_or(BlockCyclic{all, std::max<Index>(all, 1), 1, 0}));
+  require_moderate(features, dataset.name, "a path feature");
+  require_moderate(split.labels, dataset.name, "a label");
+  return theory::PathKernels::scale_features(std::move(features), architecture.paths(),
+                                             architecture.variance(0));
+}
+
+TheoryProblem make_evaluation(const Study& study, const tasks::Dataset& dataset,
+                              Observer& observer) {
+  TheoryProblem problem;
+  problem.heads = dataset.heads;
+  problem.outputs = dataset.outputs();
+  problem.train_labels = dataset.train.labels;
+  problem.evaluation = evaluation_of(dataset);
+  if (dataset.test && dataset.sets.empty()) {
+    problem.evaluation_features =
+        scaled_features(*dataset.test, study, dataset, observer);  // without a copy
+    return problem;
+  }
+  problem.evaluation_features.resize(dataset.evaluated_examples(),
+                                     model::path_count(dataset.heads) * dataset.features);
+  Index row = 0;
+  const auto append = [&](const tasks::Split& split) {
+    problem.evaluation_features.middleRows(row, split.size()) =
+        scaled_features(split, study, dataset, observer);
+    row += split.size();
+  };
+  if (dataset.test) append(*dataset.test);
+  for (const tasks::NamedSplit& set : dataset.sets) append(set.split);
+  return problem;
+}
+
+}  // namespace headway

@@ -1,0 +1,299 @@
+#include "headway/prune.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "headway/analysis/head_scores.hpp"
+#include "headway/core/parallel.hpp"
+#include "headway/core/rng.hpp"
+#include "headway/predictor.hpp"
+#include "headway/results/lookup.hpp"
+#include "headway/shard.hpp"
+#include "headway/solve.hpp"
+#include "verbs/theory/head_effects.hpp"
+#include "verbs/theory/network_of_data.hpp"
+#include "verbs/theory/problem.hpp"
+
+namespace headway {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// What the pruning of every point shares.
+struct PruneTask {
+  const Study& study;
+  const tasks::Dataset& dataset;
+  const SolveResult& solve;
+  const TheoryProblem& problem;
+  PruneSet measured;             // the test set
+  PruneSet chosen;               // for the greedy search and the changes: validation, else test
+  const NetworkPruner* network;  // null where the data set has none
+};
+
+PruneSet test_set(const TheoryProblem& problem) {
+  const MatrixXd& labels = problem.evaluation.test_labels;
+  return {"test", problem.evaluation_features.topRows(labels.rows()), labels};
+}
+
+/// Validation if there is one: what is chosen and measured on one set is optimistic.
+PruneSet validation_or_test_set(const TheoryProblem& problem) {
+  const Evaluation& evaluation = problem.evaluation;
+  Index row = evaluation.test_labels.rows();
+  for (std::size_t i = 0; i < evaluation.set_names.size(); ++i) {
+    const MatrixXd& labels = evaluation.set_labels[i];
+    if (evaluation.set_names[i] == tasks::kValidationSet) {
+      return {evaluation.set_names[i], problem.evaluation_features.middleRows(row, labels.rows()),
+              labels};
+    }
+    row += labels.rows();
+  }
+  return test_set(problem);
+}
+
+/// Statistics of the predictor without a set of heads; each set is computed once.
+class PrunedPredictor {
+ public:
+  PrunedPredictor(const TheoryProblem& problem, const SolvePoint& point, const PruneSet& examples)
+      : problem_(problem), point_(point), examples_(examples) {}
+
+  const theory::PredictorStatistics& without(const std::vector<int>& removed) {
+    const auto found = known_.find(removed);
+    if (found != known_.end()) return found->second;
+    const MatrixXd u = analysis::remove_heads(point_.order_parameters.layers.front(),
+                                              problem_.heads, problem_.outputs, removed);
+    const MatrixXd mean = problem_.evaluation.answers(
+        problem_.kernels->predictive_mean(u, point_.temperature, examples_.features));
+    return known_.emplace(removed, theory::predictor_statistics({mean, {}}, examples_.labels))
+        .first->second;
+  }
+
+ private:
+  const TheoryProblem& problem_;
+  const SolvePoint& point_;
+  const PruneSet& examples_;
+  std::map<std::vector<int>, theory::PredictorStatistics> known_;
+};
+
+/// Heads in greedy order, the one that costs least first: by accuracy, or by the squared error if
+/// labels are no classes.
+std::vector<int> greedy_search(const PruneTask& task, const SolvePoint& solved) {
+  PrunedPredictor chooser(task.problem, solved, task.chosen);
+  return analysis::greedy_order(
+      task.problem.heads, [&](const std::vector<int>& removed) -> analysis::RemovalQuality {
+        const theory::PredictorStatistics& s = chooser.without(removed);
+        return {std::isnan(s.accuracy) ? -s.mean_squared_error : s.accuracy};
+      });
+}
+
+std::vector<HeadReport> report_heads(const SolveResult& solve, const analysis::HeadScores& scores,
+                                     PrunedPredictor& pruned) {
+  std::vector<HeadReport> heads;
+  int index = 0;
+  for (std::size_t l = 0; l < solve.heads.size(); ++l) {
+    for (int h = 0; h < solve.heads[l]; ++h, ++index) {
+      HeadReport head;
+      head.layer = static_cast<int>(l) + 1;
+      head.head = h + 1;
+      head.name = solve.head_names[l][h];
+      head.score = scores.score[index];
+      head.score_weighted = scores.weighted[index];
+      const theory::PredictorStatistics& without = pruned.without({index});
+      head.accuracy_without = without.accuracy;
+      head.mean_squared_error_without = without.mean_squared_error;
+      heads.push_back(std::move(head));
+    }
+  }
+  return heads;
+}
+
+PruningCurve curve_of(analysis::RemovalCurve curve) {
+  return {std::move(curve.order), std::move(curve.quality)};
+}
+
+void summarise_random(PrunePoint& point) {
+  if (point.random.empty()) return;
+  const std::size_t length = point.random.front().quality.size();
+  const double count = static_cast<double>(point.random.size());
+  for (std::size_t k = 0; k < length; ++k) {
+    const double first = point.random.front().quality[k];  // equal ones have no deviation
+    double sum = 0.0;
+    double squares = 0.0;
+    for (const PruningCurve& curve : point.random) sum += curve.quality[k] - first;
+    const double mean = first + sum / count;
+    for (const PruningCurve& curve : point.random) squares += std::pow(curve.quality[k] - mean, 2);
+    point.random_mean.push_back(mean);
+    point.random_sd.push_back(count > 1 ? std::sqrt(squares / (count - 1)) : kUndefined);
+  }
+}
+
+PrunePoint prune_point(const PruneTask& task, const SolvePoint& solved, Observer& observer) {
+  const Clock::time_point began = Clock::now();
+  PrunePoint point;
+  point.widths = solved.widths;
+  point.temperature = solved.temperature;
+  const analysis::HeadScores scores = analysis::head_scores(
+      solved.order_parameters.layers.front(), task.problem.heads, task.problem.outputs);
+  PrunedPredictor pruned(task.problem, solved, task.measured);
+  point.accuracy = pruned.without({}).accuracy;
+  point.heads = report_heads(task.solve, scores, pruned);
+  weigh_heads(task.study, task.dataset, task.problem, task.chosen, solved, observer, point);
+  std::vector<double> changes;
+  for (const HeadReport& head : point.heads) changes.push_back(head.squared_error_change);
+  if (task.study.prune.cumulative) {
+    const bool classes = labels_are_classes(task.measured.labels);
+    const auto quality = [&](const std::vector<int>& removed) {
+      const theory::PredictorStatistics& s = pruned.without(removed);
+      return classes ? s.accuracy : s.mean_squared_error;
+    };
+    const std::vector<int>& heads = task.problem.heads;
+    point.by_score = curve_of(analysis::removal_curve(
+        analysis::keep_last_heads(analysis::ascending_order(scores.score), heads), quality));
+    const bool known = std::none_of(changes.begin(), changes.end(),
+                                    [](double change) { return std::isnan(change); });
+    if (known) {
+      point.by_squared_error = curve_of(analysis::removal_curve(
+          analysis::keep_last_heads(analysis::ascending_order(changes), heads), quality));
+    }
+    const int count = std::accumulate(heads.begin(), heads.end(), 0);
+    for (int r = 0; r < task.study.prune.random_orders && !observer.interrupted(); ++r) {
+      Rng rng(task.study.seed, StreamPurpose::kPruningOrder, static_cast<std::uint64_t>(r));
+      point.random.push_back(curve_of(analysis::removal_curve(
+          analysis::keep_last_heads(analysis::random_order(count, rng), heads), quality)));
+    }
+    summarise_random(point);
+    if (task.study.prune.greedy && !observer.interrupted()) {
+      point.greedy = curve_of(analysis::removal_curve(greedy_search(task, solved), quality));
+      point.greedy_on = task.chosen.name;
+    }
+  }
+  if (task.network != nullptr) {
+    point.network = {task.network->judge("score", scores.score),
+                     task.network->judge("score_weighted", scores.weighted),
+                     task.network->judge("squared_error_change", changes)};
+  }
+  point.seconds = std::chrono::duration<double>(Clock::now() - began).count();
+  return point;
+}
+
+/// PruneResult::path_norms, from scaled features or Gram matrices.
+VectorXd path_norms(const Study& study, const tasks::Dataset& dataset,
+                    const TheoryProblem& problem) {
+  const Index paths = problem.kernels->paths();
+  VectorXd squares(paths);  // sums over examples of |xi_pi|^2
+  if (dataset.gram) {
+    for (Index a = 0; a < paths; ++a) {
+      squares[a] =
+          dataset.gram->gram.diagonal().segment(a * dataset.features, dataset.features).sum();
+    }
+  } else {
+    const MatrixXd& features = problem.kernels->features();
+    if (features.size() == 0) return {};  // spread over ranks
+    const model::Architecture architecture =
+        architecture_of(study, dataset, study.model.widths.front());
+    const double unscale = static_cast<double>(dataset.features * paths) / architecture.variance(0);
+    const Index n0 = problem.kernels->feature_count();
+    for (Index a = 0; a < paths; ++a) {
+      squares[a] = unscale * features.middleCols(a * n0, n0).squaredNorm();
+    }
+  }
+  return (squares / static_cast<double>(problem.kernels->examples())).cwiseSqrt();
+}
+
+}  // namespace
+
+PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& observer,
+                  const SolveResult* known) {
+  const Clock::time_point began = Clock::now();
+  const TheoryProblem problem = make_problem(study, dataset, observer);
+  PruneResult result;
+  result.solve = solve_or_reuse(study, dataset, problem, observer, known);
+  result.path_norms = path_norms(study, dataset, problem);
+  std::optional<NetworkPruner> network;
+  if (problem.network) {
+    network.emplace(prunable(*problem.network, study.prune), study);
+    result.network = prune_network(*problem.network, study, *network, observer);
+  }
+  const PruneTask task = {study,
+                          dataset,
+                          result.solve,
+                          problem,
+                          test_set(problem),
+                          validation_or_test_set(problem),
+                          network ? &*network : nullptr};
+  std::vector<PrunePoint> points(result.solve.points.size());
+  std::vector<char> finished(points.size(), 0);
+  std::mutex guard;
+  std::size_t done = 0;
+  parallel_for(static_cast<Index>(points.size()), resolve_threads(study.threads), [&](Index i) {
+    const std::size_t k = static_cast<std::size_t>(i);
+    if (observer.interrupted()) return;
+    points[k] = prune_point(task, result.solve.points[k], observer);
+    finished[k] = observer.interrupted() ? 0 : 1;
+    const std::lock_guard<std::mutex> lock(guard);
+    observer.progress("prune", static_cast<double>(++done), static_cast<double>(points.size()));
+  });
+  for (std::size_t k = 0; k < points.size(); ++k) {
+    if (finished[k] != 0) {
+      result.points.push_back(std::move(points[k]));
+    } else {
+      result.solve.interrupted = true;
+    }
+  }
+  result.seconds = std::chrono::duration<double>(Clock::now() - began).count();
+  return result;
+}
+
+SolveResult solve_or_reuse(const Study& study, const tasks::Dataset& dataset,
+                           const TheoryProblem& problem, Observer& observer,
+                           const SolveResult* known,
+                           const std::optional<std::vector<std::size_t>>& wanted) {
+  const std::vector<SweepPoint> sweep = sweep_points(study, dataset);
+  const std::vector<std::size_t> numbers = wanted ? *wanted : dealt_units(sweep.size(), {});
+  const auto known_at = [&](std::size_t i) -> const SolvePoint* {
+    if (known == nullptr || known->interrupted) return nullptr;
+    const SolvePoint* point = theory_at(*known, sweep[i].widths, sweep[i].temperature);
+    const bool fits = point != nullptr && gaussian_process_at(*known, sweep[i].temperature) &&
+                      point->order_parameters.layers.size() == problem.heads.size();
+    return fits ? point : nullptr;
+  };
+  std::vector<std::size_t> missing;
+  for (const std::size_t i : numbers) {
+    if (known_at(i) == nullptr) missing.push_back(i);
+  }
+  const std::size_t reused = numbers.size() - missing.size();
+  if (known != nullptr) {
+    observer.note(
+        fmt::format("the order parameters of {} of {} points are those of the given result", reused,
+                    numbers.size()));
+  }
+  if (reused == 0) return solve_problem(study, dataset, problem, observer, {}, wanted);
+  SolveResult solved =
+      missing.empty() ? *known : solve_problem(study, dataset, problem, observer, {}, missing);
+  SolveResult result = solved;
+  result.points.clear();
+  result.gaussian_process.clear();
+  for (const std::size_t i : numbers) {
+    const SolvePoint* point = known_at(i);
+    if (point == nullptr) point = theory_at(solved, sweep[i].widths, sweep[i].temperature);
+    if (point != nullptr) result.points.push_back(*point);  // null: interrupted
+  }
+  for (const std::size_t t : temperatures_of(study, numbers)) {
+    const double temperature = study.model.temperatures[t];
+    const GaussianProcessPoint* limit = gaussian_process_at(*known, temperature);
+    if (limit == nullptr) limit = gaussian_process_at(solved, temperature);
+    if (limit != nullptr) result.gaussian_process.push_back(*limit);
+  }
+  return result;
+}
+
+}  // namespace headway

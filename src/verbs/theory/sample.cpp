@@ -1,0 +1,339 @@
+#include "headway/sampling/sample.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "headway/core/clock.hpp"
+#include "headway/core/rng.hpp"
+#include "headway/core/tree_sum.hpp"
+#include "headway/error.hpp"
+#include "headway/exact_chain.hpp"
+#include "headway/posterior/evidence.hpp"
+#include "headway/sample.hpp"
+#include "headway/solve.hpp"
+#include "headway/weight_posterior.hpp"
+#include "verbs/theory/posterior_recorder.hpp"
+#include "verbs/theory/problem.hpp"
+#include "verbs/theory/sample_setup.hpp"
+#include "verbs/theory/sample_summary.hpp"
+
+namespace headway {
+namespace {
+
+/// Hands what the checkpoint of a point must hold to the caller's hook.
+class SavePoint final : public sampling::CheckpointSink {
+ public:
+  using Save = std::function<void(const SampleState&)>;
+  /// `state` must outlive the sink; its seconds are those of the calls that this one resumes.
+  /// `save` may be empty.
+  SavePoint(Save save, SampleState& state)
+      : save_(std::move(save)), state_(state), earlier_seconds_(state.seconds) {}
+  void save(const sampling::Checkpoint& checkpoint) override {
+    if (!save_) return;
+    state_.run = checkpoint;
+    state_.seconds = earlier_seconds_ + seconds_since(began_);
+    save_(state_);
+  }
+  [[nodiscard]] bool saves() const { return save_ != nullptr; }
+  [[nodiscard]] double earlier_seconds() const { return earlier_seconds_; }
+
+ private:
+  Save save_;
+  SampleState& state_;
+  double earlier_seconds_;
+  Clock::time_point began_ = Clock::now();
+};
+
+/// Takes from `more` the chains that have come further.
+void overtake(SampleState& state, SampleState more) {
+  bool further = false;
+  const std::size_t chains = std::min(state.run.chains.size(), more.run.chains.size());
+  for (std::size_t c = 0; c < chains; ++c) {
+    if (more.run.chains[c].iteration <= state.run.chains[c].iteration) continue;
+    further = true;
+    state.run.chains[c] = std::move(more.run.chains[c]);
+    state.records.at(c) = std::move(more.records.at(c));
+  }
+  if (further) state.seconds += more.seconds;
+}
+
+/// What earlier calls left of a point: of the whole point, and of the chains [first, second) that
+/// were run apart. The records go to `state`, the chains to the return value.
+std::optional<sampling::Checkpoint> resume(const SampleHooks& hooks, std::size_t point,
+                                           std::pair<int, int> chains, SampleState& state) {
+  std::optional<SampleState> earlier = hooks.load ? hooks.load(point) : std::nullopt;
+  for (int c = chains.first; hooks.load_chains && c < chains.second; ++c) {
+    std::optional<SampleState> apart = hooks.load_chains(point, static_cast<std::size_t>(c));
+    if (apart && earlier) {
+      overtake(*earlier, *std::move(apart));
+    } else if (apart) {
+      earlier = std::move(apart);
+    }
+  }
+  if (!earlier) return std::nullopt;
+  state = *std::move(earlier);
+  bool fits = state.records.size() == state.run.chains.size();
+  for (std::size_t c = 0; fits && c < state.records.size(); ++c) {
+    const auto kept = static_cast<Index>(state.run.chains[c].statistics.size());
+    fits = state.records[c].draws == kept;
+  }
+  if (!fits) {
+    throw Error(ErrorKind::kBadData,
+                "checkpoint: the records of the draws do not belong to its chains");
+  }
+  return std::move(state.run);
+}
+
+/// Keeps the chains [first, second) of a point. The others are as if they had not begun.
+void keep_alone(std::pair<int, int> chains, sampling::Checkpoint& run, SampleState& state) {
+  for (int c = 0; c < static_cast<int>(run.chains.size()); ++c) {
+    if (c >= chains.first && c < chains.second) continue;
+    run.chains[static_cast<std::size_t>(c)] = {};
+    run.chains[static_cast<std::size_t>(c)].chain = c;
+    state.records[static_cast<std::size_t>(c)] = {};
+  }
+}
+
+/// Names the sweep point in the progress. Warnings reach the user once, with the point's others.
+class PointObserver final : public Observer {
+ public:
+  PointObserver(Observer& observer, std::size_t point, std::size_t points)
+      : observer_(observer), label_(fmt::format(", point {} of {}", point + 1, points)) {}
+  void progress(std::string_view stage, double done, double total) override {
+    observer_.progress(fmt::format("{}{}", stage, label_), done, total);
+  }
+  void note(std::string_view text) override { observer_.note(text); }
+  [[nodiscard]] bool interrupted() const override { return observer_.interrupted(); }
+
+ private:
+  Observer& observer_;
+  std::string label_;
+};
+
+class PointSampler {
+ public:
+  PointSampler(const Study& study, const tasks::Dataset& dataset, const TheoryProblem& problem,
+               Observer& observer, const SampleHooks& hooks)
+      : study_(study),
+        dataset_(dataset),
+        problem_(problem),
+        observer_(observer),
+        hooks_(hooks),
+        evaluation_features_(std::make_shared<MatrixXd>(problem.evaluation_features)) {}
+
+  SamplePoint sample(const SweepPoint& sweep, std::size_t index, std::size_t points) const {
+    const Clock::time_point began = Clock::now();
+    const Task task = task_of(sweep, index);
+    SampleState state;
+    const std::pair<int, int> all{0, task.options.chains};
+    const std::optional<sampling::Checkpoint> resumed = resume(hooks_, index, all, state);
+    SavePoint::Save save;
+    if (hooks_.save) save = [&](const SampleState& s) { hooks_.save(index, s); };
+    SavePoint sink(std::move(save), state);
+    PointObserver observer(observer_, index, points);
+    const sampling::SamplingResult result = run(task, all, resumed, observer, sink, state);
+    sink.save(result.state);
+    SamplePoint point;
+    point.widths = sweep.widths;
+    point.temperature = sweep.temperature;
+    point.sampler = word_of(study_.sample.sampler);
+    point.chains = task.options.chains;
+    describe_run(result, point);
+    point.sampling_seconds = sink.earlier_seconds() + result.summary.seconds;
+    summarize_record(state.records, matrix_sizes(task.architecture), problem_.evaluation, point);
+    if (task.keep_positions && !task.exact)
+      point.weights = recorded_positions(state.records, task.target->dimension(), point.draws);
+    if (task.exact && study_.sample.evidence && point.complete) {
+      estimate_evidence(dynamic_cast<posterior::ExactChain&>(*task.target), state.records, index,
+                        point);
+    }
+    judge_diagnostics(point);
+    point.seconds = seconds_since(began);
+    return point;
+  }
+
+  /// The share `chains` of a point's alone; false when interrupted.
+  bool sample_chains(const SweepPoint& sweep, std::size_t index, std::size_t points,
+                     const Shard& chains) const {
+    const Task task = task_of(sweep, index);
+    const std::pair<int, int> mine =
+        leaves_of_part(static_cast<std::size_t>(task.options.chains), chains.index, chains.count);
+    SampleState state;
+    std::optional<sampling::Checkpoint> resumed =
+        resume(hooks_, index, {mine.first, mine.first + 1}, state);
+    if (resumed) keep_alone(mine, *resumed, state);
+    SavePoint sink([&](const SampleState& s) { hooks_.save_chains(index, mine.first, s); }, state);
+    PointObserver observer(observer_, index, points);
+    const sampling::SamplingResult result = run(task, mine, resumed, observer, sink, state);
+    sink.save(result.state);
+    const auto draws = static_cast<std::size_t>(task.options.draws);
+    return std::all_of(result.state.chains.begin() + mine.first,
+                       result.state.chains.begin() + mine.second,
+                       [&](const auto& chain) { return chain.statistics.size() == draws; });
+  }
+
+ private:
+  /// What is to be sampled at a point, and how.
+  struct Task {
+    model::Architecture architecture;
+    bool exact;
+    std::unique_ptr<sampling::Target> target;
+    sampling::SamplerOptions options;
+    bool keep_positions;
+  };
+  [[nodiscard]] Task task_of(const SweepPoint& sweep, std::size_t index) const {
+    Task task;
+    task.architecture = architecture_of(study_, dataset_, sweep.widths);
+    task.exact = study_.sample.sampler == Sampler::kExact;
+    task.target = make_target(task.architecture, sweep, task.exact);
+    task.options = sampler_options(study_, task.architecture, task.target->dimension(),
+                                   *problem_.kernels, index);
+    task.options.validate(task.target->dimension());
+    task.keep_positions = task.exact ? study_.sample.evidence : study_.sample.keep_weights;
+    return task;
+  }
+
+  /// Runs chains [first, second) from where they stand; records lie in `state` then.
+  [[nodiscard]] sampling::SamplingResult run(const Task& task, std::pair<int, int> chains,
+                                             const std::optional<sampling::Checkpoint>& resumed,
+                                             Observer& observer, SavePoint& sink,
+                                             SampleState& state) const {
+    state.records.resize(static_cast<std::size_t>(task.options.chains));
+    PosteriorRecorder recorder(state.records, task.keep_positions, study_.sample.draws,
+                               study_.sample.predictor_draws, problem_.evaluation);
+    sampling::SamplingHooks hooks{.observer = &observer, .recorder = &recorder, .chains = chains};
+    if (sink.saves()) hooks.checkpoints = &sink;
+    if (resumed) hooks.resume = &*resumed;
+    return sampling::sample(*task.target, task.options, hooks);
+  }
+
+  [[nodiscard]] std::unique_ptr<sampling::Target> make_target(
+      const model::Architecture& architecture, const SweepPoint& sweep, bool exact) const {
+    const std::string fingerprint =
+        fmt::format("sampler {} widths {} temperature {:.17g} variances {} data {}",
+                    word_of(study_.sample.sampler), fmt::join(sweep.widths, ","), sweep.temperature,
+                    fmt::join(architecture.variances, ","), dataset_.content_hash);
+    if (exact) {
+      return std::make_unique<posterior::ExactChain>(
+          architecture, sweep.temperature, problem_.kernels, evaluation_features_, fingerprint);
+    }
+    return std::make_unique<posterior::WeightPosterior>(
+        architecture, sweep.temperature, problem_.kernels, evaluation_features_, fingerprint);
+  }
+
+  static std::vector<Index> matrix_sizes(const model::Architecture& architecture) {
+    std::vector<Index> sizes;
+    for (int l = 1; l <= architecture.layers() + 1; ++l)
+      sizes.push_back(architecture.outputs * architecture.paths_above(l));
+    return sizes;
+  }
+
+  void estimate_evidence(posterior::ExactChain& target, const std::vector<ChainRecord>& records,
+                         std::size_t index, SamplePoint& point) const {
+    const MatrixXd positions = recorded_positions(records, target.dimension(), point.draws);
+    Rng rng(study_.seed, StreamPurpose::kPrior, index);
+    const posterior::Evidence evidence = posterior::bridge_evidence(
+        target, positions, point.chains,
+        static_cast<double>(problem_.kernels->examples() * problem_.kernels->outputs()), rng);
+    point.evidence_reason = evidence.reason;
+    if (!evidence.reliable) return;
+    point.log_evidence = evidence.log_evidence;
+    point.log_evidence_error = evidence.error;
+  }
+
+  const Study& study_;
+  const tasks::Dataset& dataset_;
+  const TheoryProblem& problem_;
+  Observer& observer_;
+  const SampleHooks& hooks_;
+  std::shared_ptr<const MatrixXd> evaluation_features_;
+};
+
+/// A study that is ready for one part after another.
+struct Prepared {
+  Study study;
+  TheoryProblem problem;
+  std::shared_ptr<const theory::PathKernels> of_theory, of_chains;
+
+  /// Puts the chains' kernels in place of the theory's; end_chains() undoes it.
+  void begin_chains() {
+    of_theory = problem.kernels;
+    if (of_chains == nullptr) of_chains = sampling_kernels(study, problem);
+    problem.kernels = of_chains;
+  }
+  void end_chains() { problem.kernels = of_theory; }
+};
+
+/// The points of a part. The theory's kernels are kept for further parts. A whole study has none,
+/// so it lets them go before the chains run.
+SampleResult sample_part(Prepared& prepared, const tasks::Dataset& dataset, Observer& observer,
+                         const SampleHooks& hooks, const SolveResult* known, const Shard& shard) {
+  const Clock::time_point began = Clock::now();
+  const Study& study = prepared.study;
+  const std::vector<std::size_t> numbers = sample_points(study, shard);
+  SampleResult result;
+  result.solve = solve_or_reuse(study, dataset, prepared.problem, observer, known, numbers);
+  prepared.begin_chains();
+  if (shard.whole()) prepared.of_theory = nullptr;
+  const std::vector<SweepPoint> sweep = sweep_points(study, dataset);
+  const PointSampler sampler(study, dataset, prepared.problem, observer, hooks);
+  for (const std::size_t i : numbers) {
+    if (observer.interrupted()) break;
+    result.points.push_back(sampler.sample(sweep[i], i, sweep.size()));
+    for (const std::string& warning : result.points.back().warnings) {
+      observer.warning(fmt::format("widths {}, temperature {:g}: {}",
+                                   fmt::join(sweep[i].widths, ","), sweep[i].temperature, warning));
+    }
+  }
+  if (!shard.whole()) prepared.end_chains();
+  result.interrupted = result.solve.interrupted || result.points.size() < numbers.size();
+  for (const SamplePoint& point : result.points)
+    result.interrupted = result.interrupted || !point.complete;
+  result.seconds = seconds_since(began);
+  return result;
+}
+
+bool sample_chains(Prepared& prepared, const tasks::Dataset& dataset, Observer& observer,
+                   const SampleHooks& hooks, std::size_t point, const Shard& chains) {
+  prepared.begin_chains();
+  const PointSampler sampler(prepared.study, dataset, prepared.problem, observer, hooks);
+  const std::vector<SweepPoint> sweep = sweep_points(prepared.study, dataset);
+  const bool complete = sampler.sample_chains(sweep.at(point), point, sweep.size(), chains);
+  prepared.end_chains();
+  return complete;
+}
+
+}  // namespace
+
+SampleParts prepare_sample(const Study& study, const tasks::Dataset& dataset, Observer& observer,
+                           const SampleHooks& hooks, const SolveResult* known) {
+  check_sampling(study);
+  const auto prepared = std::make_shared<Prepared>();
+  prepared->study = sampled_study(study, dataset);
+  const bool exact = study.sample.sampler == Sampler::kExact;
+  prepared->problem = make_problem(prepared->study, dataset, observer,
+                                   exact ? FeatureDirections::kUsed : FeatureDirections::kAll);
+  return {[&dataset, &observer, hooks, known, prepared](const Shard& shard) {
+            return sample_part(*prepared, dataset, observer, hooks, known, shard);
+          },
+          [&dataset, &observer, hooks, prepared](std::size_t point, const Shard& chains) {
+            return sample_chains(*prepared, dataset, observer, hooks, point, chains);
+          }};
+}
+
+SampleResult sample(const Study& study, const tasks::Dataset& dataset, Observer& observer,
+                    const SampleHooks& hooks, const SolveResult* known, const Shard& shard) {
+  const Clock::time_point began = Clock::now();
+  SampleResult result = prepare_sample(study, dataset, observer, hooks, known).part(shard);
+  result.seconds = seconds_since(began);
+  return result;
+}
+
+}  // namespace headway

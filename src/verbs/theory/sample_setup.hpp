@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "headway/sampling/options.hpp"
+#include "headway/study.hpp"
+#include "verbs/theory/problem.hpp"
+
+/// Private to studies: what `sample` runs at a sweep point.
+namespace headway {
+
+/// Some N_l < C p_l.
+bool has_singular_matrix(const model::Architecture& architecture);
+
+/// The study that `sample` solves and samples: with kernels that every U of its widths has.
+Study sampled_study(const Study& study, const tasks::Dataset& dataset);
+
+/// Error{kBadStudy} for settings of [model] and [sample] that do not fit each other.
+void check_sampling(const Study& study);
+
+/// Kernels for the exact chain: those of the theory, or the same in half the memory and time where
+/// that changes the log density by less than a draw could tell.
+std::shared_ptr<const theory::PathKernels> sampling_kernels(const Study& study,
+                                                            const TheoryProblem& problem);
+
+/// [sample] for a target of `dimension` unknowns at sweep point `point`, from 0.
+sampling::SamplerOptions sampler_options(const Study& study,
+                                         const model::Architecture& architecture, Index dimension,
+                                         const theory::PathKernels& kernels, std::size_t point);
+
+}  // namespace headway

@@ -1,0 +1,195 @@
+#include "verbs/theory/sample_summary.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "headway/numerics/statistics.hpp"
+#include "headway/sampling/diagnostics.hpp"
+
+namespace headway {
+namespace {
+
+/// Mean, sd and diagnostics of every entry of one matrix from the records; `offset` is its first
+/// entry in a draw.
+SampledMatrix summarize_matrix(const std::vector<ChainRecord>& chains, Index draws, Index entries,
+                               Index offset, Index n) {
+  SampledMatrix result;
+  const Index chain_count = static_cast<Index>(chains.size());
+  for (MatrixXd* m :
+       {&result.mean, &result.sd, &result.mcse, &result.rhat, &result.ess_bulk, &result.ess_tail}) {
+    m->resize(n, n);
+  }
+  result.draws = Tensor({chain_count, draws, n, n});
+  MatrixXd series(draws, chain_count);
+  for (Index i = 0, k = offset; i < n; ++i) {
+    for (Index j = 0; j <= i; ++j, ++k) {
+      for (Index c = 0; c < chain_count; ++c) {
+        for (Index d = 0; d < draws; ++d) {
+          const double value = chains[static_cast<std::size_t>(c)]
+                                   .entries[static_cast<std::size_t>(d * entries + k)];
+          series(d, c) = value;
+          double* matrix = result.draws.values.data() + (c * draws + d) * n * n;
+          matrix[i * n + j] = matrix[j * n + i] = value;
+        }
+      }
+      const sampling::QuantityDiagnostics q = sampling::diagnose_quantity(series);
+      result.mean(i, j) = result.mean(j, i) = q.mean;
+      result.sd(i, j) = result.sd(j, i) = q.sd;
+      result.mcse(i, j) = result.mcse(j, i) = q.mcse_mean;
+      result.rhat(i, j) = result.rhat(j, i) = q.rhat;
+      result.ess_bulk(i, j) = result.ess_bulk(j, i) = q.ess_bulk;
+      result.ess_tail(i, j) = result.ess_tail(j, i) = q.ess_tail;
+    }
+  }
+  return result;
+}
+
+double smaller(double a, double b) {
+  return std::isnan(a) ? b : std::isnan(b) ? a : std::min(a, b);
+}
+double larger(double a, double b) { return std::isnan(a) ? b : std::isnan(b) ? a : std::max(a, b); }
+
+void note_extremes(const SampledMatrix& m, SamplePoint& point) {
+  for (Index i = 0; i < m.mean.rows(); ++i) {
+    for (Index j = 0; j <= i; ++j) {
+      point.rhat_max = larger(point.rhat_max, m.rhat(i, j));
+      point.ess_bulk_min = smaller(point.ess_bulk_min, m.ess_bulk(i, j));
+      point.ess_tail_min = smaller(point.ess_tail_min, m.ess_tail(i, j));
+    }
+  }
+}
+
+/// Errors from the spread of the chains, which are independent: right at any autocorrelation, but
+/// known to a factor of 1 +- 1/sqrt(2 (chains - 1)) only.
+void summarize_predictor_errors(const std::vector<ChainRecord>& chains,
+                                const Evaluation& evaluation, SamplePoint& point) {
+  const MatrixXd& mean = point.predictor.mean;
+  MatrixXd squares = MatrixXd::Zero(mean.rows(), mean.cols());
+  std::vector<double> accuracies;  // of each chain's own mean
+  for (const ChainRecord& chain : chains) {
+    if (chain.predictions == 0) continue;
+    const MatrixXd own = chain.mean_sum / static_cast<double>(chain.predictions);
+    squares += (own.topRows(mean.rows()) - mean).cwiseAbs2();
+    accuracies.push_back(test_statistics(evaluation, own).accuracy);
+  }
+  const auto count = static_cast<double>(accuracies.size());
+  if (count < 2.0) {
+    point.predictor_mcse = MatrixXd::Constant(mean.rows(), mean.cols(), kUndefined);
+    return;
+  }
+  point.predictor_mcse = (squares / (count * (count - 1.0))).cwiseSqrt();
+  point.accuracy_mcse = numerics::moments(accuracies).standard_error();
+}
+
+void summarize_predictor(const std::vector<ChainRecord>& chains, const Evaluation& evaluation,
+                         SamplePoint& point) {
+  double count = 0.0;
+  MatrixXd mean;
+  MatrixXd square;
+  MatrixXd variance;
+  std::vector<double> accuracies;
+  for (const ChainRecord& chain : chains) {
+    if (chain.predictions == 0) continue;
+    if (mean.size() == 0)
+      mean = square = variance = MatrixXd::Zero(chain.mean_sum.rows(), chain.mean_sum.cols());
+    count += static_cast<double>(chain.predictions);
+    mean += chain.mean_sum;
+    square += chain.mean_square_sum;
+    variance += chain.variance_sum;
+    accuracies.insert(accuracies.end(), chain.accuracies.begin(), chain.accuracies.end());
+  }
+  if (count == 0.0) return;
+  mean /= count;
+  // Law of total variance: Var f = E[variance given the draw] + Var[mean given the draw].
+  const double correction = count > 1.0 ? count / (count - 1.0) : 1.0;
+  const MatrixXd spread = correction * (square / count - mean.cwiseAbs2()).cwiseMax(0.0);
+  point.predictor = report_evaluation(evaluation, {mean, variance / count + spread});
+  summarize_predictor_errors(chains, evaluation, point);
+  const Eigen::Map<const VectorXd> a(accuracies.data(), static_cast<Index>(accuracies.size()));
+  const numerics::Moments over_draws = numerics::moments(a);
+  point.accuracy_mean = over_draws.mean;
+  point.accuracy_sd = std::sqrt(over_draws.squares / std::max(1.0, count - 1.0));
+}
+
+}  // namespace
+
+void describe_run(const sampling::SamplingResult& result, SamplePoint& point) {
+  const sampling::SamplingSummary& summary = result.summary;
+  point.complete = summary.complete;
+  point.biased = summary.biased;
+  point.warnings = summary.warnings;
+  point.divergences = 0;
+  for (Index d : summary.divergences) point.divergences += d;
+  for (double e : summary.ebfmi)
+    point.ebfmi_min = std::isnan(point.ebfmi_min) ? e : std::min(point.ebfmi_min, e);
+  const double chains =
+      static_cast<double>(std::max<std::size_t>(1, summary.mean_acceptance.size()));
+  double acceptance = 0.0;
+  double step = 0.0;
+  for (double a : summary.mean_acceptance) acceptance += a / chains;
+  for (double s : summary.step_size) step += s / chains;
+  point.mean_acceptance = acceptance;
+  point.step_size = step;
+  point.energies.resize(result.main_draws, static_cast<Index>(result.state.chains.size()));
+  for (Index c = 0; c < point.energies.cols(); ++c) {
+    const auto& statistics = result.state.chains[static_cast<std::size_t>(c)].statistics;
+    for (Index d = 0; d < point.energies.rows(); ++d) {
+      point.energies(d, c) = statistics[static_cast<std::size_t>(d)].log_density;
+    }
+  }
+}
+
+void summarize_record(const std::vector<ChainRecord>& chains, const std::vector<Index>& sizes,
+                      const Evaluation& evaluation, SamplePoint& point) {
+  Index draws = std::numeric_limits<Index>::max();
+  for (const ChainRecord& chain : chains) draws = std::min(draws, chain.draws);
+  point.draws = draws;
+  Index entries = 0;
+  for (Index n : sizes) entries += n * (n + 1) / 2;
+  Index offset = 0;
+  for (std::size_t l = 0; l < sizes.size(); ++l) {
+    SampledMatrix matrix = summarize_matrix(chains, draws, entries, offset, sizes[l]);
+    note_extremes(matrix, point);
+    offset += sizes[l] * (sizes[l] + 1) / 2;
+    if (l + 1 < sizes.size()) {
+      point.order_parameters.push_back(std::move(matrix));
+    } else {
+      point.readout_order_parameter = std::move(matrix);
+    }
+  }
+  summarize_predictor(chains, evaluation, point);
+}
+
+MatrixXd recorded_positions(const std::vector<ChainRecord>& chains, Index dimension, Index draws) {
+  MatrixXd all(dimension, draws * static_cast<Index>(chains.size()));
+  Index column = 0;
+  for (const ChainRecord& chain : chains) {
+    all.middleCols(column, draws) =
+        Eigen::Map<const MatrixXd>(chain.positions.data(), dimension, draws);
+    column += draws;
+  }
+  return all;
+}
+
+void judge_diagnostics(SamplePoint& point) {
+  if (point.rhat_max > kUsableRhat) {
+    point.warnings.push_back(fmt::format(
+        "R-hat {:.3f} > {}: the chains have not mixed. Raise sample.warmup and sample.draws",
+        point.rhat_max, kUsableRhat));
+  } else if (point.rhat_max > kGoodRhat) {
+    point.warnings.push_back(
+        fmt::format("R-hat {:.3f} > {}: error bars are too small. Raise sample.draws",
+                    point.rhat_max, kGoodRhat));
+  }
+  const double wanted = 100.0 * point.chains;
+  if (point.ess_bulk_min < wanted) {
+    point.warnings.push_back(fmt::format(
+        "the slowest entry of U has {:.0f} effective draws, fewer than {:.0f}. Raise sample.draws",
+        point.ess_bulk_min, wanted));
+  }
+}
+
+}  // namespace headway

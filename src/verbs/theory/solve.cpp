@@ -1,0 +1,400 @@
+#include "headway/solve.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <numbers>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "headway/core/clock.hpp"
+#include "headway/core/parallel.hpp"
+#include "headway/core/rng.hpp"
+#include "headway/error.hpp"
+#include "headway/saddle_point.hpp"
+#include "headway/shard.hpp"
+#include "headway/theory/distributed.hpp"
+#include "headway/theory/finite_width.hpp"
+#include "headway/theory/saddle_evidence.hpp"
+#include "verbs/theory/other_starts.hpp"
+#include "verbs/theory/problem.hpp"
+
+namespace headway {
+namespace {
+
+constexpr double kHessianFlopLimit = 4e10;  // "auto": about a second
+constexpr double kCorrectionFlopLimit = 4e10;
+constexpr double kShareOfSolution =
+    0.6;  // "auto" without a dense Hessian: share of the time of the point
+constexpr double kPredictionsAPoint = 3.0;  // with the 1/N correction
+constexpr double kLostDigits = 1e-6;        // a smallest eigenvalue whose rounding is told
+constexpr int kEigenvalueProducts = 30;
+constexpr double kEigenvalueTolerance = 0.01;
+constexpr int kProbes = 16;
+constexpr double kProbeProducts = 15.0;  // each takes about that many
+
+bool wanted(When when, double flops, double limit) {
+  return when == When::kOn || (when == When::kAuto && flops <= limit);
+}
+
+/// The observer of a point that is solved beside others: it tells no progress.
+class OneOfMany final : public Observer {
+ public:
+  explicit OneOfMany(const Observer& whole) : whole_(whole) {}
+  [[nodiscard]] bool interrupted() const override { return whole_.interrupted(); }
+
+ private:
+  const Observer& whole_;
+};
+
+/// How many points are solved at once. Ranks that share a problem take one after another.
+int points_at_once(const Study& study, const TheoryProblem& problem) {
+  const bool shared = problem.kernels->form() == theory::KernelForm::kDistributed;
+  return shared ? 1 : resolve_threads(study.threads);
+}
+
+/// The mean predictor on the training examples, where they are at hand.
+MatrixXd mean_on_train(const TheoryProblem& problem, const theory::EnergyState& energy,
+                       const MatrixXd& u) {
+  if (problem.train_labels.rows() == 0) return {};  // rows of Gram matrices are no examples
+  const MatrixXd& features = problem.kernels->features();
+  if (features.size() == 0) return theory::mean_on_shared_examples(energy);
+  return theory::mean_from_dual(features, energy.projected_dual(), u);
+}
+
+/// An observer that remembers whether it told a computation to stop.
+class StopWitness final : public Observer {
+ public:
+  explicit StopWitness(Observer& whole) : whole_(whole) {}
+  void progress(std::string_view stage, double done, double total) override {
+    whole_.progress(stage, done, total);
+  }
+  void warning(std::string_view text) override { whole_.warning(text); }
+  void note(std::string_view text) override { whole_.note(text); }
+  [[nodiscard]] bool interrupted() const override {
+    if (!told_ && whole_.interrupted()) told_ = true;
+    return told_;
+  }
+  [[nodiscard]] bool told() const { return told_; }
+
+ private:
+  Observer& whole_;
+  mutable std::atomic<bool> told_ = false;
+};
+
+class PointSolver {
+ public:
+  PointSolver(const Study& study, const tasks::Dataset& dataset, const TheoryProblem& problem,
+              const theory::TestPredictor& predictor, Observer& observer, const SolveHooks& hooks)
+      : study_(study),
+        dataset_(dataset),
+        problem_(problem),
+        predictor_(predictor),
+        observer_(observer),
+        hooks_(hooks),
+        options_(study.solve.saddle_point) {}
+
+  /// Solves one sweep point; `start` is the neighbour's solution or null. Returns the saddle for
+  /// the next neighbour, or nothing if it was interrupted after the saddle.
+  std::optional<theory::OrderParameters> solve(const SweepPoint& sweep, std::size_t index,
+                                               const theory::OrderParameters* start,
+                                               SolvePoint& point) const {
+    const Clock::time_point began = Clock::now();
+    const model::Architecture architecture = architecture_of(study_, dataset_, sweep.widths);
+    const theory::Action action(architecture, sweep.temperature, problem_.kernels);
+    Rng rng(study_.seed, StreamPurpose::kSolverStart, point_stream(index, 0));
+    const theory::OrderParameters first =
+        start != nullptr ? *start
+                         : (study_.solve.start == Start::kRandom
+                                ? random_start(architecture, rng)
+                                : theory::gaussian_process_order_parameters(architecture));
+    theory::SaddlePoint saddle =
+        theory::solve_saddle_point(action, first, options_, observer_, hooks_of(index));
+    StopWitness witness(observer_);
+    try_other_starts(study_, action, index, witness, saddle, point);
+    describe(action, saddle, sweep, point);
+    second_order(action, saddle, witness, point);
+    point.seconds = seconds_since(began);
+    if (witness.told()) return std::nullopt;
+    return saddle.order_parameters;
+  }
+
+ private:
+  /// How the solution of a point is kept; other starts are not.
+  [[nodiscard]] theory::SaddlePointHooks hooks_of(std::size_t index) const {
+    theory::SaddlePointHooks hooks;
+    hooks.seconds = study_.solve.checkpoint_seconds;
+    if (hooks_.load) hooks.from = hooks_.load(index);
+    if (hooks_.save) {
+      hooks.save = [this, index](const theory::SaddlePointState& s) { hooks_.save(index, s); };
+    }
+    return hooks;
+  }
+
+  void describe(const theory::Action& action, const theory::SaddlePoint& saddle,
+                const SweepPoint& sweep, SolvePoint& point) const {
+    point.widths = sweep.widths;
+    point.temperature = sweep.temperature;
+    point.summary = saddle.summary;
+    point.action = saddle.evaluation.value / action.architecture().largest_width();
+    point.energy = saddle.evaluation.energy->energy();
+    point.entropy = saddle.evaluation.entropy;
+    point.order_parameters = saddle.order_parameters;
+    point.kernels = word_of(problem_.kernels->form());
+    point.predictor = report_predictor(
+        problem_,
+        {mean_on_train(problem_, *saddle.evaluation.energy, saddle.order_parameters.layers.front()),
+         {}},
+        predictor_.predict(*saddle.evaluation.energy, saddle.order_parameters.layers.front()));
+  }
+
+  /// The Hessian test, the evidence and the 1/N correction.
+  void second_order(const theory::Action& action, const theory::SaddlePoint& saddle,
+                    Observer& observer, SolvePoint& point) const {
+    note_evidence(theory::saddle_evidence(action, saddle, {}), point);
+    if (theory::is_kernel_below_rounding(action, saddle)) {  // its Hessian would be noise
+      point.corrected.reason = "the saddle point did not converge";
+      return;
+    }
+    const double n = static_cast<double>(action.unknowns());
+    const double dense = problem_.kernels->cost().hessian_flops + n * n * n;
+    const bool fits = action.unknowns() <= theory::kLargestDenseProblem;
+    const bool asked = study_.solve.corrections == When::kOn;  // corrections need the Hessian
+    if (fits && (asked || wanted(study_.solve.hessian, dense, kHessianFlopLimit))) {
+      by_hessian(action, saddle, observer, point);
+    } else {
+      by_products(action, saddle, observer, point);
+    }
+  }
+
+  void by_hessian(const theory::Action& action, const theory::SaddlePoint& saddle,
+                  Observer& observer, SolvePoint& point) const {
+    if (observer.interrupted()) return;
+    const MatrixXd hessian = action.hessian(saddle.order_parameters, *saddle.evaluation.energy);
+    point.smallest_hessian_eigenvalue = theory::smallest_hessian_eigenvalue(action, hessian);
+    // Rounding of the largest entry; told only where the smallest eigenvalue loses digits by it.
+    const double rounding = std::numeric_limits<double>::epsilon() *
+                            static_cast<double>(hessian.rows()) * hessian.cwiseAbs().maxCoeff() /
+                            action.architecture().largest_width();
+    const bool lost = rounding > kLostDigits * std::abs(point.smallest_hessian_eigenvalue);
+    point.smallest_hessian_eigenvalue_error = lost ? rounding : 0.0;
+    note_evidence(theory::saddle_evidence(action, saddle, hessian), point);
+    if (correction_wanted(theory::finite_width_flops(action), point)) {
+      note_correction(
+          theory::finite_width_correction(action, saddle, hessian, &predictor_, observer), point);
+    }
+  }
+
+  /// The same from products of the Hessian with directions. "auto": if that is cheap beside the
+  /// solution.
+  void by_products(const theory::Action& action, const theory::SaddlePoint& saddle,
+                   Observer& observer, SolvePoint& point) const {
+    const double product = theory::steering_flops(action);
+    const double solution = saddle.summary.products * product +
+                            saddle.summary.evaluations * problem_.kernels->cost().evaluation_flops;
+    if (study_.solve.corrections != When::kOn &&
+        !wanted(study_.solve.hessian, kEigenvalueProducts * product,
+                std::max(kHessianFlopLimit, kShareOfSolution * solution))) {
+      point.corrected.reason = "skipped: the Hessian was not computed (solve.hessian)";
+      return;
+    }
+    const theory::ActionCurvature curvature(action, saddle.order_parameters, saddle.evaluation,
+                                            theory::Precision::kSingle);
+    const theory::SmallestEigenvalue smallest = theory::smallest_hessian_eigenvalue(
+        action, curvature, kEigenvalueTolerance, kEigenvalueProducts, observer);
+    point.smallest_hessian_eigenvalue = smallest.value;
+    point.smallest_hessian_eigenvalue_error = smallest.error;
+    const double probing = kProbes * kProbeProducts * product;
+    const bool correct = correction_wanted(2.0 * probing, point);
+    if (!correct && !wanted(study_.solve.hessian, probing, kHessianFlopLimit)) return;
+    const theory::HessianProbes probes =
+        theory::probe_hessian(curvature, kProbes, study_.seed, observer);
+    note_evidence(theory::saddle_evidence(action, saddle, curvature, probes), point);
+    if (correct) {
+      note_correction(
+          theory::finite_width_correction(action, saddle, curvature, probes, &predictor_, observer),
+          point);
+    }
+  }
+
+  /// Says why not.
+  [[nodiscard]] bool correction_wanted(double flops, SolvePoint& point) const {
+    if (!wanted(study_.solve.corrections, flops, kCorrectionFlopLimit)) {
+      point.corrected.reason = study_.solve.corrections == When::kOff
+                                   ? "skipped: solve.corrections = \"off\""
+                                   : "skipped: too costly for \"auto\" at this size "
+                                     "(solve.corrections = \"on\" computes it)";
+      return false;
+    }
+    if (!point.summary.converged) point.corrected.reason = "the saddle point did not converge";
+    return point.summary.converged;
+  }
+
+  void note_correction(theory::FiniteWidthCorrection correction, SolvePoint& point) const {
+    CorrectedPoint& corrected = point.corrected;
+    corrected.defined = correction.defined;
+    corrected.reason = correction.reason;
+    corrected.mean = std::move(correction.mean);
+    corrected.deviation = std::move(correction.deviation);
+    corrected.probe_error = correction.probe_error;
+    if (correction.defined) {
+      corrected.predictor = report_predictor(problem_, {}, correction.prediction);
+    }
+  }
+
+  static void note_evidence(const theory::SaddleEvidence& evidence, SolvePoint& point) {
+    if (!point.summary.converged || std::isnan(evidence.leading_order)) return;
+    const bool laplace = !std::isnan(evidence.laplace);
+    point.log_evidence_leading_order = evidence.leading_order;
+    point.log_evidence_error = laplace ? evidence.laplace_error : kUndefined;
+    point.log_evidence = laplace ? evidence.laplace : evidence.leading_order;
+    point.evidence_method = laplace ? "laplace" : "leading_order";
+  }
+
+  const Study& study_;
+  const tasks::Dataset& dataset_;
+  const TheoryProblem& problem_;
+  const theory::TestPredictor& predictor_;
+  Observer& observer_;
+  const SolveHooks& hooks_;
+  theory::SaddlePointOptions options_;
+};
+
+/// Why points have no 1/N correction, each reason once.
+void note_missing_corrections(const SolveResult& result, Observer& observer) {
+  std::map<std::string, std::size_t> points;
+  for (const SolvePoint& point : result.points) {
+    if (!point.corrected.defined) ++points[point.corrected.reason];
+  }
+  for (const auto& [reason, count] : points) {
+    if (reason.empty()) continue;
+    observer.note(fmt::format("no 1/N correction at {} of {} points: {}", count,
+                              result.points.size(), reason));
+  }
+}
+
+/// The chains that lead to the wanted points, each up to the last of them.
+std::vector<std::vector<std::size_t>> chains_to(const Study& study,
+                                                const std::vector<std::size_t>& wanted) {
+  std::vector<std::vector<std::size_t>> chains = solve_chains(study);
+  for (std::vector<std::size_t>& chain : chains) {
+    while (!chain.empty() && !std::binary_search(wanted.begin(), wanted.end(), chain.back())) {
+      chain.pop_back();
+    }
+  }
+  std::erase_if(chains, [](const auto& chain) { return chain.empty(); });
+  return chains;
+}
+
+std::vector<GaussianProcessPoint> solve_gaussian_process(const Study& study,
+                                                         const tasks::Dataset& dataset,
+                                                         const TheoryProblem& problem,
+                                                         const theory::TestPredictor& predictor,
+                                                         const std::vector<std::size_t>& numbers) {
+  const model::Architecture architecture =
+      architecture_of(study, dataset, study.model.widths.front());
+  const theory::OrderParameters u = theory::gaussian_process_order_parameters(architecture);
+  std::vector<GaussianProcessPoint> points(numbers.size());
+  parallel_for(static_cast<Index>(points.size()), points_at_once(study, problem), [&](Index i) {
+    GaussianProcessPoint& point = points[static_cast<std::size_t>(i)];
+    point.temperature = study.model.temperatures[numbers[static_cast<std::size_t>(i)]];
+    const std::unique_ptr<theory::EnergyState> state =
+        problem.kernels->evaluate(u.layers.front(), point.temperature);
+    if (!state) {
+      throw Error(
+          ErrorKind::kBadStudy,
+          fmt::format("model.temperature = {}: K + T I of the Gaussian process is not positive "
+                      "definite ({} examples, {} features over all paths): must be larger",
+                      point.temperature, problem.kernels->examples(),
+                      problem.kernels->feature_count() * problem.kernels->paths()));
+    }
+    const double count =
+        static_cast<double>(problem.kernels->examples() * problem.kernels->outputs());
+    point.log_evidence = -0.5 * (state->energy() + count * std::log(2.0 * std::numbers::pi));
+    point.predictor =
+        report_predictor(problem, {mean_on_train(problem, *state, u.layers.front()), {}},
+                         predictor.predict(*state, u.layers.front()));
+  });
+  return points;
+}
+
+}  // namespace
+
+SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
+                          const TheoryProblem& problem, Observer& observer, const SolveHooks& hooks,
+                          const std::optional<std::vector<std::size_t>>& wanted) {
+  const Clock::time_point began = Clock::now();
+  const std::vector<SweepPoint> sweep = sweep_points(study, dataset);
+  const std::vector<std::size_t> numbers = wanted ? *wanted : dealt_units(sweep.size(), {});
+  SolveResult result = describe_problem(study, dataset, problem);
+  result.threads = resolve_threads(study.threads);
+  // As many predictions as in the whole study, so that a part of it has the same bits.
+  const theory::TestPredictor predictor(
+      problem.kernels, {problem.kernels, &problem.evaluation_features},  // outlived by both
+      kPredictionsAPoint * static_cast<double>(sweep.size() + study.model.temperatures.size()));
+  result.gaussian_process =
+      solve_gaussian_process(study, dataset, problem, predictor, temperatures_of(study, numbers));
+
+  const std::vector<std::vector<std::size_t>> chains = chains_to(study, numbers);
+  std::size_t total = 0;
+  for (const std::vector<std::size_t>& chain : chains) total += chain.size();
+  std::vector<std::optional<SolvePoint>> points(sweep.size());
+  OneOfMany one_of_many(observer);
+  const PointSolver solver(study, dataset, problem, predictor,
+                           chains.size() > 1 ? static_cast<Observer&>(one_of_many) : observer,
+                           hooks);
+  std::mutex guard;
+  std::size_t done = 0;
+  parallel_for(static_cast<Index>(chains.size()), points_at_once(study, problem), [&](Index c) {
+    std::optional<theory::OrderParameters> neighbour;
+    for (std::size_t i : chains[static_cast<std::size_t>(c)]) {
+      if (observer.interrupted()) return;
+      SolvePoint point;
+      std::optional<theory::OrderParameters> u =
+          solver.solve(sweep[i], i, neighbour ? &*neighbour : nullptr, point);
+      if (!u || (observer.interrupted() && !point.summary.converged)) return;
+      neighbour.reset();
+      if (point.summary.converged) neighbour = std::move(u);
+      const std::lock_guard<std::mutex> lock(guard);
+      points[i] = std::move(point);
+      observer.progress("solve", static_cast<double>(++done), static_cast<double>(total));
+    }
+  });
+  for (const std::size_t i : numbers) {
+    if (points[i]) result.points.push_back(std::move(*points[i]));
+  }
+  result.interrupted = result.points.size() < numbers.size();
+  note_missing_corrections(result, observer);
+  warn_of_minima(result, observer);
+  warn_of_range(result, observer);
+  result.seconds = seconds_since(began);
+  return result;
+}
+
+PartSolver prepare_solve(const Study& study, const tasks::Dataset& dataset, Observer& observer,
+                         const SolveHooks& hooks) {
+  const auto problem =
+      std::make_shared<const TheoryProblem>(make_problem(study, dataset, observer));
+  return [&study, &dataset, &observer, hooks, problem](const Shard& shard) {
+    return solve_problem(study, dataset, *problem, observer, hooks, solve_points(study, shard));
+  };
+}
+
+SolveResult solve(const Study& study, const tasks::Dataset& dataset, Observer& observer,
+                  const SolveHooks& hooks, const Shard& shard) {
+  const Clock::time_point began = Clock::now();
+  SolveResult result = prepare_solve(study, dataset, observer, hooks)(shard);
+  result.seconds = seconds_since(began);
+  return result;
+}
+
+}  // namespace headway

@@ -1,0 +1,56 @@
+#include "headway/evaluate.hpp"
+
+#include "catch.hpp"
+#include "small_studies.hpp"
+
+using namespace headway;
+using headway::Study;
+
+namespace {
+
+Study small_study(std::uint64_t seed) {
+  Study study = testing::small_study();
+  study.seed = seed;
+  study.task.fuzzy_logic.sequence_length = 8;
+  study.train.model.attention = "softmax";
+  study.train.model.layers = 1;
+  study.train.run.eval_examples = 40;
+  return study;
+}
+
+}  // namespace
+
+TEST_CASE("the last weights on their own task give the numbers of the end of training", "[torch]") {
+  const std::vector<headway::TrainRun> runs = {{{{"seed", "1"}}, small_study(1)},
+                                               {{{"seed", "2"}}, small_study(2)}};
+  Observer observer;
+  const auto trained = headway::train(runs, &headway::make_generated_task, observer);
+  const auto networks = headway::trained_networks(runs, trained, headway::KeptWeights::kLast);
+  REQUIRE(networks.size() == 2);
+  const auto result = headway::evaluate(networks, {}, &headway::make_generated_task, observer);
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(result.runs[i].step == 20);
+    CHECK(result.runs[i].held_out_seen == 0.0);
+    for (const auto& [split, wanted] : trained.runs[i].summary.evaluations) {
+      for (const auto& [name, found] : result.runs[i].evaluations) {
+        if (name != split) continue;
+        CHECK(found.loss == wanted.loss);
+        CHECK(found.metrics == wanted.metrics);
+        CHECK(found.examples == 40);
+      }
+    }
+  }
+  // train, validation, held_out, unknown_terms; loss, r2, r2_pooled of each
+  const auto groups = headway::group_evaluations(result);
+  REQUIRE(groups.size() == 1);
+  CHECK(groups[0].metrics.size() == 12);
+  CHECK(groups[0].metrics[0].value.count == 2);
+  CHECK(groups[0].metrics[0].split == "train");
+  CHECK(groups[0].metrics[0].metric == "loss");
+
+  headway::TaskChange change;
+  change.keys.data = OptionValue::Table{{"sequence_length", {std::int64_t{20}, {}}}};
+  const auto longer = headway::evaluate(networks, change, &headway::make_generated_task, observer);
+  CHECK(longer.task.find("sequence_length = 20") != std::string::npos);
+  CHECK(longer.runs[0].evaluations[2].second.loss != result.runs[0].evaluations[2].second.loss);
+}

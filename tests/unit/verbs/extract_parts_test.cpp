@@ -1,0 +1,194 @@
+// A transformer as a data set of the theory: what headway extract takes from it.
+#include <cmath>
+
+#include "catch.hpp"
+#include "headway/error.hpp"
+#include "headway/extract.hpp"
+#include "headway/prune.hpp"
+#include "headway/solve.hpp"
+#include "headway/train.hpp"
+#include "headway/training/contributions.hpp"
+#include "training/model/transformer_parameters.hpp"
+#include "training_tasks.hpp"
+
+using namespace headway;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::WithinAbs;
+
+namespace {
+
+/// A network of random weights on a generated task.
+struct Problem {
+  explicit Problem(headway::TaskKind kind = headway::TaskKind::kFuzzyLogic) {
+    study.task.kind = kind;
+    study.task.fuzzy_logic.sequence_length = 7;
+    study.task.sraven.features = 2;
+    study.train.model = testing::small_model();
+    study.threads = 2;
+    study.extract.train_examples = 40;
+    study.extract.test_examples = 13;
+    study.extract.validation_examples = 9;
+    study.extract.out_of_distribution_examples = 5;
+    made = headway::make_generated_task(study);
+    draw();
+  }
+  void draw() {
+    parameters = training::detail::initial_parameters(
+        training::detail::parameter_shapes(study.train.model, made.task->format()), 3);
+    testing::shake(&parameters);
+  }
+  [[nodiscard]] headway::ExtractResult extract() const {
+    Observer observer;
+    return headway::extract(study, parameters, *made.task, observer);
+  }
+  [[nodiscard]] std::string message() const {
+    try {
+      static_cast<void>(extract());
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "none";
+  }
+
+  headway::Study study;
+  headway::TrainTask made;
+  std::vector<training::NamedTensor> parameters;
+};
+
+const tasks::Split& set_named(const tasks::Dataset& dataset, const std::string& name) {
+  for (const tasks::NamedSplit& set : dataset.sets) {
+    if (set.name == name) return set.split;
+  }
+  throw Error(ErrorKind::kInternal, name);
+}
+
+}  // namespace
+
+TEST_CASE("contributions are centred and scaled, and their sum is the embedding") {
+  Problem p;
+  p.study.extract.layers = {1, 2};
+  const headway::ExtractResult out = p.extract();
+  const tasks::Dataset& data = out.dataset;
+  CHECK(data.form == AttentionForm::kPathFeatures);
+  CHECK(data.heads == std::vector<int>{5, 5});
+  CHECK(data.features == 12);
+  CHECK(data.layers[1].names ==
+        std::vector<std::string>{"L2 residual", "L2H1", "L2H2", "L2H3", "L2 feed-forward"});
+  CHECK(out.largest_gap < 1e-12);
+  REQUIRE(data.test.has_value());
+  CHECK(data.train.path_features.rows() == 40);
+  CHECK(data.test->path_features.rows() == 13);
+  CHECK(set_named(data, "validation").size() == 9);
+  CHECK(set_named(data, "unknown_terms").size() == 5);
+  CHECK(data.train.path_features.colwise().mean().norm() < 1e-12);
+  CHECK(std::abs(data.train.labels.mean()) < 1e-12);
+  const double diagonal = data.train.path_features.rowwise().squaredNorm().mean() / (12.0 * 25.0);
+  CHECK_THAT(diagonal, WithinAbs(1.0, 1e-12));
+  // The sum over paths is the embedding, but for one factor and one constant.
+  const training::FrozenNetwork network(p.study.train.model, p.made.task->format(), p.parameters,
+                                        {1, 2}, training::GeneratedParts::kHeads);
+  training::TaskBatch batch;
+  p.made.task->batch("held_out", 0, 4, batch);
+  const auto embedding = [&](Index i) { return network.contributions(batch, i, 6).embedding; };
+  const auto sum = [&](Index i) {
+    const VectorXd row = data.test->path_features.row(i);
+    return VectorXd(Eigen::Map<const RowMatrixXd>(row.data(), 25, 12).colwise().sum());
+  };
+  const VectorXd wanted = embedding(1) - embedding(0);
+  const VectorXd got = sum(1) - sum(0);
+  const double factor = got.dot(wanted) / wanted.squaredNorm();
+  for (Index i = 2; i < 4; ++i) {
+    CHECK(((sum(i) - sum(0)) - factor * (embedding(i) - embedding(0))).norm() < 1e-10 * got.norm());
+  }
+  CHECK_THAT(data.test->labels(2, 0) - data.test->labels(0, 0),
+             WithinAbs(static_cast<double>(batch.targets[2]) - batch.targets[0], 1e-12));
+}
+
+TEST_CASE("the theory runs on contributions, and pruning takes their names") {
+  Problem p;
+  p.study.train.model.attention = "hyla";
+  p.study.extract.parts = training::GeneratedParts::kPairs;
+  p.draw();
+  headway::Study theory;
+  theory.task.kind = headway::TaskKind::kDataset;
+  theory.model.widths = {{30}};
+  theory.model.temperatures = {0.5};
+  theory.prune.random_orders = 2;
+  theory.threads = 1;
+  Observer observer;
+  const headway::PruneResult pruned = headway::prune(theory, p.extract().dataset, observer);
+  REQUIRE(pruned.points.size() == 1);
+  CHECK(pruned.solve.points.front().summary.converged);
+  CHECK(pruned.points.front().heads.size() == 4 + 5);
+  CHECK(pruned.points.front().heads[1].name == "L2H1 generates");
+  CHECK(pruned.points.front().greedy_on == "validation");
+}
+
+TEST_CASE("the answers of a chosen feature are one-hot labels") {
+  Problem p(headway::TaskKind::kSraven);
+  p.study.extract.position = 1;
+  const headway::ExtractResult out = p.extract();
+  training::TaskBatch batch;
+  p.made.task->batch("train", 0, 3, batch);
+  CHECK(out.dataset.outputs() == 8);
+  for (Index i = 0; i < 3; ++i) {
+    CHECK(out.dataset.train.labels(i, batch.classes[static_cast<std::size_t>(2 * i)]) == 1.0);
+    CHECK(out.dataset.train.labels.row(i).sum() == 1.0);
+  }
+  CHECK(set_named(out.dataset, "validation").size() == 9);  // the split "test" of SRAVEN
+  CHECK(out.splits.front().accuracy >= 0.0);
+  CHECK(std::isnan(out.splits.front().mean_squared_error));
+}
+
+TEST_CASE("attention matrices have rows that sum up to 1, and inputs are what the values read") {
+  Problem p;
+  p.study.extract.form = headway::ExtractForm::kAttention;
+  p.study.extract.layers = {1, 2};
+  const headway::ExtractResult out = p.extract();
+  CHECK(out.dataset.form == AttentionForm::kSupplied);
+  CHECK(out.dataset.heads == std::vector<int>{3, 3});
+  CHECK(out.dataset.layers[0].names == std::vector<std::string>{"L1H1", "L1H2", "L1H3"});
+  const ExampleSource& examples = *out.dataset.train.examples;
+  CHECK(examples.features() == 12);
+  std::vector<double> attention(3 * 7 * 7);
+  examples.read_attention(2, 5, 1, attention.data());
+  const Eigen::Map<const RowMatrixXd> rows(attention.data(), 21, 7);
+  CHECK((rows.rowwise().sum().array() - 1.0).abs().maxCoeff() < 1e-12);
+  headway::Study theory;
+  theory.task.kind = headway::TaskKind::kDataset;
+  theory.model.widths = {{30}};
+  theory.model.temperatures = {0.5};
+  theory.threads = 1;
+  Observer observer;
+  CHECK(headway::solve(theory, out.dataset, observer).points.front().summary.converged);
+}
+
+TEST_CASE("networks that cannot be extracted are refused in words") {
+  Problem p;
+  p.study.extract.layers = {3};
+  CHECK_THAT(p.message(), ContainsSubstring("extract.layers: 3: must be layers from 1 to 2"));
+  p.study.extract.layers = {};
+  p.study.extract.position = 2;
+  CHECK_THAT(p.message(), ContainsSubstring("extract.position = 2: must be from 1 to 1"));
+  p.study.extract.position.reset();
+  p.study.extract.form = headway::ExtractForm::kAttention;
+  p.study.train.model.attention = "linear";
+  CHECK_THAT(p.message(), ContainsSubstring("must be \"contributions\""));
+  p.study.train.model.encoder_layers = 1;
+  CHECK_THAT(p.message(), ContainsSubstring("train.encoder_layers = 1: must be 0"));
+  p.study.train.model.encoder_layers = 0;
+  p.study.task.kind = headway::TaskKind::kText;
+  CHECK_THAT(p.message(), ContainsSubstring("task.kind = \"text\""));
+  p.study.train.model.network = training::NetworkKind::kLinearValue;
+  p.study.task.kind = headway::TaskKind::kFuzzyLogic;
+  CHECK_THAT(p.message(), ContainsSubstring("must be \"omniglot\""));
+}
+
+TEST_CASE("what needs more than the memory there is is refused with its sizes and settings") {
+  const headway::ExtractSizes sizes{.heads = {12, 13}, .features = 128, .splits = {}, .bytes = 4e9};
+  CHECK_NOTHROW(headway::require_memory(sizes, 4e9));
+  REQUIRE_THROWS_WITH(headway::require_memory(sizes, 3e9),
+                      ContainsSubstring("extract.layers, extract.parts: parts [12, 13] of 128") &&
+                          ContainsSubstring("need 3.7 GiB") &&
+                          ContainsSubstring("at most 2.8 GiB"));
+}

@@ -1,0 +1,184 @@
+// What the theory says each head is worth, against predictors that are pruned one by one.
+#include <algorithm>
+#include <cmath>
+
+#include "catch.hpp"
+#include "headway/prune.hpp"
+#include "headway/solve.hpp"
+#include "random_examples.hpp"
+
+using namespace headway;           // NOLINT(google-build-using-namespace)
+using namespace headway::testing;  // NOLINT(google-build-using-namespace)
+using Catch::Matchers::WithinAbs;
+using Catch::Matchers::WithinRel;
+using headway::HeadReport;
+using headway::PrunePoint;
+using headway::PruneResult;
+using headway::SolveResult;
+using headway::Study;
+using tasks::Dataset;
+
+namespace {
+
+constexpr Index kTokens = 4, kFeatures = 6;
+
+/// Labels +-1 that the first token tells, or real ones.
+tasks::Split told_split(Index examples, std::uint64_t stream, bool classes = true) {
+  Rng rng(7, StreamPurpose::kTests, stream);
+  Tensor inputs = random_tensor({examples, kTokens, kFeatures}, rng);
+  tasks::Split split;
+  split.labels = MatrixXd::Zero(examples, 1);
+  for (Index i = 0; i < examples; ++i) {
+    const double told = inputs.values[static_cast<std::size_t>(i * kTokens * kFeatures)];
+    split.labels(i, 0) = classes ? (told < 0.0 ? -1.0 : 1.0) : told;
+  }
+  split.examples = std::make_shared<tasks::MemoryExamples>(std::move(inputs));
+  return split;
+}
+
+Dataset random_dataset(bool classes = true) {
+  Rng rng(5, StreamPurpose::kTests, 1);
+  Dataset data = testing::random_dataset({2, 3}, {40, kTokens, kFeatures}, rng);
+  data.train = told_split(40, 1, classes);
+  data.test = told_split(60, 2, classes);
+  return data;
+}
+
+Study small_study() {
+  Study study;
+  study.model.widths = {{50}};
+  study.model.temperatures = {0.1};
+  study.model.readout = Readout::kMean;
+  study.threads = 1;
+  study.prune.random_orders = 2;
+  return study;
+}
+
+PruneResult pruned(const Study& study, const Dataset& data, const SolveResult* known = nullptr) {
+  Observer observer;
+  return headway::prune(study, data, observer, known);
+}
+
+/// The solution with another U_1, and with draws of U_1.
+SolveResult with_first_layer(SolveResult solve, const MatrixXd& u) {
+  solve.points[0].order_parameters.layers[0] = u;
+  return solve;
+}
+
+SolveResult with_draws(SolveResult solve, const std::vector<MatrixXd>& draws) {
+  const Index n = draws[0].rows();
+  Tensor all({1, static_cast<Index>(draws.size()), n, n});
+  auto* next = all.values.data();
+  for (const MatrixXd& u : draws) next = std::copy_n(u.data(), u.size(), next);
+  solve.points[0].first_layer_draws = std::move(all);
+  return solve;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "changes are those of the predictor without each head, on validation where there is one") {
+  const Study study = small_study();
+  for (const bool classes : {true, false}) {
+    const Dataset data = random_dataset(classes);
+    const PruneResult result = pruned(study, data);
+    const PrunePoint& point = result.points.at(0);
+    const double error = result.solve.points[0].predictor.mean_squared_error;
+    REQUIRE(point.heads.size() == 5);
+    for (const HeadReport& head : point.heads) {
+      CHECK(head.set == "test");
+      CHECK_THAT(head.squared_error_change,
+                 WithinAbs(head.mean_squared_error_without - error, 1e-10));
+      CHECK(std::isnan(head.accuracy_change) != classes);
+      CHECK(head.squared_error_change_error > 0.0);
+      if (!classes) continue;
+      CHECK_THAT(head.accuracy_change, WithinAbs(head.accuracy_without - point.accuracy, 1e-12));
+    }
+    Dataset with_validation = data;
+    with_validation.sets = {{"validation", told_split(60, 2, classes)}};
+    with_validation.test = told_split(30, 3, classes);
+    const PruneResult other = pruned(study, with_validation);
+    for (std::size_t h = 0; h < 5; ++h) {
+      const HeadReport& head = other.points.at(0).heads[h];
+      CHECK(head.set == "validation");
+      CHECK_THAT(head.squared_error_change, WithinAbs(point.heads[h].squared_error_change, 1e-10));
+    }
+  }
+}
+
+TEST_CASE("heads are removed in the order of their changes too") {
+  const PrunePoint point = pruned(small_study(), random_dataset()).points.at(0);
+  const std::vector<int>& order = point.by_squared_error.order;
+  REQUIRE(order.size() == 3);  // one head a layer stays
+  REQUIRE(point.by_squared_error.quality.size() == 4);
+  CHECK(point.by_squared_error.quality[0] == point.accuracy);
+  const HeadReport& first = point.heads[static_cast<std::size_t>(order[0])];
+  CHECK(point.by_squared_error.quality[1] == first.accuracy_without);
+  for (const HeadReport& head : point.heads) {
+    CHECK(first.squared_error_change <= head.squared_error_change);
+  }
+}
+
+TEST_CASE("the deviation over draws is that of the changes at the draws") {
+  const Study study = small_study();
+  const Dataset data = random_dataset();
+  const PruneResult plain = pruned(study, data);
+  const MatrixXd u = plain.solve.points[0].order_parameters.layers[0];
+  MatrixXd v = 1.5 * u;
+  v(0, 0) *= 3.0;
+  const PruneResult at_v = pruned(study, data, nullptr);
+  const SolveResult moved = with_first_layer(plain.solve, v);
+  const PrunePoint other = pruned(study, data, &moved).points.at(0);
+  const SolveResult drawn = with_draws(plain.solve, {u, v});
+  const PrunePoint point = pruned(study, data, &drawn).points.at(0);
+  CHECK(point.posterior_errors == "draws");
+  double largest = 0.0;
+  for (std::size_t h = 0; h < 5; ++h) {
+    const HeadReport& a = plain.points[0].heads[h];
+    const HeadReport& b = other.heads[h];
+    const double expected =
+        std::abs(a.squared_error_change - b.squared_error_change) / std::sqrt(2.0);
+    CHECK_THAT(point.heads[h].squared_error_change_sd, WithinAbs(expected, 1e-10));
+    CHECK_THAT(point.heads[h].accuracy_change_sd,
+               WithinAbs(std::abs(a.accuracy_change - b.accuracy_change) / std::sqrt(2.0), 1e-12));
+    largest = std::max(largest, expected);
+  }
+  CHECK(largest > 1e-3);
+  CHECK(at_v.points[0].posterior_errors == "1/N");
+}
+
+TEST_CASE("ranks are sure without draws that differ, and less sure with them") {
+  Study study = small_study();
+  const Dataset data = random_dataset();
+  const PruneResult plain = pruned(study, data);
+  const MatrixXd u = plain.solve.points[0].order_parameters.layers[0];
+  const SolveResult same = with_draws(plain.solve, {u, u});
+  study.prune.resamples = 0;
+  const auto sure = pruned(study, data, &same).points.at(0).rank_stability;
+  CHECK(sure.k == 1);
+  CHECK_THAT(sure.kendall_tau, WithinRel(1.0, 1e-12));
+  CHECK(sure.top_k_overlap == 1.0);
+  study.prune.resamples = 500;
+  const auto over_examples = pruned(study, data, &same).points.at(0).rank_stability;
+  CHECK(over_examples.kendall_tau < 1.0);
+  const auto over_both = pruned(study, data).points.at(0).rank_stability;
+  CHECK(over_both.kendall_tau < over_examples.kendall_tau);
+  CHECK(over_both.kendall_tau > -1.0);
+}
+
+TEST_CASE("the 1/N deviation shrinks with the width and is left out where it is not wanted") {
+  Study study = small_study();
+  const Dataset data = random_dataset();
+  study.model.widths = {{400}, {40'000}};
+  const PruneResult result = pruned(study, data);
+  for (std::size_t h = 0; h < 5; ++h) {
+    const double narrow = result.points.at(0).heads[h].squared_error_change_sd;
+    const double wide = result.points.at(1).heads[h].squared_error_change_sd;
+    CHECK_THAT(wide, WithinRel(0.1 * narrow, 0.25));  // 1 / sqrt(N), the change itself still moves
+  }
+  study.solve.corrections = headway::When::kOff;
+  const PrunePoint off = pruned(study, data).points.at(0);
+  CHECK(off.posterior_errors.empty());
+  CHECK(std::isnan(off.heads[0].squared_error_change_sd));
+  CHECK(std::isfinite(off.rank_stability.kendall_tau));  // over the examples
+}

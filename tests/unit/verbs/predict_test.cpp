@@ -1,0 +1,160 @@
+// New inputs: what a result says of them is what solve and sample say of the same inputs as a test
+// set.
+#include "headway/predict.hpp"
+
+#include <cmath>
+
+#include "catch.hpp"
+#include "headway/error.hpp"
+#include "headway/sample.hpp"
+#include "headway/solve.hpp"
+#include "random_examples.hpp"
+
+using namespace headway;           // NOLINT(google-build-using-namespace)
+using namespace headway::testing;  // NOLINT(google-build-using-namespace)
+using headway::PredictedSet;
+using headway::PredictResult;
+using headway::Study;
+using tasks::Dataset;
+
+namespace {
+
+constexpr Index kTokens = 4, kFeatures = 3;
+constexpr double kRounding = 1e-9;
+
+Dataset random_dataset(Index outputs) {
+  Rng rng(5, StreamPurpose::kTests, 1);
+  Dataset data = testing::random_dataset({2, 2}, {12, kTokens, kFeatures}, rng, outputs);
+  data.test = testing::random_split({9, kTokens, kFeatures}, rng, outputs);
+  return data;
+}
+
+/// The test inputs of `data` without labels and heads.
+Dataset inputs_of(const Dataset& data) {
+  Dataset inputs;
+  inputs.name = "new";
+  inputs.features = data.features;
+  inputs.sets = {{"later", *data.test}};
+  inputs.sets[0].split.labels.resize(data.test->size(), 0);
+  return inputs;
+}
+
+Study small_study() {
+  Study study;
+  study.model.widths = {{20}, {200}};
+  study.model.temperatures = {0.1};
+  study.threads = 1;
+  study.sample.chains = 2;
+  study.sample.draws = 50;
+  study.sample.warmup = 100;
+  study.sample.predictor_draws = 20;
+  study.sample.evidence = false;
+  return study;
+}
+
+template <class Result>
+PredictResult predicted(const Dataset& data, const Dataset& inputs, const Result& result) {
+  Observer observer;
+  return headway::predict(small_study(), headway::with_inputs(data, inputs),
+                          headway::input_names(inputs), result, observer);
+}
+
+/// Nearly the same numbers.
+bool close(const MatrixXd& a, const MatrixXd& b) {
+  return a.rows() == b.rows() && a.cols() == b.cols() && (a - b).cwiseAbs().maxCoeff() < kRounding;
+}
+
+std::string refusal(const Dataset& data, const Dataset& inputs) {
+  try {
+    headway::with_inputs(data, inputs);
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kBadData);
+    return error.what();
+  }
+  return "nothing was refused";
+}
+
+}  // namespace
+
+TEST_CASE("a result of solve predicts its own test set as it did when it was solved") {
+  Observer observer;
+  for (const Index outputs : {1, 3}) {
+    const Dataset data = random_dataset(outputs);
+    const headway::SolveResult solved = headway::solve(small_study(), data, observer);
+    const PredictResult result = predicted(data, inputs_of(data), solved);
+    REQUIRE(result.points.size() == 2);
+    for (std::size_t i = 0; i < 2; ++i) {
+      const headway::PredictedPoint& point = result.points[i];
+      CHECK(point.widths == solved.points[i].widths);
+      CHECK(point.draws == 0);
+      REQUIRE(point.sets.size() == 1);
+      const PredictedSet& set = point.sets[0];
+      CHECK(set.name == "later");
+      const headway::PredictorReport& known = solved.points[i].predictor;
+      CHECK(close(set.mean, known.mean));
+      CHECK(close(set.deviation.cwiseAbs2(), known.variance));
+      REQUIRE(set.predicted_class.size() == 9);
+      double right = 0.0;
+      for (Index r = 0; r < 9; ++r) {
+        const MatrixXd& y = data.test->labels;
+        const int answer = set.predicted_class[static_cast<std::size_t>(r)];
+        right += outputs == 1 ? answer == y(r, 0) : y(r, answer) == 1.0;
+      }
+      CHECK_THAT(right / 9.0, Catch::Matchers::WithinAbs(known.accuracy, kRounding));
+    }
+  }
+}
+
+TEST_CASE("the probability of the right sign agrees with the one that solve averages") {
+  Observer observer;
+  const Dataset data = random_dataset(1);
+  const headway::SolveResult solved = headway::solve(small_study(), data, observer);
+  const PredictedSet set = predicted(data, inputs_of(data), solved).points[0].sets[0];
+  double mean = 0.0;
+  for (Index r = 0; r < 9; ++r) {
+    const double p = set.right_sign_probability(r, 0);
+    CHECK(p >= 0.5);  // of the sign of the mean
+    mean += (set.mean(r, 0) * data.test->labels(r, 0) > 0.0 ? p : 1.0 - p) / 9.0;
+  }
+  CHECK_THAT(mean, Catch::Matchers::WithinAbs(solved.points[0].predictor.right_sign_probability,
+                                              kRounding));
+}
+
+TEST_CASE("a result of sample predicts with the draws that it predicted with itself") {
+  Observer observer;
+  const Dataset data = random_dataset(1);
+  const headway::SampleResult sampled = headway::sample(small_study(), data, observer);
+  const PredictResult result = predicted(data, inputs_of(data), sampled);
+  REQUIRE(result.points.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(result.points[i].draws == 40);  // 20 of each of 2 chains
+    CHECK(result.points[i].method == "exact");
+    const PredictedSet& set = result.points[i].sets[0];
+    CHECK(close(set.mean, sampled.points[i].predictor.mean));
+    CHECK(close(set.deviation.cwiseAbs2(), sampled.points[i].predictor.variance));
+    CHECK(set.right_sign_probability.rows() == 9);
+  }
+}
+
+TEST_CASE("inputs of another kind are refused with what is allowed") {
+  const Dataset data = random_dataset(1);
+  CHECK(refusal(data, inputs_of(data)) == "nothing was refused");
+  Dataset other = inputs_of(data);
+  other.features = 7;
+  CHECK(refusal(data, other) == "new: has 7 features a token; allowed: N_0 = 3 as in random");
+  other = inputs_of(data);
+  other.form = AttentionForm::kPathFeatures;
+  CHECK_THAT(refusal(data, other),
+             Catch::Matchers::ContainsSubstring("holds path features; allowed: inputs"));
+  other = inputs_of(data);
+  other.heads = {2, 3};
+  other.layers.resize(2);
+  CHECK(refusal(data, other) == "new: has heads [2, 3]; allowed: [2, 2] as in random");
+  other = inputs_of(data);
+  other.heads = data.heads;
+  other.layers = data.layers;
+  CHECK(refusal(data, other) == "nothing was refused");
+  other.layers[1].weights[0](0, 0) += 1.0;
+  CHECK_THAT(refusal(data, other),
+             Catch::Matchers::ContainsSubstring("has other attention than random"));
+}

@@ -1,0 +1,102 @@
+// Sweep points of `sample` draw from streams of their own, whatever the seed and whoever runs them.
+#include <map>
+#include <utility>
+
+#include "catch.hpp"
+#include "headway/sample.hpp"
+#include "random_examples.hpp"
+
+using namespace headway;           // NOLINT(google-build-using-namespace)
+using namespace headway::testing;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+tasks::Dataset small_dataset() {
+  Rng rng(5, StreamPurpose::kTests);
+  return random_dataset({2}, {8, 4, 3}, rng);
+}
+
+/// The same posterior twice.
+headway::Study twice(std::uint64_t seed) {
+  headway::Study study;
+  study.seed = seed;
+  study.threads = 1;
+  study.model.widths = {{10}};
+  study.model.temperatures = {0.1, 0.1};
+  study.sample.chains = 2;
+  study.sample.draws = 100;
+  study.sample.warmup = 100;
+  return study;
+}
+
+headway::SampleResult sample_twice(std::uint64_t seed) {
+  Observer quiet;
+  return headway::sample(twice(seed), small_dataset(), quiet);
+}
+
+/// Keeps the states of chains that are run apart.
+struct Kept {
+  std::map<std::pair<std::size_t, std::size_t>, headway::SampleState> states;
+  headway::SampleHooks hooks() {
+    headway::SampleHooks hooks;
+    hooks.save_chains = [this](std::size_t point, std::size_t chain,
+                               const headway::SampleState& state) {
+      states[{point, chain}] = state;
+    };
+    hooks.load_chains = [this](std::size_t point,
+                               std::size_t chain) -> std::optional<headway::SampleState> {
+      const auto found = states.find({point, chain});
+      return found == states.end() ? std::nullopt : std::optional(found->second);
+    };
+    return hooks;
+  }
+};
+
+class StopsAtOnce final : public Observer {
+ public:
+  [[nodiscard]] bool interrupted() const override { return questions_++ > 40; }
+
+ private:
+  mutable int questions_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("the second point of a seed is not the first point of the next seed") {
+  const headway::SampleResult one = sample_twice(1);
+  const headway::SampleResult two = sample_twice(2);
+  const auto draws = [](const headway::SamplePoint& point) {
+    return point.readout_order_parameter.draws.values;
+  };
+  REQUIRE(one.points.size() == 2);
+  CHECK(draws(one.points[0]) == draws(sample_twice(1).points[0]));
+  CHECK(draws(one.points[0]) != draws(one.points[1]));
+  CHECK(draws(one.points[1]) != draws(two.points[0]));
+  CHECK(one.points[1].log_evidence != two.points[0].log_evidence);
+}
+
+TEST_CASE("a point whose chains were run apart, and stopped on the way, is the same point") {
+  const headway::SampleResult whole = sample_twice(1);
+  const headway::Study study = twice(1);
+  const tasks::Dataset data = small_dataset();
+  Kept kept;
+  StopsAtOnce impatient;
+  const headway::SampleHooks hooks = kept.hooks();
+  CHECK_FALSE(headway::prepare_sample(study, data, impatient, hooks).chains(1, {0, 2}));
+  Observer quiet;
+  const headway::SampleParts parts = headway::prepare_sample(study, data, quiet, hooks);
+  for (const std::size_t chain : {1, 0}) CHECK(parts.chains(1, {chain, 2}));
+  REQUIRE(kept.states.size() == 2);
+  const double seconds = kept.states[{1, 0}].seconds + kept.states[{1, 1}].seconds;
+  const headway::SampleResult part = parts.part({1, 2});
+  const headway::SamplePoint& found = part.points.at(0);
+  const headway::SamplePoint& wanted = whole.points.at(1);
+  CHECK(found.complete);
+  CHECK(found.sampling_seconds >= seconds);
+  CHECK(found.readout_order_parameter.draws.values == wanted.readout_order_parameter.draws.values);
+  CHECK(found.order_parameters.at(0).rhat == wanted.order_parameters.at(0).rhat);
+  CHECK(found.log_evidence == wanted.log_evidence);
+  CHECK(found.mean_acceptance == wanted.mean_acceptance);
+  CHECK(found.warnings == wanted.warnings);
+  CHECK(part.solve.points.at(0).action == whole.solve.points.at(1).action);
+}

@@ -1,0 +1,144 @@
+#include "headway/verbs/networks/trained.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "catch.hpp"
+#include "headway/error.hpp"
+#include "headway/training/backend.hpp"
+#include "small_studies.hpp"
+
+using namespace headway;
+using headway::Study;
+using headway::TaskChange;
+using headway::TrainedNetwork;
+using testing::small_study;
+
+namespace {
+
+TrainedNetwork trained(const Study& study) {
+  const std::vector<headway::TrainRun> runs = {{{}, study}};
+  Observer observer;
+  const auto result = headway::train(runs, &headway::make_generated_task, observer);
+  TrainedNetwork out;
+  out.study = study;
+  out.study_name = "small";
+  out.parameters = result.runs.front().state.parameters;
+  return out;
+}
+
+/// A table of keys of [task].
+TaskChange keys(std::vector<OptionEntry> entries) {
+  TaskChange change;
+  change.keys.data = std::move(entries);
+  return change;
+}
+
+std::string message_of(const std::function<void()>& work, ErrorKind kind) {
+  try {
+    work();
+  } catch (const Error& error) {
+    CHECK(error.kind() == kind);
+    return error.what();
+  }
+  FAIL("no error");
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("the task of a trained network keeps its split unless a seed is given") {
+  TrainedNetwork network;
+  network.study = small_study();
+  const Study own = headway::changed_study(network, {});
+  CHECK(own.task.seed == 5);
+  CHECK(headway::examples_hash(*headway::make_generated_task(own).task) ==
+        headway::examples_hash(*headway::make_generated_task(network.study).task));
+
+  TaskChange other;
+  other.study = small_study();
+  other.study->seed = 77;  // of other weights: no part of the data here
+  other.study->task.fuzzy_logic.sequence_length = 9;
+  const Study shorter = headway::changed_study(network, other);
+  CHECK(shorter.task.seed == 5);
+  CHECK(shorter.task.fuzzy_logic.sequence_length == 9);
+  CHECK(headway::held_out_seen_in_training(network, shorter) == 0.0);
+
+  other.study->task.seed = 6;
+  const Study elsewhere = headway::changed_study(network, other);
+  CHECK(elsewhere.task.seed == 6);
+  const double seen = headway::held_out_seen_in_training(network, elsewhere);
+  CHECK(seen > 0.2);  // half of the pairs were trained on, in one split as in the other
+  CHECK(seen < 0.8);
+
+  other.keys.data = OptionValue::Table{{"sequence_length", {std::int64_t{7}, {}}}};
+  CHECK(headway::changed_study(network, other).task.fuzzy_logic.sequence_length == 7);
+}
+
+TEST_CASE("tasks that are no task for the network are refused") {
+  TrainedNetwork network;
+  network.study = small_study();
+  network.study_name = "small";
+  const auto refused = [&](const TaskChange& change) {
+    return message_of([&] { headway::changed_study(network, change); }, ErrorKind::kBadStudy);
+  };
+  using Catch::Matchers::ContainsSubstring;
+  CHECK_THAT(refused(keys({{"kind", {std::string("sraven"), {}}}})),
+             ContainsSubstring("must be \"fuzzy_logic\", which small was trained on"));
+  CHECK_THAT(refused(keys({{"sequence_lenth", {std::int64_t{3}, {}}}})),
+             ContainsSubstring("did you mean \"sequence_length\""));
+  CHECK_THAT(refused(keys({{"held_out", {7.0, {}}}})), ContainsSubstring("task.held_out = 7"));
+  TaskChange swept;
+  swept.study = small_study();
+  swept.study->sweep = {{"task.held_out", {{0.3, {}}, {0.5, {}}}, {}}};
+  CHECK_THAT(refused(swept), ContainsSubstring("sweep.task.held_out"));
+}
+
+TEST_CASE("a trained network is itself again, whatever the order of its weights", "[torch]") {
+  const Study study = small_study();
+  TrainedNetwork network = trained(study);
+  const auto task = headway::make_generated_task(study);
+  training::Trainer direct(study.train.model, headway::resolved_run(study), *task.task);
+  direct.set_parameters(network.parameters);
+  const training::Evaluation wanted = direct.evaluate("held_out");
+
+  std::reverse(network.parameters.begin(), network.parameters.end());
+  const Study own = headway::changed_study(network, {});
+  auto ready = headway::ready_network(network, own, &headway::make_generated_task);
+  const training::Evaluation found = ready.trainer->evaluate("held_out");
+  CHECK(found.loss == wanted.loss);
+  CHECK(found.metrics == wanted.metrics);
+  const std::vector<training::TokenPair> pairs = {{11, 11}};
+  CHECK(ready.trainer->latent_codes("held_out", 0, 3, pairs) ==
+        direct.latent_codes("held_out", 0, 3, pairs));
+}
+
+TEST_CASE("a network goes to sequences of other lengths with the buckets it has", "[torch]") {
+  TrainedNetwork network = trained(small_study());
+  for (const std::int64_t length : {6, 12, 30}) {
+    const Study study = headway::changed_study(network, keys({{"sequence_length", {length, {}}}}));
+    auto ready = headway::ready_network(network, study, &headway::make_generated_task);
+    CHECK(ready.trainer->model_options().position_buckets == 12);
+    CHECK(std::isfinite(ready.trainer->evaluate("held_out").loss));
+  }
+}
+
+TEST_CASE("weights that are not the network's, and tokens it cannot read", "[torch]") {
+  using Catch::Matchers::ContainsSubstring;
+  TrainedNetwork network = trained(small_study());
+  const auto make = [&](const Study& study) {
+    return [&network, study] {
+      headway::ready_network(network, study, &headway::make_generated_task);
+    };
+  };
+  const Study wider = headway::changed_study(network, keys({{"variables", {std::int64_t{3}, {}}}}));
+  CHECK_THAT(message_of(make(wider), ErrorKind::kBadStudy),
+             ContainsSubstring("tokens of 4 numbers") && ContainsSubstring("5 and 1"));
+  const Study own = headway::changed_study(network, {});
+  network.study.train.model.mlp_dim = 16;
+  CHECK_THAT(message_of(make(own), ErrorKind::kBadData), ContainsSubstring("up.weight"));
+  network.study.train.model.mlp_dim = 8;
+  network.parameters.pop_back();
+  CHECK_THAT(message_of(make(own), ErrorKind::kBadData), ContainsSubstring("tensors"));
+}
