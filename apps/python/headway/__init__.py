@@ -39,7 +39,7 @@ from headway.datasets import check_dataset, write_dataset
 from headway.errors import (BadDataError, BadStudyError, CannotWriteError, HeadwayError, InternalError,
                             Interrupted, NotUsableWarning, UnavailableError, UnreadableFileError,
                             UsageError)
-from headway.head_ranking import rank_heads
+from headway.head_ranking import rank_heads, remove_in_order
 from headway.head_table import HeadTable
 from headway.kernels import Action, action, kernel
 from headway.latent_results import EvaluateResult, LatentRun, LatentsResult
@@ -49,6 +49,8 @@ from headway.network_verbs import evaluate, latents, train
 from headway.networks import from_attentions, from_hugging_face, from_torch
 from headway.prediction_results import PredictResult
 from headway.predictions import predict
+from headway.ranking.cumulative import RemovalCurves
+from headway.ranking.exports import kvpress_press
 from headway.ranking.table import HeadRanking
 from headway.result_reader import read_result
 from headway.results import Result
@@ -61,11 +63,11 @@ from headway.xarray_export import posterior_draws, to_arviz, to_datatree, to_inf
 __all__ = [
     "Action", "BadDataError", "BadStudyError", "CannotWriteError", "EvaluateResult", "HeadRanking", "HeadTable",
     "HeadwayError", "InternalError", "Interrupted", "LatentRun", "LatentsResult",
-    "NotUsableWarning", "PredictResult", "RemovalResult", "Result", "Study", "TrainedRun", "TrainingResult",
+    "NotUsableWarning", "PredictResult", "RemovalCurves", "RemovalResult", "Result", "Study", "TrainedRun", "TrainingResult",
     "UnavailableError", "UnreadableFileError", "UsageError", "__version__", "ablate_heads",
     "action", "align", "check_dataset", "evaluate", "figures", "from_attentions",
-    "from_hugging_face", "from_torch", "gradient_sensitivity", "head_baselines", "kernel",
-    "latents", "posterior_draws", "predict", "prune", "rank_heads", "read_result", "read_study", "sample", "solve",
+    "from_hugging_face", "from_torch", "gradient_sensitivity", "head_baselines", "kernel", "kvpress_press",
+    "latents", "posterior_draws", "predict", "prune", "rank_heads", "read_result", "read_study", "remove_in_order", "sample", "solve",
     "to_arviz", "to_datatree", "to_inference_data", "train", "write_dataset", "write_report",
 ]
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from headway.errors import UsageError
 from headway.progress import Progress, listener_of
+from headway.ranking.cumulative import RemovalCurves
 from headway.ranking.table import HeadRanking, ranking_of
 from headway.torch_version import require_torch
 
@@ -113,6 +114,76 @@ def rank_heads(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: Ar
     options = Options(layers, readout, classes, penalty, grouped, theory, batch_size, seed, cache)
     measured = measure(model, encoded_of(inputs, tokenizer), labels, options, listener_of(progress))
     return ranking_of(measured, mode, target, k, seed)
+
+
+def remove_in_order(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: ArrayLike, ranking: HeadRanking, *,
+                    test: Mapping[str, Any] | None = None, tokenizer: Any = None, orders: Sequence[str] = ("estimate",),
+                    random: int = 5, greedy: bool = False, most: int | None = None, classes: int | None = None,
+                    batch_size: int = 16, seed: int = 1, progress: bool | Progress | None = None) -> RemovalCurves:
+    """Remove head after head in the order of a ranking, fit the readout again each time, and measure the error.
+
+    Parameters
+    ----------
+    model : transformers.PreTrainedModel
+        The model that was ranked.
+    inputs : mapping of str to array_like of shape (P, S), or sequence of str
+        The labelled examples that the readout is fitted to, as for `headway.rank_heads`.
+    labels : array_like of shape (P,) or (P, C)
+        As for `headway.rank_heads`.
+    ranking : HeadRanking
+        What `headway.rank_heads` said of this model.
+    test : mapping of str to value, optional
+        {"inputs": ..., "labels": ...}: examples that errors are measured on. Default: the labelled ones, each left out in
+        turn. An order that was chosen on them looks better there than it is.
+    tokenizer : callable, optional
+        The model's tokenizer, for texts.
+    orders : sequence of str, default: ('estimate',)
+        Columns of the ranking. Heads go in rising order of each.
+    random : int, default: 5
+        How many random orders are removed for comparison.
+    greedy : bool, default: False
+        Search greedily, too: the head whose loss costs least goes next, by the labelled examples, each left out. For H heads
+        that takes H^2 / 2 removals.
+    most : int, optional
+        How many heads go; default: all of the ranking.
+    classes : int, optional
+        As for `headway.rank_heads`.
+    batch_size : int, default: 16
+        Examples that the model sees at a time.
+    seed : int, default: 1
+        Of the random orders.
+    progress : bool or callable, optional
+        As for `headway.rank_heads`.
+
+    Returns
+    -------
+    RemovalCurves
+        For each order the squared error without its first 0, 1, ... heads, with standard errors.
+
+    Raises
+    ------
+    UsageError, BadDataError, UnavailableError
+        As `headway.rank_heads`; UsageError also for a model that lacks heads of the ranking.
+
+    Examples
+    --------
+    >>> curves = headway.remove_in_order(model, encoded, labels, ranking, orders=["estimate", "gradient"],
+    ...                                  test={"inputs": fresh, "labels": fresh_labels})  # doctest: +SKIP
+    >>> curves.curves["estimate"].rise  # without 0, 1, 2, ... heads  # doctest: +SKIP
+    """
+    require_torch("headway.remove_in_order")
+    if not isinstance(ranking, HeadRanking):
+        raise UsageError(f"ranking: is {type(ranking).__name__}; allowed: what headway.rank_heads returns")
+    if test is not None and (not isinstance(test, Mapping) or set(test) != {"inputs", "labels"}):
+        raise UsageError(f"test: is {list(test) if isinstance(test, Mapping) else type(test).__name__}; allowed: a mapping with "
+                         "inputs and labels")
+    if isinstance(random, bool) or not isinstance(random, int) or random < 0:
+        raise UsageError(f"random: is {random!r}; allowed: an integer from 0")
+    from headway.ranking.removing import remove_in_order as removed
+    sets = {"train": (encoded_of(inputs, tokenizer), labels)}
+    if test is not None:
+        sets["test"] = (encoded_of(test["inputs"], tokenizer), test["labels"])
+    return removed(model, sets, ranking, list(orders), random, greedy, most, classes, batch_size, seed, listener_of(progress))
 
 
 def encoded_of(inputs: Mapping[str, Any] | Sequence[str], tokenizer: Any) -> Mapping[str, Any]:

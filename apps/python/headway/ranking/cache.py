@@ -53,7 +53,7 @@ class Cache:
 
     def _read(self) -> None:
         try:
-            with np.load(self._path, allow_pickle=False) as file:
+            with open(self._path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
         except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
             raise UsageError(f"cache: {self._path} cannot be read as a cache of rank_heads: {error}; allowed: a file that it wrote, "

@@ -64,12 +64,14 @@ def measure(model: Any, encoded: Mapping[str, Any], labels: Any, options: Option
     cost = passes()
     each = 1.0 + cost / len(MODES)
     columns = {removal_name(mode, readout): each for mode in MODES for readout in ("fixed", "refitted")}
+    blocks = [network.stack.blocks[layer - 1] for layer in kept]
+    queries = {block.heads // network.heads[layer - 1] for layer, block in zip(kept, blocks)}
     right = right_answers(y - whole.readout.missed, y)
     return Measured(
         *map(tuple, rows), changes=changes | scores.changes, slopes=scores.slopes, scores=scores.values,
         score_errors=scores.errors, passes=columns | scores.passes,
         attributes={"examples": len(y), "loss": float(whole.errors.mean()), "accuracy": float(right.mean()),
-                    "penalty": whole.readout.penalty, "readout": options.readout, "checks": len(checks),
+                    "penalty": whole.readout.penalty, "readout": options.readout, "grouped": options.grouped, "queries_per_head": max(queries), "checks": len(checks),
                     "left out": ", ".join(scores.left_out)})
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +14,8 @@ from headway.errors import UsageError
 from headway.head_table import HeadTable, head_name
 from headway.ranking.ceiling import Ceiling, ceiling, shared_ranks, told_apart
 from headway.ranking.combine import combine
+from headway.ranking.exports import (RECENT_SIZE, SINK_SIZE, heads_by_layer, scores_of_layers, write_duo_attention,
+                                     write_json)
 from headway.ranking.measured import CUTS, MODES, READOUTS, Measured, removal_name
 from headway.ranking.removal import mean_and_error
 
@@ -95,6 +100,126 @@ class HeadRanking(HeadTable):
         if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 0 <= k <= len(self):
             raise UsageError(f"k: is {k!r}; allowed: an integer from 0 to {len(self)}")
         return [(self.layers[row], self.heads[row]) for row in self.order(column)[:k]]
+
+    @property
+    def mode(self) -> str:
+        """What the output of a removed head is put at: "mean" or "zero"."""
+        return self.target.split("_")[1]
+
+    def check_model(self, heads: Sequence[int]) -> None:
+        """Compare with a model's number of heads in each layer.
+
+        Parameters
+        ----------
+        heads : sequence of int
+            Of every layer, from the input up.
+
+        Raises
+        ------
+        UsageError
+            The model has not all heads of this ranking.
+        """
+        for layer, head, name in zip(self.layers, self.heads, self.names):
+            if layer > len(heads) or head > heads[layer - 1]:
+                raise UsageError(f"model: has {len(heads)} layers of {sorted(set(heads))} heads, and no {name}, which the ranking "
+                                 "has; allowed: the model that was ranked")
+
+    def to_prune_heads(self, k: int, path: str | os.PathLike | None = None, column: str = "estimate") -> dict[int, list[int]]:
+        """Give the k cheapest heads to `prune_heads` of transformers, and to NNI.
+
+        Parameters
+        ----------
+        k : int
+            How many heads go.
+        path : str or path, optional
+            A JSON file to write. One that exists is replaced.
+        column : str, default: 'estimate'
+            The column that decides.
+
+        Returns
+        -------
+        dict of int to list of int
+            {layer: [heads]}, both counted from 0. Where queries share a key and a value, all of a head's queries.
+
+        Raises
+        ------
+        UsageError
+            A number of heads or a column that is not allowed.
+        CannotWriteError
+            The file cannot be written.
+        """
+        found = heads_by_layer(self.cheapest(k, column), int(self.attributes.get("queries_per_head", 1)))
+        write_json(found, path)
+        return found
+
+    def to_budgets(self, path: str | os.PathLike | None = None, column: str = "estimate") -> list[dict]:
+        """List the heads to remove for every number of them.
+
+        Parameters
+        ----------
+        path : str or path, optional
+            A JSON file to write. One that exists is replaced.
+        column : str, default: 'estimate'
+            The column that decides.
+
+        Returns
+        -------
+        list of dict
+            For 0, 1, ... heads: `removed`, how many; `share` of the ranked heads; `heads`, as `to_prune_heads` has them.
+
+        Raises
+        ------
+        UsageError
+            A column that is not allowed.
+        CannotWriteError
+            The file cannot be written.
+        """
+        found = [{"removed": k, "share": round(k / len(self), 6), "heads": self.to_prune_heads(k, column=column)}
+                 for k in range(len(self) + 1)]
+        write_json(found, path)
+        return found
+
+    def to_duo_attention(self, folder: str | os.PathLike, model: Any, column: str = "estimate", sink_size: int = SINK_SIZE,
+                         recent_size: int = RECENT_SIZE) -> Path:
+        """Write the ranking as a pattern of DuoAttention, which kvpress reads, too.
+
+        Parameters
+        ----------
+        folder : path
+            Gets `full_attention_heads.tsv`, a row for each layer, and `config.json`. The folder is made.
+        model : transformers.PreTrainedModel
+            The model that was ranked. Its heads that were not ranked are kept.
+        column : str, default: 'estimate'
+            The column that decides.
+        sink_size, recent_size : int, default: 128, 256
+            How many first and recent tokens a streaming head keeps.
+
+        Returns
+        -------
+        Path
+            The folder.
+
+        Raises
+        ------
+        UsageError
+            A column or size that is not allowed, or another model.
+        CannotWriteError
+            A file cannot be written.
+
+        Notes
+        -----
+        Scores go from 0, the cheapest head, to 1, evenly by place: DuoAttention and kvpress use their order alone. With
+        `rank_heads(..., grouped=False)` the columns would be queries, so such a ranking is refused.
+        """
+        from headway.network_blocks import stack_of
+        blocks = stack_of(model).blocks
+        if not self.attributes.get("grouped", True) and any(block.heads != block.value_heads for block in blocks):
+            raise UsageError("ranking: is of queries that share keys and values; allowed for DuoAttention: one of heads with keys "
+                             "and values of their own, rank_heads(..., grouped=True)")
+        counts = [block.value_heads for block in blocks]
+        self.check_model(counts)
+        self.order(column)
+        return write_duo_attention(folder, scores_of_layers(self.layers, self.heads, self[column], counts), sink_size, recent_size)
 
     def _about(self) -> list[str]:
         return [*super()._about(), *self._trust()]
