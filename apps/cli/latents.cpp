@@ -12,9 +12,9 @@
 #include "headway/result_file.hpp"
 #include "headway/study/study_hash.hpp"
 #include "json_text.hpp"
-#include "networks_table.hpp"
 #include "train_course.hpp"
 #include "trained_data.hpp"
+#include "trained_network_tables.hpp"
 #include "verbs.hpp"
 
 namespace headway::cli {

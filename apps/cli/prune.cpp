@@ -6,7 +6,7 @@
 
 #include "columns.hpp"
 #include "headway/error.hpp"
-#include "prune_trained.hpp"
+#include "prune_network.hpp"
 #include "result_tables.hpp"
 #include "theory_course.hpp"
 #include "verbs.hpp"

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "networks_table.hpp"
 #include "table.hpp"
 #include "train_plan.hpp"
+#include "trained_network_tables.hpp"
 
 namespace headway::cli {
 

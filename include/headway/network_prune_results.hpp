@@ -122,7 +122,7 @@ void fields(Visitor& visit, const PruneGroup& r) {
 }
 
 /// `headway prune` of a train result.
-struct TrainedPruneResult {
+struct NetworkPruneResult {
   static constexpr const char* kVerb = "network_prune";  ///< the kind of its file
   std::vector<RunPruning> runs;
   std::vector<PruneGroup> groups;

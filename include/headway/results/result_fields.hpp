@@ -303,7 +303,7 @@ void result_fields(Visitor& visit, const Study& /*study*/, const PredictResult& 
 }
 
 template <class Visitor>
-void result_fields(Visitor& visit, const Study& study, const TrainedPruneResult& r) {
+void result_fields(Visitor& visit, const Study& study, const NetworkPruneResult& r) {
   network_fields(visit, study, r, r.groups);
 }
 

@@ -11,7 +11,7 @@
 #include "headway/gram.hpp"
 #include "headway/latents.hpp"
 #include "headway/predict.hpp"
-#include "headway/prune_networks.hpp"
+#include "headway/prune_network.hpp"
 #include "headway/result_file.hpp"
 #include "headway/results/choice.hpp"
 #include "headway/sample_results.hpp"

@@ -1,4 +1,4 @@
-#include "networks_table.hpp"
+#include "trained_network_tables.hpp"
 
 #include <fmt/format.h>
 

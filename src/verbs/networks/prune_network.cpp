@@ -1,3 +1,5 @@
+#include "headway/prune_network.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
 #include "headway/model/path_index.hpp"
-#include "headway/prune_networks.hpp"
 #include "headway/training/head_removal.hpp"
 #include "verbs/network_pruner.hpp"
 
@@ -340,12 +341,12 @@ void check_theory(std::span<const TrainedNetwork> networks, std::span<const Theo
 
 }  // namespace
 
-TrainedPruneResult prune_trained(const Study& study, std::span<const TrainedNetwork> networks,
+NetworkPruneResult prune_network(const Study& study, std::span<const TrainedNetwork> networks,
                                  std::span<const TheoryScores> theory, const TaskMaker& make_task,
                                  Observer& observer) {
   const Clock::time_point began = Clock::now();
   check_theory(networks, theory);
-  TrainedPruneResult result;
+  NetworkPruneResult result;
   result.planned = networks.size();
   result.threads = resolve_threads(study.threads);
   for (std::size_t i = 0; i < networks.size(); ++i) {

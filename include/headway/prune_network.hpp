@@ -29,7 +29,7 @@ struct TheoryScores {
 /// score of a head is the sum over the parts that belong to it. An interrupted run is left out.
 /// Errors: as ready_network(); kBadData for scores that belong to none of the networks. Cost: an
 /// evaluation of study.prune.examples for each removal.
-TrainedPruneResult prune_trained(const Study& study, std::span<const TrainedNetwork> networks,
+NetworkPruneResult prune_network(const Study& study, std::span<const TrainedNetwork> networks,
                                  std::span<const TheoryScores> theory, const TaskMaker& make_task,
                                  Observer& observer);
 

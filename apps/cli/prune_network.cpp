@@ -1,5 +1,5 @@
 // `headway prune` of a train result: heads removed from the networks themselves.
-#include "prune_trained.hpp"
+#include "prune_network.hpp"
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@
 namespace headway::cli {
 namespace {
 
-using headway::TrainedPruneResult;
+using headway::NetworkPruneResult;
 
 struct NetworkJob : Job {
   std::vector<headway::TrainedNetwork> networks;
@@ -88,7 +88,7 @@ std::string agreement_text(const headway::Spread& spread) {
   return spread.count == 1 ? text : fmt::format("{} ({} seeds)", text, spread.count);
 }
 
-std::string result_text(const TrainedPruneResult& result) {
+std::string result_text(const NetworkPruneResult& result) {
   std::string out;
   for (const headway::RunPruning& run : result.runs) out += run_text(run);
   for (const headway::PruneGroup& group : result.groups) {
@@ -144,21 +144,21 @@ bool prunes_networks(const Options& options) {
 }
 
 Computation prune_networks(const Options& options, Observer& observer) {
-  Course<NetworkJob, TrainedPruneResult> course;
+  Course<NetworkJob, NetworkPruneResult> course;
   course.load = &load_network_job;
   course.read_data = &read_network_data;
   course.plan = &plan_network;
   course.compute = [](const Options&, NetworkJob& job, Observer& watching) {
-    return headway::prune_trained(job.study, job.networks, job.theory,
+    return headway::prune_network(job.study, job.networks, job.theory,
                                   headway::make_task_maker(io::task_files()), watching);
   };
-  course.outcome = [](const TrainedPruneResult& result) {
+  course.outcome = [](const NetworkPruneResult& result) {
     return Outcome{fmt::format("{} of {} networks", result.runs.size(), result.planned),
                    result.interrupted, result.seconds, result.threads};
   };
-  course.write = &write_result_file<NetworkJob, TrainedPruneResult>;
+  course.write = &write_result_file<NetworkJob, NetworkPruneResult>;
   course.print = [](const Options& wanted, const NetworkJob& job,
-                    const TrainedPruneResult& result) {
+                    const NetworkPruneResult& result) {
     return wanted.json ? io::result_json(job.study, result) + "\n" : result_text(result);
   };
   return carry_out(options, course, observer);
