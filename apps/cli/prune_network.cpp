@@ -1,4 +1,4 @@
-// `headway prune` of a train result: heads removed from the networks themselves.
+// `headway prune-network`: heads removed from trained networks themselves.
 #include "prune_network.hpp"
 
 #include <fmt/format.h>
@@ -6,15 +6,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include "carried_network_table.hpp"
 #include "course.hpp"
 #include "headway/io/theory_scores.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"
 #include "headway/result_file.hpp"
 #include "json_text.hpp"
-#include "network_table.hpp"
 #include "table.hpp"
 #include "trained_data.hpp"
+#include "verbs.hpp"
 
 namespace headway::cli {
 namespace {
@@ -118,12 +119,13 @@ std::string read_network_data(const Options& options, NetworkJob& job, Observer&
   return job.networks.front().data_hash;
 }
 
-std::string plan_network(const Options& options, const NetworkJob& job) {
+/// `verb`: the name that it was called by.
+std::string plan_network(const Options& options, const NetworkJob& job, const std::string& verb) {
   const headway::PruneOptions& wanted = job.study.prune;
   if (options.json) {
     nlohmann::ordered_json out;
     out["dry_run"] = true;
-    out["verb"] = "prune";
+    out["verb"] = verb;
     out["study"] = job.study.name;
     out["runs"] = job.networks.size();
     out["theory"] = wanted.theory;
@@ -136,18 +138,13 @@ std::string plan_network(const Options& options, const NetworkJob& job) {
       options.output.empty() ? "none" : options.output);
 }
 
-}  // namespace
-
-bool prunes_networks(const Options& options) {
-  if (options.study_text || !io::is_result_file(options.input)) return false;
-  return headway::is_training_task(io::read_study(options.input, {}).study.task.kind);
-}
-
-Computation prune_networks(const Options& options, Observer& observer) {
+Course<NetworkJob, NetworkPruneResult> network_course(const std::string& verb) {
   Course<NetworkJob, NetworkPruneResult> course;
   course.load = &load_network_job;
   course.read_data = &read_network_data;
-  course.plan = &plan_network;
+  course.plan = [verb](const Options& options, const NetworkJob& job) {
+    return plan_network(options, job, verb);
+  };
   course.compute = [](const Options&, NetworkJob& job, Observer& watching) {
     return headway::prune_network(job.study, job.networks, job.theory,
                                   headway::make_task_maker(io::task_files()), watching);
@@ -161,7 +158,58 @@ Computation prune_networks(const Options& options, Observer& observer) {
                     const NetworkPruneResult& result) {
     return wanted.json ? io::result_json(job.study, result) + "\n" : result_text(result);
   };
-  return carry_out(options, course, observer);
+  return course;
+}
+
+std::vector<ExplainedTable> prune_network_tables() {
+  return {{"Heads, a table for each run",
+           {{"layer, head", "which head, counted from 1"},
+            {"METRIC change", "change of the network's score without the head, with its error"},
+            {"mean in its place", "the same with the head's mean output in its place"},
+            {"loss change", "change of the loss without the head, with its error"},
+            {"sensitivity", "mean size of the gradient with respect to the head's output"}}},
+          {"Below the heads",
+           {{"with the drop, with the rise of the loss",
+             "rank correlation of a score with what the removals cost, and its 95 % interval over "
+             "resampled examples"},
+            {"by SCORE", "the metric as heads are removed, the lowest of this score first"},
+            {"greedy", "the same, each time without the head that costs least"},
+            {"random mean, sd", "the same in random orders: mean and standard deviation"},
+            {"mean over seeds",
+             "rank correlations over the runs that differ in their seeds alone, with standard "
+             "errors"}}}};
+}
+
+}  // namespace
+
+bool prunes_networks(const Options& options) {
+  if (options.study_text || !io::is_result_file(options.input)) return false;
+  return headway::is_training_task(io::read_study(options.input, {}).study.task.kind);
+}
+
+Computation prune_network(const Options& options, Observer& observer) {
+  return carry_out(options, network_course("prune"), observer);
+}
+
+Verb prune_network_verb() {
+  return make_verb(
+      {.name = "prune-network",
+       .summary = "remove the heads from trained networks themselves",
+       .sections = {"prune"},
+       .own =
+           {{"--theory", "FILE,...",
+             "results of headway prune on the data that headway extract made from these networks",
+             &Options::theory, Offers::kFiles}},
+       .about =
+           "Removes every head of a trained network, one by one and cumulatively, with nothing and "
+           "with the head's mean in its place. Then it says how well each score of the heads, "
+           "those of the theory among them, agrees with what the removals cost.",
+       .tables = prune_network_tables(),
+       .examples = {{"headway prune-network trained.h5", "all networks of a train result"},
+                    {"headway prune-network trained.h5 --theory theory.h5",
+                     "beside what headway prune says of their parts"}},
+       .input = kTrainedInput},
+      network_course("prune-network"));
 }
 
 }  // namespace headway::cli

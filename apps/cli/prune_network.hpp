@@ -6,10 +6,11 @@
 
 namespace headway::cli {
 
-/// Is the input a train result, whose networks are pruned themselves?
+/// Is the input of `headway prune` a train result? Then it does what `headway prune-network` does,
+/// as it did before that verb had a name of its own.
 bool prunes_networks(const Options& options);
 
-/// Prunes them; throws headway::Error.
-Computation prune_networks(const Options& options, Observer& observer);
+/// `headway prune` of a train result; throws headway::Error.
+Computation prune_network(const Options& options, Observer& observer);
 
 }  // namespace headway::cli

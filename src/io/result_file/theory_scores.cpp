@@ -67,7 +67,7 @@ std::vector<headway::TheoryScores> scores_in(const std::string& file_path,
   const std::string kind = read_result_kind(file_path);
   if (kind != headway::PruneResult::kVerb) {
     bad_data("{}: is a result of headway {}: must be a result of headway prune", file_path,
-             shown(kind));
+             shown(verb_of_kind(kind)));
   }
   const std::string network = network_of(file_path);
   return read_hdf5(file_path, kResultSchema, [&](const Hdf5InputFile& file) {

@@ -54,10 +54,10 @@ std::vector<Section> sections() {
            list_fields(headway::TrainedRun{})},
           {"group", "`groups/<g>` of train", list_fields(headway::TrainGroup{})},
           {"network_run",
-           "`runs/<i>` of prune on a train result; r2 in place of accuracy where that "
+           "`runs/<i>` of prune-network; r2 in place of accuracy where that "
            "is the metric",
            list_fields(headway::RunPruning{})},
-          {"network_group", "`groups/<g>` of prune on a train result",
+          {"network_group", "`groups/<g>` of prune-network",
            list_fields(headway::PruneGroup{})},
           {"latent_run", "`runs/<i>` of latents", list_fields(headway::LatentRun{})},
           {"latent_group", "`groups/<g>` of latents", list_fields(headway::LatentGroup{})},
