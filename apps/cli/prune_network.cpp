@@ -106,14 +106,14 @@ NetworkJob load_network_job(const Options& options) {
   NetworkJob job;
   job.study = io::read_trained_study(options.input, options.study_overlays(),
                                      {"prune.", "seed", "threads", "name", "task.files"});
-  job.theory = io::read_theory_scores(job.study.prune.theory);
+  job.theory = io::read_theory_scores(job.study.prune.trained().theory);
   return job;
 }
 
 std::string read_network_data(const Options& options, NetworkJob& job, Observer& observer) {
   job.networks = io::read_trained_networks(
-      options.input, job.study, job.study.prune.weights.value_or(headway::KeptWeights::kBest),
-      observer);
+      options.input, job.study,
+      job.study.prune.trained().weights.value_or(headway::KeptWeights::kBest), observer);
   require_training_data(options, options.study_overlays(), job.networks.front().data_hash,
                         observer);
   return job.networks.front().data_hash;
@@ -121,7 +121,7 @@ std::string read_network_data(const Options& options, NetworkJob& job, Observer&
 
 /// `verb`: the name that it was called by.
 std::string plan_network(const Options& options, const NetworkJob& job, const std::string& verb) {
-  const headway::PruneOptions& wanted = job.study.prune;
+  const headway::PruneTrained& wanted = job.study.prune.trained();
   if (options.json) {
     nlohmann::ordered_json out;
     out["dry_run"] = true;
@@ -184,7 +184,7 @@ std::vector<ExplainedTable> prune_network_tables() {
 
 bool prunes_networks(const Options& options) {
   if (options.study_text || !io::is_result_file(options.input)) return false;
-  return headway::is_training_task(io::read_study(options.input, {}).study.task.kind);
+  return headway::is_training_task(io::read_study(options.input, {}).study.task.kind());
 }
 
 Computation prune_network(const Options& options, Observer& observer) {

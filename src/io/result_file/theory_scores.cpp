@@ -35,8 +35,8 @@ void fields(Visitor& visit, Record& r) {
 /// weights_sha256 of the data set that a theory's result is of.
 std::string network_of(const std::string& file_path) {
   const headway::Study study = parse_study(read_result_provenance(file_path).study_toml, file_path);
-  const std::string& data = study.task.file;
-  if (study.task.kind != headway::TaskKind::kDataset || !std::filesystem::exists(data)) {
+  const std::string& data = study.task.file();
+  if (study.task.kind() != headway::TaskKind::kDataset || !std::filesystem::exists(data)) {
     bad_data(
         "{}: its data set \"{}\" is missing: must be there, as headway extract wrote it; it says "
         "which network the parts belong to",

@@ -57,8 +57,7 @@ std::vector<Section> sections() {
            "`runs/<i>` of prune-network; r2 in place of accuracy where that "
            "is the metric",
            list_fields(headway::RunPruning{})},
-          {"network_group", "`groups/<g>` of prune-network",
-           list_fields(headway::PruneGroup{})},
+          {"network_group", "`groups/<g>` of prune-network", list_fields(headway::PruneGroup{})},
           {"latent_run", "`runs/<i>` of latents", list_fields(headway::LatentRun{})},
           {"latent_group", "`groups/<g>` of latents", list_fields(headway::LatentGroup{})},
           {"evaluated_run", "`runs/<i>` of evaluate", list_fields(headway::EvaluatedRun{})},

@@ -21,8 +21,8 @@ constexpr int kHeads = 3;
 /// A network of random weights on fuzzy logic, and a study that prunes it.
 struct Problem {
   explicit Problem(const std::string& variant) {
-    network.study.task.kind = headway::TaskKind::kFuzzyLogic;
-    network.study.task.fuzzy_logic.sequence_length = 7;
+    network.study.task.set_kind(headway::TaskKind::kFuzzyLogic);
+    network.study.task.as<tasks::FuzzyLogicOptions>().sequence_length = 7;
     network.study.train.model = testing::small_model();
     network.study.train.model.attention = variant;
     network.study.train.run.device = training::Device::kCpu;
@@ -34,9 +34,9 @@ struct Problem {
         training::detail::parameter_shapes(network.study.train.model, task.task->format()), 3);
     testing::shake(&network.parameters);
     study = network.study;
-    study.prune.examples = 40;
-    study.prune.sensitivity_examples = 6;
-    study.prune.mean_examples = 4;
+    study.prune.trained().examples = 40;
+    study.prune.trained().sensitivity_examples = 6;
+    study.prune.trained().mean_examples = 4;
     study.prune.random_orders = 2;
     study.prune.resamples = 10;
     study.prune.permutations = 50;
