@@ -21,9 +21,9 @@ constexpr double kMostSweepPoints = 100'000;
 std::vector<int> heads_of(const Study& study) {
   const bool learned = study.model.attention_prior && !study.model.attention_prior->heads.empty();
   if (learned) return study.model.attention_prior->heads;
-  if (study.task.kind != TaskKind::kHiddenMarkovChain) return study.model.heads;
+  if (study.task.kind() != TaskKind::kHiddenMarkovChain) return study.model.heads;
   std::vector<int> heads;
-  for (const auto& layer : study.task.hidden_markov_chain.layers) {
+  for (const auto& layer : study.task.as<tasks::HiddenMarkovChainOptions>().layers) {
     heads.push_back(static_cast<int>(layer.size()));
   }
   if (!study.model.heads.empty() && study.model.heads != heads) {
@@ -125,22 +125,22 @@ void check_latents_task(const Study& study) {
   Study changed = study;
   changed.latents = LatentsOptions();
   read_task(study.latents.task, changed);
-  if (changed.task.kind != study.task.kind) {
+  if (changed.task.kind() != study.task.kind()) {
     throw OptionError(
         fmt::format("latents.task.kind = \"{}\": must be absent, or \"{}\" as in [task]",
-                    word_of(changed.task.kind), word_of(study.task.kind)),
+                    word_of(changed.task.kind()), word_of(study.task.kind())),
         {"latents.task"});
   }
-  description_of(changed.task.kind).validate(changed.task);
+  description_of(changed.task.kind()).validate(changed.task);
 }
 
 }  // namespace
 
 void check_study(const Study& study) {
   for (const Section& section : study_sections()) {
-    if (applies(section, study.task.kind)) check_options(section.table, study, section.name);
+    if (applies(section, study.task.kind())) check_options(section.table, study, section.name);
   }
-  const TaskDescription& task = description_of(study.task.kind);
+  const TaskDescription& task = description_of(study.task.kind());
   task.validate(study.task);
   if (task.side == Side::kTheory) return check_theory(study);
   study.train.model.validate();

@@ -39,7 +39,7 @@ def compute(verb: str, given: Mapping[str, Any]) -> Any:
                 "jobs": given.get("jobs"), "dry_run": bool(given.get("dry_run")), "progress": progress}
     try:
         with in_python(arguments):
-            done = native.module().compute(verb, request)
+            done = native.module().compute(verb.replace("_", "-"), request)
     finally:
         if isinstance(progress, Bars):
             progress.close()

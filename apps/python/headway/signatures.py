@@ -115,6 +115,9 @@ def keys_of(verb: str) -> dict[str, Key]:
     if verb == "evaluate":  # all else is what the networks were trained with
         own = [Key("evaluate", name) for name in SETTINGS["evaluate"]]
         return {key.name: key for key in [*own, Key("train", "device"), Key("train", "eval_batch"), Key("", "name"), Key("", "threads")]}
+    if verb == "prune_network":  # likewise
+        return {key.name: key for key in [*(Key("prune", name) for name in SETTINGS["prune"]),
+                                          *(Key("", name) for name in ("name", "seed", "threads"))]}
     order = [verb, "train", ""] if verb in ("train", "latents") else ["model", verb, "solve", ""]
     found: dict[str, Key] = {}
     for section in dict.fromkeys(section for section in order if section in SETTINGS):

@@ -86,8 +86,8 @@ TEST_CASE("the correction from random probes agrees with the dense one, within i
   Solved s;
   Rng rng(2, StreamPurpose::kTests);
   const MatrixXd test_features = headway::test::random_matrix(6, s.c.features.cols(), rng);
-  const theory::TestPredictor test(s.action->kernels().shared_from_this(),
-                                   std::make_shared<const MatrixXd>(test_features), 2.0);
+  const theory::RepeatedPredictor test(s.action->kernels().shared_from_this(),
+                                       std::make_shared<const MatrixXd>(test_features), 2.0);
   const theory::FiniteWidthCorrection exact =
       theory::finite_width_correction(*s.action, s.saddle, s.hessian, &test, s.observer);
   REQUIRE(exact.defined);
