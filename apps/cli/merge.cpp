@@ -67,6 +67,7 @@ Computation merge(const Options& options, Observer& observer,
     return job.parts.front().provenance.data_hash;
   };
   course.compute = [join = merging.join](const Options&, MergeJob& job, Observer&) {
+    job.provenance = headway::merged_provenance(job.parts);
     return join(job);
   };
   course.outcome = merging.outcome;
