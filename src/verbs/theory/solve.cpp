@@ -385,7 +385,7 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
 void solve_point_from(const Study& study, const tasks::Dataset& dataset,
                       const TheoryProblem& problem, const SweepPoint& sweep, std::size_t index,
                       const theory::OrderParameters& start, Observer& observer, SolvePoint& point) {
-  const theory::TestPredictor predictor(
+  const theory::RepeatedPredictor predictor(
       problem.kernels, {problem.kernels, &problem.evaluation_features},  // outlived by both
       kPredictionsAPoint);
   const SolveHooks none;
