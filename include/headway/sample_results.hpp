@@ -40,46 +40,6 @@ void fields(Visitor& visit, Record& r, const std::string& name, const std::strin
         {.place = kFile, .layout = layout});
 }
 
-/// What a sampled point says of learned attention.
-struct SampledAttention {
-  double entropy_mean = kUndefined, entropy_mcse = kUndefined;
-  double largest_mean = kUndefined, largest_mcse = kUndefined;
-  double integral_log_evidence = kUndefined, integral_log_evidence_error = kUndefined;
-  double exchange_rate = kUndefined;
-  Tensor entropy, largest, log_likelihood;  ///< [chain, draw]
-  Tensor weights;                           ///< [chain, draw, weight], where they are kept
-  std::vector<std::string> weight_names;
-};
-template <class Visitor, RecordOf<SampledAttention> Record>
-void fields(Visitor& visit, Record& r) {
-  constexpr FieldForm kOld = {.optional = true};
-  constexpr FieldForm kDraws = {.place = FieldPlace::kFile, .optional = true};
-  visit("attention_entropy_mean", r.entropy_mean,
-        "posterior mean of the entropy of a head's attention at the tokens that the readout takes, "
-        "mean over the heads of the last layer and the training examples; undefined for linear "
-        "attention",
-        kOld);
-  visit("attention_entropy_mcse", r.entropy_mcse, "Monte Carlo standard error of that mean", kOld);
-  visit("attention_largest_mean", r.largest_mean,
-        "posterior mean of the largest weight of the mean attention of the last layer's heads "
-        "there, mean over the training examples",
-        kOld);
-  visit("attention_largest_mcse", r.largest_mcse, "Monte Carlo standard error of that mean", kOld);
-  visit("log_evidence_integral", r.integral_log_evidence,
-        "log p(y) in nats by thermodynamic integration; log_evidence is by bridge sampling", kOld);
-  visit("log_evidence_integral_error", r.integral_log_evidence_error, "its standard error", kOld);
-  visit("exchange_rate", r.exchange_rate,
-        "share of the exchanges between neighbouring replicas that were accepted", kOld);
-  visit("draws/attention_entropy", r.entropy, "draws of the attention's entropy, [chain, draw]",
-        kDraws);
-  visit("draws/attention_largest", r.largest, "draws of its largest weight, [chain, draw]", kDraws);
-  visit("draws/log_likelihood", r.log_likelihood, "-energy / 2 of each draw, [chain, draw]",
-        kDraws);
-  visit("draws/attention_weights", r.weights,
-        "draws of the attention weights, [chain, draw, weight]; if asked for", kDraws);
-  visit("attention_weight_names", r.weight_names, "names of these weights", kDraws);
-}
-
 /// One sweep point of `sample` (eqs. 34 and 50).
 struct SamplePoint {
   std::vector<Index> widths;

@@ -139,7 +139,7 @@ struct SolveOptions {
   theory::SaddlePointOptions saddle_point;
   theory::KernelForm kernels = theory::KernelForm::kAuto;
   Start start = Start::kGaussianProcess;  ///< of the first point of a sweep chain
-  int attention_starts = 8;    ///< of learned attention: none at first, then draws from the prior
+  int attention_starts = 0;  ///< of learned attention; 0 = from 8 to 64, by cost
   int extra_starts = 0;        ///< further random starts, to show that the minimum is the same
   bool warm_start = true;      ///< start each point from its neighbour in the sweep
   When hessian = When::kAuto;  ///< the test for a minimum
