@@ -43,9 +43,10 @@ from headway.head_ranking import rank_heads, remove_in_order
 from headway.head_table import HeadTable
 from headway.kernels import Action, action, kernel
 from headway.latent_results import EvaluateResult, LatentRun, LatentsResult
+from headway.merging import merge
 from headway.network_heads import ablate_heads, gradient_sensitivity, head_baselines
 from headway.network_results import RemovalResult
-from headway.network_verbs import evaluate, latents, train
+from headway.network_verbs import evaluate, latents, prune_network, train
 from headway.networks import from_attentions, from_hugging_face, from_torch
 from headway.prediction_results import PredictResult
 from headway.predictions import predict
@@ -67,7 +68,8 @@ __all__ = [
     "UnavailableError", "UnreadableFileError", "UsageError", "__version__", "ablate_heads",
     "action", "align", "check_dataset", "evaluate", "figures", "from_attentions",
     "from_hugging_face", "from_torch", "gradient_sensitivity", "head_baselines", "kernel", "kvpress_press",
-    "latents", "posterior_draws", "predict", "prune", "rank_heads", "read_result", "read_study", "remove_in_order", "sample", "solve",
+    "latents", "merge", "posterior_draws", "predict", "prune", "prune_network", "rank_heads", "read_result",
+    "read_study", "remove_in_order", "sample", "solve",
     "to_arviz", "to_datatree", "to_inference_data", "train", "write_dataset", "write_report",
 ]
 

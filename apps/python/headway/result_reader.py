@@ -44,7 +44,7 @@ def read_result(path: str | os.PathLike) -> AnyResult:
     -------
     Result, TrainingResult, LatentsResult, EvaluateResult, RemovalResult or PredictResult
         A Result of solve, align, prune and sample; else that of train, of latents, of evaluate, of
-        prune on trained networks, or of predict.
+        prune_network, or of predict.
 
     Raises
     ------

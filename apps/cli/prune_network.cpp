@@ -1,25 +1,26 @@
-// `headway prune` of a train result: heads removed from the networks themselves.
-#include "prune_trained.hpp"
+// `headway prune-network`: heads removed from trained networks themselves.
+#include "prune_network.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "carried_network_table.hpp"
 #include "course.hpp"
 #include "headway/io/theory_scores.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"
 #include "headway/result_file.hpp"
 #include "json_text.hpp"
-#include "network_table.hpp"
 #include "table.hpp"
 #include "trained_data.hpp"
+#include "verbs.hpp"
 
 namespace headway::cli {
 namespace {
 
-using headway::TrainedPruneResult;
+using headway::NetworkPruneResult;
 
 struct NetworkJob : Job {
   std::vector<headway::TrainedNetwork> networks;
@@ -88,7 +89,7 @@ std::string agreement_text(const headway::Spread& spread) {
   return spread.count == 1 ? text : fmt::format("{} ({} seeds)", text, spread.count);
 }
 
-std::string result_text(const TrainedPruneResult& result) {
+std::string result_text(const NetworkPruneResult& result) {
   std::string out;
   for (const headway::RunPruning& run : result.runs) out += run_text(run);
   for (const headway::PruneGroup& group : result.groups) {
@@ -105,25 +106,26 @@ NetworkJob load_network_job(const Options& options) {
   NetworkJob job;
   job.study = io::read_trained_study(options.input, options.study_overlays(),
                                      {"prune.", "seed", "threads", "name", "task.files"});
-  job.theory = io::read_theory_scores(job.study.prune.theory);
+  job.theory = io::read_theory_scores(job.study.prune.trained().theory);
   return job;
 }
 
 std::string read_network_data(const Options& options, NetworkJob& job, Observer& observer) {
   job.networks = io::read_trained_networks(
-      options.input, job.study, job.study.prune.weights.value_or(headway::KeptWeights::kBest),
-      observer);
+      options.input, job.study,
+      job.study.prune.trained().weights.value_or(headway::KeptWeights::kBest), observer);
   require_training_data(options, options.study_overlays(), job.networks.front().data_hash,
                         observer);
   return job.networks.front().data_hash;
 }
 
-std::string plan_network(const Options& options, const NetworkJob& job) {
-  const headway::PruneOptions& wanted = job.study.prune;
+/// `verb`: the name that it was called by.
+std::string plan_network(const Options& options, const NetworkJob& job, const std::string& verb) {
+  const headway::PruneTrained& wanted = job.study.prune.trained();
   if (options.json) {
     nlohmann::ordered_json out;
     out["dry_run"] = true;
-    out["verb"] = "prune";
+    out["verb"] = verb;
     out["study"] = job.study.name;
     out["runs"] = job.networks.size();
     out["theory"] = wanted.theory;
@@ -136,32 +138,78 @@ std::string plan_network(const Options& options, const NetworkJob& job) {
       options.output.empty() ? "none" : options.output);
 }
 
+Course<NetworkJob, NetworkPruneResult> network_course(const std::string& verb) {
+  Course<NetworkJob, NetworkPruneResult> course;
+  course.load = &load_network_job;
+  course.read_data = &read_network_data;
+  course.plan = [verb](const Options& options, const NetworkJob& job) {
+    return plan_network(options, job, verb);
+  };
+  course.compute = [](const Options&, NetworkJob& job, Observer& watching) {
+    return headway::prune_network(job.study, job.networks, job.theory,
+                                  headway::make_task_maker(io::task_files()), watching);
+  };
+  course.outcome = [](const NetworkPruneResult& result) {
+    return Outcome{fmt::format("{} of {} networks", result.runs.size(), result.planned),
+                   result.interrupted, result.seconds, result.threads};
+  };
+  course.write = &write_result_file<NetworkJob, NetworkPruneResult>;
+  course.print = [](const Options& wanted, const NetworkJob& job,
+                    const NetworkPruneResult& result) {
+    return wanted.json ? io::result_json(job.study, result) + "\n" : result_text(result);
+  };
+  return course;
+}
+
+std::vector<ExplainedTable> prune_network_tables() {
+  return {{"Heads, a table for each run",
+           {{"layer, head", "which head, counted from 1"},
+            {"METRIC change", "change of the network's score without the head, with its error"},
+            {"mean in its place", "the same with the head's mean output in its place"},
+            {"loss change", "change of the loss without the head, with its error"},
+            {"sensitivity", "mean size of the gradient with respect to the head's output"}}},
+          {"Below the heads",
+           {{"with the drop, with the rise of the loss",
+             "rank correlation of a score with what the removals cost, and its 95 % interval over "
+             "resampled examples"},
+            {"by SCORE", "the metric as heads are removed, the lowest of this score first"},
+            {"greedy", "the same, each time without the head that costs least"},
+            {"random mean, sd", "the same in random orders: mean and standard deviation"},
+            {"mean over seeds",
+             "rank correlations over the runs that differ in their seeds alone, with standard "
+             "errors"}}}};
+}
+
 }  // namespace
 
 bool prunes_networks(const Options& options) {
   if (options.study_text || !io::is_result_file(options.input)) return false;
-  return headway::is_training_task(io::read_study(options.input, {}).study.task.kind);
+  return headway::is_training_task(io::read_study(options.input, {}).study.task.kind());
 }
 
-Computation prune_networks(const Options& options, Observer& observer) {
-  Course<NetworkJob, TrainedPruneResult> course;
-  course.load = &load_network_job;
-  course.read_data = &read_network_data;
-  course.plan = &plan_network;
-  course.compute = [](const Options&, NetworkJob& job, Observer& watching) {
-    return headway::prune_trained(job.study, job.networks, job.theory,
-                                  headway::make_task_maker(io::task_files()), watching);
-  };
-  course.outcome = [](const TrainedPruneResult& result) {
-    return Outcome{fmt::format("{} of {} networks", result.runs.size(), result.planned),
-                   result.interrupted, result.seconds, result.threads};
-  };
-  course.write = &write_result_file<NetworkJob, TrainedPruneResult>;
-  course.print = [](const Options& wanted, const NetworkJob& job,
-                    const TrainedPruneResult& result) {
-    return wanted.json ? io::result_json(job.study, result) + "\n" : result_text(result);
-  };
-  return carry_out(options, course, observer);
+Computation prune_network(const Options& options, Observer& observer) {
+  return carry_out(options, network_course("prune"), observer);
+}
+
+Verb prune_network_verb() {
+  return make_verb(
+      {.name = "prune-network",
+       .summary = "remove the heads from trained networks themselves",
+       .sections = {"prune"},
+       .own =
+           {{"--theory", "FILE,...",
+             "results of headway prune on the data that headway extract made from these networks",
+             &Options::theory, Offers::kFiles}},
+       .about =
+           "Removes every head of a trained network, one by one and cumulatively, with nothing and "
+           "with the head's mean in its place. Then it says how well each score of the heads, "
+           "those of the theory among them, agrees with what the removals cost.",
+       .tables = prune_network_tables(),
+       .examples = {{"headway prune-network trained.h5", "all networks of a train result"},
+                    {"headway prune-network trained.h5 --theory theory.h5",
+                     "beside what headway prune says of their parts"}},
+       .input = kTrainedInput},
+      network_course("prune-network"));
 }
 
 }  // namespace headway::cli

@@ -1,3 +1,5 @@
+#include "headway/prune_network.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
 #include "headway/model/path_index.hpp"
-#include "headway/prune_networks.hpp"
 #include "headway/training/head_removal.hpp"
 #include "verbs/network_pruner.hpp"
 
@@ -42,7 +43,8 @@ class RemovableHeads {
     parameters_ = ready_.trainer->state().parameters;
     if (transformer()) {
       training::TaskBatch examples;
-      task().batch("train", 0, study.prune.mean_examples.value_or(kMeanExamples), examples);
+      task().batch("train", 0, study.prune.trained().mean_examples.value_or(kMeanExamples),
+                   examples);
       means_.emplace(model_, task().format(), parameters_, examples, resolve_threads(study.threads),
                      observer);
     }
@@ -76,7 +78,7 @@ class RemovableHeads {
   [[nodiscard]] std::vector<double> sensitivity() {
     ready_.trainer->set_parameters(parameters_);
     std::vector<double> sums;
-    const Index count = study_.prune.sensitivity_examples.value_or(kSensitivityExamples);
+    const Index count = study_.prune.trained().sensitivity_examples.value_or(kSensitivityExamples);
     for (Index i = 0; i < count; ++i) {
       if (observer_.interrupted()) throw Error(ErrorKind::kInterrupted, "interrupted");
       const std::vector<double> slopes =
@@ -100,7 +102,7 @@ class RemovableHeads {
 
   [[nodiscard]] ExampleQuality quality(const std::string& split) {
     const Index size = task().size(split);
-    const Index wanted = study_.prune.examples.value_or(kExamples);
+    const Index wanted = study_.prune.trained().examples.value_or(kExamples);
     const Index examples = size > 0 ? std::min(size, wanted) : wanted;
     ExampleQuality out{VectorXd(examples), VectorXd(examples)};
     training::TaskBatch batch;
@@ -239,13 +241,14 @@ RunPruning prune_run(const Study& study, const TrainedNetwork& trained,
   out.seed = trained.study.seed;
   out.metric = network.metric();
   out.weights_sha256 = trained.weights_sha256;
-  if (!network.transformer() && study.prune.removed_as == RemovedAs::kMean) {
+  if (!network.transformer() && study.prune.trained().removed_as == RemovedAs::kMean) {
     throw OptionError(
         "prune.removed_as = \"mean\": must be \"zero\" for train.network = \"linear_value\"",
         {"prune.removed_as", "train.network"});
   }
-  out.removed_as =
-      network.transformer() ? study.prune.removed_as.value_or(RemovedAs::kZero) : RemovedAs::kZero;
+  out.removed_as = network.transformer()
+                       ? study.prune.trained().removed_as.value_or(RemovedAs::kZero)
+                       : RemovedAs::kZero;
   const std::vector<int> heads = network.heads();
   const std::string measured = measured_split(network.task());
   const std::string chosen(network.task().selection_split());
@@ -340,12 +343,12 @@ void check_theory(std::span<const TrainedNetwork> networks, std::span<const Theo
 
 }  // namespace
 
-TrainedPruneResult prune_trained(const Study& study, std::span<const TrainedNetwork> networks,
+NetworkPruneResult prune_network(const Study& study, std::span<const TrainedNetwork> networks,
                                  std::span<const TheoryScores> theory, const TaskMaker& make_task,
                                  Observer& observer) {
   const Clock::time_point began = Clock::now();
   check_theory(networks, theory);
-  TrainedPruneResult result;
+  NetworkPruneResult result;
   result.planned = networks.size();
   result.threads = resolve_threads(study.threads);
   for (std::size_t i = 0; i < networks.size(); ++i) {

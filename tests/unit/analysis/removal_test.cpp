@@ -1,4 +1,4 @@
-#include "headway/analysis/network_pruning.hpp"
+#include "headway/analysis/removal.hpp"
 
 #include <cmath>
 #include <vector>

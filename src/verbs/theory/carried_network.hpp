@@ -14,7 +14,7 @@ namespace headway {
 PrunableNetwork prunable(const NetworkProblem& problem, const PruneOptions& options);
 
 /// All of its pruning that is the same for all points of the theory.
-NetworkPruning prune_network(const NetworkProblem& problem, const Study& study,
-                             const NetworkPruner& pruner, Observer& observer);
+NetworkPruning prune_carried_network(const NetworkProblem& problem, const Study& study,
+                                     const NetworkPruner& pruner, Observer& observer);
 
 }  // namespace headway

@@ -1,4 +1,4 @@
-#include "verbs/theory/network_of_data.hpp"
+#include "verbs/theory/carried_network.hpp"
 
 #include <algorithm>
 #include <string>
@@ -36,8 +36,8 @@ PrunableNetwork prunable(const NetworkProblem& problem, const PruneOptions& opti
           false};
 }
 
-NetworkPruning prune_network(const NetworkProblem& problem, const Study& study,
-                             const NetworkPruner& pruner, Observer& observer) {
+NetworkPruning prune_carried_network(const NetworkProblem& problem, const Study& study,
+                                     const NetworkPruner& pruner, Observer& observer) {
   const NetworkExamples& train = problem.sets.front();
   const std::vector<int>& heads = train.paths.heads;
   const Index outputs = train.paths.outputs;

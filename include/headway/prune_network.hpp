@@ -28,8 +28,8 @@ struct TheoryScores {
 /// selecting split. `theory`: scores of parts of these networks, matched by weights_sha256. The
 /// score of a head is the sum over the parts that belong to it. An interrupted run is left out.
 /// Errors: as ready_network(); kBadData for scores that belong to none of the networks. Cost: an
-/// evaluation of study.prune.examples for each removal.
-TrainedPruneResult prune_trained(const Study& study, std::span<const TrainedNetwork> networks,
+/// evaluation of study.prune.trained().examples for each removal.
+NetworkPruneResult prune_network(const Study& study, std::span<const TrainedNetwork> networks,
                                  std::span<const TheoryScores> theory, const TaskMaker& make_task,
                                  Observer& observer);
 

@@ -1,4 +1,4 @@
-#include "network_table.hpp"
+#include "carried_network_table.hpp"
 
 #include <fmt/format.h>
 
@@ -87,7 +87,7 @@ std::string estimate_text(const Estimate& estimate, const char* format) {
   return measured_text(estimate.mean, estimate.error, format);
 }
 
-std::string network_table(const headway::PruneResult& result) {
+std::string carried_network_table(const headway::PruneResult& result) {
   if (!result.network || result.points.empty()) return "";
   const NetworkPruning& network = *result.network;
   std::string out = wrapped("trained network, accuracy on " + sets_text(network) + "\n");

@@ -1,4 +1,4 @@
-#include "headway/theory/test_predictor.hpp"
+#include "headway/theory/repeated_predictor.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -76,8 +76,8 @@ DualFluctuation dual_fluctuation(const ExampleSpaceState& state, const MatrixXd&
 
 }  // namespace
 
-TestPredictor::TestPredictor(std::shared_ptr<const PathKernels> kernels,
-                             std::shared_ptr<const MatrixXd> features, double predictions)
+RepeatedPredictor::RepeatedPredictor(std::shared_ptr<const PathKernels> kernels,
+                                     std::shared_ptr<const MatrixXd> features, double predictions)
     : kernels_(std::move(kernels)), features_(std::move(features)) {
   const bool by_example =
       kernels_->form() == KernelForm::kStored || kernels_->form() == KernelForm::kStreamed;
@@ -93,7 +93,7 @@ TestPredictor::TestPredictor(std::shared_ptr<const PathKernels> kernels,
   if (cheaper && 8.0 * entries * pairs <= kMostBytes) keep_kernels();
 }
 
-void TestPredictor::keep_kernels() {
+void RepeatedPredictor::keep_kernels() {
   const MatrixXd& x = kernels_->features();
   const Index n0 = kernels_->feature_count();
   const Index paths = kernels_->paths();
@@ -123,7 +123,7 @@ void TestPredictor::keep_kernels() {
   }
 }
 
-Prediction TestPredictor::predict(const EnergyState& state, const MatrixXd& u) const {
+Prediction RepeatedPredictor::predict(const EnergyState& state, const MatrixXd& u) const {
   const auto* by_example = dynamic_cast<const ExampleSpaceState*>(&state);
   if (!keeps_kernels() || by_example == nullptr) return state.predict(*features_);
   const VectorXd c = coefficients(u);
@@ -142,9 +142,9 @@ Prediction TestPredictor::predict(const EnergyState& state, const MatrixXd& u) c
   return prediction;
 }
 
-PredictionFluctuation TestPredictor::fluctuation(const EnergyState& state, const MatrixXd& u,
-                                                 const MatrixXd& directions,
-                                                 Observer& observer) const {
+PredictionFluctuation RepeatedPredictor::fluctuation(const EnergyState& state, const MatrixXd& u,
+                                                     const MatrixXd& directions,
+                                                     Observer& observer) const {
   const auto* by_example = dynamic_cast<const ExampleSpaceState*>(&state);
   PredictionFluctuation result;
   if (!keeps_kernels() || by_example == nullptr) {

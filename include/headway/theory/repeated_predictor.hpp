@@ -14,13 +14,13 @@ namespace headway::theory {
 ///   K*(U) = sum_{a >= b} U_ab (C*_ab + C*_ba),   f = K*^T alpha,
 ///   variance = sum_ab U_ab prior_ab - |L^{-1} K*|^2,   L L^T = K + T.
 /// Immutable; may be shared by threads.
-class TestPredictor {
+class RepeatedPredictor {
  public:
   /// `features`: of the examples, scaled (PathKernels::scale_features), 0 rows for none.
   /// `predictions`: how many are expected, about. Cost where kernels are kept: p direct
   /// predictions, and P x rows x p (p + 1) / 2 numbers, at most kMostBytes.
-  TestPredictor(std::shared_ptr<const PathKernels> kernels,
-                std::shared_ptr<const MatrixXd> features, double predictions);
+  RepeatedPredictor(std::shared_ptr<const PathKernels> kernels,
+                    std::shared_ptr<const MatrixXd> features, double predictions);
 
   static constexpr double kMostBytes = 128.0 * 1024 * 1024;
 

@@ -1,4 +1,4 @@
-#include "networks_table.hpp"
+#include "trained_network_tables.hpp"
 
 #include <fmt/format.h>
 
@@ -56,7 +56,7 @@ std::string seeds_text(const std::vector<std::uint64_t>& seeds) {
 
 std::string latents_table(const headway::Study& study, const headway::LatentsResult& result) {
   std::string out = wrapped(fmt::format("{}: {}, {} of {} networks, {} weights\n\n", study.name,
-                                        word_of(study.task.kind), result.runs.size(),
+                                        word_of(study.task.kind()), result.runs.size(),
                                         result.planned, word_of(study.latents.weights)));
   if (result.runs.empty()) return out;
   Table table({"variant<", "seeds<", "layer", "decoder<", "metric<", "train", "held out",

@@ -1,5 +1,5 @@
 // Heads removed from trained networks themselves.
-#include "headway/prune_networks.hpp"
+#include "headway/prune_network.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -21,8 +21,8 @@ constexpr int kHeads = 3;
 /// A network of random weights on fuzzy logic, and a study that prunes it.
 struct Problem {
   explicit Problem(const std::string& variant) {
-    network.study.task.kind = headway::TaskKind::kFuzzyLogic;
-    network.study.task.fuzzy_logic.sequence_length = 7;
+    network.study.task.set_kind(headway::TaskKind::kFuzzyLogic);
+    network.study.task.as<tasks::FuzzyLogicOptions>().sequence_length = 7;
     network.study.train.model = testing::small_model();
     network.study.train.model.attention = variant;
     network.study.train.run.device = training::Device::kCpu;
@@ -34,17 +34,17 @@ struct Problem {
         training::detail::parameter_shapes(network.study.train.model, task.task->format()), 3);
     testing::shake(&network.parameters);
     study = network.study;
-    study.prune.examples = 40;
-    study.prune.sensitivity_examples = 6;
-    study.prune.mean_examples = 4;
+    study.prune.trained().examples = 40;
+    study.prune.trained().sensitivity_examples = 6;
+    study.prune.trained().mean_examples = 4;
     study.prune.random_orders = 2;
     study.prune.resamples = 10;
     study.prune.permutations = 50;
   }
-  [[nodiscard]] headway::TrainedPruneResult prune(
+  [[nodiscard]] headway::NetworkPruneResult prune(
       const std::vector<headway::TheoryScores>& theory = {}) const {
     Observer observer;
-    return headway::prune_trained(study, {&network, 1}, theory, &headway::make_generated_task,
+    return headway::prune_network(study, {&network, 1}, theory, &headway::make_generated_task,
                                   observer);
   }
 
@@ -85,7 +85,7 @@ TEST_CASE("changes are those of the trainer's own metric without the head", "[to
   for (const std::string variant : {"softmax", "hyla"}) {
     INFO(variant);
     const Problem p(variant);
-    const headway::TrainedPruneResult result = p.prune();
+    const headway::NetworkPruneResult result = p.prune();
     REQUIRE(result.runs.size() == 1);
     const headway::RunPruning& run = result.runs.front();
     CHECK(run.metric == "r2");
@@ -187,7 +187,7 @@ TEST_CASE("an interrupted run is left out, and an encoder is refused", "[torch]"
   Problem p("softmax");
   Stops stops;
   const auto result =
-      headway::prune_trained(p.study, {&p.network, 1}, {}, &headway::make_generated_task, stops);
+      headway::prune_network(p.study, {&p.network, 1}, {}, &headway::make_generated_task, stops);
   CHECK(result.interrupted);
   CHECK(result.runs.empty());
   p.network.study.train.model.encoder_layers = 1;

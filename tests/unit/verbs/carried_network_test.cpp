@@ -34,7 +34,7 @@ struct Problem {
     data.train = split(12, outputs, train);
     data.test = split(20, outputs, test);
     data.sets.push_back({tasks::kValidationSet, split(15, outputs, validation)});
-    study.task.kind = headway::TaskKind::kDataset;
+    study.task.set_kind(headway::TaskKind::kDataset);
     study.model.widths = {{20}};
     study.model.temperatures = {0.1};
     study.model.variances = {1.7};  // the theory's, not the network's

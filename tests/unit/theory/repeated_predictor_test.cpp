@@ -1,4 +1,4 @@
-#include "headway/theory/test_predictor.hpp"
+#include "headway/theory/repeated_predictor.hpp"
 
 #include <cmath>
 
@@ -13,7 +13,7 @@ using test::kernels_of;
 using test::random_case;
 using test::relative_error;
 using theory::KernelForm;
-using theory::TestPredictor;
+using theory::RepeatedPredictor;
 
 namespace {
 
@@ -40,8 +40,8 @@ TEST_CASE("kept kernels of test examples predict what their features do") {
   Observer observer;
   for (const KernelForm form : {KernelForm::kStored, KernelForm::kStreamed}) {
     const auto kernels = kernels_of(c, form);
-    const TestPredictor kept(kernels, features, kMany);
-    const TestPredictor direct(kernels, features, 1.0);
+    const RepeatedPredictor kept(kernels, features, kMany);
+    const RepeatedPredictor direct(kernels, features, 1.0);
     REQUIRE(kept.keeps_kernels());
     REQUIRE_FALSE(direct.keeps_kernels());
     const auto state = kernels->evaluate(u, kT);
@@ -64,7 +64,7 @@ TEST_CASE("kernels of test examples are kept only where that is possible and che
     const test::TheoryCase c = random_case(std::move(heads), outputs, 40, n0, 3);
     const auto features =
         std::make_shared<const MatrixXd>(test::random_matrix(9, c.features.cols(), rng));
-    const TestPredictor predictor(kernels_of(c, form), features, kMany);
+    const RepeatedPredictor predictor(kernels_of(c, form), features, kMany);
     const MatrixXd u = test::random_spd(c.architecture.paths() * outputs, rng);
     const auto state = predictor.keeps_kernels() ? nullptr : kernels_of(c, form)->evaluate(u, kT);
     if (state) {  // it predicts all the same
