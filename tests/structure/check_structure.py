@@ -46,7 +46,7 @@ FIRST_TIER = {
     "study": "shard study sweep train_run train_task",
     "results": "evaluate_results gram_results latents_results network_prune_results network_results predict_results provenance sample_results theory_results train_results",
     "verbs": "align evaluate extract gram latents predict prune prune_network sample solve train",
-    "schedule": "merge",
+    "schedule": "merge schedule",
     "io": "checkpoints dataset_file result_file study_file",
 }
 FIRST_TIER_MODULES = {name: module for module, names in FIRST_TIER.items() for name in names.split()}
