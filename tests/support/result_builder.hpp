@@ -65,9 +65,9 @@ inline headway::SolvePoint built_point(Numbers& numbers, const headway::SolveRes
   point.order_parameters = built_order_parameters(numbers, c);
   point.predictor = built_report(numbers, test, c);
   point.smallest_hessian_eigenvalue = headway::kUndefined;
-  point.log_evidence = -12.25 - temperature;
-  point.log_evidence_leading_order = -13.5 - temperature;
-  point.evidence_method = "laplace";
+  point.evidence.log_evidence = -12.25 - temperature;
+  point.evidence.leading_order = -13.5 - temperature;
+  point.evidence.method = "laplace";
   point.kernels = "stored";
   point.start_spread = numbers.next();
   point.corrected.defined = true;

@@ -99,9 +99,9 @@ void check_same(const headway::SolvePoint& a, const headway::SolvePoint& b) {
   CHECK(same(a.energy, b.energy));
   CHECK(same(a.entropy, b.entropy));
   CHECK(same(a.smallest_hessian_eigenvalue, b.smallest_hessian_eigenvalue));
-  CHECK(same(a.log_evidence, b.log_evidence));
-  CHECK(same(a.log_evidence_leading_order, b.log_evidence_leading_order));
-  CHECK(a.evidence_method == b.evidence_method);
+  CHECK(same(a.evidence.log_evidence, b.evidence.log_evidence));
+  CHECK(same(a.evidence.leading_order, b.evidence.leading_order));
+  CHECK(a.evidence.method == b.evidence.method);
   CHECK(a.kernels == b.kernels);
   CHECK(same(a.start_spread, b.start_spread));
   CHECK(same(a.seconds, b.seconds));
