@@ -143,6 +143,18 @@ def arrow_faults(root):
     return faults
 
 
+# How records lie in files (core/record.hpp), by which a source shows that it knows of files.
+FILE_LAYOUT = re.compile(r"core/record\.hpp|\bField(Layout|Place|Form)\b|\bRecordOf<")
+
+
+def file_layout_faults(root):
+    """What computes knows of no files: the lists of fields of its records stand in results and what sees that."""
+    computing = ARROWS["training"] | ARROWS["posterior"] | {"training", "posterior", "analysis"}
+    return [f"{name}:{number}: {module_of(name)} must not know how records lie in files; results may: {line.strip()[:80]}"
+            for name in sources_of(root) if module_of(name) in computing and name != "include/headway/core/record.hpp"
+            for number, line in enumerate((root / name).read_text().splitlines(), start=1) if FILE_LAYOUT.search(line)]
+
+
 def third_party_faults(root):
     faults = []
     for name in sources_of(root):
@@ -339,6 +351,9 @@ class SourcesKeepTheRules(unittest.TestCase):
     def test_third_party_headers_stay_in_their_places(self):
         self.check(third_party_faults(ROOT))
 
+    def test_file_layouts(self):
+        self.check(file_layout_faults(ROOT))
+
     def test_headers_are_no_umbrellas_and_included_from_the_root(self):
         self.check(header_faults(ROOT))
 
@@ -385,6 +400,12 @@ class RulesCatchViolations(unittest.TestCase):
         for tree in (upward, private, sibling, unknown, room):
             self.assertEqual(len(self.faults(arrow_faults, files=tree)), 1, tree)
         self.assertEqual(self.faults(arrow_faults, files=allowed), [])
+
+    def test_file_layouts(self):
+        for text in ('#include "headway/core/record.hpp"', "FieldLayout::kLayers", "FieldPlace place", "RecordOf<A> Record"):
+            for name, wrong in (("src/theory/a.cpp", 1), ("include/headway/action.hpp", 1), ("src/sampling/a.hpp", 1),
+                                ("include/headway/results/a.hpp", 0), ("include/headway/core/record.hpp", 0)):
+                self.assertEqual(len(self.faults(file_layout_faults, files={name: text})), wrong, (name, text))
 
     def test_third_party(self):
         for header in ("hdf5.h", "H5Fpublic.h", "toml++/toml.h", "nlohmann/json.hpp", "CLI/CLI.hpp",

@@ -211,24 +211,15 @@ class PointSolver {
   }
 
   void note_correction(theory::FiniteWidthCorrection correction, SolvePoint& point) const {
-    CorrectedPoint& corrected = point.corrected;
-    corrected.defined = correction.defined;
-    corrected.reason = correction.reason;
-    corrected.mean = std::move(correction.mean);
-    corrected.deviation = std::move(correction.deviation);
-    corrected.probe_error = correction.probe_error;
-    if (correction.defined) {
-      corrected.predictor = report_predictor(problem_, {}, correction.prediction);
+    const theory::Prediction prediction = std::exchange(correction.prediction, {});
+    point.corrected = {std::move(correction), {}};
+    if (point.corrected.defined) {
+      point.corrected.predictor = report_predictor(problem_, {}, prediction);
     }
   }
 
   static void note_evidence(const theory::SaddleEvidence& evidence, SolvePoint& point) {
-    if (!point.summary.converged || std::isnan(evidence.leading_order)) return;
-    const bool laplace = !std::isnan(evidence.laplace);
-    point.log_evidence_leading_order = evidence.leading_order;
-    point.log_evidence_error = laplace ? evidence.laplace_error : kUndefined;
-    point.log_evidence = laplace ? evidence.laplace : evidence.leading_order;
-    point.evidence_method = laplace ? "laplace" : "leading_order";
+    if (point.summary.converged) point.evidence = evidence;
   }
 
   const Study& study_;
