@@ -318,16 +318,33 @@ def missing_include_faults(root):
 
 
 def version_faults(root):
-    """The version stands in the Python package alone; CMake, the wheel and packages take it from there, and the newest
+    """The version stands in one file alone; CMake, the Python package and its wheel take it from there, and the newest
     release of the changelog is it."""
-    version = re.search(r'__version__ = "([^"]+)"', (root / "apps/python/headway/version.py").read_text()).group(1)
+    version = (root / "src/version.txt").read_text().strip()
     newest = re.search(r"(?m)^## \[(\d[^\]]*)\]", (root / "CHANGELOG.md").read_text())
     faults = []
     if newest is None or newest.group(1) != version:
-        faults.append(f"CHANGELOG.md: newest release is {newest and newest.group(1)}; version.py has {version}")
-    for name in ("CMakeLists.txt", "CITATION.cff", "apps/python/pyproject.toml"):
+        faults.append(f"CHANGELOG.md: newest release is {newest and newest.group(1)}; src/version.txt has {version}")
+    for name in ("CMakeLists.txt", "CITATION.cff", "apps/python/pyproject.toml", "apps/python/headway/version.py"):
         if re.search(rf"(?<![\d.]){re.escape(version)}(?![\d.])", (root / name).read_text()):
-            faults.append(f"{name}: has the version {version}, which stands in version.py")
+            faults.append(f"{name}: has the version {version}, which stands in src/version.txt")
+    return faults
+
+
+def upward_faults(root):
+    """What the library is built from lies below it: nothing in src/ reads a file of apps/."""
+    faults = []
+    for name in files_of(root):
+        if name != "CMakeLists.txt" and not name.startswith("src/"):
+            continue
+        if name.endswith((".cmake", ".in", "CMakeLists.txt")):
+            reads = re.compile(r"^(?!\s*(//|# )).*?(?<!\w)apps/")
+        elif pathlib.PurePath(name).suffix in SOURCE_SUFFIXES:
+            reads = re.compile(r'^(?!\s*//).*"[^"]*(?<!\w)apps/')
+        else:
+            continue
+        faults += [f"{name}:{number}: the library must not need apps/: {line.strip()[:100]}"
+                   for number, line in enumerate((root / name).read_text().splitlines(), start=1) if reads.match(line)]
     return faults
 
 
@@ -338,10 +355,33 @@ def top_level_faults(root):
             for top in sorted(tops) if top not in TOP_LEVEL and not top.startswith(".")]
 
 
-class SourcesKeepTheRules(unittest.TestCase):
+class RealTree(unittest.TestCase):
     def check(self, faults):
         self.assertFalse(faults, "\n" + "\n".join(faults))
 
+
+class MadeTree(unittest.TestCase):
+    def faults(self, rule, files):
+        """What the rule finds in a tree of these files ({name: text})."""
+        with tempfile.TemporaryDirectory() as directory:
+            root = pathlib.Path(directory)
+            for name, text in files.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text)
+            return rule(root)
+
+
+def root_asked_for():
+    """DIR of --root DIR, which it takes off the command line; else the tree of this file."""
+    if "--root" not in sys.argv:
+        return ROOT
+    at = sys.argv.index("--root")
+    root = pathlib.Path(sys.argv[at + 1]).resolve()
+    del sys.argv[at:at + 2]
+    return root
+
+
+class SourcesKeepTheRules(RealTree):
     def test_tree_is_there(self):
         self.assertGreater(len(sources_of(ROOT)), 20)
 
@@ -375,20 +415,15 @@ class SourcesKeepTheRules(unittest.TestCase):
     def test_versions_agree(self):
         self.check(version_faults(ROOT))
 
+    def test_the_library_reads_nothing_of_its_applications(self):
+        self.check(upward_faults(ROOT))
+
     def test_top_level_is_what_it_should_be(self):
         self.check(top_level_faults(ROOT))
 
 
-class RulesCatchViolations(unittest.TestCase):
+class RulesCatchViolations(MadeTree):
     """Each rule on a tree that breaks it, so that no rule passes because it looks at nothing."""
-
-    def faults(self, rule, files):
-        with tempfile.TemporaryDirectory() as directory:
-            root = pathlib.Path(directory)
-            for name, text in files.items():
-                (root / name).parent.mkdir(parents=True, exist_ok=True)
-                (root / name).write_text(text)
-            return rule(root)
 
     def test_arrows(self):
         upward = {"src/model/a.cpp": '#include "headway/theory/b.hpp"\n'}
@@ -477,10 +512,20 @@ class RulesCatchViolations(unittest.TestCase):
             self.assertEqual(len(found), wrong, text)
 
     def test_versions(self):
-        tree = {"CMakeLists.txt": "project(headway VERSION 0.1.0 LANGUAGES CXX)", "apps/python/pyproject.toml": "",
-                "apps/python/headway/version.py": '__version__ = "0.1.0"', "CHANGELOG.md": "## [0.2.0] - soon",
+        tree = {"CMakeLists.txt": "project(headway VERSION 0.1.0 LANGUAGES CXX)", "apps/python/pyproject.toml": "", "apps/python/headway/version.py": "",
+                "src/version.txt": "0.1.0\n", "CHANGELOG.md": "## [0.2.0] - soon",
                 "CITATION.cff": "cff-version: 1.2.0\nversion: 0.1.0\n"}
         self.assertEqual(len(self.faults(version_faults, files=tree)), 3)
+
+    def test_upward(self):
+        for name, line in (("src/CMakeLists.txt", "file(READ ${PROJECT_SOURCE_DIR}/apps/python/a.json a)"),
+                           ("CMakeLists.txt", "set(version_file apps/python/version.py)"),
+                           ("src/cmake/a.cpp.in", '#include "apps/cli/a.hpp"'), ("src/io/a.cpp", 'open("../apps/a.json");')):
+            self.assertEqual(len(self.faults(upward_faults, files={name: line})), 1, name)
+        allowed = {"src/CMakeLists.txt": "# as apps/python says\n", "CMakeLists.txt": "add_subdirectory(apps)\n",
+                   "src/io/a.cpp": "// apps/cli prints it\nf(maps/b);\n", "src/README.md": "apps/cli\n",
+                   "apps/CMakeLists.txt": "file(READ apps/a b)\n"}
+        self.assertEqual(self.faults(upward_faults, files=allowed), [])
 
     def test_top_level(self):
         tree = {"README.md": "", ".gitignore": "", "src/a.cpp": "", "cmake/a.cmake": "", "NOTES.md": ""}
@@ -488,8 +533,5 @@ class RulesCatchViolations(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if "--root" in sys.argv:
-        at = sys.argv.index("--root")
-        ROOT = pathlib.Path(sys.argv[at + 1]).resolve()
-        del sys.argv[at:at + 2]
+    ROOT = root_asked_for()
     unittest.main()
