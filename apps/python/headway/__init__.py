@@ -42,6 +42,7 @@ from headway.head_table import HeadTable
 from headway.kernels import Action, action, kernel
 from headway.latent_results import EvaluateResult, LatentRun, LatentsResult
 from headway.network_heads import ablate_heads, gradient_sensitivity, head_baselines
+from headway.network_predictions import NetworkPredictResult
 from headway.network_results import RemovalResult
 from headway.network_verbs import evaluate, latents, train
 from headway.networks import from_attentions, from_hugging_face, from_torch
@@ -58,7 +59,7 @@ from headway.xarray_export import posterior_draws, to_arviz, to_datatree, to_inf
 __all__ = [
     "Action", "BadDataError", "BadStudyError", "CannotWriteError", "EvaluateResult", "HeadTable",
     "HeadwayError", "InternalError", "Interrupted", "LatentRun", "LatentsResult",
-    "NotUsableWarning", "PredictResult", "RemovalResult", "Result", "Study", "TrainedRun", "TrainingResult",
+    "NetworkPredictResult", "NotUsableWarning", "PredictResult", "RemovalResult", "Result", "Study", "TrainedRun", "TrainingResult",
     "UnavailableError", "UnreadableFileError", "UsageError", "__version__", "ablate_heads",
     "action", "align", "check_dataset", "evaluate", "figures", "from_attentions",
     "from_hugging_face", "from_torch", "gradient_sensitivity", "head_baselines", "kernel",
