@@ -157,9 +157,10 @@ concept IsResult = requires {
   Result::kVerb;
 };
 
-/// What a finished job lends to other verbs; null unless it is a job of the theory.
+/// What a finished job lends to other verbs; null unless it is a job of the theory, and all of it.
 template <class Finished>
 std::shared_ptr<const Reusable> reusable_of(const std::shared_ptr<Finished>& finished) {
+  if (!finished->job.provenance.shard.empty()) return nullptr;
   if constexpr (requires {
                   finished->job.dataset;
                   finished->job.known;

@@ -67,6 +67,7 @@ Computation merge(const Options& options, Observer& observer,
     return job.parts.front().provenance.data_hash;
   };
   course.compute = [join = merging.join](const Options&, MergeJob& job, Observer&) {
+    job.provenance = headway::merged_provenance(job.parts);
     return join(job);
   };
   course.outcome = merging.outcome;
@@ -139,7 +140,8 @@ Computation compute_merge(const Options& options, Observer& observer) {
     return merged(merging_of(&io::read_train_result, &train_outcome, &train_table));
   }
   if (kind == headway::kGramVerb) return merged(merging_of_grams());
-  throw Error(ErrorKind::kBadData, headers.front().file + ": is a result of " + kind +
+  throw Error(ErrorKind::kBadData, headers.front().file + ": is a result of " +
+                                       io::verb_of_kind(kind) +
                                        "; allowed: parts of solve, sample, train or gram");
 }
 

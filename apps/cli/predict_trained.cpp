@@ -15,7 +15,7 @@
 #include "headway/predict_networks.hpp"
 #include "headway/result_file.hpp"
 #include "json_text.hpp"
-#include "networks_table.hpp"
+#include "trained_network_tables.hpp"
 #include "table.hpp"
 
 namespace headway::cli {
@@ -33,7 +33,7 @@ struct NetworksJob : Job {
   std::string name, text;  ///< of networks of text
 
   [[nodiscard]] bool of_text() const {
-    return networks.front().study.task.kind == headway::TaskKind::kText;
+    return networks.front().study.task.kind() == headway::TaskKind::kText;
   }
 };
 

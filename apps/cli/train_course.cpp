@@ -71,7 +71,7 @@ bool training_goes_on(const Options& options, const TrainJob& job) {
   const headway::ResultProvenance stored = io::read_result_provenance(options.output);
   if (!stored.partial || stored.shard != job.provenance.shard) return false;
   const headway::Study study = io::parse_study(stored.study_toml, options.output);
-  if (!headway::is_training_task(study.task.kind)) return false;
+  if (!headway::is_training_task(study.task.kind())) return false;
   const io::TrainCheckpoints kept(options.output, job.runs, job.data_hashes, false);
   return kept.resumable() + kept.finished() > 0;
 }

@@ -28,7 +28,7 @@ std::string train_plan_text(const headway::Study& study, const TrainPlan& plan,
                             const std::string& output) {
   const std::vector<PlannedRun>& runs = plan.runs;
   std::string out = fmt::format(
-      "{}: {}, {}{} run{}{}\n\n", study.name, word_of(study.task.kind),
+      "{}: {}, {}{} run{}{}\n\n", study.name, word_of(study.task.kind()),
       runs.size() == plan.in_all ? "" : fmt::format("{} of ", runs.size()), plan.in_all,
       plan.in_all == 1 ? "" : "s", output.empty() ? ", without a result file" : ", into " + output);
   Table table({"run", "variant<", "seed", "tokens", "parameters", "flops/step", "attention",
@@ -73,7 +73,7 @@ std::string train_plan_json(const headway::Study& study, const TrainPlan& plan) 
   out["verb"] = "train";
   out["study"] = study.name;
   out["study_hash"] = headway::study_hash(study);
-  out["task"] = word_of(study.task.kind);
+  out["task"] = word_of(study.task.kind());
   out["can_train"] = training::training_available();
   if (!plan.runs.empty()) add(out, plan.runs.front());
   for (const auto& [split, best] : plan.ceilings) {

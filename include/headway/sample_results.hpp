@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cmath>
+#include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "headway/theory_results.hpp"
@@ -37,6 +40,46 @@ void fields(Visitor& visit, Record& r, const std::string& name, const std::strin
         {.place = kFile, .layout = layout});
 }
 
+/// What a sampled point says of learned attention.
+struct SampledAttention {
+  double entropy_mean = kUndefined, entropy_mcse = kUndefined;
+  double largest_mean = kUndefined, largest_mcse = kUndefined;
+  double integral_log_evidence = kUndefined, integral_log_evidence_error = kUndefined;
+  double exchange_rate = kUndefined;
+  Tensor entropy, largest, log_likelihood;  ///< [chain, draw]
+  Tensor weights;                           ///< [chain, draw, weight], where they are kept
+  std::vector<std::string> weight_names;
+};
+template <class Visitor, RecordOf<SampledAttention> Record>
+void fields(Visitor& visit, Record& r) {
+  constexpr FieldForm kOld = {.optional = true};
+  constexpr FieldForm kDraws = {.place = FieldPlace::kFile, .optional = true};
+  visit("attention_entropy_mean", r.entropy_mean,
+        "posterior mean of the entropy of a head's attention at the tokens that the readout takes, "
+        "mean over the heads of the last layer and the training examples; undefined for linear "
+        "attention",
+        kOld);
+  visit("attention_entropy_mcse", r.entropy_mcse, "Monte Carlo standard error of that mean", kOld);
+  visit("attention_largest_mean", r.largest_mean,
+        "posterior mean of the largest weight of the mean attention of the last layer's heads "
+        "there, mean over the training examples",
+        kOld);
+  visit("attention_largest_mcse", r.largest_mcse, "Monte Carlo standard error of that mean", kOld);
+  visit("log_evidence_integral", r.integral_log_evidence,
+        "log p(y) in nats by thermodynamic integration; log_evidence is by bridge sampling", kOld);
+  visit("log_evidence_integral_error", r.integral_log_evidence_error, "its standard error", kOld);
+  visit("exchange_rate", r.exchange_rate,
+        "share of the exchanges between neighbouring replicas that were accepted", kOld);
+  visit("draws/attention_entropy", r.entropy, "draws of the attention's entropy, [chain, draw]",
+        kDraws);
+  visit("draws/attention_largest", r.largest, "draws of its largest weight, [chain, draw]", kDraws);
+  visit("draws/log_likelihood", r.log_likelihood, "-energy / 2 of each draw, [chain, draw]",
+        kDraws);
+  visit("draws/attention_weights", r.weights,
+        "draws of the attention weights, [chain, draw, weight]; if asked for", kDraws);
+  visit("attention_weight_names", r.weight_names, "names of these weights", kDraws);
+}
+
 /// One sweep point of `sample` (eqs. 34 and 50).
 struct SamplePoint {
   std::vector<Index> widths;
@@ -61,7 +104,8 @@ struct SamplePoint {
   bool complete = false;
   MatrixXd energies;  ///< draws x chains
   std::vector<std::string> warnings;
-  MatrixXd weights;  ///< dimension x (draws chains) where asked for
+  std::optional<SampledAttention> attention;  ///< learned attention alone
+  MatrixXd weights;                           ///< dimension x (draws chains) where asked for
   double sampling_seconds = 0.0;
   double seconds = 0.0;
 };
@@ -69,6 +113,20 @@ struct SamplePoint {
 /// ESS of the slowest entry of all U a second of sampling, warm-up included; kUndefined when either
 /// is.
 double effective_draws_per_second(const SamplePoint& point);
+
+/// Written where attention was learned, and read where a file has it.
+template <class Visitor, RecordOf<SamplePoint> Record>
+void fields_of_attention(Visitor& visit, Record& r) {
+  if constexpr (std::is_const_v<Record>) {
+    if (!shows(visit, r.attention.has_value())) return;
+    const SampledAttention none;
+    fields(visit, r.attention ? *r.attention : none);
+  } else {
+    SampledAttention read;
+    fields(visit, read);
+    if (!std::isnan(read.largest_mean)) r.attention = std::move(read);
+  }
+}
 
 template <class Visitor, RecordOf<SamplePoint> Record>
 void fields(Visitor& visit, Record& r) {
@@ -113,6 +171,7 @@ void fields(Visitor& visit, Record& r) {
   visit("complete", r.complete, "whether all draws were made");
   visit("warnings", r.warnings, "warnings, one a line", {.layout = FieldLayout::kAttribute});
   visit("energies", r.energies, "log density of each draw, [draw, chain]", {.place = kFile});
+  fields_of_attention(visit, r);
   visit("sampling_seconds", r.sampling_seconds, "time of the chains alone, warm-up included");
   visit("seconds", r.seconds, "time of the point");
 }

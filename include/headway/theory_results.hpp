@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "headway/core/record.hpp"
@@ -91,6 +92,38 @@ void fields(Visitor& visit, Record& r) {
   fields(visit, r.predictor, "predictor/");
 }
 
+/// A joint minimum over order parameters and learned attention.
+struct AttentionMinimum {
+  double action = kUndefined;
+  double attention_entropy = kUndefined, attention_largest = kUndefined;
+  theory::OrderParameters order_parameters;
+  std::vector<MatrixXd> attention_weights;  ///< W of each learned head, layer 1 first
+  Index starts = 0;
+  bool converged = false;
+  double gradient_norm = kUndefined;
+};
+template <class Visitor, RecordOf<AttentionMinimum> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("action", r.action, "S / max N at the minimum, with |w|^2 / s_w^2");
+  fields(visit, r.order_parameters, "");
+  visit(
+      "attention_entropy", r.attention_entropy,
+      "entropy of a head's attention at the tokens that the readout takes, mean over the heads of "
+      "the last layer and the training examples; undefined for linear attention");
+  visit("attention_largest", r.attention_largest,
+        "largest weight of the mean attention of the last layer's heads there, mean over the "
+        "training examples");
+  visit("attention_weights", r.attention_weights,
+        "W of each learned head, layer 1 first, [heads, N_0, N_0]; Q^T K / sqrt(G) for queries and "
+        "keys",
+        {.place = FieldPlace::kFile, .layout = FieldLayout::kStacked});
+  visit("starts", r.starts, "starts that led here, heads exchanged or not");
+  visit("converged", r.converged, "whether the search over attention converged");
+  visit("gradient_norm", r.gradient_norm,
+        "largest entry of the gradient of S / max N over attention weights in units of their prior "
+        "deviation");
+}
+
 /// One sweep point of `solve`.
 struct SolvePoint {
   std::vector<Index> widths;
@@ -111,6 +144,8 @@ struct SolvePoint {
   std::string other_minima;  ///< what the extra starts found, for a warning; not kept in files
   CorrectedPoint corrected;
   double seconds = 0.0;
+  /// Learned attention alone: distinct minima, the lowest first. It is what the rest describes.
+  std::vector<AttentionMinimum> minima;
   Tensor first_layer_draws;  ///< of U_1, [chain, draw, n, n], where a result of sample lends them
 };
 template <class Visitor, RecordOf<SolvePoint> Record>
@@ -153,6 +188,11 @@ void fields(Visitor& visit, Record& r) {
   visit("start_spread", r.start_spread, "largest relative difference in U between the extra starts",
         kOld);
   visit("corrected", r.corrected, "the 1/N-corrected means", kOld);
+  if (!std::is_const_v<Record> || shows(visit, !r.minima.empty())) {
+    visit("minima", r.minima,
+          "learned attention: minima that differ, lowest action first; the point is the first",
+          kOld);
+  }
   visit("seconds", r.seconds, "time of the point");
 }
 

@@ -353,8 +353,9 @@ class Extracting(OneShotTest):
         put("readout.weight", readout)
         for kind in ("query", "key", "value"):  # a layer less than the study has
             put(f"layers.2.{kind}.weight", None)
-        self.check(run("extract", self.result), 65, "trained.h5", "heads [2]",
-                   "must have 2 layers of 2 heads")
+        self.check(run("extract", self.result), 65, "trained.h5",
+                   "heads [2], 192 features, width 8 and 3 query dims a head: must have 2 layers of 2 heads, "
+                   "192 features, width 8 and 3 query dims a head, as in the study")
 
 
 if __name__ == "__main__":

@@ -144,7 +144,7 @@ class Docstrings(unittest.TestCase):
         self.assertEqual(parameters_of(Shown.plot), ["*names", "others", *options])
 
     def test_groups_of_arguments_are_filled_in(self):
-        for verb in ("solve", "align", "prune", "sample", "train", "latents", "evaluate", "action"):
+        for verb in ("solve", "align", "prune", "sample", "train", "latents", "evaluate", "prune_network", "action"):
             self.assertNotRegex(getattr(headway, verb).__doc__, r"^\{")
         self.assertIn(f"chains : int from 1 to 1000, default: {signatures.SETTINGS['sample']['chains']['default']}",
                       headway.sample.__doc__)

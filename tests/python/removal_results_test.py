@@ -1,4 +1,4 @@
-"""Results of `headway prune` of a train result in Python: reading, tables, named arrays, figure, clear faults."""
+"""Results of `headway prune-network` in Python: reading, tables, named arrays, figure, clear faults."""
 
 import contextlib
 import io

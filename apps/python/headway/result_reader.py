@@ -47,7 +47,7 @@ def read_result(path: str | os.PathLike) -> AnyResult:
     -------
     Result, TrainingResult, LatentsResult, EvaluateResult, RemovalResult, PredictResult or NetworkPredictResult
         A Result of solve, align, prune and sample; else that of train, of latents, of evaluate, of
-        prune on trained networks, of predict, or of predict with trained networks.
+        prune_network, of predict, or of predict with trained networks.
 
     Raises
     ------

@@ -26,8 +26,8 @@ def table(result: Result | TrainingResult | LatentsResult | EvaluateResult | Rem
     """A result as text, Markdown or CSV.
 
     Of the theory it has a row for each sweep point, then one for each Gaussian process. Of networks it has a row for each
-    variant (train), with layer and decoder (latents), split and metric (evaluate), or score of heads (prune of a train
-    result), as mean and standard error over seeds.
+    variant (train), with layer and decoder (latents), split and metric (evaluate), or score of heads
+    (prune_network), as mean and standard error over seeds.
     """
     if layout not in FORMATS:
         raise UsageError(f"--format: is {layout}; allowed: {', '.join(FORMATS)}")

@@ -43,7 +43,7 @@ def to_datatree(result: AnyResult) -> DataTree:
         Groups of arrays with named dimensions, which `help(headway.named_arrays)` lists. Groups of the
         theory: / (labels, path kernels; provenance as attributes), points, corrected, alignment, pruning,
         posterior, theory (of samples), gaussian_process, network. Of training: runs, and curves/<split>.
-        Of latents: runs, decoding, layer_<l>, all_layers. Of evaluate: runs. Of prune of a train result:
+        Of latents: runs, decoding, layer_<l>, all_layers. Of evaluate: runs. Of prune_network:
         runs, scores. Where points differ in a size, shorter arrays end in NaN.
 
     Raises

@@ -95,6 +95,7 @@ Request request_of(const py::dict& given) {
   options.dry_run = taken(given, "dry_run", false);
   options.json = options.dry_run;
   options.jobs = taken(given, "jobs", std::optional<int>{});
+  options.shard = taken(given, "shard", std::string{});
   options.task = taken(given, "task", std::string{});
   options.command = taken(given, "command", std::vector<std::string>{});
   options.quiet = true;
@@ -235,6 +236,8 @@ void define_computation(py::module_& module) {
       .def_property_readonly("faults", [](const Computation& done) { return done.outcome.faults; })
       .def_property_readonly("interrupted",
                              [](const Computation& done) { return done.outcome.interrupted; })
+      .def_property_readonly("lends",
+                             [](const Computation& done) { return done.reusable != nullptr; })
       .def_property_readonly("study",
                              [](const Computation& done) { return done.provenance.study_toml; })
       .def(

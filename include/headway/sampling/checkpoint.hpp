@@ -83,6 +83,30 @@ void fields(Visitor& visit, Record& r) {
   visit("squares", r.squares, "sum of squared deviations, or of information matrices");
 }
 
+/// Replica exchange of one chain. Replica 0 is the chain itself, at inverse temperature 1.
+struct LadderState {
+  std::vector<double> inverse_temperatures;  ///< 1, ..., 0
+  std::vector<double> log_likelihood;        ///< of each replica where it stands
+  std::vector<double> rejected;  ///< sum of rejection probabilities between replicas k and k + 1
+  std::vector<double> attempts;  ///< that it is summed over
+  std::int64_t rounds = 0;       ///< of exchanges
+  std::int64_t next = 0;         ///< replica that moves next; 0: exchanges come first
+  std::int64_t exchanges = 0;    ///< accepted after warm-up, all neighbours
+  Rng::State rng;
+};
+
+template <class Visitor, RecordOf<LadderState> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("inverse_temperatures", r.inverse_temperatures, "of the likelihood, 1, ..., 0");
+  visit("log_likelihood", r.log_likelihood, "of each replica where it stands");
+  visit("rejected", r.rejected, "sum of rejection probabilities between neighbours");
+  visit("attempts", r.attempts, "exchanges that it is summed over");
+  visit("rounds", r.rounds, "of exchanges");
+  visit("next", r.next, "replica that moves next; 0: exchanges come first");
+  visit("exchanges", r.exchanges, "accepted after warm-up");
+  visit("rng", r.rng, "where the random stream stands");
+}
+
 /// Everything about one chain between two transitions: enough to go on to the same bits. Plain
 /// data.
 struct ChainState {
@@ -102,6 +126,10 @@ struct ChainState {
   std::int64_t warmup_divergences = 0;
   std::vector<TransitionStatistics> statistics;  ///< one per kept draw
   std::vector<double> draws;  ///< kept positions, d doubles each; empty unless keep_draws
+  // Replica exchange; empty without.
+  LadderState ladder;
+  std::vector<double> log_likelihoods;  ///< one per kept draw
+  std::vector<ChainState> replicas;     ///< 1, 2, ..., hotter and hotter
 
   /// Kept draws as columns, d x kept (no columns when the draws were not kept).
   [[nodiscard]] Eigen::Map<const MatrixXd> draw_matrix() const;
@@ -125,6 +153,10 @@ void fields(Visitor& visit, Record& r) {
   visit("warmup_divergences", r.warmup_divergences, "divergent transitions of the warm-up");
   visit("statistics", r.statistics, "of every kept draw", {.layout = FieldLayout::kColumns});
   visit("draws", r.draws, "kept positions, one draw after another");
+  visit("log_likelihoods", r.log_likelihoods, "of every kept draw, with replica exchange",
+        {.optional = true});
+  visit("replicas", r.replicas, "hotter replicas of the chain", {.optional = true});
+  visit("ladder", r.ladder, "replica exchange", {.optional = true});
 }
 
 /// The whole run between transitions.

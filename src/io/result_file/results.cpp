@@ -180,7 +180,7 @@ template struct ResultOutput<headway::AlignResult>;
 template struct ResultOutput<headway::PruneResult>;
 template struct ResultOutput<headway::SampleResult>;
 template struct ResultOutput<headway::TrainResult>;
-template struct ResultOutput<headway::TrainedPruneResult>;
+template struct ResultOutput<headway::NetworkPruneResult>;
 template struct ResultOutput<headway::LatentsResult>;
 template struct ResultOutput<headway::PredictResult>;
 template struct ResultOutput<headway::NetworkPredictResult>;

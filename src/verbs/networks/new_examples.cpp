@@ -116,12 +116,12 @@ void check_form(const TrainedNetwork& network, const tasks::Dataset& inputs) {
 
 training::TaskFormat format_of(const TrainedNetwork& network) {
   const Study& study = network.study;
-  if (study.task.kind == TaskKind::kOmniglot) return training::one_shot_format();
-  if (study.task.kind != TaskKind::kText) return make_generated_task(study).task->format();
+  if (study.task.kind() == TaskKind::kOmniglot) return training::one_shot_format();
+  if (study.task.kind() != TaskKind::kText) return make_generated_task(study).task->format();
   const std::unique_ptr<tasks::Tokenizer> tokenizer =
       tokenizer_of(network.tokenizer, network.study_name);
   TaskFormat format;
-  format.tokens = format.scored = study.task.text.sequence_length;
+  format.tokens = format.scored = study.task.as<TextTaskOptions>().text.sequence_length;
   format.vocabulary = format.outputs = tokenizer->vocabulary();
   format.loss = training::LossKind::kCrossEntropy;
   return format;
@@ -130,7 +130,7 @@ training::TaskFormat format_of(const TrainedNetwork& network) {
 std::unique_ptr<TrainingTask> make_input_task(const TrainedNetwork& network,
                                               const tasks::Dataset& inputs) {
   check_form(network, inputs);
-  const bool any_length = network.study.task.kind == TaskKind::kFuzzyLogic;
+  const bool any_length = network.study.task.kind() == TaskKind::kFuzzyLogic;
   TaskFormat format = format_of(network);
   std::vector<std::string> names;
   std::vector<tasks::Split> splits;

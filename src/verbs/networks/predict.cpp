@@ -307,7 +307,7 @@ NetworkPredictResult predict_text(const std::vector<TrainedNetwork>& networks,
   progress.all = 0.0;
   for (const TrainedNetwork& network : networks) {
     tokens.push_back(tokens_of(network, name, text));
-    const Index most = network.study.task.text.sequence_length;
+    const Index most = network.study.task.as<TextTaskOptions>().text.sequence_length;
     const auto windows = (static_cast<Index>(tokens.back().ids.size()) + most - 1) / most;
     progress.all += static_cast<double>(windows) + 1.0;
   }

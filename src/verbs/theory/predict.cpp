@@ -12,7 +12,7 @@
 #include "headway/core/clock.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
-#include "headway/theory/test_predictor.hpp"
+#include "headway/theory/repeated_predictor.hpp"
 #include "verbs/named_splits.hpp"
 #include "verbs/theory/posterior_recorder.hpp"
 #include "verbs/theory/problem.hpp"
@@ -177,7 +177,7 @@ class NewInputs {
 
   std::vector<std::string> names_;
   TheoryProblem problem_;
-  theory::TestPredictor predictor_;
+  theory::RepeatedPredictor predictor_;
 };
 
 /// Predicts at `count` points, one after another: point(i) gives all of a point but its time.

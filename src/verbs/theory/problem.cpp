@@ -19,6 +19,7 @@
 #include "headway/study/task_kinds.hpp"
 #include "headway/theory/gram.hpp"
 #include "headway/verbs/theory/action.hpp"
+#include "headway/verbs/theory/learned_attention.hpp"
 
 namespace headway {
 namespace {
@@ -231,6 +232,11 @@ theory::PathKernelOptions kernel_options(const Study& study) {
 TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Observer& observer,
                            FeatureDirections directions) {
   numerics::use_single_threaded_blas();
+  if (learns_attention(study)) {
+    bad_study("model.attention_prior",
+              "model.attention_prior: attention is learned by solve and sample alone, since other "
+              "verbs need path features that are given; must be absent here");
+  }
   check_study_against_dataset(study, dataset);
   TheoryProblem problem = make_evaluation(study, dataset, observer);
   const model::Architecture architecture =

@@ -20,8 +20,8 @@
 #include "headway/results/lookup.hpp"
 #include "headway/shard.hpp"
 #include "headway/solve.hpp"
+#include "verbs/theory/carried_network.hpp"
 #include "verbs/theory/head_effects.hpp"
-#include "verbs/theory/network_of_data.hpp"
 #include "verbs/theory/problem.hpp"
 
 namespace headway {
@@ -221,7 +221,7 @@ PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& o
   std::optional<NetworkPruner> network;
   if (problem.network) {
     network.emplace(prunable(*problem.network, study.prune), study);
-    result.network = prune_network(*problem.network, study, *network, observer);
+    result.network = prune_carried_network(*problem.network, study, *network, observer);
   }
   const PruneTask task = {study,
                           dataset,

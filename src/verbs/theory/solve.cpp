@@ -25,6 +25,7 @@
 #include "headway/theory/distributed.hpp"
 #include "headway/theory/finite_width.hpp"
 #include "headway/theory/saddle_evidence.hpp"
+#include "verbs/theory/learned_problem.hpp"
 #include "verbs/theory/other_starts.hpp"
 #include "verbs/theory/problem.hpp"
 
@@ -94,7 +95,8 @@ class StopWitness final : public Observer {
 class PointSolver {
  public:
   PointSolver(const Study& study, const tasks::Dataset& dataset, const TheoryProblem& problem,
-              const theory::TestPredictor& predictor, Observer& observer, const SolveHooks& hooks)
+              const theory::RepeatedPredictor& predictor, Observer& observer,
+              const SolveHooks& hooks)
       : study_(study),
         dataset_(dataset),
         problem_(problem),
@@ -263,7 +265,7 @@ class PointSolver {
   const Study& study_;
   const tasks::Dataset& dataset_;
   const TheoryProblem& problem_;
-  const theory::TestPredictor& predictor_;
+  const theory::RepeatedPredictor& predictor_;
   Observer& observer_;
   const SolveHooks& hooks_;
   theory::SaddlePointOptions options_;
@@ -298,7 +300,7 @@ std::vector<std::vector<std::size_t>> chains_to(const Study& study,
 std::vector<GaussianProcessPoint> solve_gaussian_process(const Study& study,
                                                          const tasks::Dataset& dataset,
                                                          const TheoryProblem& problem,
-                                                         const theory::TestPredictor& predictor,
+                                                         const theory::RepeatedPredictor& predictor,
                                                          const std::vector<std::size_t>& numbers) {
   const model::Architecture architecture =
       architecture_of(study, dataset, study.model.widths.front());
@@ -338,7 +340,7 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
   SolveResult result = describe_problem(study, dataset, problem);
   result.threads = resolve_threads(study.threads);
   // As many predictions as in the whole study, so that a part of it has the same bits.
-  const theory::TestPredictor predictor(
+  const theory::RepeatedPredictor predictor(
       problem.kernels, {problem.kernels, &problem.evaluation_features},  // outlived by both
       kPredictionsAPoint * static_cast<double>(sweep.size() + study.model.temperatures.size()));
   result.gaussian_process =
@@ -380,8 +382,26 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
   return result;
 }
 
+void solve_point_from(const Study& study, const tasks::Dataset& dataset,
+                      const TheoryProblem& problem, const SweepPoint& sweep, std::size_t index,
+                      const theory::OrderParameters& start, Observer& observer, SolvePoint& point) {
+  const theory::TestPredictor predictor(
+      problem.kernels, {problem.kernels, &problem.evaluation_features},  // outlived by both
+      kPredictionsAPoint);
+  const SolveHooks none;
+  PointSolver(study, dataset, problem, predictor, observer, none)
+      .solve(sweep, index, &start, point);
+}
+
 PartSolver prepare_solve(const Study& study, const tasks::Dataset& dataset, Observer& observer,
                          const SolveHooks& hooks) {
+  if (learns_attention(study)) {
+    const auto learned =
+        std::make_shared<const LearnedProblem>(make_learned_problem(study, dataset, observer));
+    return [&study, &dataset, &observer, learned](const Shard& shard) {
+      return solve_learned(study, dataset, *learned, observer, solve_points(study, shard));
+    };
+  }
   const auto problem =
       std::make_shared<const TheoryProblem>(make_problem(study, dataset, observer));
   return [&study, &dataset, &observer, hooks, problem](const Shard& shard) {

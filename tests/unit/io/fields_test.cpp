@@ -11,7 +11,7 @@
 #include "headway/gram.hpp"
 #include "headway/latents.hpp"
 #include "headway/predict.hpp"
-#include "headway/prune_networks.hpp"
+#include "headway/prune_network.hpp"
 #include "headway/result_file.hpp"
 #include "headway/results/choice.hpp"
 #include "headway/sample_results.hpp"
@@ -54,11 +54,10 @@ std::vector<Section> sections() {
            list_fields(headway::TrainedRun{})},
           {"group", "`groups/<g>` of train", list_fields(headway::TrainGroup{})},
           {"network_run",
-           "`runs/<i>` of prune on a train result; r2 in place of accuracy where that "
+           "`runs/<i>` of prune-network; r2 in place of accuracy where that "
            "is the metric",
            list_fields(headway::RunPruning{})},
-          {"network_group", "`groups/<g>` of prune on a train result",
-           list_fields(headway::PruneGroup{})},
+          {"network_group", "`groups/<g>` of prune-network", list_fields(headway::PruneGroup{})},
           {"latent_run", "`runs/<i>` of latents", list_fields(headway::LatentRun{})},
           {"latent_group", "`groups/<g>` of latents", list_fields(headway::LatentGroup{})},
           {"evaluated_run", "`runs/<i>` of evaluate", list_fields(headway::EvaluatedRun{})},

@@ -46,7 +46,7 @@ tasks::Dataset data_with_sets(Index examples, std::uint64_t stream = 0, Index ou
 
 Study small_study() {
   Study study;
-  study.task.kind = headway::TaskKind::kDataset;
+  study.task.set_kind(headway::TaskKind::kDataset);
   study.model.widths = {{20}, {100}};
   study.model.temperatures = {0.1};
   study.threads = 1;
