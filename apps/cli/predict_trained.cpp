@@ -15,8 +15,8 @@
 #include "headway/predict_networks.hpp"
 #include "headway/result_file.hpp"
 #include "json_text.hpp"
-#include "trained_network_tables.hpp"
 #include "table.hpp"
+#include "trained_network_tables.hpp"
 
 namespace headway::cli {
 namespace {

@@ -30,7 +30,7 @@ struct PredictionProgress {
   void add(Index examples) {
     if (observer.interrupted()) throw Error(ErrorKind::kInterrupted, "interrupted");
     done += static_cast<double>(examples);
-    observer.progress("predict", done, all);
+    observer.whole("predict", done, all);
   }
 };
 
