@@ -196,7 +196,24 @@ def _spread(values: Sequence[float], digits: int = 4) -> str:
     if not finite:
         return "-"
     mean, error = mean_and_error(np.array(finite))
-    return _number(float(mean), digits) + (f" +- {error:.2g}" if math.isfinite(error) else "")
+    return measured_text(float(mean), float(error), digits)
+
+
+def measured_text(value: float, error: float, digits: int = 4) -> str:
+    """"13.00 +- 0.04", as the program writes it: the error has two digits where they are at most 35, else one, and the value as
+    many decimals. "(2.04 +- 0.04)e-06" where that would be long; without an error the value alone, with `digits` decimals."""
+    if not math.isfinite(value) or not math.isfinite(error):
+        return _number(value, digits)
+    if not error > 0.0:
+        return _number(value, digits) + " +- 0"
+    power = math.floor(math.log10(error))
+    decimals = 1 - power if error / 10.0**power < 3.55 else -power  # the rule of the Particle Data Group
+    if decimals <= 6:
+        places = max(decimals, 0)
+        return f"{value:.{places}f} +- {error:.{places}f}"
+    power = math.floor(math.log10(max(abs(value), error)))
+    scale, places = 10.0**power, max(decimals + power, 0)
+    return f"({value / scale:.{places}f} +- {error / scale:.{places}f})e{power:+03d}"
 
 
 def _training_rows(result: TrainingResult) -> tuple[list[str], list[list[str]]]:
