@@ -72,7 +72,8 @@ std::string train_record_json(std::size_t run, const headway::TrainedRun& traine
 std::string read_result_kind(const std::string& file_path);
 
 /// How the command line spells the verb that makes results of a kind: as the kind, but
-/// "prune-network" for "network_prune", which is older than the verb.
+/// "prune-network" for "network_prune", which is older than the verb; "predict" for
+/// "network_predict".
 std::string verb_of_kind(const std::string& kind);
 
 /// Reads the solve part of a result file of any kind, and its provenance where wanted (study_toml

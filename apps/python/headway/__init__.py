@@ -48,6 +48,7 @@ from headway.kernels import Action, action, kernel
 from headway.latent_results import EvaluateResult, LatentRun, LatentsResult
 from headway.merging import merge
 from headway.network_heads import ablate_heads, gradient_sensitivity, head_baselines
+from headway.network_predictions import NetworkPredictResult
 from headway.network_results import RemovalResult
 from headway.network_verbs import evaluate, latents, prune_network, train
 from headway.networks import from_attentions, from_hugging_face, from_torch
@@ -67,7 +68,8 @@ from headway.xarray_export import posterior_draws, to_arviz, to_datatree, to_inf
 __all__ = [
     "Action", "BadDataError", "BadStudyError", "CannotWriteError", "EvaluateResult", "HeadRanking", "HeadTable",
     "HeadwayError", "InternalError", "Interrupted", "LatentRun", "LatentsResult",
-    "NotUsableWarning", "PredictResult", "RemovalCurves", "RemovalResult", "Result", "Study", "TrainedRun", "TrainingResult",
+    "NetworkPredictResult", "NotUsableWarning", "PredictResult", "RemovalCurves", "RemovalResult", "Result", "Study",
+    "TrainedRun", "TrainingResult",
     "UnavailableError", "UnreadableFileError", "UsageError", "__version__", "ablate_heads",
     "action", "align", "check_dataset", "evaluate", "figures", "from_attentions",
     "from_hugging_face", "from_torch", "gradient_sensitivity", "head_baselines", "kernel", "kvpress_press",

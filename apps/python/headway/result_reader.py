@@ -18,6 +18,7 @@ from headway.fields import FIELDS, plain
 from headway.later import unread
 from headway.latent_reader import read_evaluated_runs, read_latent_runs
 from headway.latent_results import EvaluateResult, LatentsResult
+from headway.network_predictions import NetworkPredictResult, read_network_predictions
 from headway.network_reader import read_network, read_removals, read_scores
 from headway.network_results import RemovalResult
 from headway.prediction_results import PredictResult, read_predictions
@@ -26,11 +27,13 @@ from headway.results import (Alignment, Corrected, GaussianProcessPoint, Point, 
                              Pruning, Result, Samples, SetMeasures, TemperatureChoice)
 from headway.training_results import TrainingResult, read_runs
 
-KINDS = ("solve", "align", "prune", "sample", "train", "latents", "evaluate", "network_prune", "predict")
+KINDS = ("solve", "align", "prune", "sample", "train", "latents", "evaluate", "network_prune", "predict",
+         "network_predict")
 PROVENANCE = ("study", *FIELDS["provenance"])
 
 
-AnyResult = Union[Result, TrainingResult, LatentsResult, EvaluateResult, RemovalResult, PredictResult]
+AnyResult = Union[Result, TrainingResult, LatentsResult, EvaluateResult, RemovalResult, PredictResult,
+                  NetworkPredictResult]
 
 
 def read_result(path: str | os.PathLike) -> AnyResult:
@@ -43,9 +46,9 @@ def read_result(path: str | os.PathLike) -> AnyResult:
 
     Returns
     -------
-    Result, TrainingResult, LatentsResult, EvaluateResult, RemovalResult or PredictResult
+    Result, TrainingResult, LatentsResult, EvaluateResult, RemovalResult, PredictResult or NetworkPredictResult
         A Result of solve, align, prune and sample; else that of train, of latents, of evaluate, of
-        prune_network, or of predict.
+        prune_network, of predict, or of predict with trained networks.
 
     Raises
     ------
@@ -124,6 +127,7 @@ _OF_NETWORKS = {
     "network_prune": lambda file, path: RemovalResult(runs=read_removals(file),
                                                       **_common(file, path)),
     "predict": read_predictions,
+    "network_predict": read_network_predictions,
     "evaluate": lambda file, path: EvaluateResult(
         runs=read_evaluated_runs(file), evaluated_on=hdf5.text(file.attrs.get("evaluated_on", "")),
         **_common(file, path))}

@@ -135,6 +135,7 @@ std::string read_result_kind(const std::string& file_path) {
 }
 
 std::string verb_of_kind(const std::string& kind) {
+  if (kind == headway::NetworkPredictResult::kVerb) return headway::PredictResult::kVerb;
   return kind == headway::NetworkPruneResult::kVerb ? "prune-network" : kind;
 }
 

@@ -316,6 +316,7 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
                            hooks);
   std::mutex guard;
   std::size_t done = 0;
+  observer.whole("solve", 0.0, static_cast<double>(total));
   parallel_for(static_cast<Index>(chains.size()), points_at_once(study, problem), [&](Index c) {
     std::optional<theory::OrderParameters> neighbour;
     for (std::size_t i : chains[static_cast<std::size_t>(c)]) {
@@ -328,7 +329,7 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
       if (point.summary.converged) neighbour = std::move(u);
       const std::lock_guard<std::mutex> lock(guard);
       points[i] = std::move(point);
-      observer.progress("solve", static_cast<double>(++done), static_cast<double>(total));
+      observer.whole("solve", static_cast<double>(++done), static_cast<double>(total));
     }
   });
   for (const std::size_t i : numbers) {
