@@ -160,7 +160,7 @@ TEST_CASE("Every bad argument is an error that names it") {
   const auto backward = [&](const AttentionOutputs<const float>& outputs, const float* d_output,
                             const AttentionGradients<float>& gradients) {
     return message([&] {
-      attention_backward(good.shape, good.options, good.inputs(), outputs, d_output, gradients);
+      attention_backward(good.shape, good.options, good.inputs(), {outputs, d_output}, gradients);
     });
   };
   const AttentionGradients<float> gradients = answer.gradients();
