@@ -154,6 +154,20 @@ def third_party_faults(root):
     return faults
 
 
+def undocumented_faults(root):
+    """Each type of the first tier says what it is, in a comment that the C++ reference shows."""
+    faults = []
+    for name in files_of(root):
+        if not first_tier_stem(name):
+            continue
+        before = ""
+        for number, line in enumerate((root / name).read_text().splitlines(), start=1):
+            if re.match(r"(struct|class|enum class) \w+[^;]*\{", line) and not before.startswith("///"):
+                faults.append(f"{name}:{number}: what is it? {line}")
+            before = before if line.startswith("template") else line
+    return faults
+
+
 def header_faults(root):
     faults = []
     for name in sources_of(root):
@@ -416,6 +430,9 @@ class SourcesKeepTheRules(RealTree):
     def test_headers_are_no_umbrellas_and_included_from_the_root(self):
         self.check(header_faults(ROOT))
 
+    def test_types_that_users_see_are_documented(self):
+        self.check(undocumented_faults(ROOT))
+
     def test_files_and_functions_are_short(self):
         self.check(length_faults(ROOT))
 
@@ -474,6 +491,11 @@ class RulesCatchViolations(MadeTree):
         brackets = {"src/core/a.cpp": "#include <headway/core/b.hpp>\n"}
         for tree in (umbrella, outside, unguarded, relative, brackets):
             self.assertEqual(len(self.faults(header_faults, files=tree)), 1, tree)
+
+    def test_undocumented(self):
+        for text, wrong in (("struct A {\n", 1), ("/// a\nstruct A {\n", 0), ("/// a\ntemplate <class B>\nclass A : C {\n", 0),
+                            ("// a\nenum class A { kB };\n", 1), ("struct A;\n", 0)):
+            self.assertEqual(len(self.faults(undocumented_faults, files={"include/headway/a.hpp": text})), wrong, text)
 
     def test_length_of_files(self):
         for name, most in (("src/core/a.cpp", MAX_LINES), ("tests/unit/a_test.py", MAX_TEST_LINES)):
