@@ -122,8 +122,8 @@ void fields(Visitor& visit, const PruneGroup& r) {
   visit("scores", r.scores, "agreement by score", {.layout = FieldLayout::kByName});
 }
 
-/// `headway prune` of a train result.
-struct TrainedPruneResult {
+/// `headway prune-network`.
+struct NetworkPruneResult {
   static constexpr const char* kVerb = "network_prune";  ///< the kind of its file
   std::vector<RunPruning> runs;
   std::vector<PruneGroup> groups;

@@ -19,9 +19,11 @@ constexpr double kMostSweepPoints = 100'000;
 
 /// Heads as the study alone tells them; empty where the data set has them.
 std::vector<int> heads_of(const Study& study) {
-  if (study.task.kind != TaskKind::kHiddenMarkovChain) return study.model.heads;
+  const bool learned = study.model.attention_prior && !study.model.attention_prior->heads.empty();
+  if (learned) return study.model.attention_prior->heads;
+  if (study.task.kind() != TaskKind::kHiddenMarkovChain) return study.model.heads;
   std::vector<int> heads;
-  for (const auto& layer : study.task.hidden_markov_chain.layers) {
+  for (const auto& layer : study.task.as<tasks::HiddenMarkovChainOptions>().layers) {
     heads.push_back(static_cast<int>(layer.size()));
   }
   if (!study.model.heads.empty() && study.model.heads != heads) {
@@ -54,8 +56,58 @@ void check_against_layers(const ModelOptions& model, const std::vector<int>& hea
                     {field});
 }
 
+[[noreturn]] void refuse_beside_prior(const std::string& key, const std::string& value,
+                                      const std::string& allowed) {
+  throw OptionError(
+      fmt::format("{} = {}: must be {} beside model.attention_prior", key, value, allowed),
+      {key, "model.attention_prior"});
+}
+
+/// What learned attention allows.
+void check_attention_prior(const Study& study) {
+  if (!study.model.attention_prior) {
+    if (study.sample.replicas > 1) {
+      throw OptionError(
+          fmt::format("sample.replicas = {}: must be 0 or 1 without model.attention_prior",
+                      study.sample.replicas),
+          {"sample.replicas"});
+    }
+    return;
+  }
+  const AttentionPriorOptions& prior = *study.model.attention_prior;
+  const bool pairs = prior.form == model::AttentionPriorForm::kQueriesKeys;
+  if (pairs != prior.dims.has_value()) {
+    const std::string what = "model.attention_prior.dims";
+    throw OptionError(
+        pairs ? what + " is missing: form = \"queries_keys\" needs the number G of rows of Q and K"
+              : fmt::format("{} = {}: must be absent with form = \"matrix\"", what, *prior.dims),
+        {what, "model.attention_prior"});
+  }
+  const std::string heads = fmt::format("[{}]", fmt::join(study.model.heads, ", "));
+  if (!study.model.heads.empty()) {
+    refuse_beside_prior("model.heads", heads, "absent, and its place model.attention_prior.heads,");
+  }
+  for (const double t : study.model.temperatures) {
+    if (!(t > 0.0)) refuse_beside_prior("model.temperature", fmt::format("{}", t), "above 0");
+  }
+  if (study.sample.sampler != Sampler::kExact && study.sample.sampler != Sampler::kHmc) {
+    refuse_beside_prior("sample.sampler", fmt::format("\"{}\"", word_of(study.sample.sampler)),
+                        "\"exact\" (NUTS over attention and order parameters) or \"hmc\"");
+  }
+  if (study.sample.metric == SampleMetric::kInformation) {
+    refuse_beside_prior("sample.metric", "\"information\"",
+                        "\"auto\", \"unit\", \"diagonal\" or \"dense\"");
+  }
+  if (study.solve.kernels == theory::KernelForm::kDistributed ||
+      study.solve.kernels == theory::KernelForm::kGram) {
+    refuse_beside_prior("solve.kernels", fmt::format("\"{}\"", word_of(study.solve.kernels)),
+                        "\"auto\", \"stored\", \"streamed\" or \"feature_space\"");
+  }
+}
+
 void check_theory(const Study& study) {
   study.solve.saddle_point.validate();
+  check_attention_prior(study);
   const std::vector<int> heads = heads_of(study);
   if (!heads.empty()) check_against_layers(study.model, heads);
   const double points = static_cast<double>(study.model.widths.size()) *
@@ -73,22 +125,22 @@ void check_latents_task(const Study& study) {
   Study changed = study;
   changed.latents = LatentsOptions();
   read_task(study.latents.task, changed);
-  if (changed.task.kind != study.task.kind) {
+  if (changed.task.kind() != study.task.kind()) {
     throw OptionError(
         fmt::format("latents.task.kind = \"{}\": must be absent, or \"{}\" as in [task]",
-                    word_of(changed.task.kind), word_of(study.task.kind)),
+                    word_of(changed.task.kind()), word_of(study.task.kind())),
         {"latents.task"});
   }
-  description_of(changed.task.kind).validate(changed.task);
+  description_of(changed.task.kind()).validate(changed.task);
 }
 
 }  // namespace
 
 void check_study(const Study& study) {
   for (const Section& section : study_sections()) {
-    if (applies(section, study.task.kind)) check_options(section.table, study, section.name);
+    if (applies(section, study.task.kind())) check_options(section.table, study, section.name);
   }
-  const TaskDescription& task = description_of(study.task.kind);
+  const TaskDescription& task = description_of(study.task.kind());
   task.validate(study.task);
   if (task.side == Side::kTheory) return check_theory(study);
   study.train.model.validate();

@@ -87,7 +87,7 @@ void refuse_idle_keys(const OptionValue& root, const Study& study,
                       const std::vector<TrainRun>& runs) {
   each_option([&](const Section& section, const Option<Study>& o, const std::string& key) {
     const OptionValue* value = value_at(root, key);
-    if (!applies(section, study.task.kind)) return;
+    if (!applies(section, study.task.kind())) return;
     const auto belongs = [&o](const TrainRun& run) { return o.belongs(run.study); };
     if (value != nullptr && !o.belongs(study) && std::none_of(runs.begin(), runs.end(), belongs)) {
       refuse(*value, key, "absent: it belongs to " + o.belongs_to);

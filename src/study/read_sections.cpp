@@ -80,12 +80,12 @@ void read_section(const std::string& name, const OptionValue& value, Study& stud
   if (table == nullptr) refuse(value, name, fmt::format("a table [{}]", name));
   // First the key that decides which other keys there are.
   if (const OptionValue* kind = find(*table, "kind"); name == "task" && kind != nullptr) {
-    find_option("task.kind", study.task.kind)->read(*kind, "task.kind", study);
+    find_option("task.kind", study.task.kind())->read(*kind, "task.kind", study);
   }
-  refuse_section_of_other_verbs(name, value, study.task.kind, name);
+  refuse_section_of_other_verbs(name, value, study.task.kind(), name);
   for (const OptionEntry& entry : *table) {
-    const Option<Study>* found = find_option(name + "." + entry.key, study.task.kind);
-    if (found == nullptr) refuse_key(name, entry, study.task.kind);
+    const Option<Study>* found = find_option(name + "." + entry.key, study.task.kind());
+    if (found == nullptr) refuse_key(name, entry, study.task.kind());
     found->read(entry.value, name + "." + entry.key, study);
   }
 }
@@ -129,12 +129,12 @@ void read_sections(const OptionValue& root, Study& study) {
     if (entry.key == "task") continue;
     if (entry.key == kSweep) {
       study.sweep = read_sweep(entry.value);
-      refuse_section_of_other_verbs("train", entry.value, study.task.kind, kSweep);
+      refuse_section_of_other_verbs("train", entry.value, study.task.kind(), kSweep);
     } else if (std::find(sections.begin(), sections.end(), entry.key) != sections.end()) {
       read_section(entry.key, entry.value, study);
     } else {
       const bool dotted = entry.key.find('.') != std::string::npos;
-      const Option<Study>* found = dotted ? nullptr : find_option(entry.key, study.task.kind);
+      const Option<Study>* found = dotted ? nullptr : find_option(entry.key, study.task.kind());
       if (found == nullptr) refuse_unknown_root_key(entry);
       found->read(entry.value, entry.key, study);
     }

@@ -45,9 +45,9 @@ FIRST_TIER = {
     "posterior": "exact_chain weight_posterior",
     "training": "trainer transformer_options",
     "study": "shard study sweep train_run train_task",
-    "results": "evaluate_results gram_results latents_results network_prune_results network_results predict_results provenance sample_results theory_results train_results",
-    "verbs": "align evaluate extract gram latents predict prune prune_networks sample solve train",
-    "schedule": "merge",
+    "results": "evaluate_results gram_results latents_results network_predict_results network_prune_results network_results predict_results provenance sample_results theory_results train_results",
+    "verbs": "align evaluate extract gram latents predict predict_networks prune prune_network sample solve train",
+    "schedule": "merge schedule",
     "io": "checkpoints dataset_file result_file study_file",
 }
 FIRST_TIER_MODULES = {name: module for module, names in FIRST_TIER.items() for name in names.split()}
@@ -142,6 +142,18 @@ def arrow_faults(root):
                     if f"/{here}/" in name and f"/{there}/" in f"/{target}":
                         faults.append(f"{name}:{number}: {here} must not include {there} ({target})")
     return faults
+
+
+# How records lie in files (core/record.hpp), by which a source shows that it knows of files.
+FILE_LAYOUT = re.compile(r"core/record\.hpp|\bField(Layout|Place|Form)\b|\bRecordOf<")
+
+
+def file_layout_faults(root):
+    """What computes knows of no files: the lists of fields of its records stand in results and what sees that."""
+    computing = ARROWS["training"] | ARROWS["posterior"] | {"training", "posterior", "analysis"}
+    return [f"{name}:{number}: {module_of(name)} must not know how records lie in files; results may: {line.strip()[:80]}"
+            for name in sources_of(root) if module_of(name) in computing and name != "include/headway/core/record.hpp"
+            for number, line in enumerate((root / name).read_text().splitlines(), start=1) if FILE_LAYOUT.search(line)]
 
 
 def third_party_faults(root):
@@ -427,6 +439,9 @@ class SourcesKeepTheRules(RealTree):
     def test_third_party_headers_stay_in_their_places(self):
         self.check(third_party_faults(ROOT))
 
+    def test_file_layouts(self):
+        self.check(file_layout_faults(ROOT))
+
     def test_headers_are_no_umbrellas_and_included_from_the_root(self):
         self.check(header_faults(ROOT))
 
@@ -474,6 +489,12 @@ class RulesCatchViolations(MadeTree):
         for tree in (upward, private, sibling, unknown, room):
             self.assertEqual(len(self.faults(arrow_faults, files=tree)), 1, tree)
         self.assertEqual(self.faults(arrow_faults, files=allowed), [])
+
+    def test_file_layouts(self):
+        for text in ('#include "headway/core/record.hpp"', "FieldLayout::kLayers", "FieldPlace place", "RecordOf<A> Record"):
+            for name, wrong in (("src/theory/a.cpp", 1), ("include/headway/action.hpp", 1), ("src/sampling/a.hpp", 1),
+                                ("include/headway/results/a.hpp", 0), ("include/headway/core/record.hpp", 0)):
+                self.assertEqual(len(self.faults(file_layout_faults, files={name: text})), wrong, (name, text))
 
     def test_third_party(self):
         for header in ("hdf5.h", "H5Fpublic.h", "toml++/toml.h", "nlohmann/json.hpp", "CLI/CLI.hpp",

@@ -16,6 +16,13 @@ tasks::TextCorpus read_text_corpus(const std::string& file_path, const tasks::Te
   return {file_path, read_whole_file(file_path, kLargestText), shares};
 }
 
+std::string read_text(const std::string& file_path) {
+  require_readable_file(file_path);
+  std::string text = read_whole_file(file_path, kLargestText);
+  tasks::require_utf8(text, file_path);
+  return text;
+}
+
 headway::TaskFiles task_files() {
   return {read_text_corpus,
           [](const std::vector<std::string>& paths) {

@@ -124,12 +124,7 @@ class OneShotTask final : public DrawnTask {
  public:
   explicit OneShotTask(OneShotExamples examples)
       : DrawnTask({"train", "validation"}), examples_(std::move(examples)) {
-    format_.tokens = tasks::kOneShotTokens;
-    format_.features = tasks::kOneShotFeatures;
-    format_.outputs = 1;
-    format_.loss = LossKind::kSquaredError;
-    format_.scored = 1;
-    format_.signs = true;
+    format_ = one_shot_format();
     const tasks::OneShotImagesGenerator& images = *examples_.images;
     const tasks::OneShotClasses& classes = images.classes();
     if (classes.validation.empty()) {
@@ -182,6 +177,17 @@ class OneShotTask final : public DrawnTask {
 };
 
 }  // namespace
+
+TaskFormat one_shot_format() {
+  TaskFormat format;
+  format.tokens = tasks::kOneShotTokens;
+  format.features = tasks::kOneShotFeatures;
+  format.outputs = 1;
+  format.loss = LossKind::kSquaredError;
+  format.scored = 1;
+  format.signs = true;
+  return format;
+}
 
 std::unique_ptr<TrainingTask> make_one_shot_task(OneShotExamples examples) {
   return std::make_unique<OneShotTask>(std::move(examples));

@@ -11,7 +11,7 @@
 #include "headway/gram.hpp"
 #include "headway/latents.hpp"
 #include "headway/predict.hpp"
-#include "headway/prune_networks.hpp"
+#include "headway/prune_network.hpp"
 #include "headway/result_file.hpp"
 #include "headway/results/choice.hpp"
 #include "headway/sample_results.hpp"
@@ -54,16 +54,23 @@ std::vector<Section> sections() {
            list_fields(headway::TrainedRun{})},
           {"group", "`groups/<g>` of train", list_fields(headway::TrainGroup{})},
           {"network_run",
-           "`runs/<i>` of prune on a train result; r2 in place of accuracy where that "
+           "`runs/<i>` of prune-network; r2 in place of accuracy where that "
            "is the metric",
            list_fields(headway::RunPruning{})},
-          {"network_group", "`groups/<g>` of prune on a train result",
-           list_fields(headway::PruneGroup{})},
+          {"network_group", "`groups/<g>` of prune-network", list_fields(headway::PruneGroup{})},
           {"latent_run", "`runs/<i>` of latents", list_fields(headway::LatentRun{})},
           {"latent_group", "`groups/<g>` of latents", list_fields(headway::LatentGroup{})},
           {"evaluated_run", "`runs/<i>` of evaluate", list_fields(headway::EvaluatedRun{})},
           {"evaluated_group", "`groups/<g>` of evaluate", list_fields(headway::EvaluatedGroup{})},
           {"gram", "Gram matrices (the root has the provenance too)", gram}};
+}
+
+/// A text as Markdown's tables take it.
+std::string cell(std::string text) {
+  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {
+    text.insert(at, "\\");
+  }
+  return text;
 }
 
 std::string markdown() {
@@ -76,7 +83,7 @@ std::string markdown() {
       const std::string json = f.json.empty()     ? ""
                                : f.json == f.name ? "the same"
                                                   : "`" + f.json + "`";
-      out += "| " + file + " | " + json + " | " + f.meaning + " |\n";
+      out += "| " + file + " | " + json + " | " + cell(f.meaning) + " |\n";
     }
   }
   return out + "\n";
@@ -86,7 +93,10 @@ std::string json() {
   nlohmann::ordered_json out;
   for (const Section& section : sections()) {
     for (const ListedField& f : section.fields) {
-      if (!f.name.empty()) out[section.key][f.name] = {{"kind", f.kind}, {"meaning", f.meaning}};
+      if (f.name.empty()) continue;
+      nlohmann::ordered_json& field = out[section.key][f.name];
+      field = {{"kind", f.kind}, {"type", f.type}, {"meaning", f.meaning}};
+      if (!f.axes.empty()) field["axes"] = f.axes;
     }
   }
   return out.dump(1) + "\n";
