@@ -15,6 +15,7 @@ enum class StudyOrigin {
   kResultFile,   ///< a result file: the study stored in it
 };
 
+/// A study with what it was read from.
 struct LoadedStudy {
   headway::Study study;
   StudyOrigin origin = StudyOrigin::kStudyFile;
