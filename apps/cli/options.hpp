@@ -39,6 +39,7 @@ struct Options {
   bool quiet = false;
   bool verbose = false;
   Ranks* ranks = nullptr;            ///< where this process is one of several; not owned
+  bool everywhere = false;           ///< each of them wants the result, as in Python
   std::vector<std::string> command;  ///< the arguments as given, for provenance
   // What Python gives in memory:
   std::optional<std::string> study_text;          ///< in place of the file `input`, then its name

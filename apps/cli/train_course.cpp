@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "headway/checkpoints.hpp"
+#include "headway/core/deal.hpp"
 #include "headway/core/memory.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/io/training_tasks.hpp"
@@ -19,7 +20,16 @@ namespace headway::cli {
 
 namespace {
 
-/// Hooks that find the checkpoints of earlier calls and keep those of this one.
+JobShare share_of_runs(const Options& options, const TrainJob& job,
+                       const std::vector<std::size_t>& numbers) {
+  const bool on_gpu = std::any_of(job.planned.begin(), job.planned.end(),
+                                  [](const PlannedRun& run) { return run.cost.device == "cuda"; });
+  return share_of_cores(numbers.size(), options.jobs.value_or(on_gpu ? 1 : 0), job.study.threads,
+                        resolve_threads(0));
+}
+
+}  // namespace
+
 headway::TrainHooks keep_checkpoints(const Options& options, TrainJob& job) {
   if (options.output.empty()) return {};
   const auto checkpoints = std::make_shared<io::TrainCheckpoints>(options.output, job.runs,
@@ -32,16 +42,6 @@ headway::TrainHooks keep_checkpoints(const Options& options, TrainJob& job) {
   }
   return checkpoints->hooks();
 }
-
-JobShare share_of_runs(const Options& options, const TrainJob& job,
-                       const std::vector<std::size_t>& numbers) {
-  const bool on_gpu = std::any_of(job.planned.begin(), job.planned.end(),
-                                  [](const PlannedRun& run) { return run.cost.device == "cuda"; });
-  return share_of_cores(numbers.size(), options.jobs.value_or(on_gpu ? 1 : 0), job.study.threads,
-                        resolve_threads(0));
-}
-
-}  // namespace
 
 std::string read_training_data(const Options& options, TrainJob& job, Observer& observer) {
   if (options.verbose) {
@@ -118,13 +118,40 @@ headway::TrainResult train_grid(const Options& options, TrainJob& job, Observer&
   return headway::train_part(job.runs, numbers, job.make_task, observer, hooks, share);
 }
 
-PartSolver<headway::TrainResult> prepare_training_parts(const Options& options, TrainJob& job,
-                                                        Observer& observer) {
-  static_cast<void>(training::training_backend());  // Error{kUnavailable} without LibTorch
-  return {[&job, &observer, hooks = keep_checkpoints(options, job)](const headway::Shard& shard) {
-    return headway::train_part(job.runs, headway::dealt_units(job.runs.size(), shard),
-                               job.make_task, observer, hooks, {1, job.study.threads});
-  }};
+Index most_micro_batches(const std::vector<headway::TrainRun>& runs) {
+  Index most = 1;
+  for (const headway::TrainRun& run : runs) {
+    most = std::max(most, run.study.train.run.micro_batches);
+  }
+  return most;
+}
+
+std::optional<headway::TrainResult> train_together(const Options& options, TrainJob& job,
+                                                   Observer& observer,
+                                                   const TrainRecordHook& record) {
+  Ranks& ranks = *options.ranks;
+  const bool first = ranks.is_first();
+  const Index micro_batches = most_micro_batches(job.runs);
+  if (micro_batches < ranks.size()) {
+    observer.warning(fmt::format("train.micro_batches = {}: {} of the {} ranks have nothing to do",
+                                 micro_batches, ranks.size() - micro_batches, ranks.size()));
+  }
+  Options mine = options;
+  if (!first) mine.output.clear();
+  training::TrainingRanks together(ranks);
+  job.ranks = &together;
+  std::optional<headway::TrainResult> result;
+  const auto train = [&] {
+    try {
+      result = train_grid(mine, job, observer, first ? record : TrainRecordHook());
+    } catch (...) {
+      together.go_on(true);  // frees the others, which may wait for this rank before the first run
+      throw;
+    }
+  };
+  const bool good = agree(ranks, train);
+  job.ranks = nullptr;
+  return good && first ? std::move(result) : std::nullopt;
 }
 
 }  // namespace headway::cli

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from headway.errors import UsageError
 from headway.progress import Progress, listener_of
 from headway.ranking.cumulative import RemovalCurves
-from headway.ranking.table import HeadRanking, ranking_of
+from headway.ranking.table import HeadRanking, check_choice, ranking_of
 from headway.torch_version import require_torch
 
 if TYPE_CHECKING:
@@ -112,7 +112,8 @@ def rank_heads(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: Ar
     require_torch("headway.rank_heads")
     from headway.ranking.measuring import Options, measure
     options = Options(layers, readout, classes, penalty, grouped, theory, batch_size, seed, cache)
-    measured = measure(model, encoded_of(inputs, tokenizer), labels, options, listener_of(progress))
+    measured = measure(model, encoded_of(inputs, tokenizer), labels, options, listener_of(progress),
+                       lambda count: check_choice(mode, target, k, count))
     return ranking_of(measured, mode, target, k, seed)
 
 

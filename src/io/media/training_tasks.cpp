@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "core/whole_file.hpp"
-#include "headway/io/image_files.hpp"
+#include "io/media/image_files.hpp"
 
 namespace headway::io {
 namespace {

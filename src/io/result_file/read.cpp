@@ -145,4 +145,9 @@ headway::ResultProvenance read_result_provenance(const std::string& file_path) {
                    [](const Hdf5InputFile& file) { return read_provenance(file); });
 }
 
+headway::ResultProvenance read_result_provenance_of(std::string_view bytes) {
+  return read_hdf5(
+      "", kResultSchema, [](const Hdf5InputFile& file) { return read_provenance(file); }, bytes);
+}
+
 }  // namespace headway::io

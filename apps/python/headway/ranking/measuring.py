@@ -43,14 +43,19 @@ class Options:
     cache: Any = None
 
 
-def measure(model: Any, encoded: Mapping[str, Any], labels: Any, options: Options, progress: Progress | None) -> Measured:
-    """Removal of every head, and every score, on these examples. headway.rank_heads has the description."""
+def measure(model: Any, encoded: Mapping[str, Any], labels: Any, options: Options, progress: Progress | None,
+            check: Callable[[int], None]) -> Measured:
+    """Removal of every head, and every score, on these examples. headway.rank_heads has the description.
+
+    check: is told how many heads there are before they are removed, and may refuse.
+    """
     check_model(model)
     network = Network(model, options.readout, options.batch_size, options.grouped)
     kept = network.kept(options.layers)
     y = targets_of({"train": (encoded, labels)}, options.classes)["train"].numpy()
     check_examples(encoded, y)
     rows = network.rows(kept)
+    check(len(rows[0]))
     tell = progress or (lambda stage, done, total: None)
     cache = Cache(options.cache, lambda: fingerprint(model, encoded, y, options, rows))
     with evaluating(model, options.batch_size, torch_attention=False):

@@ -251,11 +251,9 @@ def ranking_of(measured: Measured, mode: str, readout: str, k: int | None, seed:
                names: Sequence[str] | None = None) -> HeadRanking:
     """The table of what was measured. mode, readout: of the removal that the combined estimate is of; k: of
     `among_cheapest`; default: a quarter of the heads, at least one."""
-    _check(mode, readout)
     count, target = len(measured.layers), removal_name(mode, readout)
+    check_choice(mode, readout, k, count)
     k = max(1, count // 4) if k is None else k
-    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= count:
-        raise UsageError(f"k: is {k!r}; allowed: None, or an integer from 1 to {count}, the number of heads")
     change = measured.changes[target]
     posterior = combine(change, seed)
     low, high = posterior.interval(SHARE)
@@ -291,11 +289,14 @@ def _score_columns(measured: Measured) -> dict[str, np.ndarray]:
     return columns
 
 
-def _check(mode: str, readout: str) -> None:
+def check_choice(mode: str, readout: str, k: int | None, count: int) -> None:
+    """UsageError unless there is such an estimate of so many heads."""
     if mode not in MODES:
         raise UsageError(f"mode: is {mode!r}; allowed: {', '.join(MODES)}")
     if readout not in READOUTS:
         raise UsageError(f"target: is {readout!r}; allowed: {', '.join(READOUTS)}")
+    if k is not None and (isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= count):
+        raise UsageError(f"k: is {k!r}; allowed: None, or an integer from 1 to {count}, the number of heads")
 
 
 def _with_error(value: float, error: float) -> str:
