@@ -11,6 +11,7 @@
 #include "headway/gram.hpp"
 #include "headway/latents.hpp"
 #include "headway/predict.hpp"
+#include "headway/predict_networks.hpp"
 #include "headway/prune_network.hpp"
 #include "headway/result_file.hpp"
 #include "headway/results/choice.hpp"
@@ -48,6 +49,10 @@ std::vector<Section> sections() {
           {"network", "`network`", list_fields(headway::NetworkPruning{})},
           {"sample", "`points/<i>` of sample, layer 1 for each layer", list_fields(sample)},
           {"predicted_point", "`points/<i>` of predict", list_fields(headway::PredictedPoint{})},
+          {"predicting_run", "`runs/<i>` of predict on a train result",
+           list_fields(headway::PredictingRun{})},
+          {"predicting_group", "`groups/<g>` of predict on a train result",
+           list_fields(headway::PredictingGroup{})},
           {"run",
            "`runs/<i>` of train, which also has `curves/<split>`, `weights/<name>` and "
            "`best_weights/<name>`",

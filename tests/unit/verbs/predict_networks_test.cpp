@@ -10,6 +10,7 @@
 
 using namespace headway;  // NOLINT(google-build-using-namespace)
 using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::WithinRel;
 
 namespace {
 
@@ -84,7 +85,7 @@ TEST_CASE("networks answer new inputs as they answer the same examples of their 
     const ReadyNetwork ready = ready_network(networks[i], networks[0].study, make_task);
     const std::vector<float> wanted = ready.trainer->outputs("held_out", 0, 7);
     for (std::size_t e = 0; e < 7; ++e) {
-      CHECK(found.mean.values[e] == Catch::Approx(wanted[e]).epsilon(1e-5));
+      CHECK_THAT(found.mean.values[e], WithinRel(static_cast<double>(wanted[e]), 1e-5));
     }
   }
   const auto groups = group_predictions(result);
@@ -93,8 +94,8 @@ TEST_CASE("networks answer new inputs as they answer the same examples of their 
   const NetworkAnswers& joined = groups[0].sets.at(0);
   const double a = result.runs[0].sets[0].mean.values[3], b = result.runs[1].sets[0].mean.values[3];
   CHECK(a != b);
-  CHECK(joined.mean.values[3] == Catch::Approx((a + b) / 2));
-  CHECK(joined.deviation.values[3] == Catch::Approx(std::abs(a - b) / std::sqrt(2.0)));
+  CHECK_THAT(joined.mean.values[3], WithinRel((a + b) / 2, 1e-12));
+  CHECK_THAT(joined.deviation.values[3], WithinRel(std::abs(a - b) / std::sqrt(2.0), 1e-12));
 }
 
 TEST_CASE("classes have probabilities", "[torch]") {
@@ -115,7 +116,7 @@ TEST_CASE("classes have probabilities", "[torch]") {
       sum += found.mean.values[row * classes + c];
       largest = std::max(largest, found.mean.values[row * classes + c]);
     }
-    CHECK(sum == Catch::Approx(1.0));
+    CHECK_THAT(sum, WithinRel(1.0, 1e-12));
     const auto chosen = static_cast<std::size_t>(found.predicted_class.values[row]);
     CHECK(found.mean.values[row * classes + chosen] == largest);
   }
@@ -158,9 +159,8 @@ TEST_CASE("a text has the bits of evaluate, and a next token", "[torch]") {
     CHECK(found.bits.size() == 37);
     CHECK(std::isnan(found.bits[0]));
     const ReadyNetwork ready = ready_network(networks[i], networks[i].study, &make_bytes);
-    CHECK(found.bits_per_byte ==
-          Catch::Approx(ready.trainer->evaluate("held_out", 6).metric("bits_per_byte"))
-              .epsilon(1e-6));
+    CHECK_THAT(found.bits_per_byte,
+               WithinRel(ready.trainer->evaluate("held_out", 6).metric("bits_per_byte"), 1e-6));
     REQUIRE(found.likeliest.size() == 5);
     std::vector<std::int32_t> prompt(text.begin(), text.end());
     training::GenerateOptions next;
@@ -171,9 +171,10 @@ TEST_CASE("a text has the bits of evaluate, and a next token", "[torch]") {
           found.likeliest[0].probability);
   }
   const NetworkAnswers joined = group_predictions(result).at(0).sets.at(0);
-  CHECK(joined.bits_per_byte ==
-        Catch::Approx(
-            (result.runs[0].sets[0].bits_per_byte + result.runs[1].sets[0].bits_per_byte) / 2));
+  CHECK_THAT(
+      joined.bits_per_byte,
+      WithinRel((result.runs[0].sets[0].bits_per_byte + result.runs[1].sets[0].bits_per_byte) / 2,
+                1e-12));
   CHECK(joined.next_deviation.size() == 256);
   CHECK_THROWS_AS(predict_text(networks, "none.txt", "", observer), Error);
   auto seeing = networks;
@@ -194,7 +195,7 @@ TEST_CASE("the share of the networks with the sign of the mean") {
     set.predicted_class.values = {output > 0.0 ? 1.0 : -1.0};
   }
   const NetworkAnswers joined = group_predictions(result).at(0).sets.at(0);
-  CHECK(joined.right_sign_probability(0, 0) == Catch::Approx(2.0 / 3.0));
+  CHECK_THAT(joined.right_sign_probability(0, 0), WithinRel(2.0 / 3.0, 1e-12));
   CHECK(joined.predicted_class.values[0] == 1.0);
   result.runs.resize(1);
   const NetworkAnswers alone = group_predictions(result).at(0).sets.at(0);
