@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "headway/core/deal.hpp"
+#include "headway/sweep.hpp"
 #include "shared_course.hpp"
 
 namespace headway::cli {
