@@ -46,6 +46,26 @@ std::string corrected_table(const SolveResult& result) {
   return table.empty() ? "" : "\n1/N-corrected means\n" + table.text();
 }
 
+/// Joint minima of order parameters and attention; empty where attention is given.
+std::string minima_table(const SolveResult& result) {
+  Table table({"widths", "T", "S/max N", "U_a", "entropy", "largest", "starts", "U_1 diagonal<"});
+  for (const SolvePoint& point : result.points) {
+    for (const headway::AttentionMinimum& minimum : point.minima) {
+      const bool first = &minimum == &point.minima.front();
+      table.add(
+          {first ? widths_text(point.widths) : "", first ? cell(point.temperature, "{:g}") : "",
+           cell(minimum.action, "{:.6f}"), readout_text(minimum.order_parameters.readout),
+           cell(minimum.attention_entropy, "{:.4f}"), cell(minimum.attention_largest, "{:.4f}"),
+           std::to_string(minimum.starts), first_layer_text(minimum.order_parameters)});
+    }
+  }
+  if (table.empty()) return "";
+  return wrapped(
+             "\nminima over order parameters and attention. Above, the Hessian, the 1/N correction "
+             "and the evidence are those of U given the attention of the first.\n") +
+         table.text();
+}
+
 /// The temperature that each rule chooses and the accuracy there; empty unless several are swept.
 std::string chosen_table(const SolveResult& result) {
   const std::vector<headway::TemperatureChoice> choices = headway::choose_temperatures(result);
@@ -173,7 +193,7 @@ std::string solve_table(const headway::Study& study, const SolveResult& result) 
   }
   std::string out = study_header(study, result) + table.text();
   if (marked) out += "* not converged\n";
-  return out + corrected_table(result) + chosen_table(result);
+  return out + minima_table(result) + corrected_table(result) + chosen_table(result);
 }
 
 std::string align_table(const headway::Study& study, const headway::AlignResult& result) {

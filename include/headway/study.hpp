@@ -11,6 +11,7 @@
 #include "headway/core/option_table_fwd.hpp"
 #include "headway/core/option_value.hpp"
 #include "headway/core/words.hpp"
+#include "headway/model/learned_attention.hpp"
 #include "headway/path_kernels.hpp"
 #include "headway/saddle_point.hpp"
 #include "headway/tasks/fuzzy_logic.hpp"
@@ -98,6 +99,18 @@ struct TaskOptions {
 /// Is it a task of `headway train`? The other kinds are those of the theory.
 bool is_training_task(TaskKind kind);
 
+/// [model.attention_prior]: the attention is learned too.
+struct AttentionPriorOptions {
+  std::vector<int> heads;  ///< empty: those of the data
+  model::AttentionPriorForm form = model::AttentionPriorForm::kMatrix;
+  double variance = 1.0;      ///< s_w^2
+  std::optional<Index> dims;  ///< G, of queries and keys
+  model::LearnedKind kind = model::LearnedKind::kSoftmax;
+  std::vector<std::vector<int>> frozen;  ///< [layer, head], counted from 1
+
+  static const OptionTable<AttentionPriorOptions>& table();
+};
+
 /// [model]: sweep points are widths (outer) x temperatures (inner).
 struct ModelOptions {
   /// Each entry is one sweep point: one number (all widths equal) or N_1, ..., N_L, N_a.
@@ -108,6 +121,7 @@ struct ModelOptions {
   std::vector<double> temperatures = {0.01};
   std::optional<Readout> readout;  ///< absent: the data set's own, else last_token
   AttentionKind attention = AttentionKind::kSoftmax;
+  std::optional<AttentionPriorOptions> attention_prior;  ///< absent: attention is given
 
   static const OptionTable<ModelOptions>& table();
 };
@@ -125,6 +139,7 @@ struct SolveOptions {
   theory::SaddlePointOptions saddle_point;
   theory::KernelForm kernels = theory::KernelForm::kAuto;
   Start start = Start::kGaussianProcess;  ///< of the first point of a sweep chain
+  int attention_starts = 0;               ///< of learned attention; 0 = from 8 to 64, by cost
   int extra_starts = 0;            ///< further random starts, to show that the minimum is the same
   bool warm_start = true;          ///< start each point from its neighbour in the sweep
   When hessian = When::kAuto;      ///< the test for a minimum
@@ -210,6 +225,7 @@ struct SampleOptions {
   double target_accept =
       0.0;  ///< mean acceptance the step size is adapted to; 0 = the sampler's default
   int max_tree_depth = 10;  ///< NUTS
+  int replicas = 0;  ///< of each chain, for learned attention; 1 = no replica exchange, 0 = auto
   int predictor_draws =
       500;               ///< draws per chain that the predictor is averaged over, evenly spaced
   bool evidence = true;  ///< log p(y), exact chain only

@@ -24,6 +24,8 @@ constexpr std::size_t kMostRuns = 1'000;
 
 /// Heads as the study alone tells them; empty where the data set has them.
 std::vector<int> heads_of(const Study& study) {
+  const bool learned = study.model.attention_prior && !study.model.attention_prior->heads.empty();
+  if (learned) return study.model.attention_prior->heads;
   if (study.task.kind() != TaskKind::kHiddenMarkovChain) return study.model.heads;
   std::vector<int> heads;
   for (const auto& layer : study.task.as<tasks::HiddenMarkovChainOptions>().layers) {
@@ -59,8 +61,58 @@ void check_against_layers(const ModelOptions& model, const std::vector<int>& hea
                     {field});
 }
 
+[[noreturn]] void refuse_beside_prior(const std::string& key, const std::string& value,
+                                      const std::string& allowed) {
+  throw OptionError(
+      fmt::format("{} = {}: must be {} beside model.attention_prior", key, value, allowed),
+      {key, "model.attention_prior"});
+}
+
+/// What learned attention allows.
+void check_attention_prior(const Study& study) {
+  if (!study.model.attention_prior) {
+    if (study.sample.replicas > 1) {
+      throw OptionError(
+          fmt::format("sample.replicas = {}: must be 0 or 1 without model.attention_prior",
+                      study.sample.replicas),
+          {"sample.replicas"});
+    }
+    return;
+  }
+  const AttentionPriorOptions& prior = *study.model.attention_prior;
+  const bool pairs = prior.form == model::AttentionPriorForm::kQueriesKeys;
+  if (pairs != prior.dims.has_value()) {
+    const std::string what = "model.attention_prior.dims";
+    throw OptionError(
+        pairs ? what + " is missing: form = \"queries_keys\" needs the number G of rows of Q and K"
+              : fmt::format("{} = {}: must be absent with form = \"matrix\"", what, *prior.dims),
+        {what, "model.attention_prior"});
+  }
+  const std::string heads = fmt::format("[{}]", fmt::join(study.model.heads, ", "));
+  if (!study.model.heads.empty()) {
+    refuse_beside_prior("model.heads", heads, "absent, and its place model.attention_prior.heads,");
+  }
+  for (const double t : study.model.temperatures) {
+    if (!(t > 0.0)) refuse_beside_prior("model.temperature", fmt::format("{}", t), "above 0");
+  }
+  if (study.sample.sampler != Sampler::kExact && study.sample.sampler != Sampler::kHmc) {
+    refuse_beside_prior("sample.sampler", fmt::format("\"{}\"", word_of(study.sample.sampler)),
+                        "\"exact\" (NUTS over attention and order parameters) or \"hmc\"");
+  }
+  if (study.sample.metric == SampleMetric::kInformation) {
+    refuse_beside_prior("sample.metric", "\"information\"",
+                        "\"auto\", \"unit\", \"diagonal\" or \"dense\"");
+  }
+  if (study.solve.kernels == theory::KernelForm::kDistributed ||
+      study.solve.kernels == theory::KernelForm::kGram) {
+    refuse_beside_prior("solve.kernels", fmt::format("\"{}\"", word_of(study.solve.kernels)),
+                        "\"auto\", \"stored\", \"streamed\" or \"feature_space\"");
+  }
+}
+
 void check_theory(const Study& study) {
   study.solve.saddle_point.validate();
+  check_attention_prior(study);
   const std::vector<int> heads = heads_of(study);
   if (!heads.empty()) check_against_layers(study.model, heads);
   const double points = static_cast<double>(study.model.widths.size()) *

@@ -44,9 +44,9 @@ FIRST_TIER = {
     "posterior": "exact_chain weight_posterior",
     "training": "trainer transformer_options",
     "study": "shard study sweep train_run train_task",
-    "results": "evaluate_results gram_results latents_results network_prune_results network_results predict_results provenance sample_results theory_results train_results",
-    "verbs": "align evaluate extract gram latents predict prune prune_network sample solve train",
-    "schedule": "merge",
+    "results": "evaluate_results gram_results latents_results network_predict_results network_prune_results network_results predict_results provenance sample_results theory_results train_results",
+    "verbs": "align evaluate extract gram latents predict predict_networks prune prune_network sample solve train",
+    "schedule": "merge schedule",
     "io": "checkpoints dataset_file result_file study_file",
 }
 FIRST_TIER_MODULES = {name: module for module, names in FIRST_TIER.items() for name in names.split()}
@@ -141,6 +141,18 @@ def arrow_faults(root):
                     if f"/{here}/" in name and f"/{there}/" in f"/{target}":
                         faults.append(f"{name}:{number}: {here} must not include {there} ({target})")
     return faults
+
+
+# How records lie in files (core/record.hpp), by which a source shows that it knows of files.
+FILE_LAYOUT = re.compile(r"core/record\.hpp|\bField(Layout|Place|Form)\b|\bRecordOf<")
+
+
+def file_layout_faults(root):
+    """What computes knows of no files: the lists of fields of its records stand in results and what sees that."""
+    computing = ARROWS["training"] | ARROWS["posterior"] | {"training", "posterior", "analysis"}
+    return [f"{name}:{number}: {module_of(name)} must not know how records lie in files; results may: {line.strip()[:80]}"
+            for name in sources_of(root) if module_of(name) in computing and name != "include/headway/core/record.hpp"
+            for number, line in enumerate((root / name).read_text().splitlines(), start=1) if FILE_LAYOUT.search(line)]
 
 
 def third_party_faults(root):
@@ -306,16 +318,33 @@ def missing_include_faults(root):
 
 
 def version_faults(root):
-    """The version stands in the Python package alone; CMake, the wheel and packages take it from there, and the newest
+    """The version stands in one file alone; CMake, the Python package and its wheel take it from there, and the newest
     release of the changelog is it."""
-    version = re.search(r'__version__ = "([^"]+)"', (root / "apps/python/headway/version.py").read_text()).group(1)
+    version = (root / "src/version.txt").read_text().strip()
     newest = re.search(r"(?m)^## \[(\d[^\]]*)\]", (root / "CHANGELOG.md").read_text())
     faults = []
     if newest is None or newest.group(1) != version:
-        faults.append(f"CHANGELOG.md: newest release is {newest and newest.group(1)}; version.py has {version}")
-    for name in ("CMakeLists.txt", "CITATION.cff", "apps/python/pyproject.toml"):
+        faults.append(f"CHANGELOG.md: newest release is {newest and newest.group(1)}; src/version.txt has {version}")
+    for name in ("CMakeLists.txt", "CITATION.cff", "apps/python/pyproject.toml", "apps/python/headway/version.py"):
         if re.search(rf"(?<![\d.]){re.escape(version)}(?![\d.])", (root / name).read_text()):
-            faults.append(f"{name}: has the version {version}, which stands in version.py")
+            faults.append(f"{name}: has the version {version}, which stands in src/version.txt")
+    return faults
+
+
+def upward_faults(root):
+    """What the library is built from lies below it: nothing in src/ reads a file of apps/."""
+    faults = []
+    for name in files_of(root):
+        if name != "CMakeLists.txt" and not name.startswith("src/"):
+            continue
+        if name.endswith((".cmake", ".in", "CMakeLists.txt")):
+            reads = re.compile(r"^(?!\s*(//|# )).*?(?<!\w)apps/")
+        elif pathlib.PurePath(name).suffix in SOURCE_SUFFIXES:
+            reads = re.compile(r'^(?!\s*//).*"[^"]*(?<!\w)apps/')
+        else:
+            continue
+        faults += [f"{name}:{number}: the library must not need apps/: {line.strip()[:100]}"
+                   for number, line in enumerate((root / name).read_text().splitlines(), start=1) if reads.match(line)]
     return faults
 
 
@@ -326,10 +355,33 @@ def top_level_faults(root):
             for top in sorted(tops) if top not in TOP_LEVEL and not top.startswith(".")]
 
 
-class SourcesKeepTheRules(unittest.TestCase):
+class RealTree(unittest.TestCase):
     def check(self, faults):
         self.assertFalse(faults, "\n" + "\n".join(faults))
 
+
+class MadeTree(unittest.TestCase):
+    def faults(self, rule, files):
+        """What the rule finds in a tree of these files ({name: text})."""
+        with tempfile.TemporaryDirectory() as directory:
+            root = pathlib.Path(directory)
+            for name, text in files.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text)
+            return rule(root)
+
+
+def root_asked_for():
+    """DIR of --root DIR, which it takes off the command line; else the tree of this file."""
+    if "--root" not in sys.argv:
+        return ROOT
+    at = sys.argv.index("--root")
+    root = pathlib.Path(sys.argv[at + 1]).resolve()
+    del sys.argv[at:at + 2]
+    return root
+
+
+class SourcesKeepTheRules(RealTree):
     def test_tree_is_there(self):
         self.assertGreater(len(sources_of(ROOT)), 20)
 
@@ -338,6 +390,9 @@ class SourcesKeepTheRules(unittest.TestCase):
 
     def test_third_party_headers_stay_in_their_places(self):
         self.check(third_party_faults(ROOT))
+
+    def test_file_layouts(self):
+        self.check(file_layout_faults(ROOT))
 
     def test_headers_are_no_umbrellas_and_included_from_the_root(self):
         self.check(header_faults(ROOT))
@@ -360,20 +415,15 @@ class SourcesKeepTheRules(unittest.TestCase):
     def test_versions_agree(self):
         self.check(version_faults(ROOT))
 
+    def test_the_library_reads_nothing_of_its_applications(self):
+        self.check(upward_faults(ROOT))
+
     def test_top_level_is_what_it_should_be(self):
         self.check(top_level_faults(ROOT))
 
 
-class RulesCatchViolations(unittest.TestCase):
+class RulesCatchViolations(MadeTree):
     """Each rule on a tree that breaks it, so that no rule passes because it looks at nothing."""
-
-    def faults(self, rule, files):
-        with tempfile.TemporaryDirectory() as directory:
-            root = pathlib.Path(directory)
-            for name, text in files.items():
-                (root / name).parent.mkdir(parents=True, exist_ok=True)
-                (root / name).write_text(text)
-            return rule(root)
 
     def test_arrows(self):
         upward = {"src/model/a.cpp": '#include "headway/theory/b.hpp"\n'}
@@ -385,6 +435,12 @@ class RulesCatchViolations(unittest.TestCase):
         for tree in (upward, private, sibling, unknown, room):
             self.assertEqual(len(self.faults(arrow_faults, files=tree)), 1, tree)
         self.assertEqual(self.faults(arrow_faults, files=allowed), [])
+
+    def test_file_layouts(self):
+        for text in ('#include "headway/core/record.hpp"', "FieldLayout::kLayers", "FieldPlace place", "RecordOf<A> Record"):
+            for name, wrong in (("src/theory/a.cpp", 1), ("include/headway/action.hpp", 1), ("src/sampling/a.hpp", 1),
+                                ("include/headway/results/a.hpp", 0), ("include/headway/core/record.hpp", 0)):
+                self.assertEqual(len(self.faults(file_layout_faults, files={name: text})), wrong, (name, text))
 
     def test_third_party(self):
         for header in ("hdf5.h", "H5Fpublic.h", "toml++/toml.h", "nlohmann/json.hpp", "CLI/CLI.hpp",
@@ -456,10 +512,20 @@ class RulesCatchViolations(unittest.TestCase):
             self.assertEqual(len(found), wrong, text)
 
     def test_versions(self):
-        tree = {"CMakeLists.txt": "project(headway VERSION 0.1.0 LANGUAGES CXX)", "apps/python/pyproject.toml": "",
-                "apps/python/headway/version.py": '__version__ = "0.1.0"', "CHANGELOG.md": "## [0.2.0] - soon",
+        tree = {"CMakeLists.txt": "project(headway VERSION 0.1.0 LANGUAGES CXX)", "apps/python/pyproject.toml": "", "apps/python/headway/version.py": "",
+                "src/version.txt": "0.1.0\n", "CHANGELOG.md": "## [0.2.0] - soon",
                 "CITATION.cff": "cff-version: 1.2.0\nversion: 0.1.0\n"}
         self.assertEqual(len(self.faults(version_faults, files=tree)), 3)
+
+    def test_upward(self):
+        for name, line in (("src/CMakeLists.txt", "file(READ ${PROJECT_SOURCE_DIR}/apps/python/a.json a)"),
+                           ("CMakeLists.txt", "set(version_file apps/python/version.py)"),
+                           ("src/cmake/a.cpp.in", '#include "apps/cli/a.hpp"'), ("src/io/a.cpp", 'open("../apps/a.json");')):
+            self.assertEqual(len(self.faults(upward_faults, files={name: line})), 1, name)
+        allowed = {"src/CMakeLists.txt": "# as apps/python says\n", "CMakeLists.txt": "add_subdirectory(apps)\n",
+                   "src/io/a.cpp": "// apps/cli prints it\nf(maps/b);\n", "src/README.md": "apps/cli\n",
+                   "apps/CMakeLists.txt": "file(READ apps/a b)\n"}
+        self.assertEqual(self.faults(upward_faults, files=allowed), [])
 
     def test_top_level(self):
         tree = {"README.md": "", ".gitignore": "", "src/a.cpp": "", "cmake/a.cmake": "", "NOTES.md": ""}
@@ -467,8 +533,5 @@ class RulesCatchViolations(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if "--root" in sys.argv:
-        at = sys.argv.index("--root")
-        ROOT = pathlib.Path(sys.argv[at + 1]).resolve()
-        del sys.argv[at:at + 2]
+    ROOT = root_asked_for()
     unittest.main()

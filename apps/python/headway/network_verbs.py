@@ -43,8 +43,8 @@ def train(study: Source, *,
           sample_temperature: float | None = None,
           name: str | None = None, seed: int | None = None, threads: int | None = None,
           settings: Mapping[str, Any] | None = None, progress: bool | Progress | None = None,
-          output: str | os.PathLike | None = None, overwrite: bool = False,
-          jobs: int | None = None, dry_run: bool = False) -> TrainingResult:
+          shard: tuple[int, int] | None = None, output: str | os.PathLike | None = None,
+          overwrite: bool = False, jobs: int | None = None, dry_run: bool = False) -> TrainingResult:
     """Train the transformers of a study.
 
     The answer is that of the program `headway train`, to the last bit.

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from headway.errors import BadDataError, HeadwayError
 
-_FIXED = (("--force", "overwrite=True"), ("another -o", "another output"), ("-o is given", "output is given"),
+_FIXED = (("--shard i/n", "shard=(i, n)"), ("--force", "overwrite=True"), ("another -o", "another output"), ("-o is given", "output is given"),
           ("--dry-run", "dry_run=True"))
 _AXIS = re.compile(r"--set '([\w.]+)=\[\{(\w+) = ([^']*)\}\]'")
 _SET = re.compile(r"--set ([\w.]+)=")
@@ -31,7 +31,12 @@ def python_words(text: str, arguments: Mapping[str, str] | None = None) -> str:
     str
         The same for someone who called a function.
     """
-    known = arguments or {}
+    lines = text.split("\n")
+    return "\n".join(line if line.startswith("  ") else _in_python(line, arguments or {}) for line in lines)
+
+
+def _in_python(text: str, known: Mapping[str, str]) -> str:
+    """One line of a message. (Commands to be typed stand on lines of their own, after two spaces, and stay.)"""
     text = _AXIS.sub(lambda found: f'settings={{"{found[1]}": [{{"{found[2]}": {found[3]}}}]}}', text)
     text = _SET.sub(lambda found: f"{known.get(found[1], f'settings[{found[1]!r}]')}=", text)
     for option, argument in _FIXED:

@@ -65,6 +65,14 @@ std::vector<Section> sections() {
           {"gram", "Gram matrices (the root has the provenance too)", gram}};
 }
 
+/// A text as Markdown's tables take it.
+std::string cell(std::string text) {
+  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {
+    text.insert(at, "\\");
+  }
+  return text;
+}
+
 std::string markdown() {
   std::string out;
   for (const Section& section : sections()) {
@@ -75,7 +83,7 @@ std::string markdown() {
       const std::string json = f.json.empty()     ? ""
                                : f.json == f.name ? "the same"
                                                   : "`" + f.json + "`";
-      out += "| " + file + " | " + json + " | " + f.meaning + " |\n";
+      out += "| " + file + " | " + json + " | " + cell(f.meaning) + " |\n";
     }
   }
   return out + "\n";
@@ -85,7 +93,10 @@ std::string json() {
   nlohmann::ordered_json out;
   for (const Section& section : sections()) {
     for (const ListedField& f : section.fields) {
-      if (!f.name.empty()) out[section.key][f.name] = {{"kind", f.kind}, {"meaning", f.meaning}};
+      if (f.name.empty()) continue;
+      nlohmann::ordered_json& field = out[section.key][f.name];
+      field = {{"kind", f.kind}, {"type", f.type}, {"meaning", f.meaning}};
+      if (!f.axes.empty()) field["axes"] = f.axes;
     }
   }
   return out.dump(1) + "\n";

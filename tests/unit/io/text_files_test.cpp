@@ -25,8 +25,7 @@ TEST_CASE("A text file is read and split") {
               [&] { headway::io::read_text_corpus(scratch.file("b.txt")); });
 }
 
-TEST_CASE("Tasks of byte-pair tokens learn them from the training part, once for a grid") {
-  if (!headway::tasks::has_bpe_tokenizer()) return;
+TEST_CASE("Tasks of byte-pair tokens learn them from the training part, once for a grid", "[bpe]") {
   const ScratchDirectory scratch;
   const auto store = [&](const char* name, const std::string& text) {
     headway::testing::store_bytes(scratch.file(name), {text.begin(), text.end()});
