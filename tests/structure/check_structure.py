@@ -56,7 +56,7 @@ SEPARATE_ROOMS = [("verbs/theory", "verbs/networks")]  # neither includes the ot
 # Third-party headers and the only places that may see them; prefixes of paths below the root.
 THIRD_PARTY = [
     (r"(hdf5|H5\w*)\.h", ("src/io/", "tests/", "apps/benchmarks/")),
-    (r"toml\+\+/.*", ("src/io/",)),
+    (r"toml\+\+/.*", ("src/study/",)),
     (r"nlohmann/.*", ("src/io/", "apps/cli/", "tests/")),
     (r"png(conf)?\.h|zip(conf)?\.h|z(lib|conf)\.h", ("src/io/", "tests/")),
     (r"sentencepiece_\w+\.h", ("src/tasks/bpe/",)),
