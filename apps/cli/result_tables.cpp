@@ -6,10 +6,10 @@
 #include <cmath>
 #include <optional>
 
+#include "carried_network_table.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/results/choice.hpp"
 #include "headway/results/lookup.hpp"
-#include "network_table.hpp"
 #include "result_text.hpp"
 #include "table.hpp"
 
@@ -219,7 +219,7 @@ std::string align_table(const headway::Study& study, const headway::AlignResult&
 std::string prune_table(const headway::Study& study, const headway::PruneResult& result) {
   const Measure measure(result.solve);
   std::string out =
-      study_header(study, result.solve) + path_norms_text(result) + network_table(result);
+      study_header(study, result.solve) + path_norms_text(result) + carried_network_table(result);
   for (const headway::PrunePoint& point : result.points) {
     const SolvePoint* whole = headway::theory_at(result.solve, point.widths, point.temperature);
     out += fmt::format("{}, {} {}\n", point_title(point.widths, point.temperature), measure.name(),

@@ -59,11 +59,11 @@ bool may_reuse(const Reusable& earlier, const headway::Study& study) {
 
 void warn_of_class_numbers(const TheoryJob& job, Observer& observer) {
   const std::vector<double> numbers = class_numbers(job.dataset.train.labels);
-  if (job.study.task.kind != headway::TaskKind::kDataset || numbers.empty()) return;
+  if (job.study.task.kind() != headway::TaskKind::kDataset || numbers.empty()) return;
   constexpr std::size_t kShown = 4;
   observer.warning(fmt::format(
       "{}: train/labels: has the whole numbers {:g}{}, taken as real targets; for classes give {}",
-      job.study.task.file,
+      job.study.task.file(),
       fmt::join(numbers.begin(), numbers.begin() + std::min(kShown, numbers.size()), ", "),
       numbers.size() > kShown ? ", ..." : "",
       numbers.size() > 2 ? "one-hot rows [P, C]" : "+1 and -1"));
@@ -104,7 +104,7 @@ void warn_of_idle_options(const Options& options, const TheoryJob& job, bool sam
 
 /// Error{kMissingFile} for the result of arrays that nobody has put into a file.
 void refuse_arrays_in_memory(const Options& options, const headway::Study& study) {
-  const std::filesystem::path file = study.task.file;
+  const std::filesystem::path file = study.task.file();
   if (file.filename() != tasks::kArraysInMemory || std::filesystem::exists(file)) return;
   throw Error(ErrorKind::kMissingFile,
               fmt::format("{}: was made from arrays in memory, which it does not hold; pass them "
@@ -121,10 +121,10 @@ tasks::Dataset given_data(const Options& options, const headway::Study& study) {
   if (options.reusable && same_data(options.reusable->study, study)) {
     return *options.reusable->dataset;
   }
-  if (study.task.kind != headway::TaskKind::kDataset) return headway::make_dataset(study);
+  if (study.task.kind() != headway::TaskKind::kDataset) return headway::make_dataset(study);
   refuse_arrays_in_memory(options, study);
-  if (headway::learns_attention(study)) return io::read_dataset_to_learn(study.task.file);
-  return io::read_dataset(study.task.file);
+  if (headway::learns_attention(study)) return io::read_dataset_to_learn(study.task.file());
+  return io::read_dataset(study.task.file());
 }
 
 }  // namespace

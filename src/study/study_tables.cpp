@@ -88,10 +88,10 @@ const OptionTable<Study>& Study::table() {
 const OptionTable<TaskOptions>& TaskOptions::table() {
   using T = TaskOptions;
   static const OptionTable<T> table = {{
-      option("kind", &T::kind, choice<TaskKind>(),
-             "where the examples come from. It decides the other keys of [task]. headway train "
-             "takes " +
-                 kinds_in_words(Side::kTraining) + "; the verbs of the theory take the others."),
+      Option<T>("kind", &T::kind, &T::set_kind, choice<TaskKind>(),
+                "where the examples come from. It decides the other keys of [task]. headway train "
+                "takes " +
+                    kinds_in_words(Side::kTraining) + "; the verbs of the theory take the others."),
       option("seed", &T::seed, optional(integer<std::uint64_t>(0, kLargestSeed)),
              "seed of the data; absent: the study's. Give it to keep the data while seed changes."),
   }};
@@ -197,7 +197,7 @@ const OptionTable<AlignOptions>& AlignOptions::table() {
 
 const OptionTable<PruneOptions>& PruneOptions::table() {
   using P = PruneOptions;
-  static const OptionTable<P> table = {{
+  const OptionTable<P> of_all = {{
       option("random_orders", &P::random_orders, integer<int>(0, 100'000),
              "random orders of removal that the other orders are compared with"),
       option("greedy", &P::greedy, flag(),
@@ -215,6 +215,16 @@ const OptionTable<PruneOptions>& PruneOptions::table() {
           "trained network: bootstrap resamples of the examples, for errors of rank correlations"),
       option("permutations", &P::permutations, integer<int>(1, 100'000'000),
              "trained network: random pairings for p-values; used from 10 heads on"),
+  }};
+  static const OptionTable<P> table = joined<P>(
+      {of_all, options_of_part<P>(
+                   [](auto& prune) -> auto& { return prune.trained(); }, PruneTrained::table())});
+  return table;
+}
+
+const OptionTable<PruneTrained>& PruneTrained::table() {
+  using P = PruneTrained;
+  static const OptionTable<P> table = {{
       option(
           "removed_as", &P::removed_as, optional(choice<RemovedAs>()),
           "train result: what replaces a removed head in the curves, nothing or its mean output; "

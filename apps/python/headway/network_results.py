@@ -234,7 +234,7 @@ class RemovalRun(Brief):
 
 @dataclass(frozen=True, repr=False)
 class RemovalResult(Shown):
-    """A result of `headway.prune` on trained networks, or of the program's verb.
+    """A result of `headway.prune_network`, or of the program's `prune-network`.
 
     Attributes
     ----------
@@ -257,7 +257,7 @@ class RemovalResult(Shown):
 
     Examples
     --------
-    >>> removed = headway.prune("trained.h5")  # doctest: +SKIP
+    >>> removed = headway.prune_network("trained.h5")  # doctest: +SKIP
     >>> removed.runs[0].heads.loss_change.mean  # doctest: +SKIP
     """
 

@@ -11,29 +11,21 @@ import numpy as np
 
 from headway import hdf5
 from headway.display import Brief, brief
-from headway.fields import Numbers, lists_fields
+from headway.fields import Numbers, below, record
 from headway.network_results import NetworkScore
-from headway.point_samples import AttentionMinimum, Samples
 
 
 def number(attributes: Mapping[str, Any], name: str) -> float:
     return float(attributes.get(name, math.nan))
 
 
+@record("point", "sets/<name>")
 @dataclass(frozen=True)
 class SetMeasures:
-    """What a predictor scores on a further set of the data, such as "validation".
+    """What a predictor scores on a further set of the data, such as "validation"."""
 
-    Attributes
-    ----------
-    accuracy : float
-        Share of the examples whose class is right; NaN where labels are real.
-    mean_squared_error : float
-        Of the predictor's mean, over examples and outputs.
-    """
-
-    accuracy: float
-    mean_squared_error: float
+    accuracy: float = math.nan
+    mean_squared_error: float = math.nan
 
 
 class Measures(Numbers):
@@ -45,40 +37,25 @@ class Measures(Numbers):
     sets: Mapping[str, SetMeasures]
 
 
+@record("point", "predictor")
 @dataclass(frozen=True, repr=False)
 class Predictor(Brief):
-    """The predictor on the test set; None without one.
-
-    Attributes
-    ----------
-    mean, variance : ndarray of shape (P_test,) or (P_test, C), or None
-        Posterior mean and variance of the network's output, without the noise (eqs. 16 and 17).
-    """
+    """The predictor on the test set, without the noise (eqs. 16 and 17); None without one."""
 
     mean: np.ndarray | None = None
     variance: np.ndarray | None = None
 
 
+@record("point", "corrected", readout_order_parameter="U_a", readout_deviation="U_a_sd",
+        order_parameters="order_parameters/layer_<l>", order_parameter_deviations="order_parameters_sd/layer_<l>")
 @dataclass(frozen=True, repr=False)
 class Corrected(Brief, Measures):
     """Posterior means to order 1/N (eqs. 40 to 42).
 
     Attributes
     ----------
-    defined : bool
-        Whether the correction exists; without it there is nothing else.
-    reason : str
-        Why it does not.
     attributes : mapping of str to value
         All numbers of the file by their names, such as accuracy.
-    readout_order_parameter : ndarray or None
-        Mean of U_a.
-    readout_deviation : ndarray or None
-        Posterior standard deviation of U_a.
-    order_parameters : tuple of ndarray
-        Means of U_1, ..., U_L.
-    order_parameter_deviations : tuple of ndarray
-        Posterior standard deviations, entry by entry.
     predictor : Predictor
         The corrected predictor on the test set.
     sets : mapping of str to SetMeasures
@@ -121,7 +98,7 @@ class Fields:
         return sorted({*super().__dir__(), *self.values})
 
 
-@lists_fields("alignment")
+@record("alignment", lists=True)
 class Alignment(Fields):
     """Overlaps of the kernel's eigenvectors with the labels (eq. 52).
 
@@ -132,7 +109,7 @@ class Alignment(Fields):
     """
 
 
-@lists_fields("pruning")
+@record("pruning", lists=True)
 class Pruning(Fields):
     """Head scores, the accuracy without each head, and cumulative pruning (eqs. 53 to 55).
 
@@ -189,7 +166,88 @@ class Pruning(Fields):
                 if name.endswith("_order")}
 
 
-@lists_fields("point")
+@record("sample", **{f"{before}{part}": f"{place}_{part}" for part in below("sample", "U_a_", "array")
+                     for before, place in (("readout_", "U_a"), ("", "order_parameters/layer_<l>"))},
+        predictor_mcse="predictor/mcse", readout_draws="draws/U_a", log_density="energies", draws="draws/layer_<l>",
+        **{name: f"draws/{name}" for name in (
+            "attention_entropy", "attention_largest", "log_likelihood", "attention_weights")})
+@dataclass(frozen=True, repr=False)
+class Samples(Brief):
+    """Posterior draws of one point and their summaries; tuples run over the layers 1 to L.
+
+    Attributes
+    ----------
+    log_density : ndarray of shape (chain, draw), or None
+        Log density of each draw.
+    draws : mapping of int to ndarray of shape (chain, draw, C p_l, C p_l)
+        Draws of U_l by layer l.
+    attention_entropy, attention_largest : ndarray of shape (chain, draw), or None
+        Of learned attention: draws of the entropy of a head's attention, and of the largest weight.
+    log_likelihood : ndarray of shape (chain, draw), or None
+        Of learned attention: -energy / 2 of each draw.
+    attention_weights : ndarray of shape (chain, draw, weight), or None
+        Of learned attention: draws of W, or Q and K, with keep_weights=True.
+    attention_weight_names : tuple of str
+        Names of these weights, such as "W_1^2[3,4]": layer, head, row, column.
+    """
+
+    readout_mean: np.ndarray
+    readout_mcse: np.ndarray
+    mean: tuple[np.ndarray, ...]
+    mcse: tuple[np.ndarray, ...]
+    sd: tuple[np.ndarray, ...]
+    rhat: tuple[np.ndarray, ...] = ()
+    ess_bulk: tuple[np.ndarray, ...] = ()
+    ess_tail: tuple[np.ndarray, ...] = ()
+    readout_sd: np.ndarray | None = None
+    readout_rhat: np.ndarray | None = None
+    readout_ess_bulk: np.ndarray | None = None
+    readout_ess_tail: np.ndarray | None = None
+    predictor_mcse: np.ndarray | None = None
+    readout_draws: np.ndarray | None = None
+    log_density: np.ndarray | None = None
+    draws: Mapping[int, np.ndarray] = field(default_factory=dict)
+    attention_entropy: np.ndarray | None = None
+    attention_largest: np.ndarray | None = None
+    log_likelihood: np.ndarray | None = None
+    attention_weights: np.ndarray | None = None
+    attention_weight_names: tuple[str, ...] = ()
+
+
+@record("minimum", readout_order_parameter="U_a", order_parameters="order_parameters/layer_<l>")
+@dataclass(frozen=True, repr=False)
+class AttentionMinimum(Brief):
+    """A joint minimum over order parameters and learned attention.
+
+    Attributes
+    ----------
+    action : float
+        S / max N, with |w|^2 / s_w^2.
+    attention_entropy, attention_largest : float
+        Of the attention of the last layer, means over the training examples; see the point's fields.
+    starts : int
+        Starts of the search that led here.
+    converged : bool
+        Whether the search over attention converged.
+    readout_order_parameter : ndarray or None
+        U_a.
+    order_parameters : tuple of ndarray
+        U_1, ..., U_L.
+    attention_weights : ndarray of shape (heads, N_0, N_0), or None
+        W of each learned head, layer 1 first; Q^T K / sqrt(G) for queries and keys.
+    """
+
+    action: float
+    attention_entropy: float
+    attention_largest: float
+    starts: int
+    converged: bool
+    readout_order_parameter: np.ndarray | None
+    order_parameters: tuple[np.ndarray, ...]
+    attention_weights: np.ndarray | None = None
+
+
+@record("point", lists=True, readout_order_parameter="U_a", order_parameters="order_parameters/layer_<l>")
 @dataclass(frozen=True, repr=False)
 class Point(Measures):
     """One point of a sweep: one choice of widths and temperature.
@@ -198,22 +256,12 @@ class Point(Measures):
 
     Attributes
     ----------
-    widths : tuple of int
-        N_1, ..., N_L, N_a.
-    temperature : float
-        T, the variance of the label noise.
     attributes : mapping of str to value
         All numbers and words of the file by their names.
-    readout_order_parameter : ndarray or None
-        U_a, a number or [C, C].
-    order_parameters : tuple of ndarray
-        U_1, ..., U_L, each [C p_l, C p_l] with p_l paths from layer l up.
     predictor : Predictor
         The predictor on the test set.
     gaussian_process : Predictor
         The predictor of infinite width, where the file has it with the point.
-    history : ndarray of shape (iterations, columns), or None
-        What the solver saw.
     history_columns : tuple of str
         Names of the columns of `history`.
     corrected : Corrected or None
@@ -291,15 +339,13 @@ class Point(Measures):
         return float(np.trace(value) / len(value)) if value.ndim == 2 else float(value)
 
 
-@lists_fields("limit")
+@record("limit", lists=True, predictor=".")
 @dataclass(frozen=True, repr=False)
 class GaussianProcessPoint(Brief, Measures):
     """The limit of infinite width at one temperature.
 
     Attributes
     ----------
-    temperature : float
-        T, the variance of the label noise.
     attributes : mapping of str to value
         All numbers of the file by their names.
     predictor : Predictor
@@ -314,18 +360,13 @@ class GaussianProcessPoint(Brief, Measures):
     sets: Mapping[str, SetMeasures] = field(default_factory=dict)
 
 
+@record("choice")
 @dataclass(frozen=True)
 class TemperatureChoice:
     """The temperature that one rule takes for one network.
 
     Attributes
     ----------
-    model : {'theory', 'gaussian_process'}
-        Whose temperature it is.
-    widths : tuple of int
-        Of the theory; () for the Gaussian process.
-    by : {'validation', 'evidence', 'test'}
-        The rule: best on the validation set, largest evidence, best on the test set.
     chosen : Point or GaussianProcessPoint
         The sweep point that it took.
     """

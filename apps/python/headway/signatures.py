@@ -79,13 +79,15 @@ ARRAYS: dict[str, tuple[str, str]] = {
     "head_names": ("sequence of sequence of str, optional", "Names of the heads for tables and figures, one list for each layer."),
 }
 
-#: How a computation runs, which changes no number of its result.
+#: How a computation runs, which changes no number of its result; a part has some of its numbers.
 RUNNING: dict[str, tuple[str, str]] = {
     "settings": ("mapping of str to value, optional",
                  "Any other key of a study by its dotted name, for example {'task.noise': [1.0, 0.5, 0.1]}."),
     "progress": ("bool or callable, optional",
                  "True: a bar of tqdm. False: nothing. None: a bar of what takes longer than a second, in a terminal or a "
                  "notebook. A function is called with (stage, done, total)."),
+    "shard": ("tuple (i, n) of int, optional",
+              "Compute only part i of n, counted from 0, for example on n machines. `headway.merge` joins the parts."),
     "output": ("str or path, optional",
                "Also write the result file there. A long computation leaves checkpoints beside it, from which the same call goes "
                "on. Not with arrays: save the result afterwards."),
@@ -115,6 +117,9 @@ def keys_of(verb: str) -> dict[str, Key]:
     if verb == "evaluate":  # all else is what the networks were trained with
         own = [Key("evaluate", name) for name in SETTINGS["evaluate"]]
         return {key.name: key for key in [*own, Key("train", "device"), Key("train", "eval_batch"), Key("", "name"), Key("", "threads")]}
+    if verb == "prune_network":  # likewise
+        return {key.name: key for key in [*(Key("prune", name) for name in SETTINGS["prune"]),
+                                          *(Key("", name) for name in ("name", "seed", "threads"))]}
     order = [verb, "train", ""] if verb in ("train", "latents") else ["model", verb, "solve", ""]
     found: dict[str, Key] = {}
     for section in dict.fromkeys(section for section in order if section in SETTINGS):

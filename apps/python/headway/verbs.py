@@ -45,7 +45,8 @@ def solve(study: Source | None = None, *,
           checkpoint_seconds: float | None = None,
           name: str | None = None, seed: int | None = None, threads: int | None = None,
           settings: Mapping[str, Any] | None = None, progress: bool | Progress | None = None,
-          output: str | os.PathLike | None = None, overwrite: bool = False, dry_run: bool = False) -> Result:
+          shard: tuple[int, int] | None = None, output: str | os.PathLike | None = None,
+          overwrite: bool = False, dry_run: bool = False) -> Result:
     """Solve the theory: order parameters at the saddle point, and what follows from them.
 
     For every width and temperature the action S(U) is minimised (eq. 18). The answer is that of the
@@ -313,7 +314,8 @@ def sample(study: Source | None = None, *,
            corrections: str | None = None, memory_limit_gib: float | None = None,
            name: str | None = None, seed: int | None = None, threads: int | None = None,
            settings: Mapping[str, Any] | None = None, progress: bool | Progress | None = None,
-           output: str | os.PathLike | None = None, overwrite: bool = False, dry_run: bool = False) -> Result:
+           shard: tuple[int, int] | None = None, output: str | os.PathLike | None = None,
+           overwrite: bool = False, dry_run: bool = False) -> Result:
     """Draw from the exact posterior at finite width, with error bars and diagnostics.
 
     The answer is that of the program `headway sample`, to the last bit. The sampler "exact" draws the order

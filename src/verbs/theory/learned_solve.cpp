@@ -185,8 +185,8 @@ SolveResult solve_learned(const Study& study, const tasks::Dataset& dataset,
     SolvePoint point;
     if (!solver.solve(sweep[i], i, point)) break;
     result.points.push_back(std::move(point));
-    observer.progress("solve", static_cast<double>(result.points.size()),
-                      static_cast<double>(numbers.size()));
+    observer.whole("solve", static_cast<double>(result.points.size()),
+                   static_cast<double>(numbers.size()));
   }
   result.interrupted = result.points.size() < numbers.size();
   result.seconds = seconds_since(began);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "headway/analysis/network_pruning.hpp"
+#include "headway/analysis/removal.hpp"
 #include "headway/architecture.hpp"
 #include "headway/core/block_cyclic.hpp"
 #include "headway/core/linear_value_network.hpp"

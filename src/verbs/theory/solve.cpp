@@ -64,7 +64,8 @@ MatrixXd mean_on_train(const TheoryProblem& problem, const theory::EnergyState& 
 class PointSolver {
  public:
   PointSolver(const Study& study, const tasks::Dataset& dataset, const TheoryProblem& problem,
-              const theory::TestPredictor& predictor, Observer& observer, const SolveHooks& hooks)
+              const theory::RepeatedPredictor& predictor, Observer& observer,
+              const SolveHooks& hooks)
       : study_(study),
         dataset_(dataset),
         problem_(problem),
@@ -210,30 +211,21 @@ class PointSolver {
   }
 
   void note_correction(theory::FiniteWidthCorrection correction, SolvePoint& point) const {
-    CorrectedPoint& corrected = point.corrected;
-    corrected.defined = correction.defined;
-    corrected.reason = correction.reason;
-    corrected.mean = std::move(correction.mean);
-    corrected.deviation = std::move(correction.deviation);
-    corrected.probe_error = correction.probe_error;
-    if (correction.defined) {
-      corrected.predictor = report_predictor(problem_, {}, correction.prediction);
+    const theory::Prediction prediction = std::exchange(correction.prediction, {});
+    point.corrected = {std::move(correction), {}};
+    if (point.corrected.defined) {
+      point.corrected.predictor = report_predictor(problem_, {}, prediction);
     }
   }
 
   static void note_evidence(const theory::SaddleEvidence& evidence, SolvePoint& point) {
-    if (!point.summary.converged || std::isnan(evidence.leading_order)) return;
-    const bool laplace = !std::isnan(evidence.laplace);
-    point.log_evidence_leading_order = evidence.leading_order;
-    point.log_evidence_error = laplace ? evidence.laplace_error : kUndefined;
-    point.log_evidence = laplace ? evidence.laplace : evidence.leading_order;
-    point.evidence_method = laplace ? "laplace" : "leading_order";
+    if (point.summary.converged) point.evidence = evidence;
   }
 
   const Study& study_;
   const tasks::Dataset& dataset_;
   const TheoryProblem& problem_;
-  const theory::TestPredictor& predictor_;
+  const theory::RepeatedPredictor& predictor_;
   Observer& observer_;
   const SolveHooks& hooks_;
   theory::SaddlePointOptions options_;
@@ -268,7 +260,7 @@ std::vector<std::vector<std::size_t>> chains_to(const Study& study,
 std::vector<GaussianProcessPoint> solve_gaussian_process(const Study& study,
                                                          const tasks::Dataset& dataset,
                                                          const TheoryProblem& problem,
-                                                         const theory::TestPredictor& predictor,
+                                                         const theory::RepeatedPredictor& predictor,
                                                          const std::vector<std::size_t>& numbers) {
   const model::Architecture architecture =
       architecture_of(study, dataset, study.model.widths.front());
@@ -308,7 +300,7 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
   SolveResult result = describe_problem(study, dataset, problem);
   result.threads = resolve_threads(study.threads);
   // As many predictions as in the whole study, so that a part of it has the same bits.
-  const theory::TestPredictor predictor(
+  const theory::RepeatedPredictor predictor(
       problem.kernels, {problem.kernels, &problem.evaluation_features},  // outlived by both
       kPredictionsAPoint * static_cast<double>(sweep.size() + study.model.temperatures.size()));
   result.gaussian_process =
@@ -324,6 +316,7 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
                            hooks);
   std::mutex guard;
   std::size_t done = 0;
+  observer.whole("solve", 0.0, static_cast<double>(total));
   parallel_for(static_cast<Index>(chains.size()), points_at_once(study, problem), [&](Index c) {
     std::optional<theory::OrderParameters> neighbour;
     for (std::size_t i : chains[static_cast<std::size_t>(c)]) {
@@ -336,7 +329,7 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
       if (point.summary.converged) neighbour = std::move(u);
       const std::lock_guard<std::mutex> lock(guard);
       points[i] = std::move(point);
-      observer.progress("solve", static_cast<double>(++done), static_cast<double>(total));
+      observer.whole("solve", static_cast<double>(++done), static_cast<double>(total));
     }
   });
   for (const std::size_t i : numbers) {
@@ -353,7 +346,7 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
 void solve_point_from(const Study& study, const tasks::Dataset& dataset,
                       const TheoryProblem& problem, const SweepPoint& sweep, std::size_t index,
                       const theory::OrderParameters& start, Observer& observer, SolvePoint& point) {
-  const theory::TestPredictor predictor(
+  const theory::RepeatedPredictor predictor(
       problem.kernels, {problem.kernels, &problem.evaluation_features},  // outlived by both
       kPredictionsAPoint);
   const SolveHooks none;
