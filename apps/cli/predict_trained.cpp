@@ -10,6 +10,7 @@
 #include "course.hpp"
 #include "headway/core/sha256.hpp"
 #include "headway/dataset_file.hpp"
+#include "headway/error.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"
 #include "headway/predict_networks.hpp"
