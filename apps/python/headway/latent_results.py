@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,23 +11,19 @@ from typing import Any
 import numpy as np
 
 from headway.display import Brief, Shown
+from headway.fields import Stored, record
 from headway.training_settings import task_changes
 
 SPLITS = ("train", "held_out")
 
 
+@record("latent_run", "layers/<i>/decoders/<i>")
 @dataclass(frozen=True, repr=False)
 class Decoder(Brief):
     """What one decoder reads from the codes of one layer.
 
     Attributes
     ----------
-    name : str
-        What is decoded: "term", "bits", "rule" or "answer".
-    kind : {'logistic', 'ridge'}
-        The regression.
-    metric : {'f1', 'balanced_accuracy', 'r2'}
-        Of the scores.
     scores : mapping of str to float
         train, held_out, chance, standard_error, shuffled, untrained, ... by name.
     """
@@ -47,44 +44,26 @@ class Decoder(Brief):
         return self.scores["standard_error"]
 
 
+@record("latent_run", "layers/<i>/similarity")
 @dataclass(frozen=True, repr=False)
-class Similarity(Brief):
-    """Mean codes of terms or rules on held-out tasks, and how alike they are.
-
-    Attributes
-    ----------
-    labels : tuple of str
-        Terms (a digit for each variable, 0: negated) or rules.
-    cosine : ndarray of shape (labels, labels)
-        Cosines of the mean codes.
-    centred_cosine : ndarray of shape (labels, labels)
-        The same after the mean over labels is taken off.
-    mean_codes : ndarray of shape (labels, heads)
-        The mean codes.
-    same_label : float
-        Mean cosine of a code of a training task and one of a held-out task with the same label.
-    different_label : float
-        The same of codes that share no label.
-    """
+class Similarity(Brief, Stored):
+    """Mean codes of terms or rules on held-out tasks, and how alike they are."""
 
     labels: tuple[str, ...]
     cosine: np.ndarray
     centred_cosine: np.ndarray
     mean_codes: np.ndarray
-    same_label: float
-    different_label: float
+    same_label: float = math.nan
+    different_label: float = math.nan
 
 
+@record("latent_run", "layers/<i>")
 @dataclass(frozen=True, repr=False)
-class LatentLayer(Brief):
+class LatentLayer(Brief, Stored):
     """Codes of one layer and what is decoded from them.
 
     Attributes
     ----------
-    layer : int
-        Counted from 1; 0: all layers together, which keep no codes of their own.
-    heads : int
-        H.
     decoders : tuple of Decoder
         One for each thing that is decoded.
     similarity : Similarity
@@ -120,21 +99,10 @@ class LatentLayer(Brief):
         return next((one for one in self.decoders if one.name == name), None)
 
 
+@record("latent_run", "labels/train")
 @dataclass(frozen=True, repr=False)
-class CodeLabels(Brief):
-    """What the codes of one split are of, in their order.
-
-    Attributes
-    ----------
-    task : ndarray of shape (codes,)
-        Number of the task or rule set.
-    label : ndarray of shape (codes, terms)
-        Terms of the task (fuzzy logic) or its rule, as numbers of `Similarity.labels`.
-    answer : ndarray of shape (codes,)
-        The right answer.
-    feature : ndarray of shape (codes,), or None
-        sraven: the feature that the code is of.
-    """
+class CodeLabels(Brief, Stored):
+    """What the codes of one split are of, in their order."""
 
     task: np.ndarray
     label: np.ndarray
@@ -142,20 +110,13 @@ class CodeLabels(Brief):
     feature: np.ndarray | None = None
 
 
+@record("latent_run")
 @dataclass(frozen=True, repr=False)
-class LatentRun(Brief):
+class LatentRun(Brief, Stored):
     """The latent codes of one network.
 
     Attributes
     ----------
-    label : str
-        The settings that tell its runs from others, but for the seed.
-    variant : str
-        The attention variant.
-    seed : int
-        Of the run.
-    task : {'fuzzy_logic', 'sraven'}
-        The kind of task.
     layers : tuple of LatentLayer
         Layer by layer.
     all_layers : LatentLayer
@@ -243,24 +204,15 @@ class LatentsResult(Shown):
         return tuple(run for run in self.runs if run.label == label)
 
 
+@record("evaluated_run")
 @dataclass(frozen=True, repr=False)
-class EvaluatedRun(Brief):
+class EvaluatedRun(Brief, Stored):
     """One network on other data.
 
     Attributes
     ----------
-    label : str
-        The settings that tell its runs from others, but for the seed.
-    variant : str
-        The attention variant.
-    seed : int
-        Of the run.
     evaluations : mapping of str to mapping
         By split, loss, metrics and number of examples.
-    run : int
-        Of the sweep, counted from 1; 0: the file does not say.
-    evaluated_on : str
-        The [task] that it was put on, as a study has it; "" in older files.
     """
 
     label: str
