@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from headway.display import Brief, Shown
+from headway.display import Brief
 from headway.fields import Stored, record
+from headway.runs import Runs
 from headway.training_settings import task_changes
 
 SPLITS = ("train", "held_out")
@@ -139,28 +138,15 @@ class LatentRun(Brief, Stored):
         return (*self.layers, self.all_layers)
 
 
+@record()
 @dataclass(frozen=True, repr=False)
-class LatentsResult(Shown):
+class LatentsResult(Runs[LatentRun]):
     """A result of `headway.latents`, or of the program's verb.
 
     Attributes
     ----------
-    file : Path
-        The file that it was read from; of a result in memory the name of the verb.
-    study : str
-        The name of the study.
-    task : str
-        The kind of task, such as "fuzzy_logic".
     runs : tuple of LatentRun
         The networks.
-    provenance : mapping of str to value
-        What made it: study, seed, command, version, commit, machine, hashes.
-    partial : bool
-        Interrupted: only the runs that were finished are there.
-    kind : str
-        "latents".
-    train_labels : None
-        These results have none; figures ask every result.
 
     Examples
     --------
@@ -168,25 +154,12 @@ class LatentsResult(Shown):
     >>> result.runs[0].layers[0].decoder("term").held_out  # doctest: +SKIP
     """
 
-    file: Path
-    study: str
-    task: str
-    runs: tuple[LatentRun, ...]
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-    partial: bool = False
     kind: str = "latents"
-    train_labels: None = None
 
     @property
     def summary(self) -> str:
         """str: what it is, in one line."""
-        return (f"{self.study}, {self.task}, codes of {len(self.runs)} "
-                f"network{'' if len(self.runs) == 1 else 's'} ({', '.join(self.labels)})")
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """tuple of str: the labels of the runs, each once, in their order."""
-        return tuple(dict.fromkeys(run.label for run in self.runs))
+        return f"{self.study}, {self.task}, codes of {self._networks}"
 
     def runs_of(self, label: str) -> tuple[LatentRun, ...]:
         """Find the runs that differ in their seeds alone.
@@ -223,30 +196,17 @@ class EvaluatedRun(Brief, Stored):
     evaluated_on: str = ""
 
 
+@record()
 @dataclass(frozen=True, repr=False)
-class EvaluateResult(Shown):
+class EvaluateResult(Runs[EvaluatedRun]):
     """A result of `headway.evaluate`, or of the program's verb.
 
     Attributes
     ----------
-    file : Path
-        The file that it was read from; of a result in memory the name of the verb.
-    study : str
-        The name of the study.
-    task : str
-        The kind of task, such as "fuzzy_logic".
     runs : tuple of EvaluatedRun
         The networks.
     evaluated_on : str
         The [task] that they were put on, where it is one for all.
-    provenance : mapping of str to value
-        What made it: study, seed, command, version, commit, machine, hashes.
-    partial : bool
-        Interrupted: only the runs that were finished are there.
-    kind : str
-        "evaluate".
-    train_labels : None
-        These results have none; figures ask every result.
 
     Examples
     --------
@@ -254,42 +214,13 @@ class EvaluateResult(Shown):
     >>> result.runs[0].evaluations["held_out"]["r2"]  # doctest: +SKIP
     """
 
-    file: Path
-    study: str
-    task: str
-    runs: tuple[EvaluatedRun, ...]
     evaluated_on: str = ""
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-    partial: bool = False
     kind: str = "evaluate"
-    train_labels: None = None
 
     @property
     def summary(self) -> str:
         """str: what it is, in one line."""
-        return (f"{self.study}, {self.task}, {len(self.runs)} "
-                f"network{'' if len(self.runs) == 1 else 's'} ({', '.join(self.labels)}) on "
-                f"{', '.join(self.splits)}")
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """tuple of str: the labels of the runs, each once, in their order."""
-        return tuple(dict.fromkeys(run.label for run in self.runs))
-
-    def runs_of(self, label: str) -> tuple[EvaluatedRun, ...]:
-        """Find the runs that differ in their seeds alone.
-
-        Parameters
-        ----------
-        label : str
-            The label that they share.
-
-        Returns
-        -------
-        tuple of EvaluatedRun
-            The runs, in the order of the study.
-        """
-        return tuple(run for run in self.runs if run.label == label)
+        return f"{self.study}, {self.task}, {self._networks} on {', '.join(self.splits)}"
 
     def name_of(self, label: str, between: str = ", ") -> str:
         """Say how networks were trained, and on what else they were put.
