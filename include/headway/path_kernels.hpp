@@ -10,6 +10,7 @@
 
 namespace headway::theory {
 
+/// Of products that choose directions: what decides an answer is always in double precision.
 enum class Precision { kDouble, kSingle };
 
 /// The Gaussian predictor at one U on new examples (eqs. 16 and 17): P_test x C each.

@@ -38,6 +38,7 @@ inline constexpr Index kLargestDenseProblem = 6000;
 /// direction. In single precision, if the kernels have it; that counts as half.
 double steering_flops(const Action& action);
 
+/// How the saddle point is looked for.
 struct SaddlePointOptions {
   Optimizer optimizer = Optimizer::kAuto;
   Elimination elimination = Elimination::kJoint;
@@ -67,6 +68,7 @@ struct SaddlePointSummary {
   int products = 0;
   double gradient_norm = std::numeric_limits<double>::quiet_NaN();
   double gradient_rounding = std::numeric_limits<double>::quiet_NaN();
+  /// One step; log_step is the size of the step that led here, in affine-invariant units.
   struct Iteration {
     int iteration = 0;
     double action = 0.0;
@@ -81,6 +83,7 @@ struct SaddlePointSummary {
   }
 };
 
+/// Where the solver stopped: U there, the action at it, and why it stopped.
 struct SaddlePoint {
   OrderParameters order_parameters;
   Action::Evaluation evaluation;  ///< at order_parameters

@@ -144,6 +144,8 @@ void fields(Visitor& visit, Record& r) {
   visit("seconds", r.seconds, "time of the point");
 }
 
+/// What `sample` returns: posterior draws at each width and temperature, and the theory at the
+/// same.
 struct SampleResult {
   static constexpr const char* kVerb = "sample";
   SolveResult solve;  ///< the theory at the same points, for comparison

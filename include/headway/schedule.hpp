@@ -71,9 +71,10 @@ class PartStore {
 
 /// Computes a study on all ranks, which call it together with the same study. They take units one
 /// by one from the first rank, and send it their results, which it joins. Returns the result on the
-/// first rank, to the bits of one process, and nothing on the others. Progress and the warnings of
-/// all come from the first rank's observer; each rank's says when to stop. An Error of any rank is
-/// thrown on the first: kInterrupted if nothing was finished.
+/// first rank, to the bits of one process, and nothing on the others. `threads`: of a rank, for
+/// SharedStudy::pieces(). Progress and the warnings of all go to the first rank's observer; each
+/// rank's says when to stop. An Error of any rank is thrown on the first: kInterrupted if nothing
+/// was finished.
 template <class Result>
 std::optional<Result> share(Ranks& ranks, SharedStudy<Result>& study, PartStore<Result>& store,
                             int threads, Observer& observer);

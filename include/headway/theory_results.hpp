@@ -16,8 +16,7 @@
 #include "headway/theory/saddle_evidence.hpp"
 #include "headway/types.hpp"
 
-// Every record has its list of fields (core/record.hpp) below it: the names under which result
-// files and JSON have its members, and what they mean.
+// Below each record, its list of fields (core/record.hpp): names in files and JSON, and meanings.
 namespace headway {
 
 using numerics::kUndefined;
@@ -170,6 +169,7 @@ void fields(Visitor& visit, Record& r) {
         {.optional = true});
 }
 
+/// What `solve` returns: the data's sizes and labels, and a point for each width and temperature.
 struct SolveResult {
   static constexpr const char* kVerb = "solve";
   std::vector<int> heads;
@@ -252,6 +252,7 @@ void added_fields(Visitor& visit, const AlignPoint& r) {
   visit("alignment", r, "kernel alignment", {.layout = FieldLayout::kMerged});
 }
 
+/// What `align` returns: alignments, in the order of the study's points.
 struct AlignResult {
   static constexpr const char* kVerb = "align";
   SolveResult solve;  ///< the order parameters used
@@ -259,6 +260,7 @@ struct AlignResult {
   double seconds = 0.0;
 };
 
+/// One head of one point: its scores, and what the predictor loses without it.
 struct HeadReport {
   int layer = 1, head = 1;
   std::string name;
@@ -316,6 +318,7 @@ void fields(Visitor& visit, Record& r, const std::string& name, const char* mean
         {.optional = true, .axes = "removal"});
 }
 
+/// The heads of one width and temperature, and their removal.
 struct PrunePoint {
   std::vector<Index> widths;
   double temperature = 0.0;
@@ -382,11 +385,12 @@ void added_fields(Visitor& visit, const PrunePoint& r) {
         {.json = "network", .layout = FieldLayout::kByName, .optional = true});
 }
 
-/// Where the largest path features are so many times the smallest, scores of heads may mislead. The
-/// kernel has the square of a size: U_1 of the largest path may be 16 times smaller than that of
-/// the smallest and count for as much. The same number as MUCH of apps/python/headway/figures.
+/// From this ratio of the sizes of path features on, scores of heads may mislead: U_1 of the
+/// largest may be 16 times smaller and count for as much. The same as MUCH of
+/// apps/python/headway/figures.
 inline constexpr double kUnequalPaths = 4.0;
 
+/// What `prune` of the theory returns: a point for each of `solve`, in the same order.
 struct PruneResult {
   static constexpr const char* kVerb = "prune";
   SolveResult solve;

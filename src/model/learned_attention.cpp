@@ -9,7 +9,7 @@
 
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
-#include "headway/model/attention.hpp"
+#include "model/attention.hpp"
 #include "model/head_products.hpp"
 #include "model/learned_pass.hpp"
 

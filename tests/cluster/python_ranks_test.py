@@ -3,9 +3,11 @@
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import textwrap
+import time
 import unittest
 
 from mpi_test import ENVIRONMENT, GRID
@@ -94,6 +96,49 @@ class EveryRankHasIt(ProgramTest):
         self.check(done, 0)
         found = sorted(line for line in done.stdout.splitlines() if line.startswith("P "))
         self.assertEqual(found, ["P 0/2 3 solve", "P 1/2 3 solve"], done.stdout)
+
+
+    def test_what_another_package_started_is_used_and_left_to_it(self):
+        """As mpi4py does: MPI_Init_thread before, MPI_Finalize at the end."""
+        done = python(2, f"""
+            import atexit, ctypes
+            try:
+                mpi = ctypes.CDLL("libmpi.so.40", mode=ctypes.RTLD_GLOBAL)
+            except OSError:
+                print("no library of that name")
+                sys.exit()
+            mpi.MPI_Init_thread(None, None, 3, ctypes.byref(ctypes.c_int()))
+            atexit.register(lambda: print("F", mpi.MPI_Finalize()))
+            print("M", len(headway.solve({self.study!r}, **{SWEEP!r}).points))""")
+        self.check(done, 0)
+        if "no library" in done.stdout:
+            self.skipTest("another MPI")
+        self.assertEqual((done.stdout.count("M 6"), done.stdout.count("F 0")), (2, 2), done.stdout)
+
+    def test_ctrl_c_is_raised_on_every_rank_with_what_there_is(self):
+        output = self.path("stopped.h5")
+        script = f"""if True:
+            import warnings, headway
+            warnings.simplefilter("ignore")
+            try:
+                headway.sample("hmm-four-paths", widths=[10, 20, 30, 40], draws=3000, warmup=300, chains=2, predictor_draws=20,
+                               checkpoint_seconds=0.2, output={output!r})
+            except headway.Interrupted as stop:
+                print("I", stop.result.partial, len(stop.result.points) < 4, flush=True)"""
+        process = subprocess.Popen(["mpirun", "--oversubscribe", "-n", "2", sys.executable, "-B", "-c", script],
+                                   env={**ENVIRONMENT, "OMPI_MCA_odls_base_sigkill_timeout": "5"}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.kill)
+        end = time.monotonic() + 120
+        folder = output + ".checkpoint"
+        while not os.path.isdir(folder) or not any(name.startswith("part_") for name in os.listdir(folder)):
+            self.assertIsNone(process.poll(), "it ended too early")
+            self.assertLess(time.monotonic(), end, "nothing is ever finished")
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        said, message = process.communicate(timeout=120)
+        self.assertEqual(said.count("I True True"), 2, said + message)
+        self.assertTrue(os.path.exists(output))
 
 
 class Refusals(ProgramTest):

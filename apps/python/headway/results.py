@@ -15,14 +15,14 @@ from headway.errors import UsageError
 from headway.head_table import HeadTable, head_table
 from headway.later import may_come_later
 from headway.network_results import NetworkPruning
-from headway.result_points import (Alignment, Corrected, GaussianProcessPoint, Measures, Point, Predictor, Pruning,
+from headway.result_points import (Alignment, AttentionMinimum, Corrected, GaussianProcessPoint, Measures, Point, Predictor, Pruning,
                                    Samples, SetMeasures, TemperatureChoice, number, span)
 
 if TYPE_CHECKING:
     from arviz import InferenceData
     from xarray import DataTree
 
-__all__ = ["Alignment", "Corrected", "GaussianProcessPoint", "Measures", "Point", "Predictor", "Pruning", "Result", "Samples",
+__all__ = ["Alignment", "AttentionMinimum", "Corrected", "GaussianProcessPoint", "Measures", "Point", "Predictor", "Pruning", "Result", "Samples",
            "SetMeasures", "TemperatureChoice", "number"]
 
 

@@ -146,7 +146,7 @@ PrunePoint prune_point(const PruneTask& task, const SolvePoint& solved, Observer
   PrunedPredictor pruned(task.problem, solved, task.measured);
   point.accuracy = pruned.without({}).accuracy;
   point.heads = report_heads(task.solve, scores, pruned);
-  weigh_heads(task.study, task.dataset, task.problem, task.chosen, solved, observer, point);
+  weigh_heads({task.study, task.dataset, task.problem, task.chosen}, solved, observer, point);
   std::vector<double> changes;
   for (const HeadReport& head : point.heads) changes.push_back(head.squared_error_change);
   if (task.study.prune.cumulative) {
