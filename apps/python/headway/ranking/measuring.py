@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from headway.errors import UnavailableError, UsageError
+from headway.errors import UsageError
 from headway.head_removal import entropies
 from headway.network_batches import evaluating, hugging_face_answers
 from headway.network_contributions import contribution_blocks, hugging_face_states
@@ -24,6 +24,7 @@ from headway.ranking.frozen import cut_changes, matched_temperature, scaled_part
 from headway.ranking.measured import CUTS, MODES, Measured, removal_name
 from headway.ranking.readouts import Readout, right_answers
 from headway.ranking.removal import Change, Whole, stacked
+from headway.ranking.solver import theory_solver
 
 BACKWARD = 2.0  # what a backward pass costs, in forward passes
 
@@ -182,7 +183,7 @@ class _Scores:
         return np.concatenate(found)
 
     def _cuts(self) -> None:
-        solve = _solver(self.options.theory, self.left_out)
+        solve = theory_solver(self.options.theory, self.left_out)
         found: dict[str, list[np.ndarray]] = {name: [] for name in CUTS if name == CUTS[0] or solve is not None}
         y = self.y - self.y.mean(0)
         for done, layer in enumerate(self.kept):
@@ -201,19 +202,3 @@ class _Scores:
             rows = np.concatenate(rises)
             self.changes[name] = Change(rows, np.zeros((len(rows), 0), np.float32), *np.full((3, len(rows)), np.nan))
             self.passes[name] = float(len(self.kept))
-
-
-def _solver(wanted: bool | None, left_out: list[str]) -> Callable | None:
-    """headway.solve, or None where it is not wanted, or not there and not asked for."""
-    if wanted is False:
-        return None
-    from headway import native
-    try:
-        native.module()
-    except UnavailableError as error:
-        if wanted:
-            raise
-        left_out.append(f"{CUTS[1]} ({str(error).split('.')[0]})")
-        return None
-    from headway.verbs import solve
-    return solve
