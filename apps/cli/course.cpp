@@ -128,6 +128,13 @@ int run_computation(const Options& options, const Compute& compute) {
   return deliver(options, compute(options, observer), observer);
 }
 
+int run_on_ranks(const Options& options, const Share& share) {
+  const bool first = options.ranks->is_first();
+  TerminalObserver observer(options.quiet || !first, options.verbose && first);
+  const std::optional<Computation> done = share(options, observer);
+  return done && first ? deliver(options, *done, observer) : kExitOk;
+}
+
 int deliver(const Options& options, const Computation& done, Observer& observer) {
   if (options.dry_run) {
     write_output(done.plan);

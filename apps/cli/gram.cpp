@@ -11,7 +11,7 @@
 #include "headway/io/gram_file.hpp"
 #include "json_text.hpp"
 #include "outcomes.hpp"
-#include "shared_course.hpp"
+#include "rank_course.hpp"
 #include "verbs.hpp"
 
 namespace headway::cli {
@@ -95,15 +95,15 @@ headway::GramResult compute_gram(const Options& /*options*/, GramJob& job, Obser
   return headway::gram(job.study, job.datasets, observer, job.shard);
 }
 
-std::optional<headway::GramResult> compute_gram_together(const Options& options, GramJob& job,
-                                                         Observer& observer) {
+std::optional<headway::GramResult> share_gram(const Options& options, GramJob& job,
+                                              Observer& observer) {
   return headway::gram_on_ranks(job.study, job.datasets, observer, *options.ranks);
 }
 
 }  // namespace
 
 Verb gram_verb() {
-  return make_verb<GramJob, headway::GramResult>(
+  return make_shared_verb<GramJob, headway::GramResult>(
       {.name = headway::kGramVerb,
        .summary = "sum data sets of any size into a Gram matrix for solve and sample",
        .sections = {"model"},
@@ -125,8 +125,7 @@ Verb gram_verb() {
            },
        .print = [](const Options& options, const GramJob& /*job*/,
                    const headway::GramResult& result) { return gram_text(options, result); },
-       .sharing = {.run = &run_together<GramJob, headway::GramResult>,
-                   .together = &compute_gram_together}});
+       .share = &share_gram});
 }
 
 }  // namespace headway::cli

@@ -12,6 +12,7 @@
 #include "headway/result_file.hpp"
 #include "headway/study/study_hash.hpp"
 #include "json_text.hpp"
+#include "table.hpp"
 #include "train_course.hpp"
 #include "trained_data.hpp"
 #include "trained_network_tables.hpp"
@@ -117,13 +118,13 @@ std::string plan_latents(const Options& options, const LatentsJob& job) {
     out["weights"] = word_of(wanted.weights);
     return json_text(out);
   }
-  return fmt::format(
+  return wrapped(fmt::format(
       "{}: {}, {} networks{}\n{} codes of training tasks and {} of held-out tasks each, {} "
       "weights\n"
       "output {}\n",
       job.study.name, word_of(job.study.task.kind()), count,
       job.trained ? "" : ", which are trained first", wanted.examples, wanted.examples,
-      word_of(wanted.weights), options.output.empty() ? "none" : options.output);
+      word_of(wanted.weights), options.output.empty() ? "none" : options.output));
 }
 
 std::vector<ExplainedTable> latents_tables() {

@@ -44,9 +44,10 @@ std::string curve_text(const std::string& name, std::size_t width,
 std::string run_text(const headway::RunPruning& run) {
   std::string out = fmt::format("run {}: {}, seed {}:", run.run, run.label, run.seed);
   for (const headway::NetworkSet& set : run.network.sets) {
-    out +=
-        fmt::format(" {} {} {}", set.name, run.metric, cell(set.quality.accuracy.mean, "{:.4f}"));
+    out += fmt::format("{} {} {} {}", &set == &run.network.sets.front() ? "" : ",", set.name,
+                       run.metric, cell(set.quality.accuracy.mean, "{:.4f}"));
   }
+  out = wrapped(out);
   Table heads(
       {"layer", "head", run.metric + " change", "mean in its place", "loss change", "sensitivity"});
   for (const headway::HeadChange& head : run.heads) {

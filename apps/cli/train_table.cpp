@@ -92,7 +92,7 @@ std::string train_table(const headway::Study& study, const headway::TrainResult&
     const std::string more = ceilings_text(result.runs[group.runs.front()].ceilings);
     if (ceilings.find(more) == std::string::npos) ceilings += "\n" + more;
   }
-  out += ceilings;
+  out += wrapped(ceilings);
   if (marked) out += "* some runs were interrupted or diverged; no mean includes them\n";
   return out + samples_text(result);
 }

@@ -74,9 +74,9 @@ std::string latents_table(const headway::Study& study, const headway::LatentsRes
 }
 
 std::string evaluate_table(const headway::Study& study, const headway::EvaluateResult& result) {
-  std::string out =
-      fmt::format("{}: {} of {} networks, {} weights, on\n{}\n", study.name, result.runs.size(),
-                  result.planned, word_of(study.evaluate.weights), result.task);
+  std::string out = wrapped(fmt::format("{}: {} of {} networks, {} weights, on\n{}\n", study.name,
+                                        result.runs.size(), result.planned,
+                                        word_of(study.evaluate.weights), result.task));
   const std::vector<EvaluatedGroup> groups = headway::group_evaluations(result);
   if (groups.empty()) return out;
   Table table({"variant<", "seeds<", "split<", "metric<", "value"});

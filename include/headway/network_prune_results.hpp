@@ -109,6 +109,7 @@ void fields(Visitor& visit, const ScoreAgreement& r) {
          "Spearman's rho between score and rise of the loss, mean over seeds");
 }
 
+/// The networks that differ by their seeds alone, and how well each score ranks their heads.
 struct PruneGroup {
   std::string label;
   std::vector<std::uint64_t> seeds;

@@ -24,60 +24,27 @@ struct SampledMatrix {
 template <class Visitor, RecordOf<SampledMatrix> Record>
 void fields(Visitor& visit, Record& r, const std::string& name, const std::string& json,
             const std::string& draws) {
-  constexpr FieldPlace kFile = FieldPlace::kFile;
-  const FieldLayout layout = json == "U_a" ? FieldLayout::kReadout : FieldLayout::kPlain;
-  visit(name + "_mean", r.mean, "posterior mean", {.json = json + "_mean", .layout = layout});
-  visit(name + "_mcse", r.mcse, "Monte Carlo standard error of the mean",
-        {.json = json + "_mcse", .layout = layout});
-  visit(name + "_sd", r.sd, "posterior standard deviation",
-        {.json = json + "_sd", .layout = layout});
-  visit(name + "_rhat", r.rhat, "R-hat of each entry", {.place = kFile, .layout = layout});
-  visit(name + "_ess_bulk", r.ess_bulk, "bulk effective sample size of each entry",
-        {.place = kFile, .layout = layout});
-  visit(name + "_ess_tail", r.ess_tail, "tail effective sample size of each entry",
-        {.place = kFile, .layout = layout});
+  const bool readout = json == "U_a";
+  const FieldForm in_json = {.layout = readout ? FieldLayout::kReadout : FieldLayout::kPlain,
+                             .axes = readout ? "output output_other" : "path path_other"};
+  FieldForm in_file = in_json;
+  in_file.place = FieldPlace::kFile;
+  FieldForm of_draws = in_file;
+  of_draws.axes = readout ? "chain draw output output_other" : "chain draw path path_other";
+  const auto shown = [&](const std::string& part, auto& value, const char* meaning) {
+    const std::string name_in_json = json + part;
+    FieldForm form = in_json;
+    form.json = name_in_json;
+    visit(name + part, value, meaning, form);
+  };
+  shown("_mean", r.mean, "posterior mean");
+  shown("_mcse", r.mcse, "Monte Carlo standard error of the mean");
+  shown("_sd", r.sd, "posterior standard deviation");
+  visit(name + "_rhat", r.rhat, "R-hat of each entry", in_file);
+  visit(name + "_ess_bulk", r.ess_bulk, "bulk effective sample size of each entry", in_file);
+  visit(name + "_ess_tail", r.ess_tail, "tail effective sample size of each entry", in_file);
   visit(draws, r.draws, "the draws, [chain, draw, n, n]; [chain, draw] for U_a of one output",
-        {.place = kFile, .layout = layout});
-}
-
-/// What a sampled point says of learned attention.
-struct SampledAttention {
-  double entropy_mean = kUndefined, entropy_mcse = kUndefined;
-  double largest_mean = kUndefined, largest_mcse = kUndefined;
-  double integral_log_evidence = kUndefined, integral_log_evidence_error = kUndefined;
-  double exchange_rate = kUndefined;
-  Tensor entropy, largest, log_likelihood;  ///< [chain, draw]
-  Tensor weights;                           ///< [chain, draw, weight], where they are kept
-  std::vector<std::string> weight_names;
-};
-template <class Visitor, RecordOf<SampledAttention> Record>
-void fields(Visitor& visit, Record& r) {
-  constexpr FieldForm kOld = {.optional = true};
-  constexpr FieldForm kDraws = {.place = FieldPlace::kFile, .optional = true};
-  visit("attention_entropy_mean", r.entropy_mean,
-        "posterior mean of the entropy of a head's attention at the tokens that the readout takes, "
-        "mean over the heads of the last layer and the training examples; undefined for linear "
-        "attention",
-        kOld);
-  visit("attention_entropy_mcse", r.entropy_mcse, "Monte Carlo standard error of that mean", kOld);
-  visit("attention_largest_mean", r.largest_mean,
-        "posterior mean of the largest weight of the mean attention of the last layer's heads "
-        "there, mean over the training examples",
-        kOld);
-  visit("attention_largest_mcse", r.largest_mcse, "Monte Carlo standard error of that mean", kOld);
-  visit("log_evidence_integral", r.integral_log_evidence,
-        "log p(y) in nats by thermodynamic integration; log_evidence is by bridge sampling", kOld);
-  visit("log_evidence_integral_error", r.integral_log_evidence_error, "its standard error", kOld);
-  visit("exchange_rate", r.exchange_rate,
-        "share of the exchanges between neighbouring replicas that were accepted", kOld);
-  visit("draws/attention_entropy", r.entropy, "draws of the attention's entropy, [chain, draw]",
-        kDraws);
-  visit("draws/attention_largest", r.largest, "draws of its largest weight, [chain, draw]", kDraws);
-  visit("draws/log_likelihood", r.log_likelihood, "-energy / 2 of each draw, [chain, draw]",
-        kDraws);
-  visit("draws/attention_weights", r.weights,
-        "draws of the attention weights, [chain, draw, weight]; if asked for", kDraws);
-  visit("attention_weight_names", r.weight_names, "names of these weights", kDraws);
+        of_draws);
 }
 
 /// One sweep point of `sample` (eqs. 34 and 50).
@@ -147,7 +114,7 @@ void fields(Visitor& visit, Record& r) {
   visit("predictor/mcse", r.predictor_mcse,
         "Monte Carlo standard error of predictor/mean, from the spread of the chains' means; not "
         "finite with one chain",
-        {.place = kFile, .layout = FieldLayout::kOutputs});
+        {.place = kFile, .layout = FieldLayout::kOutputs, .axes = "example output"});
   visit("accuracy_mcse", r.accuracy_mcse, "Monte Carlo standard error of accuracy, likewise");
   visit("accuracy_mean", r.accuracy_mean,
         "mean over draws of the accuracy of a single draw's predictor");
@@ -170,12 +137,15 @@ void fields(Visitor& visit, Record& r) {
   visit("biased", r.biased, "1: the draws are biased (unadjusted Langevin)");
   visit("complete", r.complete, "whether all draws were made");
   visit("warnings", r.warnings, "warnings, one a line", {.layout = FieldLayout::kAttribute});
-  visit("energies", r.energies, "log density of each draw, [draw, chain]", {.place = kFile});
+  visit("energies", r.energies, "log density of each draw, [draw, chain]",
+        {.place = kFile, .axes = "draw chain"});
   fields_of_attention(visit, r);
   visit("sampling_seconds", r.sampling_seconds, "time of the chains alone, warm-up included");
   visit("seconds", r.seconds, "time of the point");
 }
 
+/// What `sample` returns: posterior draws at each width and temperature, and the theory at the
+/// same.
 struct SampleResult {
   static constexpr const char* kVerb = "sample";
   SolveResult solve;  ///< the theory at the same points, for comparison

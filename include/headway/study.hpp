@@ -139,12 +139,12 @@ struct SolveOptions {
   theory::SaddlePointOptions saddle_point;
   theory::KernelForm kernels = theory::KernelForm::kAuto;
   Start start = Start::kGaussianProcess;  ///< of the first point of a sweep chain
-  int attention_starts = 8;    ///< of learned attention: none at first, then draws from the prior
-  int extra_starts = 0;        ///< further random starts, to show that the minimum is the same
-  bool warm_start = true;      ///< start each point from its neighbour in the sweep
-  When hessian = When::kAuto;  ///< the test for a minimum
-  When corrections = When::kAuto;    ///< the 1/N-corrected means (eq. 40)
-  double memory_limit_gib = 2.0;     ///< what KernelForm::kAuto may hold
+  int attention_starts = 0;               ///< of learned attention; 0 = from 8 to 64, by cost
+  int extra_starts = 0;            ///< further random starts, to show that the minimum is the same
+  bool warm_start = true;          ///< start each point from its neighbour in the sweep
+  When hessian = When::kAuto;      ///< the test for a minimum
+  When corrections = When::kAuto;  ///< the 1/N-corrected means (eq. 40)
+  double memory_limit_gib = 2.0;   ///< what KernelForm::kAuto may hold
   double checkpoint_seconds = 60.0;  ///< between checkpoints of a long point; 0 = none
 
   static const OptionTable<SolveOptions>& table();

@@ -9,9 +9,9 @@
 
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
-#include "headway/model/attention.hpp"
+#include "model/attention.hpp"
 #include "model/head_products.hpp"
-#include "model/token_block.hpp"
+#include "model/learned_pass.hpp"
 
 namespace headway::model {
 namespace {
@@ -19,54 +19,9 @@ namespace {
 using numerics::ConstMatrixRef;
 using numerics::MatrixRef;
 using numerics::Transpose;
-using ConstMap = Eigen::Map<const MatrixXd>;
-using Map = Eigen::Map<MatrixXd>;
 
 constexpr Index kLearnedBlockTokens =
     512;  // enough columns for an efficient product, few for a cache
-// Gradients are summed within this many groups of blocks, then over the groups: a fixed order, and
-// at most so many copies of the gradient.
-constexpr std::size_t kGradientGroups = 16;
-// Products of fewer multiplications are written out: a call of BLAS costs more.
-constexpr Index kSmallProduct = 1500;
-
-enum class Add { kNo, kYes };
-
-// out = a b, or out += a b.
-template <class A, class B, class Out>
-void product(const A& a, const B& b, Add add, Out&& out) {
-  if (a.rows() * a.cols() * b.cols() > kSmallProduct) {
-    numerics::multiply(1.0, a, Transpose::kNo, b, Transpose::kNo, add == Add::kYes ? 1.0 : 0.0,
-                       out);
-  } else if (add == Add::kYes) {
-    out.noalias() += a.lazyProduct(b);
-  } else {
-    out.noalias() = a.lazyProduct(b);
-  }
-}
-
-// out = scale a^T b.
-template <class A, class B, class Out>
-void transposed_product(double scale, const A& a, const B& b, Out&& out) {
-  if (a.rows() * a.cols() * b.cols() > kSmallProduct) {
-    numerics::multiply(scale, a, Transpose::kYes, b, Transpose::kNo, 0.0, out);
-  } else {
-    out.noalias() = (scale * a.transpose()).lazyProduct(b);
-  }
-}
-
-// out += scale a b^T, or out = scale a b^T.
-template <class A, class B, class Out>
-void product_transposed(double scale, const A& a, const B& b, Add add, Out&& out) {
-  if (a.rows() * a.cols() * b.rows() > kSmallProduct) {
-    numerics::multiply(scale, a, Transpose::kNo, b, Transpose::kYes, add == Add::kYes ? 1.0 : 0.0,
-                       out);
-  } else if (add == Add::kYes) {
-    out.noalias() += (scale * a).lazyProduct(b.transpose());
-  } else {
-    out.noalias() = (scale * a).lazyProduct(b.transpose());
-  }
-}
 
 // Softmax of every column, in place.
 void softmax_columns(Map a) {
@@ -82,75 +37,7 @@ void softmax_columns(Map a) {
   }
 }
 
-// The slope over the attention becomes that over the logits, in place: column by column
-//   dl_t = a_t (da_t - sum_u a_u da_u).
-void softmax_slope(const ConstMap& a, MatrixRef slope) {
-  for (Index q = 0; q < a.cols(); ++q) {
-    const double mean = a.col(q).dot(slope.col(q));
-    for (Index t = 0; t < a.rows(); ++t) slope(t, q) = a(t, q) * (slope(t, q) - mean);
-  }
-}
-
 }  // namespace
-
-// --- a block of examples -------------------------------------------------------------------------
-
-struct LearnedAttention::Block : TokenBlock {
-  std::vector<Index> taken;   // columns of the tokens that the readout takes; empty: all
-  MatrixXd taken_tokens;      // these tokens; empty: all
-  std::vector<Index> square;  // where the attention of an example begins: sum of n_b^2 before it
-  MatrixXd readout;           // r: one column, an entry for each taken token
-
-  [[nodiscard]] bool takes_all() const { return taken.empty(); }
-  // First query of an example in a layer, and their number.
-  [[nodiscard]] Index first_query(Index b, bool top) const {
-    return top && !takes_all() ? b : first(b);
-  }
-  [[nodiscard]] Index queries(Index b, bool top) const {
-    return top && !takes_all() ? 1 : length(b);
-  }
-  [[nodiscard]] Index attention_offset(Index b, bool top) const {
-    return top && !takes_all() ? first(b) : square[static_cast<std::size_t>(b)];
-  }
-  [[nodiscard]] Index attention_size(bool top) const { return attention_offset(count, top); }
-  [[nodiscard]] const MatrixXd& query_tokens(bool top) const {
-    return top && !takes_all() ? taken_tokens : tokens;
-  }
-};
-
-// What one pass over a block leaves.
-struct LearnedAttention::Pass {
-  // attention[l][h]: of example b a matrix keys x queries.
-  std::vector<std::vector<std::vector<double>>> attention;
-  // weights[l]: path weights below layer l + 1, of example b a matrix n_b x p_{l+1}; and their
-  // slope, in the backward pass.
-  std::vector<std::vector<double>> weights, weights_slope;
-  // kQueriesKeys: Q x of the queries and K x of the keys, by layer and head.
-  std::vector<std::vector<MatrixXd>> left, right;
-  MatrixXd key_sums, slope;  // room of the backward pass
-  bool has_given = false;    // the attention of frozen heads is there: it does not depend on z
-
-  [[nodiscard]] ConstMap attention_of(const Block& block, std::size_t layer, int head, Index b,
-                                      bool top) const {
-    return {
-        attention[layer][static_cast<std::size_t>(head)].data() + block.attention_offset(b, top),
-        block.length(b), block.queries(b, top)};
-  }
-  Map attention_of(const Block& block, std::size_t layer, int head, Index b, bool top) {
-    return {
-        attention[layer][static_cast<std::size_t>(head)].data() + block.attention_offset(b, top),
-        block.length(b), block.queries(b, top)};
-  }
-  Map weights_of(std::vector<std::vector<double>>& all, const Block& block, std::size_t layer,
-                 Index b, Index paths) const {
-    return {all[layer].data() + block.first(b) * paths, block.length(b), paths};
-  }
-};
-
-struct LearnedAttention::Workspace::Parts {
-  std::vector<Pass> passes;
-  MatrixXd gradients;  // d x groups
-};
 
 LearnedAttention::Workspace::Workspace() : parts_(std::make_unique<Parts>()) {}
 LearnedAttention::Workspace::~Workspace() = default;
@@ -336,121 +223,6 @@ bool LearnedAttention::path_features(const Position& z, double scale, Workspace&
   };
   parallel_for(static_cast<Index>(blocks_.size()), threads_, one_block);
   return finite;
-}
-
-// --- backward ------------------------------------------------------------------------------------
-
-// Adds dE/dz of a head from the slope of the path weights below its layer.
-void LearnedAttention::pull_back_head(const Block& block, std::size_t layer, int head, Pass& pass,
-                                      double* gradient) const {
-  const bool top = is_top(layer);
-  Index above_paths = 1;
-  for (std::size_t l = layer + 1; l < heads_.size(); ++l) above_paths *= heads_[l];
-  const Index paths = above_paths * heads_[layer];
-  const Index n = features();
-  const Index g = coordinates_.prior().dims;
-  const bool matrix = coordinates_.prior().form == AttentionPriorForm::kMatrix;
-  const bool softmax = coordinates_.prior().kind == LearnedKind::kSoftmax;
-  const double scale = coordinates_.logit_scale();
-  const auto h = static_cast<std::size_t>(head);
-  const MatrixXd& queries = block.query_tokens(top);
-  const MatrixXd& keys = matrix ? block.tokens : pass.right[layer][h];
-  MatrixXd& key_sums = pass.key_sums;  // sum over keys of slope times key, for each query
-  key_sums.resize(keys.rows(), queries.cols());
-  MatrixXd right_slope;
-  if (!matrix) right_slope.resize(g, block.tokens.cols());
-  for (Index b = 0; b < block.count; ++b) {
-    const ConstMap attention = std::as_const(pass).attention_of(block, layer, head, b, top);
-    MatrixXd& slope = pass.slope;
-    slope.resize(attention.rows(), attention.cols());
-    const auto below = pass.weights_of(pass.weights_slope, block, layer, b, paths)
-                           .middleCols(head * above_paths, above_paths);
-    if (top) {
-      product_transposed(1.0, below,
-                         block.readout.middleRows(block.first_query(b, top), block.queries(b, top)),
-                         Add::kNo, slope);
-    } else {
-      product_transposed(1.0, below,
-                         pass.weights_of(pass.weights, block, layer + 1, b, above_paths), Add::kNo,
-                         slope);
-    }
-    if (softmax) {
-      softmax_slope(attention, slope);
-    } else {
-      slope *= 1.0 / static_cast<double>(block.length(b));
-    }
-    const Index first = block.first_query(b, top);
-    product(keys.middleCols(block.first(b), block.length(b)), slope, Add::kNo,
-            key_sums.middleCols(first, slope.cols()));
-    if (!matrix) {
-      product_transposed(1.0, pass.left[layer][h].middleCols(first, slope.cols()), slope, Add::kNo,
-                         right_slope.middleCols(block.first(b), block.length(b)));
-    }
-  }
-  double* at = gradient + coordinates_.offset(layer, head);
-  if (matrix) {
-    product_transposed(scale, queries, key_sums, Add::kYes, Map(at, n, n));
-  } else {
-    product_transposed(scale, key_sums, queries, Add::kYes, Map(at, g, n));
-    product_transposed(scale, right_slope, block.tokens, Add::kYes, Map(at + g * n, g, n));
-  }
-}
-
-void LearnedAttention::backward(const Block& block, double scale, const MatrixXd& slope, Pass& pass,
-                                double* gradient) const {
-  const Index n = features();
-  const Index tokens = block.tokens.cols();
-  pass.weights_slope[0].resize(static_cast<std::size_t>(tokens * paths_));
-  MatrixXd of_features(n, paths_);
-  for (Index b = 0; b < block.count; ++b) {
-    of_features.reshaped() =
-        scale * Eigen::Map<const VectorXd, 0, Eigen::InnerStride<>>(
-                    slope.data() + block.begin + b, n * paths_, Eigen::InnerStride<>(examples_));
-    transposed_product(1.0, block.tokens.middleCols(block.first(b), block.length(b)), of_features,
-                       pass.weights_of(pass.weights_slope, block, 0, b, paths_));
-  }
-  Index paths = paths_;
-  for (std::size_t l = 0; l < heads_.size(); ++l) {
-    const Index above_paths = paths / heads_[l];
-    for (int h = 0; h < heads_[l]; ++h) {
-      if (coordinates_.offset(l, h) >= 0) pull_back_head(block, l, h, pass, gradient);
-    }
-    if (is_top(l)) break;
-    pass.weights_slope[l + 1].resize(static_cast<std::size_t>(tokens * above_paths));
-    for (Index b = 0; b < block.count; ++b) {
-      Map above = pass.weights_of(pass.weights_slope, block, l + 1, b, above_paths);
-      const Map below = pass.weights_of(pass.weights_slope, block, l, b, paths);
-      MatrixXd sum = MatrixXd::Zero(above.rows(), above.cols());
-      MatrixXd part(above.rows(), above.cols());
-      for (int h = 0; h < heads_[l]; ++h) {
-        transposed_product(1.0, std::as_const(pass).attention_of(block, l, h, b, false),
-                           below.middleCols(h * above_paths, above_paths), part);
-        sum += part;
-      }
-      above = sum;
-    }
-    paths = above_paths;
-  }
-}
-
-void LearnedAttention::pull_back(const Position& z, double scale, const MatrixXd& slope,
-                                 Workspace& workspace, Eigen::Ref<VectorXd> gradient) const {
-  if (dimension() == 0) return;
-  const std::size_t groups = std::min(kGradientGroups, blocks_.size());
-  MatrixXd& sums = workspace.parts_->gradients;
-  sums.setZero(dimension(), static_cast<Index>(groups));
-  const auto one_group = [&](Index group) {
-    const auto g = static_cast<std::size_t>(group);
-    Pass local;
-    for (std::size_t i = g * blocks_.size() / groups; i < (g + 1) * blocks_.size() / groups; ++i) {
-      Pass& pass = pass_of(z, i, workspace, local);
-      backward(blocks_[i], scale, slope, pass, sums.col(group).data());
-      if (!kept_) local.has_given = false;
-    }
-  };
-  const auto count = static_cast<Index>(groups);
-  parallel_for(count, threads_, one_group);
-  for (Index i = 0; i < count; ++i) gradient += sums.col(i);
 }
 
 AttentionStatistics LearnedAttention::statistics(const Position& z, Workspace& workspace) const {

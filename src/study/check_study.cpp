@@ -1,21 +1,26 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "headway/core/option_error.hpp"
 #include "headway/error.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/study/sections.hpp"
+#include "headway/sweep.hpp"
 #include "headway/train_run.hpp"
 #include "headway/train_task.hpp"
+#include "study/sweep_axes.hpp"
 
 namespace headway {
 namespace {
 
 constexpr double kMostPaths = 100'000;
 constexpr double kMostSweepPoints = 100'000;
+constexpr std::size_t kMostRuns = 1'000;
 
 /// Heads as the study alone tells them; empty where the data set has them.
 std::vector<int> heads_of(const Study& study) {
@@ -134,6 +139,63 @@ void check_latents_task(const Study& study) {
   description_of(changed.task.kind()).validate(changed.task);
 }
 
+/// Puts `value` at the dotted `key`; a table is merged into what is there.
+void put(OptionValue& root, const std::string& key, const OptionValue& value) {
+  OptionValue* at = &root;
+  for (std::size_t begin = 0; begin <= key.size();) {
+    const std::size_t end = std::min(key.find('.', begin), key.size());
+    at = &child(*at, key.substr(begin, end - begin), value.place);
+    begin = end + 1;
+  }
+  if (const auto* table = value.get<OptionValue::Table>()) {
+    for (const OptionEntry& entry : *table) child(*at, entry.key, value.place) = entry.value;
+  } else {
+    *at = value;
+  }
+}
+
+/// One combination: what it sets, as a tree of sections.
+struct Combination {
+  std::vector<Setting> settings;
+  OptionValue tree{OptionValue::Table{}, {}};
+};
+
+std::vector<Combination> combinations(const std::vector<SweepAxis>& sweep) {
+  std::vector<Combination> all(1);
+  for (const SweepAxis& axis : sweep) {
+    if (all.size() * axis.values.size() > kMostRuns) {
+      refuse(all_values(axis), path_of(axis),
+             fmt::format("shorter: a sweep has at most {} runs", kMostRuns));
+    }
+    std::vector<Combination> longer;
+    for (const Combination& combination : all) {
+      for (const OptionValue& value : axis.values) {
+        longer.push_back(combination);
+        put(longer.back().tree, axis.key, value);
+        longer.back().settings.push_back({axis.key, text_of(value)});
+      }
+    }
+    all = std::move(longer);
+  }
+  return all;
+}
+
+TrainRun make_run(const Study& base, Combination combination) {
+  TrainRun run{std::move(combination.settings), base};
+  run.study.sweep.clear();
+  read_sections(combination.tree, run.study);
+  try {
+    check_study(run.study);
+  } catch (const OptionError& error) {
+    for (const std::string& field : error.fields()) {
+      const OptionValue* swept = value_at(combination.tree, field);
+      if (swept != nullptr && !error.has_place()) throw error.at(swept->place.text());
+    }
+    throw;
+  }
+  return run;
+}
+
 }  // namespace
 
 void check_study(const Study& study) {
@@ -146,6 +208,14 @@ void check_study(const Study& study) {
   study.train.model.validate();
   resolved_run(study).validate();
   check_latents_task(study);
+}
+
+std::vector<TrainRun> train_runs(const Study& study) {
+  std::vector<TrainRun> runs;
+  for (Combination& combination : combinations(study.sweep)) {
+    runs.push_back(make_run(study, std::move(combination)));
+  }
+  return runs;
 }
 
 }  // namespace headway

@@ -6,9 +6,8 @@
 #include "headway/core/option_error.hpp"
 #include "headway/core/text.hpp"
 #include "headway/error.hpp"
-#include "headway/study/idle_keys.hpp"
 #include "headway/study/sections.hpp"
-#include "headway/sweep.hpp"
+#include "study/sweep_axes.hpp"
 
 namespace headway {
 namespace {
@@ -99,23 +98,6 @@ void check_schema(const OptionValue::Table& root) {
   }
 }
 
-/// The place of the first field that the study gives. If it gives none, the place of what would
-/// hold the first field: a head of the task, its table, or the file.
-Place place_of(const OptionValue& root, const std::vector<std::string>& fields) {
-  for (const std::string& field : fields) {
-    const OptionValue* value = value_at(root, field);
-    if (value != nullptr) return value->place;
-  }
-  std::string holder = fields.front();
-  while (!holder.empty()) {
-    const std::size_t end = holder.find_last_of(".[");
-    holder.resize(end == std::string::npos ? 0 : end);
-    const OptionValue* value = holder.empty() ? nullptr : value_at(root, holder);
-    if (value != nullptr) return value->place;
-  }
-  return root.place;
-}
-
 }  // namespace
 
 void read_task(const OptionValue& keys, Study& study) { read_section("task", keys, study); }
@@ -138,19 +120,6 @@ void read_sections(const OptionValue& root, Study& study) {
       if (found == nullptr) refuse_unknown_root_key(entry);
       found->read(entry.value, entry.key, study);
     }
-  }
-}
-
-Study checked_study(const OptionValue& root, const std::vector<std::string>& set_by_hand) {
-  try {
-    for (const std::string& key : set_by_hand) refuse_table_axes_that_set(root, key);
-    Study study;
-    read_sections(root, study);
-    refuse_idle_keys(root, study, train_runs(study));
-    return study;
-  } catch (const OptionError& error) {
-    if (error.has_place()) throw;
-    throw error.at(place_of(root, error.fields()).text());
   }
 }
 

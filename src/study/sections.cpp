@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "headway/core/text.hpp"
-#include "headway/sweep.hpp"
+#include "study/sweep_axes.hpp"
 
 namespace headway {
 namespace {

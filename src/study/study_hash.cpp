@@ -5,7 +5,7 @@
 
 #include "headway/core/sha256.hpp"
 #include "headway/study/sections.hpp"
-#include "headway/sweep.hpp"
+#include "study/overlays.hpp"
 
 namespace headway {
 namespace {

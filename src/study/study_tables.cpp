@@ -162,10 +162,12 @@ const OptionTable<SolveOptions>& SolveOptions::table() {
                 "cheapest that fits memory_limit_gib. distributed spreads one problem too large "
                 "for a machine over the ranks of mpirun."),
          option("start", &S::start, choice<Start>(), "where the first point of a sweep starts"),
-         option("attention_starts", &S::attention_starts,
-                unless(SolveOptions{}.attention_starts, integer<int>(1, 10'000)),
-                "model.attention_prior: starts of the joint minimum; 8 unless given. Raise it to "
-                "find more minima."),
+         option(
+             "attention_starts", &S::attention_starts,
+             unless(SolveOptions{}.attention_starts, integer<int>(0, 10'000)),
+             "model.attention_prior: starts of the joint minimum, the first near no attention, "
+             "the others drawn from the prior; 0 = from 8 to 64, by their cost. Raise it to find "
+             "more minima."),
          option("extra_starts", &S::extra_starts, integer<int>(0, 10'000),
                 "further random starts; the lowest minimum is taken. Raise it to test that the "
                 "minimum is the only one."),

@@ -61,7 +61,7 @@ headway::SamplePoint sample_golden(const std::string& path, const Expected& expe
                                    const char* readout) {
   headway::Study study;
   study.task.set_kind(headway::TaskKind::kDataset);
-  study.task.as<DatasetOptions>().file = path;
+  study.task.as<headway::DatasetOptions>().file = path;
   study.seed = 20;
   study.model.widths = {expected.widths};
   study.model.variances = expected.variances;

@@ -16,12 +16,13 @@ import unittest
 import warnings
 
 import headway
-from headway import figures, latent_results, network_results, prediction_results, result_points, signatures, training_results
+from headway import figures, latent_results, network_predictions, network_results, prediction_results, result_points, signatures, training_results
 from headway.display import Figures, Shown
 
 HAVE_MODULE = importlib.util.find_spec("headway._native") is not None
 #: Classes whose objects are found in results, beside the exported ones.
-FOUND_IN_RESULTS = [thing for module in (result_points, latent_results, network_results, prediction_results, training_results)
+FOUND_IN_RESULTS = [thing for module in (result_points, latent_results, network_predictions, network_results, prediction_results,
+                                         training_results)
                     for thing in vars(module).values()
                     if inspect.isclass(thing) and thing.__module__ == module.__name__ and not thing.__name__.startswith("_")]
 SECTIONS = ("Parameters", "Returns", "Raises", "Warns", "Notes", "Examples", "Attributes")

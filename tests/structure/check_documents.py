@@ -14,7 +14,6 @@ import pathlib
 import posixpath
 import re
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -239,7 +238,7 @@ def listing_faults(root):
     listed = re.findall(r"^\| `(\w+)` \|", (root / "apps/python/README.md").read_text(), re.MULTILINE)
     faults += [f"apps/python/README.md: no row for the figure {name}" for name in figures if name not in listed]
     rows = [line for line in (root / "src/io/README.md").read_text().splitlines() if line.startswith("|")]
-    for member in json.loads((root / "apps/python/headway/dataset_members.json").read_text())["members"]:
+    for member in json.loads((root / "src/io/dataset_file/dataset_members.json").read_text())["members"]:
         path = member["path"].replace("<split>", "train")
         shapes = ["[" + re.sub(r"<(\w+)>", r"\1", re.sub(r"<(l\+1)>", r"{\1}", ", ".join(shape))) + "]"
                   for shape in member["shapes"]]
@@ -253,10 +252,7 @@ def readme_length_faults(root):
     return [f"README.md: {count} lines; at most {MAX_README_LINES}"] if count > MAX_README_LINES else []
 
 
-class DocumentsResolve(unittest.TestCase):
-    def check(self, faults):
-        self.assertFalse(faults, "\n" + "\n".join(faults))
-
+class DocumentsResolve(check_structure.RealTree):
     def test_there_are_equations(self):
         for document, count in ((THEORY, 71), ("src/training/README.md", 23), ("src/tasks/README.md", 5)):
             self.assertGreaterEqual(len(equations_of((ROOT / document).read_text())[0]), count, document)
@@ -286,16 +282,8 @@ class DocumentsResolve(unittest.TestCase):
         self.check(readme_length_faults(ROOT))
 
 
-class RulesCatchViolations(unittest.TestCase):
+class RulesCatchViolations(check_structure.MadeTree):
     """Each rule on references that lead nowhere, so that no rule passes because it looks at nothing."""
-
-    def faults(self, rule, files):
-        with tempfile.TemporaryDirectory() as directory:
-            root = pathlib.Path(directory)
-            for name, text in files.items():
-                (root / name).parent.mkdir(parents=True, exist_ok=True)
-                (root / name).write_text(text)
-            return rule(root)
 
     def test_links(self):
         tree = {"README.md": "[a](src/none.md) [b](src/README.md#no-such) ![c](none.png)\n# Here",
@@ -351,7 +339,7 @@ class RulesCatchViolations(unittest.TestCase):
                 "data/results/README.md": "", "data/results/c.json": "", "apps/python/README.md": "| `curve` | |\n",
                 "apps/python/headway/figures/__init__.py": '    "curve": FigureKind(a),\n    "bars": FigureKind(b),\n',
                 "src/io/README.md": "| `train/ids`, `test/ids` | [P] | |\n| `network/input` | [N_0, N_1] | |\n",
-                "apps/python/headway/dataset_members.json": json.dumps({"members": [
+                "src/io/dataset_file/dataset_members.json": json.dumps({"members": [
                     {"path": "<split>/ids", "shapes": [["P"]]}, {"path": "network/input", "shapes": [["N_1", "N_0"]]}]})}
         self.assertEqual(len(self.faults(listing_faults, tree)), 4)
 
@@ -360,8 +348,5 @@ class RulesCatchViolations(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if "--root" in sys.argv:
-        at = sys.argv.index("--root")
-        ROOT = pathlib.Path(sys.argv[at + 1]).resolve()
-        del sys.argv[at:at + 2]
+    ROOT = check_structure.root_asked_for()
     unittest.main()

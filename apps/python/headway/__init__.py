@@ -4,6 +4,8 @@
     result = headway.solve("hmm-four-paths", widths=[10, 100])      # or arrays: help(headway.solve)
     headway.align(result), headway.prune(result), headway.sample(...), headway.train(...)
 
+    headway.merge([headway.solve(..., shard=(i, 4)) for i in range(4)])   # parts; or mpirun -n 4 python3
+
     result = headway.read_result("results/hmm-four-paths.h5")
     result.points[0].order_parameters[0]        # U_1 at the first sweep point
 
@@ -35,6 +37,7 @@ except ModuleNotFoundError as error:
     raise ImportError(f"headway needs the package {error.name}, which this Python lacks: install numpy, h5py and matplotlib for "
                       f"{sys.executable} (with pip: {sys.executable} -m pip install numpy h5py matplotlib)") from None
 
+from headway.compute import rank
 from headway.datasets import check_dataset, write_dataset
 from headway.errors import (BadDataError, BadStudyError, CannotWriteError, HeadwayError, InternalError,
                             Interrupted, NotUsableWarning, UnavailableError, UnreadableFileError,
@@ -45,6 +48,7 @@ from headway.kernels import Action, action, kernel
 from headway.latent_results import EvaluateResult, LatentRun, LatentsResult
 from headway.merging import merge
 from headway.network_heads import ablate_heads, gradient_sensitivity, head_baselines
+from headway.network_predictions import NetworkPredictResult
 from headway.network_results import RemovalResult
 from headway.network_verbs import evaluate, latents, prune_network, train
 from headway.networks import from_attentions, from_hugging_face, from_torch
@@ -64,12 +68,13 @@ from headway.xarray_export import posterior_draws, to_arviz, to_datatree, to_inf
 __all__ = [
     "Action", "BadDataError", "BadStudyError", "CannotWriteError", "EvaluateResult", "HeadRanking", "HeadTable",
     "HeadwayError", "InternalError", "Interrupted", "LatentRun", "LatentsResult",
-    "NotUsableWarning", "PredictResult", "RemovalCurves", "RemovalResult", "Result", "Study", "TrainedRun", "TrainingResult",
+    "NetworkPredictResult", "NotUsableWarning", "PredictResult", "RemovalCurves", "RemovalResult", "Result", "Study",
+    "TrainedRun", "TrainingResult",
     "UnavailableError", "UnreadableFileError", "UsageError", "__version__", "ablate_heads",
     "action", "align", "check_dataset", "evaluate", "figures", "from_attentions",
     "from_hugging_face", "from_torch", "gradient_sensitivity", "head_baselines", "kernel", "kvpress_press",
-    "latents", "merge", "posterior_draws", "predict", "prune", "prune_network", "rank_heads", "rank_parts", "read_result",
-    "read_study", "remove_in_order", "sample", "solve",
+    "latents", "merge", "posterior_draws", "predict", "prune", "prune_network", "rank", "rank_heads", "rank_parts",
+    "read_result", "read_study", "remove_in_order", "sample", "solve",
     "to_arviz", "to_datatree", "to_inference_data", "train", "write_dataset", "write_report",
 ]
 

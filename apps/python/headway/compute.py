@@ -40,6 +40,8 @@ def compute(verb: str, given: Mapping[str, Any]) -> Any:
                 "jobs": given.get("jobs"), "dry_run": bool(given.get("dry_run")), "progress": progress}
     try:
         with in_python(arguments):
+            if data is not None and rank_and_ranks()[1] > 1:  # they compare what they were given
+                data.dataset.content_hash = data.content_hash
             done = native.module().compute(verb.replace("_", "-"), request)
     finally:
         if isinstance(progress, Bars):
@@ -49,9 +51,43 @@ def compute(verb: str, given: Mapping[str, Any]) -> Any:
     result = result_of(done, data, f"headway.{verb}")
     if done.interrupted:
         raise Interrupted(f"headway.{verb}: stopped by Ctrl-C; result has what was finished", result)
-    for fault in done.faults:
+    for fault in done.faults if rank_and_ranks()[0] == 0 or request["shard"] else ():
         warn(f"headway.{verb}: {python_words(fault, arguments)}", NotUsableWarning)
     return result
+
+
+def rank_and_ranks() -> tuple[int, int]:
+    """The number of this process among those that mpirun started, and how many there are: (0, 1) where it is alone."""
+    return native.module().rank()
+
+
+def rank() -> int:
+    """Tell which of the processes that mpirun started this one is.
+
+    Under `mpirun -n 4 python3 SCRIPT` four processes run the script. `headway.solve`, `headway.sample`
+    and `headway.train` then share their work, and every process gets the whole result.
+
+    Returns
+    -------
+    int
+        The rank, from 0; 0 where the process is alone.
+
+    Raises
+    ------
+    UnavailableError
+        The extension module or MPI is missing.
+
+    Examples
+    --------
+    Print and save once:
+
+    >>> import headway
+    >>> result = headway.solve("hmm-four-paths", widths=[10])
+    >>> if headway.rank() == 0:
+    ...     print(result.points[0].widths)
+    (10, 10, 10)
+    """
+    return rank_and_ranks()[0]
 
 
 _MOST_PARTS = 1_000_000  # as the program's --shard

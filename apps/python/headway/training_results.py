@@ -14,7 +14,7 @@ import numpy as np
 from headway import hdf5
 from headway.display import Brief, Shown
 from headway.errors import BadDataError
-from headway.fields import Numbers, attributes, lists_fields
+from headway.fields import Numbers, attributes, record
 
 MAIN_METRICS = ("r2", "bits_per_byte", "accuracy")
 
@@ -42,7 +42,7 @@ class Curve(Brief):
         return next((name for name in MAIN_METRICS if name in self.columns), "loss")
 
 
-@lists_fields("run")
+@record("run", lists=True)
 @dataclass(frozen=True, repr=False)
 class TrainedRun(Brief, Numbers):
     """One network that was trained.

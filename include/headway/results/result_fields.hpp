@@ -11,6 +11,7 @@
 #include "headway/evaluate_results.hpp"
 #include "headway/latents_results.hpp"
 #include "headway/model/path_index.hpp"
+#include "headway/network_predict_results.hpp"
 #include "headway/network_prune_results.hpp"
 #include "headway/predict_results.hpp"
 #include "headway/results/choice.hpp"
@@ -300,6 +301,13 @@ void result_fields(Visitor& visit, const Study& /*study*/, const PredictResult& 
   visit("points", r.points, "one entry a sweep point");
   visit("seconds", r.seconds, "time of the computation", kJson);
   visit("threads", r.threads, "threads that were used", kJson);
+}
+
+template <class Visitor>
+void result_fields(Visitor& visit, const Study& study, const NetworkPredictResult& r) {
+  visit("predicted_from", r.predicted_from, "train result whose networks predict");
+  visit("inputs", r.inputs, "data set or text of the new inputs");
+  network_fields(visit, study, r, group_predictions(r));
 }
 
 template <class Visitor>

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "headway/core/record.hpp"
+#include "headway/results/sampling_fields.hpp"
 #include "headway/sampling/checkpoint.hpp"
 #include "headway/types.hpp"
 

@@ -33,6 +33,8 @@ constexpr Listing kListings[] = {
     {headway::LatentsResult::kVerb, "groups/*",
      "label layer decoder metric held_out train chance shuffled untrained"},
     {headway::PredictResult::kVerb, "points/*", "widths temperature method draws"},
+    {headway::NetworkPredictResult::kVerb, "groups/*", "name label"},
+    {headway::NetworkPredictResult::kVerb, "runs/*", "name label seed step"},
     {headway::EvaluateResult::kVerb, "runs/*", "name label seed"},
     {headway::EvaluateResult::kVerb, "runs/*/evaluations/*", "name examples loss accuracy r2"},
     {headway::NetworkPruneResult::kVerb, "groups/*", "name label"},
@@ -156,7 +158,7 @@ std::string describe_result(const Hdf5InputFile& file) {
   if (of_networks) {
     return out + "To remake it, run the command above; the file that it names holds the networks\n";
   }
-  if (kind == headway::PredictResult::kVerb) {
+  if (kind == headway::PredictResult::kVerb || kind == headway::NetworkPredictResult::kVerb) {
     return out + "To remake it, run the command above, which names the result and the new inputs\n";
   }
   if (of_arrays_in_memory(file)) {

@@ -359,7 +359,7 @@ NetworkPruneResult prune_network(const Study& study, std::span<const TrainedNetw
       result.interrupted = true;
       break;
     }
-    observer.progress("prune", static_cast<double>(i + 1), static_cast<double>(networks.size()));
+    observer.whole("prune", static_cast<double>(i + 1), static_cast<double>(networks.size()));
   }
   result.groups = group_over_seeds(result.runs);
   result.seconds = std::chrono::duration<double>(Clock::now() - began).count();

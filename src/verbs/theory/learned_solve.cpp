@@ -22,7 +22,32 @@ constexpr std::uint64_t kFirstStream = 100'000;
 /// are equal would stay so, and queries and keys would have no slope.
 constexpr double kSmallStart = 0.05;
 
+// Starts unless the study says how many: as many as take about this many flops, within limits.
+constexpr double kFlopsOfStarts = 5e10;
+constexpr double kStepsOfStart = 100.0;
+constexpr int kFewestStarts = 8;
+constexpr int kMostStarts = 64;
+
 using posterior::LearnedMinimum;
+
+int starts_of(const Study& study, const tasks::Dataset& dataset, const LearnedProblem& learned) {
+  if (learned.train->dimension() == 0) return 1;
+  if (study.solve.attention_starts > 0) return study.solve.attention_starts;
+  const auto tokens = static_cast<double>(dataset.train.examples->tokens());
+  const auto width = static_cast<double>(dataset.features);
+  const bool mean = readout_of(study, dataset) == Readout::kMean;
+  double features = 0.0;  // flops of an example's
+  for (std::size_t l = 0; l < dataset.heads.size(); ++l) {
+    const double queries = l + 1 == dataset.heads.size() && !mean ? 1.0 : tokens;
+    features += 2.0 * dataset.heads[l] * queries * width * (width + tokens);
+  }
+  features *= static_cast<double>(dataset.train.size());
+  const double labels = static_cast<double>(learned.labels->size());
+  const double columns = static_cast<double>(dataset.features * learned.train->paths());
+  const double step = 8.0 * features + labels * labels * (labels + 4.0 * columns);
+  const double starts = kFlopsOfStarts / (kStepsOfStart * step);
+  return static_cast<int>(std::clamp<double>(starts, kFewestStarts, kMostStarts));
+}
 
 /// Starts of the attention weights: near 0, then draws from the prior.
 VectorXd start_of(const Study& study, const LearnedProblem& learned, std::size_t point, int start) {
@@ -107,7 +132,7 @@ class LearnedSolver {
   [[nodiscard]] std::vector<LearnedMinimum> search(const model::Architecture& architecture,
                                                    const SweepPoint& sweep,
                                                    std::size_t index) const {
-    const int starts = learned_.train->dimension() == 0 ? 1 : study_.solve.attention_starts;
+    const int starts = starts_of(study_, dataset_, learned_);
     std::vector<LearnedMinimum> minima(static_cast<std::size_t>(starts));
     std::mutex guard;
     int done = 0;
@@ -160,8 +185,8 @@ SolveResult solve_learned(const Study& study, const tasks::Dataset& dataset,
     SolvePoint point;
     if (!solver.solve(sweep[i], i, point)) break;
     result.points.push_back(std::move(point));
-    observer.progress("solve", static_cast<double>(result.points.size()),
-                      static_cast<double>(numbers.size()));
+    observer.whole("solve", static_cast<double>(result.points.size()),
+                   static_cast<double>(numbers.size()));
   }
   result.interrupted = result.points.size() < numbers.size();
   result.seconds = seconds_since(began);

@@ -3,6 +3,8 @@
 #include <vector>
 
 #include "headway/posterior/learned_chain.hpp"
+#include "headway/results/sample_state.hpp"
+#include "headway/sample_results.hpp"
 #include "headway/sampling/sample.hpp"
 #include "headway/verbs/theory/learned_attention.hpp"
 #include "verbs/theory/problem.hpp"

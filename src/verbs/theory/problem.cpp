@@ -294,18 +294,13 @@ PredictorReport report_evaluation(const Evaluation& evaluation,
     };
     return theory::Prediction{evaluation.answers(of(prediction.mean)), of(prediction.variance)};
   };
-  PredictorReport report;
   Index begin = evaluation.test_labels.rows();
   theory::Prediction test = rows(0, begin);
-  const theory::PredictorStatistics statistics =
-      theory::predictor_statistics(test, evaluation.test_labels);
-  report.accuracy = statistics.accuracy;
-  report.mean_squared_error = statistics.mean_squared_error;
-  report.right_sign_probability = statistics.right_sign_probability;
-  report.squared_bias = statistics.squared_bias;
-  report.predictor_variance = statistics.variance;
-  report.mean = std::move(test.mean);
-  report.variance = std::move(test.variance);
+  PredictorReport report{theory::predictor_statistics(test, evaluation.test_labels),
+                         std::move(test.mean),
+                         std::move(test.variance),
+                         kUndefined,
+                         {}};
   for (std::size_t i = 0; i < evaluation.set_names.size(); ++i) {
     const MatrixXd& labels = evaluation.set_labels[i];
     const theory::PredictorStatistics s =

@@ -103,19 +103,35 @@ void keep_alone(std::pair<int, int> chains, sampling::Checkpoint& run, SampleSta
   }
 }
 
-/// Names the sweep point in the progress. Warnings reach the user once, with the point's others.
+/// Where the points of a sweep stand that are sampled one after another.
+struct SweepShare {
+  double before = 0.0, points = 1.0;  ///< points that are done, and all
+  double earlier = 0.0;               ///< transitions that earlier calls made
+};
+
+/// Names the sweep point in the progress; transitions count for the whole sweep. Warnings reach the
+/// user once, with the point's others.
 class PointObserver final : public Observer {
  public:
-  PointObserver(Observer& observer, std::size_t point, std::size_t points)
-      : observer_(observer), label_(fmt::format(", point {} of {}", point + 1, points)) {}
+  PointObserver(Observer& observer, std::size_t point, std::size_t points,
+                const SweepShare* share = nullptr)
+      : observer_(observer),
+        share_(share),
+        label_(fmt::format(", point {} of {}", point + 1, points)) {}
   void progress(std::string_view stage, double done, double total) override {
-    observer_.progress(fmt::format("{}{}", stage, label_), done, total);
+    if (share_ != nullptr && share_->points > 1.0 && stage == "sampling") {
+      observer_.whole(stage, share_->before * total + done, share_->points * total,
+                      share_->earlier);
+    } else {
+      observer_.progress(fmt::format("{}{}", stage, label_), done, total);
+    }
   }
   void note(std::string_view text) override { observer_.note(text); }
   [[nodiscard]] bool interrupted() const override { return observer_.interrupted(); }
 
  private:
   Observer& observer_;
+  const SweepShare* share_;
   std::string label_;
 };
 
@@ -131,7 +147,8 @@ class PointSampler {
         learned_(learned),
         evaluation_features_(std::make_shared<MatrixXd>(problem.evaluation_features)) {}
 
-  SamplePoint sample(const SweepPoint& sweep, std::size_t index, std::size_t points) const {
+  SamplePoint sample(const SweepPoint& sweep, std::size_t index, std::size_t points,
+                     SweepShare& share) const {
     const Clock::time_point began = Clock::now();
     const Task task = task_of(sweep, index);
     SampleState state;
@@ -140,7 +157,12 @@ class PointSampler {
     SavePoint::Save save;
     if (hooks_.save) save = [&](const SampleState& s) { hooks_.save(index, s); };
     SavePoint sink(std::move(save), state);
-    PointObserver observer(observer_, index, points);
+    if (resumed) {
+      for (const auto& chain : resumed->chains) {
+        share.earlier += static_cast<double>(chain.iteration);
+      }
+    }
+    PointObserver observer(observer_, index, points, &share);
     const sampling::SamplingResult result = run(task, all, resumed, observer, sink, state);
     sink.save(result.state);
     SamplePoint point;
@@ -319,9 +341,12 @@ SampleResult sample_part(Prepared& prepared, const tasks::Dataset& dataset, Obse
   const std::vector<SweepPoint> sweep = sweep_points(study, dataset);
   const PointSampler sampler(study, dataset, prepared.problem, prepared.attention(), observer,
                              hooks);
+  SweepShare share;
+  share.points = static_cast<double>(numbers.size());
   for (const std::size_t i : numbers) {
     if (observer.interrupted()) break;
-    result.points.push_back(sampler.sample(sweep[i], i, sweep.size()));
+    share.before = static_cast<double>(result.points.size());
+    result.points.push_back(sampler.sample(sweep[i], i, sweep.size(), share));
     for (const std::string& warning : result.points.back().warnings) {
       observer.warning(fmt::format("widths {}, temperature {:g}: {}",
                                    fmt::join(sweep[i].widths, ","), sweep[i].temperature, warning));

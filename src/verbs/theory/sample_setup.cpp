@@ -21,7 +21,7 @@ constexpr double kGradientsPerTransition = 10.0;
 // grows as the root of the number of labels. 5 to 8 exchange in 60 to 75 % of the trials with 6
 // labels (measured).
 constexpr int kFewestReplicas = 4;
-constexpr int kMostReplicas = 16;
+constexpr int kMostAutomaticReplicas = 16;
 constexpr double kEnergyTolerance = 1e-3;  // that is half of it in the log density
 
 /// The exact chain runs on NUTS, Gibbs in sweeps. The others have the same words.
@@ -49,7 +49,7 @@ sampling::MetricKind metric_kind(const SampleOptions& sample, Index dimension,
 
 int automatic_replicas(Index labels) {
   const double wanted = kFewestReplicas + std::sqrt(static_cast<double>(labels));
-  return static_cast<int>(std::min<double>(kMostReplicas, std::round(wanted)));
+  return static_cast<int>(std::min<double>(kMostAutomaticReplicas, std::round(wanted)));
 }
 
 }  // namespace

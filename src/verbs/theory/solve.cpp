@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -13,7 +12,6 @@
 #include <numeric>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "headway/core/clock.hpp"
@@ -27,6 +25,7 @@
 #include "headway/theory/saddle_evidence.hpp"
 #include "verbs/theory/learned_problem.hpp"
 #include "verbs/theory/other_starts.hpp"
+#include "verbs/theory/point_observers.hpp"
 #include "verbs/theory/problem.hpp"
 
 namespace headway {
@@ -47,16 +46,6 @@ bool wanted(When when, double flops, double limit) {
   return when == When::kOn || (when == When::kAuto && flops <= limit);
 }
 
-/// The observer of a point that is solved beside others: it tells no progress.
-class OneOfMany final : public Observer {
- public:
-  explicit OneOfMany(const Observer& whole) : whole_(whole) {}
-  [[nodiscard]] bool interrupted() const override { return whole_.interrupted(); }
-
- private:
-  const Observer& whole_;
-};
-
 /// How many points are solved at once. Ranks that share a problem take one after another.
 int points_at_once(const Study& study, const TheoryProblem& problem) {
   const bool shared = problem.kernels->form() == theory::KernelForm::kDistributed;
@@ -71,26 +60,6 @@ MatrixXd mean_on_train(const TheoryProblem& problem, const theory::EnergyState& 
   if (features.size() == 0) return theory::mean_on_shared_examples(energy);
   return theory::mean_from_dual(features, energy.projected_dual(), u);
 }
-
-/// An observer that remembers whether it told a computation to stop.
-class StopWitness final : public Observer {
- public:
-  explicit StopWitness(Observer& whole) : whole_(whole) {}
-  void progress(std::string_view stage, double done, double total) override {
-    whole_.progress(stage, done, total);
-  }
-  void warning(std::string_view text) override { whole_.warning(text); }
-  void note(std::string_view text) override { whole_.note(text); }
-  [[nodiscard]] bool interrupted() const override {
-    if (!told_ && whole_.interrupted()) told_ = true;
-    return told_;
-  }
-  [[nodiscard]] bool told() const { return told_; }
-
- private:
-  Observer& whole_;
-  mutable std::atomic<bool> told_ = false;
-};
 
 class PointSolver {
  public:
@@ -242,24 +211,15 @@ class PointSolver {
   }
 
   void note_correction(theory::FiniteWidthCorrection correction, SolvePoint& point) const {
-    CorrectedPoint& corrected = point.corrected;
-    corrected.defined = correction.defined;
-    corrected.reason = correction.reason;
-    corrected.mean = std::move(correction.mean);
-    corrected.deviation = std::move(correction.deviation);
-    corrected.probe_error = correction.probe_error;
-    if (correction.defined) {
-      corrected.predictor = report_predictor(problem_, {}, correction.prediction);
+    const theory::Prediction prediction = std::exchange(correction.prediction, {});
+    point.corrected = {std::move(correction), {}};
+    if (point.corrected.defined) {
+      point.corrected.predictor = report_predictor(problem_, {}, prediction);
     }
   }
 
   static void note_evidence(const theory::SaddleEvidence& evidence, SolvePoint& point) {
-    if (!point.summary.converged || std::isnan(evidence.leading_order)) return;
-    const bool laplace = !std::isnan(evidence.laplace);
-    point.log_evidence_leading_order = evidence.leading_order;
-    point.log_evidence_error = laplace ? evidence.laplace_error : kUndefined;
-    point.log_evidence = laplace ? evidence.laplace : evidence.leading_order;
-    point.evidence_method = laplace ? "laplace" : "leading_order";
+    if (point.summary.converged) point.evidence = evidence;
   }
 
   const Study& study_;
@@ -356,6 +316,7 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
                            hooks);
   std::mutex guard;
   std::size_t done = 0;
+  observer.whole("solve", 0.0, static_cast<double>(total));
   parallel_for(static_cast<Index>(chains.size()), points_at_once(study, problem), [&](Index c) {
     std::optional<theory::OrderParameters> neighbour;
     for (std::size_t i : chains[static_cast<std::size_t>(c)]) {
@@ -368,7 +329,7 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
       if (point.summary.converged) neighbour = std::move(u);
       const std::lock_guard<std::mutex> lock(guard);
       points[i] = std::move(point);
-      observer.progress("solve", static_cast<double>(++done), static_cast<double>(total));
+      observer.whole("solve", static_cast<double>(++done), static_cast<double>(total));
     }
   });
   for (const std::size_t i : numbers) {
@@ -385,7 +346,7 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
 void solve_point_from(const Study& study, const tasks::Dataset& dataset,
                       const TheoryProblem& problem, const SweepPoint& sweep, std::size_t index,
                       const theory::OrderParameters& start, Observer& observer, SolvePoint& point) {
-  const theory::TestPredictor predictor(
+  const theory::RepeatedPredictor predictor(
       problem.kernels, {problem.kernels, &problem.evaluation_features},  // outlived by both
       kPredictionsAPoint);
   const SolveHooks none;

@@ -8,9 +8,9 @@
 #include "headway/core/labels.hpp"
 #include "headway/dataset.hpp"
 #include "headway/error.hpp"
-#include "headway/model/attention.hpp"
 #include "headway/model/linear_value_network.hpp"
 #include "headway/path_features.hpp"
+#include "model/attention.hpp"
 #include "random_examples.hpp"
 
 using namespace headway;

@@ -11,6 +11,7 @@
 #include "headway/gram.hpp"
 #include "headway/latents.hpp"
 #include "headway/predict.hpp"
+#include "headway/predict_networks.hpp"
 #include "headway/prune_network.hpp"
 #include "headway/result_file.hpp"
 #include "headway/results/choice.hpp"
@@ -48,6 +49,10 @@ std::vector<Section> sections() {
           {"network", "`network`", list_fields(headway::NetworkPruning{})},
           {"sample", "`points/<i>` of sample, layer 1 for each layer", list_fields(sample)},
           {"predicted_point", "`points/<i>` of predict", list_fields(headway::PredictedPoint{})},
+          {"predicting_run", "`runs/<i>` of predict on a train result",
+           list_fields(headway::PredictingRun{})},
+          {"predicting_group", "`groups/<g>` of predict on a train result",
+           list_fields(headway::PredictingGroup{})},
           {"run",
            "`runs/<i>` of train, which also has `curves/<split>`, `weights/<name>` and "
            "`best_weights/<name>`",
@@ -65,6 +70,14 @@ std::vector<Section> sections() {
           {"gram", "Gram matrices (the root has the provenance too)", gram}};
 }
 
+/// A text as Markdown's tables take it.
+std::string cell(std::string text) {
+  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {
+    text.insert(at, "\\");
+  }
+  return text;
+}
+
 std::string markdown() {
   std::string out;
   for (const Section& section : sections()) {
@@ -75,7 +88,7 @@ std::string markdown() {
       const std::string json = f.json.empty()     ? ""
                                : f.json == f.name ? "the same"
                                                   : "`" + f.json + "`";
-      out += "| " + file + " | " + json + " | " + f.meaning + " |\n";
+      out += "| " + file + " | " + json + " | " + cell(f.meaning) + " |\n";
     }
   }
   return out + "\n";
@@ -85,7 +98,10 @@ std::string json() {
   nlohmann::ordered_json out;
   for (const Section& section : sections()) {
     for (const ListedField& f : section.fields) {
-      if (!f.name.empty()) out[section.key][f.name] = {{"kind", f.kind}, {"meaning", f.meaning}};
+      if (f.name.empty()) continue;
+      nlohmann::ordered_json& field = out[section.key][f.name];
+      field = {{"kind", f.kind}, {"type", f.type}, {"meaning", f.meaning}};
+      if (!f.axes.empty()) field["axes"] = f.axes;
     }
   }
   return out.dump(1) + "\n";

@@ -196,7 +196,7 @@ TEST_CASE("a written study reads back to the same study, bit for bit") {
   }
   Study dataset;
   dataset.task.set_kind(headway::TaskKind::kDataset);
-  dataset.task.as<DatasetOptions>().file = "/somewhere/\"odd\" name.h5";
+  dataset.task.as<headway::DatasetOptions>().file = "/somewhere/\"odd\" name.h5";
   const Study back = parse_study(write_study(dataset), "written.toml");
   CHECK(back.task.kind() == headway::TaskKind::kDataset);
   CHECK(back.task.file() == dataset.task.file());

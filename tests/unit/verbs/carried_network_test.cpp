@@ -4,9 +4,9 @@
 #include "catch.hpp"
 #include "headway/core/labels.hpp"
 #include "headway/error.hpp"
-#include "headway/model/attention.hpp"
 #include "headway/model/linear_value_network.hpp"
 #include "headway/prune.hpp"
+#include "model/attention.hpp"
 #include "random_examples.hpp"
 
 using namespace headway;

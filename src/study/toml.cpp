@@ -32,9 +32,9 @@
 #include <sstream>
 
 #include "core/fail.hpp"
-#include "io/study_file/toml.hpp"
+#include "study/toml.hpp"
 
-namespace headway::io::detail {
+namespace headway::detail {
 
 namespace {
 
@@ -118,4 +118,4 @@ OptionValue parse_toml(std::string_view text, const std::string& source) {
   }
 }
 
-}  // namespace headway::io::detail
+}  // namespace headway::detail
