@@ -139,7 +139,7 @@ class Ranking(RankingTest):
             np.testing.assert_allclose(ranking["attention_entropy"], plain["attention_entropy"])
             # one for the embeddings, half of one for each layer where heads begin, and for each head the layers from its own up
             cost = 1 + LAYERS / 2 + HEADS * (LAYERS + 1) / 2
-            self.assertAlmostEqual(ranking.passes["removal_mean_fixed"], cost, delta=0.3)
+            self.assertAlmostEqual(ranking.passes["removal_mean_fixed"], cost)
 
     def test_grouped_queries_go_together(self):
         model, batch = make_model("Llama"), encoded()

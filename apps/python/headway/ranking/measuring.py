@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,13 +62,10 @@ def measure(model: Any, encoded: Mapping[str, Any], labels: Any, options: Option
         embeddings, means = network.embeddings(encoded)
         whole = Whole(embeddings.numpy(), y, options.penalty, options.seed)
         checks = check_removal(network, encoded, means, kept)
-        with _counted(network, len(y)) as passes:
-            changes = _removals(network, encoded, kept, means, whole, cache, tell)
+        changes = _removals(network, encoded, kept, means, whole, cache, tell)
         scores = _Scores(network, encoded, kept, y, whole.readout, options, tell)
         scores.measure()
-    cost = passes()
-    each = 1.0 + cost / len(MODES)
-    columns = {removal_name(mode, readout): each for mode in MODES for readout in ("fixed", "refitted")}
+    columns = {removal_name(mode, readout): _cost(network, kept) for mode in MODES for readout in ("fixed", "refitted")}
     blocks = [network.stack.blocks[layer - 1] for layer in kept]
     queries = {block.heads // network.heads[layer - 1] for layer, block in zip(kept, blocks)}
     right = right_answers(y - whole.readout.missed, y)
@@ -81,12 +77,11 @@ def measure(model: Any, encoded: Mapping[str, Any], labels: Any, options: Option
                     "left out": ", ".join(scores.left_out)})
 
 
-@contextmanager
-def _counted(network: Network, examples: int) -> Iterator[Callable[[], float]]:
-    """A function that says how many forward passes over all examples were made in the block, or are until now."""
-    begin, ended = network.blocks_run, []
-    yield lambda: ((ended or [network.blocks_run])[0] - begin) / (len(network.stack.blocks) * examples)
-    ended.append(network.blocks_run)
+def _cost(network: Network, kept: Sequence[int]) -> float:
+    """Of removal in one mode, in forward passes over all examples: one for the embeddings of the whole network, one for each
+    layer where its heads begin, which both modes share, and for each head the layers from its own up."""
+    blocks = len(network.stack.blocks)
+    return 1.0 + len(kept) / len(MODES) + sum(network.heads[layer - 1] * (blocks - layer + 1) / blocks for layer in kept)
 
 
 def _removals(network: Network, encoded: Mapping[str, Any], kept: Sequence[int], means: Sequence[torch.Tensor], whole: Whole,
