@@ -180,9 +180,9 @@ def head_ranking():
     left.plot(np.array(estimate["mean"])[order], range(len(order)), "o", color=style.THEORY, markersize=4, label="combined estimate")
     left.plot(np.array(truth)[order], range(len(order)), "d", color=style.INK, markersize=4, label="truth")
     left.axvline(0, color=style.FAINT, linewidth=1)
-    titled(left, f"{ranking.EXAMPLE[0]}, {row['n']} examples", "rise of the squared error without the head")
+    titled(left, f"{ranking.EXAMPLE[0]}, {row['n']} examples", "rise of the squared error")
     left.set_yticks(range(len(order)), [f"L{layer}H{head}" for layer, head in (ranking.names_of(row)[one] for one in order)])
-    left.legend(frameon=False, fontsize=7, loc="lower right")
+    left.legend(frameon=False, fontsize=7, loc="center right", bbox_to_anchor=(1.08, 0.33))
     for target, marker, shift in (("fixed", "o", 0.14), ("refitted", "s", -0.14)):
         for at, task in enumerate(reversed(ranking.FRESH)):
             for column, colour in (("estimate", style.THEORY), (ranking.best_single(task, target), style.INK)):
