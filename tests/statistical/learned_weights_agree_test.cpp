@@ -101,10 +101,10 @@ class Recorder final : public sampling::DrawRecorder {
 };
 
 std::vector<sampling::QuantityDiagnostics> means(const sampling::Target& target, int replicas,
-                                                 int draws = 4000) {
+                                                 int draws = 1500) {
   sampling::SamplerOptions options;
   options.chains = 4;
-  options.warmup = 800;
+  options.warmup = 500;
   options.draws = draws;
   options.seed = 3;
   options.metric = sampling::MetricKind::kDense;
