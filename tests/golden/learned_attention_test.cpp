@@ -120,10 +120,10 @@ void check_golden(const std::string& name) {
                                        attention(golden.test_inputs));
   sampling::SamplerOptions options;
   options.chains = 4;
-  options.warmup = 600;
-  options.draws = 2000;
+  options.warmup = 500;
+  options.draws = 1500;
   options.seed = 5;
-  options.replicas = 8;
+  options.replicas = 6;
   options.metric = sampling::MetricKind::kDense;
   options.target_accept = 0.7;
   options.keep_draws = false;
@@ -153,7 +153,8 @@ void check_golden(const std::string& name) {
 
   std::vector<posterior::TemperedDraws> tempered;
   for (const sampling::ChainState& chain : result.state.chains) {
-    posterior::TemperedDraws one{chain.ladder.inverse_temperatures, MatrixXd(draws, 8)};
+    posterior::TemperedDraws one{chain.ladder.inverse_temperatures,
+                                 MatrixXd(draws, options.replicas)};
     const auto column = [&](Index k, const std::vector<double>& l) {
       one.log_likelihoods.col(k) = Eigen::Map<const VectorXd>(l.data(), draws);
     };

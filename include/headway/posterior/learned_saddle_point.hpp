@@ -29,8 +29,8 @@ struct LearnedMinimum {
 struct LearnedSaddleOptions {
   theory::SaddlePointOptions saddle_point;
   theory::PathKernelOptions kernels;
-  double gradient_tolerance = 1e-7;  ///< on LearnedMinimum::gradient_norm
-  int max_iterations = 500;
+  double gradient_tolerance = 1e-6;  ///< on LearnedMinimum::gradient_norm
+  int max_iterations = 2000;
 };
 
 /// What S(U, w) is a function of beside U and w.
