@@ -31,7 +31,7 @@ CCACHE := $(shell command -v ccache 2>/dev/null)
 UNITY ?= ON
 CONFIGURE := -DCMAKE_UNITY_BUILD=$(UNITY) -DHEADWAY_PYTHON=$(PYTHON) -DHEADWAY_TRAINING=$(if $(filter off,$(TRAINING)),OFF,$(if $(filter required,$(TRAINING)),ON,AUTO)) -DHEADWAY_TORCH=$(TORCH) $(if $(CCACHE),-DCMAKE_CXX_COMPILER_LAUNCHER=$(CCACHE))
 
-.PHONY: help build demo test bench reproduce kills soak docs packages wheel races fuzz mutations format tidy lint dependencies clean
+.PHONY: help build demo notebook test bench reproduce kills soak docs packages wheel races fuzz mutations format tidy lint dependencies clean
 
 help:
 	@echo 'make demo       install what is missing, build, solve $(STUDY), sample its posterior, draw the figures'
@@ -40,6 +40,7 @@ help:
 	@echo 'make docs       the site of the documentation, in build/docs/site (FIGURES=quick leaves out results that take minutes)'
 	@echo 'make packages   Debian packages of all parts, in build/packages'
 	@echo 'make wheel      a Python wheel, in build/wheel'
+	@echo 'make notebook   open the notebooks in a browser (needs Jupyter)'
 	@echo 'make bench      measure the speed of the theory (apps/benchmarks)'
 	@echo 'make reproduce  run every study of minutes again, beside what was recorded and published: an hour (ONLY=NAME,... for some)'
 	@echo 'make kills      kill each verb at random times, KILLS=$(KILLS) processes each, and look for anything lost'
@@ -87,6 +88,13 @@ test: dependencies
 	@cmake --preset ci $(CONFIGURE) --log-level=NOTICE
 	@cmake --build --preset ci --parallel $(JOBS)
 	@ctest --preset ci --parallel $$(($(JOBS) + 1))  # some tests wait
+
+# JupyterLab where it is, else the older Notebook.
+notebook: build
+	@PYTHONPATH=$(CURDIR)/apps/python PATH=$(CURDIR)/build/release/bin:$$PATH; export PYTHONPATH PATH; \
+	for part in lab notebook; do \
+	  if $(PYTHON) -m jupyter $$part --version >/dev/null 2>&1; then exec $(PYTHON) -m jupyter $$part notebooks; fi; \
+	done; echo 'make notebook: $(PYTHON) has no Jupyter: apt-get install jupyter-notebook, or pip install jupyterlab'; exit 1
 
 docs: export DOCS = on
 docs: build

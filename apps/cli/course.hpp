@@ -12,7 +12,6 @@
 #include "computation.hpp"
 #include "headway/core/output_path.hpp"
 #include "headway/core/ranks.hpp"
-#include "headway/merge.hpp"
 #include "headway/observer.hpp"
 #include "headway/provenance.hpp"
 #include "headway/result_file.hpp"
@@ -35,38 +34,6 @@ struct Job {
 
 /// "7 points, 1.2 s, result in four.h5"
 std::string closing_line(const Options& options, const Outcome& outcome);
-
-template <class JobType, class Result>
-struct Course;
-
-/// Computes the units of a study on one of several ranks.
-template <class Result>
-struct PartSolver {
-  std::function<Result(const headway::Shard&)> part;  ///< one unit, or all
-  /// Computes a piece of a unit ahead of `part`, which finds it in the checkpoints; false when
-  /// interrupted. Empty where units have no pieces.
-  std::function<bool(std::size_t unit, const headway::Shard& piece)> piece = {};
-};
-
-/// How the ranks that mpirun starts share a verb's work. Either each computes single units, like
-/// `--shard` with as many parts as there are units, or all compute one result together.
-template <class JobType, class Result>
-struct Sharing {
-  /// run_shared() or run_together() of shared_course.hpp; null where a verb is not shared.
-  int (*run)(const Options&, const Course<JobType, Result>&) = nullptr;
-  const char* unit_name = "";  ///< for progress
-  std::function<std::size_t(const JobType&)> units = {};
-  std::function<PartSolver<Result>(const Options&, JobType&, Observer&)> prepare = {};
-  /// Reads a part from its bytes, where they are given, else from the file.
-  std::function<Result(const std::string& file, std::string_view bytes)> read = {};
-  /// Prints what stands before the whole result.
-  std::function<void(const Options&, const Result&)> merged = {};
-  /// For run_together(): returns the result on the first rank, nothing on the others.
-  std::function<std::optional<Result>(const Options&, JobType&, Observer&)> together = {};
-  /// The number of pieces that a unit is cut into, for ranks with so many threads. Empty, or 0: a
-  /// unit is computed as a whole.
-  std::function<std::size_t(const Options&, const JobType&, int threads)> pieces = {};
-};
 
 /// The steps in which verbs differ; carry_out() calls them in order. JobType derives from Job.
 /// Empty steps are skipped.
@@ -94,7 +61,9 @@ struct Course {
   std::function<std::string(const Options&, const JobType&, const Result&)> print;
   /// The last line on standard error; "" for none.
   std::function<std::string(const Options&, const Outcome&)> closing = &closing_line;
-  Sharing<JobType, Result> sharing = {};
+  /// `compute` on one of several ranks, which all call it: returns the result on the first, nothing
+  /// on the others. Empty: a verb that ranks do not share.
+  std::function<std::optional<Result>(const Options&, JobType&, Observer&)> share = {};
 };
 
 /// Refuses an output that cannot be written, before data are read: one of the inputs, an existing
@@ -157,9 +126,10 @@ concept IsResult = requires {
   Result::kVerb;
 };
 
-/// What a finished job lends to other verbs; null unless it is a job of the theory.
+/// What a finished job lends to other verbs; null unless it is a job of the theory, and all of it.
 template <class Finished>
 std::shared_ptr<const Reusable> reusable_of(const std::shared_ptr<Finished>& finished) {
+  if (!finished->job.provenance.shard.empty()) return nullptr;
   if constexpr (requires {
                   finished->job.dataset;
                   finished->job.known;
@@ -237,6 +207,9 @@ Computation carry_out(const Options& options, const Course<JobType, Result>& cou
 /// Computes with progress on standard error, then deliver(). Returns the exit code.
 int run_computation(const Options& options, const Compute& compute);
 
+/// The same on one of several ranks, of which the first alone prints and writes.
+int run_on_ranks(const Options& options, const Share& share);
+
 /// Prints the plan of a dry run; else writes files, prints the result and says how it went. Then
 /// removes the checkpoints. Returns the exit code.
 int deliver(const Options& options, const Computation& done, Observer& observer);
@@ -244,16 +217,12 @@ int deliver(const Options& options, const Computation& done, Observer& observer)
 /// Error{kUsage}, on the first of several ranks, of a verb that they do not share.
 int refuse_ranks(Ranks& ranks);
 
-/// `verb` with `course` as what it does.
+/// `verb` with `course` as what it does. Verbs that ranks share: make_shared_verb()
+/// (rank_course.hpp).
 template <class JobType, class Result>
 Verb make_verb(Verb verb, Course<JobType, Result> course) {
   verb.takes = Takes::kComputes;
-  if (course.sharing.run != nullptr) {
-    verb.run_on_ranks = [course](const Options& options) {
-      return course.sharing.run(options, course);
-    };
-  }
-  verb.compute = [course = std::move(course)](const Options& options, Observer& observer) {
+  verb.compute = [course](const Options& options, Observer& observer) {
     return carry_out(options, course, observer);
   };
   return verb;

@@ -11,7 +11,7 @@
 #include "headway/io/gram_file.hpp"
 #include "json_text.hpp"
 #include "outcomes.hpp"
-#include "shared_course.hpp"
+#include "rank_course.hpp"
 #include "verbs.hpp"
 
 namespace headway::cli {
@@ -51,12 +51,12 @@ void warn_of_doubles(const std::vector<std::string>& files, Observer& observer) 
 
 /// Opens the data sets; their path features stay in the files. The hash is of names and contents.
 std::string read_gram_data(const Options& options, GramJob& job, Observer& observer) {
-  if (job.study.task.kind != headway::TaskKind::kDataset) {
+  if (job.study.task.kind() != headway::TaskKind::kDataset) {
     throw Error(ErrorKind::kBadStudy,
                 fmt::format("{}: gram takes data-set files (HDF5)", options.input));
   }
   const io::CheckedShare checked = checked_share(options);
-  std::vector<std::string> files = {job.study.task.file};
+  std::vector<std::string> files = {job.study.task.file()};
   files.insert(files.end(), options.more_inputs.begin(), options.more_inputs.end());
   Sha256 hash;
   warn_of_doubles(files, observer);
@@ -95,15 +95,15 @@ headway::GramResult compute_gram(const Options& /*options*/, GramJob& job, Obser
   return headway::gram(job.study, job.datasets, observer, job.shard);
 }
 
-std::optional<headway::GramResult> compute_gram_together(const Options& options, GramJob& job,
-                                                         Observer& observer) {
+std::optional<headway::GramResult> share_gram(const Options& options, GramJob& job,
+                                              Observer& observer) {
   return headway::gram_on_ranks(job.study, job.datasets, observer, *options.ranks);
 }
 
 }  // namespace
 
 Verb gram_verb() {
-  return make_verb<GramJob, headway::GramResult>(
+  return make_shared_verb<GramJob, headway::GramResult>(
       {.name = headway::kGramVerb,
        .summary = "sum data sets of any size into a Gram matrix for solve and sample",
        .sections = {"model"},
@@ -125,8 +125,7 @@ Verb gram_verb() {
            },
        .print = [](const Options& options, const GramJob& /*job*/,
                    const headway::GramResult& result) { return gram_text(options, result); },
-       .sharing = {.run = &run_together<GramJob, headway::GramResult>,
-                   .together = &compute_gram_together}});
+       .share = &share_gram});
 }
 
 }  // namespace headway::cli

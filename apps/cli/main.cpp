@@ -40,7 +40,7 @@ int run_command(int argc, char** argv, Ranks* ranks) {
   numerics::use_single_threaded_blas();
   if (computes && ranks != nullptr) {
     line.options.ranks = ranks;
-    return line.verb->run_on_ranks ? line.verb->run_on_ranks(line.options) : refuse_ranks(*ranks);
+    return line.verb->share ? run_on_ranks(line.options, line.verb->share) : refuse_ranks(*ranks);
   }
   if (line.verb->compute) return run_computation(line.options, line.verb->compute);
   return line.verb->run(line.options);

@@ -67,6 +67,7 @@ Computation merge(const Options& options, Observer& observer,
     return job.parts.front().provenance.data_hash;
   };
   course.compute = [join = merging.join](const Options&, MergeJob& job, Observer&) {
+    job.provenance = headway::merged_provenance(job.parts);
     return join(job);
   };
   course.outcome = merging.outcome;
@@ -80,13 +81,14 @@ Computation merge(const Options& options, Observer& observer,
 
 /// Results that lie in result files.
 template <class Result>
-Merging<Result> merging_of(Result (*read)(const std::string&, std::string_view),
-                           Outcome (*outcome)(const Result&),
+Merging<Result> merging_of(Outcome (*outcome)(const Result&),
                            std::string (*table)(const headway::Study&, const Result&)) {
   Merging<Result> merging;
-  merging.join = [read](const MergeJob& job) {
+  merging.join = [](const MergeJob& job) {
     headway::Parts<Result> parts;
-    const auto read_file = [read](const std::string& file) { return read(file, {}); };
+    const auto read_file = [](const std::string& file) {
+      return io::read_shared_result<Result>(file);
+    };
     for (Result& part : read_parts<Result>(job, read_file)) parts.push_back(std::move(part));
     return headway::merge_parts(job.study, std::move(parts));
   };
@@ -115,10 +117,6 @@ Merging<headway::GramResult> merging_of_grams() {
           }};
 }
 
-headway::SolveResult read_solved(const std::string& file, std::string_view bytes) {
-  return io::read_solve_result(file, nullptr, bytes);
-}
-
 Outcome outcome_of_solve(const headway::SolveResult& result) {
   return solve_outcome(result, result.seconds);
 }
@@ -130,16 +128,17 @@ Computation compute_merge(const Options& options, Observer& observer) {
     return merge(options, observer, headers, merging);
   };
   if (kind == headway::SolveResult::kVerb) {
-    return merged(merging_of(&read_solved, &outcome_of_solve, &solve_table));
+    return merged(merging_of(&outcome_of_solve, &solve_table));
   }
   if (kind == headway::SampleResult::kVerb) {
-    return merged(merging_of(&io::read_sample_result, &sample_outcome, &sample_table));
+    return merged(merging_of(&sample_outcome, &sample_table));
   }
   if (kind == headway::TrainResult::kVerb) {
-    return merged(merging_of(&io::read_train_result, &train_outcome, &train_table));
+    return merged(merging_of(&train_outcome, &train_table));
   }
   if (kind == headway::kGramVerb) return merged(merging_of_grams());
-  throw Error(ErrorKind::kBadData, headers.front().file + ": is a result of " + kind +
+  throw Error(ErrorKind::kBadData, headers.front().file + ": is a result of " +
+                                       io::verb_of_kind(kind) +
                                        "; allowed: parts of solve, sample, train or gram");
 }
 

@@ -6,8 +6,8 @@
 #include "headway/checkpoints.hpp"
 #include "headway/results/lookup.hpp"
 #include "headway/solve.hpp"
+#include "rank_course.hpp"
 #include "result_tables.hpp"
-#include "shared_course.hpp"
 #include "table.hpp"
 #include "theory_course.hpp"
 #include "verbs.hpp"
@@ -22,20 +22,15 @@ headway::SampleResult compute_sample(const Options& options, TheoryJob& job, Obs
                          job.shard);
 }
 
-PartSolver<headway::SampleResult> prepare_sample_parts(const Options& options, TheoryJob& job,
-                                                       Observer& observer) {
-  headway::SampleParts parts =
-      headway::prepare_sample(job.study, job.dataset, observer,
-                              checkpoint_hooks<io::SampleCheckpoints>(options, job), job.reused());
-  return {std::move(parts.part), std::move(parts.chains)};
-}
-
-/// A piece is as many chains of a point as a rank has threads. Its draws reach the rank that
-/// finishes the point through checkpoints, so that without an output there are no pieces.
-std::size_t pieces_of_point(const Options& options, const TheoryJob& job, int threads) {
-  if (options.output.empty()) return 0;
-  const int pieces = (job.study.sample.chains + threads - 1) / threads;
-  return pieces > 1 ? static_cast<std::size_t>(pieces) : 0;
+/// Draws of a piece of a point reach the rank that finishes the point through checkpoints, so that
+/// without an output there are no pieces.
+std::optional<headway::SampleResult> share_sample(const Options& options, TheoryJob& job,
+                                                  Observer& observer) {
+  return share_units<headway::SampleResult>(
+      options, job, observer, [](const Options& mine, TheoryJob& of) {
+        return shared_sample(of.study, of.dataset,
+                             checkpoint_hooks<io::SampleCheckpoints>(mine, of), of.reused());
+      });
 }
 
 std::vector<ExplainedTable> sample_tables() {
@@ -59,40 +54,41 @@ std::vector<ExplainedTable> sample_tables() {
         {"saddle point", "the theory"},
         {"1/N-corrected", "the theory with the next order of 1/N"},
         kReadoutColumn,
-        kDiagonalColumn}}};
+        kDiagonalColumn}},
+      {"Third table, learned attention",
+       {{"entropy, largest", "posterior means, as in solve; with Monte Carlo standard errors"},
+        {"bridge, integral",
+         "log p(y) in nats by bridge sampling between replicas, and by thermodynamic integration"},
+        {"exchanges", "share of the exchanges between neighbouring replicas that were accepted"}}}};
 }
 
 }  // namespace
 
 Verb sample_verb() {
-  return make_theory_verb<headway::SampleResult>(
-      {.name = "sample",
-       .summary = "draw from the exact posterior, with error bars, beside the theory",
-       .sections = {"sample"},
-       .own = {kShardOption},
-       .about =
-           "Draws from the posterior of a network of finite width and puts its means, with their "
-           "Monte Carlo errors, beside the saddle point and its 1/N correction. This is the check "
-           "of the theory where the network is narrow. The sampler \"exact\" works at every width; "
-           "the others draw all weights and are there to check it. After Ctrl-C, or when it is "
-           "killed, the same command goes on from its checkpoints.",
-       .tables = sample_tables(),
-       .examples = {{"headway sample hmm-four-paths --set model.widths=[10] -o draws.h5",
-                     "one width of a study; keep all draws"},
-                    {"headway sample four.h5", "every point of a result of solve"}}},
-      {.goes_on = true,
-       .kind = headway::TheoryVerb::kSamples,
-       .compute = &compute_sample,
-       .table = &sample_table,
-       .outcome = &sample_outcome,
-       .sharing = {
-           .run = &run_shared<TheoryJob, headway::SampleResult>,
-           .unit_name = "points",
-           .units =
-               [](const TheoryJob& job) { return headway::sample_points(job.study, {}).size(); },
-           .prepare = &prepare_sample_parts,
-           .read = &io::read_sample_result,
-           .pieces = &pieces_of_point}});
+  return make_shared_verb(
+      Verb{.name = "sample",
+           .summary = "draw from the exact posterior, with error bars, beside the theory",
+           .sections = {"sample"},
+           .own = {kShardOption},
+           .about =
+               "Draws from the posterior of a network of finite width and puts its means, with "
+               "their "
+               "Monte Carlo errors, beside the saddle point and its 1/N correction. This is the "
+               "check "
+               "of the theory where the network is narrow. The sampler \"exact\" works at every "
+               "width; "
+               "the others draw all weights and are there to check it. After Ctrl-C, or when it is "
+               "killed, the same command goes on from its checkpoints.",
+           .tables = sample_tables(),
+           .examples = {{"headway sample hmm-four-paths --set model.widths=[10] -o draws.h5",
+                         "one width of a study; keep all draws"},
+                        {"headway sample four.h5", "every point of a result of solve"}}},
+      theory_course<headway::SampleResult>("sample", {.goes_on = true,
+                                                      .kind = headway::TheoryVerb::kSamples,
+                                                      .compute = &compute_sample,
+                                                      .table = &sample_table,
+                                                      .outcome = &sample_outcome,
+                                                      .share = &share_sample}));
 }
 
 }  // namespace headway::cli

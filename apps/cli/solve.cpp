@@ -2,7 +2,7 @@
 
 #include "columns.hpp"
 #include "headway/checkpoints.hpp"
-#include "one_problem.hpp"
+#include "rank_course.hpp"
 #include "result_tables.hpp"
 #include "theory_course.hpp"
 #include "verbs.hpp"
@@ -18,10 +18,28 @@ SolveResult compute_solve(const Options& options, TheoryJob& job, Observer& obse
                         checkpoint_hooks<io::SolveCheckpoints>(options, job), job.shard);
 }
 
-PartSolver<SolveResult> prepare_solve_parts(const Options& options, TheoryJob& job,
-                                            Observer& observer) {
-  return {headway::prepare_solve(job.study, job.dataset, observer,
-                                 checkpoint_hooks<io::SolveCheckpoints>(options, job))};
+/// One problem at a time over all ranks, which the first keeps checkpoints of.
+std::optional<SolveResult> share_problem(const Options& options, TheoryJob& job,
+                                         Observer& observer) {
+  Ranks& ranks = *options.ranks;
+  headway::SolveHooks hooks;
+  const auto keep = [&] {
+    if (ranks.is_first()) hooks = checkpoint_hooks<io::SolveCheckpoints>(options, job);
+  };
+  if (!agree(ranks, keep)) return std::nullopt;
+  Observer silent;  // the first rank decides for all when to stop
+  SolveResult result = headway::solve_on_ranks(ranks, job.study, job.dataset,
+                                               ranks.is_first() ? observer : silent, hooks);
+  return ranks.is_first() ? std::optional(std::move(result)) : std::nullopt;
+}
+
+std::optional<SolveResult> share_solve(const Options& options, TheoryJob& job, Observer& observer) {
+  if (job.study.solve.kernels == theory::KernelForm::kDistributed) {
+    return share_problem(options, job, observer);
+  }
+  return share_units<SolveResult>(options, job, observer, [](const Options& mine, TheoryJob& of) {
+    return shared_solve(of.study, of.dataset, checkpoint_hooks<io::SolveCheckpoints>(mine, of));
+  });
 }
 
 std::vector<ExplainedTable> solve_tables() {
@@ -40,6 +58,13 @@ std::vector<ExplainedTable> solve_tables() {
         {"min Hessian", "smallest eigenvalue of the Hessian of S/max N; a minimum has it above 0"},
         kSecondsColumn,
         {"*", "marks a point that did not converge"}}},
+      {"Minima, where model.attention_prior lets attention be learned",
+       {{"S/max N", "joint action of order parameters and attention, lowest first"},
+        kReadoutColumn,
+        {"entropy", "of a head's attention at the tokens that the readout takes, last layer, mean"},
+        {"largest", "largest weight of the heads' mean attention there, mean over examples"},
+        {"starts", "starts of solve.attention_starts that led here, heads exchanged or not"},
+        kDiagonalColumn}},
       {"Second table, 1/N-corrected means where the correction exists",
        {{"accuracy, U_a", "as above, with the next order of 1/N"},
         {"U_1 diagonal +- posterior deviation",
@@ -56,34 +81,35 @@ std::vector<ExplainedTable> solve_tables() {
 }  // namespace
 
 Verb solve_verb() {
-  return make_theory_verb<SolveResult>(
-      {.name = "solve",
-       .summary = "solve the theory at every width and temperature of a study",
-       .sections = {"", "task", "model", "solve"},
-       .own = {kShardOption},
-       .about =
-           "Finds the saddle point of the action at each width and temperature of the study. The "
-           "order parameters there say how the network weighs its attention paths. The table shows "
-           "them beside the accuracy of the mean predictor and that of the Gaussian process, the "
-           "limit of infinite width. Every entry of model.widths and of model.temperature makes a "
-           "row.",
-       .tables = solve_tables(),
-       .examples = {{"headway solve hmm-four-paths", "a study that comes with Headway"},
-                    {"headway solve hmm-four-paths -o four.h5", "and keep everything"},
-                    {"headway solve data.h5 --set model.widths=[10,100]",
-                     "a data set, with two widths"},
-                    {"headway solve four.h5", "compute a result again"}}},
-      {.reuses = false,
-       .goes_on = true,
-       .compute = &compute_solve,
-       .table = &solve_table,
-       .outcome = [](const SolveResult& result) { return solve_outcome(result, result.seconds); },
-       .sharing = {&run_solve_on_ranks, "chains of points",
-                   [](const TheoryJob& job) { return headway::solve_chains(job.study).size(); },
-                   &prepare_solve_parts,
-                   [](const std::string& file, std::string_view bytes) {
-                     return io::read_solve_result(file, nullptr, bytes);
-                   }}});
+  return make_shared_verb(
+      Verb{.name = "solve",
+           .summary = "solve the theory at every width and temperature of a study",
+           .sections = {"", "task", "model", "solve"},
+           .own = {kShardOption},
+           .about = "Finds the saddle point of the action at each width and temperature of the "
+                    "study. The "
+                    "order parameters there say how the network weighs its attention paths. The "
+                    "table shows "
+                    "them beside the accuracy of the mean predictor and that of the Gaussian "
+                    "process, the "
+                    "limit of infinite width. Every entry of model.widths and of model.temperature "
+                    "makes a "
+                    "row.",
+           .tables = solve_tables(),
+           .examples = {{"headway solve hmm-four-paths", "a study that comes with Headway"},
+                        {"headway solve hmm-four-paths -o four.h5", "and keep everything"},
+                        {"headway solve data.h5 --set model.widths=[10,100]",
+                         "a data set, with two widths"},
+                        {"headway solve four.h5", "compute a result again"}}},
+      theory_course<SolveResult>("solve", {.reuses = false,
+                                           .goes_on = true,
+                                           .compute = &compute_solve,
+                                           .table = &solve_table,
+                                           .outcome =
+                                               [](const SolveResult& result) {
+                                                 return solve_outcome(result, result.seconds);
+                                               },
+                                           .share = &share_solve}));
 }
 
 }  // namespace headway::cli

@@ -36,7 +36,7 @@ struct TheorySteps {
   std::function<Result(const Options&, TheoryJob&, Observer&)> compute;
   std::string (*table)(const headway::Study&, const Result&);
   Outcome (*outcome)(const Result&);
-  Sharing<TheoryJob, Result> sharing = {};
+  std::function<std::optional<Result>(const Options&, TheoryJob&, Observer&)> share = {};
 };
 
 /// The examples of a study: from memory where `options` has them, else read from a file or made.
@@ -78,7 +78,7 @@ Course<TheoryJob, Result> theory_course(const std::string& verb, TheorySteps<Res
   };
   course.compute = steps.compute;
   course.outcome = steps.outcome;
-  course.sharing = steps.sharing;
+  course.share = steps.share;
   course.write = &write_result_file<TheoryJob, Result>;
   course.print = [table = steps.table](const Options& options, const TheoryJob& job,
                                        const Result& result) {

@@ -7,10 +7,11 @@
 #include "headway/error.hpp"
 #include "headway/io/weights_file.hpp"
 #include "headway/result_file.hpp"
+#include "headway/training/backend.hpp"
 #include "outcomes.hpp"
+#include "rank_course.hpp"
 #include "terminal.hpp"
 #include "train_course.hpp"
-#include "train_on_ranks.hpp"
 #include "train_table.hpp"
 #include "verbs.hpp"
 
@@ -52,9 +53,30 @@ headway::TrainResult compute_train(const Options& options, TrainJob& job, Observ
   return train_grid(options, job, observer, told_records(options));
 }
 
-std::optional<headway::TrainResult> compute_train_together(const Options& options, TrainJob& job,
-                                                           Observer& observer) {
-  return train_together(options, job, observer, told_records(options));
+/// Prints the records of all runs, which ranks have trained, run by run.
+void print_records(const Options& options, const headway::TrainResult& result) {
+  if (!options.json) return;
+  for (std::size_t run = 0; run < result.runs.size(); ++run) {
+    for (const training::TrainRecord& record : result.runs[run].records) {
+      write_output(io::train_record_json(run, result.runs[run], record) + "\n");
+    }
+  }
+}
+
+/// The ranks take the steps of every run together where a run of the grid has micro-batches; else
+/// each trains one run after another.
+std::optional<headway::TrainResult> share_train(const Options& options, TrainJob& job,
+                                                Observer& observer) {
+  if (most_micro_batches(job.runs) > 1) {
+    return train_together(options, job, observer, told_records(options));
+  }
+  const auto divide = [](const Options& mine, TrainJob& of) {
+    static_cast<void>(training::training_backend());  // Error{kUnavailable} without LibTorch
+    return shared_train(of.study, of.runs, of.make_task, keep_checkpoints(mine, of));
+  };
+  auto result = share_units<headway::TrainResult>(options, job, observer, divide);
+  if (result) print_records(options, *result);
+  return result;
 }
 
 void export_weights(const Options& options, const TrainJob& job,
@@ -86,16 +108,6 @@ std::string plan_train(const Options& options, const TrainJob& job) {
 std::string print_train(const Options& options, const TrainJob& job,
                         const headway::TrainResult& result) {
   return options.json ? io::result_json(job.study, result) + "\n" : train_table(job.study, result);
-}
-
-/// Prints the records of all runs, which ranks have trained, run by run.
-void print_records(const Options& options, const headway::TrainResult& result) {
-  if (!options.json) return;
-  for (std::size_t run = 0; run < result.runs.size(); ++run) {
-    for (const training::TrainRecord& record : result.runs[run].records) {
-      write_output(io::train_record_json(run, result.runs[run], record) + "\n");
-    }
-  }
 }
 
 CommandOption jobs_option() {
@@ -131,7 +143,7 @@ std::vector<ExplainedTable> train_tables() {
 }  // namespace
 
 Verb train_verb() {
-  return make_verb<TrainJob, headway::TrainResult>(
+  return make_shared_verb<TrainJob, headway::TrainResult>(
       {.name = "train",
        .summary = "train transformers, or networks of attention paths, on compositional tasks",
        .sections = {"", "task", "train", "sweep"},
@@ -162,9 +174,7 @@ Verb train_verb() {
        .write = &write_result_file<TrainJob, headway::TrainResult>,
        .write_exports = &export_weights,
        .print = &print_train,
-       .sharing = {&train_on_ranks, "runs", [](const TrainJob& job) { return job.runs.size(); },
-                   &prepare_training_parts, &io::read_train_result, &print_records,
-                   &compute_train_together}});
+       .share = &share_train});
 }
 
 }  // namespace headway::cli

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "headway/checkpoints.hpp"
+#include "headway/core/deal.hpp"
 #include "headway/core/memory.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/io/training_tasks.hpp"
@@ -19,7 +20,16 @@ namespace headway::cli {
 
 namespace {
 
-/// Hooks that find the checkpoints of earlier calls and keep those of this one.
+JobShare share_of_runs(const Options& options, const TrainJob& job,
+                       const std::vector<std::size_t>& numbers) {
+  const bool on_gpu = std::any_of(job.planned.begin(), job.planned.end(),
+                                  [](const PlannedRun& run) { return run.cost.device == "cuda"; });
+  return share_of_cores(numbers.size(), options.jobs.value_or(on_gpu ? 1 : 0), job.study.threads,
+                        resolve_threads(0));
+}
+
+}  // namespace
+
 headway::TrainHooks keep_checkpoints(const Options& options, TrainJob& job) {
   if (options.output.empty()) return {};
   const auto checkpoints = std::make_shared<io::TrainCheckpoints>(options.output, job.runs,
@@ -32,16 +42,6 @@ headway::TrainHooks keep_checkpoints(const Options& options, TrainJob& job) {
   }
   return checkpoints->hooks();
 }
-
-JobShare share_of_runs(const Options& options, const TrainJob& job,
-                       const std::vector<std::size_t>& numbers) {
-  const bool on_gpu = std::any_of(job.planned.begin(), job.planned.end(),
-                                  [](const PlannedRun& run) { return run.cost.device == "cuda"; });
-  return share_of_cores(numbers.size(), options.jobs.value_or(on_gpu ? 1 : 0), job.study.threads,
-                        resolve_threads(0));
-}
-
-}  // namespace
 
 std::string read_training_data(const Options& options, TrainJob& job, Observer& observer) {
   if (options.verbose) {
@@ -71,7 +71,7 @@ bool training_goes_on(const Options& options, const TrainJob& job) {
   const headway::ResultProvenance stored = io::read_result_provenance(options.output);
   if (!stored.partial || stored.shard != job.provenance.shard) return false;
   const headway::Study study = io::parse_study(stored.study_toml, options.output);
-  if (!headway::is_training_task(study.task.kind)) return false;
+  if (!headway::is_training_task(study.task.kind())) return false;
   const io::TrainCheckpoints kept(options.output, job.runs, job.data_hashes, false);
   return kept.resumable() + kept.finished() > 0;
 }
@@ -94,7 +94,12 @@ headway::TrainResult train_grid(const Options& options, TrainJob& job, Observer&
   const int processes = job.ranks != nullptr ? job.ranks->size() : 1;
   const double peak =
       options.quiet ? 0.0 : processes * training::measure_peak_flops(share.jobs * share.threads);
-  TrainProgress progress(options.quiet, numbers.size(), peak);
+  double all_flops = 0.0;
+  for (const std::size_t run : numbers) {
+    const PlannedRun& planned = job.planned[run];
+    all_flops += planned.cost.flops_per_step * static_cast<double>(planned.study.train.run.steps);
+  }
+  TrainProgress progress(options.quiet, numbers.size(), all_flops, peak);
   hooks.begin = [&](std::size_t run, const headway::TrainedRun& trained) {
     progress.begin(run, trained, job.runs[run].study);
   };
@@ -106,20 +111,47 @@ headway::TrainResult train_grid(const Options& options, TrainJob& job, Observer&
   hooks.progress = [&](std::size_t run, double done, double total) {
     progress.progress(run, done, total);
     if (!options.quiet) return;  // without progress lines, as in Python, the observer is told
-    observer.progress(fmt::format("{} seed {}", job.planned[run].label, job.planned[run].seed),
-                      done, total);
+    const TrainProgress::Work work = progress.work();
+    observer.whole("train", work.done, work.all, work.earlier);
   };
   hooks.end = [&](std::size_t run, const headway::TrainedRun&) { progress.end(run); };
   return headway::train_part(job.runs, numbers, job.make_task, observer, hooks, share);
 }
 
-PartSolver<headway::TrainResult> prepare_training_parts(const Options& options, TrainJob& job,
-                                                        Observer& observer) {
-  static_cast<void>(training::training_backend());  // Error{kUnavailable} without LibTorch
-  return {[&job, &observer, hooks = keep_checkpoints(options, job)](const headway::Shard& shard) {
-    return headway::train_part(job.runs, headway::dealt_units(job.runs.size(), shard),
-                               job.make_task, observer, hooks, {1, job.study.threads});
-  }};
+Index most_micro_batches(const std::vector<headway::TrainRun>& runs) {
+  Index most = 1;
+  for (const headway::TrainRun& run : runs) {
+    most = std::max(most, run.study.train.run.micro_batches);
+  }
+  return most;
+}
+
+std::optional<headway::TrainResult> train_together(const Options& options, TrainJob& job,
+                                                   Observer& observer,
+                                                   const TrainRecordHook& record) {
+  Ranks& ranks = *options.ranks;
+  const bool first = ranks.is_first();
+  const Index micro_batches = most_micro_batches(job.runs);
+  if (micro_batches < ranks.size()) {
+    observer.warning(fmt::format("train.micro_batches = {}: {} of the {} ranks have nothing to do",
+                                 micro_batches, ranks.size() - micro_batches, ranks.size()));
+  }
+  Options mine = options;
+  if (!first) mine.output.clear();
+  training::TrainingRanks together(ranks);
+  job.ranks = &together;
+  std::optional<headway::TrainResult> result;
+  const auto train = [&] {
+    try {
+      result = train_grid(mine, job, observer, first ? record : TrainRecordHook());
+    } catch (...) {
+      together.go_on(true);  // frees the others, which may wait for this rank before the first run
+      throw;
+    }
+  };
+  const bool good = agree(ranks, train);
+  job.ranks = nullptr;
+  return good && first ? std::move(result) : std::nullopt;
 }
 
 }  // namespace headway::cli

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,9 +37,16 @@ using TrainRecordHook =
 headway::TrainResult train_grid(const Options& options, TrainJob& job, Observer& observer,
                                 const TrainRecordHook& record);
 
-/// Checks that this rank can train. The returned solver trains the runs of a part one after
-/// another, with all threads of the rank.
-PartSolver<headway::TrainResult> prepare_training_parts(const Options& options, TrainJob& job,
-                                                        Observer& observer);
+/// Hooks that find the checkpoints of earlier calls and keep those of this one.
+headway::TrainHooks keep_checkpoints(const Options& options, TrainJob& job);
+
+/// The largest train.micro_batches of the runs.
+Index most_micro_batches(const std::vector<headway::TrainRun>& runs);
+
+/// train_grid() by all ranks together. Returns the result on the first rank, nothing on the others;
+/// what fails on any rank is thrown on the first.
+std::optional<headway::TrainResult> train_together(const Options& options, TrainJob& job,
+                                                   Observer& observer,
+                                                   const TrainRecordHook& record);
 
 }  // namespace headway::cli

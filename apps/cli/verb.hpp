@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,10 @@ inline const CommandOption kShardOption = {
 /// Computes; throws headway::Error.
 using Compute = std::function<Computation(const Options&, Observer&)>;
 
+/// The same on one of several ranks, which all call it: nothing but on the first, unless the result
+/// is wanted everywhere (Options::everywhere).
+using Share = std::function<std::optional<Computation>(const Options&, Observer&)>;
+
 /// Help of the input of verbs that go on from training.
 inline constexpr const char* kTrainedInput =
     "result of headway train (HDF5) that holds the weights";
@@ -63,8 +68,7 @@ struct Verb {
   bool seeded = true;  ///< whether what it computes has a seed that --seed may set
   Takes takes = Takes::kComputes;
   Compute compute = {};  ///< of those that compute (run_computation()); else empty
-  /// Of those that compute, on one of several ranks; empty where they do not share.
-  std::function<int(const Options&)> run_on_ranks = {};
+  Share share = {};      ///< of those that compute and that several ranks can share; else empty
   /// Of the others: the exit code; throws headway::Error.
   std::function<int(const Options&)> run = {};
 

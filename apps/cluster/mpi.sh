@@ -5,6 +5,7 @@
 #
 # What is finished lies in $OUT.checkpoint/: after a rank or a node has died the job is put back and goes on from there.
 # With VERB=train and train.micro_batches in the study the ranks take every step of a run together.
+# A script in Python that calls headway.solve, sample or train is run in the same way: mpirun ... python3 and its name.
 # The program must have been built with MPI (libopenmpi-dev openmpi-bin, or the cluster's own OpenMPI module).
 #SBATCH --job-name=headway-mpi
 #SBATCH --requeue

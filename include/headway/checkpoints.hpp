@@ -2,10 +2,14 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "headway/provenance.hpp"
 #include "headway/sample.hpp"
+#include "headway/schedule.hpp"
 #include "headway/schedule/parts.hpp"
 #include "headway/solve.hpp"
 #include "headway/study.hpp"
@@ -79,6 +83,65 @@ class TrainCheckpoints final : public Checkpoints {
                    const std::vector<std::string>& data_hashes, bool force);
   /// Hooks load and save of headway::train.
   [[nodiscard]] headway::TrainHooks hooks() const;
+};
+
+/// The result files of finished units in the folder of the checkpoints, one file for each.
+class PartFolder {
+ public:
+  /// Finds what an earlier call left. An empty `result_path`: a temporary folder, made now, which
+  /// goes with this object. A part of another study, data or program is an Error{kBadStudy}.
+  /// `whole`: the provenance of the result to be made.
+  PartFolder(const std::string& result_path, const headway::ResultProvenance& whole,
+             std::size_t units);
+  ~PartFolder();
+  PartFolder(const PartFolder&) = delete;
+  PartFolder& operator=(const PartFolder&) = delete;
+
+  [[nodiscard]] bool has(std::size_t unit) const { return there_[unit]; }
+  [[nodiscard]] std::size_t count() const;
+  [[nodiscard]] std::string file(std::size_t unit) const;
+  void put(std::size_t unit, std::string_view bytes);
+  /// Deletes the parts: the whole result is written.
+  void remove() const;
+  /// Deletes all that the folder of a result has of earlier calls, checkpoints too.
+  static void clear(const std::string& result_path);
+
+ private:
+  void look(std::size_t unit, const headway::ResultProvenance& whole);
+
+  std::string folder_;
+  bool for_this_call_;
+  std::vector<bool> there_;
+};
+
+/// The units of a shared study (headway/schedule.hpp) as result files. When the user asks to stop,
+/// a partial result is written beside them.
+template <class Result>
+class PartFiles final : public headway::PartStore<Result> {
+ public:
+  /// All ranks make one, with the same arguments; the first alone keeps files. `overwrite`: a
+  /// partial result may replace the file `result_path`.
+  PartFiles(const Ranks& ranks, std::string result_path, const headway::Study& study,
+            headway::ResultProvenance whole, std::size_t units, bool overwrite);
+
+  [[nodiscard]] std::string pack(const Result& result, const headway::Shard& unit) const override;
+  [[nodiscard]] bool has(std::size_t unit) const override { return folder_->has(unit); }
+  void put(std::size_t unit, std::string_view bytes) override { folder_->put(unit, bytes); }
+  [[nodiscard]] Result get(std::size_t unit, std::string_view bytes) const override;
+  void stopping(const Result& so_far) override;
+
+  /// Units that an earlier call left.
+  [[nodiscard]] std::size_t count() const { return folder_->count(); }
+  /// Whether a partial result was written, which the whole one may replace.
+  [[nodiscard]] bool wrote() const { return wrote_; }
+  void remove() const { folder_->remove(); }
+
+ private:
+  std::string result_path_;
+  const headway::Study& study_;
+  headway::ResultProvenance whole_;
+  bool overwrite_, wrote_ = false;
+  std::optional<PartFolder> folder_;  ///< on the first rank
 };
 
 }  // namespace headway::io

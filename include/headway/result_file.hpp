@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "headway/core/field_sink.hpp"
 #include "headway/provenance.hpp"
@@ -66,8 +67,14 @@ std::string result_json(const headway::Study& study, const Result& result) {
 std::string train_record_json(std::size_t run, const headway::TrainedRun& trained,
                               const training::TrainRecord& record);
 
-/// The verb that made a result file or Gram matrices. Errors as read_result_provenance().
+/// The kind of a result file or of Gram matrices, which names the verb that made it
+/// (verb_of_kind()). Errors as read_result_provenance().
 std::string read_result_kind(const std::string& file_path);
+
+/// How the command line spells the verb that makes results of a kind: as the kind, but
+/// "prune-network" for "network_prune", which is older than the verb; "predict" for
+/// "network_predict".
+std::string verb_of_kind(const std::string& kind);
 
 /// Reads the solve part of a result file of any kind, and its provenance where wanted (study_toml
 /// reruns it). Errors: kMissingFile; kBadData when the file is not a Headway result, is of a newer
@@ -82,7 +89,26 @@ headway::SolveResult read_solve_result(const std::string& file_path,
 headway::SampleResult read_sample_result(const std::string& file_path, std::string_view bytes = {});
 headway::TrainResult read_train_result(const std::string& file_path, std::string_view bytes = {});
 
+/// A result that is read as a whole: shards and ranks send it to each other.
+template <class Result>
+concept SharedResult = std::is_same_v<Result, headway::SolveResult> ||
+    std::is_same_v<Result, headway::SampleResult> || std::is_same_v<Result, headway::TrainResult>;
+
+/// One of the three above.
+template <SharedResult Result>
+Result read_shared_result(const std::string& file_path, std::string_view bytes = {}) {
+  if constexpr (std::is_same_v<Result, headway::SolveResult>) {
+    return read_solve_result(file_path, nullptr, bytes);
+  } else if constexpr (std::is_same_v<Result, headway::SampleResult>) {
+    return read_sample_result(file_path, bytes);
+  } else {
+    return read_train_result(file_path, bytes);
+  }
+}
+
 /// The provenance alone, of a result file of any kind and also a partial one, or of Gram matrices.
 headway::ResultProvenance read_result_provenance(const std::string& file_path);
+/// That in the bytes of a result.
+headway::ResultProvenance read_result_provenance_of(std::string_view bytes);
 
 }  // namespace headway::io

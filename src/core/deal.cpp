@@ -314,9 +314,18 @@ void deal_units(Ranks& ranks, const DealtWork& work) {
 }
 
 bool agree(Ranks& ranks, const std::function<void()>& step) {
-  Packet mine(Message::kFine);
-  try {
+  return agree_alike(ranks, [&step] {
     step();
+    return std::string();
+  });
+}
+
+bool agree_alike(Ranks& ranks, const std::function<std::string()>& step) {
+  Packet mine(Message::kFine);
+  std::string words;
+  try {
+    words = step();
+    mine.add(words);
   } catch (...) {
     mine = failure_packet(std::current_exception());
   }
@@ -328,13 +337,41 @@ bool agree(Ranks& ranks, const std::function<void()>& step) {
   if (mine.word() == Message::kFailed) error = failure_of(0, mine);
   for (int others = 1; others < ranks.size(); ++others) {
     const RankMessage message = wait_for_message(ranks);
-    const Packet theirs(message.bytes);
-    if (theirs.word() == Message::kFailed && !error) error = failure_of(message.from, theirs);
+    Packet theirs(message.bytes);
+    if (error) continue;
+    if (theirs.word() == Message::kFailed) {
+      error = failure_of(message.from, theirs);
+    } else if (theirs.text() != words) {
+      error = Error(ErrorKind::kUsage,
+                    fmt::format("rank {} computes something else than rank 0; allowed: the same "
+                                "call, study and data on all ranks",
+                                message.from));
+    }
   }
   const Packet verdict(error ? Message::kQuit : Message::kGo);
   for (int rank = 1; rank < ranks.size(); ++rank) ranks.send(rank, verdict.bytes());
   if (error) throw Error(*error);
   return true;
+}
+
+std::string from_first(Ranks& ranks, const std::function<std::string()>& step) {
+  if (!ranks.is_first()) {
+    step();
+    Packet packet(wait_for_message(ranks).bytes);
+    if (packet.word() == Message::kFailed) throw Error(failure_of(0, packet));
+    return packet.text();
+  }
+  const auto tell = [&ranks](const Packet& packet) {
+    for (int rank = 1; rank < ranks.size(); ++rank) ranks.send(rank, packet.bytes());
+  };
+  try {
+    std::string given = step();
+    tell(Packet(Message::kFine).add(given));
+    return given;
+  } catch (...) {
+    tell(failure_packet(std::current_exception()));
+    throw;
+  }
 }
 
 }  // namespace headway

@@ -20,9 +20,16 @@ namespace {
 
 constexpr std::size_t kMostCommands = 10;  // in a message
 
+/// What asks for a part: of the program, and of a call in Python.
 const std::regex& shard_option() {
-  static const std::regex pattern(R"( --shard[ =]\d+/\d+)");
+  static const std::regex pattern(R"( --shard[ =]\d+/\d+|, shard=\(\d+, \d+\))");
   return pattern;
+}
+
+/// The recorded command as it is typed: a call in Python is recorded as one word in quotes.
+std::string typed(const std::string& command) {
+  const bool call = command.starts_with("'headway.") && command.ends_with('\'');
+  return call ? command.substr(1, command.size() - 2) : command;
 }
 
 /// The file name of part `wanted`, as "parts/hmm-3.h5" from "parts/hmm-1.h5" of part 1. A name
@@ -43,9 +50,11 @@ std::string output_of(const std::string& known, std::size_t known_index, std::si
 /// The command that makes part `wanted`, from the command of the part `known`.
 std::string command_of(const PartHeader& known, const Shard& of_known, std::size_t wanted) {
   static const std::regex output(R"(( -o| --output)[ =]?(\S+))");
-  const std::string& command = known.provenance.command;
-  std::string made = std::regex_replace(command, shard_option(),
-                                        " --shard " + shard_text({wanted, of_known.count}));
+  const std::string command = typed(known.provenance.command);
+  const std::string option = command.starts_with("headway.")
+                                 ? fmt::format(", shard=({}, {})", wanted, of_known.count)
+                                 : " --shard " + shard_text({wanted, of_known.count});
+  std::string made = std::regex_replace(command, shard_option(), option);
   std::smatch found;
   if (!std::regex_search(made, found, output)) return made;
   const std::string file = output_of(found[2], of_known.index, wanted);
@@ -72,7 +81,7 @@ void require_part(const PartHeader& part) {
   }
   if (part.provenance.partial) {
     bad_data("{}: part {} is not finished; this command finishes it:\n  {}", part.file,
-             part.provenance.shard, part.provenance.command);
+             part.provenance.shard, typed(part.provenance.command));
   }
 }
 
@@ -138,7 +147,9 @@ SolveResult join_solves(const Study& study, Parts<SolveResult>& parts, PointsOfS
     const std::vector<std::size_t> wanted = points_of(study, shard);
     check_points(study, shard, part.points, wanted);
     for (std::size_t i = 0; i < wanted.size(); ++i) points[wanted[i]] = std::move(part.points[i]);
-    const std::vector<std::size_t> temperatures = temperatures_of(study, wanted);
+    // Learned attention has no limit of infinite width.
+    const std::vector<std::size_t> temperatures =
+        study.model.attention_prior ? std::vector<std::size_t>() : temperatures_of(study, wanted);
     std::vector<GaussianProcessPoint>& found = part.gaussian_process;
     if (found.size() != temperatures.size())
       wrong_content(shard, found.size(), temperatures.size());

@@ -7,8 +7,8 @@
 #include "catch.hpp"
 #include "chi_squared.hpp"
 #include "headway/core/rng.hpp"
-#include "headway/tasks/sraven_ambiguity.hpp"
 #include "headway/tasks/sraven_bayes.hpp"
+#include "tasks/sraven_ambiguity.hpp"
 
 using headway::Index;
 using headway::Rng;

@@ -67,10 +67,10 @@ inline headway::SolvePoint built_point(Numbers& numbers, const headway::SolveRes
   point.predictor = built_report(numbers, test, c);
   point.smallest_hessian_eigenvalue = headway::kUndefined;
   point.smallest_hessian_eigenvalue_error = 0.03125;
-  point.log_evidence = -12.25 - temperature;
-  point.log_evidence_error = 0.015625;
-  point.log_evidence_leading_order = -13.5 - temperature;
-  point.evidence_method = "laplace";
+  point.evidence.log_evidence = -12.25 - temperature;
+  point.evidence.error = 0.015625;
+  point.evidence.leading_order = -13.5 - temperature;
+  point.evidence.method = "laplace";
   point.kernels = "stored";
   point.start_spread = numbers.next();
   point.corrected.defined = true;

@@ -20,6 +20,7 @@ from headway.caller import warn
 from headway.errors import Interrupted, NotUsableWarning, UsageError
 from headway.progress import Bars, listener_of
 from headway.result_reader import result_of
+from headway.results import Result
 from headway.settings import overlays_of
 from headway.signatures import RUNNING
 from headway.study_files import Study, text_of_path
@@ -39,7 +40,9 @@ def compute(verb: str, given: Mapping[str, Any]) -> Any:
                 "jobs": given.get("jobs"), "dry_run": bool(given.get("dry_run")), "progress": progress}
     try:
         with in_python(arguments):
-            done = native.module().compute(verb, request)
+            if data is not None and rank_and_ranks()[1] > 1:  # they compare what they were given
+                data.dataset.content_hash = data.content_hash
+            done = native.module().compute(verb.replace("_", "-"), request)
     finally:
         if isinstance(progress, Bars):
             progress.close()
@@ -48,9 +51,58 @@ def compute(verb: str, given: Mapping[str, Any]) -> Any:
     result = result_of(done, data, f"headway.{verb}")
     if done.interrupted:
         raise Interrupted(f"headway.{verb}: stopped by Ctrl-C; result has what was finished", result)
-    for fault in done.faults:
+    for fault in done.faults if rank_and_ranks()[0] == 0 or request["shard"] else ():
         warn(f"headway.{verb}: {python_words(fault, arguments)}", NotUsableWarning)
     return result
+
+
+def rank_and_ranks() -> tuple[int, int]:
+    """The number of this process among those that mpirun started, and how many there are: (0, 1) where it is alone."""
+    return native.module().rank()
+
+
+def rank() -> int:
+    """Tell which of the processes that mpirun started this one is.
+
+    Under `mpirun -n 4 python3 SCRIPT` four processes run the script. `headway.solve`, `headway.sample`
+    and `headway.train` then share their work, and every process gets the whole result.
+
+    Returns
+    -------
+    int
+        The rank, from 0; 0 where the process is alone.
+
+    Raises
+    ------
+    UnavailableError
+        The extension module or MPI is missing.
+
+    Examples
+    --------
+    Print and save once:
+
+    >>> import headway
+    >>> result = headway.solve("hmm-four-paths", widths=[10])
+    >>> if headway.rank() == 0:
+    ...     print(result.points[0].widths)
+    (10, 10, 10)
+    """
+    return rank_and_ranks()[0]
+
+
+_MOST_PARTS = 1_000_000  # as the program's --shard
+
+
+def _shard_of(shard: Any) -> str:
+    """(0, 4) as the program spells it, "0/4"; "" for the whole study. UsageError for anything else."""
+    if shard is None:
+        return ""
+    if isinstance(shard, (tuple, list)) and len(shard) == 2:
+        index, count = shard
+        if all(isinstance(number, (int, np.integer)) and not isinstance(number, bool) for number in shard) \
+                and 0 <= index < count <= _MOST_PARTS:
+            return f"{index}/{count}"
+    raise UsageError(f"shard: is {shard!r}; allowed: (i, n), part i of n, whole numbers with 0 <= i < n <= {_MOST_PARTS}")
 
 
 _ARRAYS = (*PATHS, "sets", "network")
@@ -63,7 +115,7 @@ def request_of(verb: str, function: str, given: Mapping[str, Any]
 
     `verb` says which settings there are, `function` who is called.
     """
-    caller, study = f"headway.{function}", given.get("study")
+    caller, study, shard = f"headway.{function}", given.get("study"), _shard_of(given.get("shard"))
     options = {name: value for name, value in given.items() if value is not None and name not in _NO_SETTINGS}
     arrays = _arrays_among(options) if verb in ("solve", "align", "prune", "sample") else {}
     task = options.pop("task", None) if verb == "evaluate" else None
@@ -72,7 +124,9 @@ def request_of(verb: str, function: str, given: Mapping[str, Any]
         if study is not None:
             raise UsageError(f"{caller}: has both the study {study!r} and the argument {next(iter(arrays))}; allowed: "
                              "one of them")
-        data = data_of(arrays, options.pop("heads", None), options.get("readout"), given.get("classes"))
+        learned = "attention_prior" in options or any(
+            key.startswith("model.attention_prior") for key in given.get("settings") or {})
+        data = data_of(arrays, options.pop("heads", None), options.get("readout"), given.get("classes"), learned)
         request = {"input": caller, "text": _ARRAY_STUDY, "dataset": data.dataset}
     elif study is None:
         raise UsageError(f"{caller}: needs a study, or arrays: features with labels and heads, or inputs "
@@ -90,7 +144,7 @@ def request_of(verb: str, function: str, given: Mapping[str, Any]
     return request | {
         "main_thread": threading.current_thread() is threading.main_thread(),
         "overlays": [f"{key}={value}" for key, (_, value) in overlays.items()],
-        "command": [_call(caller, given, arrays)],
+        "command": [_call(caller, given, arrays)], "shard": shard,
         "warning": lambda text: warn(python_words(text, arguments)), "note": _LOG.info}, data, arguments
 
 
@@ -107,6 +161,8 @@ def _call(caller: str, given: Mapping[str, Any], arrays: Collection[str]) -> str
     for name, value in given.items():
         if value is not None and name not in ("study", *RUNNING) or name == "settings" and value:
             words.append(f"{name}={'...' if name in arrays else _spelled(value)}")
+    if given.get("shard") is not None:  # as headway merge looks for it
+        words.append("shard=({}, {})".format(*given["shard"]))
     return f"{caller}({', '.join(words)})"
 
 
@@ -128,12 +184,13 @@ def _source(study: Any) -> dict[str, Any]:
     if isinstance(study, Study):
         return {"input": study.name, "text": study.text}
     done = getattr(study, "_computation", None)
-    if isinstance(study, TrainingResult) and done is not None:
-        return {"input": file_of(study)}
     if done is not None:
         data = study._data
-        return ({"input": "the study of the result", "text": done.study, "earlier": done}
-                | ({} if data is None else {"dataset": data.dataset}))
+        # Of networks, and of parts and what they were merged to, only a file lends what was computed.
+        as_file = isinstance(study, (TrainingResult, Result)) and not done.lends
+        source = {"input": file_of(study)} if as_file else {
+            "input": "the study of the result", "text": done.study, "earlier": done}
+        return source | ({} if data is None else {"dataset": data.dataset})
     file = getattr(study, "file", study)
     return {"input": text_of_path("study", file)}
 
@@ -144,7 +201,7 @@ def file_of(trained: Any) -> str:
     if file is None:
         folder = tempfile.mkdtemp(prefix="headway-")
         weakref.finalize(trained, shutil.rmtree, folder, ignore_errors=True)
-        file = os.path.join(folder, "trained.h5")
+        file = os.path.join(folder, f"{trained.kind}.h5")
         object.__setattr__(trained, "_file", file)
         trained.save(file)
     return file

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import os
 import re
@@ -49,7 +50,13 @@ def _load() -> ModuleType:
     if found.version != __version__:
         raise UnavailableError(f"the extension module is of version {found.version}, the package of "
                                f"{__version__}. Build it again: {_how_to_build()}")
+    atexit.register(_leave_ranks, found)
     return found
+
+
+def _leave_ranks(found: ModuleType) -> None:
+    """When Python ends: takes leave of the other ranks of mpirun. After an exception that nobody caught, ends them."""
+    found.leave_ranks(hasattr(sys, "last_value"))
 
 
 def _missing(folder: Path) -> str:

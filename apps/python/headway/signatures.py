@@ -49,7 +49,7 @@ ARRAYS: dict[str, tuple[str, str]] = {
                  "Path features xi_pi, unscaled: N_0 numbers for each of the p = H_1 ... H_L paths of heads. Give `heads` with them."),
     "inputs": ("array_like of shape (P, S, N_0), optional",
                "Tokens that enter the first layer, in place of `features`. Give one form of attention with them: `attention`, "
-               "`attention_weights`, or `query` and `key`."),
+               "`attention_weights`, or `query` and `key`; none where `attention_prior` lets it be learned."),
     "labels": ("array_like of shape (P,) or (P, C), optional",
                "Targets. Two classes: -1 and +1, or 0 and 1. C classes: one-hot rows, or class numbers together with `classes`. "
                "All else are real targets."),
@@ -79,13 +79,15 @@ ARRAYS: dict[str, tuple[str, str]] = {
     "head_names": ("sequence of sequence of str, optional", "Names of the heads for tables and figures, one list for each layer."),
 }
 
-#: How a computation runs, which changes no number of its result.
+#: How a computation runs, which changes no number of its result; a part has some of its numbers.
 RUNNING: dict[str, tuple[str, str]] = {
     "settings": ("mapping of str to value, optional",
                  "Any other key of a study by its dotted name, for example {'task.noise': [1.0, 0.5, 0.1]}."),
     "progress": ("bool or callable, optional",
                  "True: a bar of tqdm. False: nothing. None: a bar of what takes longer than a second, in a terminal or a "
                  "notebook. A function is called with (stage, done, total)."),
+    "shard": ("tuple (i, n) of int, optional",
+              "Compute only part i of n, counted from 0, for example on n machines. `headway.merge` joins the parts."),
     "output": ("str or path, optional",
                "Also write the result file there. A long computation leaves checkpoints beside it, from which the same call goes "
                "on. Not with arrays: save the result afterwards."),
@@ -96,10 +98,12 @@ RUNNING: dict[str, tuple[str, str]] = {
 
 _TYPES = {"widths": "int or sequence of (int or sequence of int)", "heads": "sequence of int", "variances": "float or sequence of float",
           "temperature": "float or sequence of float", "theory": "sequence of str", "layers": "sequence of int",
-          "regularisation": "float or sequence of float", "task": "mapping of str to value"}
+          "regularisation": "float or sequence of float", "task": "mapping of str to value",
+          "attention_prior": "mapping of str to value"}
 _ANNOTATIONS = {"widths": "int | Sequence[int | Sequence[int]]", "heads": "Sequence[int]", "variances": "float | Sequence[float]",
                 "temperature": "float | Sequence[float]", "theory": "Sequence[str]", "layers": "Sequence[int]",
-                "regularisation": "float | Sequence[float]", "task": "Mapping[str, Any]"}
+                "regularisation": "float | Sequence[float]", "task": "Mapping[str, Any]",
+                "attention_prior": "Mapping[str, Any]"}
 #: Of settings whose table says less than Python can show.
 _MEANINGS = {
     "model.widths": "Each entry is one point of the sweep: one number for all N_l, or [N_1, ..., N_L, N_a].",
@@ -113,6 +117,9 @@ def keys_of(verb: str) -> dict[str, Key]:
     if verb == "evaluate":  # all else is what the networks were trained with
         own = [Key("evaluate", name) for name in SETTINGS["evaluate"]]
         return {key.name: key for key in [*own, Key("train", "device"), Key("train", "eval_batch"), Key("", "name"), Key("", "threads")]}
+    if verb == "prune_network":  # likewise
+        return {key.name: key for key in [*(Key("prune", name) for name in SETTINGS["prune"]),
+                                          *(Key("", name) for name in ("name", "seed", "threads"))]}
     order = [verb, "train", ""] if verb in ("train", "latents") else ["model", verb, "solve", ""]
     found: dict[str, Key] = {}
     for section in dict.fromkeys(section for section in order if section in SETTINGS):

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 
 from headway.errors import BadDataError, HeadwayError
 
-_FIXED = (("--force", "overwrite=True"), ("another -o", "another output"), ("-o is given", "output is given"),
+_FIXED = (("--shard i/n", "shard=(i, n)"), ("--force", "overwrite=True"), ("another -o", "another output"), ("-o is given", "output is given"),
           ("--dry-run", "dry_run=True"))
 _AXIS = re.compile(r"--set '([\w.]+)=\[\{(\w+) = ([^']*)\}\]'")
 _SET = re.compile(r"--set ([\w.]+)=")
 _OPTION = re.compile(r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)")
-_VERB = re.compile(r"(?<!mpirun -n R )\bheadway (solve|align|prune|sample|predict|train|latents|evaluate)\b")
+_VERB = re.compile(r"(?<!mpirun -n R )\bheadway (solve|align|prune-network|prune|sample|predict|train|latents|evaluate)\b")
 
 
 def python_words(text: str, arguments: Mapping[str, str] | None = None) -> str:
@@ -31,13 +31,18 @@ def python_words(text: str, arguments: Mapping[str, str] | None = None) -> str:
     str
         The same for someone who called a function.
     """
-    known = arguments or {}
+    lines = text.split("\n")
+    return "\n".join(line if line.startswith("  ") else _in_python(line, arguments or {}) for line in lines)
+
+
+def _in_python(text: str, known: Mapping[str, str]) -> str:
+    """One line of a message. (Commands to be typed stand on lines of their own, after two spaces, and stay.)"""
     text = _AXIS.sub(lambda found: f'settings={{"{found[1]}": [{{"{found[2]}": {found[3]}}}]}}', text)
     text = _SET.sub(lambda found: f"{known.get(found[1], f'settings[{found[1]!r}]')}=", text)
     for option, argument in _FIXED:
         text = text.replace(option, argument)
     text = _OPTION.sub(lambda found: found[1].replace("-", "_"), text)
-    return _VERB.sub(r"headway.\1", text)
+    return _VERB.sub(lambda found: "headway." + found[1].replace("-", "_"), text)
 
 
 @contextmanager

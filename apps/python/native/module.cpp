@@ -3,6 +3,7 @@
 // apps/python/headway/.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <unistd.h>
 
 #include <memory>
 #include <mutex>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "arrays.hpp"
+#include "headway/core/ranks.hpp"
 #include "headway/error.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "headway/numerics/dense.hpp"
@@ -65,6 +67,38 @@ class BlasOnOneThread {
   static inline int before_ = 1;   ///< threads before the first of them
 };
 
+/// This process among those that mpirun started: joined at the first computation, and left when
+/// Python ends (leave_ranks()), since MPI starts once in a process.
+struct OwnRanks {
+  pid_t process = 0;  ///< that joined; a fork of it is alone
+  std::unique_ptr<Ranks> ranks;
+};
+
+OwnRanks& own_ranks() {
+  static auto* own = new OwnRanks;  // NOLINT(cppcoreguidelines-owning-memory): outlives all statics
+  return *own;
+}
+
+/// Null where this process is alone. With Python's lock held.
+Ranks* join_own_ranks() {
+  OwnRanks& own = own_ranks();
+  if (own.process == 0) {
+    own.ranks = join_ranks();
+    own.process = getpid();
+  }
+  return own.process == getpid() ? own.ranks.get() : nullptr;
+}
+
+/// Waits for the other ranks; or ends them all, where this one failed and they might wait for it.
+void leave_ranks(bool failed) {
+  OwnRanks& own = own_ranks();
+  if (own.process != getpid() || own.ranks == nullptr) return;
+  std::unique_ptr<Ranks> ranks = std::move(own.ranks);
+  if (failed) ranks->abort(1);
+  const py::gil_scoped_release free;
+  ranks.reset();
+}
+
 /// What headway/compute.py says of a computation.
 struct Request {
   Options options;
@@ -86,6 +120,7 @@ Request request_of(const py::dict& given) {
   options.overlays = taken(given, "overlays", std::vector<std::string>{});
   options.dataset = taken(given, "dataset", std::shared_ptr<tasks::Dataset>{});
   options.new_inputs = taken(given, "new_inputs", std::shared_ptr<tasks::Dataset>{});
+  options.new_text = taken(given, "new_text", std::optional<std::string>{});
   options.more_inputs = taken(given, "more_inputs", std::vector<std::string>{});
   const auto earlier = taken(given, "earlier", std::shared_ptr<Computation>{});
   if (earlier) options.reusable = earlier->reusable;
@@ -94,6 +129,7 @@ Request request_of(const py::dict& given) {
   options.dry_run = taken(given, "dry_run", false);
   options.json = options.dry_run;
   options.jobs = taken(given, "jobs", std::optional<int>{});
+  options.shard = taken(given, "shard", std::string{});
   options.task = taken(given, "task", std::string{});
   options.command = taken(given, "command", std::vector<std::string>{});
   options.quiet = true;
@@ -109,7 +145,7 @@ Request request_of(const py::dict& given) {
 template <class Work>
 auto run_free(Request& request, const Work& work) {
   Watcher watcher(request.progress, request.warning, request.note);
-  const StopOnInterrupt stopping(request.main_thread);
+  const StopOnInterrupt stopping(request.main_thread, request.options.ranks != nullptr);
   const BlasOnOneThread blas;
   auto guarded = [&] {
     const py::gil_scoped_release free;
@@ -125,19 +161,43 @@ auto run_free(Request& request, const Work& work) {
   }
 }
 
+/// Several ranks share what they can, unless each was given a part of its own. All else every rank
+/// computes for itself, and the first writes files.
+void place_on_ranks(const cli::Verb& verb, Request& request) {
+  Options& options = request.options;
+  if (!options.shard.empty()) return;
+  Ranks* ranks = join_own_ranks();
+  if (ranks == nullptr) return;
+  if (verb.share) {
+    if (!request.main_thread) {
+      throw Error(ErrorKind::kUsage, "on several ranks (mpirun) " + verb.name +
+                                         " can be called from the main thread alone");
+    }
+    options.ranks = ranks;
+    options.everywhere = true;
+  } else if (!ranks->is_first()) {
+    options.output.clear();
+  }
+  if (!ranks->is_first()) request.progress = request.warning = request.note = py::none();
+}
+
 std::shared_ptr<Computation> compute(const std::string& name, const py::dict& given) {
   Request request = request_of(given);
-  for (const cli::Verb& verb : cli::verbs()) {
-    if (verb.name != name || !verb.compute) continue;
-    return run_free(request, [&verb](const Options& options, Observer& observer) {
-      auto done = std::make_shared<Computation>(verb.compute(options, observer));
-      if (options.dry_run) return done;
-      done->write_files();
-      if (done->remove_checkpoints && !done->outcome.interrupted) done->remove_checkpoints();
-      return done;
-    });
+  const cli::Verb* verb = cli::find_verb(name);
+  if (verb == nullptr || !verb->compute) {
+    throw Error(ErrorKind::kUsage, name + ": no verb that computes");
   }
-  throw Error(ErrorKind::kUsage, name + ": no verb that computes");
+  place_on_ranks(*verb, request);
+  return run_free(request, [verb](const Options& options, Observer& observer) {
+    if (options.ranks != nullptr) {
+      return std::make_shared<Computation>(verb->share(options, observer).value());
+    }
+    auto done = std::make_shared<Computation>(verb->compute(options, observer));
+    if (options.dry_run) return done;
+    done->write_files();
+    if (done->remove_checkpoints && !done->outcome.interrupted) done->remove_checkpoints();
+    return done;
+  });
 }
 
 std::shared_ptr<theory::Action> action_of(const py::dict& given) {
@@ -234,6 +294,8 @@ void define_computation(py::module_& module) {
       .def_property_readonly("faults", [](const Computation& done) { return done.outcome.faults; })
       .def_property_readonly("interrupted",
                              [](const Computation& done) { return done.outcome.interrupted; })
+      .def_property_readonly("lends",
+                             [](const Computation& done) { return done.reusable != nullptr; })
       .def_property_readonly("study",
                              [](const Computation& done) { return done.provenance.study_toml; })
       .def(
@@ -264,12 +326,22 @@ PYBIND11_MODULE(_native, module) {
   define_computation(module);
   py::class_<headway::tasks::Dataset, std::shared_ptr<headway::tasks::Dataset>>(
       module, "Dataset", "Arrays that headway/arrays.py has checked, as a data set.")
-      .def(py::init(&make_dataset));
+      .def(py::init(&make_dataset))
+      .def_readwrite("content_hash", &headway::tasks::Dataset::content_hash);
   py::class_<headway::theory::Action, std::shared_ptr<headway::theory::Action>>(
       module, "Action", "The action S(U) of a study at its first point.")
       .def(py::init(&action_of))
       .def("evaluate", &evaluate, "S and dS/dU at the matrices U_1, ..., U_L, U_a.");
   module.def("compute", &compute, "Runs a verb on what headway/compute.py asks for.");
+  module.def(
+      "rank",
+      [] {
+        const headway::Ranks* ranks = join_own_ranks();
+        return ranks == nullptr ? py::make_tuple(0, 1)
+                                : py::make_tuple(ranks->rank(), ranks->size());
+      },
+      "The number of this process among those that mpirun started, and how many there are.");
+  module.def("leave_ranks", &leave_ranks, "Called once, when Python ends.");
   module.def("kernel", &kernel, "K(U) between two sets of path features, each [P, p N_0].");
   module.def("resolved_study", &resolved_study, "A study with all of its keys, as TOML.");
   module.def("options", &options_of_sections,

@@ -29,7 +29,8 @@ constexpr double kSecondsBetweenCalls = 0.05;
 
 }  // namespace
 
-StopOnInterrupt::StopOnInterrupt(bool main_thread) {
+StopOnInterrupt::StopOnInterrupt(bool main_thread, bool several_ranks)
+    : several_ranks_(several_ranks) {
   if (!main_thread) return;
   sigaction(SIGINT, nullptr, &before_);
   if ((before_.sa_flags & SA_SIGINFO) == 0 && before_.sa_handler == SIG_IGN) return;
@@ -40,11 +41,13 @@ StopOnInterrupt::StopOnInterrupt(bool main_thread) {
   action.sa_flags = SA_RESTART | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
   active_ = sigaction(SIGINT, &action, nullptr) == 0;
+  if (several_ranks_) sigaction(SIGTERM, &action, &before_term_);
 }
 
 StopOnInterrupt::~StopOnInterrupt() {
   if (!active_) return;
   sigaction(SIGINT, &before_, nullptr);
+  if (several_ranks_) sigaction(SIGTERM, &before_term_, nullptr);
   stop_flag.store(false);
 }
 

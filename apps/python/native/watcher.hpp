@@ -14,10 +14,11 @@ namespace headway::python {
 namespace py = pybind11;
 
 /// Makes Ctrl-C a request to stop for as long as it lives. Python's own handler would only be heard
-/// when the computation is over. Signals go to the main thread: elsewhere it does nothing.
+/// when the computation is over. Signals go to the main thread: elsewhere it does nothing. On one
+/// of several ranks SIGTERM is one, too: mpirun sends it when Ctrl-C is pressed.
 class StopOnInterrupt {
  public:
-  explicit StopOnInterrupt(bool main_thread);
+  StopOnInterrupt(bool main_thread, bool several_ranks);
   ~StopOnInterrupt();
   StopOnInterrupt(const StopOnInterrupt&) = delete;
   StopOnInterrupt& operator=(const StopOnInterrupt&) = delete;
@@ -25,7 +26,8 @@ class StopOnInterrupt {
 
  private:
   bool active_ = false;
-  struct sigaction before_ = {};
+  bool several_ranks_ = false;
+  struct sigaction before_ = {}, before_term_ = {};
 };
 
 /// Passes what a computation says to three functions of Python, any of them None: progress(stage,

@@ -46,4 +46,12 @@ void deal_units(Ranks& ranks, const DealtWork& work);
 /// failed on any; returns false on the others then. Waits for all.
 bool agree(Ranks& ranks, const std::function<void()>& step);
 
+/// The same, where the step says in words what this rank is about to do. Error{kUsage} on the first
+/// rank if they do not all say the same.
+bool agree_alike(Ranks& ranks, const std::function<std::string()>& step);
+
+/// Every rank calls `step`, and gets what it gave on the first rank, or the Error that it threw
+/// there. On the others it must not throw.
+std::string from_first(Ranks& ranks, const std::function<std::string()>& step);
+
 }  // namespace headway

@@ -48,28 +48,40 @@ void choose_transport() {
 class MpiRanks final : public Ranks {
  public:
   MpiRanks() {
-    choose_transport();
+    int initialized = 0;
+    require(MPI_Initialized(&initialized), "MPI_Initialized");
+    ours_ = initialized == 0;  // in Python, mpi4py may have done it
     int provided = 0;
-    require(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init");
+    if (ours_) {
+      choose_transport();
+      require(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init");
+    } else {
+      require(MPI_Query_thread(&provided), "MPI_Query_thread");
+    }
     if (provided < MPI_THREAD_FUNNELED) {
       fail(ErrorKind::kUnavailable, "MPI: this MPI library does not support threads");
     }
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-    MPI_Comm_size(MPI_COMM_WORLD, &size_);
+    // Messages of others in this process stay apart.
+    require(MPI_Comm_dup(MPI_COMM_WORLD, &world_), "MPI_Comm_dup");
+    MPI_Comm_rank(world_, &rank_);
+    MPI_Comm_size(world_, &size_);
     MPI_Comm machine = MPI_COMM_NULL;
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
+    MPI_Comm_split_type(world_, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
     MPI_Comm_size(machine, &on_this_machine_);
     MPI_Comm_free(&machine);
   }
   /// The others wait here, asleep, while the first rank still writes. MPI_Finalize would not sleep,
   /// and could take the core from the first.
   ~MpiRanks() override {
+    int finalized = 0;
+    if (MPI_Finalized(&finalized) != MPI_SUCCESS || finalized != 0) return;
     MPI_Request all_here = MPI_REQUEST_NULL;
-    int done = MPI_Ibarrier(MPI_COMM_WORLD, &all_here) == MPI_SUCCESS ? 0 : 1;
+    int done = MPI_Ibarrier(world_, &all_here) == MPI_SUCCESS ? 0 : 1;
     for (; done == 0; std::this_thread::sleep_for(kNap)) {
       if (MPI_Test(&all_here, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) done = 1;
     }
-    MPI_Finalize();
+    MPI_Comm_free(&world_);
+    if (ours_) MPI_Finalize();
   }
   MpiRanks(const MpiRanks&) = delete;
   MpiRanks& operator=(const MpiRanks&) = delete;
@@ -80,28 +92,26 @@ class MpiRanks final : public Ranks {
 
   void send(int to, std::string_view bytes) override {
     const std::uint64_t size = bytes.size();
-    require(MPI_Send(&size, 1, MPI_UINT64_T, to, kSizeTag, MPI_COMM_WORLD), "MPI_Send");
+    require(MPI_Send(&size, 1, MPI_UINT64_T, to, kSizeTag, world_), "MPI_Send");
     for (std::uint64_t at = 0; at < size; at += kMostBytes) {
       const auto count = static_cast<int>(std::min(kMostBytes, size - at));
-      require(MPI_Send(bytes.data() + at, count, MPI_BYTE, to, kBytesTag, MPI_COMM_WORLD),
-              "MPI_Send");
+      require(MPI_Send(bytes.data() + at, count, MPI_BYTE, to, kBytesTag, world_), "MPI_Send");
     }
   }
 
   std::optional<RankMessage> receive() override {
     int there = 0;
     MPI_Status status;
-    require(MPI_Iprobe(MPI_ANY_SOURCE, kSizeTag, MPI_COMM_WORLD, &there, &status), "MPI_Iprobe");
+    require(MPI_Iprobe(MPI_ANY_SOURCE, kSizeTag, world_, &there, &status), "MPI_Iprobe");
     if (there == 0) return std::nullopt;
     RankMessage message{status.MPI_SOURCE, {}};
     std::uint64_t size = 0;
-    require(MPI_Recv(&size, 1, MPI_UINT64_T, message.from, kSizeTag, MPI_COMM_WORLD, &status),
-            "MPI_Recv");
+    require(MPI_Recv(&size, 1, MPI_UINT64_T, message.from, kSizeTag, world_, &status), "MPI_Recv");
     message.bytes.resize(size);
     for (std::uint64_t at = 0; at < size; at += kMostBytes) {
       const auto count = static_cast<int>(std::min(kMostBytes, size - at));
-      require(MPI_Recv(message.bytes.data() + at, count, MPI_BYTE, message.from, kBytesTag,
-                       MPI_COMM_WORLD, &status),
+      require(MPI_Recv(message.bytes.data() + at, count, MPI_BYTE, message.from, kBytesTag, world_,
+                       &status),
               "MPI_Recv");
     }
     return message;
@@ -110,9 +120,9 @@ class MpiRanks final : public Ranks {
   void send_numbers(int to, std::span<const double> numbers) override {
     while (!numbers.empty()) {
       const std::span<const double> next = numbers.first(std::min(kMostNumbers, numbers.size()));
-      require(MPI_Send(next.data(), static_cast<int>(next.size()), MPI_DOUBLE, to, kNumbersTag,
-                       MPI_COMM_WORLD),
-              "MPI_Send");
+      require(
+          MPI_Send(next.data(), static_cast<int>(next.size()), MPI_DOUBLE, to, kNumbersTag, world_),
+          "MPI_Send");
       numbers = numbers.subspan(next.size());
     }
   }
@@ -120,7 +130,7 @@ class MpiRanks final : public Ranks {
     while (!numbers.empty()) {
       const std::span<double> next = numbers.first(std::min(kMostNumbers, numbers.size()));
       require(MPI_Recv(next.data(), static_cast<int>(next.size()), MPI_DOUBLE, from, kNumbersTag,
-                       MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+                       world_, MPI_STATUS_IGNORE),
               "MPI_Recv");
       numbers = numbers.subspan(next.size());
     }
@@ -135,6 +145,8 @@ class MpiRanks final : public Ranks {
   void abort(int exit_code) override { MPI_Abort(MPI_COMM_WORLD, exit_code); }
 
  private:
+  bool ours_ = true;  ///< MPI, to be ended with this object
+  MPI_Comm world_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1, on_this_machine_ = 1;
 };
 

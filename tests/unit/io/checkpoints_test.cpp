@@ -73,7 +73,7 @@ SampleState full_state() {
 
 Study two_points() {
   Study study;
-  study.task.kind = headway::TaskKind::kDataset;
+  study.task.set_kind(headway::TaskKind::kDataset);
   study.model.widths = {{5}};
   study.model.temperatures = {0.1, 0.2};
   return study;
@@ -183,7 +183,7 @@ TEST_CASE("a checkpoint of another study, data or verb is refused by name, or de
   CHECK(says(refused(other, "data"), "seed = 1, here 2; sample.draws = 1000, here 7"));
   CHECK(says(refused(two_points(), "other"), "the data"));
   headway::TrainRun run;
-  run.study.task.kind = headway::TaskKind::kSraven;
+  run.study.task.set_kind(headway::TaskKind::kSraven);
   const auto as_training = [&] { io::TrainCheckpoints(result, {run}, {"data"}, false); };
   CHECK(says(refusal(as_training, ErrorKind::kBadStudy),
              "it is of headway sample, this is headway train"));

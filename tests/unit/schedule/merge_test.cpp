@@ -16,7 +16,7 @@ namespace {
 
 Study four_points() {
   Study study;
-  study.task.kind = TaskKind::kDataset;
+  study.task.set_kind(TaskKind::kDataset);
   study.model.widths = {{5}, {10}};
   study.model.temperatures = {0.1, 0.2};
   return study;

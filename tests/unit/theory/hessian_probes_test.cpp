@@ -64,7 +64,7 @@ TEST_CASE("the smallest eigenvalue from products is that of the dense Hessian, w
 TEST_CASE("the evidence from random probes agrees with the dense one, within its stated error") {
   for (const Index outputs : {1, 2}) {
     Solved s(outputs);
-    const double exact = theory::saddle_evidence(*s.action, s.saddle, s.hessian).laplace;
+    const double exact = theory::saddle_evidence(*s.action, s.saddle, s.hessian).log_evidence;
     double square = 0.0;
     constexpr int kSeeds = 40;
     for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
@@ -72,8 +72,8 @@ TEST_CASE("the evidence from random probes agrees with the dense one, within its
       REQUIRE(probes.positive);
       const theory::SaddleEvidence e =
           theory::saddle_evidence(*s.action, s.saddle, *s.curvature, probes);
-      REQUIRE(e.laplace_error > 0.0);
-      square += std::pow((e.laplace - exact) / e.laplace_error, 2);
+      REQUIRE(e.error > 0.0);
+      square += std::pow((e.log_evidence - exact) / e.error, 2);
     }
     // Errors of 8 probes have 7 degrees of freedom: mean square 7 / 5, less than 4 over 40 seeds.
     CAPTURE(square / kSeeds);
@@ -86,8 +86,8 @@ TEST_CASE("the correction from random probes agrees with the dense one, within i
   Solved s;
   Rng rng(2, StreamPurpose::kTests);
   const MatrixXd test_features = headway::test::random_matrix(6, s.c.features.cols(), rng);
-  const theory::TestPredictor test(s.action->kernels().shared_from_this(),
-                                   std::make_shared<const MatrixXd>(test_features), 2.0);
+  const theory::RepeatedPredictor test(s.action->kernels().shared_from_this(),
+                                       std::make_shared<const MatrixXd>(test_features), 2.0);
   const theory::FiniteWidthCorrection exact =
       theory::finite_width_correction(*s.action, s.saddle, s.hessian, &test, s.observer);
   REQUIRE(exact.defined);

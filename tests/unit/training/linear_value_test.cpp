@@ -6,9 +6,9 @@
 
 #include "catch.hpp"
 #include "headway/error.hpp"
-#include "headway/model/attention.hpp"
 #include "headway/training/backend.hpp"
 #include "headway/training/task_adapters.hpp"
+#include "model/attention.hpp"
 #include "training/contributions/head_paths.hpp"
 #include "training_tasks.hpp"
 

@@ -1,0 +1,88 @@
+"""headway.merge: the parts of a study, which shard=(i, n) or the program's --shard made, as one result."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from headway import native
+from headway.caller import warn
+from headway.compute import file_of
+from headway.errors import UsageError
+from headway.result_reader import result_of
+from headway.study_files import text_of_path
+from headway.words import in_python, python_words
+
+if TYPE_CHECKING:
+    from headway.results import Result
+    from headway.training_results import TrainingResult
+
+_LOG = logging.getLogger("headway")
+_ALLOWED = "the path of a part, or a result that shard=(i, n) made"
+
+
+def merge(parts: Iterable[str | os.PathLike | Result | TrainingResult], *,
+          output: str | os.PathLike | None = None, overwrite: bool = False) -> Result | TrainingResult:
+    """Join the parts of a study into the result of the whole.
+
+    The answer is that of the program `headway merge`, and that of the undivided study, to the last bit.
+
+    Parameters
+    ----------
+    parts : iterable of str, path, Result or TrainingResult
+        All parts of one study, in any order: what `shard=(i, n)` of `headway.solve`, `headway.sample` or
+        `headway.train` gave, or files of the program's `--shard i/n`.
+    output : str or path, optional
+        Also write the result file there.
+    overwrite : bool, default: False
+        Replace `output` where it exists.
+
+    Returns
+    -------
+    Result or TrainingResult
+        The result of the whole study.
+
+    Raises
+    ------
+    BadDataError
+        Parts that do not belong together, or that are not finished. The message names the part.
+    UnreadableFileError
+        A file is missing, or a part is. The message has the call or the command that makes it.
+    UsageError
+        There are no parts, or something else in their place.
+    CannotWriteError
+        An `output` that exists or cannot be written.
+    UnavailableError
+        The extension module is missing.
+
+    Examples
+    --------
+    >>> import headway
+    >>> parts = [headway.solve("hmm-four-paths", widths=[10], temperature=[0.01, 0.1], shard=(i, 2))
+    ...          for i in range(2)]
+    >>> [point.temperature for point in parts[1].points]
+    [0.1]
+    >>> [point.temperature for point in headway.merge(parts).points]
+    [0.01, 0.1]
+    """
+    if isinstance(parts, (str, os.PathLike)) or not isinstance(parts, Iterable):
+        raise UsageError(f"parts: is {parts!r}; allowed: a list of parts, each {_ALLOWED}")
+    kept = list(parts)  # files of results in memory go with them
+    files = [_file_of(f"parts[{at}]", part) for at, part in enumerate(kept)]
+    if not files:
+        raise UsageError(f"parts: is empty; allowed: all parts of a study, each {_ALLOWED}")
+    request: dict[str, Any] = {
+        "input": files[0], "more_inputs": files[1:], "output": "" if output is None else text_of_path("output", output),
+        "force": overwrite, "command": ["headway.merge(...)"], "warning": lambda text: warn(python_words(text)),
+        "note": _LOG.info}
+    with in_python():
+        done = native.module().compute("merge", request)
+    return result_of(done, None, "headway.merge")
+
+
+def _file_of(name: str, part: Any) -> str:
+    if getattr(part, "_computation", None) is not None:
+        return file_of(part)
+    return text_of_path(name, getattr(part, "file", part), _ALLOWED)
