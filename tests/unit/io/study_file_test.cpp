@@ -247,6 +247,8 @@ TEST_CASE("messages name the file, the line, the key, the value and what is allo
         "s.toml:4: model.temperature = -1: must be a number >= 0 and <= 1e9");
   CHECK(fault("[model]\nwidths = [\n 10,\n 0,\n]\n") ==
         "s.toml:4: model.widths[2] = 0: must be an integer from 1 to 1e9");
+  CHECK(fault(kSmall, {"model.heads=[0, 1]"}).find("[1] = 0: must be an integer from 1 to 1000") !=
+        std::string::npos);
   CHECK(fault(kSmall, {"model.variances=[1,0,1,1]"}) ==
         "--set model.variances=[1,0,1,1]: model.variances[2] = 0: must be a number > 0 and <= "
         "1e9");

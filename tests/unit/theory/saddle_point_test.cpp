@@ -407,6 +407,33 @@ TEST_CASE("Newton-CG goes on from any stop to the bits of a solution that never 
   }
 }
 
+TEST_CASE("no optimizer ever raises the action, however far away it starts") {
+  for (const std::uint64_t seed : {1, 2}) {
+    const test::TheoryCase c = random_case({2, 3}, 1, 20, 5, 40 + seed);
+    const theory::Action action(c.architecture, 0.05, kernels_of(c, KernelForm::kStored, 0.05));
+    theory::OrderParameters start = theory::gaussian_process_order_parameters(c.architecture);
+    Rng rng(seed, StreamPurpose::kTests);
+    for (MatrixXd& u : start.layers) {
+      const MatrixXd any = test::random_matrix(u.rows(), u.cols(), rng);
+      u = 100.0 * any * any.transpose() + 0.001 * MatrixXd::Identity(u.rows(), u.cols());
+    }
+    for (const Optimizer optimizer :
+         {Optimizer::kNewton, Optimizer::kQuasiNewton, Optimizer::kNewtonCg}) {
+      Observer observer;
+      const theory::SaddlePoint found =
+          theory::solve_saddle_point(action, start, with(optimizer), observer);
+      const auto& history = found.summary.history;
+      CAPTURE(seed, found.summary.optimizer, found.summary.message, history.size());
+      CHECK(found.summary.converged);
+      REQUIRE(history.size() > 3);
+      CHECK(static_cast<int>(history.size()) == found.summary.iterations + 1);
+      for (std::size_t i = 1; i < history.size(); ++i) {
+        CHECK(history[i].action <= history[i - 1].action + 1e-12 * std::abs(history[i].action));
+      }
+    }
+  }
+}
+
 TEST_CASE("Newton-CG saves its state no more often than it was asked to") {
   class Slow final : public Observer {  // so that the steps, and not the clock, take the time
    public:

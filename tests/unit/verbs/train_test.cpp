@@ -288,7 +288,9 @@ TEST_CASE("runs that need more than the memory there is at once are refused") {
     FAIL("not refused");
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::kBadStudy);
-    CHECK_THAT(error.what(), Catch::Matchers::ContainsSubstring("5.6 GiB"));
+    CHECK_THAT(error.what(), Catch::Matchers::ContainsSubstring(
+                                 "1000000 parameters and a batch need 5.6 GiB, 3 runs at once "
+                                 "(--jobs): must be at most 3.7 GiB, the memory of this machine"));
   }
   cost.device = "cuda";  // has memory of its own
   CHECK_NOTHROW(headway::require_memory(cost, 3, 4e9));
