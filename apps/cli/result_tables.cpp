@@ -152,10 +152,15 @@ std::string curves_text(const headway::PrunePoint& point, const Measure& measure
   return out.empty() ? "" : measure.name() + " after removing 0, 1, 2, ... heads\n" + out;
 }
 
+/// Where the largest path features are so many times the smallest, scores of heads may mislead. The
+/// kernel has the square of a size: U_1 of the largest path may be 16 times smaller than that of
+/// the smallest and count for as much. The same number as MUCH of apps/python/headway/figures.
+constexpr double kUnequalPaths = 4.0;
+
 /// A warning where paths differ much in size; else "".
 std::string path_norms_text(const headway::PruneResult& result) {
   const VectorXd& norms = result.path_norms;
-  if (norms.size() < 2 || !(norms.maxCoeff() > headway::kUnequalPaths * norms.minCoeff())) {
+  if (norms.size() < 2 || !(norms.maxCoeff() > kUnequalPaths * norms.minCoeff())) {
     return "";
   }
   Index largest = 0, smallest = 0;

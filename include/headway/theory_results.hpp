@@ -385,11 +385,6 @@ void added_fields(Visitor& visit, const PrunePoint& r) {
         {.json = "network", .layout = FieldLayout::kByName, .optional = true});
 }
 
-/// From this ratio of the sizes of path features on, scores of heads may mislead: U_1 of the
-/// largest may be 16 times smaller and count for as much. The same as MUCH of
-/// apps/python/headway/figures.
-inline constexpr double kUnequalPaths = 4.0;
-
 /// What `prune` of the theory returns: a point for each of `solve`, in the same order.
 struct PruneResult {
   static constexpr const char* kVerb = "prune";

@@ -32,49 +32,48 @@ struct Evaluation {
 
 class Objective {
  public:
-  Objective(const model::Architecture& architecture, double temperature,
-            const model::LearnedAttention& attention, const MatrixXd& labels,
-            const LearnedSaddleOptions& options, const Observer& observer)
-      : architecture_(architecture),
-        temperature_(temperature),
-        attention_(attention),
-        labels_(labels),
+  Objective(const LearnedSetting& setting, const LearnedSaddleOptions& options,
+            const Observer& observer)
+      : setting_(setting),
         options_(options),
         quiet_(observer),
-        scale_(std::sqrt(architecture.variance(0) /
-                         static_cast<double>(attention.features() * attention.paths()))) {}
+        scale_(std::sqrt(
+            setting.architecture.variance(0) /
+            static_cast<double>(setting.attention.features() * setting.attention.paths()))) {}
 
   /// From U near the minimum, or from the Gaussian process. The value is infinite where there is
   /// no minimum.
   Evaluation evaluate(const VectorXd& z, const theory::OrderParameters* near) {
     Evaluation e;
     e.z = z;
-    if (!z.allFinite() || !attention_.path_features(z, scale_, workspace_, e.features)) return e;
-    const auto kernels =
-        theory::make_path_kernels(e.features, labels_, attention_.paths(), options_.kernels);
-    const theory::Action action(architecture_, temperature_, kernels);
+    if (!z.allFinite() || !setting_.attention.path_features(z, scale_, workspace_, e.features))
+      return e;
+    const auto kernels = theory::make_path_kernels(e.features, setting_.labels,
+                                                   setting_.attention.paths(), options_.kernels);
+    const theory::Action action(setting_.architecture, setting_.temperature, kernels);
     const theory::OrderParameters first =
-        near != nullptr ? *near : theory::gaussian_process_order_parameters(architecture_);
+        near != nullptr ? *near : theory::gaussian_process_order_parameters(setting_.architecture);
     if (!action.evaluate(first).energy) return e;
     e.of = theory::solve_saddle_point(action, first, options_.saddle_point, quiet_);
     if (!std::isfinite(e.of.evaluation.value)) return e;
     const auto root = numerics::SpdFactor::factor(e.of.order_parameters.layers.front());
     if (!root) return e;
-    const auto energy = FeatureEnergy::evaluate(e.features, labels_, root->lower(), temperature_);
+    const auto energy =
+        FeatureEnergy::evaluate(e.features, setting_.labels, root->lower(), setting_.temperature);
     if (!energy) return e;
     MatrixXd over_factor;
     MatrixXd over_features;
     energy->gradient(e.features, root->lower(), over_factor, over_features);
     e.gradient = 2.0 * z;
-    attention_.pull_back(z, scale_, over_features, workspace_, e.gradient);
+    setting_.attention.pull_back(z, scale_, over_features, workspace_, e.gradient);
     e.value = e.of.evaluation.value + z.squaredNorm();
     return e;
   }
 
   model::AttentionStatistics statistics(const VectorXd& z) {
     MatrixXd features;
-    static_cast<void>(attention_.path_features(z, scale_, workspace_, features));
-    return attention_.statistics(z, workspace_);
+    static_cast<void>(setting_.attention.path_features(z, scale_, workspace_, features));
+    return setting_.attention.statistics(z, workspace_);
   }
 
  private:
@@ -88,10 +87,7 @@ class Objective {
     const Observer& whole_;
   };
 
-  const model::Architecture& architecture_;
-  double temperature_;
-  const model::LearnedAttention& attention_;
-  const MatrixXd& labels_;
+  LearnedSetting setting_;
   const LearnedSaddleOptions& options_;
   Quiet quiet_;
   double scale_;
@@ -174,12 +170,10 @@ bool same(const LearnedMinimum& a, const LearnedMinimum& b) {
 
 }  // namespace
 
-LearnedMinimum learned_saddle_point(const model::Architecture& architecture, double temperature,
-                                    const model::LearnedAttention& attention,
-                                    const MatrixXd& labels, const VectorXd& start,
+LearnedMinimum learned_saddle_point(const LearnedSetting& setting, const VectorXd& start,
                                     const LearnedSaddleOptions& options, Observer& observer) {
-  Objective objective(architecture, temperature, attention, labels, options, observer);
-  const double unit = 1.0 / architecture.largest_width();
+  Objective objective(setting, options, observer);
+  const double unit = 1.0 / setting.architecture.largest_width();
   Evaluation at = objective.evaluate(start, nullptr);
   LearnedMinimum result;
   if (!std::isfinite(at.value)) {
@@ -187,7 +181,7 @@ LearnedMinimum learned_saddle_point(const model::Architecture& architecture, dou
         ErrorKind::kBadStudy,
         fmt::format("model.temperature = {}: K + T I is not positive definite at a start of "
                     "the attention weights: must be larger",
-                    temperature));
+                    setting.temperature));
   }
   Directions directions;
   bool fresh = true;  // the direction is the gradient's

@@ -13,13 +13,10 @@ import json
 import pathlib
 import posixpath
 import re
-import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import check_structure  # noqa: E402
+from trees import ROOT, MadeTree, RealTree, files_of, root_asked_for
 
-ROOT = check_structure.ROOT
 MAX_README_LINES = 170
 THEORY = "src/theory/README.md"
 
@@ -52,7 +49,7 @@ EXAMPLES = {"x_test.cpp", "study.toml", "data/studies/NAME.toml", "numpy/lib/for
 def markdown_of(root):
     """{file name: text}: documents, and the text cells of notebooks."""
     texts = {}
-    for name in check_structure.files_of(root):
+    for name in files_of(root):
         if name.endswith(".md"):
             texts[name] = (root / name).read_text()
         elif name.endswith(".ipynb"):
@@ -64,10 +61,10 @@ def markdown_of(root):
 def comments_of(root):
     """{file name: its comments, a run of comment lines joined to one line}."""
     texts = {}
-    for name in check_structure.files_of(root):
+    for name in files_of(root):
         path = pathlib.PurePath(name)
         mark = COMMENTED.get(path.suffix)
-        if mark is None or path.name in ("check_documents.py", "check_structure.py"):
+        if mark is None or path.name in ("check_documents.py", "py"):
             continue
         try:
             source = (root / name).read_text()
@@ -128,7 +125,7 @@ def named_file_exists(root, files, document, named):
 
 
 def file_name_faults(root):
-    faults, files = [], check_structure.files_of(root)
+    faults, files = [], files_of(root)
     for name, text in markdown_of(root).items():
         if name == "CHANGELOG.md":  # tells of files that are gone
             continue
@@ -252,7 +249,7 @@ def readme_length_faults(root):
     return [f"README.md: {count} lines; at most {MAX_README_LINES}"] if count > MAX_README_LINES else []
 
 
-class DocumentsResolve(check_structure.RealTree):
+class DocumentsResolve(RealTree):
     def test_there_are_equations(self):
         for document, count in ((THEORY, 71), ("src/training/README.md", 23), ("src/tasks/README.md", 5)):
             self.assertGreaterEqual(len(equations_of((ROOT / document).read_text())[0]), count, document)
@@ -282,7 +279,7 @@ class DocumentsResolve(check_structure.RealTree):
         self.check(readme_length_faults(ROOT))
 
 
-class RulesCatchViolations(check_structure.MadeTree):
+class RulesCatchViolations(MadeTree):
     """Each rule on references that lead nowhere, so that no rule passes because it looks at nothing."""
 
     def test_links(self):
@@ -348,5 +345,5 @@ class RulesCatchViolations(check_structure.MadeTree):
 
 
 if __name__ == "__main__":
-    ROOT = check_structure.root_asked_for()
+    ROOT = root_asked_for()
     unittest.main()

@@ -2,21 +2,20 @@
 
     python3 check_structure.py [--root DIR]      DIR: the tree to read, by default the one this file is in
 
-The rules: which module may include which (the arrows), where third-party headers may appear, no umbrella
-header, include paths from the include root, the length of files and functions, the top level, and no leftovers
-(paths of one machine, to-do notes, numbers of a tracker). What documents and comments refer to is followed by
+The rules: which module may include which (the arrows), where third-party headers may appear, no umbrella header, include
+paths from the include root, documented types in the headers that users call, the length of files and functions, their
+parameters, nothing of apps/ in the library, the top level, and no leftovers (paths of one machine, to-do notes, numbers of
+a tracker). What documents and comments refer to is followed by
 check_documents.py. `RulesCatchViolations` runs the same checks on a small tree that breaks each of them.
 """
 
 import ast
 import pathlib
 import re
-import subprocess
-import sys
-import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from trees import ROOT, MadeTree, RealTree, files_of, root_asked_for
+
 MAX_LINES = {"file": 400, "function": 60}
 MAX_PARAMETERS = 6
 MAX_TEST_LINES = {"file": 600, "function": 150}  # tests list cases, and stay together
@@ -83,19 +82,6 @@ TOP_LEVEL = {"apps/", "data/", "include/", "notebooks/", "src/", "tests/", "CMak
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 SOURCE_SUFFIXES = {".cpp", ".hpp"}
 TEXT_SUFFIXES = SOURCE_SUFFIXES | {".py", ".md", ".txt", ".cmake", ".in", ".sh", ".toml", ".json", ".ipynb", ""}
-
-
-def files_of(root):
-    """The files under version control and new ones that git does not ignore; every file outside git."""
-    listing = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
-        cwd=root, capture_output=True, check=False)
-    if listing.returncode == 0:
-        names = [name for name in listing.stdout.decode().split("\0") if name]
-    else:
-        names = [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()]
-        names = [name for name in names if not re.match(r"(build|results)/|(.*/)?__pycache__/", name)]
-    return sorted(name for name in set(names) if (root / name).is_file())
 
 
 def sources_of(root):
@@ -401,32 +387,6 @@ def top_level_faults(root):
     tops = {name.split("/")[0] + ("/" if "/" in name else "") for name in files_of(root)}
     return [f"{top}: nothing else stands at the top level than {', '.join(sorted(TOP_LEVEL))} and dot files"
             for top in sorted(tops) if top not in TOP_LEVEL and not top.startswith(".")]
-
-
-class RealTree(unittest.TestCase):
-    def check(self, faults):
-        self.assertFalse(faults, "\n" + "\n".join(faults))
-
-
-class MadeTree(unittest.TestCase):
-    def faults(self, rule, files):
-        """What the rule finds in a tree of these files ({name: text})."""
-        with tempfile.TemporaryDirectory() as directory:
-            root = pathlib.Path(directory)
-            for name, text in files.items():
-                (root / name).parent.mkdir(parents=True, exist_ok=True)
-                (root / name).write_text(text)
-            return rule(root)
-
-
-def root_asked_for():
-    """DIR of --root DIR, which it takes off the command line; else the tree of this file."""
-    if "--root" not in sys.argv:
-        return ROOT
-    at = sys.argv.index("--root")
-    root = pathlib.Path(sys.argv[at + 1]).resolve()
-    del sys.argv[at:at + 2]
-    return root
 
 
 class SourcesKeepTheRules(RealTree):

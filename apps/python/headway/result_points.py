@@ -168,10 +168,14 @@ class Pruning(Fields):
 
 @record("sample", **{f"{before}{part}": f"{place}_{part}" for part in below("sample", "U_a_", "array")
                      for before, place in (("readout_", "U_a"), ("", "order_parameters/layer_<l>"))},
-        predictor_mcse="predictor/mcse", readout_draws="draws/U_a", log_density="energies", draws="draws/layer_<l>")
+        predictor_mcse="predictor/mcse", readout_draws="draws/U_a", log_density="energies", draws="draws/layer_<l>",
+        **{name: f"draws/{name}" for name in (
+            "attention_entropy", "attention_largest", "log_likelihood", "attention_weights")})
 @dataclass(frozen=True, repr=False)
 class Samples(Brief):
-    """Posterior draws of one point and their summaries; tuples run over the layers 1 to L.
+    """Posterior draws of one point and their summaries.
+
+    What begins with `readout` is of U_a. The rest is of U_1, ..., U_L: tuples run over the layers 1 to L.
 
     Attributes
     ----------
@@ -179,6 +183,14 @@ class Samples(Brief):
         Log density of each draw.
     draws : mapping of int to ndarray of shape (chain, draw, C p_l, C p_l)
         Draws of U_l by layer l.
+    attention_entropy, attention_largest : ndarray of shape (chain, draw), or None
+        Of learned attention: draws of the entropy of a head's attention, and of the largest weight.
+    log_likelihood : ndarray of shape (chain, draw), or None
+        Of learned attention: -energy / 2 of each draw.
+    attention_weights : ndarray of shape (chain, draw, weight), or None
+        Of learned attention: draws of W, or Q and K, with keep_weights=True.
+    attention_weight_names : tuple of str
+        Names of these weights, such as "W_1^2[3,4]": layer, head, row, column.
     """
 
     readout_mean: np.ndarray
@@ -197,6 +209,44 @@ class Samples(Brief):
     readout_draws: np.ndarray | None = None
     log_density: np.ndarray | None = None
     draws: Mapping[int, np.ndarray] = field(default_factory=dict)
+    attention_entropy: np.ndarray | None = None
+    attention_largest: np.ndarray | None = None
+    log_likelihood: np.ndarray | None = None
+    attention_weights: np.ndarray | None = None
+    attention_weight_names: tuple[str, ...] = ()
+
+
+@record("minimum", readout_order_parameter="U_a", order_parameters="order_parameters/layer_<l>")
+@dataclass(frozen=True, repr=False)
+class AttentionMinimum(Brief):
+    """A joint minimum over order parameters and learned attention.
+
+    Attributes
+    ----------
+    action : float
+        S / max N, with |w|^2 / s_w^2.
+    attention_entropy, attention_largest : float
+        Of the attention of the last layer, means over the training examples; see the point's fields.
+    starts : int
+        Starts of the search that led here.
+    converged : bool
+        Whether the search over attention converged.
+    readout_order_parameter : ndarray or None
+        U_a.
+    order_parameters : tuple of ndarray
+        U_1, ..., U_L.
+    attention_weights : ndarray of shape (heads, N_0, N_0), or None
+        W of each learned head, layer 1 first; Q^T K / sqrt(G) for queries and keys.
+    """
+
+    action: float
+    attention_entropy: float
+    attention_largest: float
+    starts: int
+    converged: bool
+    readout_order_parameter: np.ndarray | None
+    order_parameters: tuple[np.ndarray, ...]
+    attention_weights: np.ndarray | None = None
 
 
 @record("point", lists=True, readout_order_parameter="U_a", order_parameters="order_parameters/layer_<l>")
@@ -204,7 +254,8 @@ class Samples(Brief):
 class Point(Measures):
     """One point of a sweep: one choice of widths and temperature.
 
-    Arrays that the file does not hold are None, numbers NaN.
+    Arrays that the file does not hold are None, numbers NaN. Shapes name dimensions as `to_datatree` does. Arrays of one
+    output lack the dimensions `output` and `output_other`; of several, `path` has C p_l entries.
 
     Attributes
     ----------
@@ -230,6 +281,8 @@ class Point(Measures):
         Of a sampled point: the saddle point there.
     sets : mapping of str to SetMeasures
         What the predictor scores on further sets.
+    minima : tuple of AttentionMinimum
+        Where attention is learned: minima that differ, lowest action first. The point is the first.
     """
 
     widths: tuple[int, ...]
@@ -248,6 +301,7 @@ class Point(Measures):
     network: Mapping[str, NetworkScore] = field(default_factory=dict)
     theory: Point | None = None
     sets: Mapping[str, SetMeasures] = field(default_factory=dict)
+    minima: tuple[AttentionMinimum, ...] = ()
 
     def __repr__(self) -> str:
         scores = [f"{name} {getattr(self, field):.4g}" for name, field in (

@@ -33,14 +33,20 @@ struct LearnedSaddleOptions {
   int max_iterations = 500;
 };
 
+/// What S(U, w) is a function of beside U and w.
+struct LearnedSetting {
+  const model::Architecture& architecture;
+  double temperature;
+  const model::LearnedAttention& attention;
+  const MatrixXd& labels;
+};
+
 /// The minimum that L-BFGS finds over w from `start`. U is at its minimum given w in every step
 /// (theory::solve_saddle_point), so the gradient is that of the energy at fixed U:
 ///   dS/dw = sum_pi <dE/dX_pi, dX_pi/dw> + 2 w / s_w^2.
 /// Not converging is a value. T > 0. Cost of a step: a saddle point from a near start, path
 /// features and their backward pass.
-LearnedMinimum learned_saddle_point(const model::Architecture& architecture, double temperature,
-                                    const model::LearnedAttention& attention,
-                                    const MatrixXd& labels, const VectorXd& start,
+LearnedMinimum learned_saddle_point(const LearnedSetting& setting, const VectorXd& start,
                                     const LearnedSaddleOptions& options, Observer& observer);
 
 /// Those that differ, lowest action first. Minima are the same when action, U and attention agree

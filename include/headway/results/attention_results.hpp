@@ -36,7 +36,9 @@ void fields(Visitor& visit, Record& r) {
   visit("attention_weights", r.attention_weights,
         "W of each learned head, layer 1 first, [heads, N_0, N_0]; Q^T K / sqrt(G) for queries and "
         "keys",
-        {.place = FieldPlace::kFile, .layout = FieldLayout::kStacked});
+        {.place = FieldPlace::kFile,
+         .layout = FieldLayout::kStacked,
+         .axes = "head input input_other"});
   visit("starts", r.starts, "starts that led here, heads exchanged or not");
   visit("converged", r.converged, "whether the search over attention converged");
   visit("gradient_norm", r.gradient_norm,
@@ -67,7 +69,7 @@ struct SampledAttention {
 template <class Visitor, RecordOf<SampledAttention> Record>
 void fields(Visitor& visit, Record& r) {
   constexpr FieldForm kOld = {.optional = true};
-  constexpr FieldForm kDraws = {.place = FieldPlace::kFile, .optional = true};
+  constexpr FieldForm kDraws = {.place = FieldPlace::kFile, .optional = true, .axes = "chain draw"};
   visit("attention_entropy_mean", r.entropy_mean,
         "posterior mean of the entropy of a head's attention at the tokens that the readout takes, "
         "mean over the heads of the last layer and the training examples; undefined for linear "
@@ -90,8 +92,10 @@ void fields(Visitor& visit, Record& r) {
   visit("draws/log_likelihood", r.log_likelihood, "-energy / 2 of each draw, [chain, draw]",
         kDraws);
   visit("draws/attention_weights", r.weights,
-        "draws of the attention weights, [chain, draw, weight]; if asked for", kDraws);
-  visit("attention_weight_names", r.weight_names, "names of these weights", kDraws);
+        "draws of the attention weights, [chain, draw, weight]; if asked for",
+        {.place = FieldPlace::kFile, .optional = true, .axes = "chain draw weight"});
+  visit("attention_weight_names", r.weight_names, "names of these weights",
+        {.place = FieldPlace::kFile, .optional = true, .axes = "weight"});
 }
 
 }  // namespace headway

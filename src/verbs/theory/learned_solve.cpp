@@ -117,7 +117,7 @@ class LearnedSolver {
     }
     problem.kernels = theory::make_path_kernels(std::move(best.features), problem.train_labels,
                                                 architecture.paths(), kernel_options(study_));
-    solve_point_from(study_, dataset_, problem, sweep, index, best.of.order_parameters, observer_,
+    solve_point_from(study_, dataset_, problem, {sweep, index, best.of.order_parameters}, observer_,
                      point);
     point.action = best.action / unit;
     if (!best.converged) {
@@ -140,7 +140,7 @@ class LearnedSolver {
       Stopping stopping(observer_, guard);
       const int start = static_cast<int>(k);
       minima[static_cast<std::size_t>(k)] = posterior::learned_saddle_point(
-          architecture, sweep.temperature, *learned_.train, *learned_.labels,
+          {architecture, sweep.temperature, *learned_.train, *learned_.labels},
           start_of(study_, learned_, index, start), options_, stopping);
       const std::lock_guard<std::mutex> lock(guard);
       observer_.progress(fmt::format("starts of attention, point {}", index + 1),

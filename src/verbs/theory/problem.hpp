@@ -124,10 +124,15 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
                           const SolveHooks& hooks = {},
                           const std::optional<std::vector<std::size_t>>& wanted = {});
 
+struct NearbyStart {
+  const SweepPoint& sweep;
+  std::size_t index;  ///< of the point in the sweep
+  const theory::OrderParameters& order_parameters;
+};
 /// One point on a problem that is already made, from a start that is near.
 void solve_point_from(const Study& study, const tasks::Dataset& dataset,
-                      const TheoryProblem& problem, const SweepPoint& sweep, std::size_t index,
-                      const theory::OrderParameters& start, Observer& observer, SolvePoint& point);
+                      const TheoryProblem& problem, const NearbyStart& start, Observer& observer,
+                      SolvePoint& point);
 
 /// Warns of the points where the theory is outside its range, a line a network and three at most:
 /// (C p_l + 1)/N_l, the relative order of what it drops, above 1, or a 1/N correction of more than

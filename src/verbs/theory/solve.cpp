@@ -344,14 +344,14 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
 }
 
 void solve_point_from(const Study& study, const tasks::Dataset& dataset,
-                      const TheoryProblem& problem, const SweepPoint& sweep, std::size_t index,
-                      const theory::OrderParameters& start, Observer& observer, SolvePoint& point) {
+                      const TheoryProblem& problem, const NearbyStart& start, Observer& observer,
+                      SolvePoint& point) {
   const theory::RepeatedPredictor predictor(
       problem.kernels, {problem.kernels, &problem.evaluation_features},  // outlived by both
       kPredictionsAPoint);
   const SolveHooks none;
   PointSolver(study, dataset, problem, predictor, observer, none)
-      .solve(sweep, index, &start, point);
+      .solve(start.sweep, start.index, &start.order_parameters, point);
 }
 
 PartSolver prepare_solve(const Study& study, const tasks::Dataset& dataset, Observer& observer,

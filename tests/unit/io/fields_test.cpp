@@ -32,6 +32,7 @@ struct Section {
 std::vector<Section> sections() {
   headway::SamplePoint sample;
   sample.order_parameters.resize(1);
+  sample.attention.emplace();
   std::vector<ListedField> provenance = list_fields(headway::ResultProvenance{});
   std::vector<ListedField> gram = list_fields(headway::GramResult{});
   for (std::vector<ListedField>* only_in_files : {&provenance, &gram})
@@ -40,6 +41,8 @@ std::vector<Section> sections() {
           {"result", "The root, but for train", list_fields(headway::SolveResult{})},
           {"point", "`points/<i>` of solve, align and prune; `points/<i>/theory` of sample",
            list_fields(headway::SolvePoint{})},
+          {"minimum", "`points/<i>/minima/<k>` of solve, where attention is learned",
+           list_fields(headway::AttentionMinimum{})},
           {"limit", "`gaussian_process/<j>`", list_fields(headway::GaussianProcessPoint{})},
           {"choice", "`chosen/<k>`", list_fields(headway::TemperatureChoice{})},
           {"alignment", "`points/<i>/alignment`", list_fields(headway::AlignPoint{})},

@@ -17,8 +17,9 @@ namespace {
 LearnedMinimum minimum(const LearnedProblem& problem, const LearnedData& data,
                        const VectorXd& start) {
   Observer quiet;
-  return posterior::learned_saddle_point(testing::learned_architecture(problem, 10), 0.2,
-                                         *data.attention, *data.labels, start, {}, quiet);
+  return posterior::learned_saddle_point(
+      {testing::learned_architecture(problem, 10), 0.2, *data.attention, *data.labels}, start, {},
+      quiet);
 }
 
 VectorXd start_of(const LearnedData& data, std::uint64_t stream) {
