@@ -90,8 +90,19 @@ def python_columns(root=ROOT):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "head_table":
                 found |= {key.value: path.name for one in node.args if isinstance(one, ast.Dict) for key in one.keys}
+    found |= ranking_columns(root / "apps/python/headway/ranking")
     fields = json.loads((root / "apps/python/headway/fields.json").read_text(encoding="utf-8"))["pruning"]
     return found | {name: "fields.json" for name, field in fields.items() if field["kind"] == "array" and "/" not in name}
+
+
+def ranking_columns(folder):
+    """{name: file} of rankings of heads: their tuples of names, and what is named after what was removed and how."""
+    found = {"removal_*_*": "measured.py", "expected_*_*": "table.py"}
+    for name, constant in (("table.py", "ESTIMATE"), ("measured.py", "CUTS")):
+        for node in ast.parse((folder / name).read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == constant:
+                found |= {one.value: name for one in node.value.elts}
+    return found
 
 
 def record_columns(root=ROOT):
