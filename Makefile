@@ -17,6 +17,9 @@ TRAINING ?= on
 KILLS ?= 100
 # How long `make soak` runs the verbs in one process, and `make fuzz` each fuzzer.
 MINUTES ?= 120
+# How many mutations `make mutations` judges, and the seed that draws them.
+MUTATIONS ?= 100
+SEED ?= 1
 # TORCH=auto takes the LibTorch inside an installed PyTorch (2.6 or later, with CUDA or without). TORCH=FOLDER takes that
 # one. Without it the build takes the system's.
 TORCH ?=
@@ -28,7 +31,7 @@ CCACHE := $(shell command -v ccache 2>/dev/null)
 UNITY ?= ON
 CONFIGURE := -DCMAKE_UNITY_BUILD=$(UNITY) -DHEADWAY_PYTHON=$(PYTHON) -DHEADWAY_TRAINING=$(if $(filter off,$(TRAINING)),OFF,$(if $(filter required,$(TRAINING)),ON,AUTO)) -DHEADWAY_TORCH=$(TORCH) $(if $(CCACHE),-DCMAKE_CXX_COMPILER_LAUNCHER=$(CCACHE))
 
-.PHONY: help build demo test bench reproduce kills soak docs packages wheel races fuzz format tidy lint dependencies clean
+.PHONY: help build demo notebook test bench reproduce kills soak docs packages wheel races fuzz mutations format tidy lint dependencies clean
 
 help:
 	@echo 'make demo       install what is missing, build, solve $(STUDY), sample its posterior, draw the figures'
@@ -37,12 +40,14 @@ help:
 	@echo 'make docs       the site of the documentation, in build/docs/site (FIGURES=quick leaves out results that take minutes)'
 	@echo 'make packages   Debian packages of all parts, in build/packages'
 	@echo 'make wheel      a Python wheel, in build/wheel'
+	@echo 'make notebook   open the notebooks in a browser (needs Jupyter)'
 	@echo 'make bench      measure the speed of the theory (apps/benchmarks)'
 	@echo 'make reproduce  run every study of minutes again, beside what was recorded and published: an hour (ONLY=NAME,... for some)'
 	@echo 'make kills      kill each verb at random times, KILLS=$(KILLS) processes each, and look for anything lost'
 	@echo 'make soak       run all verbs in one process for MINUTES=$(MINUTES), and look for growing memory, open files and threads'
 	@echo 'make races      the unit tests under the thread sanitizer'
 	@echo 'make fuzz       give changed bytes to the readers of files for MINUTES=$(MINUTES), under the sanitizers (clang)'
+	@echo 'make mutations  put MUTATIONS=$(MUTATIONS) small mistakes into the library, and see which the tests notice: hours'
 	@echo 'make lint       cppcheck, then make tidy'
 	@echo 'make tidy       clang-tidy with warnings as errors (slow)'
 	@echo 'make format     lay out every source with clang-format'
@@ -83,6 +88,13 @@ test: dependencies
 	@cmake --preset ci $(CONFIGURE) --log-level=NOTICE
 	@cmake --build --preset ci --parallel $(JOBS)
 	@ctest --preset ci --parallel $$(($(JOBS) + 1))  # some tests wait
+
+# JupyterLab where it is, else the older Notebook.
+notebook: build
+	@PYTHONPATH=$(CURDIR)/apps/python PATH=$(CURDIR)/build/release/bin:$$PATH; export PYTHONPATH PATH; \
+	for part in lab notebook; do \
+	  if $(PYTHON) -m jupyter $$part --version >/dev/null 2>&1; then exec $(PYTHON) -m jupyter $$part notebooks; fi; \
+	done; echo 'make notebook: $(PYTHON) has no Jupyter: apt-get install jupyter-notebook, or pip install jupyterlab'; exit 1
 
 docs: export DOCS = on
 docs: build
@@ -128,6 +140,11 @@ fuzz: dependencies
 	@cmake --preset fuzz $(CONFIGURE) -DHEADWAY_TRAINING=OFF -DCMAKE_UNITY_BUILD=OFF --log-level=NOTICE
 	@cmake --build --preset fuzz --parallel $(JOBS) --target fuzzers
 	@tests/fuzz/run.sh $$((60 * $(MINUTES)))
+
+mutations: export TESTING = on
+mutations: dependencies
+	@[ -d build/universalmutator ] || { $(PYTHON) -m venv build/universalmutator && build/universalmutator/bin/pip install -q universalmutator==1.14.1; }
+	@HEADWAY_PYTHON=$(PYTHON) build/universalmutator/bin/python -B tests/mutations/draw.py --count $(MUTATIONS) --seed $(SEED) --jobs $(JOBS)
 
 tidy: export LINT = on
 # Everything but what includes LibTorch 1.13, whose headers clang does not take as C++20.

@@ -78,8 +78,9 @@ struct Layer {
     return {d_query.data(), d_key.data(), d_value.data(), given(d_bias), given(d_mixing)};
   }
   void backward(int threads) {
-    attention_backward(shape, options, inputs(), {output.data(), given(log_sum_exp)},
-                       d_output.data(), gradients(), threads);
+    attention_backward(shape, options, inputs(),
+                       {{output.data(), given(log_sum_exp)}, d_output.data()}, gradients(),
+                       threads);
   }
 };
 

@@ -25,9 +25,10 @@ std::vector<std::string> inputs_of(const Options& options, const Job& job) {
   std::vector<std::string> inputs;
   if (job.origin != io::StudyOrigin::kResultFile) inputs.push_back(options.input);
   inputs.insert(inputs.end(), options.more_inputs.begin(), options.more_inputs.end());
-  if (!job.study.task.file.empty()) inputs.push_back(job.study.task.file);
-  inputs.insert(inputs.end(), job.study.prune.theory.begin(), job.study.prune.theory.end());
-  const headway::OmniglotOptions& images = job.study.task.omniglot;
+  if (!job.study.task.file().empty()) inputs.push_back(job.study.task.file());
+  inputs.insert(inputs.end(), job.study.prune.trained().theory.begin(),
+                job.study.prune.trained().theory.end());
+  const headway::OmniglotOptions& images = job.study.task.as<OmniglotOptions>();
   inputs.insert(inputs.end(), images.files.begin(), images.files.end());
   for (const headway::OutOfDistributionSet& set : images.out_of_distribution) {
     inputs.insert(inputs.end(), {set.images, set.labels});
@@ -117,7 +118,8 @@ io::LoadedStudy study_of(const Options& options) {
   if (!options.study_text) return io::read_study(options.input, options.study_overlays());
   io::LoadedStudy loaded;
   loaded.study = io::parse_study(*options.study_text, options.input, options.study_overlays());
-  if (options.dataset) loaded.study.task.file = options.dataset->name;  // a name, not a path
+  if (options.dataset)
+    loaded.study.task.as<DatasetOptions>().file = options.dataset->name;  // a name, not a path
   return loaded;
 }
 

@@ -10,9 +10,9 @@
 #include "headway/result_file.hpp"
 #include "headway/study/sections.hpp"
 #include "json_text.hpp"
-#include "networks_table.hpp"
 #include "shipped_studies.hpp"
 #include "trained_data.hpp"
+#include "trained_network_tables.hpp"
 #include "verbs.hpp"
 
 namespace headway::cli {

@@ -34,10 +34,10 @@ struct ExtractJob : Job {
 
 std::string heads_line(const headway::TrainedNetwork& network,
                        const headway::ExtractResult& result) {
-  return fmt::format("{}: {} weights after {} steps, heads [{}], {} paths, {} features",
-                     network.study_name, word_of(network.study.extract.weights), network.step,
-                     numbers_text(result.dataset.heads),
-                     model::path_count<double>(result.dataset.heads), result.dataset.features);
+  return wrapped(fmt::format(
+      "{}: {} weights after {} steps, heads [{}], {} paths, {} features", network.study_name,
+      word_of(network.study.extract.weights), network.step, numbers_text(result.dataset.heads),
+      model::path_count<double>(result.dataset.heads), result.dataset.features));
 }
 
 /// How well the parts add up; "" for a network that is not taken apart.
@@ -62,12 +62,11 @@ std::string extract_text(const headway::TrainedNetwork& network,
   }
   const double scale =
       result.order_parameter.trace() / static_cast<double>(result.order_parameter.rows());
-  return fmt::format(
-      "{}\n\nthe trained network itself\n{}U_1 of its weights, mean of the diagonal {:.4g}, "
-      "diagonal "
-      "over that mean:\n{}",
-      heads_line(network, result), table.text(), scale,
-      values_line("", 0, diagonal_text(result.order_parameter / scale, 16)));
+  const std::string line = fmt::format(
+      "U_1 of its weights, mean of the diagonal {:.4g}, diagonal over that mean:\n", scale);
+  return fmt::format("{}\n\nthe trained network itself\n{}{}{}", heads_line(network, result),
+                     table.text(), wrapped(line),
+                     values_line("", 0, diagonal_text(result.order_parameter / scale, 16)));
 }
 
 std::string extract_json(const headway::TrainedNetwork& network,
@@ -139,13 +138,13 @@ std::string plan_extract(const Options& options, const ExtractJob& job) {
     }
     return json_text(out);
   }
-  return fmt::format(
+  return wrapped(fmt::format(
       "{}: run {} ({}), {} weights after {} steps\n{} train, {} test, {} validation "
       "examples, {} of each further set\n{}output {}\n",
       job.network.study_name, wanted.run, job.network.label, word_of(wanted.weights),
       job.network.step, wanted.train_examples, wanted.test_examples, wanted.validation_examples,
       wanted.out_of_distribution_examples, sizes ? sizes_line(*sizes) : "",
-      options.output.empty() ? "none" : options.output);
+      options.output.empty() ? "none" : options.output));
 }
 
 ExtractJob load_extract_job(const Options& options) {

@@ -51,12 +51,12 @@ void warn_of_doubles(const std::vector<std::string>& files, Observer& observer) 
 
 /// Opens the data sets; their path features stay in the files. The hash is of names and contents.
 std::string read_gram_data(const Options& options, GramJob& job, Observer& observer) {
-  if (job.study.task.kind != headway::TaskKind::kDataset) {
+  if (job.study.task.kind() != headway::TaskKind::kDataset) {
     throw Error(ErrorKind::kBadStudy,
                 fmt::format("{}: gram takes data-set files (HDF5)", options.input));
   }
   const io::CheckedShare checked = checked_share(options);
-  std::vector<std::string> files = {job.study.task.file};
+  std::vector<std::string> files = {job.study.task.file()};
   files.insert(files.end(), options.more_inputs.begin(), options.more_inputs.end());
   Sha256 hash;
   warn_of_doubles(files, observer);

@@ -12,9 +12,10 @@
 #include "headway/result_file.hpp"
 #include "headway/study/study_hash.hpp"
 #include "json_text.hpp"
-#include "networks_table.hpp"
+#include "table.hpp"
 #include "train_course.hpp"
 #include "trained_data.hpp"
+#include "trained_network_tables.hpp"
 #include "verbs.hpp"
 
 namespace headway::cli {
@@ -43,7 +44,7 @@ LatentsJob load_latents_job(const Options& options) {
 }
 
 std::string read_latents_data(const Options& options, LatentsJob& job, Observer& observer) {
-  if (!headway::is_training_task(job.study.task.kind)) headway::check_latents(job.study);
+  if (!headway::is_training_task(job.study.task.kind())) headway::check_latents(job.study);
   if (!job.trained) {
     std::string hash = read_training_data(options, job, observer);
     for (const headway::TrainRun& run : job.runs)
@@ -110,20 +111,20 @@ std::string plan_latents(const Options& options, const LatentsJob& job) {
     out["verb"] = "latents";
     out["study"] = job.study.name;
     out["study_hash"] = headway::study_hash(job.study);
-    out["task"] = word_of(job.study.task.kind);
+    out["task"] = word_of(job.study.task.kind());
     out["trains_first"] = !job.trained;
     out["networks"] = count;
     out["examples"] = wanted.examples;
     out["weights"] = word_of(wanted.weights);
     return json_text(out);
   }
-  return fmt::format(
+  return wrapped(fmt::format(
       "{}: {}, {} networks{}\n{} codes of training tasks and {} of held-out tasks each, {} "
       "weights\n"
       "output {}\n",
-      job.study.name, word_of(job.study.task.kind), count,
+      job.study.name, word_of(job.study.task.kind()), count,
       job.trained ? "" : ", which are trained first", wanted.examples, wanted.examples,
-      word_of(wanted.weights), options.output.empty() ? "none" : options.output);
+      word_of(wanted.weights), options.output.empty() ? "none" : options.output));
 }
 
 std::vector<ExplainedTable> latents_tables() {

@@ -137,7 +137,8 @@ Computation compute_merge(const Options& options, Observer& observer) {
     return merged(merging_of(&train_outcome, &train_table));
   }
   if (kind == headway::kGramVerb) return merged(merging_of_grams());
-  throw Error(ErrorKind::kBadData, headers.front().file + ": is a result of " + kind +
+  throw Error(ErrorKind::kBadData, headers.front().file + ": is a result of " +
+                                       io::verb_of_kind(kind) +
                                        "; allowed: parts of solve, sample, train or gram");
 }
 

@@ -45,6 +45,7 @@ struct Options {
   std::optional<std::string> study_text;          ///< in place of the file `input`, then its name
   std::shared_ptr<const tasks::Dataset> dataset;  ///< in place of the file of task.kind "dataset"
   std::shared_ptr<const tasks::Dataset> new_inputs;  ///< of predict, in place of its data-set file
+  std::optional<std::string> new_text;               ///< of predict, in place of its text file
   std::shared_ptr<const Reusable> reusable;          ///< of an earlier computation; null: none
 
   /// --set, --seed, --threads and the verbs' own options, as --set would give them.

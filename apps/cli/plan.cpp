@@ -12,7 +12,8 @@ std::string plan_text(const headway::TheoryPlan& plan, const headway::Study& stu
                       const std::string& verb, const std::string& output) {
   std::string out;
   const auto line = [&out](const std::string& name, const std::string& value) {
-    out += fmt::format("{:<18}{}\n", name, value);
+    constexpr std::size_t kWidth = 18;
+    out += fmt::format("{:<{}}{}\n", name, kWidth, indented(value, kWidth));
   };
   line("study", study.name);
   line("verb", verb);

@@ -15,6 +15,7 @@
 #include "headway/solve.hpp"
 #include "headway/train.hpp"
 #include "json_text.hpp"
+#include "predict_trained.hpp"
 #include "table.hpp"
 #include "theory_course.hpp"
 #include "verbs.hpp"
@@ -51,29 +52,32 @@ void check_overlays(const std::vector<std::string>& overlays) {
 }
 
 PredictJob load_predict_job(const Options& options) {
-  if (options.more_inputs.size() != (options.new_inputs ? 0 : 1)) {
+  if (options.new_text) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("predict: takes a result and one data set of new inputs; given: {} "
-                            "data sets",
-                            options.more_inputs.size()));
-  }
-  if (!io::is_result_file(options.input)) {
-    throw Error(
-        ErrorKind::kBadData,
-        fmt::format("{}: is no result file; allowed: a result of solve or sample", options.input));
+                fmt::format("predict: text: must be absent: {} is no result of train on text",
+                            options.input));
   }
   PredictJob job;
   job.kind = io::read_result_kind(options.input);
-  if (job.kind == headway::TrainResult::kVerb) {
-    throw Error(ErrorKind::kUnavailable,
-                fmt::format("{}: predictions of trained networks are not built; evaluate gives "
-                            "their loss and metrics on other data of their task, and extract makes "
-                            "a data set of the theory from them",
-                            options.input));
-  }
   check_overlays(options.study_overlays());
   job.study = io::read_study(options.input, options.study_overlays()).study;
   return job;  // not of origin kResultFile, so that no prediction is written over the result
+}
+
+/// Whether the networks of a train result predict, not the theory. Refuses what is no result.
+bool networks_predict(const Options& options) {
+  const bool in_memory = options.new_inputs || options.new_text;
+  if (options.more_inputs.size() != (in_memory ? 0 : 1)) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("predict: takes a result and one file of new inputs; given: {} files",
+                            options.more_inputs.size()));
+  }
+  if (!io::is_result_file(options.input)) {
+    throw Error(ErrorKind::kBadData,
+                fmt::format("{}: is no result file; allowed: a result of solve, sample or train",
+                            options.input));
+  }
+  return io::read_result_kind(options.input) == headway::TrainResult::kVerb;
 }
 
 /// The data that the result was computed from. Error{kBadData} where they have changed.
@@ -197,15 +201,18 @@ Outcome predict_outcome(const PredictResult& result) {
 }  // namespace
 
 Verb predict_verb() {
-  return make_verb<PredictJob, PredictResult>(
+  Verb verb = make_verb<PredictJob, PredictResult>(
       {.name = PredictResult::kVerb,
-       .summary = "predict new inputs, without labels, from a result of solve or sample",
-       .sections = {"solve"},
+       .summary = "predict new inputs, without labels",
+       .sections = {"solve", "evaluate"},
        .about =
            "Gives the mean and the standard deviation of the predictor on new inputs, and the "
            "probability that the predictor has the sign of its mean. Every point of the result "
            "predicts. Nothing is solved or sampled again; the data of the result must still be "
-           "where its study says. A result of sample predicts with the mean over its draws of U_1.",
+           "where its study says. A result of sample predicts with the mean over its draws of U_1. "
+           "Of a result of train the networks themselves predict: their answers, as mean and "
+           "spread over seeds. Networks of text take a text file; they give the bits of its tokens "
+           "and the likeliest next ones. --set evaluate.weights=last takes the last weights.",
        .tables =
            {{"Columns",
              {kWidthsColumn,
@@ -216,11 +223,23 @@ Verb predict_verb() {
               {"sd", "standard deviation of the predictor, likewise"},
               {"right sign",
                "probability that the predictor has the sign of its mean; of one output alone"},
-              {"class", "sign of the mean; of several outputs the largest one, counted from 0"}}}},
+              {"class", "sign of the mean; of several outputs the largest one, counted from 0"}}},
+            {"Columns of trained networks",
+             {kVariantColumn,
+              kSeedsColumn,
+              {"mean, sd", "output of the network, its mean and standard deviation over seeds"},
+              {"right sign", "share of the seeds whose output has the sign of the mean"},
+              {"class", "sign of the mean, or the likeliest class of each scored token"},
+              {"probability", "of that class, or of that next token"},
+              {"bits/byte", "of a text: the bits of its tokens over its bytes"},
+              {"next token", "the likeliest tokens after the end of the text"}}}},
        .examples = {{"headway predict four.h5 new.h5 -o predictions.h5",
-                     "new inputs, with the result of solve or sample"}},
-       .more_inputs = "data set of the new inputs (HDF5): further sets, which need no labels",
-       .input = "result of headway solve or sample (HDF5)",
+                     "new inputs, with the result of solve or sample"},
+                    {"headway predict trained.h5 new.h5", "the same, by trained networks"},
+                    {"headway predict text.h5 letter.txt", "a text, by networks of text"}},
+       .more_inputs = "data set of the new inputs (HDF5): further sets, which need no labels; for "
+                      "networks of text a text file",
+       .input = "result of headway solve, sample or train (HDF5)",
        .seeded = false},
       {.load = &load_predict_job,
        .read_data = &read_predict_data,
@@ -231,6 +250,11 @@ Verb predict_verb() {
        .print = [](const Options& options, const PredictJob& job, const PredictResult& result) {
          return options.json ? io::result_json(job.study, result) + "\n" : predict_table(result);
        }});
+  verb.compute = [theory = std::move(verb.compute)](const Options& options, Observer& observer) {
+    return networks_predict(options) ? predict_with_networks(options, observer)
+                                     : theory(options, observer);
+  };
+  return verb;
 }
 
 }  // namespace headway::cli

@@ -6,7 +6,7 @@
 
 #include "columns.hpp"
 #include "headway/error.hpp"
-#include "prune_trained.hpp"
+#include "prune_network.hpp"
 #include "result_tables.hpp"
 #include "theory_course.hpp"
 #include "verbs.hpp"
@@ -19,8 +19,8 @@ constexpr const char* kPruneAbout =
     "Scores every head by how much of U_1 lies on the paths through it, and computes what the "
     "predictor loses without it. Trust what is lost more than the score: the score misleads where "
     "paths differ much in size. The order parameters of a result are used again where study and "
-    "data are the same. Given a result of headway train, it removes the heads from the trained "
-    "networks themselves.";
+    "data are the same. headway prune-network removes heads from trained networks themselves; a "
+    "result of headway train given here does the same.";
 
 std::vector<ExplainedTable> prune_tables() {
   const Explained layer = {"layer, head", "which head, counted from 1"};
@@ -56,13 +56,7 @@ std::vector<ExplainedTable> prune_tables() {
         {"own score", "score of the network's own U_1"},
         {"with the accuracy drop, with the rise of the squared error",
          "rank correlation of a score with what the network loses: value, 95 % interval over "
-         "resampled examples, p value"}}},
-      {"Heads of the networks of a train result, a table for each run",
-       {layer,
-        {"METRIC change", "change of the network's score without the head, with its error"},
-        {"mean in its place", "the same with the head's mean output in its place"},
-        {"loss change", "change of the loss without the head, with its error"},
-        {"sensitivity", "mean size of the gradient with respect to the head's output"}}}};
+         "resampled examples, p value"}}}};
 }
 
 }  // namespace
@@ -73,16 +67,13 @@ Verb prune_verb() {
        .summary = "rank the heads by score and by what is lost without each",
        .sections = {"prune"},
        .own = {{"--theory", "FILE,...",
-                "with a train result: results of headway prune on the data that headway extract "
-                "made from its runs",
-                &Options::theory, Offers::kFiles}},
+                "with a result of headway train, as of headway prune-network", &Options::theory,
+                Offers::kFiles}},
        .about = kPruneAbout,
        .tables = prune_tables(),
        .examples = {{"headway prune four.h5", "heads of a study, from a result of solve"},
                     {"headway prune heads.h5 --set model.widths=[100]",
-                     "heads of a trained network, from a data set of extract"},
-                    {"headway prune trained.h5",
-                     "remove the heads from the trained networks themselves"}}},
+                     "heads of a trained network, from a data set of extract"}}},
       {.compute =
            [](const Options&, TheoryJob& job, Observer& observer) {
              return headway::prune(job.study, job.dataset, observer, job.reused());
@@ -93,7 +84,7 @@ Verb prune_verb() {
              return solve_outcome(result.solve, result.seconds);
            }});
   verb.compute = [theory = std::move(verb.compute)](const Options& options, Observer& observer) {
-    if (prunes_networks(options)) return prune_networks(options, observer);
+    if (prunes_networks(options)) return prune_network(options, observer);
     if (!options.theory.empty()) {
       throw Error(
           ErrorKind::kUsage,

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <optional>
 
+#include "carried_network_table.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/results/choice.hpp"
 #include "headway/results/lookup.hpp"
-#include "network_table.hpp"
 #include "result_text.hpp"
 #include "table.hpp"
 
@@ -44,6 +44,26 @@ std::string corrected_table(const SolveResult& result) {
         kAfterAccuracy, point.corrected.predictor));
   }
   return table.empty() ? "" : "\n1/N-corrected means\n" + table.text();
+}
+
+/// Joint minima of order parameters and attention; empty where attention is given.
+std::string minima_table(const SolveResult& result) {
+  Table table({"widths", "T", "S/max N", "U_a", "entropy", "largest", "starts", "U_1 diagonal<"});
+  for (const SolvePoint& point : result.points) {
+    for (const headway::AttentionMinimum& minimum : point.minima) {
+      const bool first = &minimum == &point.minima.front();
+      table.add(
+          {first ? widths_text(point.widths) : "", first ? cell(point.temperature, "{:g}") : "",
+           cell(minimum.action, "{:.6f}"), readout_text(minimum.order_parameters.readout),
+           cell(minimum.attention_entropy, "{:.4f}"), cell(minimum.attention_largest, "{:.4f}"),
+           std::to_string(minimum.starts), first_layer_text(minimum.order_parameters)});
+    }
+  }
+  if (table.empty()) return "";
+  return wrapped(
+             "\nminima over order parameters and attention. Above, the Hessian, the 1/N correction "
+             "and the evidence are those of U given the attention of the first.\n") +
+         table.text();
 }
 
 /// The temperature that each rule chooses and the accuracy there; empty unless several are swept.
@@ -132,10 +152,15 @@ std::string curves_text(const headway::PrunePoint& point, const Measure& measure
   return out.empty() ? "" : measure.name() + " after removing 0, 1, 2, ... heads\n" + out;
 }
 
+/// Where the largest path features are so many times the smallest, scores of heads may mislead. The
+/// kernel has the square of a size: U_1 of the largest path may be 16 times smaller than that of
+/// the smallest and count for as much. The same number as MUCH of apps/python/headway/figures.
+constexpr double kUnequalPaths = 4.0;
+
 /// A warning where paths differ much in size; else "".
 std::string path_norms_text(const headway::PruneResult& result) {
   const VectorXd& norms = result.path_norms;
-  if (norms.size() < 2 || !(norms.maxCoeff() > headway::kUnequalPaths * norms.minCoeff())) {
+  if (norms.size() < 2 || !(norms.maxCoeff() > kUnequalPaths * norms.minCoeff())) {
     return "";
   }
   Index largest = 0, smallest = 0;
@@ -173,7 +198,7 @@ std::string solve_table(const headway::Study& study, const SolveResult& result) 
   }
   std::string out = study_header(study, result) + table.text();
   if (marked) out += "* not converged\n";
-  return out + corrected_table(result) + chosen_table(result);
+  return out + minima_table(result) + corrected_table(result) + chosen_table(result);
 }
 
 std::string align_table(const headway::Study& study, const headway::AlignResult& result) {
@@ -199,7 +224,7 @@ std::string align_table(const headway::Study& study, const headway::AlignResult&
 std::string prune_table(const headway::Study& study, const headway::PruneResult& result) {
   const Measure measure(result.solve);
   std::string out =
-      study_header(study, result.solve) + path_norms_text(result) + network_table(result);
+      study_header(study, result.solve) + path_norms_text(result) + carried_network_table(result);
   for (const headway::PrunePoint& point : result.points) {
     const SolvePoint* whole = headway::theory_at(result.solve, point.widths, point.temperature);
     out += fmt::format("{}, {} {}\n", point_title(point.widths, point.temperature), measure.name(),

@@ -54,7 +54,12 @@ std::vector<ExplainedTable> sample_tables() {
         {"saddle point", "the theory"},
         {"1/N-corrected", "the theory with the next order of 1/N"},
         kReadoutColumn,
-        kDiagonalColumn}}};
+        kDiagonalColumn}},
+      {"Third table, learned attention",
+       {{"entropy, largest", "posterior means, as in solve; with Monte Carlo standard errors"},
+        {"bridge, integral",
+         "log p(y) in nats by bridge sampling between replicas, and by thermodynamic integration"},
+        {"exchanges", "share of the exchanges between neighbouring replicas that were accepted"}}}};
 }
 
 }  // namespace

@@ -51,6 +51,28 @@ std::string runs_table(const headway::SampleResult& result) {
          (partial ? "+ interrupted, not all draws were made\n" : "");
 }
 
+/// One row a point; empty where attention is given.
+std::string attention_table(const headway::SampleResult& result) {
+  Table table({"widths", "T", "entropy", "largest", "bridge", "integral", "exchanges"});
+  for (const SamplePoint& point : result.points) {
+    if (!point.attention) continue;
+    const headway::SampledAttention& a = *point.attention;
+    table.add({widths_text(point.widths), cell(point.temperature, "{:g}"),
+               measured_text(a.entropy_mean, a.entropy_mcse),
+               measured_text(a.largest_mean, a.largest_mcse),
+               measured_text(point.log_evidence, point.log_evidence_error, "{:.3f}"),
+               measured_text(a.integral_log_evidence, a.integral_log_evidence_error, "{:.3f}"),
+               cell(a.exchange_rate, "{:.2f}")});
+  }
+  if (table.empty()) return "";
+  return wrapped(
+             "\nlearned attention of the last layer where the readout takes it, and log evidence "
+             "in "
+             "two ways. R-hat and ESS are of functions that do not depend on the order of heads. "
+             "The theory is that of U given the attention of the lowest minimum.\n") +
+         table.text();
+}
+
 /// Three rows a point: the samples, the saddle point, the 1/N-corrected means.
 std::string order_parameters_table(const headway::SampleResult& result) {
   Table table({"widths", "T", "<", "U_a", "U_1 diagonal<"}, 3);
@@ -77,7 +99,7 @@ std::string order_parameters_table(const headway::SampleResult& result) {
 std::string sample_table(const headway::Study& study, const headway::SampleResult& result) {
   std::string out = study_header(study, result.solve) + runs_table(result);
   out += wrapped("\nposterior means +- Monte Carlo standard errors, beside the theory\n");
-  return out + order_parameters_table(result);
+  return out + order_parameters_table(result) + attention_table(result);
 }
 
 }  // namespace headway::cli

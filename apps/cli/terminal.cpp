@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cmath>
 #include <csignal>
 #include <cstring>
 
@@ -120,6 +121,54 @@ void show_progress(const std::string& line) {
   progress_line_open = true;
 }
 
+std::size_t progress_columns() {
+  if (isatty(STDERR_FILENO) == 0) return 0;
+  constexpr std::size_t kUsual = 80;  // of a terminal that does not tell
+  const std::size_t columns = columns_of(STDERR_FILENO);
+  return columns > 1 ? columns : kUsual;
+}
+
+std::string bar_line(const std::string& title, double share, double seconds_left,
+                     const std::vector<std::string>& more, std::size_t columns) {
+  const double part = std::isfinite(share) ? std::clamp(share, 0.0, 1.0) : 0.0;
+  std::string tail = fmt::format("{:.0f} %", std::floor(100.0 * part));
+  if (seconds_left > 0.0) tail += fmt::format(", {} left", duration_text(seconds_left));
+  // A bar takes a quarter of the line. A narrow line has none.
+  const std::size_t width = std::min<std::size_t>(columns / 4, 20);
+  std::string line = title;
+  if (width >= 8 && title.size() + width + tail.size() + 4 <= columns) {
+    const auto full = static_cast<std::size_t>(part * static_cast<double>(width));
+    line += fmt::format(" [{}{}]", std::string(full, '#'), std::string(width - full, ' '));
+  }
+  line += " " + tail;
+  for (const std::string& one : more) {
+    if (line.size() + 2 + one.size() > columns) break;
+    line += ", " + one;
+  }
+  return line.substr(0, columns);
+}
+
+void Pace::begin(double done, double earlier) {
+  *this = Pace();
+  begun_at_ = done_ = done;
+  earlier_at_begin_ = earlier;
+}
+
+void Pace::advance(double done, double earlier) {
+  done_ = done;
+  made_ = done - begun_at_ - (earlier - earlier_at_begin_);
+}
+
+double Pace::rate() const {
+  const double elapsed = std::chrono::duration<double>(Clock::now() - start_).count();
+  return std::max(made_, 0.0) / std::max(elapsed, 1e-9);
+}
+
+double Pace::seconds_left(double total) const {
+  const double speed = rate();
+  return speed > 0.0 ? std::max(total - done_, 0.0) / speed : 0.0;
+}
+
 ProgressClock::ProgressClock() : interval_(isatty(STDERR_FILENO) != 0 ? 0.1 : 3.0) { restart(); }
 
 bool ProgressClock::due() {
@@ -133,29 +182,66 @@ TerminalObserver::TerminalObserver(bool quiet, bool verbose) : quiet_(quiet), ve
 
 TerminalObserver::~TerminalObserver() { clear_progress_line(); }
 
+bool TerminalObserver::Stage::advance(std::string_view stage, double now, double all,
+                                      double earlier) {
+  const bool same = stage == name && now >= done && all == total;
+  name = stage;
+  done = now;
+  total = all;
+  if (same) {
+    pace.advance(now, earlier);
+  } else {
+    pace.begin(now, earlier);
+  }
+  return same;
+}
+
 void TerminalObserver::progress(std::string_view stage, double done, double total) {
   if (quiet_) return;
-  const Clock::time_point now = Clock::now();
-  // The same stage may begin again, for other data.
-  const bool same = stage == stage_ && done >= stage_done_;
-  stage_done_ = done;
-  if (!same) {
-    stage_ = stage;
-    stage_start_ = now;
-    stage_begun_at_ = done;  // not 0 in a resumed run
-    shown_ = done;           // a stage that has just begun needs no line
+  if (stage_.advance(stage, done, total, 0.0)) return show(stage_, done);
+  shown_ = done;  // a stage that has just begun needs no line
+  if (whole_.name.empty()) clock_.restart();
+}
+
+void TerminalObserver::whole(std::string_view stage, double done, double total, double earlier) {
+  if (quiet_) return;
+  if (total <= 1.0) return progress(stage, done, total);  // its stages say more
+  const bool same = whole_.advance(stage, done, total, earlier);
+  if (same) {
+    show(whole_, done);
+  } else {
     clock_.restart();
-    return;
+    shown_ = done;
   }
+  stage_ = {};
+  if (done >= total) whole_ = {};
+}
+
+void TerminalObserver::show(const Stage& stage, double done) {
   if (done == shown_ || !clock_.due()) return;
   shown_ = done;
-  const double elapsed = std::chrono::duration<double>(now - stage_start_).count();
-  const double rate = (done - stage_begun_at_) / std::max(elapsed, 1e-9);
-  std::string line = fmt::format("{}: {:.6g} of {:.6g}", stage, done, total);
-  if (rate > 0 && total >= done) {
-    line += fmt::format(", {:.3g}/s, {} left", rate, duration_text((total - done) / rate));
+  show_progress(line_of(stage));
+}
+
+std::string TerminalObserver::line_of(const Stage& stage) const {
+  std::string counted = fmt::format("{:.6g} of {:.6g}", stage.done, stage.total);
+  const double left = stage.pace.seconds_left(stage.total);
+  const std::size_t columns = progress_columns();
+  if (columns == 0) {
+    std::string line = fmt::format("{}: {}", stage.name, counted);
+    const double rate = stage.pace.rate();
+    if (rate > 0 && stage.total >= stage.done) {
+      line += fmt::format(", {:.3g}/s, {} left", rate, duration_text(left));
+    }
+    return line;
   }
-  show_progress(line);
+  if (whole_.name.empty() || &stage == &whole_) {
+    return bar_line(stage.name, stage.done / stage.total, left, {counted}, columns - 1);
+  }
+  return bar_line(whole_.name, whole_.done / whole_.total, whole_.pace.seconds_left(whole_.total),
+                  {fmt::format("{:.6g} of {:.6g}", whole_.done, whole_.total),
+                   fmt::format("{}: {}", stage.name, counted)},
+                  columns - 1);
 }
 
 void TerminalObserver::warning(std::string_view text) {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "headway/observer.hpp"
 
@@ -33,6 +34,32 @@ std::string duration_text(double seconds);
 /// A line of progress on standard error: on a terminal it takes the place of the last one.
 void show_progress(const std::string& line);
 
+/// Columns of the terminal that standard error is; 0 where it is none.
+std::size_t progress_columns();
+
+/// "train [########            ] 43 %, 12 min left, run 3 of 9": a bar and as many of `more` as fit
+/// into `columns`. `share`: from 0 to 1. `seconds_left`: 0 where nobody knows.
+std::string bar_line(const std::string& title, double share, double seconds_left,
+                     const std::vector<std::string>& more, std::size_t columns);
+
+/// How fast something goes on, and how long the rest will take.
+class Pace {
+ public:
+  /// `done` are finished, `earlier` of them by an earlier call.
+  void begin(double done, double earlier);
+  void advance(double done, double earlier);
+  [[nodiscard]] double rate() const;  ///< a second
+  /// 0: not known yet, or nothing is left.
+  [[nodiscard]] double seconds_left(double total) const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  double begun_at_ = 0.0;  ///< not 0 in a resumed run
+  double made_ = 0.0;      ///< since then, and by this call
+  double done_ = 0.0, earlier_at_begin_ = 0.0;
+  Clock::time_point start_ = Clock::now();
+};
+
 /// Says when the next line of progress is due: ten a second on a terminal, else one in three
 /// seconds.
 class ProgressClock {
@@ -55,20 +82,30 @@ class TerminalObserver final : public Observer {
   ~TerminalObserver() override;  ///< leaves no half line behind
 
   void progress(std::string_view stage, double done, double total) override;
+  void whole(std::string_view stage, double done, double total, double earlier) override;
   void warning(std::string_view text) override;
   void note(std::string_view text) override;
   [[nodiscard]] bool interrupted() const override { return stop_requested(); }
 
  private:
-  using Clock = std::chrono::steady_clock;
+  /// Something of which `done` of `total` are finished.
+  struct Stage {
+    std::string name;
+    double done = 0.0, total = 0.0;
+    Pace pace;
+
+    /// False where it has just begun: another stage, or the same for other data.
+    bool advance(std::string_view stage, double now, double all, double earlier);
+  };
+  void show(const Stage& stage, double done);
+  [[nodiscard]] std::string line_of(const Stage& stage) const;
+
   bool quiet_;
   bool verbose_;
   ProgressClock clock_;
-  std::string stage_;
-  double stage_begun_at_ = 0.0;
-  double stage_done_ = 0.0;
+  Stage stage_;
+  Stage whole_;         ///< "" between computations that have several parts
   double shown_ = 0.0;  ///< in the last line
-  Clock::time_point stage_start_;
 };
 
 }  // namespace headway::cli

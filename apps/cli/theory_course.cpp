@@ -15,6 +15,7 @@
 #include "headway/solve.hpp"
 #include "headway/study/sections.hpp"
 #include "headway/study/study_hash.hpp"
+#include "headway/verbs/theory/learned_attention.hpp"
 #include "plan.hpp"
 #include "table.hpp"
 #include "trained_data.hpp"
@@ -58,11 +59,11 @@ bool may_reuse(const Reusable& earlier, const headway::Study& study) {
 
 void warn_of_class_numbers(const TheoryJob& job, Observer& observer) {
   const std::vector<double> numbers = class_numbers(job.dataset.train.labels);
-  if (job.study.task.kind != headway::TaskKind::kDataset || numbers.empty()) return;
+  if (job.study.task.kind() != headway::TaskKind::kDataset || numbers.empty()) return;
   constexpr std::size_t kShown = 4;
   observer.warning(fmt::format(
       "{}: train/labels: has the whole numbers {:g}{}, taken as real targets; for classes give {}",
-      job.study.task.file,
+      job.study.task.file(),
       fmt::join(numbers.begin(), numbers.begin() + std::min(kShown, numbers.size()), ", "),
       numbers.size() > kShown ? ", ..." : "",
       numbers.size() > 2 ? "one-hot rows [P, C]" : "+1 and -1"));
@@ -89,7 +90,7 @@ void warn_of_idle_options(const Options& options, const TheoryJob& job, bool sam
   }
   if (!samples) return;
   const bool exact = study.sample.sampler == headway::Sampler::kExact;
-  if (exact && study.sample.keep_weights) {
+  if (exact && study.sample.keep_weights && !headway::learns_attention(study)) {
     observer.warning(
         "sample.keep_weights = true has no effect: sample.sampler = \"exact\" draws no weights");
   }
@@ -103,7 +104,7 @@ void warn_of_idle_options(const Options& options, const TheoryJob& job, bool sam
 
 /// Error{kMissingFile} for the result of arrays that nobody has put into a file.
 void refuse_arrays_in_memory(const Options& options, const headway::Study& study) {
-  const std::filesystem::path file = study.task.file;
+  const std::filesystem::path file = study.task.file();
   if (file.filename() != tasks::kArraysInMemory || std::filesystem::exists(file)) return;
   throw Error(ErrorKind::kMissingFile,
               fmt::format("{}: was made from arrays in memory, which it does not hold; pass them "
@@ -113,14 +114,25 @@ void refuse_arrays_in_memory(const Options& options, const headway::Study& study
 
 }  // namespace
 
-tasks::Dataset theory_data(const Options& options, const headway::Study& study) {
+namespace {
+
+tasks::Dataset given_data(const Options& options, const headway::Study& study) {
   if (options.dataset) return *options.dataset;
   if (options.reusable && same_data(options.reusable->study, study)) {
     return *options.reusable->dataset;
   }
-  if (study.task.kind != headway::TaskKind::kDataset) return headway::make_dataset(study);
+  if (study.task.kind() != headway::TaskKind::kDataset) return headway::make_dataset(study);
   refuse_arrays_in_memory(options, study);
-  return io::read_dataset(study.task.file);
+  if (headway::learns_attention(study)) return io::read_dataset_to_learn(study.task.file());
+  return io::read_dataset(study.task.file());
+}
+
+}  // namespace
+
+tasks::Dataset theory_data(const Options& options, const headway::Study& study) {
+  tasks::Dataset dataset = given_data(options, study);
+  headway::learn_attention(study, dataset);
+  return dataset;
 }
 
 std::string read_theory_data(const Options& options, TheoryJob& job, headway::TheoryVerb kind,

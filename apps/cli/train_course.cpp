@@ -71,7 +71,7 @@ bool training_goes_on(const Options& options, const TrainJob& job) {
   const headway::ResultProvenance stored = io::read_result_provenance(options.output);
   if (!stored.partial || stored.shard != job.provenance.shard) return false;
   const headway::Study study = io::parse_study(stored.study_toml, options.output);
-  if (!headway::is_training_task(study.task.kind)) return false;
+  if (!headway::is_training_task(study.task.kind())) return false;
   const io::TrainCheckpoints kept(options.output, job.runs, job.data_hashes, false);
   return kept.resumable() + kept.finished() > 0;
 }
@@ -94,7 +94,12 @@ headway::TrainResult train_grid(const Options& options, TrainJob& job, Observer&
   const int processes = job.ranks != nullptr ? job.ranks->size() : 1;
   const double peak =
       options.quiet ? 0.0 : processes * training::measure_peak_flops(share.jobs * share.threads);
-  TrainProgress progress(options.quiet, numbers.size(), peak);
+  double all_flops = 0.0;
+  for (const std::size_t run : numbers) {
+    const PlannedRun& planned = job.planned[run];
+    all_flops += planned.cost.flops_per_step * static_cast<double>(planned.study.train.run.steps);
+  }
+  TrainProgress progress(options.quiet, numbers.size(), all_flops, peak);
   hooks.begin = [&](std::size_t run, const headway::TrainedRun& trained) {
     progress.begin(run, trained, job.runs[run].study);
   };
@@ -106,8 +111,8 @@ headway::TrainResult train_grid(const Options& options, TrainJob& job, Observer&
   hooks.progress = [&](std::size_t run, double done, double total) {
     progress.progress(run, done, total);
     if (!options.quiet) return;  // without progress lines, as in Python, the observer is told
-    observer.progress(fmt::format("{} seed {}", job.planned[run].label, job.planned[run].seed),
-                      done, total);
+    const TrainProgress::Work work = progress.work();
+    observer.whole("train", work.done, work.all, work.earlier);
   };
   hooks.end = [&](std::size_t run, const headway::TrainedRun&) { progress.end(run); };
   return headway::train_part(job.runs, numbers, job.make_task, observer, hooks, share);

@@ -27,10 +27,11 @@ std::string ceilings_text(const std::vector<headway::SplitCeiling>& ceilings) {
 std::string train_plan_text(const headway::Study& study, const TrainPlan& plan,
                             const std::string& output) {
   const std::vector<PlannedRun>& runs = plan.runs;
-  std::string out = fmt::format(
-      "{}: {}, {}{} run{}{}\n\n", study.name, word_of(study.task.kind),
-      runs.size() == plan.in_all ? "" : fmt::format("{} of ", runs.size()), plan.in_all,
-      plan.in_all == 1 ? "" : "s", output.empty() ? ", without a result file" : ", into " + output);
+  std::string out =
+      wrapped(fmt::format("{}: {}, {}{} run{}{}\n\n", study.name, word_of(study.task.kind()),
+                          runs.size() == plan.in_all ? "" : fmt::format("{} of ", runs.size()),
+                          plan.in_all, plan.in_all == 1 ? "" : "s",
+                          output.empty() ? ", without a result file" : ", into " + output));
   Table table({"run", "variant<", "seed", "tokens", "parameters", "flops/step", "attention",
                "steps", "flops", "device"});
   double total = 0.0;
@@ -47,7 +48,7 @@ std::string train_plan_text(const headway::Study& study, const TrainPlan& plan,
   }
   out += table.text();
   const std::string ceilings = ceilings_text(plan.ceilings);
-  if (!ceilings.empty()) out += "\n" + ceilings;
+  if (!ceilings.empty()) out += "\n" + wrapped(ceilings);
   out += fmt::format("\nall runs {}\nstudy hash {}\n", amount_text(total, "flop"),
                      headway::study_hash(study));
   const std::string obstacle = training::training_obstacle();
@@ -73,7 +74,7 @@ std::string train_plan_json(const headway::Study& study, const TrainPlan& plan) 
   out["verb"] = "train";
   out["study"] = study.name;
   out["study_hash"] = headway::study_hash(study);
-  out["task"] = word_of(study.task.kind);
+  out["task"] = word_of(study.task.kind());
   out["can_train"] = training::training_available();
   if (!plan.runs.empty()) add(out, plan.runs.front());
   for (const auto& [split, best] : plan.ceilings) {

@@ -1,8 +1,10 @@
 #include "train_progress.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace headway::cli {
 
@@ -14,8 +16,14 @@ void TrainProgress::begin(std::size_t index, const headway::TrainedRun& run,
   shown.flops_per_step = run.cost.flops_per_step;
   shown.batch = static_cast<double>(study.train.run.batch);
   shown.steps = static_cast<double>(study.train.run.steps);
-  shown.step = shown.begun_at = static_cast<double>(run.state.step);
-  shown.began = Clock::now();
+  shown.step = static_cast<double>(run.state.step);
+  earlier_ += shown.step * shown.flops_per_step;
+  if (begun_) {
+    advance();
+  } else {
+    pace_.begin(work().done, earlier_);
+    begun_ = true;
+  }
   clock_.restart();
   if (quiet_) return;
   if (run.done()) {
@@ -49,21 +57,35 @@ void TrainProgress::record(std::size_t index, const training::TrainRecord& recor
 void TrainProgress::progress(std::size_t index, double done, double total) {
   Run& run = runs_[index];
   if (total == run.steps) run.step = done;  // else an evaluation, which counts examples
+  advance();
   show();
 }
 
-void TrainProgress::end(std::size_t index) { runs_.erase(index); }
-
-void TrainProgress::show() {
-  if (quiet_ || !clock_.due()) return;
-  show_progress(runs_.size() == 1 ? line(runs_.begin()->first, runs_.begin()->second)
-                                  : line_of_all());
+void TrainProgress::end(std::size_t index) {
+  const Run& run = runs_.at(index);
+  ended_ += run.step * run.flops_per_step;
+  runs_.erase(index);
 }
 
-double TrainProgress::Run::seconds_left() const {
-  const double elapsed = std::chrono::duration<double>(Clock::now() - began).count();
-  const double rate = (step - begun_at) / std::max(elapsed, 1e-9);
-  return rate > 0.0 ? std::max(steps - step, 0.0) / rate : 0.0;
+TrainProgress::Work TrainProgress::work() const {
+  Work out{ended_, earlier_, all_flops_};
+  for (const auto& [index, run] : runs_) out.done += run.step * run.flops_per_step;
+  return out;
+}
+
+void TrainProgress::advance() { pace_.advance(work().done, earlier_); }
+
+void TrainProgress::show() {
+  if (quiet_ || runs_.empty() || !clock_.due()) return;
+  const std::vector<std::string> parts = runs_.size() == 1 ? parts_of_one() : parts_of_all();
+  const double share = work().done / std::max(all_flops_, 1.0);
+  const double left = pace_.seconds_left(all_flops_);
+  const std::size_t columns = progress_columns();
+  if (columns > 0) return show_progress(bar_line("train", share, left, parts, columns - 1));
+  std::string line = fmt::format("{}", fmt::join(parts, ", "));
+  if (planned_ > 1) line += fmt::format(", study {:.0f} %", std::floor(100.0 * share));
+  if (left > 0.0) line += fmt::format(", {} left", duration_text(left));
+  show_progress(line);
 }
 
 std::string TrainProgress::numbered(std::size_t index) const {
@@ -71,7 +93,7 @@ std::string TrainProgress::numbered(std::size_t index) const {
   return planned_ > 1 ? fmt::format("run {} of {}, {}", index + 1, planned_, title) : title;
 }
 
-std::string TrainProgress::speed() const {
+void TrainProgress::add_speed(std::vector<std::string>& parts) const {
   double examples = 0.0;
   double flops = 0.0;
   bool on_cpu = true;
@@ -80,35 +102,32 @@ std::string TrainProgress::speed() const {
     flops += run.steps_per_second * run.flops_per_step;
     on_cpu = on_cpu && run.on_cpu;
   }
-  if (!(examples > 0.0)) return "";
-  std::string out = fmt::format(", {:.3g} examples/s", examples);
+  if (!(examples > 0.0)) return;
+  parts.push_back(fmt::format("{:.3g} examples/s", examples));
   if (on_cpu && peak_flops_ > 0.0) {
-    out += fmt::format(", {:.0f} % of the flop limit", 100.0 * flops / peak_flops_);
+    parts.push_back(fmt::format("{:.0f} % of the flop limit", 100.0 * flops / peak_flops_));
   }
-  return out;
 }
 
-std::string TrainProgress::line(std::size_t index, const Run& run) const {
-  std::string out = fmt::format("{}: step {:.0f} of {:.0f} ({:.1f} %)", numbered(index), run.step,
-                                run.steps, 100.0 * run.step / std::max(run.steps, 1.0));
-  if (run.has_loss) out += fmt::format(", loss {:.4g}", run.loss);
-  if (!run.score.empty()) out += ", " + run.score;
-  out += speed();
-  if (run.seconds_left() > 0.0) out += ", " + duration_text(run.seconds_left()) + " left";
-  return out;
+std::vector<std::string> TrainProgress::parts_of_one() const {
+  const auto& [index, run] = *runs_.begin();
+  std::vector<std::string> parts = {fmt::format("{}: step {:.0f} of {:.0f} ({:.1f} %)",
+                                                numbered(index), run.step, run.steps,
+                                                100.0 * run.step / std::max(run.steps, 1.0))};
+  if (run.has_loss) parts.push_back(fmt::format("loss {:.4g}", run.loss));
+  if (!run.score.empty()) parts.push_back(run.score);
+  add_speed(parts);
+  return parts;
 }
 
-std::string TrainProgress::line_of_all() const {
-  std::string out;
-  double seconds = 0.0;
+std::vector<std::string> TrainProgress::parts_of_all() const {
+  std::vector<std::string> parts;
   for (const auto& [index, run] : runs_) {
-    out += fmt::format("{}{} ({} of {}) {:.0f} %", out.empty() ? "" : ", ", run.title, index + 1,
-                       planned_, 100.0 * run.step / std::max(run.steps, 1.0));
-    seconds = std::max(seconds, run.seconds_left());
+    parts.push_back(fmt::format("{} ({} of {}) {:.0f} %", run.title, index + 1, planned_,
+                                100.0 * run.step / std::max(run.steps, 1.0)));
   }
-  out += speed();
-  if (seconds > 0.0) out += fmt::format(", {} left of these", duration_text(seconds));
-  return out;
+  add_speed(parts);
+  return parts;
 }
 
 }  // namespace headway::cli

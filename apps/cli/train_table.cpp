@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "networks_table.hpp"
 #include "table.hpp"
 #include "train_plan.hpp"
+#include "trained_network_tables.hpp"
 
 namespace headway::cli {
 
@@ -26,7 +26,7 @@ const SplitSpread* find_split(const TrainGroup& group, const std::string& split)
 
 std::string header_text(const headway::Study& study, const headway::TrainResult& result) {
   return wrapped(fmt::format("{}: {}, {} of {} runs, {} steps of {} examples\n\n", study.name,
-                             word_of(study.task.kind), result.runs.size(), result.planned,
+                             word_of(study.task.kind()), result.runs.size(), result.planned,
                              study.train.run.steps, study.train.run.batch));
 }
 
@@ -92,7 +92,7 @@ std::string train_table(const headway::Study& study, const headway::TrainResult&
     const std::string more = ceilings_text(result.runs[group.runs.front()].ceilings);
     if (ceilings.find(more) == std::string::npos) ceilings += "\n" + more;
   }
-  out += ceilings;
+  out += wrapped(ceilings);
   if (marked) out += "* some runs were interrupted or diverged; no mean includes them\n";
   return out + samples_text(result);
 }

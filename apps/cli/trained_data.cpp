@@ -19,13 +19,14 @@ namespace headway::cli {
 namespace {
 
 bool reads_images(const headway::Study& study) {
-  return study.task.kind == headway::TaskKind::kOmniglot;
+  return study.task.kind() == headway::TaskKind::kOmniglot;
 }
 
 /// "" where the task makes its examples itself.
 std::string files_of(const headway::Study& study) {
-  return reads_images(study) ? fmt::format("{}", fmt::join(study.task.omniglot.files, ", "))
-                             : study.task.file;
+  return reads_images(study)
+             ? fmt::format("{}", fmt::join(study.task.as<OmniglotOptions>().files, ", "))
+             : study.task.file();
 }
 
 /// The data of all runs: [task] and its seed.
@@ -83,7 +84,7 @@ void warn_of_replaced_data(const Options& options, const Job& job, const std::st
   // Both lists: of verbs whose data have one kind of hash.
   constexpr std::array<std::string_view, 4> kTheory = {"solve", "align", "prune", "sample"};
   constexpr std::array<std::string_view, 2> kTraining = {"train", "latents"};
-  const bool trains = headway::is_training_task(job.study.task.kind);
+  const bool trains = headway::is_training_task(job.study.task.kind());
   const std::string kind = io::read_result_kind(options.input);
   const auto is_one = [&kind](const auto& kinds) {
     return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();

@@ -19,7 +19,7 @@ SLOW = (
     "headway train fuzzy-logic-latents --set train.steps=400 --set train.eval_every=50 -o networks.h5",
     "headway latents networks.h5 --set latents.examples=1024 -o codes.h5",
     "headway evaluate networks.h5 --set task.sequence_length=48 -o longer.h5",
-    "headway prune networks.h5 --set prune.random_orders=10 -o removal.h5",
+    "headway prune-network networks.h5 --set prune.random_orders=10 -o removal.h5",
     *(command.replace("SEED", seed) for seed in "12" for command in (
         "headway train omniglot-one-shot --seed SEED --set train.steps=400 --set train.eval_every=400 -o one-shot-SEED.h5",
         "headway extract one-shot-SEED.h5 --set extract.train_examples=200 -o heads-SEED.h5",

@@ -13,7 +13,7 @@ import headway
 def commands(program, python_path):
     """The page of every command: --help of the program, of its verbs and of the Python package."""
     general = _help([program])
-    verbs = re.findall(r"^  (\w+) {2,}\S", general.partition("Verbs:")[2].partition("\n\n")[0], re.MULTILINE)
+    verbs = re.findall(r"^  ([\w-]+) {2,}\S", general.partition("Verbs:")[2].partition("\n\n")[0], re.MULTILINE)
     package = [sys.executable, "-m", "headway"]
     summary = _help(package, python_path)
     further = re.findall(r"^    (\w+) {2,}\S", summary, re.MULTILINE)

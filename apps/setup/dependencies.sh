@@ -8,7 +8,7 @@
 #                                     which are installed only where the system has them
 #   DOCS=on                           adds what builds the site of the documentation (make docs)
 #   TESTING=on                        adds what only tests need: that, a Slurm of one node, started and ended by its test,
-#                                     and a browser that looks at the pages
+#                                     a browser that looks at the pages, and zsh
 #   LINT=on                           adds what `make lint` runs
 #   FUZZING=on                        adds the compiler of `make fuzz`
 # shellcheck disable=SC2086,SC1091  # the package lists are meant to split into words
@@ -32,7 +32,8 @@ mpi_packages="libopenmpi-dev openmpi-bin"
 scalapack_packages="libscalapack-openmpi-dev"
 slurm_packages="slurmctld slurmd slurm-client munge"
 browser_packages="chromium"
-[ "${TESTING:-off}" = on ] || slurm_packages='' browser_packages=''
+shell_packages="zsh"
+[ "${TESTING:-off}" = on ] || slurm_packages='' browser_packages='' shell_packages=''
 lint_packages="cppcheck clang-tidy"
 [ "${LINT:-off}" = on ] || lint_packages=
 fuzzing_packages="clang libclang-rt-dev"
@@ -43,7 +44,7 @@ docs_packages="doxygen furo python3-myst-parser python3-sphinx libjs-mathjax"
 
 if [ "${1:-}" = "--list" ]; then
   printf '%s\n' $packages $text_packages $training_packages $mpi_packages $scalapack_packages \
-    $slurm_packages $browser_packages $docs_packages $lint_packages $fuzzing_packages
+    $slurm_packages $browser_packages $shell_packages $docs_packages $lint_packages $fuzzing_packages
   exit 0
 fi
 
@@ -134,5 +135,6 @@ install_optional "MPI (one study on several machines at once)" $mpi_packages
 install_optional "ScaLAPACK (one problem larger than a machine)" $scalapack_packages
 [ -z "$slurm_packages" ] || install_optional "the tests of the job scripts" $slurm_packages
 [ -z "$browser_packages" ] || install_optional "the tests of pages in a browser" $browser_packages
+[ -z "$shell_packages" ] || install_optional "the test of zsh's completion" $shell_packages
 [ -z "$docs_packages" ] || install_optional "the site of the documentation" $docs_packages
 install_optional "'headway train' (TRAINING=off leaves them out)" $training_packages

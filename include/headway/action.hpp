@@ -18,6 +18,7 @@ class Action {
   Action(model::Architecture architecture, double temperature,
          std::shared_ptr<const PathKernels> kernels);
 
+  /// The action at one U with its gradient: S = entropy + energy.
   struct Evaluation {
     double value = 0.0;
     double entropy = 0.0;

@@ -13,6 +13,7 @@ struct Architecture {
   std::vector<double> variances;  ///< s_0^2, s_1^2, ..., s_L^2, s_a^2  (L + 2 entries)
   Index outputs = 1;              ///< C
 
+  /// L.
   [[nodiscard]] int layers() const { return static_cast<int>(heads.size()); }
   /// p = H_1 ... H_L.
   [[nodiscard]] Index paths() const { return paths_above(1); }
@@ -22,6 +23,7 @@ struct Architecture {
   [[nodiscard]] double width(int layer) const { return static_cast<double>(widths.at(layer - 1)); }
   /// s_l^2 for l = 0..L+1 (s_{L+1}^2 = s_a^2).
   [[nodiscard]] double variance(int layer) const { return variances.at(layer); }
+  /// max_l N_l, N_a included.
   [[nodiscard]] double largest_width() const;
   /// Throws Error{kBadStudy} naming the field unless every size is consistent, positive and finite.
   void validate() const;

@@ -48,6 +48,9 @@ enum class FeaturesIn { kMemory, kFile };
 tasks::Dataset read_dataset(const std::string& file_path, FeaturesIn place = FeaturesIn::kMemory,
                             const CheckedShare& checked = {});
 
+/// The same, and of a file that gives no attention: for studies that learn it.
+tasks::Dataset read_dataset_to_learn(const std::string& file_path);
+
 /// The same, and of a file of further sets alone, in which labels (then P x 0) and heads may be
 /// absent: new inputs, which `predict` takes and read_dataset refuses.
 tasks::Dataset read_new_inputs(const std::string& file_path);

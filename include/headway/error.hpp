@@ -21,8 +21,10 @@ enum class ErrorKind : int {
 /// an Error. The message names file, field, value and what is allowed.
 class Error : public std::runtime_error {
  public:
+  /// `message` is a whole sentence, as users see it.
   Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
   [[nodiscard]] ErrorKind kind() const { return kind_; }
+  /// What the program exits with: the number of the kind.
   [[nodiscard]] int exit_code() const { return static_cast<int>(kind_); }
 
  private:

@@ -49,6 +49,7 @@ void fields(Visitor& visit, Record& r) {
   fields(visit, r.value, "value", "its mean over seeds");
 }
 
+/// The networks that differ by their seeds alone.
 struct EvaluatedGroup {
   std::string label;
   std::vector<std::uint64_t> seeds;
@@ -61,6 +62,8 @@ void fields(Visitor& visit, Record& r) {
   visit("metrics", r.metrics, "every metric of every split", {.layout = FieldLayout::kColumns});
 }
 
+/// What `evaluate` returns: every metric of every split of each network, and their means over
+/// seeds.
 struct EvaluateResult {
   static constexpr const char* kVerb = "evaluate";
   std::string task;  ///< task_of_all()

@@ -8,7 +8,7 @@
 #include "headway/posterior/bartlett_chain.hpp"
 #include "headway/posterior/posterior_target.hpp"
 #include "headway/sampling/target.hpp"
-#include "headway/theory/test_predictor.hpp"
+#include "headway/theory/repeated_predictor.hpp"
 
 namespace headway::posterior {
 
@@ -54,7 +54,7 @@ class ExactChain final : public sampling::Target, public PosteriorTarget {
   BartlettChain chain_;
   double temperature_;
   std::shared_ptr<const theory::PathKernels> kernels_;
-  std::shared_ptr<const theory::TestPredictor> predictor_;
+  std::shared_ptr<const theory::RepeatedPredictor> predictor_;
   std::string fingerprint_;
 };
 

@@ -22,6 +22,7 @@ struct ExtractedSplit {
   double mean_squared_error = kUndefined;  ///< NaN where the loss is a cross-entropy
 };
 
+/// What `extract` returns: a data set for the theory, made from a trained network.
 struct ExtractResult {
   /// Train, test and further examples ("validation", and those out of distribution) with learned
   /// queries and keys, attention matrices, or contributions, for the theory.

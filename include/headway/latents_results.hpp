@@ -163,6 +163,7 @@ void fields(Visitor& visit, Record& r) {
   visit("chance", r.chance, "chance, mean over the runs");
 }
 
+/// What `latents` returns: how well each factor of a task is decoded from each network.
 struct LatentsResult {
   static constexpr const char* kVerb = "latents";
   std::vector<LatentRun> runs;

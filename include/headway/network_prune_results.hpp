@@ -109,6 +109,7 @@ void fields(Visitor& visit, const ScoreAgreement& r) {
          "Spearman's rho between score and rise of the loss, mean over seeds");
 }
 
+/// The networks that differ by their seeds alone, and how well each score ranks their heads.
 struct PruneGroup {
   std::string label;
   std::vector<std::uint64_t> seeds;
@@ -121,8 +122,8 @@ void fields(Visitor& visit, const PruneGroup& r) {
   visit("scores", r.scores, "agreement by score", {.layout = FieldLayout::kByName});
 }
 
-/// `headway prune` of a train result.
-struct TrainedPruneResult {
+/// `headway prune-network`.
+struct NetworkPruneResult {
   static constexpr const char* kVerb = "network_prune";  ///< the kind of its file
   std::vector<RunPruning> runs;
   std::vector<PruneGroup> groups;

@@ -5,8 +5,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "headway/analysis/network_pruning.hpp"
 #include "headway/analysis/rank_correlation.hpp"
+#include "headway/analysis/removal.hpp"
 #include "headway/core/record.hpp"
 #include "headway/types.hpp"
 

@@ -15,6 +15,12 @@ class Observer {
 
   /// `done` of `total` units of `stage` are finished.
   virtual void progress(std::string_view /*stage*/, double /*done*/, double /*total*/) {}
+  /// The same of the whole computation, whose stages progress() tells in between: `done` of `total`
+  /// points or draws of a study. `earlier` of the done ones are of an earlier call, so that they
+  /// say nothing about the speed.
+  virtual void whole(std::string_view stage, double done, double total, double /*earlier*/ = 0.0) {
+    progress(stage, done, total);
+  }
   /// Something the user should know but that is no error.
   virtual void warning(std::string_view /*text*/) {}
   /// Details for -v.

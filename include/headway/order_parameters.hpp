@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "headway/architecture.hpp"
-#include "headway/core/record.hpp"
 #include "headway/types.hpp"
 
 namespace headway::theory {
@@ -24,20 +23,6 @@ struct OrderParameters {
     return layer <= static_cast<int>(layers.size()) ? layers[layer - 1] : readout;
   }
 };
-
-/// `suffix` ends the names: "_sd" for standard deviations.
-template <class Visitor, RecordOf<OrderParameters> Record>
-void fields(Visitor& visit, Record& r, const std::string& suffix) {
-  const bool deviations = !suffix.empty();
-  visit("U_a" + suffix, r.readout,
-        deviations ? "posterior standard deviation of U_a, a scalar or [C, C]"
-                   : "order parameter U_a, a scalar or [C, C]",
-        {.layout = FieldLayout::kReadout});
-  visit("order_parameters" + suffix, r.layers,
-        deviations ? "posterior standard deviations of U_1, ..., U_L, each [C p_l, C p_l]"
-                   : "order parameters U_1, ..., U_L, each [C p_l, C p_l]",
-        {.json = "U" + suffix, .layout = FieldLayout::kLayers});
-}
 
 /// The Gaussian-process limit N -> infinity at fixed P (eq. 24): U_l = s_a^2 prod_{k
 /// >= l} s_k^2 I.

@@ -8,6 +8,7 @@
 
 namespace headway::model {
 
+/// How path features are read off, and in which blocks. Blocks and threads change no bit.
 struct PathFeatureOptions {
   Readout readout = Readout::kLastToken;  ///< with a mask, first_token is the first real one too
   AttentionKind attention = AttentionKind::kSoftmax;

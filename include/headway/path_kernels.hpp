@@ -10,6 +10,7 @@
 
 namespace headway::theory {
 
+/// Of products that choose directions: what decides an answer is always in double precision.
 enum class Precision { kDouble, kSingle };
 
 /// The Gaussian predictor at one U on new examples (eqs. 16 and 17): P_test x C each.
@@ -67,8 +68,8 @@ class EnergyState {
   [[nodiscard]] virtual std::unique_ptr<const EnergyCurvature> curvature(
       const MatrixXd& frame, Precision precision) const = 0;
   /// alpha^T C_k (K + T)^{-1} C_l alpha in svec coordinates ("average information", positive
-  /// semidefinite).
-  [[nodiscard]] virtual const MatrixXd& average_information() const = 0;
+  /// semidefinite). Made when it is first asked for.
+  [[nodiscard]] const MatrixXd& average_information() const;
   /// Hessian (eq. 28) 2 alpha^T C_k K^{-1} C_l alpha - tr(K^{-1} C_k K^{-1} C_l) in svec
   /// coordinates. In single precision the trace has about 5 digits (enough for Newton directions)
   /// at half the cost.
@@ -99,7 +100,10 @@ class EnergyState {
   MatrixXd projected_dual_;
 
  private:
+  [[nodiscard]] virtual MatrixXd compute_average_information() const = 0;
+
   std::shared_ptr<const PathKernels> owner_;
+  mutable MatrixXd average_information_;
 };
 
 /// Path-path kernels of one training set (eqs. 9 and 10): X_pi = s_0 xi_pi / sqrt(N_0 p),

@@ -18,14 +18,16 @@ struct PredictedSet {
 };
 template <class Visitor, RecordOf<PredictedSet> Record>
 void fields(Visitor& visit, Record& r) {
-  constexpr FieldForm kOutputs = {.layout = FieldLayout::kOutputs};
+  constexpr FieldForm kOutputs = {.layout = FieldLayout::kOutputs, .axes = "example output"};
   visit("name", r.name, "name of the set", {.layout = FieldLayout::kKey});
   visit("mean", r.mean, "mean of the predictor f on each example, [M] or [M, C]", kOutputs);
   visit("sd", r.deviation, "standard deviation of f there, for each output", kOutputs);
   visit("right_sign_probability", r.right_sign_probability,
-        "probability that f has the sign of its mean, [M]; of one output alone", kOutputs);
+        "probability that f has the sign of its mean, [M]; of one output alone",
+        {.layout = FieldLayout::kOutputs, .axes = "example"});
   visit("predicted_class", r.predicted_class,
-        "one output: sign of the mean, 0 where it is 0; several: the largest one, counted from 0");
+        "one output: sign of the mean, 0 where it is 0; several: the largest one, counted from 0",
+        {.axes = "example"});
 }
 
 /// One sweep point on all sets.
@@ -48,6 +50,8 @@ void fields(Visitor& visit, Record& r) {
   visit("seconds", r.seconds, "time of the point");
 }
 
+/// What `predict` returns: means and variances on new inputs, a point for each of the result that
+/// predicts.
 struct PredictResult {
   static constexpr const char* kVerb = "predict";
   std::string predicted_from;  ///< the result that predicts

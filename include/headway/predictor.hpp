@@ -19,7 +19,8 @@ struct PredictorStatistics {
       std::numeric_limits<double>::quiet_NaN();  ///< mean of Phi(y mean / sd); one output, labels
                                                  ///< +-1
   double squared_bias = std::numeric_limits<double>::quiet_NaN();  ///< mean of (mean - y)^2
-  double variance = std::numeric_limits<double>::quiet_NaN();      ///< mean posterior variance of f
+  double predictor_variance =
+      std::numeric_limits<double>::quiet_NaN();  ///< mean posterior variance of f
 };
 
 /// labels: P x C. An empty prediction gives all NaN; a prediction without variances leaves those

@@ -67,8 +67,14 @@ std::string result_json(const headway::Study& study, const Result& result) {
 std::string train_record_json(std::size_t run, const headway::TrainedRun& trained,
                               const training::TrainRecord& record);
 
-/// The verb that made a result file or Gram matrices. Errors as read_result_provenance().
+/// The kind of a result file or of Gram matrices, which names the verb that made it
+/// (verb_of_kind()). Errors as read_result_provenance().
 std::string read_result_kind(const std::string& file_path);
+
+/// How the command line spells the verb that makes results of a kind: as the kind, but
+/// "prune-network" for "network_prune", which is older than the verb; "predict" for
+/// "network_predict".
+std::string verb_of_kind(const std::string& kind);
 
 /// Reads the solve part of a result file of any kind, and its provenance where wanted (study_toml
 /// reruns it). Errors: kMissingFile; kBadData when the file is not a Headway result, is of a newer

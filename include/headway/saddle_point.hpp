@@ -8,7 +8,6 @@
 
 #include "headway/action.hpp"
 #include "headway/core/option_table_fwd.hpp"
-#include "headway/core/record.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/core/words.hpp"
 #include "headway/observer.hpp"
@@ -39,6 +38,7 @@ inline constexpr Index kLargestDenseProblem = 6000;
 /// direction. In single precision, if the kernels have it; that counts as half.
 double steering_flops(const Action& action);
 
+/// How the saddle point is looked for.
 struct SaddlePointOptions {
   Optimizer optimizer = Optimizer::kAuto;
   Elimination elimination = Elimination::kJoint;
@@ -68,6 +68,7 @@ struct SaddlePointSummary {
   int products = 0;
   double gradient_norm = std::numeric_limits<double>::quiet_NaN();
   double gradient_rounding = std::numeric_limits<double>::quiet_NaN();
+  /// One step; log_step is the size of the step that led here, in affine-invariant units.
   struct Iteration {
     int iteration = 0;
     double action = 0.0;
@@ -81,34 +82,8 @@ struct SaddlePointSummary {
     history.push_back({static_cast<int>(history.size()), action, norm, log_step});
   }
 };
-template <class Visitor, RecordOf<SaddlePointSummary::Iteration> Record>
-void fields(Visitor& visit, Record& r) {
-  visit("iteration", r.iteration, "0 is the start");
-  visit("action", r.action, "S / max N");
-  visit("gradient_norm", r.gradient_norm, "as in the point");
-  visit("step_norm", r.log_step, "size of the step that led here, in affine-invariant units");
-}
-template <class Visitor, RecordOf<SaddlePointSummary> Record>
-void fields(Visitor& visit, Record& r) {
-  constexpr FieldForm kOld = {.optional = true};
-  visit("converged", r.converged, "whether the iteration converged");
-  visit("message", r.message, "why the iteration ended, in words");
-  visit("optimizer", r.optimizer,
-        "method that ran: \"newton\", \"quasi_newton\", \"newton_cg\" or \"ceres\"", kOld);
-  visit("iterations", r.iterations, "iterations taken", {.least = 0});
-  visit("evaluations", r.evaluations, "evaluations of the action and its gradient", kOld);
-  visit("hessians", r.hessians, "exact Hessians computed", kOld);
-  visit("products", r.products, "products of the Hessian with a direction", kOld);
-  visit(
-      "gradient_norm", r.gradient_norm,
-      "largest entry of dS/dU / max N as a matrix derivative; the stopping test takes it in units "
-      "of U at infinite width");
-  visit("gradient_rounding", r.gradient_rounding,
-        "estimated rounding error of the gradient norm in those units", kOld);
-  visit("history", r.history, "one row an iteration",
-        {.place = FieldPlace::kFile, .layout = FieldLayout::kTable, .optional = true});
-}
 
+/// Where the solver stopped: U there, the action at it, and why it stopped.
 struct SaddlePoint {
   OrderParameters order_parameters;
   Action::Evaluation evaluation;  ///< at order_parameters
@@ -121,12 +96,6 @@ struct HessianPair {
   std::vector<MatrixXd> image;
   double inverse_curvature = 0.0;
 };
-template <class Visitor, RecordOf<HessianPair> Record>
-void fields(Visitor& visit, Record& r) {
-  visit("direction", r.direction, "E_1, ..., E_{L+1}", {.layout = FieldLayout::kLayers});
-  visit("image", r.image, "its product with the Hessian", {.layout = FieldLayout::kLayers});
-  visit("inverse_curvature", r.inverse_curvature, "1 / <direction, image>");
-}
 
 /// Where Newton-CG stands between two steps: a solution that goes on from here has the same bits as
 /// one that never stopped.
@@ -135,12 +104,6 @@ struct SaddlePointState {
   SaddlePointSummary summary;
   std::vector<HessianPair> pairs;  ///< that the preconditioner keeps
 };
-template <class Visitor, RecordOf<SaddlePointState> Record>
-void fields(Visitor& visit, Record& r) {
-  fields(visit, r.order_parameters, "");
-  fields(visit, r.summary);
-  visit("pairs", r.pairs, "of the preconditioner");
-}
 
 /// How a long solution is kept. Only Newton-CG calls it; the other methods are short.
 struct SaddlePointHooks {

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cmath>
+#include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "headway/theory_results.hpp"
@@ -21,20 +24,27 @@ struct SampledMatrix {
 template <class Visitor, RecordOf<SampledMatrix> Record>
 void fields(Visitor& visit, Record& r, const std::string& name, const std::string& json,
             const std::string& draws) {
-  constexpr FieldPlace kFile = FieldPlace::kFile;
-  const FieldLayout layout = json == "U_a" ? FieldLayout::kReadout : FieldLayout::kPlain;
-  visit(name + "_mean", r.mean, "posterior mean", {.json = json + "_mean", .layout = layout});
-  visit(name + "_mcse", r.mcse, "Monte Carlo standard error of the mean",
-        {.json = json + "_mcse", .layout = layout});
-  visit(name + "_sd", r.sd, "posterior standard deviation",
-        {.json = json + "_sd", .layout = layout});
-  visit(name + "_rhat", r.rhat, "R-hat of each entry", {.place = kFile, .layout = layout});
-  visit(name + "_ess_bulk", r.ess_bulk, "bulk effective sample size of each entry",
-        {.place = kFile, .layout = layout});
-  visit(name + "_ess_tail", r.ess_tail, "tail effective sample size of each entry",
-        {.place = kFile, .layout = layout});
+  const bool readout = json == "U_a";
+  const FieldForm in_json = {.layout = readout ? FieldLayout::kReadout : FieldLayout::kPlain,
+                             .axes = readout ? "output output_other" : "path path_other"};
+  FieldForm in_file = in_json;
+  in_file.place = FieldPlace::kFile;
+  FieldForm of_draws = in_file;
+  of_draws.axes = readout ? "chain draw output output_other" : "chain draw path path_other";
+  const auto shown = [&](const std::string& part, auto& value, const char* meaning) {
+    const std::string name_in_json = json + part;
+    FieldForm form = in_json;
+    form.json = name_in_json;
+    visit(name + part, value, meaning, form);
+  };
+  shown("_mean", r.mean, "posterior mean");
+  shown("_mcse", r.mcse, "Monte Carlo standard error of the mean");
+  shown("_sd", r.sd, "posterior standard deviation");
+  visit(name + "_rhat", r.rhat, "R-hat of each entry", in_file);
+  visit(name + "_ess_bulk", r.ess_bulk, "bulk effective sample size of each entry", in_file);
+  visit(name + "_ess_tail", r.ess_tail, "tail effective sample size of each entry", in_file);
   visit(draws, r.draws, "the draws, [chain, draw, n, n]; [chain, draw] for U_a of one output",
-        {.place = kFile, .layout = layout});
+        of_draws);
 }
 
 /// One sweep point of `sample` (eqs. 34 and 50).
@@ -61,7 +71,8 @@ struct SamplePoint {
   bool complete = false;
   MatrixXd energies;  ///< draws x chains
   std::vector<std::string> warnings;
-  MatrixXd weights;  ///< dimension x (draws chains) where asked for
+  std::optional<SampledAttention> attention;  ///< learned attention alone
+  MatrixXd weights;                           ///< dimension x (draws chains) where asked for
   double sampling_seconds = 0.0;
   double seconds = 0.0;
 };
@@ -69,6 +80,20 @@ struct SamplePoint {
 /// ESS of the slowest entry of all U a second of sampling, warm-up included; kUndefined when either
 /// is.
 double effective_draws_per_second(const SamplePoint& point);
+
+/// Written where attention was learned, and read where a file has it.
+template <class Visitor, RecordOf<SamplePoint> Record>
+void fields_of_attention(Visitor& visit, Record& r) {
+  if constexpr (std::is_const_v<Record>) {
+    if (!shows(visit, r.attention.has_value())) return;
+    const SampledAttention none;
+    fields(visit, r.attention ? *r.attention : none);
+  } else {
+    SampledAttention read;
+    fields(visit, read);
+    if (!std::isnan(read.largest_mean)) r.attention = std::move(read);
+  }
+}
 
 template <class Visitor, RecordOf<SamplePoint> Record>
 void fields(Visitor& visit, Record& r) {
@@ -89,7 +114,7 @@ void fields(Visitor& visit, Record& r) {
   visit("predictor/mcse", r.predictor_mcse,
         "Monte Carlo standard error of predictor/mean, from the spread of the chains' means; not "
         "finite with one chain",
-        {.place = kFile, .layout = FieldLayout::kOutputs});
+        {.place = kFile, .layout = FieldLayout::kOutputs, .axes = "example output"});
   visit("accuracy_mcse", r.accuracy_mcse, "Monte Carlo standard error of accuracy, likewise");
   visit("accuracy_mean", r.accuracy_mean,
         "mean over draws of the accuracy of a single draw's predictor");
@@ -112,11 +137,15 @@ void fields(Visitor& visit, Record& r) {
   visit("biased", r.biased, "1: the draws are biased (unadjusted Langevin)");
   visit("complete", r.complete, "whether all draws were made");
   visit("warnings", r.warnings, "warnings, one a line", {.layout = FieldLayout::kAttribute});
-  visit("energies", r.energies, "log density of each draw, [draw, chain]", {.place = kFile});
+  visit("energies", r.energies, "log density of each draw, [draw, chain]",
+        {.place = kFile, .axes = "draw chain"});
+  fields_of_attention(visit, r);
   visit("sampling_seconds", r.sampling_seconds, "time of the chains alone, warm-up included");
   visit("seconds", r.seconds, "time of the point");
 }
 
+/// What `sample` returns: posterior draws at each width and temperature, and the theory at the
+/// same.
 struct SampleResult {
   static constexpr const char* kVerb = "sample";
   SolveResult solve;  ///< the theory at the same points, for comparison

@@ -16,7 +16,9 @@ struct Shard {
   std::size_t index = 0;
   std::size_t count = 1;
 
+  /// Whether there is no other part.
   [[nodiscard]] bool whole() const { return count == 1; }
+  /// Whether this part has the unit with this number.
   [[nodiscard]] bool has(std::size_t unit) const { return unit % count == index; }
 };
 

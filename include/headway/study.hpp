@@ -3,12 +3,15 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
+#include "headway/core/alternative.hpp"
 #include "headway/core/examples.hpp"
 #include "headway/core/option_table_fwd.hpp"
 #include "headway/core/option_value.hpp"
 #include "headway/core/words.hpp"
+#include "headway/model/learned_attention.hpp"
 #include "headway/path_kernels.hpp"
 #include "headway/saddle_point.hpp"
 #include "headway/tasks/fuzzy_logic.hpp"
@@ -54,25 +57,59 @@ Words<TaskKind> words_of(TaskKind);
 enum class TextLevel { kBytes, kBpe };
 Words<TextLevel> words_of(TextLevel);
 
-/// [task]: what makes the examples. `kind` decides which of the other fields are used.
-struct TaskOptions {
-  /// The seeds inside the options of a task are those of task_seed().
-  TaskKind kind = TaskKind::kHiddenMarkovChain;
-  std::string file;  ///< dataset, text: path of the file, already resolved
-  tasks::HiddenMarkovChainOptions hidden_markov_chain;
-  tasks::FuzzyLogicOptions fuzzy_logic;
-  tasks::SravenOptions sraven;
+/// [task] kind = "dataset"
+struct DatasetOptions {
+  std::string file;  ///< path of the file, already resolved
+};
+
+/// [task] kind = "text"
+struct TextTaskOptions {
+  std::string file;  ///< path of the file, already resolved
+  TextLevel level = TextLevel::kBytes;
+  Index vocabulary = 4096;  ///< bpe: tokens at most
   training::TextOptions text;
-  OmniglotOptions omniglot;
-  TextLevel level = TextLevel::kBytes;  ///< text
-  Index vocabulary = 4096;              ///< text, bpe: tokens at most
-  std::optional<std::uint64_t> seed;    ///< fixes the data apart from Study::seed
+};
+
+/// [task]: what makes the examples. It holds the options of one kind of task.
+struct TaskOptions {
+  /// In the order of TaskKind. The seeds inside are those of task_seed().
+  std::variant<tasks::HiddenMarkovChainOptions, DatasetOptions, tasks::FuzzyLogicOptions,
+               tasks::SravenOptions, TextTaskOptions, OmniglotOptions>
+      of;
+  std::optional<std::uint64_t> seed;  ///< fixes the data apart from Study::seed
+
+  [[nodiscard]] TaskKind kind() const { return static_cast<TaskKind>(of.index()); }
+  /// Another kind begins with its defaults.
+  void set_kind(TaskKind kind);
+  /// The options of a kind, see alternative(): a task of another kind becomes one of this.
+  template <class Options>
+  [[nodiscard]] const Options& as() const {
+    return alternative<Options>(of);
+  }
+  template <class Options>
+  [[nodiscard]] Options& as() {
+    return alternative<Options>(of);
+  }
+  /// dataset, text: path of the file; "" of other kinds.
+  [[nodiscard]] std::string file() const;
 
   static const OptionTable<TaskOptions>& table();  ///< of every kind
 };
 
 /// Is it a task of `headway train`? The other kinds are those of the theory.
 bool is_training_task(TaskKind kind);
+
+/// [model.attention_prior]: the attention is learned too.
+struct AttentionPriorOptions {
+  std::vector<int> heads;  ///< empty: those of the data
+  model::AttentionPriorForm form = model::AttentionPriorForm::kMatrix;
+  double variance = 1.0;      ///< s_w^2
+  std::optional<Index> dims;  ///< G, of queries and keys
+  model::LearnedKind kind = model::LearnedKind::kSoftmax;
+  std::vector<std::vector<int>> frozen;  ///< [layer, head], counted from 1
+
+  static const OptionTable<AttentionPriorOptions>& table();
+};
 
 /// [model]: sweep points are widths (outer) x temperatures (inner).
 struct ModelOptions {
@@ -84,6 +121,7 @@ struct ModelOptions {
   std::vector<double> temperatures = {0.01};
   std::optional<Readout> readout;  ///< absent: the data set's own, else last_token
   AttentionKind attention = AttentionKind::kSoftmax;
+  std::optional<AttentionPriorOptions> attention_prior;  ///< absent: attention is given
 
   static const OptionTable<ModelOptions>& table();
 };
@@ -101,6 +139,7 @@ struct SolveOptions {
   theory::SaddlePointOptions saddle_point;
   theory::KernelForm kernels = theory::KernelForm::kAuto;
   Start start = Start::kGaussianProcess;  ///< of the first point of a sweep chain
+  int attention_starts = 0;               ///< of learned attention; 0 = from 8 to 64, by cost
   int extra_starts = 0;            ///< further random starts, to show that the minimum is the same
   bool warm_start = true;          ///< start each point from its neighbour in the sweep
   When hessian = When::kAuto;      ///< the test for a minimum
@@ -129,23 +168,38 @@ enum class RemovedAs {
 };
 Words<RemovedAs> words_of(RemovedAs);
 
-/// [prune]
-struct PruneOptions {
-  int random_orders = 20;  ///< draws of the random pruning order
-  bool greedy = true;      ///< also search the true greedy order
-  bool cumulative = true;
-  // Of the trained network, where the data set carries one:
-  bool rescale = true;  ///< a pruned layer times sqrt(H_l / heads left), as [T24] does
-  bool normalise_sensitivity = true;  ///< each layer's gradient sensitivities divided by their norm
-  int resamples = 1000;               ///< bootstrap of the rank correlations over examples
-  int permutations = 20'000;          ///< random pairings for their p-values (10 heads or more)
-  // Of a train result; keys that are absent by default are written only where they are given.
+/// Heads in the theory, and in the network that a data set carries.
+struct PruneInTheory {};
+
+/// The networks of a train result. Keys that are absent by default are written only where they are
+/// given.
+struct PruneTrained {
   std::optional<RemovedAs> removed_as;  ///< of the curves; each head alone is removed both ways
   std::optional<KeptWeights> weights;   ///< absent: best
   std::optional<Index> examples;        ///< of each split that heads are removed on; absent: 1000
   std::optional<Index> sensitivity_examples;  ///< training examples of it; absent: 256
   std::optional<Index> mean_examples;         ///< training examples of a head's mean; absent: 64
   std::vector<std::string> theory;  ///< results of headway prune on data extracted from the runs
+
+  static const OptionTable<PruneTrained>& table();
+};
+
+/// [prune]
+struct PruneOptions {
+  int random_orders = 20;  ///< draws of the random pruning order
+  bool greedy = true;      ///< also search the true greedy order
+  bool cumulative = true;
+  // Of a network itself, carried by a data set or trained:
+  bool rescale = true;  ///< a pruned layer times sqrt(H_l / heads left), as [T24] does
+  bool normalise_sensitivity = true;  ///< each layer's gradient sensitivities divided by their norm
+  int resamples = 1000;               ///< bootstrap of the rank correlations over examples
+  int permutations = 20'000;          ///< random pairings for their p-values (10 heads or more)
+  /// What is pruned. A study says it by the keys that it gives: those of PruneTrained.
+  std::variant<PruneInTheory, PruneTrained> of;
+
+  /// Of trained networks, see alternative().
+  [[nodiscard]] const PruneTrained& trained() const { return alternative<PruneTrained>(of); }
+  [[nodiscard]] PruneTrained& trained() { return alternative<PruneTrained>(of); }
 
   static const OptionTable<PruneOptions>& table();
 };
@@ -171,6 +225,7 @@ struct SampleOptions {
   double target_accept =
       0.0;  ///< mean acceptance the step size is adapted to; 0 = the sampler's default
   int max_tree_depth = 10;  ///< NUTS
+  int replicas = 0;  ///< of each chain, for learned attention; 1 = no replica exchange, 0 = auto
   int predictor_draws =
       500;               ///< draws per chain that the predictor is averaged over, evenly spaced
   bool evidence = true;  ///< log p(y), exact chain only

@@ -8,11 +8,15 @@
 #include "headway/network_results.hpp"
 #include "headway/numerics/statistics.hpp"
 #include "headway/order_parameters.hpp"
+#include "headway/predictor.hpp"
+#include "headway/results/attention_results.hpp"
+#include "headway/results/theory_fields.hpp"
 #include "headway/saddle_point.hpp"
+#include "headway/theory/finite_width.hpp"
+#include "headway/theory/saddle_evidence.hpp"
 #include "headway/types.hpp"
 
-// Every record has its list of fields (core/record.hpp) below it: the names under which result
-// files and JSON have its members, and what they mean.
+// Below each record, its list of fields (core/record.hpp): names in files and JSON, and meanings.
 namespace headway {
 
 using numerics::kUndefined;
@@ -31,15 +35,11 @@ void fields(Visitor& visit, Record& r) {
         "squared error of the mean predictor on the set, mean over examples and outputs");
 }
 
-/// What a Gaussian predictor says on the train and test examples (eqs. 16, 17 and 51).
-struct PredictorReport {
+/// What a Gaussian predictor says on the train and test examples (eqs. 16, 17 and 51). The
+/// statistics are those of the test set.
+struct PredictorReport : theory::PredictorStatistics {
   MatrixXd mean, variance;
   double train_accuracy = kUndefined;
-  double accuracy = kUndefined;
-  double mean_squared_error = kUndefined;
-  double right_sign_probability = kUndefined;
-  double squared_bias = kUndefined;
-  double predictor_variance = kUndefined;
   std::vector<SetReport> sets;  ///< in the data set's order
 };
 /// `arrays` begins the names of mean and variance. `trained` says where the training accuracy
@@ -60,7 +60,8 @@ void fields(Visitor& visit, Record& r, const std::string& arrays = "",
   visit("squared_bias", r.squared_bias, "(mean - y)^2, mean over the test set", kOld);
   visit("predictor_variance", r.predictor_variance,
         "variance of the predictor, mean over the test set", kOld);
-  constexpr FieldForm kArray = {.place = FieldPlace::kFile, .layout = FieldLayout::kOutputs};
+  constexpr FieldForm kArray = {
+      .place = FieldPlace::kFile, .layout = FieldLayout::kOutputs, .axes = "example output"};
   visit(arrays + "mean", r.mean, "mean of the predictor f on the test set, [P_test] or [P_test, C]",
         kArray);
   visit(arrays + "variance", r.variance, "variance of f on the test set, for each output", kArray);
@@ -68,13 +69,8 @@ void fields(Visitor& visit, Record& r, const std::string& arrays = "",
         {.layout = FieldLayout::kByName, .optional = true});
 }
 
-/// The 1/N-corrected means (eqs. 40 and 41).
-struct CorrectedPoint {
-  bool defined = false;
-  std::string reason;
-  theory::OrderParameters mean;
-  theory::OrderParameters deviation;
-  double probe_error = 0.0;
+/// The 1/N-corrected means (eqs. 40 and 41). Of the prediction the report is kept.
+struct CorrectedPoint : theory::FiniteWidthCorrection {
   PredictorReport predictor;
 };
 template <class Visitor, RecordOf<CorrectedPoint> Record>
@@ -102,15 +98,13 @@ struct SolvePoint {
   PredictorReport predictor;
   double smallest_hessian_eigenvalue = kUndefined;
   double smallest_hessian_eigenvalue_error = kUndefined;
-  double log_evidence = kUndefined;
-  double log_evidence_error = kUndefined;
-  double log_evidence_leading_order = kUndefined;
-  std::string evidence_method;
+  theory::SaddleEvidence evidence;  ///< undefined unless converged
   std::string kernels;
   double start_spread = kUndefined;
   std::string other_minima;  ///< what the extra starts found, for a warning; not kept in files
   CorrectedPoint corrected;
   double seconds = 0.0;
+  std::vector<AttentionMinimum> minima;  ///< of learned attention; the rest describes the first
   Tensor first_layer_draws;  ///< of U_1, [chain, draw, n, n], where a result of sample lends them
 };
 template <class Visitor, RecordOf<SolvePoint> Record>
@@ -136,16 +130,16 @@ void fields(Visitor& visit, Record& r) {
         "an eigenvalue lies within this of the number above; 0 if the Hessian was computed and "
         "rounding leaves its digits",
         kOld);
-  visit("log_evidence_error", r.log_evidence_error,
+  visit("log_evidence_error", r.evidence.error,
         "standard error of log_evidence if random probes stand for the Hessian, else 0", kOld);
   visit(
-      "log_evidence", r.log_evidence,
+      "log_evidence", r.evidence.log_evidence,
       "log p(y) in nats, by Laplace's method if the Hessian is known and positive, else to leading "
       "order; undefined unless converged",
       kOld);
-  visit("log_evidence_leading_order", r.log_evidence_leading_order,
-        "log p(y) to leading order in 1/N", kOld);
-  visit("evidence_method", r.evidence_method,
+  visit("log_evidence_leading_order", r.evidence.leading_order, "log p(y) to leading order in 1/N",
+        kOld);
+  visit("evidence_method", r.evidence.method,
         "method of log_evidence: \"laplace\", \"leading_order\", or \"\" if there is none", kOld);
   visit("kernels", r.kernels,
         "form of the kernels: \"stored\", \"streamed\", \"feature_space\", \"gram\" or "
@@ -153,6 +147,7 @@ void fields(Visitor& visit, Record& r) {
   visit("start_spread", r.start_spread, "largest relative difference in U between the extra starts",
         kOld);
   visit("corrected", r.corrected, "the 1/N-corrected means", kOld);
+  fields_of_minima(visit, r.minima);
   visit("seconds", r.seconds, "time of the point");
 }
 
@@ -174,6 +169,7 @@ void fields(Visitor& visit, Record& r) {
         {.optional = true});
 }
 
+/// What `solve` returns: the data's sizes and labels, and a point for each width and temperature.
 struct SolveResult {
   static constexpr const char* kVerb = "solve";
   std::vector<int> heads;
@@ -210,12 +206,14 @@ void fields(Visitor& visit, Record& r) {
   visit("names", r.head_names, "names of the heads; \"head 1\", ... if the data set has none",
         {.place = kFile, .layout = FieldLayout::kLayers});
   visit("labels/train", r.train_labels, "labels y of the training set, [P] or [P, C]",
-        {.place = kFile, .layout = FieldLayout::kOutputs});
+        {.place = kFile, .layout = FieldLayout::kOutputs, .axes = "train_example output"});
   visit("labels/test", r.test_labels, "labels y of the test set",
-        {.place = kFile, .layout = FieldLayout::kOutputs});
+        {.place = kFile, .layout = FieldLayout::kOutputs, .axes = "example output"});
   visit("path_kernels", r.path_kernels,
         "same-path kernels C_{pi pi}, [p, P, P], for figures; only up to 16 paths and P = 1000",
-        {.place = kFile, .layout = FieldLayout::kStacked});
+        {.place = kFile,
+         .layout = FieldLayout::kStacked,
+         .axes = "path train_example train_example_other"});
 }
 
 /// Kernel alignment at one sweep point (eq. 52): |v_k . y| / |y| by falling eigenvalue
@@ -230,19 +228,22 @@ struct AlignPoint {
 };
 template <class Visitor, RecordOf<AlignPoint> Record>
 void fields(Visitor& visit, Record& r) {
+  constexpr std::string_view kAxes = "component";
   visit("seconds", r.seconds, "time of the alignment", {.place = FieldPlace::kFile});
   visit("overlaps", r.overlaps,
         "|v_k . y| / |y| of the eigenvectors of K (without T), largest eigenvalue first; undefined "
-        "beyond the rank of K");
+        "beyond the rank of K",
+        {.axes = kAxes});
   visit("gaussian_process_overlaps", r.gaussian_process_overlaps,
-        "overlaps of the Gaussian process");
+        "overlaps of the Gaussian process", {.axes = kAxes});
   visit("cumulative", r.cumulative, "running sums of the squared overlaps",
-        {.json = "cumulative_overlaps"});
+        {.json = "cumulative_overlaps", .axes = kAxes});
   visit("gaussian_process_cumulative", r.gaussian_process_cumulative,
-        "running sums of the Gaussian process", {.json = "gaussian_process_cumulative_overlaps"});
-  visit("eigenvalues", r.eigenvalues, "eigenvalues of K, largest first");
+        "running sums of the Gaussian process",
+        {.json = "gaussian_process_cumulative_overlaps", .axes = kAxes});
+  visit("eigenvalues", r.eigenvalues, "eigenvalues of K, largest first", {.axes = kAxes});
   visit("gaussian_process_eigenvalues", r.gaussian_process_eigenvalues,
-        "eigenvalues of the Gaussian process");
+        "eigenvalues of the Gaussian process", {.axes = kAxes});
 }
 
 /// What align adds to the group points/<i> and to JSON.
@@ -251,6 +252,7 @@ void added_fields(Visitor& visit, const AlignPoint& r) {
   visit("alignment", r, "kernel alignment", {.layout = FieldLayout::kMerged});
 }
 
+/// What `align` returns: alignments, in the order of the study's points.
 struct AlignResult {
   static constexpr const char* kVerb = "align";
   SolveResult solve;  ///< the order parameters used
@@ -258,6 +260,7 @@ struct AlignResult {
   double seconds = 0.0;
 };
 
+/// One head of one point: its scores, and what the predictor loses without it.
 struct HeadReport {
   int layer = 1, head = 1;
   std::string name;
@@ -309,11 +312,13 @@ struct PruningCurve {
 };
 template <class Visitor, RecordOf<PruningCurve> Record>
 void fields(Visitor& visit, Record& r, const std::string& name, const char* meaning) {
-  visit(name, r.quality, meaning, {.optional = true});
+  visit(name, r.quality, meaning, {.optional = true, .axes = "removed"});
   visit(name + "_order", r.order,
-        "heads in the order of their removal, counted from 0 over all layers", {.optional = true});
+        "heads in the order of their removal, counted from 0 over all layers",
+        {.optional = true, .axes = "removal"});
 }
 
+/// The heads of one width and temperature, and their removal.
 struct PrunePoint {
   std::vector<Index> widths;
   double temperature = 0.0;
@@ -339,7 +344,7 @@ void fields(Visitor& visit, const PrunePoint& r) {
   visit("accuracy", r.accuracy, "test accuracy with all heads", {.place = kFile});
   visit("seconds", r.seconds, "time of the pruning", {.place = kFile});
   visit("", r.heads, "one entry a head, layer 1 first",
-        {.json = "heads", .layout = FieldLayout::kColumns});
+        {.json = "heads", .layout = FieldLayout::kColumns, .axes = "head"});
   visit("posterior_errors", r.posterior_errors,
         "where the _sd of the changes come from: \"draws\" of sample, the \"1/N\" correction, or "
         "\"\"");
@@ -360,13 +365,13 @@ void fields(Visitor& visit, const PrunePoint& r) {
   }
   visit("cumulative/random", quality,
         "the same in random orders, one row each; short rows end in NaN",
-        {.place = kFile, .optional = true});
+        {.place = kFile, .optional = true, .axes = "order removed"});
   visit("cumulative/random_order", order, "the random orders, one row each; short rows end in -1",
-        {.place = kFile, .optional = true});
+        {.place = kFile, .optional = true, .axes = "order removal"});
   visit("cumulative/random_mean", r.random_mean, "mean over the random orders",
-        {.json = "cumulative/random/mean", .optional = true});
+        {.json = "cumulative/random/mean", .optional = true, .axes = "removed"});
   visit("cumulative/random_sd", r.random_sd, "standard deviation over the random orders",
-        {.json = "cumulative/random/sd", .optional = true});
+        {.json = "cumulative/random/sd", .optional = true, .axes = "removed"});
   fields(visit, r.greedy, "cumulative/greedy",
          "the same in greedy order: at each step the head goes that costs least");
   if (shows(visit, !r.greedy_on.empty())) {
@@ -380,11 +385,7 @@ void added_fields(Visitor& visit, const PrunePoint& r) {
         {.json = "network", .layout = FieldLayout::kByName, .optional = true});
 }
 
-/// Where the largest path features are so many times the smallest, scores of heads may mislead. The
-/// kernel has the square of a size: U_1 of the largest path may be 16 times smaller than that of
-/// the smallest and count for as much. The same number as MUCH of apps/python/headway/figures.
-inline constexpr double kUnequalPaths = 4.0;
-
+/// What `prune` of the theory returns: a point for each of `solve`, in the same order.
 struct PruneResult {
   static constexpr const char* kVerb = "prune";
   SolveResult solve;

@@ -104,6 +104,7 @@ void fields(Visitor& visit, Record& r, const std::string& name, const char* mean
 /// Of the values that are finite.
 Spread spread_of(std::vector<double> values);
 
+/// One metric of one split over the seeds of a group: at the last step, and at the best.
 struct SplitSpread {
   std::string split, metric;
   Spread last, best;
@@ -143,6 +144,8 @@ void fields(Visitor& visit, Record& r) {
   visit("splits", r.splits, "one entry a split", {.layout = FieldLayout::kByName});
 }
 
+/// What `train` returns: a run for each point of the grid that was begun, and their spread over
+/// seeds.
 struct TrainResult {
   static constexpr const char* kVerb = "train";
   std::vector<TrainedRun> runs;  ///< those that were begun

@@ -70,6 +70,8 @@ struct TrainRecord {
   double steps_per_second = 0.0;  ///< training alone, since the start of this call of run()
 };
 
+/// When a checkpoint is written: every so many steps, where the selection split is best, at the
+/// end.
 enum class CheckpointKind { kPeriodic, kBest, kLast };
 
 /// What a run tells while it goes on. The base class ignores everything.
@@ -97,6 +99,7 @@ struct StepResult {
   bool finite = true;
 };
 
+/// Why a run ended.
 enum class TrainOutcome {
   kNotRun,
   kFinished,     ///< all steps are done
@@ -104,6 +107,7 @@ enum class TrainOutcome {
   kDiverged,     ///< loss or gradient not finite; `message` names step and learning rate
 };
 
+/// How a run ended and what it has done, over all calls that made it.
 struct TrainSummary {
   TrainOutcome outcome = TrainOutcome::kNotRun;
   std::string message;

@@ -18,6 +18,7 @@ enum class FeedForward {
 };
 Words<FeedForward> words_of(FeedForward);
 
+/// The kind of norm before each block.
 enum class Norm {
   kLayerNorm,  ///< (x - mean) / sqrt(variance + 1e-6) times a learned scale, plus a learned bias
   kRmsNorm,    ///< x / sqrt(mean of x^2 + 1e-6) times a learned scale

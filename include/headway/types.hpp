@@ -19,7 +19,9 @@ struct Tensor {
   std::vector<double> values;
 
   Tensor() = default;
+  /// Zeros.
   explicit Tensor(std::vector<Index> dims) : shape(std::move(dims)) { values.assign(count(), 0.0); }
+  /// The number of entries that the shape says; 0 without a shape.
   [[nodiscard]] std::size_t count() const {
     std::size_t n = 1;
     for (Index d : shape) n *= static_cast<std::size_t>(d);

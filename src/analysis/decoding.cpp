@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "analysis/decoding_score.hpp"
-#include "headway/analysis/linear_decoder.hpp"
+#include "analysis/linear_decoder.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/error.hpp"
 #include "headway/numerics/statistics.hpp"

@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "analysis/linear_decoder.hpp"
 #include "headway/analysis/decoding.hpp"
-#include "headway/analysis/linear_decoder.hpp"
 #include "headway/types.hpp"
 
 namespace headway::analysis {

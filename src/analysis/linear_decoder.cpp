@@ -1,4 +1,4 @@
-#include "headway/analysis/linear_decoder.hpp"
+#include "analysis/linear_decoder.hpp"
 
 #include <ceres/gradient_problem.h>
 #include <ceres/gradient_problem_solver.h>

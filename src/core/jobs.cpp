@@ -4,14 +4,13 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <exception>
-#include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "core/fail.hpp"
+#include "core/shared_loop.hpp"
 
 namespace headway {
 namespace {
@@ -40,29 +39,8 @@ void run_jobs(std::size_t count, std::size_t jobs, const std::function<void(std:
     for (std::size_t i = 0; i < count; ++i) body(i);
     return;
   }
-  std::mutex guard;
-  std::size_t next = 0;
-  std::size_t failed_index = count;
-  std::exception_ptr failure;
-  const auto work = [&] {
-    for (;;) {
-      std::size_t i = 0;
-      {
-        const std::lock_guard<std::mutex> lock(guard);
-        if (next == count || failure) return;
-        i = next++;
-      }
-      try {
-        body(i);
-      } catch (...) {
-        const std::lock_guard<std::mutex> lock(guard);
-        if (i < failed_index) {
-          failed_index = i;
-          failure = std::current_exception();
-        }
-      }
-    }
-  };
+  SharedLoop loop(static_cast<Index>(count));
+  const auto work = [&] { loop.work([&](Index i) { body(static_cast<std::size_t>(i)); }); };
   bool none = false;
   {
     std::vector<std::jthread> threads;
@@ -76,7 +54,7 @@ void run_jobs(std::size_t count, std::size_t jobs, const std::function<void(std:
     // Signals come again before the wait: `blocked` goes first, then the threads are joined.
   }
   if (none) work();
-  if (failure) std::rethrow_exception(failure);
+  loop.rethrow();
 }
 
 std::jthread start_quiet_thread(std::function<void()> body) {

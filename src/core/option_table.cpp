@@ -78,11 +78,8 @@ AnyOption& AnyOption::operator=(const AnyOption&) = default;
 AnyOption& AnyOption::operator=(AnyOption&&) noexcept = default;
 AnyOption::~AnyOption() = default;
 
-AnyOption AnyOption::of_part(const std::function<void*(void*)>& part) const {
-  // What is const in the owner is const in its part: the functions below only look at it.
-  const auto const_part = [part](const void* owner) -> const void* {
-    return part(const_cast<void*>(owner));
-  };
+AnyOption AnyOption::of_part(const std::function<void*(void*)>& part,
+                             const std::function<const void*(const void*)>& const_part) const {
   AnyOption out = *this;
   out.read_ = [part, read = read_](const OptionValue& value, const std::string& path, void* owner) {
     read(value, path, part(owner));

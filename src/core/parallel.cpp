@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <atomic>
 #include <climits>
-#include <exception>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "core/shared_loop.hpp"
 #include "headway/core/jobs.hpp"
 #include "headway/error.hpp"
 
@@ -53,24 +52,9 @@ void parallel_for(Index count, int threads, const std::function<void(Index)>& bo
     return;
   }
   threads = startable_threads(static_cast<int>(std::min<Index>(count, threads)));
-  std::exception_ptr failure;
-  std::atomic<Index> next{0};
-  std::atomic<Index> failed_index{count};  // smallest so far; smaller ones must still run
-  std::mutex guard;
-  run_team(threads, [&] {
-    for (Index i = next++; i < failed_index; i = next++) {
-      try {
-        body(i);
-      } catch (...) {
-        const std::lock_guard<std::mutex> lock(guard);
-        if (i < failed_index) {
-          failed_index = i;
-          failure = std::current_exception();
-        }
-      }
-    }
-  });
-  if (failure) std::rethrow_exception(failure);
+  SharedLoop loop(count);
+  run_team(threads, [&] { loop.work(body); });
+  loop.rethrow();
 }
 
 int wanted_threads(int requested) {

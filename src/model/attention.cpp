@@ -1,4 +1,4 @@
-#include "headway/model/attention.hpp"
+#include "model/attention.hpp"
 
 #include <fmt/format.h>
 

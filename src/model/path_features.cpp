@@ -8,9 +8,9 @@
 
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
-#include "headway/model/attention.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/numerics/dense.hpp"
+#include "model/attention.hpp"
 #include "model/head_products.hpp"
 #include "model/token_block.hpp"
 

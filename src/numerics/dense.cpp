@@ -98,6 +98,7 @@ int leading(const ConstMatrixRef& a) { return as_int(std::max<Index>(1, a.outerS
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-function-size): the arguments of BLAS's gemm
 void multiply(double alpha, const ConstMatrixRef& a, Transpose ta, const ConstMatrixRef& b,
               Transpose tb, double beta, MatrixRef c) {
   const Index k = ta == Transpose::kYes ? a.rows() : a.cols();
@@ -123,6 +124,7 @@ void rank_update_lower(double alpha, const ConstMatrixRef& a, Transpose ta, doub
               leading(a), beta, c.data(), as_int(c.outerStride()));
 }
 
+// NOLINTNEXTLINE(readability-function-size): the arguments of BLAS's gemm
 void multiply(float alpha, const ConstMatrixRefF& a, Transpose ta, const ConstMatrixRefF& b,
               Transpose tb, float beta, MatrixRefF c) {
   const Index k = ta == Transpose::kYes ? a.rows() : a.cols();

@@ -21,8 +21,8 @@ ExactChain::ExactChain(model::Architecture architecture, double temperature,
     : chain_(std::move(architecture)),
       temperature_(temperature),
       kernels_(std::move(kernels)),
-      predictor_(std::make_shared<const theory::TestPredictor>(kernels_, std::move(test_features),
-                                                               kManyPredictions)),
+      predictor_(std::make_shared<const theory::RepeatedPredictor>(
+          kernels_, std::move(test_features), kManyPredictions)),
       fingerprint_(std::move(fingerprint)) {
   if (!(temperature_ > 0.0) || !std::isfinite(temperature_)) {
     throw Error(

@@ -87,10 +87,10 @@ std::vector<TemperatureChoice> choose_temperatures(const SolveResult& result) {
     for (std::size_t i = 0; i < result.points.size(); ++i) {
       const SolvePoint& point = result.points[i];
       if (point.widths != network || !point.summary.converged) continue;
-      const bool laplace = point.evidence_method == "laplace";
+      const theory::SaddleEvidence& evidence = point.evidence;
       candidates.push_back({i, point.temperature, &point.predictor,
-                            laplace ? point.log_evidence : kUndefined,
-                            point.log_evidence_leading_order});
+                            evidence.is_laplace() ? evidence.log_evidence : kUndefined,
+                            evidence.leading_order});
     }
     choose(candidates, {"theory", network, "", 0, 0.0}, choices);
   }
@@ -110,7 +110,7 @@ const PredictorReport& predictor_at(const SolveResult& result, const Temperature
 }
 
 double log_evidence_at(const SolveResult& result, const TemperatureChoice& choice) {
-  return choice.model == "theory" ? result.points.at(choice.point).log_evidence
+  return choice.model == "theory" ? result.points.at(choice.point).evidence.log_evidence
                                   : result.gaussian_process.at(choice.point).log_evidence;
 }
 

@@ -29,7 +29,7 @@ std::string compiler_name() {
 
 /// What the GPU was, where the networks of this study are on one; else "".
 std::string gpu_of(const Study& study) {
-  const bool training = description_of(study.task.kind).side == Side::kTraining;
+  const bool training = description_of(study.task.kind()).side == Side::kTraining;
   if (!training || study.train.run.device == training::Device::kCpu) return "";
   if (!training::cuda_available()) return "";
   return training::gpu_text(training::first_gpu(), training::training_backend(),

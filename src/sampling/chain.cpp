@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "headway/error.hpp"
+#include "ladder.hpp"
 #include "nuts.hpp"
 #include "sweep.hpp"
 
@@ -74,6 +75,9 @@ Chain::Chain(std::unique_ptr<Target> target, const SamplerOptions& options, Chai
   }
   make_transition(stop);
   reserve();
+  if (options.replicas > 1) {
+    ladder_ = std::make_unique<Ladder>(*this, *target_, options, state, stop);
+  }
   if (!state.started) return;
   rng_ = Rng(state.rng);
   point_.position = state.position;
@@ -81,6 +85,8 @@ Chain::Chain(std::unique_ptr<Target> target, const SamplerOptions& options, Chai
   point_.log_density = state.log_density;
   if (state.inverse_metric.size() > 0) metric_.set_inverse(state.inverse_metric);
 }
+
+Chain::~Chain() = default;
 
 void Chain::make_transition(StopSignal* stop) {
   const Index d = target_->dimension();
@@ -167,6 +173,7 @@ void Chain::start() {
     state_.evaluations += hamiltonian_.evaluations();
     if (!schedule_.window_ends.empty()) empty_window();
   }
+  if (ladder_) ladder_->start();
   state_.started = true;
 }
 
@@ -178,6 +185,7 @@ void Chain::reserve() {
 }
 
 bool Chain::step() {
+  if (ladder_ && !ladder_->advance()) return false;
   const Rng before = rng_;
   if (langevin_ != nullptr) langevin_->set_corrected(state_.iteration < options_.warmup);
   TransitionStatistics done;
@@ -186,6 +194,7 @@ bool Chain::step() {
     return false;
   }
   state_.evaluations += done.evaluations;
+  const std::size_t kept = state_.statistics.size();
   if (state_.iteration < options_.warmup) {
     if (done.divergent) ++state_.warmup_divergences;
     if (uses_gradient(options_.sampler)) adapt(done);
@@ -193,6 +202,7 @@ bool Chain::step() {
     keep(done);
   }
   ++state_.iteration;
+  if (ladder_) ladder_->end_round(state_.statistics.size() > kept);
   return true;
 }
 
@@ -279,6 +289,20 @@ void Chain::save() {
   if (uses_gradient(options_.sampler)) state_.gradient = point_.gradient;
   state_.log_density = point_.log_density;
   state_.inverse_metric = metric_.inverse();
+  if (ladder_) ladder_->save();
+}
+
+void Chain::temper(double beta) {
+  dynamic_cast<TemperedTarget&>(*target_).set_inverse_temperature(beta);
+}
+
+double Chain::log_likelihood() {
+  return dynamic_cast<TemperedTarget&>(*target_).log_likelihood(point_.position);
+}
+
+void Chain::move_to(const VectorXd& position) {
+  point_.position = position;
+  if (uses_gradient(options_.sampler)) hamiltonian_.evaluate(point_);
 }
 
 }  // namespace headway::sampling

@@ -13,6 +13,8 @@
 
 namespace headway::sampling {
 
+class Ladder;
+
 /// Transitions that one chain makes, warm-up included.
 std::int64_t transitions_of(const SamplerOptions& options);
 
@@ -23,6 +25,9 @@ class Chain {
   /// Continues from `state` when that has started. `recorder` may be null.
   Chain(std::unique_ptr<Target> target, const SamplerOptions& options, ChainState& state,
         DrawRecorder* recorder, StopSignal* stop);
+  ~Chain();
+  Chain(const Chain&) = delete;
+  Chain& operator=(const Chain&) = delete;
 
   /// Finds the starting position and the first step size. Throws Error kBadStudy when it cannot.
   void start();
@@ -33,6 +38,15 @@ class Chain {
   /// Hands the draws that the state came with to the recorder.
   void replay();
   void save();
+
+  // For replica exchange, of a TemperedTarget.
+  /// The inverse temperature of the target from now on. Call move_to() after it, if started.
+  void temper(double beta);
+  [[nodiscard]] const VectorXd& position() const { return point_.position; }
+  /// Of the target at the position.
+  [[nodiscard]] double log_likelihood();
+  /// Stands at another position, with density and gradient there.
+  void move_to(const VectorXd& position);
 
  private:
   void make_transition(StopSignal* stop);
@@ -58,7 +72,8 @@ class Chain {
   Rng rng_;
   PhasePoint point_;
   std::unique_ptr<Transition> transition_;
-  StaticHmc* langevin_ = nullptr;  // transition_, when its correction is dropped after warm-up
+  std::unique_ptr<Ladder> ladder_;  // replica exchange; null without
+  StaticHmc* langevin_ = nullptr;   // transition_, when its correction is dropped after warm-up
 };
 
 /// Adds one transition to the summary of those since the last kept draw.

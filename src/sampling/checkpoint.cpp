@@ -33,6 +33,28 @@ Index metric_columns(const SamplerOptions& options, Index dimension) {
   return is_full_matrix(options.metric) ? dimension : 1;
 }
 
+// The hotter replicas of a chain. They may be one kept draw ahead of it, within a round.
+void require_ladder(const ChainState& state, const SamplerOptions& options, Index d,
+                    std::int64_t kept) {
+  const auto replicas = static_cast<std::int64_t>(options.replicas);
+  const LadderState& ladder = state.ladder;
+  const auto size_of = [](const auto& list) { return static_cast<std::int64_t>(list.size()); };
+  require_size(state.chain, "ladder.inverse_temperatures", size_of(ladder.inverse_temperatures),
+               replicas);
+  require_size(state.chain, "ladder.log_likelihood", size_of(ladder.log_likelihood), replicas);
+  require_size(state.chain, "ladder.rejected", size_of(ladder.rejected), replicas - 1);
+  require_size(state.chain, "ladder.attempts", size_of(ladder.attempts), replicas - 1);
+  require_size(state.chain, "log_likelihoods", size_of(state.log_likelihoods), kept);
+  for (std::size_t k = 0; k < state.replicas.size(); ++k) {
+    const ChainState& replica = state.replicas[k];
+    require_size(state.chain, "replica's position", replica.position.size(), d);
+    const std::int64_t ahead = size_of(replica.log_likelihoods) - kept;
+    if (ahead < 0 || ahead > 1) {
+      does_not_fit(state.chain, "replica's log_likelihoods", kept + ahead, kept);
+    }
+  }
+}
+
 void require_consistent(const ChainState& state, const SamplerOptions& options, Index d) {
   const int chain = state.chain;
   const Index columns = metric_columns(options, d);
@@ -49,6 +71,9 @@ void require_consistent(const ChainState& state, const SamplerOptions& options, 
   if (state.iteration < 0) does_not_fit(chain, "iteration", state.iteration, 0);
   const std::int64_t after_warmup = std::max<std::int64_t>(0, state.iteration - options.warmup);
   require_size(chain, "statistics", kept, after_warmup / options.thin);
+  const std::int64_t hot = options.replicas - 1;
+  require_size(chain, "replicas", static_cast<std::int64_t>(state.replicas.size()), hot);
+  if (hot > 0) require_ladder(state, options, d, kept);
   if (kept > options.draws) {
     throw Error(ErrorKind::kBadStudy,
                 fmt::format("sampler option draws = {}: chain {} of the checkpoint already has {}",
@@ -90,6 +115,14 @@ std::string describe_settings(const SamplerOptions& options, Index dimension,
   add("start_attempts", options.start_attempts);
   add("starts", fmt::format("{:016x}", hash_of(options.starts)));
   add("keep_draws", options.keep_draws);
+  if (options.replicas > 1) {  // checkpoints of single chains do not have the lines
+    add("replicas", options.replicas);
+    std::string schedule;
+    for (const double beta : options.inverse_temperatures) {
+      schedule += fmt::format("{}{:.17g}", schedule.empty() ? "" : " ", beta);
+    }
+    add("inverse_temperatures", schedule.empty() ? "adapted" : schedule);
+  }
   return text;
 }
 

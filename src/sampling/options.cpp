@@ -1,6 +1,7 @@
 #include "headway/sampling/options.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <limits>
 #include <string>
@@ -53,6 +54,8 @@ const OptionTable<SamplerOptions>& table() {
              "HMC: most steps of a trajectory"),
       option("start_attempts", &S::start_attempts, integer<int>(1, kMostSteps),
              "random starting positions tried for a chain"),
+      option("replicas", &S::replicas, integer<int>(1, kMostReplicas),
+             "replicas of each chain; 1 = no replica exchange"),
       option("target_accept", &S::target_accept, optional(real(0.0, 1.0, Ends::kOpen)),
              "mean acceptance that the step size is adapted to"),
       option("step_size", &S::step_size, positive, "first step size"),
@@ -82,6 +85,17 @@ void validate_starts(const SamplerOptions& o, Index dimension) {
   }
 }
 
+void validate_schedule(const SamplerOptions& o) {
+  const std::vector<double>& beta = o.inverse_temperatures;
+  if (beta.empty()) return;
+  bool falls = beta.size() == static_cast<std::size_t>(o.replicas) && beta.size() > 1 &&
+               beta.front() == 1.0 && beta.back() == 0.0;
+  for (std::size_t k = 1; falls && k < beta.size(); ++k) falls = beta[k] < beta[k - 1];
+  if (falls) return;
+  refuse(fmt::format("[{}]", fmt::join(beta, ", ")), "sampler.inverse_temperatures",
+         fmt::format("empty, or {} falling numbers from 1 to 0, one for each replica", o.replicas));
+}
+
 }  // namespace
 
 void SamplerOptions::validate(Index dimension) const {
@@ -91,6 +105,7 @@ void SamplerOptions::validate(Index dimension) const {
   }
   check_options(table(), *this, "sampler");
   validate_starts(*this, dimension);
+  validate_schedule(*this);
 }
 
 std::string_view sampler_name(SamplerKind kind) { return word_of(kind); }

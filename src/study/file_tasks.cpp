@@ -18,9 +18,10 @@ using TokenizerKey = std::tuple<std::string, std::size_t, Index>;
 class TextTasks {
  public:
   TrainTask make(const Study& study, const TaskFiles& files) {
-    read(study.task.file, study.task.text.shares(), files);
-    tokenize(study.task);
-    training::TextOptions options = study.task.text;
+    const auto& task = study.task.as<TextTaskOptions>();
+    read(task.file, task.text.shares(), files);
+    tokenize(task);
+    training::TextOptions options = task.text;
     options.seed = task_seed(study);
     TrainTask out;
     out.task = training::make_text_task(tokens_, options);
@@ -42,7 +43,7 @@ class TextTasks {
   }
 
   /// The one place that knows the levels of text; their words are in the study's schema.
-  void tokenize(const TaskOptions& task) {
+  void tokenize(const TextTaskOptions& task) {
     const bool bytes = task.level == TextLevel::kBytes;
     const TokenizerKey key(task.file, corpus_->train().size(), bytes ? 0 : task.vocabulary);
     if (tokens_ && key == key_) return;
@@ -112,7 +113,7 @@ TaskFiles keeping_drawings(TaskFiles files) {
 }  // namespace
 
 training::OneShotExamples one_shot_examples(const Study& study, const TaskFiles& files) {
-  const OmniglotOptions& task = study.task.omniglot;
+  const OmniglotOptions& task = study.task.as<OmniglotOptions>();
   tasks::OneShotImagesOptions options = task.images;
   options.seed = task_seed(study);
   using Generator = tasks::OneShotImagesGenerator;
@@ -129,7 +130,7 @@ training::OneShotExamples one_shot_examples(const Study& study, const TaskFiles&
 TaskMaker make_task_maker(const TaskFiles& files) {
   return
       [files = keeping_drawings(files), texts = std::make_shared<TextTasks>()](const Study& study) {
-        switch (study.task.kind) {  // those that read files
+        switch (study.task.kind()) {  // those that read files
           case TaskKind::kText:
             return texts->make(study, files);
           case TaskKind::kOmniglot:

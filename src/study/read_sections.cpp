@@ -6,9 +6,8 @@
 #include "headway/core/option_error.hpp"
 #include "headway/core/text.hpp"
 #include "headway/error.hpp"
-#include "headway/study/idle_keys.hpp"
 #include "headway/study/sections.hpp"
-#include "headway/sweep.hpp"
+#include "study/sweep_axes.hpp"
 
 namespace headway {
 namespace {
@@ -80,12 +79,12 @@ void read_section(const std::string& name, const OptionValue& value, Study& stud
   if (table == nullptr) refuse(value, name, fmt::format("a table [{}]", name));
   // First the key that decides which other keys there are.
   if (const OptionValue* kind = find(*table, "kind"); name == "task" && kind != nullptr) {
-    find_option("task.kind", study.task.kind)->read(*kind, "task.kind", study);
+    find_option("task.kind", study.task.kind())->read(*kind, "task.kind", study);
   }
-  refuse_section_of_other_verbs(name, value, study.task.kind, name);
+  refuse_section_of_other_verbs(name, value, study.task.kind(), name);
   for (const OptionEntry& entry : *table) {
-    const Option<Study>* found = find_option(name + "." + entry.key, study.task.kind);
-    if (found == nullptr) refuse_key(name, entry, study.task.kind);
+    const Option<Study>* found = find_option(name + "." + entry.key, study.task.kind());
+    if (found == nullptr) refuse_key(name, entry, study.task.kind());
     found->read(entry.value, name + "." + entry.key, study);
   }
 }
@@ -97,23 +96,6 @@ void check_schema(const OptionValue::Table& root) {
   if (version == nullptr || *version != 1) {
     refuse(*schema, "schema", "1, the version that this program reads");
   }
-}
-
-/// The place of the first field that the study gives. If it gives none, the place of what would
-/// hold the first field: a head of the task, its table, or the file.
-Place place_of(const OptionValue& root, const std::vector<std::string>& fields) {
-  for (const std::string& field : fields) {
-    const OptionValue* value = value_at(root, field);
-    if (value != nullptr) return value->place;
-  }
-  std::string holder = fields.front();
-  while (!holder.empty()) {
-    const std::size_t end = holder.find_last_of(".[");
-    holder.resize(end == std::string::npos ? 0 : end);
-    const OptionValue* value = holder.empty() ? nullptr : value_at(root, holder);
-    if (value != nullptr) return value->place;
-  }
-  return root.place;
 }
 
 }  // namespace
@@ -129,28 +111,15 @@ void read_sections(const OptionValue& root, Study& study) {
     if (entry.key == "task") continue;
     if (entry.key == kSweep) {
       study.sweep = read_sweep(entry.value);
-      refuse_section_of_other_verbs("train", entry.value, study.task.kind, kSweep);
+      refuse_section_of_other_verbs("train", entry.value, study.task.kind(), kSweep);
     } else if (std::find(sections.begin(), sections.end(), entry.key) != sections.end()) {
       read_section(entry.key, entry.value, study);
     } else {
       const bool dotted = entry.key.find('.') != std::string::npos;
-      const Option<Study>* found = dotted ? nullptr : find_option(entry.key, study.task.kind);
+      const Option<Study>* found = dotted ? nullptr : find_option(entry.key, study.task.kind());
       if (found == nullptr) refuse_unknown_root_key(entry);
       found->read(entry.value, entry.key, study);
     }
-  }
-}
-
-Study checked_study(const OptionValue& root, const std::vector<std::string>& set_by_hand) {
-  try {
-    for (const std::string& key : set_by_hand) refuse_table_axes_that_set(root, key);
-    Study study;
-    read_sections(root, study);
-    refuse_idle_keys(root, study, train_runs(study));
-    return study;
-  } catch (const OptionError& error) {
-    if (error.has_place()) throw;
-    throw error.at(place_of(root, error.fields()).text());
   }
 }
 

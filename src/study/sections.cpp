@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "headway/core/text.hpp"
-#include "headway/sweep.hpp"
+#include "study/sweep_axes.hpp"
 
 namespace headway {
 namespace {
@@ -103,7 +103,7 @@ std::string sections_text(const Study& study, const Wanted& wanted) {
   std::string out;
   std::string open_section;
   for (const Section& section : study_sections()) {
-    if (!applies(section, study.task.kind) || !wanted(section.name)) continue;
+    if (!applies(section, study.task.kind()) || !wanted(section.name)) continue;
     if (section.name != open_section) out += fmt::format("\n[{}]\n", section.name);
     open_section = section.name;
     for (const Option<Study>& o : section.table.options) {

@@ -5,18 +5,21 @@
 
 #include "headway/core/sha256.hpp"
 #include "headway/study/sections.hpp"
-#include "headway/sweep.hpp"
+#include "study/overlays.hpp"
 
 namespace headway {
 namespace {
 
 /// Where files lie is no part of what a study computes; their contents have a hash of their own.
 void forget_files(Study& study) {
-  study.task.file.clear();
-  study.task.omniglot.files.clear();
-  for (OutOfDistributionSet& set : study.task.omniglot.out_of_distribution) {
-    set.images.clear();
-    set.labels.clear();
+  if (auto* dataset = std::get_if<DatasetOptions>(&study.task.of)) dataset->file.clear();
+  if (auto* text = std::get_if<TextTaskOptions>(&study.task.of)) text->file.clear();
+  if (auto* images = std::get_if<OmniglotOptions>(&study.task.of)) {
+    images->files.clear();
+    for (OutOfDistributionSet& set : images->out_of_distribution) {
+      set.images.clear();
+      set.labels.clear();
+    }
   }
   // Their order in the sweep is what is left of them: numbers, given key by key.
   std::vector<SweepAxis*> axes;
@@ -40,10 +43,10 @@ std::string hash_without(const Study& study, const std::vector<std::string>& lef
 std::string study_hash(const Study& study) {
   // Sections that are younger than stored results count where they differ from their defaults.
   Study defaults;
-  defaults.task.kind = study.task.kind;
+  defaults.task.set_kind(study.task.kind());
   std::vector<std::string> left_out;
   std::vector<const char*> younger = {"evaluate", "latents"};
-  if (description_of(study.task.kind).side == Side::kTraining) younger.push_back("prune");
+  if (description_of(study.task.kind()).side == Side::kTraining) younger.push_back("prune");
   for (const char* name : younger) {
     if (section_text(study, name) == section_text(defaults, name)) left_out.emplace_back(name);
   }

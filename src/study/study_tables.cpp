@@ -17,6 +17,7 @@ constexpr std::int64_t kLargestWidth = 1'000'000'000;
 constexpr std::int64_t kLargestCount = 1'000'000;
 constexpr std::int64_t kMostHeads = 1'000;
 constexpr std::size_t kMostLayers = 64;
+constexpr std::size_t kMostFrozen = 10'000;
 constexpr std::size_t kMostPoints = 10'000;
 constexpr double kLargestReal = 1e9;
 
@@ -35,9 +36,15 @@ OptionType<std::vector<std::vector<Index>>> widths_type() {
   return type;
 }
 
+OptionType<std::vector<int>> heads_type() {
+  return list(integer<int>(1, kMostHeads), "a list [H_1, ..., H_L] of integers >= 1", 1,
+              kMostLayers);
+}
+
 /// A key that is left out at its default, so that older results keep their hashes.
-OptionType<double> unless(double by_default, OptionType<double> type) {
-  type.write = [by_default, write = type.write](const double& held) {
+template <class T>
+OptionType<T> unless(T by_default, OptionType<T> type) {
+  type.write = [by_default, write = type.write](const T& held) {
     return held == by_default ? std::string() : write(held);
   };
   return type;
@@ -81,10 +88,10 @@ const OptionTable<Study>& Study::table() {
 const OptionTable<TaskOptions>& TaskOptions::table() {
   using T = TaskOptions;
   static const OptionTable<T> table = {{
-      option("kind", &T::kind, choice<TaskKind>(),
-             "where the examples come from. It decides the other keys of [task]. headway train "
-             "takes " +
-                 kinds_in_words(Side::kTraining) + "; the verbs of the theory take the others."),
+      Option<T>("kind", &T::kind, &T::set_kind, choice<TaskKind>(),
+                "where the examples come from. It decides the other keys of [task]. headway train "
+                "takes " +
+                    kinds_in_words(Side::kTraining) + "; the verbs of the theory take the others."),
       option("seed", &T::seed, optional(integer<std::uint64_t>(0, kLargestSeed)),
              "seed of the data; absent: the study's. Give it to keep the data while seed changes."),
   }};
@@ -97,9 +104,7 @@ const OptionTable<ModelOptions>& ModelOptions::table() {
       option("widths", &M::widths, widths_type(),
              "widths of the layers. Each entry is one sweep point: N for all layers, or [N_1, ..., "
              "N_L, N_a]."),
-      option("heads", &M::heads,
-             list(integer<int>(1, kMostHeads), "a list [H_1, ..., H_L] of integers >= 1", 1,
-                  kMostLayers),
+      option("heads", &M::heads, heads_type(),
              "heads of each layer; give them only where the task does not fix them"),
       option("variances", &M::variances,
              one_or_list(real(0.0, kLargestReal, Ends::kOpenBelow),
@@ -116,6 +121,32 @@ const OptionTable<ModelOptions>& ModelOptions::table() {
              "query positions that the readout takes; absent: the data set's own, else last_token"),
       option("attention", &M::attention, choice<AttentionKind>(),
              "how logits become attention weights over the keys"),
+      option("attention_prior", &M::attention_prior,
+             optional(record(AttentionPriorOptions::table(),
+                             "a table [model.attention_prior] with heads, form, variance, dims, "
+                             "kind and frozen, all optional")),
+             "prior of the attention, which is then learned; for solve and sample. Absent: the "
+             "attention is that of the data."),
+  }};
+  return table;
+}
+
+const OptionTable<AttentionPriorOptions>& AttentionPriorOptions::table() {
+  using A = AttentionPriorOptions;
+  static const OptionTable<A> table = {{
+      option("heads", &A::heads, heads_type(), "heads of each layer; absent: those of the data"),
+      option("form", &A::form, choice<model::AttentionPriorForm>(),
+             "matrix: logits x^T W y / N_0; queries_keys: (Q x) . (K y) / (N_0 sqrt(G))"),
+      option("variance", &A::variance, real(0.0, kLargestReal, Ends::kOpenBelow),
+             "prior variance s_w^2 of the entries of W, or of Q^T K / sqrt(G)"),
+      option("dims", &A::dims, optional(integer<Index>(1, kLargestWidth)),
+             "G, rows of Q and K, at most N_0; of queries_keys alone"),
+      option("kind", &A::kind, choice<model::LearnedKind>(),
+             "softmax over keys, or linear: logit / S"),
+      option("frozen", &A::frozen,
+             list(list(integer<int>(1, kMostHeads), "[layer, head], counted from 1", 2, 2),
+                  "a list of [layer, head], counted from 1", 0, kMostFrozen),
+             "heads that keep the attention which the data set gives them"),
   }};
   return table;
 }
@@ -131,6 +162,12 @@ const OptionTable<SolveOptions>& SolveOptions::table() {
                 "cheapest that fits memory_limit_gib. distributed spreads one problem too large "
                 "for a machine over the ranks of mpirun."),
          option("start", &S::start, choice<Start>(), "where the first point of a sweep starts"),
+         option(
+             "attention_starts", &S::attention_starts,
+             unless(SolveOptions{}.attention_starts, integer<int>(0, 10'000)),
+             "model.attention_prior: starts of the joint minimum, the first near no attention, "
+             "the others drawn from the prior; 0 = from 8 to 64, by their cost. Raise it to find "
+             "more minima."),
          option("extra_starts", &S::extra_starts, integer<int>(0, 10'000),
                 "further random starts; the lowest minimum is taken. Raise it to test that the "
                 "minimum is the only one."),
@@ -160,7 +197,7 @@ const OptionTable<AlignOptions>& AlignOptions::table() {
 
 const OptionTable<PruneOptions>& PruneOptions::table() {
   using P = PruneOptions;
-  static const OptionTable<P> table = {{
+  const OptionTable<P> of_all = {{
       option("random_orders", &P::random_orders, integer<int>(0, 100'000),
              "random orders of removal that the other orders are compared with"),
       option("greedy", &P::greedy, flag(),
@@ -178,6 +215,16 @@ const OptionTable<PruneOptions>& PruneOptions::table() {
           "trained network: bootstrap resamples of the examples, for errors of rank correlations"),
       option("permutations", &P::permutations, integer<int>(1, 100'000'000),
              "trained network: random pairings for p-values; used from 10 heads on"),
+  }};
+  static const OptionTable<P> table = joined<P>(
+      {of_all, options_of_part<P>(
+                   [](auto& prune) -> auto& { return prune.trained(); }, PruneTrained::table())});
+  return table;
+}
+
+const OptionTable<PruneTrained>& PruneTrained::table() {
+  using P = PruneTrained;
+  static const OptionTable<P> table = {{
       option(
           "removed_as", &P::removed_as, optional(choice<RemovedAs>()),
           "train result: what replaces a removed head in the curves, nothing or its mean output; "
@@ -228,6 +275,12 @@ const OptionTable<SampleOptions>& SampleOptions::table() {
           "max_tree_depth", &S::max_tree_depth, integer<int>(1, kDeepestTree),
           "exact and nuts: at most 2^depth - 1 leapfrog steps for a draw. Raise it if draws stop "
           "at it."),
+      option("replicas", &S::replicas,
+             unless(SampleOptions{}.replicas, integer<int>(0, kMostReplicas)),
+             "model.attention_prior: replicas of each chain, at inverse temperatures of the "
+             "likelihood from 1 to 0; 1 = no replica exchange, 0 = by the number of labels. Raise "
+             "it if chains "
+             "disagree."),
       option(
           "predictor_draws", &S::predictor_draws, integer<int>(0, kMostDraws),
           "draws of each chain that the predictor is averaged over; 0: no predictor. Lower it to "

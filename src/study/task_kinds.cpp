@@ -27,53 +27,44 @@ constexpr Index kCeilingInstances = 20'000;
 // --- the tables of [task], kind by kind
 // -----------------------------------------------------------
 
-OptionTable<T> hidden_markov_chain_table() {
+/// The options of one kind as options of [task].
+template <class Options>
+OptionTable<T> table_of(const OptionTable<Options>& table) {
   return options_of_part<T>(
-      [](auto& task) -> auto& { return task.hidden_markov_chain; },
-      tasks::HiddenMarkovChainOptions::table());
+      [](auto& task) -> auto& { return alternative<Options>(task.of); }, table);
 }
 
 constexpr const char* kRelative =
     ". Relative to the study file, or to the working directory if given with --set.";
 
 OptionTable<T> dataset_table() {
-  return {{option("file", &T::file, text(kLongestPath, false),
-                  std::string("path of the HDF5 file") + kRelative)}};
-}
-
-OptionTable<T> fuzzy_logic_table() {
-  return options_of_part<T>(
-      [](auto& task) -> auto& { return task.fuzzy_logic; }, tasks::FuzzyLogicOptions::table());
-}
-
-OptionTable<T> sraven_table() {
-  return options_of_part<T>(
-      [](auto& task) -> auto& { return task.sraven; }, tasks::SravenOptions::table());
+  using D = DatasetOptions;
+  return table_of<D>({{option("file", &D::file, text(kLongestPath, false),
+                              std::string("path of the HDF5 file") + kRelative)}});
 }
 
 OptionTable<T> text_table() {
-  const OptionTable<T> own = {{
-      option("file", &T::file, text(kLongestPath, false),
+  using X = TextTaskOptions;
+  const OptionTable<X> own = {{
+      option("file", &X::file, text(kLongestPath, false),
              std::string("path of the text") + kRelative),
-      option("level", &T::level, choice<TextLevel>(),
+      option("level", &X::level, choice<TextLevel>(),
              "what a token is: a byte, or a piece of text, by byte-pair encoding learned from the "
              "training part"),
-      option("vocabulary", &T::vocabulary,
+      option("vocabulary", &X::vocabulary,
              integer<Index>(tasks::kSmallestBpeVocabulary, tasks::kLargestBpeVocabulary),
              "bpe: most different tokens; a short text gives fewer"),
   }};
-  return joined<T>(
-      {own, options_of_part<T>(
-                [](auto& task) -> auto& { return task.text; }, training::TextOptions::table())});
+  return table_of<X>(joined<X>(
+      {own, options_of_part<X>(
+                [](auto& task) -> auto& { return task.text; }, training::TextOptions::table())}));
 }
 
 OptionTable<T> omniglot_table() {
-  return joined<T>(
-      {options_of_part<T>(
-           [](auto& task) -> auto& { return task.omniglot; }, OmniglotOptions::table()),
-       options_of_part<T>(
-           [](auto& task) -> auto& { return task.omniglot.images; },
-           tasks::OneShotImagesOptions::table())});
+  using O = OmniglotOptions;
+  return table_of<O>(joined<O>({O::table(), options_of_part<O>(
+                                                [](auto& task) -> auto& { return task.images; },
+                                                tasks::OneShotImagesOptions::table())}));
 }
 
 /// The name of a split of other images, which becomes a further set of a data set.
@@ -110,34 +101,34 @@ const OptionTable<OutOfDistributionSet>& out_of_distribution_table() {
 // --- what the options of a kind must have -------------------------------------------------------
 
 void validate_dataset(const T& task) {
-  if (task.file.empty()) {
+  if (task.file().empty()) {
     refuse_missing("task.file", "the path of a data-set file, for kind = \"dataset\"");
   }
 }
 
 void validate_text(const T& task) {
-  if (task.file.empty()) refuse_missing("task.file", "the path of a text, for kind = \"text\"");
+  if (task.file().empty()) refuse_missing("task.file", "the path of a text, for kind = \"text\"");
 }
 
 void validate_omniglot(const T& task) {
-  if (task.omniglot.files.empty()) {
+  if (task.as<OmniglotOptions>().files.empty()) {
     refuse_missing("task.files",
                    "the path of an archive or folder of Omniglot, or a list of them, for kind = "
                    "\"omniglot\"");
   }
-  task.omniglot.images.validate();
+  task.as<OmniglotOptions>().images.validate();
 }
 
 // --- the examples that need no file -------------------------------------------------------------
 
 tasks::FuzzyLogicOptions fuzzy_logic_options(const Study& study) {
-  tasks::FuzzyLogicOptions options = study.task.fuzzy_logic;
+  tasks::FuzzyLogicOptions options = study.task.as<tasks::FuzzyLogicOptions>();
   options.seed = task_seed(study);
   return options;
 }
 
 tasks::SravenOptions sraven_options(const Study& study) {
-  tasks::SravenOptions options = study.task.sraven;
+  tasks::SravenOptions options = study.task.as<tasks::SravenOptions>();
   options.seed = task_seed(study);
   return options;
 }
@@ -169,12 +160,12 @@ std::vector<TaskDescription> theory_kinds() {
           {TaskKind::kHiddenMarkovChain,
            Side::kTheory,
            "two classes of hidden Markov chains",
-           hidden_markov_chain_table(),
+           table_of(tasks::HiddenMarkovChainOptions::table()),
            {},
-           [](const T& task) { task.hidden_markov_chain.validate(); },
+           [](const T& task) { task.as<tasks::HiddenMarkovChainOptions>().validate(); },
            [](const Study& study) {
-             return tasks::make_hidden_markov_chain(study.task.hidden_markov_chain,
-                                                    task_seed(study));
+             return tasks::make_hidden_markov_chain(
+                 study.task.as<tasks::HiddenMarkovChainOptions>(), task_seed(study));
            },
            nullptr,
            nullptr}};
@@ -184,9 +175,9 @@ std::vector<TaskDescription> training_kinds() {
   return {{TaskKind::kFuzzyLogic,
            Side::kTraining,
            "fuzzy logic in context, a disjunction of unknown conjunctions",
-           fuzzy_logic_table(),
+           table_of(tasks::FuzzyLogicOptions::table()),
            {},
-           [](const T& task) { task.fuzzy_logic.validate(); },
+           [](const T& task) { task.as<tasks::FuzzyLogicOptions>().validate(); },
            nullptr,
            [](const Study& study) {
              return training::make_fuzzy_logic_task(fuzzy_logic_options(study));
@@ -195,9 +186,9 @@ std::vector<TaskDescription> training_kinds() {
           {TaskKind::kSraven,
            Side::kTraining,
            "symbolic Raven matrices; an example has 9 tokens a feature",
-           sraven_table(),
+           table_of(tasks::SravenOptions::table()),
            {},
-           [](const T& task) { task.sraven.validate(); },
+           [](const T& task) { task.as<tasks::SravenOptions>().validate(); },
            nullptr,
            [](const Study& study) { return training::make_sraven_task(sraven_options(study)); },
            sraven_ceilings},
@@ -269,6 +260,26 @@ const TaskDescription& description_of(TaskKind kind) {
   throw Error(ErrorKind::kInternal, "a kind of task has no description");
 }
 
+namespace {
+
+template <std::size_t... kNumbers>
+void begin_alternative(TaskOptions& task, std::size_t wanted, std::index_sequence<kNumbers...>) {
+  ((kNumbers == wanted ? static_cast<void>(task.of.emplace<kNumbers>()) : void()), ...);
+}
+
+}  // namespace
+
+void TaskOptions::set_kind(TaskKind wanted) {
+  if (kind() == wanted) return;
+  constexpr std::size_t kKinds = std::variant_size_v<decltype(of)>;
+  begin_alternative(*this, static_cast<std::size_t>(wanted), std::make_index_sequence<kKinds>());
+}
+
+std::string TaskOptions::file() const {
+  const bool text = kind() == TaskKind::kText;
+  return text ? as<TextTaskOptions>().file : as<DatasetOptions>().file;
+}
+
 bool is_training_task(TaskKind kind) { return description_of(kind).side == Side::kTraining; }
 
 std::string kinds_in_words(Side side, const std::string& last_separator) {
@@ -282,7 +293,7 @@ std::string kinds_in_words(Side side, const std::string& last_separator) {
 }
 
 tasks::Dataset make_dataset(const Study& study) {
-  const TaskDescription& task = description_of(study.task.kind);
+  const TaskDescription& task = description_of(study.task.kind());
   if (task.make_dataset != nullptr) return task.make_dataset(study);
   if (task.side == Side::kTraining) {
     throw OptionError(fmt::format("task.kind = \"{}\": this task is for headway train; solve, "

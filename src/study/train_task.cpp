@@ -56,7 +56,7 @@ std::string combined_data_hash(std::vector<std::string> hashes) {
 }
 
 std::vector<SplitCeiling> split_ceilings(const Study& study) {
-  const TaskDescription& task = description_of(study.task.kind);
+  const TaskDescription& task = description_of(study.task.kind());
   return task.ceilings != nullptr ? task.ceilings(study) : std::vector<SplitCeiling>();
 }
 
@@ -78,12 +78,12 @@ const std::vector<CeilingNumber>& ceiling_numbers() {
 }
 
 TrainTask make_generated_task(const Study& study) {
-  const TaskDescription& description = description_of(study.task.kind);
+  const TaskDescription& description = description_of(study.task.kind());
   if (description.make_task == nullptr) {
     throw OptionError(
         fmt::format("task.kind = \"{}\": must be {} for headway train; this kind is "
                     "for solve, align, prune and sample",
-                    word_of(study.task.kind), kinds_in_words(Side::kTraining, " or ")),
+                    word_of(study.task.kind()), kinds_in_words(Side::kTraining, " or ")),
         {"task.kind"});
   }
   TrainTask out;

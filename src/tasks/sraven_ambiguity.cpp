@@ -1,4 +1,4 @@
-#include "headway/tasks/sraven_ambiguity.hpp"
+#include "tasks/sraven_ambiguity.hpp"
 
 #include <algorithm>
 #include <array>

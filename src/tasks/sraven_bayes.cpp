@@ -10,7 +10,7 @@
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
 #include "headway/numerics/statistics.hpp"
-#include "headway/tasks/sraven_ambiguity.hpp"
+#include "tasks/sraven_ambiguity.hpp"
 #include "tasks/sraven_explanations.hpp"
 
 namespace headway::tasks {

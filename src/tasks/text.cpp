@@ -11,6 +11,19 @@
 
 namespace headway::tasks {
 
+void require_utf8(std::string_view text, const std::string& name) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t size = utf8_sequence(text, at);
+    if (size == 0) {
+      const auto line = std::count(text.begin(), text.begin() + static_cast<Index>(at), '\n') + 1;
+      throw Error(ErrorKind::kBadData,
+                  fmt::format("{}: line {}, byte {} of the file, value {:#04x}: is not UTF-8 text",
+                              name, line, at, static_cast<std::uint8_t>(text[at])));
+    }
+    at += size;
+  }
+}
+
 TextCorpus::TextCorpus(std::string name, std::string text, const TextShares& shares)
     : name_(std::move(name)), text_(std::move(text)) {
   if (!(shares.held_out > 0.0 && shares.held_out < 1.0)) {
@@ -23,17 +36,12 @@ TextCorpus::TextCorpus(std::string name, std::string text, const TextShares& sha
                                                   "below 1 together with task.held_out = {}",
                                                   shares.validation, shares.held_out));
   }
+  require_utf8(text_, name_);
   const auto bytes = static_cast<double>(text_.size());
   const double train_end = std::floor((1.0 - (shares.held_out + shares.validation)) * bytes);
   const double held_out_begin = std::floor((1.0 - shares.held_out) * bytes);
   for (std::size_t at = 0; at < text_.size();) {
     const std::size_t size = utf8_sequence(text_, at);
-    if (size == 0) {
-      const auto line = std::count(text_.begin(), text_.begin() + static_cast<Index>(at), '\n') + 1;
-      throw Error(ErrorKind::kBadData,
-                  fmt::format("{}: line {}, byte {} of the file, value {:#04x}: is not UTF-8 text",
-                              name_, line, at, static_cast<std::uint8_t>(text_[at])));
-    }
     at += size;
     if (static_cast<double>(at) <= train_end) train_bytes_ = at;
     if (static_cast<double>(at) <= held_out_begin) held_out_begin_ = at;

@@ -121,7 +121,6 @@ class DistributedState final : public EnergyState {
   /// Always in double precision.
   [[nodiscard]] std::unique_ptr<const EnergyCurvature> curvature(
       const MatrixXd& frame, Precision precision) const override;
-  [[nodiscard]] const MatrixXd& average_information() const override;
   [[nodiscard]] MatrixXd fisher_information(Precision precision) const override;
   [[nodiscard]] MatrixXd contract_third_derivative(const MatrixXd& sigma,
                                                    Precision precision) const override;
@@ -144,11 +143,12 @@ class DistributedState final : public EnergyState {
   }
 
  private:
+  [[nodiscard]] MatrixXd compute_average_information() const override;
+
   const DistributedKernels& kernels_;
   int id_;
   MatrixXd u_;
   MatrixXd mean_;  // on the training examples: K alpha
-  mutable MatrixXd average_information_;
 };
 
 /// With Y = A X, A = (K + T)^{-1}, and v = X^T alpha (eqs. 70 and 71):
@@ -203,8 +203,7 @@ std::unique_ptr<const EnergyCurvature> DistributedState::curvature(const MatrixX
   return std::make_unique<DistributedCurvature>(*this, frame);
 }
 
-const MatrixXd& DistributedState::average_information() const {
-  if (average_information_.size() != 0) return average_information_;
+MatrixXd DistributedState::compute_average_information() const {
   const Index p = kernels_.order();
   MatrixXd columns(projected_dual_.size(), symmetric_size(p));  // v D_k
   for (Index k = 0; k < columns.cols(); ++k) {
@@ -212,8 +211,7 @@ const MatrixXd& DistributedState::average_information() const {
     columns.col(k) = vd.reshaped();
   }
   const MatrixXd information = columns.transpose() * apply_projected_inverse(columns);
-  average_information_ = 0.5 * (information + information.transpose());
-  return average_information_;
+  return 0.5 * (information + information.transpose());
 }
 
 MatrixXd DistributedState::fisher_information(Precision precision) const {

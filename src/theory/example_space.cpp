@@ -84,11 +84,6 @@ const BlockSet& ExampleSpaceState::blocks() const {
   return blocks_;
 }
 
-const MatrixXd& ExampleSpaceState::average_information() const {
-  if (average_information_.size() == 0) average_information_ = compute_average_information();
-  return average_information_;
-}
-
 MatrixXd ExampleSpaceState::compute_average_information() const {
   // Columns L^{-1} C_k alpha, C_k alpha = w_k / 2 (X_a v_b + X_b v_a) lifted to the outputs of a
   // and b.

@@ -36,7 +36,6 @@ class ExampleSpaceState : public EnergyState {
 
   [[nodiscard]] std::unique_ptr<const EnergyCurvature> curvature(
       const MatrixXd& frame, Precision precision) const override;
-  [[nodiscard]] const MatrixXd& average_information() const override;
   [[nodiscard]] MatrixXd fisher_information(Precision precision) const override;
   [[nodiscard]] MatrixXd contract_third_derivative(const MatrixXd& sigma,
                                                    Precision precision) const override;
@@ -63,12 +62,11 @@ class ExampleSpaceState : public EnergyState {
 
  private:
   [[nodiscard]] numerics::MatrixXf half_solved_in_single() const;
-  [[nodiscard]] MatrixXd compute_average_information() const;
+  [[nodiscard]] MatrixXd compute_average_information() const override;
   const BlockSet& blocks() const;
 
   mutable MatrixXd half_solved_;  // W, (P C) x (N_0 C p), made on demand
   mutable BlockSet blocks_;
-  mutable MatrixXd average_information_;
 };
 
 /// Part of the third derivative that comes from the quadratic form alone: -(v''_a . v_b + v_a .

@@ -87,7 +87,6 @@ class FeatureSpaceState final : public EnergyState {
 
   [[nodiscard]] std::unique_ptr<const EnergyCurvature> curvature(
       const MatrixXd& frame, Precision precision) const override;
-  [[nodiscard]] const MatrixXd& average_information() const override;
   /// Always in double precision: the blocks are at hand.
   [[nodiscard]] MatrixXd fisher_information(Precision /*precision*/) const override {
     return theory::fisher_information(blocks());
@@ -108,6 +107,7 @@ class FeatureSpaceState final : public EnergyState {
   void differentiate_at_singular();
   void differentiate_in_frame();
   [[nodiscard]] double quadratic_form(const MatrixXd& framed) const;
+  [[nodiscard]] MatrixXd compute_average_information() const override;
   const BlockSet& blocks() const;
 
   const FeatureSpaceKernels& kernels_;
@@ -119,7 +119,6 @@ class FeatureSpaceState final : public EnergyState {
   MatrixXd whitened_;  // I - T (T + A)^{-1}, empty at a singular U
   mutable MatrixXd projected_inverse_;
   mutable BlockSet blocks_;
-  mutable MatrixXd average_information_;
 };
 
 FeatureSpaceKernels::FeatureSpaceKernels(MatrixXd features, MatrixXd labels, Index paths,
@@ -280,8 +279,7 @@ const BlockSet& FeatureSpaceState::blocks() const {
   return blocks_;
 }
 
-const MatrixXd& FeatureSpaceState::average_information() const {
-  if (average_information_.size() != 0) return average_information_;
+MatrixXd FeatureSpaceState::compute_average_information() const {
   // (C_k alpha)^T K^{-1} (C_l alpha) = (E_k v)^T Z (E_l v)
   const Index p = kernels_.order();
   const Index n0 = kernels_.feature_count();
@@ -295,8 +293,7 @@ const MatrixXd& FeatureSpaceState::average_information() const {
   const MatrixXd zev = apply_projected_inverse(ev);
   MatrixXd information(ev.cols(), ev.cols());
   multiply(1.0, ev, Transpose::kYes, zev, Transpose::kNo, 0.0, information);
-  average_information_ = 0.5 * (information + information.transpose());
-  return average_information_;
+  return 0.5 * (information + information.transpose());
 }
 
 MatrixXd FeatureSpaceState::contract_third_derivative(const MatrixXd& sigma,

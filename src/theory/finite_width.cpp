@@ -95,7 +95,7 @@ bool check_positive(FiniteWidthCorrection& result) {
 /// The predictor at the corrected U, with its curvature and fluctuation along the columns of
 /// `root`, root root^T = Sigma of U_1 (eqs. 41 and 42).
 void predict(const Action& action, const SaddlePoint& saddle, const MatrixXd& root,
-             const TestPredictor* test, Observer& observer, FiniteWidthCorrection& result) {
+             const RepeatedPredictor* test, Observer& observer, FiniteWidthCorrection& result) {
   if (test == nullptr || test->examples() == 0) return;
   const std::unique_ptr<EnergyState> at_mean =
       action.kernels().evaluate(result.mean.layers.front(), action.temperature());
@@ -209,7 +209,7 @@ double finite_width_flops(const Action& action) {
 
 FiniteWidthCorrection finite_width_correction(const Action& action, const SaddlePoint& saddle,
                                               const MatrixXd& svec_hessian,
-                                              const TestPredictor* test, Observer& observer) {
+                                              const RepeatedPredictor* test, Observer& observer) {
   FiniteWidthCorrection result;
   const OrderParameters& u = saddle.order_parameters;
   const std::optional<SpdFactor> factor = SpdFactor::factor(svec_hessian);
@@ -242,7 +242,7 @@ FiniteWidthCorrection finite_width_correction(const Action& action, const Saddle
 FiniteWidthCorrection finite_width_correction(const Action& action, const SaddlePoint& saddle,
                                               const ActionCurvature& at,
                                               const HessianProbes& probes,
-                                              const TestPredictor* test, Observer& observer) {
+                                              const RepeatedPredictor* test, Observer& observer) {
   FiniteWidthCorrection result;
   const OrderParameters& u = saddle.order_parameters;
   if (!probes.positive || probes.interrupted || probes.draws.size() < kProbeGroups) {

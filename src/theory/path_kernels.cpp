@@ -166,6 +166,11 @@ MatrixXd mean_from_dual(const MatrixXd& test_features, const MatrixXd& dual, con
   return mean_from_weights(test_features, dual * u, dual.cols() / paths);
 }
 
+const MatrixXd& EnergyState::average_information() const {
+  if (average_information_.size() == 0) average_information_ = compute_average_information();
+  return average_information_;
+}
+
 PredictionFluctuation EnergyState::predictor_fluctuation(const MatrixXd& u,
                                                          const MatrixXd& directions,
                                                          const MatrixXd& test_features) const {

@@ -13,7 +13,7 @@ PredictorStatistics predictor_statistics(const Prediction& prediction, const Mat
   s.mean_squared_error = (mean - labels).array().square().mean();
   s.squared_bias = s.mean_squared_error;
   const bool with_variance = prediction.variance.rows() == n;
-  if (with_variance) s.variance = prediction.variance.mean();
+  if (with_variance) s.predictor_variance = prediction.variance.mean();
   if (!labels_are_classes(labels)) return s;
   if (names_classes(mean)) s.accuracy = right_answers(mean, labels).mean();
   if (labels.cols() != 1 || !with_variance) return s;

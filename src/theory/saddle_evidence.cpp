@@ -35,6 +35,13 @@ std::optional<double> volume(const model::Architecture& architecture, const Orde
   return value;
 }
 
+void set_laplace(double value, double error, SaddleEvidence& evidence) {
+  if (std::isnan(value)) return;
+  evidence.log_evidence = value;
+  evidence.error = error;
+  evidence.method = "laplace";
+}
+
 }  // namespace
 
 SaddleEvidence saddle_evidence(const Action& action, const SaddlePoint& saddle,
@@ -46,11 +53,13 @@ SaddleEvidence saddle_evidence(const Action& action, const SaddlePoint& saddle,
       static_cast<double>(action.kernels().examples() * action.kernels().outputs());
   evidence.leading_order = -0.5 * (count * std::log(2.0 * std::numbers::pi) +
                                    saddle.evaluation.value - smallest_entropy(architecture));
+  evidence.log_evidence = evidence.leading_order;
+  evidence.method = "leading_order";
   if (svec_hessian.size() == 0) return evidence;
   const std::optional<SpdFactor> hessian = SpdFactor::factor(svec_hessian);
   const std::optional<double> rest = volume(architecture, saddle.order_parameters);
   if (!hessian || !rest) return evidence;
-  evidence.laplace = evidence.leading_order - 0.5 * (*rest + hessian->log_determinant());
+  set_laplace(evidence.leading_order - 0.5 * (*rest + hessian->log_determinant()), 0.0, evidence);
   return evidence;
 }
 
@@ -64,8 +73,8 @@ SaddleEvidence saddle_evidence(const Action& action, const SaddlePoint& saddle,
         static_cast<double>(numerics::symmetric_size(saddle.order_parameters.at(l).rows()));
     volume_term += unknowns * std::log(at.scale(l) / action.architecture().width(l));
   }
-  evidence.laplace = evidence.leading_order - 0.5 * volume_term;
-  evidence.laplace_error = 0.5 * probes.log_determinant_error();
+  set_laplace(evidence.leading_order - 0.5 * volume_term, 0.5 * probes.log_determinant_error(),
+              evidence);
   return evidence;
 }
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "headway/analysis/head_scores.hpp"
-#include "headway/analysis/network_pruning.hpp"
+#include "headway/analysis/removal.hpp"
 #include "headway/network_results.hpp"
 #include "headway/observer.hpp"
 #include "headway/study.hpp"

@@ -129,10 +129,26 @@ class TrainedHeads(ProgramTest):
         text = run("inspect", output).stdout
         for word in ("runs       2 of 2", "0/scores/sensitivity", "the file that it names"):
             self.assertIn(word, text)
-        table = run("prune", self.trained, "--theory", theory, *settings(*SMALL_PRUNE)).stdout
+        table = run("prune-network", self.trained, "--theory", theory, *settings(*SMALL_PRUNE)).stdout
         for word in ("each head removed alone, on held_out", "greedy on validation", "mean over seeds",
                      "by theory error_rise pruned N = 20 T = 0.1"):
             self.assertIn(word, table)
+
+    def test_prune_of_a_train_result_is_the_older_spelling_of_prune_network(self):
+        answers = {}
+        for verb in ("prune", "prune-network"):
+            output = self.path(f"{verb}.h5")
+            answers[verb] = self.object_of(verb, self.trained, "-o", output, *settings(*SMALL_PRUNE))
+            answers[verb].pop("seconds")
+            with h5py.File(output) as file:
+                self.assertEqual(file.attrs["kind"], "network_prune")
+                answers[verb]["hashes"] = [file.attrs["study_hash"], file.attrs["data_hash"]]
+            self.assertEqual(self.object_of(verb, self.trained, "--dry-run")["verb"], verb)
+        self.assertEqual(answers["prune"], answers["prune-network"])
+        for arguments, code, words in (((self.study,), 65, ["is not an HDF5 file", "headway train"]),
+                                       ((output,), 65, ["is a result of headway prune-network", "headway train"]),
+                                       ((self.trained, "--set", "train.heads=4"), 78, ["train.heads=4"])):
+            self.check(run("prune-network", *arguments), code, *words)
 
     def test_sraven_has_a_set_for_each_of_its_splits(self):
         study = STUDY.replace('kind = "fuzzy_logic"\nsequence_length = 8', 'kind = "sraven"\nfeatures = 2\nvalues = 5')

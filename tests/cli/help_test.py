@@ -21,7 +21,7 @@ README = (ROOT / "apps/cli/README.md").read_text()
 def verbs():
     """The verbs, from the list in the help."""
     listed = run("--help").stdout.partition("\nVerbs:\n")[2].partition("\n\n")[0]
-    return re.findall(r"^  (\w+) {2,}\S", listed, re.MULTILINE)
+    return re.findall(r"^  ([\w-]+) {2,}\S", listed, re.MULTILINE)
 
 
 def words_of(text):

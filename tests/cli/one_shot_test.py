@@ -267,6 +267,19 @@ class Extracting(OneShotTest):
         self.assertAlmostEqual(sets["test"]["mean_squared_error"],
                                np.mean((outputs.sum(axis=1) - labels) ** 2), delta=1e-5)
 
+    def test_the_network_predicts_the_extracted_inputs(self):
+        told = json.loads(run("extract", self.result, "-o", self.heads, "--json").stdout)
+        found = json.loads(run("predict", self.result, self.heads, "-q", "--json").stdout)["table"][0]["sets"]
+        self.assertEqual(list(found), ["train", "test", "digits", "validation"])
+        with h5py.File(self.heads) as heads:
+            for split in told["splits"]:
+                name = split["name"] if split["name"] in ("train", "test") else f"sets/{split['name']}"
+                labels, one = heads[f"{name}/labels"][()], found[split["name"]]
+                self.assertAlmostEqual(np.mean(np.array(one["predicted_class"]) == labels), split["accuracy"])
+                self.assertAlmostEqual(np.mean((np.array(one["mean"]) - labels) ** 2), split["mean_squared_error"], delta=1e-5)
+        note = run("predict", self.result, self.heads, "-v").stderr
+        self.assertIn("its attention heads are not used", note)
+
     def test_options(self):
         last = json.loads(run("extract", self.result, "--set", " extract.weights =last", "--json",
                               "--set", "extract.out_of_distribution_examples=0").stdout)
@@ -353,8 +366,9 @@ class Extracting(OneShotTest):
         put("readout.weight", readout)
         for kind in ("query", "key", "value"):  # a layer less than the study has
             put(f"layers.2.{kind}.weight", None)
-        self.check(run("extract", self.result), 65, "trained.h5", "heads [2]",
-                   "must have 2 layers of 2 heads")
+        self.check(run("extract", self.result), 65, "trained.h5",
+                   "heads [2], 192 features, width 8 and 3 query dims a head: must have 2 layers of 2 heads, "
+                   "192 features, width 8 and 3 query dims a head, as in the study")
 
 
 if __name__ == "__main__":

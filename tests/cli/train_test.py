@@ -13,7 +13,7 @@ import unittest
 import h5py
 import numpy as np
 
-from support import PROGRAM, STUDIES, measured, run
+from support import PROGRAM, STUDIES, measured, on_terminal, run
 from train_support import TEXT, TrainTest, can_train, content, lines, needs_training
 
 # (study, value of --set, exit code, words of the message)
@@ -112,6 +112,13 @@ class Plans(TrainTest):
         self.check(run("train", self.tiny, "--dry-run", "--json", "--shard", "7/8", *sweep), 0)
         text = run("train", self.tiny, "--dry-run", *sweep).stdout
         self.assertIn("hyla, feed_forward = mixture", text)
+
+    def test_plans_fit_a_terminal(self):
+        for arguments in (("train", self.tiny), ("train", "sraven-small"), ("solve", "hmm-four-paths"), ("sample", "hmm-four-paths")):
+            text = on_terminal(72, *arguments, "--dry-run", "-o", self.path("a.h5"))
+            wide = [line for line in text.splitlines() if len(line) > 72 and "study hash" not in line]
+            self.assertEqual(wide, [], arguments)
+            self.assertIn("study hash", text)
 
     def test_nothing_is_written(self):
         before = sorted(os.listdir(self.directory))

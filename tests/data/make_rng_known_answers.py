@@ -12,7 +12,7 @@ PURPOSES = ["task_parameters", "train_examples", "test_examples", "validation_ex
             "initial_weights", "dropout", "tests", "unknown_term_examples", "ceiling_examples",
             "out_of_distribution_examples", "label_embedding", "generated_text",
             "resampled_examples", "rank_permutations", "rounding", "decoding_folds", "shuffled_labels",
-            "latent_features", "hessian_probes"]
+            "latent_features", "hessian_probes", "replica_exchange"]
 SEED = 0x0123456789ABCDEF
 MASK = 0xFFFFFFFF
 

@@ -11,8 +11,8 @@
 
 #include "fuzz_scratch.hpp"
 #include "headway/error.hpp"
-#include "headway/io/image_files.hpp"
 #include "io/media/image_decoders.hpp"
+#include "io/media/image_files.hpp"
 
 namespace {
 

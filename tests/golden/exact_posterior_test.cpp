@@ -60,8 +60,8 @@ Expected read_expected(const std::string& path, const std::string& group) {
 headway::SamplePoint sample_golden(const std::string& path, const Expected& expected,
                                    const char* readout) {
   headway::Study study;
-  study.task.kind = headway::TaskKind::kDataset;
-  study.task.file = path;
+  study.task.set_kind(headway::TaskKind::kDataset);
+  study.task.as<headway::DatasetOptions>().file = path;
   study.seed = 20;
   study.model.widths = {expected.widths};
   study.model.variances = expected.variances;

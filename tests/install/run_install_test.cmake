@@ -34,6 +34,8 @@ run(${CMAKE_COMMAND} -S ${SOURCE}/tests/install/consumer -B ${WORK}/consumer -G 
 run(${CMAKE_COMMAND} --build ${WORK}/consumer)
 run(${WORK}/consumer/theory_consumer)
 message(STATUS "${output}")
+run(${WORK}/consumer/second_tier_consumer)
+message(STATUS "${output}")
 run(${WORK}/consumer/io_consumer ${WORK}/moved/share/headway/studies/hmm-four-paths.toml)
 message(STATUS "${output}")
 run(${WORK}/moved/bin/headway --version)

@@ -5,8 +5,8 @@
 
 #include "catch.hpp"
 #include "headway/dataset.hpp"
-#include "headway/model/attention.hpp"
 #include "headway/path_features.hpp"
+#include "model/attention.hpp"
 #include "random_examples.hpp"
 #include "reference_path_features.hpp"
 

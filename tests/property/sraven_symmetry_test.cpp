@@ -6,8 +6,8 @@
 #include "catch.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/numerics/statistics.hpp"
-#include "headway/tasks/sraven_ambiguity.hpp"
 #include "headway/tasks/sraven_bayes.hpp"
+#include "tasks/sraven_ambiguity.hpp"
 
 using Catch::Matchers::WithinRel;
 using headway::Index;

@@ -89,7 +89,8 @@ class CheckingFiles(WritingTest):
             kind.set_ebias(60000)  # ValueError: Insufficient precision
             del file["train/labels"]
             space = h5py.h5s.create_simple((P,))
-            h5py.h5d.create(file.id, b"train/labels", kind, space)
+            labels = h5py.h5d.create(file.id, b"train/labels", kind, space)
+            labels.write(h5py.h5s.ALL, h5py.h5s.ALL, np.ones(P), mtype=kind)
         self.assert_fault(exponents, "train/labels: cannot be read: damaged", "precision")
         self.write(**self.good.weights, overwrite=True)
         with mock.patch.object(h5py.Group, "__iter__", lambda group: iter([None])):  # of a broken heap

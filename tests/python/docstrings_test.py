@@ -16,12 +16,13 @@ import unittest
 import warnings
 
 import headway
-from headway import figures, latent_results, network_results, prediction_results, result_points, signatures, training_results
+from headway import figures, latent_results, network_predictions, network_results, prediction_results, result_points, signatures, training_results
 from headway.display import Figures, Shown
 
 HAVE_MODULE = importlib.util.find_spec("headway._native") is not None
 #: Classes whose objects are found in results, beside the exported ones.
-FOUND_IN_RESULTS = [thing for module in (result_points, latent_results, network_results, prediction_results, training_results)
+FOUND_IN_RESULTS = [thing for module in (result_points, latent_results, network_predictions, network_results, prediction_results,
+                                         training_results)
                     for thing in vars(module).values()
                     if inspect.isclass(thing) and thing.__module__ == module.__name__ and not thing.__name__.startswith("_")]
 SECTIONS = ("Parameters", "Returns", "Raises", "Warns", "Notes", "Examples", "Attributes")
@@ -143,7 +144,7 @@ class Docstrings(unittest.TestCase):
         self.assertEqual(parameters_of(Shown.plot), ["*names", "others", *options])
 
     def test_groups_of_arguments_are_filled_in(self):
-        for verb in ("solve", "align", "prune", "sample", "train", "latents", "evaluate", "action"):
+        for verb in ("solve", "align", "prune", "sample", "train", "latents", "evaluate", "prune_network", "action"):
             self.assertNotRegex(getattr(headway, verb).__doc__, r"^\{")
         self.assertIn(f"chains : int from 1 to 1000, default: {signatures.SETTINGS['sample']['chains']['default']}",
                       headway.sample.__doc__)

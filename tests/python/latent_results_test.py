@@ -161,7 +161,7 @@ class Reading(LatentResultsTest):
         self.assertEqual(set(result.splits), {"held_out", "validation"})
         self.assertAlmostEqual(result.runs[1].evaluations["held_out"]["r2"], 0.8)
         rows = table(result, "csv").splitlines()
-        self.assertIn('hyla,"1,3",held_out,r2,0.7000+-0.1', rows)
+        self.assertIn('hyla,"1,3",held_out,r2,0.70 +- 0.10', rows)
 
     def test_faults_name_their_place(self):
         def without_score(file):
@@ -193,7 +193,7 @@ class Reading(LatentResultsTest):
         rows = table(headway.read_result(self.file), "csv").splitlines()
         self.assertEqual(len(rows), 1 + 2 * 3 * 2)
         # Seeds 1 and 2 of softmax in layer 1: 0.51 and 0.52.
-        self.assertIn("softmax,\"1,2\",1,rule,balanced_accuracy,0.9000+-0,0.5150+-0.005,0.0200", rows[1])
+        self.assertIn("softmax,\"1,2\",1,rule,balanced_accuracy,0.9000 +- 0,0.515 +- 0.005,0.0200", rows[1])
         self.assertIn("hyla,\"1,2\",all,answer", rows[-1])
 
 

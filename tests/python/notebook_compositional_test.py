@@ -18,6 +18,7 @@ SMALL = {
     "prune": ("prune.random_orders=2", "prune.greedy=false", "prune.resamples=50", "prune.permutations=500",
               "prune.examples=200", "prune.sensitivity_examples=64", "prune.mean_examples=16"),
 }
+SMALL["prune-network"] = SMALL["prune"]
 
 
 def trains() -> bool:
@@ -46,7 +47,7 @@ class Notebook(NotebookTest):
     def make_results(self, folder: Path):
         """The commands that the notebook shows, read from the notebook itself."""
         lines = self.commands()
-        self.assertEqual([words[0] for words in lines], ["train", "latents", "extract", "prune", "prune"])
+        self.assertEqual([words[0] for words in lines], ["train", "latents", "extract", "prune", "prune-network"])
         for verb, *words in lines:
             words = [str(folder / word[len("results/"):]) if word.startswith("results/") else word
                      for word in words]

@@ -216,6 +216,25 @@ class Arrays(unittest.TestCase):
         self.assertEqual(headway.solve(**data | {"features": half}).points[0].action,
                          headway.solve(**data | {"features": half.astype(float)}).points[0].action)
 
+    def test_single_precision_in_every_array(self):
+        """Each array is read in pieces, from the row at which a piece begins."""
+        rng = np.random.default_rng(7)
+        rows = rng.random((9, 2, 4, 4))
+        rows /= rows.sum(axis=3, keepdims=True)
+        common = {"inputs": rng.standard_normal((9, 4, 6)), "labels": rng.standard_normal((9, 2))}
+        forms = ({"attention_weights": [rng.standard_normal((2, 6, 6))]},
+                 {"query": [rng.standard_normal((2, 3, 6))], "key": [rng.standard_normal((2, 3, 6))]},
+                 {"attention": [rows]})
+        for form in forms:
+            with self.subTest(form=list(form)):
+                single = {name: [a.astype(np.float32) for a in value] if isinstance(value, list)
+                          else value.astype(np.float32) for name, value in (common | form).items()}
+                double = {name: [a.astype(float) for a in value] if isinstance(value, list)
+                          else value.astype(float) for name, value in single.items()}
+                points = [headway.solve(**data, widths=[7], temperature=0.5).points[0] for data in (single, double)]
+                self.assertEqual(*(point.action for point in points))
+                np.testing.assert_array_equal(*(point.order_parameters[0] for point in points))
+
     def test_labels_of_every_form(self):
         data = small(test_features=small(2)["features"], test_labels=np.resize([1.0, -1.0], 12))
         first = headway.solve(**data).points[0]

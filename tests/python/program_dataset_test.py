@@ -92,6 +92,14 @@ FAULTY = {  # what is done, and parts of the message
                "train/inputs", "10000"),
     "nan": (lambda f: f["train/inputs"].__setitem__((3, 2, 1), np.nan), "train/inputs[3, 2, 1]",
             "finite"),
+    "half written": (lambda f: put(f, "train/labels", (P,), "f8", chunks=(4,)).__setitem__(slice(0, 8), 1.0),
+                     "train/labels: is half written: 2 of its 3 chunks are in the file"),
+    "never written": (lambda f: put(f, "train/labels", (P,), "f8"),
+                      "train/labels: has a shape, but its numbers were never written"),
+    "chunks never written": (lambda f: put(f, "train/labels", (P,), "f8", chunks=(4,)),
+                             "train/labels: has a shape, but its numbers were never written"),
+    "a chunk of half a gigabyte": (lambda f: put(f, "train/labels", (P,), "f8", chunks=(1 << 26,), maxshape=(None,)),
+                                   "train/labels: has chunks of 536870912 bytes, of which the file stores only 0"),
 }
 
 
@@ -121,6 +129,9 @@ class DataSets(unittest.TestCase):
                     self.assertEqual(code, 65, text)
                     for part in parts:
                         self.assertIn(part, text)
+                said = "\n".join(headway.check_dataset(path))
+                for part in parts:
+                    self.assertIn(part, said)
                 self.assertEqual(os.listdir(folder), ["data.h5"])
 
     def test_attention_in_half_precision(self):

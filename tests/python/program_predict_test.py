@@ -70,6 +70,55 @@ class Predict(unittest.TestCase):
         with h5py.File(theirs) as file:
             self.assertEqual(file.attrs["kind"], "predict")
 
+    def test_trained_networks(self):
+        if "no LibTorch" in program.run("train", "fuzzy-logic-small", "--dry-run").stdout:
+            self.skipTest("the program was built without LibTorch")
+        steps = {"steps": 4, "batch": 4, "eval_every": 4, "eval_examples": 8, "train.warmup_steps": 2}
+        trained = headway.train("fuzzy-logic-small", **{name: value for name, value in steps.items() if "." not in name},
+                                settings={"train.warmup_steps": 2, "sweep.seed": [1, 2], "sweep.train.attention": ["softmax"]})
+        features = trained.runs[0].weights["embedding.weight"].shape[1]
+        x = np.random.default_rng(4).standard_normal((6, 16, features))
+        found = headway.predict(trained, inputs=x)
+        self.assertEqual([group.seeds for group in found.groups], [(1, 2)])
+        self.assertEqual(found.groups[0].mean.shape, (6,))
+        each = np.array([run.mean for run in found.runs])
+        np.testing.assert_allclose(found.groups[0].mean, each.mean(axis=0))
+        np.testing.assert_allclose(found.groups[0].sd, each.std(axis=0, ddof=1))
+        self.assertIsNone(found.groups[0].predicted_class)
+        self.assertIn("2 networks on 6 examples of inputs", repr(found))
+        self.assertIn("<td>softmax</td>", found._repr_html_())
+        saved = headway.read_result(found.save(file_of("network-predictions.h5")))
+        np.testing.assert_array_equal(saved.groups[0].mean, found.groups[0].mean)
+        new = headway.write_dataset(file_of("network-inputs.h5"), sets={"inputs": {"inputs": x}})
+        np.testing.assert_array_equal(headway.predict(trained, new, weights="best").groups[0].mean, found.groups[0].mean)
+        with self.assertRaisesRegex(headway.BadDataError, "inputs: has .* features a token; allowed"):
+            headway.predict(trained, inputs=x[:, :, 1:])
+        with self.assertRaisesRegex(headway.UsageError, "text: must be absent"):
+            headway.predict(trained, text="to be")
+        with self.assertRaisesRegex(headway.UsageError, "needs new inputs"):
+            headway.predict(trained, inputs=x, text="to be")
+        with self.assertRaisesRegex(headway.UsageError, "to_datatree: takes no result of predict"):
+            headway.to_datatree(found)
+
+    def test_networks_of_text(self):
+        if "no LibTorch" in program.run("train", "fuzzy-logic-small", "--dry-run").stdout:
+            self.skipTest("the program was built without LibTorch")
+        words = file_of("words.txt")
+        words.write_text("to be or not to be, that is the question; " * 8)
+        small = {"layers": 1, "model_dim": 8, "heads": 2, "query_dim": 4, "value_dim": 4, "mlp_dim": 8, "steps": 4, "batch": 4,
+                 "eval_examples": 4, "warmup_steps": 2, "sample_tokens": 0, "eval_every": 4}
+        settings = {"task.file": str(words), "task.sequence_length": 8} | {f"train.{key}": value for key, value in small.items()}
+        trained = headway.train("text-small", settings=settings | {"sweep.seed": [1, 2], "sweep.train.attention": ["softmax"]})
+        found = headway.predict(trained, text="to be or not to").groups[0].only
+        self.assertEqual(found.bits.shape, (15,))
+        self.assertAlmostEqual(found.bits_per_byte, np.nanmean(found.bits), delta=1e-9)
+        self.assertEqual((found.next.shape, found.next_sd.shape), ((256,), (256,)))
+        self.assertEqual(found.likeliest[0].probability, found.next.max())
+        self.assertIsNone(found.mean)
+        self.assertIn("next token", headway.predict(trained, text="to be")._repr_html_())
+        with self.assertRaisesRegex(headway.UsageError, "and text given"):
+            headway.predict(trained, inputs=np.ones((2, 8, 3)))
+
     def test_wrong_arguments(self):
         given = problem()
         solved = headway.solve(**given, **few())

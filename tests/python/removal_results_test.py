@@ -1,4 +1,4 @@
-"""Results of `headway prune` of a train result in Python: reading, tables, named arrays, figure, clear faults."""
+"""Results of `headway prune-network` in Python: reading, tables, named arrays, figure, clear faults."""
 
 import contextlib
 import io
@@ -96,8 +96,8 @@ class RemovalResults(unittest.TestCase):
         self.assertEqual(score_kind("theory score a b-1 N = 10 T = 1"), "theory score N = 10 T = 1")
         self.assertEqual(score_kind("weight_norm"), "weight_norm")
         rows = table(headway.read_result(self.file), "csv").splitlines()
-        self.assertIn('softmax,"1,2",theory error_rise N = 100 T = 0.1,0.15+-0.05,0.15+-0.05', rows)
-        self.assertIn('hyla,"1,2",sensitivity,0.80+-0.05,0.80+-0.05', rows)
+        self.assertIn('softmax,"1,2",theory error_rise N = 100 T = 0.1,0.15 +- 0.05,0.15 +- 0.05', rows)
+        self.assertIn('hyla,"1,2",sensitivity,0.80 +- 0.05,0.80 +- 0.05', rows)
         self.assertEqual(len(rows), 1 + 2 * 2)
 
     def test_named_arrays(self):

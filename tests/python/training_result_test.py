@@ -13,7 +13,7 @@ import headway
 from headway import cli, figures
 from headway.figures import learning
 from headway.report import training
-from headway.table import table
+from headway.table import measured_text, table
 from headway.training_results import mean_and_error
 from synthetic_results import Task, write_result
 
@@ -146,14 +146,20 @@ class TableTest(TrainingResultTest):
         self.assertEqual(len(text), 3)
         self.assertIn("held_out r2", text[0])
         self.assertIn("softmax,\"1,2,3\",151009", text[1])
-        error = 0.1 / np.sqrt(3)
-        self.assertIn(f"{0.8:.4f}+-{error:.2g}", text[1])  # 0.3 + 0.2 + 0.3, and s.d. 0.1
-        self.assertIn("1.0000+-", text[2])
+        self.assertIn("0.80 +- 0.06", text[1])  # 0.3 + 0.2 + 0.3, and an error of 0.1 / sqrt(3)
+        self.assertIn("1.00 +- ", text[2])
+
+    def test_values_have_the_decimals_of_their_errors_as_in_the_program(self):
+        for value, error, said in ((12.998, 0.044, "13.00 +- 0.04"), (0.80421, 0.0323, "0.804 +- 0.032"),
+                                   (0.80421, 0.0356, "0.80 +- 0.04"), (-140.7444, 1.3, "-140.7 +- 1.3"),
+                                   (1234.5, 67.0, "1234 +- 67"), (2.04e-6, 3.7e-8, "(2.04 +- 0.04)e-06"),
+                                   (0.5, np.nan, "0.5000"), (0.5, 0.0, "0.5000 +- 0"), (np.nan, 0.1, "-")):
+            self.assertEqual(measured_text(value, error), said)
 
     def test_runs_that_were_interrupted_do_not_count(self):
         write_training_result(self.file, partial=True)
         text = table(headway.read_result(self.file), "csv").splitlines()
-        self.assertIn("0.9500+-", text[2])  # seeds 1 and 2 alone
+        self.assertIn("0.95 +- ", text[2])  # seeds 1 and 2 alone
         self.assertTrue(text[2].startswith('hyla,"1,2",151009'), text[2])
 
     def test_a_variant_without_a_finished_run_has_no_seeds(self):

@@ -22,7 +22,7 @@ STRING = r'"((?:[^"\\]|\\.)*)"'
 HEADER = re.compile(r"\bTable(?: \w+)?(?=\()|\bheader(?=\()|\bheader =\s*(?=\{)|\bheader\.(?:push_back|emplace_back|insert)(?=\()")
 WORDS = ("Theory", "Heads", "Samples", "Training", "Studies and files")  # sections of the glossary that are of no table
 # Records whose fields are the columns of a table in files, and of arrays in Python.
-RECORDS = {"Iteration": "include/headway/saddle_point.hpp", "TrainRecord": "include/headway/results/training_records.hpp"}
+RECORDS = {"Iteration": "include/headway/results/theory_fields.hpp", "TrainRecord": "include/headway/results/training_records.hpp"}
 
 
 def enclosed(text, at):

@@ -51,6 +51,11 @@ class TheSite(unittest.TestCase):
             self.assertIn(words, self.text(page), page)
         self.assertTrue((self.site / "_images/accuracy_against_width.svg").exists())
 
+    def test_cpp_reference_shows_what_users_call(self):
+        headers = {path.stem for path in DOCS.parents[1].glob("include/headway/*.hpp")}
+        pages = {path.name.partition("_8hpp")[0].replace("__", "_") for path in (self.site / "cpp").glob("*_8hpp*.html")}
+        self.assertEqual(pages, headers)
+
     def test_every_document_has_a_page(self):
         for document in [*DOCS.glob("tutorial/*.md"), *DOCS.glob("*.md"), *DOCS.parents[1].glob("data/results/*.md")]:
             self.assertTrue((self.site / document.relative_to(DOCS.parents[1]).with_suffix(".html")).exists(), document)

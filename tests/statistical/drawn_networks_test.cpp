@@ -5,9 +5,9 @@
 
 #include "catch.hpp"
 #include "headway/dataset.hpp"
-#include "headway/model/attention.hpp"
 #include "headway/model/linear_value_network.hpp"
 #include "headway/path_features.hpp"
+#include "model/attention.hpp"
 #include "random_examples.hpp"
 
 using headway::AttentionKind;

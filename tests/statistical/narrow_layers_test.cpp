@@ -13,9 +13,9 @@ using namespace headway;
 TEST_CASE("exact chains agree at widths below the number of paths") {
   headway::Study study =
       io::read_study(std::string(HEADWAY_SOURCE_DIR) + "/data/studies/hmm-four-paths.toml").study;
-  study.task.hidden_markov_chain.train_examples = 60;
-  study.task.hidden_markov_chain.features = 8;
-  study.task.hidden_markov_chain.test_examples = 1;
+  study.task.as<tasks::HiddenMarkovChainOptions>().train_examples = 60;
+  study.task.as<tasks::HiddenMarkovChainOptions>().features = 8;
+  study.task.as<tasks::HiddenMarkovChainOptions>().test_examples = 1;
   study.model.widths = {{2}, {3}};
   study.sample.draws = 500;
   study.sample.warmup = 500;

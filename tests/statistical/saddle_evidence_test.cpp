@@ -25,11 +25,11 @@ TEST_CASE("the saddle point's evidence agrees with that of samples as 1/N") {
     const headway::SamplePoint& exact = result.points[i];
     const headway::SolvePoint& theory = result.solve.points[i];
     const double width = static_cast<double>(exact.widths.front());
-    const double difference = theory.log_evidence - exact.log_evidence;
-    const double leading = theory.log_evidence_leading_order - exact.log_evidence;
+    const double difference = theory.evidence.log_evidence - exact.log_evidence;
+    const double leading = theory.evidence.leading_order - exact.log_evidence;
     std::printf("N=%-5.0f exact %.3f +- %.3f   Laplace %+.4f   leading order %+.3f\n", width,
                 exact.log_evidence, exact.log_evidence_error, difference, leading);
-    REQUIRE(theory.evidence_method == "laplace");
+    REQUIRE(theory.evidence.method == "laplace");
     REQUIRE(exact.log_evidence_error < 0.08);
     CHECK(std::abs(difference) < 5 * exact.log_evidence_error + 4.0 / width);  // 0.29 at N = 10
     CHECK(std::abs(leading) > std::abs(difference));

@@ -13,14 +13,10 @@ import json
 import pathlib
 import posixpath
 import re
-import sys
-import tempfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import check_structure  # noqa: E402
+from trees import ROOT, MadeTree, RealTree, files_of, root_asked_for
 
-ROOT = check_structure.ROOT
 MAX_README_LINES = 170
 THEORY = "src/theory/README.md"
 
@@ -53,7 +49,7 @@ EXAMPLES = {"x_test.cpp", "study.toml", "data/studies/NAME.toml", "numpy/lib/for
 def markdown_of(root):
     """{file name: text}: documents, and the text cells of notebooks."""
     texts = {}
-    for name in check_structure.files_of(root):
+    for name in files_of(root):
         if name.endswith(".md"):
             texts[name] = (root / name).read_text()
         elif name.endswith(".ipynb"):
@@ -65,10 +61,10 @@ def markdown_of(root):
 def comments_of(root):
     """{file name: its comments, a run of comment lines joined to one line}."""
     texts = {}
-    for name in check_structure.files_of(root):
+    for name in files_of(root):
         path = pathlib.PurePath(name)
         mark = COMMENTED.get(path.suffix)
-        if mark is None or path.name in ("check_documents.py", "check_structure.py"):
+        if mark is None or path.name in ("check_documents.py", "py"):
             continue
         try:
             source = (root / name).read_text()
@@ -129,7 +125,7 @@ def named_file_exists(root, files, document, named):
 
 
 def file_name_faults(root):
-    faults, files = [], check_structure.files_of(root)
+    faults, files = [], files_of(root)
     for name, text in markdown_of(root).items():
         if name == "CHANGELOG.md":  # tells of files that are gone
             continue
@@ -239,7 +235,7 @@ def listing_faults(root):
     listed = re.findall(r"^\| `(\w+)` \|", (root / "apps/python/README.md").read_text(), re.MULTILINE)
     faults += [f"apps/python/README.md: no row for the figure {name}" for name in figures if name not in listed]
     rows = [line for line in (root / "src/io/README.md").read_text().splitlines() if line.startswith("|")]
-    for member in json.loads((root / "apps/python/headway/dataset_members.json").read_text())["members"]:
+    for member in json.loads((root / "src/io/dataset_file/dataset_members.json").read_text())["members"]:
         path = member["path"].replace("<split>", "train")
         shapes = ["[" + re.sub(r"<(\w+)>", r"\1", re.sub(r"<(l\+1)>", r"{\1}", ", ".join(shape))) + "]"
                   for shape in member["shapes"]]
@@ -253,10 +249,7 @@ def readme_length_faults(root):
     return [f"README.md: {count} lines; at most {MAX_README_LINES}"] if count > MAX_README_LINES else []
 
 
-class DocumentsResolve(unittest.TestCase):
-    def check(self, faults):
-        self.assertFalse(faults, "\n" + "\n".join(faults))
-
+class DocumentsResolve(RealTree):
     def test_there_are_equations(self):
         for document, count in ((THEORY, 71), ("src/training/README.md", 23), ("src/tasks/README.md", 5)):
             self.assertGreaterEqual(len(equations_of((ROOT / document).read_text())[0]), count, document)
@@ -286,16 +279,8 @@ class DocumentsResolve(unittest.TestCase):
         self.check(readme_length_faults(ROOT))
 
 
-class RulesCatchViolations(unittest.TestCase):
+class RulesCatchViolations(MadeTree):
     """Each rule on references that lead nowhere, so that no rule passes because it looks at nothing."""
-
-    def faults(self, rule, files):
-        with tempfile.TemporaryDirectory() as directory:
-            root = pathlib.Path(directory)
-            for name, text in files.items():
-                (root / name).parent.mkdir(parents=True, exist_ok=True)
-                (root / name).write_text(text)
-            return rule(root)
 
     def test_links(self):
         tree = {"README.md": "[a](src/none.md) [b](src/README.md#no-such) ![c](none.png)\n# Here",
@@ -351,7 +336,7 @@ class RulesCatchViolations(unittest.TestCase):
                 "data/results/README.md": "", "data/results/c.json": "", "apps/python/README.md": "| `curve` | |\n",
                 "apps/python/headway/figures/__init__.py": '    "curve": FigureKind(a),\n    "bars": FigureKind(b),\n',
                 "src/io/README.md": "| `train/ids`, `test/ids` | [P] | |\n| `network/input` | [N_0, N_1] | |\n",
-                "apps/python/headway/dataset_members.json": json.dumps({"members": [
+                "src/io/dataset_file/dataset_members.json": json.dumps({"members": [
                     {"path": "<split>/ids", "shapes": [["P"]]}, {"path": "network/input", "shapes": [["N_1", "N_0"]]}]})}
         self.assertEqual(len(self.faults(listing_faults, tree)), 4)
 
@@ -360,8 +345,5 @@ class RulesCatchViolations(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if "--root" in sys.argv:
-        at = sys.argv.index("--root")
-        ROOT = pathlib.Path(sys.argv[at + 1]).resolve()
-        del sys.argv[at:at + 2]
+    ROOT = root_asked_for()
     unittest.main()

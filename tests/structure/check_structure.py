@@ -2,22 +2,22 @@
 
     python3 check_structure.py [--root DIR]      DIR: the tree to read, by default the one this file is in
 
-The rules: which module may include which (the arrows), where third-party headers may appear, no umbrella
-header, include paths from the include root, the length of files and functions, the top level, and no leftovers
-(paths of one machine, to-do notes, numbers of a tracker). What documents and comments refer to is followed by
+The rules: which module may include which (the arrows), where third-party headers may appear, no umbrella header, include
+paths from the include root, documented types in the headers that users call, the length of files and functions, their
+parameters, nothing of apps/ in the library, the top level, and no leftovers (paths of one machine, to-do notes, numbers of
+a tracker). What documents and comments refer to is followed by
 check_documents.py. `RulesCatchViolations` runs the same checks on a small tree that breaks each of them.
 """
 
 import ast
 import pathlib
 import re
-import subprocess
-import sys
-import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from trees import ROOT, MadeTree, RealTree, files_of, root_asked_for
+
 MAX_LINES = {"file": 400, "function": 60}
+MAX_PARAMETERS = 6
 MAX_TEST_LINES = {"file": 600, "function": 150}  # tests list cases, and stay together
 
 # core <- numerics <- {tasks, model, sampling} <- {theory, posterior, training, analysis}
@@ -44,8 +44,8 @@ FIRST_TIER = {
     "posterior": "exact_chain weight_posterior",
     "training": "trainer transformer_options",
     "study": "shard study sweep train_run train_task",
-    "results": "evaluate_results gram_results latents_results network_prune_results network_results predict_results provenance sample_results theory_results train_results",
-    "verbs": "align evaluate extract gram latents predict prune prune_networks sample solve train",
+    "results": "evaluate_results gram_results latents_results network_predict_results network_prune_results network_results predict_results provenance sample_results theory_results train_results",
+    "verbs": "align evaluate extract gram latents predict predict_networks prune prune_network sample solve train",
     "schedule": "merge schedule",
     "io": "checkpoints dataset_file result_file study_file",
 }
@@ -55,7 +55,7 @@ SEPARATE_ROOMS = [("verbs/theory", "verbs/networks")]  # neither includes the ot
 # Third-party headers and the only places that may see them; prefixes of paths below the root.
 THIRD_PARTY = [
     (r"(hdf5|H5\w*)\.h", ("src/io/", "tests/", "apps/benchmarks/")),
-    (r"toml\+\+/.*", ("src/io/",)),
+    (r"toml\+\+/.*", ("src/study/",)),
     (r"nlohmann/.*", ("src/io/", "apps/cli/", "tests/")),
     (r"png(conf)?\.h|zip(conf)?\.h|z(lib|conf)\.h", ("src/io/", "tests/")),
     (r"sentencepiece_\w+\.h", ("src/tasks/bpe/",)),
@@ -82,19 +82,6 @@ TOP_LEVEL = {"apps/", "data/", "include/", "notebooks/", "src/", "tests/", "CMak
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 SOURCE_SUFFIXES = {".cpp", ".hpp"}
 TEXT_SUFFIXES = SOURCE_SUFFIXES | {".py", ".md", ".txt", ".cmake", ".in", ".sh", ".toml", ".json", ".ipynb", ""}
-
-
-def files_of(root):
-    """The files under version control and new ones that git does not ignore; every file outside git."""
-    listing = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
-        cwd=root, capture_output=True, check=False)
-    if listing.returncode == 0:
-        names = [name for name in listing.stdout.decode().split("\0") if name]
-    else:
-        names = [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()]
-        names = [name for name in names if not re.match(r"(build|results)/|(.*/)?__pycache__/", name)]
-    return sorted(name for name in set(names) if (root / name).is_file())
 
 
 def sources_of(root):
@@ -143,6 +130,18 @@ def arrow_faults(root):
     return faults
 
 
+# How records lie in files (core/record.hpp), by which a source shows that it knows of files.
+FILE_LAYOUT = re.compile(r"core/record\.hpp|\bField(Layout|Place|Form)\b|\bRecordOf<")
+
+
+def file_layout_faults(root):
+    """What computes knows of no files: the lists of fields of its records stand in results and what sees that."""
+    computing = ARROWS["training"] | ARROWS["posterior"] | {"training", "posterior", "analysis"}
+    return [f"{name}:{number}: {module_of(name)} must not know how records lie in files; results may: {line.strip()[:80]}"
+            for name in sources_of(root) if module_of(name) in computing and name != "include/headway/core/record.hpp"
+            for number, line in enumerate((root / name).read_text().splitlines(), start=1) if FILE_LAYOUT.search(line)]
+
+
 def third_party_faults(root):
     faults = []
     for name in sources_of(root):
@@ -150,6 +149,20 @@ def third_party_faults(root):
             for pattern, places in THIRD_PARTY:
                 if re.fullmatch(pattern, target) and not name.startswith(places):
                     faults.append(f"{name}:{number}: {target} may be included only in {', '.join(places)}")
+    return faults
+
+
+def undocumented_faults(root):
+    """Each type of the first tier says what it is, in a comment that the C++ reference shows."""
+    faults = []
+    for name in files_of(root):
+        if not first_tier_stem(name):
+            continue
+        before = ""
+        for number, line in enumerate((root / name).read_text().splitlines(), start=1):
+            if re.match(r"(struct|class|enum class) \w+[^;]*\{", line) and not before.startswith("///"):
+                faults.append(f"{name}:{number}: what is it? {line}")
+            before = before if line.startswith("template") else line
     return faults
 
 
@@ -181,7 +194,7 @@ FUNCTION_HEAD = re.compile(r"\)\s*(?:(?:const|noexcept|override|final|mutable|&)
 
 
 def cpp_functions(text):
-    """(first line, last line) of every function that is not inside another one."""
+    """(first line, last line, head) of every function that is not inside another one."""
     code = NO_CODE.sub(lambda match: "\n" * match.group().count("\n"), text)
     open_blocks, begin, line = [], 0, 1  # blocks as (is a function, first line, where its head begins)
     for at, letter in enumerate(code):
@@ -197,7 +210,7 @@ def cpp_functions(text):
                 begin = head_begin
                 continue
             if is_function and not any(block[0] for block in open_blocks):
-                yield first, line
+                yield first, line, code[head_begin:].split("{", 1)[0]
         if letter in "{};":
             begin = at + 1
 
@@ -206,7 +219,7 @@ def python_functions(text):
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             documented = ast.get_docstring(node) is not None  # in C++ that stands before the function
-            yield node.body[0].end_lineno if documented else node.lineno, node.end_lineno
+            yield node.body[0].end_lineno if documented else node.lineno, node.end_lineno, ""
 
 
 def length_faults(root):
@@ -220,9 +233,42 @@ def length_faults(root):
         count = len(text.splitlines())
         if count > most["file"]:
             faults.append(f"{name}: {count} lines; at most {most['file']}")
-        for first, last in (python_functions if suffix == ".py" else cpp_functions)(text):
+        for first, last, _ in (python_functions if suffix == ".py" else cpp_functions)(text):
             if last - first + 1 > most["function"]:
                 faults.append(f"{name}:{first}: a function of {last - first + 1} lines; at most {most['function']}")
+    return faults
+
+
+def parameter_count(head):
+    """The number of parameters in the head of a function."""
+    head = re.sub(r"^\s*template\s*<[^(]*?>\s*(?=\w)", "", head)
+    depth, count = {"(": 0, "<": 0}, 0
+    pairs = {"(": ("(", 1), ")": ("(", -1), "[": ("(", 1), "]": ("(", -1), "<": ("<", 1), ">": ("<", -1)}
+    parameters = re.sub(r"operator\s*\S+?(?=\()|->", "f", head).partition("(")[2]
+    for letter in parameters:
+        if letter == ")" and depth["("] == 0:
+            break
+        if letter == "," and not any(depth.values()):
+            count += 1
+        kind, step = pairs.get(letter, ("(", 0))
+        depth[kind] += step
+    return count + (parameters.partition(")")[0].strip() != "")
+
+
+def parameter_faults(root):
+    """As clang-tidy does, which reads a file in half a minute and not what includes LibTorch. Where another library says what
+    the parameters are, a line before the function has NOLINTNEXTLINE and the reason."""
+    faults = []
+    for name in sources_of(root):
+        if name.startswith("tests/"):
+            continue
+        text = (root / name).read_text()
+        lines = text.splitlines()
+        for first, _, head in cpp_functions(text):
+            count = parameter_count(head)
+            before = "\n".join(lines[max(first - 2, 0):first + 1])
+            if count > MAX_PARAMETERS and not re.search(r"NOLINTNEXTLINE\(readability-function-size\): \w", before):
+                faults.append(f"{name}:{first}: a function of {count} parameters; at most {MAX_PARAMETERS}")
     return faults
 
 
@@ -306,16 +352,33 @@ def missing_include_faults(root):
 
 
 def version_faults(root):
-    """The version stands in the Python package alone; CMake, the wheel and packages take it from there, and the newest
+    """The version stands in one file alone; CMake, the Python package and its wheel take it from there, and the newest
     release of the changelog is it."""
-    version = re.search(r'__version__ = "([^"]+)"', (root / "apps/python/headway/version.py").read_text()).group(1)
+    version = (root / "src/version.txt").read_text().strip()
     newest = re.search(r"(?m)^## \[(\d[^\]]*)\]", (root / "CHANGELOG.md").read_text())
     faults = []
     if newest is None or newest.group(1) != version:
-        faults.append(f"CHANGELOG.md: newest release is {newest and newest.group(1)}; version.py has {version}")
-    for name in ("CMakeLists.txt", "CITATION.cff", "apps/python/pyproject.toml"):
+        faults.append(f"CHANGELOG.md: newest release is {newest and newest.group(1)}; src/version.txt has {version}")
+    for name in ("CMakeLists.txt", "CITATION.cff", "apps/python/pyproject.toml", "apps/python/headway/version.py"):
         if re.search(rf"(?<![\d.]){re.escape(version)}(?![\d.])", (root / name).read_text()):
-            faults.append(f"{name}: has the version {version}, which stands in version.py")
+            faults.append(f"{name}: has the version {version}, which stands in src/version.txt")
+    return faults
+
+
+def upward_faults(root):
+    """What the library is built from lies below it: nothing in src/ reads a file of apps/."""
+    faults = []
+    for name in files_of(root):
+        if name != "CMakeLists.txt" and not name.startswith("src/"):
+            continue
+        if name.endswith((".cmake", ".in", "CMakeLists.txt")):
+            reads = re.compile(r"^(?!\s*(//|# )).*?(?<!\w)apps/")
+        elif pathlib.PurePath(name).suffix in SOURCE_SUFFIXES:
+            reads = re.compile(r'^(?!\s*//).*"[^"]*(?<!\w)apps/')
+        else:
+            continue
+        faults += [f"{name}:{number}: the library must not need apps/: {line.strip()[:100]}"
+                   for number, line in enumerate((root / name).read_text().splitlines(), start=1) if reads.match(line)]
     return faults
 
 
@@ -326,10 +389,7 @@ def top_level_faults(root):
             for top in sorted(tops) if top not in TOP_LEVEL and not top.startswith(".")]
 
 
-class SourcesKeepTheRules(unittest.TestCase):
-    def check(self, faults):
-        self.assertFalse(faults, "\n" + "\n".join(faults))
-
+class SourcesKeepTheRules(RealTree):
     def test_tree_is_there(self):
         self.assertGreater(len(sources_of(ROOT)), 20)
 
@@ -339,11 +399,20 @@ class SourcesKeepTheRules(unittest.TestCase):
     def test_third_party_headers_stay_in_their_places(self):
         self.check(third_party_faults(ROOT))
 
+    def test_file_layouts(self):
+        self.check(file_layout_faults(ROOT))
+
     def test_headers_are_no_umbrellas_and_included_from_the_root(self):
         self.check(header_faults(ROOT))
 
+    def test_types_that_users_see_are_documented(self):
+        self.check(undocumented_faults(ROOT))
+
     def test_files_and_functions_are_short(self):
         self.check(length_faults(ROOT))
+
+    def test_functions_have_few_parameters(self):
+        self.check(parameter_faults(ROOT))
 
     def test_no_leftovers(self):
         self.check(leftover_faults(ROOT))
@@ -360,20 +429,15 @@ class SourcesKeepTheRules(unittest.TestCase):
     def test_versions_agree(self):
         self.check(version_faults(ROOT))
 
+    def test_the_library_reads_nothing_of_its_applications(self):
+        self.check(upward_faults(ROOT))
+
     def test_top_level_is_what_it_should_be(self):
         self.check(top_level_faults(ROOT))
 
 
-class RulesCatchViolations(unittest.TestCase):
+class RulesCatchViolations(MadeTree):
     """Each rule on a tree that breaks it, so that no rule passes because it looks at nothing."""
-
-    def faults(self, rule, files):
-        with tempfile.TemporaryDirectory() as directory:
-            root = pathlib.Path(directory)
-            for name, text in files.items():
-                (root / name).parent.mkdir(parents=True, exist_ok=True)
-                (root / name).write_text(text)
-            return rule(root)
 
     def test_arrows(self):
         upward = {"src/model/a.cpp": '#include "headway/theory/b.hpp"\n'}
@@ -385,6 +449,12 @@ class RulesCatchViolations(unittest.TestCase):
         for tree in (upward, private, sibling, unknown, room):
             self.assertEqual(len(self.faults(arrow_faults, files=tree)), 1, tree)
         self.assertEqual(self.faults(arrow_faults, files=allowed), [])
+
+    def test_file_layouts(self):
+        for text in ('#include "headway/core/record.hpp"', "FieldLayout::kLayers", "FieldPlace place", "RecordOf<A> Record"):
+            for name, wrong in (("src/theory/a.cpp", 1), ("include/headway/action.hpp", 1), ("src/sampling/a.hpp", 1),
+                                ("include/headway/results/a.hpp", 0), ("include/headway/core/record.hpp", 0)):
+                self.assertEqual(len(self.faults(file_layout_faults, files={name: text})), wrong, (name, text))
 
     def test_third_party(self):
         for header in ("hdf5.h", "H5Fpublic.h", "toml++/toml.h", "nlohmann/json.hpp", "CLI/CLI.hpp",
@@ -402,6 +472,11 @@ class RulesCatchViolations(unittest.TestCase):
         brackets = {"src/core/a.cpp": "#include <headway/core/b.hpp>\n"}
         for tree in (umbrella, outside, unguarded, relative, brackets):
             self.assertEqual(len(self.faults(header_faults, files=tree)), 1, tree)
+
+    def test_undocumented(self):
+        for text, wrong in (("struct A {\n", 1), ("/// a\nstruct A {\n", 0), ("/// a\ntemplate <class B>\nclass A : C {\n", 0),
+                            ("// a\nenum class A { kB };\n", 1), ("struct A;\n", 0)):
+            self.assertEqual(len(self.faults(undocumented_faults, files={"include/headway/a.hpp": text})), wrong, text)
 
     def test_length_of_files(self):
         for name, most in (("src/core/a.cpp", MAX_LINES), ("tests/unit/a_test.py", MAX_TEST_LINES)):
@@ -423,6 +498,19 @@ class RulesCatchViolations(unittest.TestCase):
                     self.assertEqual(len(faults), wrong, (head, lines, faults))
         apart = "struct A {\n" + "  int f() { return 1; }\n" * 100 + "};\nint a[] = {\n" + "1,\n" * 100 + "};\n"
         self.assertEqual(self.faults(length_faults, files={"src/core/a.cpp": apart}), [])
+
+    def test_parameters(self):
+        six = "int a, const std::map<int, int>& b, int (*c)(int, int), std::function<int(int, int)> d, int e = f(1, 2), int g"
+        body = " {\n  call(1, 2, 3, 4, 5, 6, 7, 8);\n}\n"
+        for head, wrong in ((f"int f({six}, int h)", 1), (f"int f({six})", 0), ("int f()", 0),
+                            (f"template <class A, class B>\nA A::f({six}, int h) const", 1),
+                            (f"bool operator()({six}, int h)", 1), (f"bool operator<({six})", 0),
+                            (f"// NOLINTNEXTLINE(readability-function-size): as BLAS\nint f({six}, int h)", 0),
+                            (f"// NOLINTNEXTLINE(readability-function-size)\nint f({six}, int h)", 1),
+                            (f"A::A({six}, int h) : a_(a), b_{{b}}", 1),
+                            (f"struct B {{\n  int f({six}, int h)", 1)):
+            text = head + body + ("};\n" if head.startswith("struct") else "")
+            self.assertEqual(len(self.faults(parameter_faults, files={"src/core/a.cpp": text})), wrong, head)
 
     def test_leftovers(self):
         for words in (("see /", "home/someone/data"), ("# TO", "DO: later"), ("as in iss", "ue #12"), ("in ../sha", "red/golden")):
@@ -456,10 +544,20 @@ class RulesCatchViolations(unittest.TestCase):
             self.assertEqual(len(found), wrong, text)
 
     def test_versions(self):
-        tree = {"CMakeLists.txt": "project(headway VERSION 0.1.0 LANGUAGES CXX)", "apps/python/pyproject.toml": "",
-                "apps/python/headway/version.py": '__version__ = "0.1.0"', "CHANGELOG.md": "## [0.2.0] - soon",
+        tree = {"CMakeLists.txt": "project(headway VERSION 0.1.0 LANGUAGES CXX)", "apps/python/pyproject.toml": "", "apps/python/headway/version.py": "",
+                "src/version.txt": "0.1.0\n", "CHANGELOG.md": "## [0.2.0] - soon",
                 "CITATION.cff": "cff-version: 1.2.0\nversion: 0.1.0\n"}
         self.assertEqual(len(self.faults(version_faults, files=tree)), 3)
+
+    def test_upward(self):
+        for name, line in (("src/CMakeLists.txt", "file(READ ${PROJECT_SOURCE_DIR}/apps/python/a.json a)"),
+                           ("CMakeLists.txt", "set(version_file apps/python/version.py)"),
+                           ("src/cmake/a.cpp.in", '#include "apps/cli/a.hpp"'), ("src/io/a.cpp", 'open("../apps/a.json");')):
+            self.assertEqual(len(self.faults(upward_faults, files={name: line})), 1, name)
+        allowed = {"src/CMakeLists.txt": "# as apps/python says\n", "CMakeLists.txt": "add_subdirectory(apps)\n",
+                   "src/io/a.cpp": "// apps/cli prints it\nf(maps/b);\n", "src/README.md": "apps/cli\n",
+                   "apps/CMakeLists.txt": "file(READ apps/a b)\n"}
+        self.assertEqual(self.faults(upward_faults, files=allowed), [])
 
     def test_top_level(self):
         tree = {"README.md": "", ".gitignore": "", "src/a.cpp": "", "cmake/a.cmake": "", "NOTES.md": ""}
@@ -467,8 +565,5 @@ class RulesCatchViolations(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if "--root" in sys.argv:
-        at = sys.argv.index("--root")
-        ROOT = pathlib.Path(sys.argv[at + 1]).resolve()
-        del sys.argv[at:at + 2]
+    ROOT = root_asked_for()
     unittest.main()

@@ -153,7 +153,7 @@ inline AttentionAnswer<float> fast_answer(const AttentionProblem<float>& p,
   training::detail::forward_with(plan, p.shape, p.options, p.inputs(), answer.outputs());
   const AttentionOutputs<float> outputs = answer.outputs();
   training::detail::backward_with(plan, p.shape, p.options, p.inputs(),
-                                  {outputs.output, outputs.log_sum_exp}, p.d_output.data(),
+                                  {{outputs.output, outputs.log_sum_exp}, p.d_output.data()},
                                   answer.gradients());
   return answer;
 }

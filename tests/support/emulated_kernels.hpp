@@ -107,11 +107,12 @@ inline void emulated_forward(const training::GpuAttentionLayer& layer,
 inline void emulated_backward(const training::GpuAttentionLayer& layer,
                               const training::GpuAttentionPlan& plan,
                               const training::GpuAttentionInputs& in,
-                              const training::GpuAttentionOutputs& out, const void* d_output,
+                              const training::GpuAttentionPassedBack& passed,
                               const training::GpuAttentionGradients& gradients, void* /*stream*/) {
   ++emulated_calls().backward;
   with_emulated(layer.arithmetic, [&]<emulated::Arithmetic kind, typename T>() {
-    EmulatedPass<kind, T>(layer, plan, in, out, false).backward(d_output, gradients);
+    EmulatedPass<kind, T>(layer, plan, in, passed.outputs, false)
+        .backward(passed.d_output, gradients);
   });
 }
 

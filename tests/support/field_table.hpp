@@ -15,6 +15,8 @@ struct ListedField {
   std::string json;  ///< in JSON, "" for one that only the file has
   std::string kind;  ///< "attribute", "array"
   std::string meaning;
+  std::string type;  ///< of its numbers: "float", "int", "bool", "str"
+  std::string axes;  ///< of an array (FieldForm::axes)
 };
 
 /// Visits a record whatever it holds: vectors of records by one of theirs.
@@ -32,7 +34,7 @@ class FieldLister {
     } else if constexpr (IsRecords<T>) {
       const typename T::value_type one{};
       if (form.layout == FieldLayout::kTable) {
-        add({name, "", "array", std::string(meaning) + ": " + columns_of(one)}, form);
+        add({name, "", "array", std::string(meaning) + ": " + columns_of(one), "float", {}}, form);
         return;
       }
       const std::string place = form.layout == FieldLayout::kByName  ? "/<name>/"
@@ -43,13 +45,19 @@ class FieldLister {
              one);
       for (std::size_t i = first; place == "/" && i < listed_.size(); ++i) {
         listed_[i].kind = "array";  // a column
+        listed_[i].axes = form.axes;
       }
     } else {
       constexpr bool kScalar =
           std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, std::string>;
       const bool attribute = kScalar || form.layout == FieldLayout::kAttribute;
       const bool layers = form.layout == FieldLayout::kLayers;
-      add({name + (layers ? "/layer_<l>" : ""), json, attribute ? "attribute" : "array", meaning},
+      add({name + (layers ? "/layer_<l>" : ""),
+           json,
+           attribute ? "attribute" : "array",
+           meaning,
+           type_of<T>(),
+           {}},
           form);
     }
   }
@@ -57,6 +65,15 @@ class FieldLister {
   [[nodiscard]] const std::vector<ListedField>& listed() const { return listed_; }
 
  private:
+  template <class T>
+  static std::string type_of() {
+    if constexpr (std::is_same_v<T, bool>) return "bool";
+    if constexpr (std::is_enum_v<T> || std::is_same_v<T, std::string>) return "str";
+    if constexpr (std::is_integral_v<T>) return "int";
+    if constexpr (std::is_floating_point_v<T> || requires(const T& m) { m.rows(); }) return "float";
+    if constexpr (requires { typename T::value_type; }) return type_of<typename T::value_type>();
+    return "float";  // a tensor
+  }
   template <class T>
   void nested(const std::string& name, const std::string& json, const T& record) {
     FieldLister inner;
@@ -80,6 +97,7 @@ class FieldLister {
   void add(ListedField field, const FieldForm& form) {
     if (form.place == FieldPlace::kFile) field.json.clear();
     if (form.place == FieldPlace::kJson) field.name.clear();
+    field.axes = form.axes;
     listed_.push_back(std::move(field));
   }
 

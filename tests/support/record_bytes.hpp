@@ -4,6 +4,8 @@
 
 #include <string>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "headway/core/record.hpp"
 
@@ -45,6 +47,40 @@ class RecordBytes {
   void add(Number number) {
     bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
   }
+};
+
+/// The bytes of each field by its name, those of records inside by "name/their name".
+class FieldBytes {
+ public:
+  template <IsRecord Record>
+  explicit FieldBytes(const Record& record) {
+    fields(*this, record);
+  }
+  template <class T>
+  void operator()(const std::string& name, const T& value, const char* meaning,
+                  const FieldForm& /*form*/ = {}) {
+    if constexpr (IsRecord<T>) {
+      inside(name, value);
+    } else if constexpr (IsRecords<T>) {
+      for (std::size_t i = 0; i < value.size(); ++i) {
+        inside(name + "/" + std::to_string(i), value[i]);
+      }
+    } else {
+      RecordBytes bytes;
+      bytes(name, value, meaning);
+      found.emplace_back(above_ + name, bytes.bytes);
+    }
+  }
+  std::vector<std::pair<std::string, std::string>> found;
+
+ private:
+  template <class T>
+  void inside(const std::string& name, const T& value) {
+    const std::string above = std::exchange(above_, above_ + name + "/");
+    fields(*this, value);
+    above_ = above;
+  }
+  std::string above_;
 };
 
 template <IsRecord Record>

@@ -57,6 +57,7 @@ inline headway::SolvePoint built_point(Numbers& numbers, const headway::SolveRes
   summary.iterations = 9;
   summary.evaluations = 11;
   summary.hessians = 3;
+  summary.products = 21;
   summary.gradient_norm = numbers.next();
   summary.gradient_rounding = numbers.next();
   point.action = numbers.next();
@@ -65,12 +66,15 @@ inline headway::SolvePoint built_point(Numbers& numbers, const headway::SolveRes
   point.order_parameters = built_order_parameters(numbers, c);
   point.predictor = built_report(numbers, test, c);
   point.smallest_hessian_eigenvalue = headway::kUndefined;
-  point.log_evidence = -12.25 - temperature;
-  point.log_evidence_leading_order = -13.5 - temperature;
-  point.evidence_method = "laplace";
+  point.smallest_hessian_eigenvalue_error = 0.03125;
+  point.evidence.log_evidence = -12.25 - temperature;
+  point.evidence.error = 0.015625;
+  point.evidence.leading_order = -13.5 - temperature;
+  point.evidence.method = "laplace";
   point.kernels = "stored";
   point.start_spread = numbers.next();
   point.corrected.defined = true;
+  point.corrected.probe_error = 0.0078125;
   point.corrected.mean = built_order_parameters(numbers, c);
   point.corrected.deviation = built_order_parameters(numbers, c);
   point.corrected.predictor = built_report(numbers, test, c);
@@ -101,6 +105,8 @@ inline headway::SolveResult built_result(Index outputs, Index test_examples = 4)
   result.points[1].corrected = {};
   result.points[1].corrected.reason = "U_1 is not positive";
   result.points[1].summary.converged = false;
+  result.points[1].smallest_hessian_eigenvalue = 0.0625;
+  result.points[1].method = "another";
   result.seconds = 12.25;
   result.threads = 3;
   return result;

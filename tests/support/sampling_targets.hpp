@@ -2,6 +2,7 @@
 #pragma once
 
 #include <Eigen/Cholesky>
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -143,6 +144,61 @@ class GibbsPairTarget : public sampling::SweepTarget {
   }
   [[nodiscard]] std::unique_ptr<sampling::Target> clone() const override {
     return std::make_unique<GibbsPairTarget>(*this);
+  }
+};
+
+/// Two modes at +-distance, which no trajectory joins: a prior N(0, distance^2) in each of two
+/// coordinates, and a likelihood that is a mixture of two narrow Gaussians of first coordinate,
+/// with shares 1/3 (at -distance) and 2/3. The evidence is known.
+class TwoModesTarget : public sampling::TemperedTarget {
+ public:
+  static constexpr double kDistance = 3.0;
+  static constexpr double kWidth = 0.25;
+  static constexpr double kShare = 2.0 / 3.0;  // of the mode at +distance
+
+  [[nodiscard]] Index dimension() const override { return 2; }
+  void set_inverse_temperature(double beta) override { beta_ = beta; }
+  double log_likelihood(const Eigen::Ref<const VectorXd>& q) override {
+    double slope = 0.0;
+    return mixture(q[0], slope);
+  }
+  double log_density(const Eigen::Ref<const VectorXd>& q, Eigen::Ref<VectorXd> gradient) override {
+    double slope = 0.0;
+    const double l = mixture(q[0], slope);
+    const double precision = 1.0 / (kDistance * kDistance);
+    gradient = -precision * q;
+    gradient[0] += beta_ * slope;
+    return -0.5 * precision * q.squaredNorm() + beta_ * l;
+  }
+  double sweep(Rng& rng, Eigen::Ref<VectorXd> q) override {
+    draw_start(rng, q);
+    return 0.0;
+  }
+  bool draw_start(Rng& rng, Eigen::Ref<VectorXd> q) override {
+    for (double& x : q) x = kDistance * rng.normal();
+    return true;
+  }
+  [[nodiscard]] std::unique_ptr<Target> clone() const override {
+    return std::make_unique<TwoModesTarget>(*this);
+  }
+  /// log int prior likelihood: N(+-distance; 0, distance^2 + width^2) times the mixture's width.
+  [[nodiscard]] static double log_evidence() {
+    const double variance = kDistance * kDistance + kWidth * kWidth;
+    return -0.5 * kDistance * kDistance / variance + 0.5 * std::log(kWidth * kWidth / variance);
+  }
+
+ protected:
+  double beta_ = 1.0;
+
+ private:
+  static double mixture(double x, double& slope) {
+    const double a = -0.5 * std::pow((x - kDistance) / kWidth, 2) + std::log(kShare);
+    const double b = -0.5 * std::pow((x + kDistance) / kWidth, 2) + std::log(1.0 - kShare);
+    const double top = std::max(a, b);
+    const double sum = top + std::log(std::exp(a - top) + std::exp(b - top));
+    const double share = std::exp(a - sum);
+    slope = (-(x - kDistance) * share - (x + kDistance) * (1.0 - share)) / (kWidth * kWidth);
+    return sum;
   }
 };
 

@@ -10,9 +10,9 @@ inline headway::Study small_study() {
   headway::Study study;
   study.seed = 5;
   study.threads = 1;
-  study.task.kind = headway::TaskKind::kFuzzyLogic;
-  study.task.fuzzy_logic.sequence_length = 12;
-  study.task.fuzzy_logic.held_out = 0.5;
+  study.task.set_kind(headway::TaskKind::kFuzzyLogic);
+  study.task.as<tasks::FuzzyLogicOptions>().sequence_length = 12;
+  study.task.as<tasks::FuzzyLogicOptions>().held_out = 0.5;
   study.train.model.attention = "hyla";
   study.train.model.layers = 2;
   study.train.model.model_dim = 8;

@@ -16,6 +16,7 @@
 
     headway.from_hugging_face("mine.h5", model, encoded, labels)   # the heads of a trained network
     headway.ablate_heads(model, encoded, labels).to_csv("heads.csv")   # what they are worth to it
+    headway.rank_heads(model, encoded, labels)         # which to remove first, and how sure that is
 
     python -m headway plot results/hmm-four-paths.h5      # the figures
     python -m headway report results/hmm-four-paths.h5    # one page with everything, for a browser
@@ -41,16 +42,21 @@ from headway.datasets import check_dataset, write_dataset
 from headway.errors import (BadDataError, BadStudyError, CannotWriteError, HeadwayError, InternalError,
                             Interrupted, NotUsableWarning, UnavailableError, UnreadableFileError,
                             UsageError)
+from headway.head_ranking import rank_heads, rank_parts, remove_in_order
 from headway.head_table import HeadTable
 from headway.kernels import Action, action, kernel
 from headway.latent_results import EvaluateResult, LatentRun, LatentsResult
 from headway.merging import merge
 from headway.network_heads import ablate_heads, gradient_sensitivity, head_baselines
+from headway.network_predictions import NetworkPredictResult
 from headway.network_results import RemovalResult
-from headway.network_verbs import evaluate, latents, train
+from headway.network_verbs import evaluate, latents, prune_network, train
 from headway.networks import from_attentions, from_hugging_face, from_torch
 from headway.prediction_results import PredictResult
 from headway.predictions import predict
+from headway.ranking.cumulative import RemovalCurves
+from headway.ranking.exports import kvpress_press
+from headway.ranking.table import HeadRanking
 from headway.result_reader import read_result
 from headway.results import Result
 from headway.study_files import Study, read_study
@@ -60,13 +66,15 @@ from headway.version import __version__
 from headway.xarray_export import posterior_draws, to_arviz, to_datatree, to_inference_data
 
 __all__ = [
-    "Action", "BadDataError", "BadStudyError", "CannotWriteError", "EvaluateResult", "HeadTable",
+    "Action", "BadDataError", "BadStudyError", "CannotWriteError", "EvaluateResult", "HeadRanking", "HeadTable",
     "HeadwayError", "InternalError", "Interrupted", "LatentRun", "LatentsResult",
-    "NotUsableWarning", "PredictResult", "RemovalResult", "Result", "Study", "TrainedRun", "TrainingResult",
+    "NetworkPredictResult", "NotUsableWarning", "PredictResult", "RemovalCurves", "RemovalResult", "Result", "Study",
+    "TrainedRun", "TrainingResult",
     "UnavailableError", "UnreadableFileError", "UsageError", "__version__", "ablate_heads",
     "action", "align", "check_dataset", "evaluate", "figures", "from_attentions",
-    "from_hugging_face", "from_torch", "gradient_sensitivity", "head_baselines", "kernel",
-    "latents", "merge", "posterior_draws", "predict", "prune", "rank", "read_result", "read_study", "sample", "solve",
+    "from_hugging_face", "from_torch", "gradient_sensitivity", "head_baselines", "kernel", "kvpress_press",
+    "latents", "merge", "posterior_draws", "predict", "prune", "prune_network", "rank", "rank_heads", "rank_parts",
+    "read_result", "read_study", "remove_in_order", "sample", "solve",
     "to_arviz", "to_datatree", "to_inference_data", "train", "write_dataset", "write_report",
 ]
 

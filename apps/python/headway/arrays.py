@@ -41,9 +41,9 @@ class ArrayData:
     float64, and must then not change while they are in use."""
 
     def __init__(self, arrays: Mapping[str, Any], heads: Any, readout: str | None,
-                 name_of: Callable[[str], str] | None = None):
+                 name_of: Callable[[str], str] | None = None, learned: bool = False):
         self._arrays, self._readout = arrays, readout
-        checker = Checker(_tree(arrays, heads, readout), name_of or _name_of, attribute="")
+        checker = Checker(_tree(arrays, heads, readout), name_of or _name_of, attribute="", learned=learned)
         faults = checker.run()
         if faults:
             raise BadDataError(faults)
@@ -85,9 +85,10 @@ class ArrayData:
         return given
 
 
-def data_of(given: Mapping[str, Any], heads: Any = None, readout: Any = None, classes: Any = None) -> ArrayData:
+def data_of(given: Mapping[str, Any], heads: Any = None, readout: Any = None, classes: Any = None,
+            learned: bool = False) -> ArrayData:
     """The data set of the arguments named in PATHS, of `sets` and of `network`. BadDataError with all faults, each naming
-    the argument, its value and what is allowed."""
+    the argument, its value and what is allowed. `learned`: inputs may come without attention."""
     faults: list[str] = []
     classes = checked_classes(classes)
     if readout is not None and not isinstance(readout, str):
@@ -106,7 +107,7 @@ def data_of(given: Mapping[str, Any], heads: Any = None, readout: Any = None, cl
     arrays = with_targets(arrays, classes, faults, _name_of)
     if faults:
         raise BadDataError(faults)
-    data = ArrayData(arrays, heads, readout)
+    data = ArrayData(arrays, heads, readout, learned=learned)
     warn_of_whole_numbers("labels", arrays["train/labels"], classes)
     return data
 

@@ -42,7 +42,7 @@ def compute(verb: str, given: Mapping[str, Any]) -> Any:
         with in_python(arguments):
             if data is not None and rank_and_ranks()[1] > 1:  # they compare what they were given
                 data.dataset.content_hash = data.content_hash
-            done = native.module().compute(verb, request)
+            done = native.module().compute(verb.replace("_", "-"), request)
     finally:
         if isinstance(progress, Bars):
             progress.close()
@@ -124,7 +124,9 @@ def request_of(verb: str, function: str, given: Mapping[str, Any]
         if study is not None:
             raise UsageError(f"{caller}: has both the study {study!r} and the argument {next(iter(arrays))}; allowed: "
                              "one of them")
-        data = data_of(arrays, options.pop("heads", None), options.get("readout"), given.get("classes"))
+        learned = "attention_prior" in options or any(
+            key.startswith("model.attention_prior") for key in given.get("settings") or {})
+        data = data_of(arrays, options.pop("heads", None), options.get("readout"), given.get("classes"), learned)
         request = {"input": caller, "text": _ARRAY_STUDY, "dataset": data.dataset}
     elif study is None:
         raise UsageError(f"{caller}: needs a study, or arrays: features with labels and heads, or inputs "

@@ -20,6 +20,8 @@ from headway.dataset_texts import number
 MOST_ELEMENTS = 1 << 46
 MOST_EXPANSION = 1100  # deflate stores at best one byte for 1032
 ALWAYS_PLAUSIBLE_BYTES = 16 << 20
+ALWAYS_PLAUSIBLE_CHUNK = 256 << 20
+MOST_CHUNK_EXPANSION = 16
 OWN_FILTERS = 256  # numbers from here on are those of plug-ins
 BOOLEAN = {b"FALSE": 0, b"TRUE": 1}
 
@@ -74,6 +76,9 @@ class ArrayInfo:
     stored_bytes: int
     outside: bool  # virtual, or raw data in other files
     missing_filter: str | None
+    chunk_bytes: int = 0  # 0: not in chunks
+    pieces: int = 1       # chunks, or the whole
+    written: int = 1      # pieces that the file has
 
 
 def info(file: h5py.File | memory.Group, path: str) -> ArrayInfo:
@@ -93,7 +98,21 @@ def info(file: h5py.File | memory.Group, path: str) -> ArrayInfo:
             missing = f"{called.decode('ascii', 'replace') or '?'} (number {code})"
     return ArrayInfo(shape, name, kind_of_type in ("number", "integer"),
                      kind_of_type in ("text", "integer"), size, dataset.id.get_storage_size(),
-                     bool(dataset.is_virtual) or plist.get_external_count() > 0, missing)
+                     bool(dataset.is_virtual) or plist.get_external_count() > 0, missing,
+                     math.prod(dataset.chunks) * max(size, 1) if dataset.chunks else 0, *_pieces(dataset, shape))
+
+
+def _pieces(dataset: h5py.Dataset, shape: tuple[int, ...]) -> tuple[int, int]:
+    """How many pieces a data set has, and how many of them were ever written."""
+    if 0 in shape or dataset.is_virtual:
+        return 1, 1
+    if dataset.chunks is None:
+        return 1, int(dataset.id.get_space_status() != h5d.SPACE_STATUS_NOT_ALLOCATED)
+    pieces = math.prod(-(-extent // max(chunk, 1)) for extent, chunk in zip(shape, dataset.chunks))
+    try:
+        return pieces, dataset.id.get_num_chunks()
+    except (OSError, RuntimeError):  # damaged: reading it says how
+        return pieces, pieces
 
 
 @lru_cache(maxsize=100)
@@ -140,6 +159,13 @@ def implausible_storage(found: ArrayInfo, file_bytes: int, in_memory: bool) -> s
     if claimed > ALWAYS_PLAUSIBLE_BYTES and claimed // MOST_EXPANSION > found.stored_bytes:
         return (f"claims {claimed} bytes (shape {shape}), but the file stores only "
                 f"{found.stored_bytes} of them")
+    if found.chunk_bytes > ALWAYS_PLAUSIBLE_CHUNK and found.chunk_bytes // MOST_CHUNK_EXPANSION > found.stored_bytes:
+        return (f"has chunks of {found.chunk_bytes} bytes, of which the file stores only {found.stored_bytes}; "
+                f"allowed: chunks of up to {ALWAYS_PLAUSIBLE_CHUNK} bytes, or less compression")
+    if not found.written:
+        return "has a shape, but its numbers were never written"
+    if found.written < found.pieces:
+        return f"is half written: {found.written} of its {found.pieces} chunks are in the file"
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
     if in_memory and 8 * count > memory:
         return (f"needs {8 * count / 2**30:.1f} GiB of memory (shape {shape}); this machine has "

@@ -83,7 +83,8 @@ class Checker:
     """Walks the table over `file`; the twin of src/io/dataset_file/layout.cpp and arrays.cpp."""
 
     def __init__(self, file: h5py.File | memory.Group, name_of: Callable[[str], str] = lambda path: path,
-                 attribute: str = "root attribute "):
+                 attribute: str = "root attribute ", learned: bool = False):
+        self.learned = learned  # inputs may come without attention
         self.file, self.name_of, self.attribute = file, name_of, attribute
         self.faults = Faults(name_of)
         self.splits: list[str] = []
@@ -185,8 +186,9 @@ class Checker:
         if len(found) == 1:
             self.form = found[0]
             return
-        if not found and self.new_inputs and all(kind(self.file, f"{split}/inputs") != "absent" for split in self.splits):
-            return  # their attention is that of a result
+        if not found and (self.new_inputs or self.learned) and all(
+                kind(self.file, f"{split}/inputs") != "absent" for split in self.splits):
+            return  # their attention is that of a result, or will be learned
         names = {form: " and ".join(self.name_of(part) for part in name.split(" and "))
                  for form, name in table.FORMS.items()}
         said = ", ".join(names[form] for form in found) + " are given" if found else (

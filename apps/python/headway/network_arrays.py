@@ -1,4 +1,4 @@
-"""Results of `headway latents`, `headway evaluate` and `headway prune` of a train result as groups of arrays whose dimensions have names.
+"""Results of `headway latents`, `headway evaluate` and `headway prune-network` as groups of arrays whose dimensions have names.
 
 Dimensions: run, layer (its number; 0: all together), decoder, code, column (pairs and heads of a code),
 label and label_other (terms or rules), split, removed_head (over all layers), score.

@@ -63,6 +63,11 @@ class Block:
     feed_forward: FeedForward
 
     @property
+    def value_heads(self) -> int:
+        """H_kv: heads with a key and a value of their own."""
+        return self.value.weight.shape[0] * self.heads // self.output.weight.shape[1]
+
+    @property
     def value_weights(self) -> Tensor:
         """[H, d, N], repeated for grouped queries."""
         return self._of_heads(self.value.weight)

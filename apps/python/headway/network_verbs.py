@@ -1,4 +1,4 @@
-"""headway.train, latents and evaluate: transformers that learn, in memory."""
+"""headway.train, latents, prune_network and evaluate: transformers that learn, in memory."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from headway.signatures import explained
 
 if TYPE_CHECKING:
     from headway.latent_results import EvaluateResult, LatentsResult
+    from headway.network_results import RemovalResult
     from headway.training_results import TrainingResult
     from headway.verbs import Source
 
@@ -166,6 +167,59 @@ def latents(study: Source, *,
     >>> codes.runs[0].layers[0].decoders[0].held_out  # doctest: +SKIP
     """
     return compute("latents", locals())
+
+
+@explained("prune_network")
+def prune_network(study: Source, *,
+                  random_orders: int | None = None, greedy: bool | None = None,
+                  cumulative: bool | None = None, rescale: bool | None = None,
+                  normalise_sensitivity: bool | None = None, resamples: int | None = None,
+                  permutations: int | None = None, removed_as: str | None = None,
+                  weights: str | None = None, examples: int | None = None,
+                  sensitivity_examples: int | None = None, mean_examples: int | None = None,
+                  theory: Sequence[str] | None = None,
+                  name: str | None = None, seed: int | None = None, threads: int | None = None,
+                  settings: Mapping[str, Any] | None = None, progress: bool | Progress | None = None,
+                  output: str | os.PathLike | None = None, overwrite: bool = False,
+                  dry_run: bool = False) -> RemovalResult:
+    """Remove the heads from trained networks themselves.
+
+    The answer is that of the program `headway prune-network`, to the last bit. `headway.prune` of a result
+    of `headway.train` does the same.
+
+    Parameters
+    ----------
+    study : str, path or TrainingResult
+        A result of `headway.train`, or its path.
+    {settings}
+    {running}
+
+    Returns
+    -------
+    RemovalResult
+        What every head's removal costs, and how well scores of the heads foresee it. With dry_run=True a
+        dict.
+
+    Raises
+    ------
+    BadStudyError, BadDataError
+        A value that is not allowed. The message names the argument, the value and what is allowed.
+    UsageError
+        An argument that does not exist, or two that exclude each other.
+    UnreadableFileError, CannotWriteError
+        A file that is missing or cannot be read; an `output` that exists or cannot be written.
+    UnavailableError
+        The extension module is missing, or there is not enough memory.
+    Interrupted
+        Ctrl-C was pressed. The computation stopped at the next safe point, and `result` of the exception
+        has what was finished.
+
+    Examples
+    --------
+    >>> removed = headway.prune_network("trained.h5", cumulative=False)  # doctest: +SKIP
+    >>> removed.runs[0].heads.loss_change.mean  # doctest: +SKIP
+    """
+    return compute("prune_network", locals())
 
 
 @explained("evaluate")

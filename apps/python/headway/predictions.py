@@ -1,4 +1,4 @@
-"""headway.predict: what a result of solve or sample says of new inputs, which have no labels."""
+"""headway.predict: what a result of solve, sample or train says of new inputs, which have no labels."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from headway.caller import warn
 from headway.compute import file_of
 from headway.datasets import arrays_of
 from headway.errors import BadDataError, UsageError
+from headway.network_predictions import NetworkPredictResult, read_network_predictions
 from headway.prediction_results import PredictResult, read_predictions
 from headway.study_files import text_of_path
 from headway.words import in_python, python_words
@@ -35,27 +36,33 @@ _NAMES = {place: name for name, place in _PLACES.items()}
 
 def predict(result: str | os.PathLike | Result, new: str | os.PathLike | None = None, *,
             inputs: ArrayLike | None = None, attention: Sequence[ArrayLike] | None = None,
-            features: ArrayLike | None = None, mask: ArrayLike | None = None,
-            threads: int | None = None, output: str | os.PathLike | None = None,
-            overwrite: bool = False) -> PredictResult:
+            features: ArrayLike | None = None, mask: ArrayLike | None = None, text: str | None = None,
+            weights: str | None = None, threads: int | None = None, output: str | os.PathLike | None = None,
+            overwrite: bool = False) -> PredictResult | NetworkPredictResult:
     """Predict new inputs, which have no labels.
 
     The answer is that of the program `headway predict`, to the last bit.
 
     Parameters
     ----------
-    result : str, path or Result
-        A result of `headway.solve` or `headway.sample`, or its path. Its data must still be there.
+    result : str, path, Result or TrainingResult
+        A result of `headway.solve` or `headway.sample`, or its path. Its data must still be there. Or a result of
+        `headway.train`, whose networks predict; their data are not needed.
     new : str or path, optional
-        A data-set file with the new inputs, in place of arrays.
+        A data-set file with the new inputs, in place of arrays; for networks of text a text file.
     inputs : array_like of shape (M, S, N_0), optional
-        Tokens of the new examples. The heads are those of the result's data.
+        Tokens of the new examples. The heads are those of the result's data. Of trained networks the tokens of their task:
+        numbers for fuzzy logic (any S) and images, one-hot panels for SRAVEN.
     attention : sequence of array_like of shape (M, H_l, S, S), optional
         With `inputs`, where the result's data hold the attention of every example.
     features : array_like of shape (M, p, N_0), optional
         Path features, unscaled, where the result's data hold them.
     mask : array_like of shape (M, S), optional
-        With `inputs`: 1 for a real token, 0 for padding.
+        With `inputs`: 1 for a real token, 0 for padding. Not of trained networks.
+    text : str, optional
+        For networks of text, in place of a file.
+    weights : {'best', 'last'}, optional
+        Of trained networks: those of the best checkpoint (default), or those at the end.
     threads : int, optional
         Number of threads, 0 for all cores. Never changes a result.
     output : str or path, optional
@@ -65,26 +72,28 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | None = 
 
     Returns
     -------
-    PredictResult
-        For each point the arrays `mean`, `sd`, `right_sign_probability` and `predicted_class`.
+    PredictResult or NetworkPredictResult
+        For each point the arrays `mean`, `sd`, `right_sign_probability` and `predicted_class`. Of trained networks the same
+        for each group of runs that differ in their seeds alone.
 
     Raises
     ------
     BadDataError
-        Inputs that do not fit the result's data, or data that have changed since.
+        Inputs that do not fit the result's data or the networks, or data that have changed since.
     UsageError
-        Both a file and arrays, or neither.
+        Both a file and arrays, or neither; a text for networks that read numbers.
     UnreadableFileError, CannotWriteError
         A file that is missing or cannot be read; an `output` that exists or cannot be written.
     UnavailableError
-        The extension module is missing, or the result is one of `headway.train`.
+        The extension module is missing, or LibTorch for trained networks.
     Interrupted
         Ctrl-C was pressed.
 
     Notes
     -----
     A result of solve predicts with eqs. 16 and 17 at its saddle point. A result of sample predicts with the mean over its
-    draws of U_1; its variance is the mean variance given a draw plus the variance of the means.
+    draws of U_1; its variance is the mean variance given a draw plus the variance of the means. A trained network has no
+    posterior: its standard deviation is the spread over seeds.
 
     Examples
     --------
@@ -98,24 +107,30 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | None = 
     caller = "headway.predict"
     given = {name: value for name, value in (("inputs", inputs), ("attention", attention), ("features", features),
                                              ("mask", mask)) if value is not None}
-    if bool(given) == (new is not None):
-        raise UsageError(f"{caller}: needs new inputs: either the path of a data set, or inputs or features")
+    if (len(given) > 0) + (new is not None) + (text is not None) != 1:
+        raise UsageError(f"{caller}: needs new inputs: either the path of a data set, or inputs or features, or a text")
     request: dict[str, Any] = {"input": _input_of(result)}
     data = getattr(result, "_data", None)
     if data is not None:
         request["dataset"] = data.dataset
     if new is not None:
         request["more_inputs"] = [text_of_path("new", new)]
+    elif text is not None:
+        request["new_text"] = text
     else:
         inside = _arrays(given, getattr(result, "heads", None) or _heads_of(request["input"]))
         request["new_inputs"] = inside.dataset
-    request |= {"overlays": [] if threads is None else [f"threads={int(threads)}"], "force": overwrite,
+    overlays = [] if threads is None else [f"threads={int(threads)}"]
+    if weights is not None:
+        overlays.append(f"evaluate.weights={weights}")
+    request |= {"overlays": overlays, "force": overwrite,
                 "output": "" if output is None else text_of_path("output", output),
                 "main_thread": threading.current_thread() is threading.main_thread(),
                 "command": [f"{caller}(...)"], "warning": lambda text: warn(python_words(text)), "note": _LOG.info}
-    with in_python({}):
+    with in_python({"evaluate.weights": "weights"}):
         done = native.module().compute("predict", request)
-    made = read_predictions(memory.Group("/", done.tree()), Path(caller))
+    read = read_network_predictions if done.kind == "network_predict" else read_predictions
+    made = read(memory.Group("/", done.tree()), Path(caller))
     vars(made).update(_computation=done)
     return made
 

@@ -34,7 +34,7 @@ def listener_of(progress: bool | Progress | None) -> Progress | None:
 
 
 class Bars:
-    """One bar of tqdm for each stage."""
+    """One bar of tqdm for each stage. What was done before the bar begins says nothing about the speed."""
 
     def __init__(self, make: Callable[..., Any], delay: float):
         self._make, self._delay = make, delay
@@ -43,8 +43,9 @@ class Bars:
     def __call__(self, stage: str, done: float, total: float) -> None:
         if stage != self._stage or done < self._done:
             self.close()
+            operations = {"unit": "flop", "unit_scale": True} if stage == "train" else {}
             self._stage, self._bar = stage, self._make(total=total, desc=stage, delay=self._delay,
-                                                       leave=False)
+                                                       initial=done, leave=False, **operations)
         self._bar.total = total
         self._bar.update(done - self._bar.n)
         self._done = done

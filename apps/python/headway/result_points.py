@@ -11,7 +11,7 @@ import numpy as np
 
 from headway import hdf5
 from headway.display import Brief, brief
-from headway.fields import Numbers, lists_fields
+from headway.fields import Numbers, below, record
 from headway.network_results import NetworkScore
 
 
@@ -19,20 +19,13 @@ def number(attributes: Mapping[str, Any], name: str) -> float:
     return float(attributes.get(name, math.nan))
 
 
+@record("point", "sets/<name>")
 @dataclass(frozen=True)
 class SetMeasures:
-    """What a predictor scores on a further set of the data, such as "validation".
+    """What a predictor scores on a further set of the data, such as "validation"."""
 
-    Attributes
-    ----------
-    accuracy : float
-        Share of the examples whose class is right; NaN where labels are real.
-    mean_squared_error : float
-        Of the predictor's mean, over examples and outputs.
-    """
-
-    accuracy: float
-    mean_squared_error: float
+    accuracy: float = math.nan
+    mean_squared_error: float = math.nan
 
 
 class Measures(Numbers):
@@ -44,40 +37,25 @@ class Measures(Numbers):
     sets: Mapping[str, SetMeasures]
 
 
+@record("point", "predictor")
 @dataclass(frozen=True, repr=False)
 class Predictor(Brief):
-    """The predictor on the test set; None without one.
-
-    Attributes
-    ----------
-    mean, variance : ndarray of shape (P_test,) or (P_test, C), or None
-        Posterior mean and variance of the network's output, without the noise (eqs. 16 and 17).
-    """
+    """The predictor on the test set, without the noise (eqs. 16 and 17); None without one."""
 
     mean: np.ndarray | None = None
     variance: np.ndarray | None = None
 
 
+@record("point", "corrected", readout_order_parameter="U_a", readout_deviation="U_a_sd",
+        order_parameters="order_parameters/layer_<l>", order_parameter_deviations="order_parameters_sd/layer_<l>")
 @dataclass(frozen=True, repr=False)
 class Corrected(Brief, Measures):
     """Posterior means to order 1/N (eqs. 40 to 42).
 
     Attributes
     ----------
-    defined : bool
-        Whether the correction exists; without it there is nothing else.
-    reason : str
-        Why it does not.
     attributes : mapping of str to value
         All numbers of the file by their names, such as accuracy.
-    readout_order_parameter : ndarray or None
-        Mean of U_a.
-    readout_deviation : ndarray or None
-        Posterior standard deviation of U_a.
-    order_parameters : tuple of ndarray
-        Means of U_1, ..., U_L.
-    order_parameter_deviations : tuple of ndarray
-        Posterior standard deviations, entry by entry.
     predictor : Predictor
         The corrected predictor on the test set.
     sets : mapping of str to SetMeasures
@@ -120,7 +98,7 @@ class Fields:
         return sorted({*super().__dir__(), *self.values})
 
 
-@lists_fields("alignment")
+@record("alignment", lists=True)
 class Alignment(Fields):
     """Overlaps of the kernel's eigenvectors with the labels (eq. 52).
 
@@ -131,7 +109,7 @@ class Alignment(Fields):
     """
 
 
-@lists_fields("pruning")
+@record("pruning", lists=True)
 class Pruning(Fields):
     """Head scores, the accuracy without each head, and cumulative pruning (eqs. 53 to 55).
 
@@ -188,40 +166,31 @@ class Pruning(Fields):
                 if name.endswith("_order")}
 
 
+@record("sample", **{f"{before}{part}": f"{place}_{part}" for part in below("sample", "U_a_", "array")
+                     for before, place in (("readout_", "U_a"), ("", "order_parameters/layer_<l>"))},
+        predictor_mcse="predictor/mcse", readout_draws="draws/U_a", log_density="energies", draws="draws/layer_<l>",
+        **{name: f"draws/{name}" for name in (
+            "attention_entropy", "attention_largest", "log_likelihood", "attention_weights")})
 @dataclass(frozen=True, repr=False)
 class Samples(Brief):
-    """Posterior draws of one point and their summaries; tuples run over the layers 1 to L.
+    """Posterior draws of one point and their summaries.
+
+    What begins with `readout` is of U_a. The rest is of U_1, ..., U_L: tuples run over the layers 1 to L.
 
     Attributes
     ----------
-    readout_mean : ndarray
-        Posterior mean of U_a.
-    readout_mcse : ndarray
-        Its Monte Carlo standard error.
-    mean : tuple of ndarray
-        Posterior means of U_1, ..., U_L.
-    mcse : tuple of ndarray
-        Their Monte Carlo standard errors.
-    sd : tuple of ndarray
-        Posterior standard deviations.
-    rhat : tuple of ndarray
-        R-hat of each entry: 1 where the chains agree.
-    ess_bulk, ess_tail : tuple of ndarray
-        Effective number of draws, for means and for quantiles.
-    readout_sd : ndarray or None
-        Posterior standard deviation of U_a.
-    readout_rhat : ndarray or None
-        R-hat of U_a.
-    readout_ess_bulk, readout_ess_tail : ndarray or None
-        Effective number of draws of U_a.
-    predictor_mcse : ndarray or None
-        Monte Carlo standard errors of the predictor's mean.
-    readout_draws : ndarray of shape (chain, draw) or (chain, draw, C, C), or None
-        Draws of U_a.
     log_density : ndarray of shape (chain, draw), or None
         Log density of each draw.
     draws : mapping of int to ndarray of shape (chain, draw, C p_l, C p_l)
         Draws of U_l by layer l.
+    attention_entropy, attention_largest : ndarray of shape (chain, draw), or None
+        Of learned attention: draws of the entropy of a head's attention, and of the largest weight.
+    log_likelihood : ndarray of shape (chain, draw), or None
+        Of learned attention: -energy / 2 of each draw.
+    attention_weights : ndarray of shape (chain, draw, weight), or None
+        Of learned attention: draws of W, or Q and K, with keep_weights=True.
+    attention_weight_names : tuple of str
+        Names of these weights, such as "W_1^2[3,4]": layer, head, row, column.
     """
 
     readout_mean: np.ndarray
@@ -240,33 +209,62 @@ class Samples(Brief):
     readout_draws: np.ndarray | None = None
     log_density: np.ndarray | None = None
     draws: Mapping[int, np.ndarray] = field(default_factory=dict)
+    attention_entropy: np.ndarray | None = None
+    attention_largest: np.ndarray | None = None
+    log_likelihood: np.ndarray | None = None
+    attention_weights: np.ndarray | None = None
+    attention_weight_names: tuple[str, ...] = ()
 
 
-@lists_fields("point")
+@record("minimum", readout_order_parameter="U_a", order_parameters="order_parameters/layer_<l>")
+@dataclass(frozen=True, repr=False)
+class AttentionMinimum(Brief):
+    """A joint minimum over order parameters and learned attention.
+
+    Attributes
+    ----------
+    action : float
+        S / max N, with |w|^2 / s_w^2.
+    attention_entropy, attention_largest : float
+        Of the attention of the last layer, means over the training examples; see the point's fields.
+    starts : int
+        Starts of the search that led here.
+    converged : bool
+        Whether the search over attention converged.
+    readout_order_parameter : ndarray or None
+        U_a.
+    order_parameters : tuple of ndarray
+        U_1, ..., U_L.
+    attention_weights : ndarray of shape (heads, N_0, N_0), or None
+        W of each learned head, layer 1 first; Q^T K / sqrt(G) for queries and keys.
+    """
+
+    action: float
+    attention_entropy: float
+    attention_largest: float
+    starts: int
+    converged: bool
+    readout_order_parameter: np.ndarray | None
+    order_parameters: tuple[np.ndarray, ...]
+    attention_weights: np.ndarray | None = None
+
+
+@record("point", lists=True, readout_order_parameter="U_a", order_parameters="order_parameters/layer_<l>")
 @dataclass(frozen=True, repr=False)
 class Point(Measures):
     """One point of a sweep: one choice of widths and temperature.
 
-    Arrays that the file does not hold are None, numbers NaN.
+    Arrays that the file does not hold are None, numbers NaN. Shapes name dimensions as `to_datatree` does. Arrays of one
+    output lack the dimensions `output` and `output_other`; of several, `path` has C p_l entries.
 
     Attributes
     ----------
-    widths : tuple of int
-        N_1, ..., N_L, N_a.
-    temperature : float
-        T, the variance of the label noise.
     attributes : mapping of str to value
         All numbers and words of the file by their names.
-    readout_order_parameter : ndarray or None
-        U_a, a number or [C, C].
-    order_parameters : tuple of ndarray
-        U_1, ..., U_L, each [C p_l, C p_l] with p_l paths from layer l up.
     predictor : Predictor
         The predictor on the test set.
     gaussian_process : Predictor
         The predictor of infinite width, where the file has it with the point.
-    history : ndarray of shape (iterations, columns), or None
-        What the solver saw.
     history_columns : tuple of str
         Names of the columns of `history`.
     corrected : Corrected or None
@@ -283,6 +281,8 @@ class Point(Measures):
         Of a sampled point: the saddle point there.
     sets : mapping of str to SetMeasures
         What the predictor scores on further sets.
+    minima : tuple of AttentionMinimum
+        Where attention is learned: minima that differ, lowest action first. The point is the first.
     """
 
     widths: tuple[int, ...]
@@ -301,6 +301,7 @@ class Point(Measures):
     network: Mapping[str, NetworkScore] = field(default_factory=dict)
     theory: Point | None = None
     sets: Mapping[str, SetMeasures] = field(default_factory=dict)
+    minima: tuple[AttentionMinimum, ...] = ()
 
     def __repr__(self) -> str:
         scores = [f"{name} {getattr(self, field):.4g}" for name, field in (
@@ -341,15 +342,13 @@ class Point(Measures):
         return float(np.trace(value) / len(value)) if value.ndim == 2 else float(value)
 
 
-@lists_fields("limit")
+@record("limit", lists=True, predictor=".")
 @dataclass(frozen=True, repr=False)
 class GaussianProcessPoint(Brief, Measures):
     """The limit of infinite width at one temperature.
 
     Attributes
     ----------
-    temperature : float
-        T, the variance of the label noise.
     attributes : mapping of str to value
         All numbers of the file by their names.
     predictor : Predictor
@@ -364,18 +363,13 @@ class GaussianProcessPoint(Brief, Measures):
     sets: Mapping[str, SetMeasures] = field(default_factory=dict)
 
 
+@record("choice")
 @dataclass(frozen=True)
 class TemperatureChoice:
     """The temperature that one rule takes for one network.
 
     Attributes
     ----------
-    model : {'theory', 'gaussian_process'}
-        Whose temperature it is.
-    widths : tuple of int
-        Of the theory; () for the Gaussian process.
-    by : {'validation', 'evidence', 'test'}
-        The rule: best on the validation set, largest evidence, best on the test set.
     chosen : Point or GaussianProcessPoint
         The sweep point that it took.
     """

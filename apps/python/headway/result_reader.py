@@ -14,22 +14,26 @@ import numpy as np
 
 from headway import hdf5, memory
 from headway.errors import BadDataError
-from headway.fields import FIELDS, attributes, below, plain
+from headway.fields import FIELDS, plain
 from headway.later import unread
 from headway.latent_reader import read_evaluated_runs, read_latent_runs
 from headway.latent_results import EvaluateResult, LatentsResult
+from headway.network_predictions import NetworkPredictResult, read_network_predictions
 from headway.network_reader import read_network, read_removals, read_scores
 from headway.network_results import RemovalResult
 from headway.prediction_results import PredictResult, read_predictions
+from headway.record_reader import Group, array, attribute, integers, listed, read, shape_text
 from headway.results import (Alignment, Corrected, GaussianProcessPoint, Point, Predictor,
-                             Pruning, Result, Samples, SetMeasures, TemperatureChoice, number)
+                             Pruning, Result, Samples, SetMeasures, TemperatureChoice)
 from headway.training_results import TrainingResult, read_runs
 
-KINDS = ("solve", "align", "prune", "sample", "train", "latents", "evaluate", "network_prune", "predict")
+KINDS = ("solve", "align", "prune", "sample", "train", "latents", "evaluate", "network_prune", "predict",
+         "network_predict")
 PROVENANCE = ("study", *FIELDS["provenance"])
 
 
-AnyResult = Union[Result, TrainingResult, LatentsResult, EvaluateResult, RemovalResult, PredictResult]
+AnyResult = Union[Result, TrainingResult, LatentsResult, EvaluateResult, RemovalResult, PredictResult,
+                  NetworkPredictResult]
 
 
 def read_result(path: str | os.PathLike) -> AnyResult:
@@ -42,9 +46,9 @@ def read_result(path: str | os.PathLike) -> AnyResult:
 
     Returns
     -------
-    Result, TrainingResult, LatentsResult, EvaluateResult, RemovalResult or PredictResult
+    Result, TrainingResult, LatentsResult, EvaluateResult, RemovalResult, PredictResult or NetworkPredictResult
         A Result of solve, align, prune and sample; else that of train, of latents, of evaluate, of
-        prune on trained networks, or of predict.
+        prune_network, of predict, or of predict with trained networks.
 
     Raises
     ------
@@ -123,36 +127,32 @@ _OF_NETWORKS = {
     "network_prune": lambda file, path: RemovalResult(runs=read_removals(file),
                                                       **_common(file, path)),
     "predict": read_predictions,
+    "network_predict": read_network_predictions,
     "evaluate": lambda file, path: EvaluateResult(
         runs=read_evaluated_runs(file), evaluated_on=hdf5.text(file.attrs.get("evaluated_on", "")),
         **_common(file, path))}
-
-#: What files of older programs lack of the heads.
-_LATER = frozenset({"set", *(f"{change}{part}" for change in ("squared_error_change", "accuracy_change")
-                             for part in ("", "_sd", "_error"))})
 
 
 class _Reader:
     """Walks one open result file; every fault names the group or data set."""
 
-    def __init__(self, file: h5py.File):
+    def __init__(self, file: Group):
         self.file = file
-        self.heads = self._integers(file, "heads")
+        self.heads = integers(file, "heads")
         if any(count < 1 for count in self.heads):
             raise BadDataError(f"attribute heads is {list(self.heads)}; each must be at least 1")
         self.layers = len(self.heads)
         self.outputs = int(file.attrs.get("outputs", 1))
         self.set_names = tuple(hdf5.texts(file["sets"])) if "sets" in file else ()
-        self.sizes = [self.outputs * math.prod(self.heads[layer:]) for layer in range(self.layers)]
+        self.sizes = {"path": [self.outputs * math.prod(self.heads[layer:]) for layer in range(self.layers)]}
 
     def result(self, path: Path) -> Result:
         file = self.file
-        kind = hdf5.text(self._attribute(file, "kind"))
+        kind = hdf5.text(attribute(file, "kind"))
         if kind not in KINDS:
             raise BadDataError(f"attribute kind is \"{kind}\"; known: {', '.join(KINDS)}")
-        read = self._point
-        points = tuple(read(group) for group in self._numbered("points"))
-        limits = tuple(self._gaussian_process(group)
+        points = tuple(self._point(group) for group in self._numbered("points"))
+        limits = tuple(read(GaussianProcessPoint, group, sets=self._sets(group))
                        for group in self._numbered("gaussian_process"))
         return Result(
             file=path, kind=kind, study=hdf5.text(file.attrs.get("study", path.stem)),
@@ -162,42 +162,15 @@ class _Reader:
             gaussian_process=limits,
             provenance=provenance_of(file),
             partial=bool(file.attrs.get("partial", 0)),
-            train_labels=self._array(file, "labels/train"),
-            test_labels=self._array(file, "labels/test"),
+            train_labels=array(file, "labels/train"), test_labels=array(file, "labels/test"),
             path_kernels=self._path_kernels(), set_names=self.set_names,
             choices=tuple(self._choice(group, points, limits)
                           for group in self._numbered("chosen")),
-            network=read_network(file.get("network"), sum(self.heads), self.sizes[0]))
+            network=read_network(file.get("network"), sum(self.heads), self.sizes["path"][0]))
 
-    def _attribute(self, group: h5py.Group, name: str) -> Any:
-        if name not in group.attrs:
-            raise BadDataError(f"{group.name}: attribute {name} is missing")
-        return group.attrs[name]
-
-    def _integers(self, group: h5py.Group, name: str) -> tuple[int, ...]:
-        values = np.atleast_1d(self._attribute(group, name))
-        if values.ndim != 1 or values.size == 0 or not np.issubdtype(values.dtype, np.integer):
-            raise BadDataError(f"{group.name}: attribute {name} is not a list of integers")
-        return tuple(int(value) for value in values)
-
-    def _numbered(self, name: str) -> list[h5py.Group]:
+    def _numbered(self, name: str) -> list[Group]:
         """Groups <name>/0, <name>/1, ... in order of their numbers."""
-        parent = self.file.get(name)
-        if parent is None:
-            return []
-        keys = [key for key in parent if key.isdigit()]
-        return [parent[key] for key in sorted(keys, key=int)]
-
-    def _array(self, group: h5py.Group, name: str, shape: tuple | None = None) -> np.ndarray | None:
-        """The data set `name` as float64, or None; BadDataError if it has another shape."""
-        item = group.get(name)
-        if item is None:
-            return None
-        if not isinstance(item, hdf5.ARRAYS) or item.dtype.kind not in "fiub":
-            raise BadDataError(f"{group.name}/{name}: is not an array of numbers")
-        if shape is not None and item.shape != shape:
-            raise BadDataError(f"{item.name}: has shape {_shape(item.shape)}, not {_shape(shape)}")
-        return np.asarray(item[()], dtype=float)
+        return hdf5.numbered(self.file, name) if name in self.file else []
 
     def _paths(self) -> tuple[str, ...]:
         count = math.prod(self.heads)
@@ -220,53 +193,30 @@ class _Reader:
         return tuple(names)
 
     def _path_kernels(self) -> np.ndarray | None:
-        kernels = self._array(self.file, "path_kernels")
+        kernels = array(self.file, "path_kernels")
         if kernels is None:
             return None
         if (kernels.ndim != 3 or len(kernels) != math.prod(self.heads)
                 or kernels.shape[1] != kernels.shape[2]):
-            raise BadDataError(f"/path_kernels: has shape {_shape(kernels.shape)}, not [p, P, P] "
+            raise BadDataError(f"/path_kernels: has shape {shape_text(kernels.shape)}, not [p, P, P] "
                                f"with p = {math.prod(self.heads)}")
         return kernels
 
-    def _predictor(self, group: h5py.Group, name: str) -> Predictor:
-        prefix = f"{name}/" if name else ""
-        return Predictor(self._array(group, prefix + "mean"), self._array(group, prefix + "variance"))
-
-    def _sets(self, group: h5py.Group) -> dict[str, SetMeasures]:
+    def _sets(self, group: Group) -> dict[str, SetMeasures]:
         """The further sets at a point, in the order of the data set."""
         found = {name: group.get(f"sets/{name}") for name in self.set_names}
-        return {name: SetMeasures(number(item.attrs, "accuracy"),
-                                  number(item.attrs, "mean_squared_error"))
-                for name, item in found.items() if item is not None}
+        return {name: read(SetMeasures, item) for name, item in found.items() if item is not None}
 
-    def _choice(self, group: h5py.Group, points: tuple[Point, ...],
+    def _choice(self, group: Group, points: tuple[Point, ...],
                 limits: tuple[GaussianProcessPoint, ...]) -> TemperatureChoice:
-        model, index = hdf5.text(self._attribute(group, "model")), int(self._attribute(group, "point"))
-        chosen = points if model == "theory" else limits
+        theory, index = hdf5.text(attribute(group, "model")) == "theory", int(attribute(group, "point"))
+        chosen = points if theory else limits
         if not 0 <= index < len(chosen):
             raise BadDataError(f"{group.name}: attribute point is {index}; there are {len(chosen)}")
-        widths = self._integers(group, "widths") if model == "theory" else ()
-        return TemperatureChoice(model, widths, hdf5.text(self._attribute(group, "by")),
-                                 chosen[index])
+        return read(TemperatureChoice, group, widths=integers(group, "widths") if theory else (), chosen=chosen[index])
 
-    def _gaussian_process(self, group: h5py.Group) -> GaussianProcessPoint:
-        return GaussianProcessPoint(float(self._attribute(group, "temperature")),
-                                    attributes(group), self._predictor(group, ""),
-                                    self._sets(group))
-
-    def _order_parameters(self, group: h5py.Group, folder: str, suffix: str = "") -> tuple:
-        """One array a layer, or () when the folder is absent."""
-        arrays = [self._array(group, f"{folder}/layer_{layer}{suffix}", (size, size))
-                  for layer, size in enumerate(self.sizes, 1)]
-        present = [array is not None for array in arrays]
-        if any(present) and not all(present):
-            missing = present.index(False) + 1
-            raise BadDataError(f"{group.name}/{folder}/layer_{missing}{suffix}: is missing")
-        return tuple(arrays) if all(present) else ()
-
-    def _point(self, group: h5py.Group) -> Point:
-        widths = self._integers(group, "widths")
+    def _point(self, group: Group) -> Point:
+        widths = integers(group, "widths")
         if len(widths) != self.layers + 1:
             raise BadDataError(f"{group.name}: attribute widths has {len(widths)} entries, "
                                f"not L + 1 = {self.layers + 1}")
@@ -274,70 +224,22 @@ class _Reader:
         if history is not None:
             columns = tuple(hdf5.text(history.attrs.get(
                 "columns", "iteration,action,gradient_norm,step_norm")).split(","))
-        return Point(
-            widths=widths, temperature=float(self._attribute(group, "temperature")),
-            attributes=attributes(group),
-            readout_order_parameter=self._array(group, "U_a"),
-            order_parameters=self._order_parameters(group, "order_parameters"),
-            predictor=self._predictor(group, "predictor"),
-            gaussian_process=self._predictor(group, "gaussian_process"),
-            history=self._array(group, "history"), history_columns=columns,
-            corrected=self._corrected(group.get("corrected")),
-            alignment=self._alignment(group.get("alignment")),
+        corrected, alignment = group.get("corrected"), group.get("alignment")
+        return read(
+            Point, group, self.sizes, history_columns=columns, sets=self._sets(group),
+            predictor=_predictor(group, "predictor"), gaussian_process=_predictor(group, "gaussian_process"),
+            corrected=None if corrected is None else read(
+                Corrected, corrected, self.sizes, predictor=_predictor(corrected, "predictor"), sets=self._sets(corrected),
+                defined=bool(corrected.attrs.get("defined", 0)), reason=hdf5.text(corrected.attrs.get("reason", ""))),
+            alignment=None if alignment is None else Alignment(listed(alignment, "alignment", self.sizes)),
             pruning=self._pruning(group.get("pruning")), samples=self._samples(group),
             network=read_scores(group.get("network/scores"), sum(self.heads)),
-            theory=self._point(group["theory"]) if "theory" in group else None,
-            sets=self._sets(group))
+            theory=self._point(group["theory"]) if "theory" in group else None)
 
-    def _corrected(self, group: h5py.Group | None) -> Corrected | None:
+    def _pruning(self, group: Group | None) -> Pruning | None:
         if group is None:
             return None
-        return Corrected(
-            defined=bool(group.attrs.get("defined", 0)),
-            reason=hdf5.text(group.attrs.get("reason", "")), attributes=attributes(group),
-            readout_order_parameter=self._array(group, "U_a"),
-            readout_deviation=self._array(group, "U_a_sd"),
-            order_parameters=self._order_parameters(group, "order_parameters"),
-            order_parameter_deviations=self._order_parameters(group, "order_parameters_sd"),
-            predictor=self._predictor(group, "predictor"), sets=self._sets(group))
-
-    def _required(self, group: h5py.Group, name: str, ndim: int = 1) -> np.ndarray:
-        array = self._array(group, name)
-        if array is None:
-            raise BadDataError(f"{group.name}/{name}: is missing")
-        if array.ndim != ndim:
-            raise BadDataError(f"{group.name}/{name}: has {array.ndim} dimensions, not {ndim}")
-        return array
-
-    def _fields(self, group: h5py.Group, record: str) -> dict[str, Any]:
-        """What the list of a record names; only what lies in folders, or came later, may be missing."""
-        found = {}
-        for name, field in FIELDS[record].items():
-            if name in _LATER and name not in group:
-                continue
-            if field["kind"] == "attribute":
-                folder, _, leaf = name.rpartition("/")
-                owner = group.get(folder) if folder else group
-                if owner is not None and leaf in owner.attrs:
-                    found[name] = plain(owner.attrs[leaf])
-                continue
-            item = group.get(name)
-            if item is None and "/" in name:
-                continue
-            if isinstance(item, hdf5.ARRAYS) and h5py.check_string_dtype(item.dtype) is not None:
-                found[name] = hdf5.texts(item)
-                continue
-            array = self._array(group, name) if "/" in name else self._required(group, name)
-            found[name] = array.astype(int) if item.dtype.kind in "iu" else array
-        return found
-
-    def _alignment(self, group: h5py.Group | None) -> Alignment | None:
-        return None if group is None else Alignment(self._fields(group, "alignment"))
-
-    def _pruning(self, group: h5py.Group | None) -> Pruning | None:
-        if group is None:
-            return None
-        found = self._fields(group, "pruning")
+        found = listed(group, "pruning", {})
         lengths = {name: len(values) for name, values in found.items()
                    if "/" not in name and np.ndim(values) > 0}
         if set(lengths.values()) != {sum(self.heads)}:
@@ -345,27 +247,15 @@ class _Reader:
                                f"{sum(self.heads)} heads, found {lengths}")
         return Pruning(found)
 
-    def _samples(self, group: h5py.Group) -> Samples | None:
+    def _samples(self, group: Group) -> Samples | None:
         if "U_a_mean" not in group:
             return None
-        folder = "order_parameters"
-        draws = {}
-        for layer, size in enumerate(self.sizes, 1):
-            array = self._array(group, f"draws/layer_{layer}")
-            if array is not None:
-                if array.ndim != 4 or array.shape[2:] != (size, size):
-                    raise BadDataError(f"{group.name}/draws/layer_{layer}: has shape "
-                                       f"{_shape(array.shape)}, not [chain, draw, {size}, {size}]")
-                draws[layer] = array
-        statistics = {}  # mean, mcse, sd, ...
-        for name in below("sample", "U_a_", "array"):
-            statistics[f"readout_{name}"] = self._array(group, f"U_a_{name}")
-            statistics[name] = self._order_parameters(group, folder, f"_{name}")
-        return Samples(
-            **statistics, predictor_mcse=self._array(group, "predictor/mcse"),
-            readout_draws=self._array(group, "draws/U_a"), draws=draws,
-            log_density=None if "energies" not in group else self._array(group, "energies").T)
+        about = Samples.stored["draws"][1]
+        draws = {layer: array(group, f"draws/layer_{layer}", about, {"path": size, "path_other": size})
+                 for layer, size in enumerate(self.sizes["path"], 1) if f"draws/layer_{layer}" in group}
+        return read(Samples, group, self.sizes, draws=draws,
+                    log_density=None if "energies" not in group else array(group, "energies").T)
 
 
-def _shape(shape: tuple) -> str:
-    return "[" + ", ".join(map(str, shape)) + "]"
+def _predictor(group: Group, name: str) -> Predictor:
+    return read(Predictor, group[name]) if name in group else Predictor()

@@ -49,7 +49,7 @@ ARRAYS: dict[str, tuple[str, str]] = {
                  "Path features xi_pi, unscaled: N_0 numbers for each of the p = H_1 ... H_L paths of heads. Give `heads` with them."),
     "inputs": ("array_like of shape (P, S, N_0), optional",
                "Tokens that enter the first layer, in place of `features`. Give one form of attention with them: `attention`, "
-               "`attention_weights`, or `query` and `key`."),
+               "`attention_weights`, or `query` and `key`; none where `attention_prior` lets it be learned."),
     "labels": ("array_like of shape (P,) or (P, C), optional",
                "Targets. Two classes: -1 and +1, or 0 and 1. C classes: one-hot rows, or class numbers together with `classes`. "
                "All else are real targets."),
@@ -98,10 +98,12 @@ RUNNING: dict[str, tuple[str, str]] = {
 
 _TYPES = {"widths": "int or sequence of (int or sequence of int)", "heads": "sequence of int", "variances": "float or sequence of float",
           "temperature": "float or sequence of float", "theory": "sequence of str", "layers": "sequence of int",
-          "regularisation": "float or sequence of float", "task": "mapping of str to value"}
+          "regularisation": "float or sequence of float", "task": "mapping of str to value",
+          "attention_prior": "mapping of str to value"}
 _ANNOTATIONS = {"widths": "int | Sequence[int | Sequence[int]]", "heads": "Sequence[int]", "variances": "float | Sequence[float]",
                 "temperature": "float | Sequence[float]", "theory": "Sequence[str]", "layers": "Sequence[int]",
-                "regularisation": "float | Sequence[float]", "task": "Mapping[str, Any]"}
+                "regularisation": "float | Sequence[float]", "task": "Mapping[str, Any]",
+                "attention_prior": "Mapping[str, Any]"}
 #: Of settings whose table says less than Python can show.
 _MEANINGS = {
     "model.widths": "Each entry is one point of the sweep: one number for all N_l, or [N_1, ..., N_L, N_a].",
@@ -115,6 +117,9 @@ def keys_of(verb: str) -> dict[str, Key]:
     if verb == "evaluate":  # all else is what the networks were trained with
         own = [Key("evaluate", name) for name in SETTINGS["evaluate"]]
         return {key.name: key for key in [*own, Key("train", "device"), Key("train", "eval_batch"), Key("", "name"), Key("", "threads")]}
+    if verb == "prune_network":  # likewise
+        return {key.name: key for key in [*(Key("prune", name) for name in SETTINGS["prune"]),
+                                          *(Key("", name) for name in ("name", "seed", "threads"))]}
     order = [verb, "train", ""] if verb in ("train", "latents") else ["model", verb, "solve", ""]
     found: dict[str, Key] = {}
     for section in dict.fromkeys(section for section in order if section in SETTINGS):

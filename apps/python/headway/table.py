@@ -10,6 +10,7 @@ import numpy as np
 from headway.errors import UsageError
 from headway.head_table import head_label
 from headway.latent_results import EvaluateResult, LatentsResult
+from headway.network_predictions import NetworkAnswers, NetworkPredictResult
 from headway.network_results import RemovalResult, score_kind
 from headway.network_seeds import compare_networks
 from headway.prediction_results import PredictResult
@@ -25,8 +26,8 @@ def table(result: Result | TrainingResult | LatentsResult | EvaluateResult | Rem
     """A result as text, Markdown or CSV.
 
     Of the theory it has a row for each sweep point, then one for each Gaussian process. Of networks it has a row for each
-    variant (train), with layer and decoder (latents), split and metric (evaluate), or score of heads (prune of a train
-    result), as mean and standard error over seeds.
+    variant (train), with layer and decoder (latents), split and metric (evaluate), or score of heads
+    (prune_network), as mean and standard error over seeds.
     """
     if layout not in FORMATS:
         raise UsageError(f"--format: is {layout}; allowed: {', '.join(FORMATS)}")
@@ -38,7 +39,7 @@ def cells(result: Result | TrainingResult | LatentsResult | EvaluateResult | Rem
     """The header and the rows of `table`, as texts."""
     for kind, rows in ((TrainingResult, _training_rows), (LatentsResult, _latent_rows),
                        (EvaluateResult, _evaluated_rows), (RemovalResult, _removal_rows),
-                       (PredictResult, _predicted_rows)):
+                       (PredictResult, _predicted_rows), (NetworkPredictResult, _network_predicted_rows)):
         if isinstance(result, kind):
             return rows(result)
     columns = _sample_columns(result) if result.kind == "sample" else _solve_columns(result)
@@ -195,7 +196,24 @@ def _spread(values: Sequence[float], digits: int = 4) -> str:
     if not finite:
         return "-"
     mean, error = mean_and_error(np.array(finite))
-    return _number(float(mean), digits) + (f"+-{error:.2g}" if math.isfinite(error) else "")
+    return measured_text(float(mean), float(error), digits)
+
+
+def measured_text(value: float, error: float, digits: int = 4) -> str:
+    """"13.00 +- 0.04", as the program writes it: the error has two digits where they are at most 35, else one, and the value as
+    many decimals. "(2.04 +- 0.04)e-06" where that would be long; without an error the value alone, with `digits` decimals."""
+    if not math.isfinite(value) or not math.isfinite(error):
+        return _number(value, digits)
+    if not error > 0.0:
+        return _number(value, digits) + " +- 0"
+    power = math.floor(math.log10(error))
+    decimals = 1 - power if error / 10.0**power < 3.55 else -power  # the rule of the Particle Data Group
+    if decimals <= 6:
+        places = max(decimals, 0)
+        return f"{value:.{places}f} +- {error:.{places}f}"
+    power = math.floor(math.log10(max(abs(value), error)))
+    scale, places = 10.0**power, max(decimals + power, 0)
+    return f"({value / scale:.{places}f} +- {error / scale:.{places}f})e{power:+03d}"
 
 
 def _training_rows(result: TrainingResult) -> tuple[list[str], list[list[str]]]:
@@ -223,6 +241,39 @@ def _predicted_rows(result: PredictResult) -> tuple[list[str], list[list[str]]]:
              str(int(one.predicted_class[at]))]
             for point in result.points for name, one in point.sets.items() for at in range(len(one.predicted_class))]
     return ["widths", "T", "set", "example", "mean", "sd", "right sign", "class"], rows
+
+
+def _network_predicted_rows(result: NetworkPredictResult) -> tuple[list[str], list[list[str]]]:
+    """Of texts a row for each likely next token, else one for each example."""
+    of_text = any(one.next is not None for group in result.groups for one in group.sets.values())
+    rows = []
+    for group in result.groups:
+        seeds = ",".join(map(str, group.seeds))
+        for name, one in group.sets.items():
+            if of_text:
+                rows += [[group.label, seeds, _number(one.bits_per_byte, 4), repr(token.text),
+                          _number(token.probability, 4),
+                          "-" if one.next_sd is None else _number(float(one.next_sd[token.token]), 4)]
+                         for token in one.likeliest]
+            else:
+                rows += [[group.label, seeds, name, str(at + 1), *_answer_cells(one, at)] for at in range(one.examples)]
+    if of_text:
+        return ["variant", "seeds", "bits/byte", "next token", "probability", "sd"], rows
+    return ["variant", "seeds", "set", "example", "mean", "sd", "right sign", "class"], rows
+
+
+def _answer_cells(one: NetworkAnswers, at: int) -> list[str]:
+    """Mean, sd, right sign and class of an example; of classes the probability of the predicted ones."""
+    mean, sd = np.atleast_1d(one.mean[at]), None if one.sd is None else np.atleast_1d(one.sd[at])
+    answer = None if one.predicted_class is None else np.atleast_1d(one.predicted_class[at])
+    if answer is not None and one.predicted_class.shape != one.mean.shape:
+        of_class = np.expand_dims(one.predicted_class[at], -1)
+        mean = np.atleast_1d(np.take_along_axis(one.mean[at], of_class, -1)[..., 0])
+        sd = None if sd is None else np.atleast_1d(np.take_along_axis(one.sd[at], of_class, -1)[..., 0])
+    return [" ".join(f"{value:.4f}" for value in mean),
+            "-" if sd is None else " ".join(f"{value:.4f}" for value in sd),
+            "-" if one.right_sign_probability is None else f"{one.right_sign_probability[at]:.4f}",
+            "-" if answer is None else " ".join(map(str, answer))]
 
 
 def _latent_rows(result: LatentsResult) -> tuple[list[str], list[list[str]]]:

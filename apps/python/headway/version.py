@@ -1,3 +1,5 @@
-"""The version of Headway, in this one place: CMake and the wheel read it here."""
+"""The version of Headway. It stands in src/version.txt, of which `version.txt` here is a link or an installed copy."""
 
-__version__ = "0.1.0"
+from pathlib import Path
+
+__version__ = Path(__file__).with_name("version.txt").read_text().strip()

@@ -13,7 +13,7 @@ _FIXED = (("--shard i/n", "shard=(i, n)"), ("--force", "overwrite=True"), ("anot
 _AXIS = re.compile(r"--set '([\w.]+)=\[\{(\w+) = ([^']*)\}\]'")
 _SET = re.compile(r"--set ([\w.]+)=")
 _OPTION = re.compile(r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)")
-_VERB = re.compile(r"(?<!mpirun -n R )\bheadway (solve|align|prune|sample|predict|train|latents|evaluate)\b")
+_VERB = re.compile(r"(?<!mpirun -n R )\bheadway (solve|align|prune-network|prune|sample|predict|train|latents|evaluate)\b")
 
 
 def python_words(text: str, arguments: Mapping[str, str] | None = None) -> str:
@@ -42,7 +42,7 @@ def _in_python(text: str, known: Mapping[str, str]) -> str:
     for option, argument in _FIXED:
         text = text.replace(option, argument)
     text = _OPTION.sub(lambda found: found[1].replace("-", "_"), text)
-    return _VERB.sub(r"headway.\1", text)
+    return _VERB.sub(lambda found: "headway." + found[1].replace("-", "_"), text)
 
 
 @contextmanager

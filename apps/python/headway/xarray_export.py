@@ -12,6 +12,7 @@ from headway.errors import BadDataError, UsageError
 from headway.latent_results import EvaluateResult, LatentsResult
 from headway.named_arrays import Group, Names, draws_of, groups_of
 from headway.network_arrays import evaluation_groups, latents_groups, removal_groups
+from headway.network_predictions import NetworkPredictResult
 from headway.network_results import RemovalResult
 from headway.prediction_results import PredictResult
 from headway.signatures import with_older_names
@@ -42,7 +43,7 @@ def to_datatree(result: AnyResult) -> DataTree:
         Groups of arrays with named dimensions, which `help(headway.named_arrays)` lists. Groups of the
         theory: / (labels, path kernels; provenance as attributes), points, corrected, alignment, pruning,
         posterior, theory (of samples), gaussian_process, network. Of training: runs, and curves/<split>.
-        Of latents: runs, decoding, layer_<l>, all_layers. Of evaluate: runs. Of prune of a train result:
+        Of latents: runs, decoding, layer_<l>, all_layers. Of evaluate: runs. Of prune_network:
         runs, scores. Where points differ in a size, shorter arrays end in NaN.
 
     Raises
@@ -61,8 +62,9 @@ def to_datatree(result: AnyResult) -> DataTree:
 
 
 def _groups(result: AnyResult) -> dict[str, Group]:
-    if isinstance(result, PredictResult):
-        raise UsageError("to_datatree: takes no result of predict; allowed: its arrays, as in result.points[0].mean")
+    if isinstance(result, (PredictResult, NetworkPredictResult)):
+        arrays = "points" if isinstance(result, PredictResult) else "groups"
+        raise UsageError(f"to_datatree: takes no result of predict; allowed: its arrays, as in result.{arrays}[0].mean")
     if isinstance(result, RemovalResult):
         return removal_groups(result)
     if isinstance(result, LatentsResult):

@@ -120,6 +120,7 @@ Request request_of(const py::dict& given) {
   options.overlays = taken(given, "overlays", std::vector<std::string>{});
   options.dataset = taken(given, "dataset", std::shared_ptr<tasks::Dataset>{});
   options.new_inputs = taken(given, "new_inputs", std::shared_ptr<tasks::Dataset>{});
+  options.new_text = taken(given, "new_text", std::optional<std::string>{});
   options.more_inputs = taken(given, "more_inputs", std::vector<std::string>{});
   const auto earlier = taken(given, "earlier", std::shared_ptr<Computation>{});
   if (earlier) options.reusable = earlier->reusable;

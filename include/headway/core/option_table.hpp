@@ -62,8 +62,10 @@ struct AnyOption {
   AnyOption& operator=(AnyOption&&) noexcept;
   ~AnyOption();
 
-  /// The same option of a larger struct, of which `part` gives the part that has it.
-  [[nodiscard]] AnyOption of_part(const std::function<void*(void*)>& part) const;
+  /// The same option of a larger struct, of which `part` gives the part that has it, to be read
+  /// into, and `const_part` to be looked at.
+  [[nodiscard]] AnyOption of_part(const std::function<void*(void*)>& part,
+                                  const std::function<const void*(const void*)>& const_part) const;
   /// An option of those owners alone of which `belongs` is true; see only_where().
   [[nodiscard]] AnyOption only_where(const std::function<bool(const void*)>& belongs,
                                      const std::string& owners,
@@ -84,6 +86,10 @@ struct Option : AnyOption {
   /// An option that is a member of type T.
   template <class T>
   Option(std::string_view key, T Owner::*member, const OptionType<T>& type, std::string_view why);
+  /// An option that is no member: `get` and `set` turn it into what the owner holds.
+  template <class T>
+  Option(std::string_view key, T (Owner::*get)() const, void (Owner::*set)(T),
+         const OptionType<T>& type, std::string_view why);
 
   void read(const OptionValue& value, const std::string& path, Owner& owner) const {
     read_(value, path, &owner);
@@ -129,6 +135,24 @@ Option<Owner>::Option(std::string_view key, T Owner::*member, const OptionType<T
   };
   check_ = [member, check = type.check](const void* owner, const std::string& path) {
     check(static_cast<const Owner*>(owner)->*member, path);
+  };
+}
+
+template <class Owner>
+template <class T>
+Option<Owner>::Option(std::string_view key, T (Owner::*get)() const, void (Owner::*set)(T),
+                      const OptionType<T>& type, std::string_view why) {
+  name = key;
+  allowed = type.allowed;
+  help = why;
+  read_ = [set, read = type.read](const OptionValue& value, const std::string& path, void* owner) {
+    (static_cast<Owner*>(owner)->*set)(read(value, path));
+  };
+  write_ = [get, write = type.write](const void* owner) {
+    return write((static_cast<const Owner*>(owner)->*get)());
+  };
+  check_ = [get, check = type.check](const void* owner, const std::string& path) {
+    check((static_cast<const Owner*>(owner)->*get)(), path);
   };
 }
 
@@ -296,15 +320,22 @@ std::vector<std::string> names_of(const OptionTable<Owner>& table) {
   return names;
 }
 
-/// The options of a part of `Owner` as options of `Owner`. `part` gives the part of an Owner.
+/// The options of a part of `Owner` as options of `Owner`. `part` gives the part of an Owner, and
+/// of a const one without changing it.
 template <class Owner, class Part, class Access>
 OptionTable<Owner> options_of_part(Access part, const OptionTable<Part>& table) {
   const auto any_part = [part](void* owner) -> void* {
     Part& of_owner = part(*static_cast<Owner*>(owner));
     return &of_owner;
   };
+  const auto const_part = [part](const void* owner) -> const void* {
+    const Part& of_owner = part(*static_cast<const Owner*>(owner));
+    return &of_owner;
+  };
   OptionTable<Owner> out;
-  for (const Option<Part>& o : table.options) out.options.emplace_back(o.of_part(any_part));
+  for (const Option<Part>& o : table.options) {
+    out.options.emplace_back(o.of_part(any_part, const_part));
+  }
   return out;
 }
 

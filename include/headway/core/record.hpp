@@ -66,6 +66,10 @@ struct FieldForm {
   FieldLayout layout = FieldLayout::kPlain;
   bool optional = false;  ///< older files lack it: the member then keeps what it has
   std::int64_t least = std::numeric_limits<std::int64_t>::min();  ///< of whole numbers
+  /// Names of an array's dimensions in Python, slowest first: "example output". An array of one
+  /// output lacks "output" and "output_other". With several outputs "path" of layer l has C p_l
+  /// entries. Of kColumns: the dimension of the records.
+  std::string_view axes = {};
 };
 
 namespace detail {

@@ -35,8 +35,9 @@ enum class StreamPurpose : std::uint32_t {
   kRounding = 21,                   ///< unbiased rounding of stored numbers, one stream per column
   kDecodingFolds = 22,              ///< tasks over the folds of a decoder's cross-validation
   kShuffledLabels = 23,             ///< labels exchanged between tasks, one stream per exchange
-  kLatentFeatures = 24,  ///< which feature of an instance gives its latent code, one stream each
-  kHessianProbes = 25,   ///< random probes of a Hessian, one stream per probe
+  kLatentFeatures = 24,   ///< which feature of an instance gives its latent code, one stream each
+  kHessianProbes = 25,    ///< random probes of a Hessian, one stream per probe
+  kReplicaExchange = 26,  ///< exchanges between the replicas of a chain; chain c: point_stream
 };
 
 /// Index of stream `i` < 2^20 of sweep point `point` (both from 0), where every point has several

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "headway/prune_networks.hpp"
+#include "headway/prune_network.hpp"
 
 namespace headway::io {
 

@@ -19,11 +19,13 @@ using MatrixRefF = Eigen::Ref<MatrixXf, 0, Eigen::OuterStride<>>;
 enum class Transpose { kNo, kYes };
 
 /// C = alpha op(A) op(B) + beta C. Cost 2 m n k flops.
+// NOLINTNEXTLINE(readability-function-size): the arguments of BLAS's gemm
 void multiply(double alpha, const ConstMatrixRef& a, Transpose ta, const ConstMatrixRef& b,
               Transpose tb, double beta, MatrixRef c);
 
 /// The same in single precision: for Newton directions, which need a few digits of the Hessian at
 /// twice the speed.
+// NOLINTNEXTLINE(readability-function-size): the arguments of BLAS's gemm
 void multiply(float alpha, const ConstMatrixRefF& a, Transpose ta, const ConstMatrixRefF& b,
               Transpose tb, float beta, MatrixRefF c);
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <limits>
+
 #include "headway/order_parameters.hpp"
 #include "headway/types.hpp"
 
@@ -12,6 +14,10 @@ struct PosteriorDraw {
       mean;  ///< of f on the test examples given the draw, P_test x C (empty without a predictor)
   MatrixXd variance;  ///< of f given the draw: 0 for weight draws, the Gaussian-process variance
                       ///< given U for the exact chain
+  // Learned attention alone, else NaN:
+  double attention_entropy = std::numeric_limits<double>::quiet_NaN();
+  double attention_largest = std::numeric_limits<double>::quiet_NaN();
+  double log_likelihood = std::numeric_limits<double>::quiet_NaN();  ///< without (2 pi)^{-P C / 2}
 };
 
 /// A sampling target whose positions are networks: implemented by the exact chain and by the

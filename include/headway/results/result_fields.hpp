@@ -11,6 +11,7 @@
 #include "headway/evaluate_results.hpp"
 #include "headway/latents_results.hpp"
 #include "headway/model/path_index.hpp"
+#include "headway/network_predict_results.hpp"
 #include "headway/network_prune_results.hpp"
 #include "headway/predict_results.hpp"
 #include "headway/results/choice.hpp"
@@ -249,7 +250,7 @@ void result_fields(Visitor& visit, const Study& study, const TrainResult& r) {
   visit("summary", true, "not a record of a run", kJson);
   visit("partial", r.interrupted, "interrupted: only runs that were begun are there", kJson);
   visit("planned_runs", static_cast<Index>(r.planned), "runs of the sweep");
-  visit("task", study.task.kind, "kind of task", {.place = FieldPlace::kFile});
+  visit("task", study.task.kind(), "kind of task", {.place = FieldPlace::kFile});
   std::vector<TrainedRunView> runs;
   for (std::size_t i = 0; i < r.runs.size(); ++i) {
     runs.push_back({&r.runs[i],
@@ -270,7 +271,7 @@ void network_fields(Visitor& visit, const Study& study, const Result& r,
   constexpr FieldForm kJson = {.place = FieldPlace::kJson};
   visit("partial", r.interrupted, "interrupted: only finished networks are there", kJson);
   visit("planned_runs", static_cast<Index>(r.planned), "networks of the sweep");
-  visit("task", study.task.kind, "kind of task", {.place = FieldPlace::kFile});
+  visit("task", study.task.kind(), "kind of task", {.place = FieldPlace::kFile});
   visit("runs", r.runs, "one entry a network");
   visit("groups", groups, "final table: one row a setting, over seeds",
         {.json = "table", .optional = true});
@@ -303,7 +304,14 @@ void result_fields(Visitor& visit, const Study& /*study*/, const PredictResult& 
 }
 
 template <class Visitor>
-void result_fields(Visitor& visit, const Study& study, const TrainedPruneResult& r) {
+void result_fields(Visitor& visit, const Study& study, const NetworkPredictResult& r) {
+  visit("predicted_from", r.predicted_from, "train result whose networks predict");
+  visit("inputs", r.inputs, "data set or text of the new inputs");
+  network_fields(visit, study, r, group_predictions(r));
+}
+
+template <class Visitor>
+void result_fields(Visitor& visit, const Study& study, const NetworkPruneResult& r) {
   network_fields(visit, study, r, r.groups);
 }
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "headway/core/record.hpp"
+#include "headway/results/sampling_fields.hpp"
 #include "headway/sampling/checkpoint.hpp"
 #include "headway/types.hpp"
 
@@ -12,6 +13,7 @@ namespace headway {
 /// predictor. `fields` says what the members are.
 struct ChainRecord {
   std::vector<double> entries, positions, accuracies;
+  std::vector<double> attention;
   Index draws = 0, predictions = 0;
   MatrixXd mean_sum, mean_square_sum, variance_sum;
 };
@@ -21,6 +23,9 @@ void fields(Visitor& visit, Record& r) {
   visit("draws", r.draws, "kept so far");
   visit("entries", r.entries, "lower triangles of U_1, ..., U_L, U_a, one draw after another");
   visit("positions", r.positions, "unconstrained states, where kept, one draw after another");
+  visit("attention", r.attention,
+        "entropy, largest weight and log likelihood of learned attention, draw after draw",
+        {.optional = true});
   visit("predictions", r.predictions, "draws that the predictor was computed for");
   visit("accuracies", r.accuracies, "of their mean predictors");
   visit("mean_sum", r.mean_sum, "sum of their mean predictors, [test examples, C]");

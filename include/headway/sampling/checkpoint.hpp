@@ -5,24 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "headway/core/record.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/sampling/options.hpp"
 #include "headway/types.hpp"
-
-namespace headway {
-
-template <class Visitor, RecordOf<Rng::State> Record>
-void fields(Visitor& visit, Record& r) {
-  visit("counter", r.counter, "of Philox: the next block");
-  visit("key", r.key, "of Philox: the seed");
-  visit("block", r.block, "words of the block last made");
-  visit("used", r.used, "words of it that are used");
-  visit("spare_normal", r.spare_normal, "second normal of a pair");
-  visit("has_spare", r.has_spare, "it is still to be drawn");
-}
-
-}  // namespace headway
 
 namespace headway::sampling {
 
@@ -40,18 +25,6 @@ struct TransitionStatistics {
   bool operator==(const TransitionStatistics&) const = default;
 };
 
-template <class Visitor, RecordOf<TransitionStatistics> Record>
-void fields(Visitor& visit, Record& r) {
-  visit("log_density", r.log_density, "at the new position");
-  visit("energy", r.energy, "Hamiltonian of the new state");
-  visit("acceptance", r.acceptance, "mean Metropolis probability");
-  visit("step_size", r.step_size, "of this transition");
-  visit("tree_depth", r.tree_depth, "doublings of NUTS");
-  visit("evaluations", r.evaluations, "of the density");
-  visit("divergent", r.divergent, "the trajectory left the level set");
-  visit("saturated", r.saturated, "the trajectory was cut short");
-}
-
 /// Nesterov's dual averaging as in Hoffman and Gelman 2014, section 3.2.
 struct DualAveragingState {
   double anchor = 0.0;         ///< mu = log(10 * step size at the last restart)
@@ -59,14 +32,6 @@ struct DualAveragingState {
   double log_step_mean = 0.0;  ///< log of the averaged step size
   std::int64_t count = 0;
 };
-
-template <class Visitor, RecordOf<DualAveragingState> Record>
-void fields(Visitor& visit, Record& r) {
-  visit("anchor", r.anchor, "mu");
-  visit("mean_error", r.mean_error, "H-bar");
-  visit("log_step_mean", r.log_step_mean, "log of the averaged step size");
-  visit("count", r.count, "updates since the restart");
-}
 
 /// Running mean and sum of squared deviations (Welford) of the positions in the current window; for
 /// MetricKind::kInformation the sum of the information matrices of `count` positions.
@@ -76,12 +41,17 @@ struct CovarianceState {
   MatrixXd squares;  ///< d x 1 for the diagonal, d x d for the whole matrix
 };
 
-template <class Visitor, RecordOf<CovarianceState> Record>
-void fields(Visitor& visit, Record& r) {
-  visit("count", r.count, "positions in the window");
-  visit("mean", r.mean, "of the positions");
-  visit("squares", r.squares, "sum of squared deviations, or of information matrices");
-}
+/// Replica exchange of one chain. Replica 0 is the chain itself, at inverse temperature 1.
+struct LadderState {
+  std::vector<double> inverse_temperatures;  ///< 1, ..., 0
+  std::vector<double> log_likelihood;        ///< of each replica where it stands
+  std::vector<double> rejected;  ///< sum of rejection probabilities between replicas k and k + 1
+  std::vector<double> attempts;  ///< that it is summed over
+  std::int64_t rounds = 0;       ///< of exchanges
+  std::int64_t next = 0;         ///< replica that moves next; 0: exchanges come first
+  std::int64_t exchanges = 0;    ///< accepted after warm-up, all neighbours
+  Rng::State rng;
+};
 
 /// Everything about one chain between two transitions: enough to go on to the same bits. Plain
 /// data.
@@ -102,30 +72,14 @@ struct ChainState {
   std::int64_t warmup_divergences = 0;
   std::vector<TransitionStatistics> statistics;  ///< one per kept draw
   std::vector<double> draws;  ///< kept positions, d doubles each; empty unless keep_draws
+  // Replica exchange; empty without.
+  LadderState ladder;
+  std::vector<double> log_likelihoods;  ///< one per kept draw
+  std::vector<ChainState> replicas;     ///< 1, 2, ..., hotter and hotter
 
   /// Kept draws as columns, d x kept (no columns when the draws were not kept).
   [[nodiscard]] Eigen::Map<const MatrixXd> draw_matrix() const;
 };
-
-template <class Visitor, RecordOf<ChainState> Record>
-void fields(Visitor& visit, Record& r) {
-  visit("chain", r.chain, "from 0");
-  visit("started", r.started, "a starting position was found");
-  visit("iteration", r.iteration, "transitions done, warm-up included");
-  visit("rng", r.rng, "where the random stream stands");
-  visit("position", r.position, "[d]");
-  visit("gradient", r.gradient, "of the log density there, [d]");
-  visit("log_density", r.log_density, "there");
-  visit("step_size", r.step_size, "of the next transition");
-  visit("dual_averaging", r.dual_averaging, "adaptation of the step size");
-  visit("inverse_metric", r.inverse_metric, "[d, 1] or [d, d]");
-  visit("window", r.window, "adaptation of the metric");
-  visit("pending", r.pending, "transitions since the last kept draw");
-  visit("evaluations", r.evaluations, "of the density, all in all");
-  visit("warmup_divergences", r.warmup_divergences, "divergent transitions of the warm-up");
-  visit("statistics", r.statistics, "of every kept draw", {.layout = FieldLayout::kColumns});
-  visit("draws", r.draws, "kept positions, one draw after another");
-}
 
 /// The whole run between transitions.
 struct Checkpoint {
@@ -133,12 +87,6 @@ struct Checkpoint {
   std::string settings;
   std::vector<ChainState> chains;
 };
-
-template <class Visitor, RecordOf<Checkpoint> Record>
-void fields(Visitor& visit, Record& r) {
-  visit("settings", r.settings, "what fixes the draws, key = value");
-  visit("chains", r.chains, "every chain between two transitions");
-}
 
 /// The `settings` of a run.
 std::string describe_settings(const SamplerOptions& options, Index dimension,

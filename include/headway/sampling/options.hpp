@@ -76,6 +76,13 @@ struct SamplerOptions {
   int start_attempts = 100;
   /// Starting positions, one per chain, or empty.
   std::vector<VectorXd> starts;
+  /// Replica exchange: replicas of each chain, at inverse temperatures of the likelihood from 1
+  /// down to 0, the prior. 1: none. More need a TemperedTarget. Replica k has the streams of chain
+  /// c + k kMostChains; one that exchanges has those of a chain of its own.
+  int replicas = 1;
+  /// 1 > ... > 0, one for each replica. Empty: chosen in the warm-up of each chain, such that
+  /// neighbours exchange equally often.
+  std::vector<double> inverse_temperatures;
   /// Keep the draws in the result (d * draws * chains doubles). False: only the DrawRecorder sees
   /// them, and the coordinates are not diagnosed.
   bool keep_draws = true;

@@ -75,6 +75,21 @@ class SweepTarget : public Target {
   SweepTarget(const SweepTarget&) = default;
 };
 
+/// A posterior whose likelihood has a power, the inverse temperature beta:
+///   log density = log prior + beta log likelihood.
+/// What replica exchange runs on. At beta = 0 sweep() draws from the prior.
+class TemperedTarget : public SweepTarget {
+ public:
+  /// beta in [0, 1] from now on; 1 for a new target.
+  virtual void set_inverse_temperature(double beta) = 0;
+  /// At any beta: up to a constant, and -infinity or NaN where it is not defined.
+  virtual double log_likelihood(const Eigen::Ref<const VectorXd>& position) = 0;
+
+ protected:
+  TemperedTarget() = default;
+  TemperedTarget(const TemperedTarget&) = default;
+};
+
 /// One kept draw.
 struct Draw {
   int chain = 0;             ///< from 0

@@ -38,11 +38,6 @@ const Option<Study>* find_option(const std::string& key, TaskKind kind);
 /// fit each other is for check_study().
 void read_sections(const OptionValue& root, Study& study);
 
-/// The study that a tree of sections is, checked with its sweep: read_sections(), train_runs(),
-/// refuse_idle_keys(), and refuse_table_axes_that_set() for the keys `set_by_hand`. Each Error says
-/// where what it is about was written.
-Study checked_study(const OptionValue& root, const std::vector<std::string>& set_by_hand);
-
 /// As read_sections(), of a table of keys of [task] alone.
 void read_task(const OptionValue& keys, Study& study);
 

@@ -16,7 +16,8 @@ namespace headway {
 enum class Side { kBoth, kTheory, kTraining };
 
 /// All that the program knows of a kind of task. A new one is a line of the table in
-/// task_kinds.cpp, an enumerator and a member of TaskOptions, and the generator of its examples.
+/// task_kinds.cpp, an enumerator and an alternative of TaskOptions, and the generator of its
+/// examples.
 struct TaskDescription {
   TaskKind kind;
   Side side;                       ///< of the theory or of training

@@ -14,6 +14,9 @@ namespace headway::tasks {
 inline constexpr Index kSmallestBpeVocabulary = 512;
 inline constexpr Index kLargestBpeVocabulary = 1'000'000;
 
+/// Error{kBadData} naming `name`, line and byte of the first fault when `text` is no UTF-8.
+void require_utf8(std::string_view text, const std::string& name);
+
 /// Shares of a text's bytes that training never sees: the end, whose loss is reported, and what
 /// stands before it, whose loss chooses the best checkpoint.
 struct TextShares {

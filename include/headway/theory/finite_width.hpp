@@ -7,7 +7,7 @@
 #include "headway/observer.hpp"
 #include "headway/saddle_point.hpp"
 #include "headway/theory/hessian_probes.hpp"
-#include "headway/theory/test_predictor.hpp"
+#include "headway/theory/repeated_predictor.hpp"
 
 namespace headway::theory {
 
@@ -41,7 +41,7 @@ double finite_width_flops(const Action& action);
 /// finite_width_flops().
 FiniteWidthCorrection finite_width_correction(const Action& action, const SaddlePoint& saddle,
                                               const MatrixXd& svec_hessian,
-                                              const TestPredictor* test, Observer& observer);
+                                              const RepeatedPredictor* test, Observer& observer);
 
 /// Without the Hessian: the sums over Sigma are means over the draws s of `probes`, sum_kl S_jkl
 /// Sigma_kl ~ < S_jkl s_k s_l >, and the deviations those of the entropy alone, which are known,
@@ -50,7 +50,7 @@ FiniteWidthCorrection finite_width_correction(const Action& action, const Saddle
 FiniteWidthCorrection finite_width_correction(const Action& action, const SaddlePoint& saddle,
                                               const ActionCurvature& at,
                                               const HessianProbes& probes,
-                                              const TestPredictor* test, Observer& observer);
+                                              const RepeatedPredictor* test, Observer& observer);
 
 /// Posterior covariance, to leading order in 1/N, of functions of U_1 with these gradients (matrix
 /// derivatives at the saddle point): C_hk = g_h^T Sigma g_k (eq. 67). From the Hessian, cost n^3 /

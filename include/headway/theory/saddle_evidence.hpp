@@ -1,6 +1,7 @@
 #pragma once
 
 #include <limits>
+#include <string>
 
 #include "headway/saddle_point.hpp"
 #include "headway/theory/hessian_probes.hpp"
@@ -23,18 +24,24 @@ namespace headway::theory {
 /// sum_l n_l log N_l the same of the entropy at its own minimum, the Gaussian-process point. The
 /// first line without the determinants, -1/2 {P C log 2 pi + S* - S_0}, is the leading order.
 ///
-/// Errors at fixed P / N: O(1/N) of `laplace`; O(1) of `leading_order`, which leaves out how much
-/// narrower than the prior the posterior is. At fixed P: O(1/N^2) and O(1/N). Where some N_l < d_l
-/// the Wisharts are singular, and both are formal, as is the saddle point.
+/// Errors at fixed P / N: O(1/N) of Laplace's method; O(1) of the leading order, which leaves out
+/// how much narrower than the prior the posterior is. At fixed P: O(1/N^2) and O(1/N). Where some
+/// N_l < d_l the Wisharts are singular, and both are formal, as is the saddle point.
 struct SaddleEvidence {
   double leading_order = std::numeric_limits<double>::quiet_NaN();
-  double laplace = std::numeric_limits<double>::quiet_NaN();  ///< needs a positive Hessian
-  double laplace_error = 0.0;  ///< standard error of `laplace` from random probes of the Hessian
+  /// By Laplace's method, which needs a positive Hessian; without one the leading order.
+  double log_evidence = std::numeric_limits<double>::quiet_NaN();
+  /// Of Laplace's method: standard error of log_evidence from random probes of the Hessian, 0 if
+  /// the Hessian was at hand.
+  double error = std::numeric_limits<double>::quiet_NaN();
+  std::string method;  ///< of log_evidence: "laplace", "leading_order", or "" if undefined
+
+  [[nodiscard]] bool is_laplace() const { return method == "laplace"; }
 };
 
 /// `svec_hessian`: Action::hessian at the saddle point, or empty when it was not computed. NaN
-/// where undefined: the saddle point is not finite; for `laplace` also without a Hessian, or with
-/// one that is not positive definite. Cost: one Cholesky factorisation of the Hessian.
+/// where the saddle point is not finite. Laplace's method is taken if there is a positive definite
+/// Hessian. Cost: one Cholesky factorisation of the Hessian.
 SaddleEvidence saddle_evidence(const Action& action, const SaddlePoint& saddle,
                                const MatrixXd& svec_hessian);
 

@@ -31,6 +31,13 @@ struct AttentionOutputs {
   Scalar* log_sum_exp = nullptr;
 };
 
+/// What the forward pass returned, and the gradient of a scalar with respect to its output.
+template <typename Scalar>
+struct AttentionPassedBack {
+  AttentionOutputs<const Scalar> outputs;
+  const Scalar* d_output = nullptr;  ///< [B, Sq, H, dv]
+};
+
 /// Gradients of a scalar, given its gradient d_output [B, Sq, H, dv]. All are overwritten.
 template <typename Scalar>
 struct AttentionGradients {
@@ -50,11 +57,11 @@ void attention_forward(const AttentionShape& shape, const AttentionOptions& opti
                        const AttentionInputs<float>& inputs, const AttentionOutputs<float>& outputs,
                        int threads = 0);
 
-/// Gradients of attention_forward with the same inputs; `outputs` are what it returned.
+/// Gradients of attention_forward with the same inputs.
 /// Cost: backward + recomputed of count_multiply_adds.
 void attention_backward(const AttentionShape& shape, const AttentionOptions& options,
                         const AttentionInputs<float>& inputs,
-                        const AttentionOutputs<const float>& outputs, const float* d_output,
+                        const AttentionPassedBack<float>& passed,
                         const AttentionGradients<float>& gradients, int threads = 0);
 
 /// Most memory that both calls take beside their arguments on this machine. Linear in queries and

@@ -35,6 +35,9 @@ struct OneShotExamples {
   std::vector<OutOfDistributionImages> out_of_distribution;
 };
 
+/// What one-shot classification gives a network, and asks of it.
+TaskFormat one_shot_format();
+
 /// One-shot classification of images: 48 tokens of 192 numbers; the label, -1 or +1, is the target
 /// of the last token, by squared error, with the accuracy of the sign. Splits train, validation,
 /// test (where the generator has classes for it), and one for each set of other images by its name;

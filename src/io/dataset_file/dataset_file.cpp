@@ -183,11 +183,27 @@ std::string file_hash(const std::string& file_path) {
   fail(ErrorKind::kMissingFile, "{}: cannot be read to its end", file_path);
 }
 
-tasks::Dataset load(const std::string& file_path, FeaturesIn place) {
+/// Whether a data set must give its attention.
+enum class Attention { kNeeded, kLearned };
+
+/// Of the faults those that matter.
+std::vector<std::string> needed_of(std::vector<std::string> faults, Attention attention) {
+  if (attention == Attention::kLearned) {
+    std::erase_if(faults, [](const std::string& fault) { return is_missing_attention(fault); });
+  }
+  return faults;
+}
+
+tasks::Dataset load(const std::string& file_path, FeaturesIn place, Attention attention) {
   const auto file = std::make_shared<const Hdf5InputFile>(file_path);
   FaultList faults;
   const DatasetLayout layout = check_layout(*file, faults);
-  if (!faults.empty()) bad_data("{}", faults.messages().front());  // changed since it was checked
+  const std::vector<std::string> left = needed_of(faults.messages(), attention);
+  if (!left.empty()) bad_data("{}", left.front());  // changed since it was checked
+  if (attention == Attention::kLearned && layout.heads.empty() &&
+      layout.find("train/inputs") == nullptr) {
+    bad_data("train/inputs: is missing; allowed: inputs [P, S, N_0]");
+  }
   tasks::Dataset dataset;
   dataset.name = file_path;
   dataset.form = layout.form;
@@ -294,9 +310,9 @@ std::vector<std::string> faults_of(const std::string& file_path, const CheckedSh
   }
 }
 
-tasks::Dataset read_any(const std::string& file_path, FeaturesIn place,
-                        const CheckedShare& checked) {
-  const std::vector<std::string> faults = faults_of(file_path, checked);
+tasks::Dataset read_any(const std::string& file_path, FeaturesIn place, const CheckedShare& checked,
+                        Attention attention = Attention::kNeeded) {
+  const std::vector<std::string> faults = needed_of(faults_of(file_path, checked), attention);
   if (!faults.empty()) {
     const bool named = faults.front().starts_with(file_path);
     bad_data("{}{}{}", named ? "" : file_path, named ? "" : ": ", faults.front());
@@ -308,7 +324,7 @@ tasks::Dataset read_any(const std::string& file_path, FeaturesIn place,
   }
   const Hdf5Lock lock;
   try {
-    tasks::Dataset dataset = load(file_path, place);
+    tasks::Dataset dataset = load(file_path, place, attention);
     dataset.content_hash =
         place == FeaturesIn::kMemory ? file_hash(file_path) : sha256_hex(content_mark(file_path));
     return dataset;
@@ -331,6 +347,12 @@ void require_training_examples(const tasks::Dataset& dataset) {
 tasks::Dataset read_dataset(const std::string& file_path, FeaturesIn place,
                             const CheckedShare& checked) {
   tasks::Dataset dataset = read_any(file_path, place, checked);
+  require_training_examples(dataset);
+  return dataset;
+}
+
+tasks::Dataset read_dataset_to_learn(const std::string& file_path) {
+  tasks::Dataset dataset = read_any(file_path, FeaturesIn::kMemory, {}, Attention::kLearned);
   require_training_examples(dataset);
   return dataset;
 }

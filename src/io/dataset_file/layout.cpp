@@ -19,6 +19,7 @@ using Needed = DatasetMember::Needed;
 constexpr std::string_view kSets = "sets/";
 constexpr const char* kNoSplit =
     ": is missing, or is not a group; allowed: a group with labels and inputs or path_features";
+constexpr const char* kNoAttention = "no attention is given";
 constexpr double kMaxPaths = std::numeric_limits<int>::max();
 
 std::string layer_name(Index layer) { return fmt::format("layer_{}", layer); }
@@ -158,7 +159,7 @@ class LayoutChecker {
     known_form_ = found.size() == 1;
     if (known_form_ || (found.empty() && layout_.new_inputs && has_inputs())) return;
     faults_.add("/", "{}; allowed: exactly one of {}",
-                found.empty() ? "no attention is given" : join(found) + " are given", join(all));
+                found.empty() ? kNoAttention : join(found) + " are given", join(all));
   }
 
   /// Whether every further set has inputs: their attention may then be that of a result.
@@ -328,6 +329,8 @@ Index DatasetLayout::extent(const std::string& symbol) const {
   const auto found = extents.find(symbol);
   return found == extents.end() ? 0 : found->second.value;
 }
+
+bool is_missing_attention(const std::string& fault) { return fault.starts_with(kNoAttention); }
 
 std::string set_name(const std::string& split) {
   return split.starts_with(kSets) ? split.substr(kSets.size()) : "";

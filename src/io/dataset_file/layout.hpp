@@ -106,6 +106,9 @@ struct ArrayChecker {
   void check(const DatasetMember& member, const std::string& split, int layer, bool needed) const;
 };
 
+/// Is this the fault that inputs come without attention?
+bool is_missing_attention(const std::string& fault);
+
 /// "mnist" of "sets/mnist"; "" of train and test.
 std::string set_name(const std::string& split);
 

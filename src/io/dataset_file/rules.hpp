@@ -9,7 +9,7 @@
 namespace headway::io {
 
 /// One data set of a data-set file, or one of each split and layer: a row of the table that the
-/// Python package reads too, apps/python/headway/dataset_members.json.
+/// Python package reads too, src/io/dataset_file/dataset_members.json.
 struct DatasetMember {
   enum class Values { kFinite, kMask, kAttention, kText };
   enum class Needed { kAlways, kInItsGroup, kNever, kBesideTrain };
@@ -56,7 +56,7 @@ struct DatasetRules {
 
 const DatasetRules& dataset_rules();
 
-/// Text of apps/python/headway/dataset_members.json (a source that CMake generates).
+/// Text of src/io/dataset_file/dataset_members.json (a source that CMake generates).
 extern const char* const kDatasetMemberTable;
 
 /// "N_<l+1>" in layer 2 of 3: "N_3"; above the last layer stands the readout's: "N_a".

@@ -7,8 +7,8 @@
 
 #include "core/fail.hpp"
 #include "core/whole_file.hpp"
-#include "headway/io/image_files.hpp"
 #include "io/media/image_decoders.hpp"
+#include "io/media/image_files.hpp"
 
 namespace headway::io {
 namespace {

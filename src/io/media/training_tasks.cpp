@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "core/whole_file.hpp"
-#include "headway/io/image_files.hpp"
+#include "io/media/image_files.hpp"
 
 namespace headway::io {
 namespace {
@@ -14,6 +14,13 @@ constexpr std::uint64_t kLargestText = std::uint64_t{4} << 30U;
 
 tasks::TextCorpus read_text_corpus(const std::string& file_path, const tasks::TextShares& shares) {
   return {file_path, read_whole_file(file_path, kLargestText), shares};
+}
+
+std::string read_text(const std::string& file_path) {
+  require_readable_file(file_path);
+  std::string text = read_whole_file(file_path, kLargestText);
+  tasks::require_utf8(text, file_path);
+  return text;
 }
 
 headway::TaskFiles task_files() {

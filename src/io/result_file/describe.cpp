@@ -33,10 +33,12 @@ constexpr Listing kListings[] = {
     {headway::LatentsResult::kVerb, "groups/*",
      "label layer decoder metric held_out train chance shuffled untrained"},
     {headway::PredictResult::kVerb, "points/*", "widths temperature method draws"},
+    {headway::NetworkPredictResult::kVerb, "groups/*", "name label"},
+    {headway::NetworkPredictResult::kVerb, "runs/*", "name label seed step"},
     {headway::EvaluateResult::kVerb, "runs/*", "name label seed"},
     {headway::EvaluateResult::kVerb, "runs/*/evaluations/*", "name examples loss accuracy r2"},
-    {headway::TrainedPruneResult::kVerb, "groups/*", "name label"},
-    {headway::TrainedPruneResult::kVerb, "groups/*/scores/*",
+    {headway::NetworkPruneResult::kVerb, "groups/*", "name label"},
+    {headway::NetworkPruneResult::kVerb, "groups/*/scores/*",
      "name error_rise_spearman error_rise_spearman_standard_error"}};
 
 std::string text(const Hdf5InputFile& file, const std::string& object, const char* name) {
@@ -152,11 +154,11 @@ std::string describe_result(const Hdf5InputFile& file) {
     if (kind == listing.verb) out += table(file, listing);
   }
   const bool of_networks =
-      kind == headway::EvaluateResult::kVerb || kind == headway::TrainedPruneResult::kVerb;
+      kind == headway::EvaluateResult::kVerb || kind == headway::NetworkPruneResult::kVerb;
   if (of_networks) {
     return out + "To remake it, run the command above; the file that it names holds the networks\n";
   }
-  if (kind == headway::PredictResult::kVerb) {
+  if (kind == headway::PredictResult::kVerb || kind == headway::NetworkPredictResult::kVerb) {
     return out + "To remake it, run the command above, which names the result and the new inputs\n";
   }
   if (of_arrays_in_memory(file)) {

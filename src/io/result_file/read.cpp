@@ -134,6 +134,11 @@ std::string read_result_kind(const std::string& file_path) {
   });
 }
 
+std::string verb_of_kind(const std::string& kind) {
+  if (kind == headway::NetworkPredictResult::kVerb) return headway::PredictResult::kVerb;
+  return kind == headway::NetworkPruneResult::kVerb ? "prune-network" : kind;
+}
+
 headway::ResultProvenance read_result_provenance(const std::string& file_path) {
   const bool gram = schema_name(file_path) == kGramSchema;
   return read_hdf5(file_path, gram ? kGramSchema : kResultSchema,

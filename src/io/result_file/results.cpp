@@ -19,6 +19,7 @@ using Json = nlohmann::ordered_json;
 Json json_value(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 Json json_value(const VectorXd& values);
 Json json_value(const MatrixXd& values);
+Json json_value(const Tensor& values);
 /// An object; a TOML value is JSON where both write it alike, else its text.
 Json json_value(const std::vector<headway::Setting>& settings);
 
@@ -42,6 +43,19 @@ Json json_value(const MatrixXd& values) {
   Json out = Json::array();
   for (Index i = 0; i < values.rows(); ++i) out.push_back(json_value(VectorXd(values.row(i))));
   return out;
+}
+
+Json rows_of(const std::vector<Index>& shape, std::size_t level, const double*& next) {
+  if (level == shape.size()) return json_value(*next++);
+  Json out = Json::array();
+  for (Index i = 0; i < shape[level]; ++i) out.push_back(rows_of(shape, level + 1, next));
+  return out;
+}
+
+Json json_value(const Tensor& values) {
+  if (values.empty()) return Json::array();
+  const double* next = values.values.data();
+  return rows_of(values.shape, 0, next);
 }
 
 Json json_value(const std::vector<headway::Setting>& settings) {
@@ -166,9 +180,10 @@ template struct ResultOutput<headway::AlignResult>;
 template struct ResultOutput<headway::PruneResult>;
 template struct ResultOutput<headway::SampleResult>;
 template struct ResultOutput<headway::TrainResult>;
-template struct ResultOutput<headway::TrainedPruneResult>;
+template struct ResultOutput<headway::NetworkPruneResult>;
 template struct ResultOutput<headway::LatentsResult>;
 template struct ResultOutput<headway::PredictResult>;
+template struct ResultOutput<headway::NetworkPredictResult>;
 template struct ResultOutput<headway::EvaluateResult>;
 
 void write_result_bytes(const std::string& file_path, std::string_view bytes, bool force) {

@@ -35,8 +35,8 @@ void fields(Visitor& visit, Record& r) {
 /// weights_sha256 of the data set that a theory's result is of.
 std::string network_of(const std::string& file_path) {
   const headway::Study study = parse_study(read_result_provenance(file_path).study_toml, file_path);
-  const std::string& data = study.task.file;
-  if (study.task.kind != headway::TaskKind::kDataset || !std::filesystem::exists(data)) {
+  const std::string& data = study.task.file();
+  if (study.task.kind() != headway::TaskKind::kDataset || !std::filesystem::exists(data)) {
     bad_data(
         "{}: its data set \"{}\" is missing: must be there, as headway extract wrote it; it says "
         "which network the parts belong to",
@@ -67,7 +67,7 @@ std::vector<headway::TheoryScores> scores_in(const std::string& file_path,
   const std::string kind = read_result_kind(file_path);
   if (kind != headway::PruneResult::kVerb) {
     bad_data("{}: is a result of headway {}: must be a result of headway prune", file_path,
-             shown(kind));
+             shown(verb_of_kind(kind)));
   }
   const std::string network = network_of(file_path);
   return read_hdf5(file_path, kResultSchema, [&](const Hdf5InputFile& file) {

@@ -94,7 +94,7 @@ headway::Study read_trained_study(const std::string& file_path,
   const std::string kind = read_result_kind(file_path);
   if (kind != headway::TrainResult::kVerb) {
     bad_data("{}: is a result of headway {}; allowed: a result of headway train", file_path,
-             shown(kind));
+             shown(verb_of_kind(kind)));
   }
   return read_study(file_path, overlays).study;
 }

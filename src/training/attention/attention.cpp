@@ -56,20 +56,21 @@ void attention_forward(const AttentionShape& shape, const AttentionOptions& opti
 
 void attention_backward(const AttentionShape& shape, const AttentionOptions& options,
                         const AttentionInputs<float>& inputs,
-                        const AttentionOutputs<const float>& outputs, const float* d_output,
+                        const AttentionPassedBack<float>& passed,
                         const AttentionGradients<float>& gradients, int threads) {
+  const AttentionOutputs<const float>& outputs = passed.outputs;
   validate_inputs(shape, options, inputs);
   const bool softmax = normalises_over_keys(options.normalisation);
   require_exactly(softmax, outputs.log_sum_exp, "log_sum_exp");
   if (softmax && !is_generated(options.value_network)) require(outputs.output, "output");
-  require(d_output, "d_output");
+  require(passed.d_output, "d_output");
   require(gradients.query, "gradients.query");
   require(gradients.key, "gradients.key");
   require(gradients.value, "gradients.value");
   require_exactly(has_mixing(options.value_network), gradients.mixing, "gradients.mixing");
   if (inputs.bias == nullptr) require_exactly(false, gradients.bias, "gradients.bias");
-  detail::backward_with(best_plan(shape, options, threads), shape, options, inputs, outputs,
-                        d_output, gradients);
+  detail::backward_with(best_plan(shape, options, threads), shape, options, inputs, passed,
+                        gradients);
 }
 
 std::size_t attention_workspace_bytes(const AttentionShape& shape, const AttentionOptions& options,

@@ -199,14 +199,14 @@ void forward_with(const AttentionPlan& plan, const AttentionShape& shape,
 
 void backward_with(const AttentionPlan& plan, const AttentionShape& shape,
                    const AttentionOptions& options, const AttentionInputs<float>& inputs,
-                   const AttentionOutputs<const float>& outputs, const float* d_output,
+                   const AttentionPassedBack<float>& passed,
                    const AttentionGradients<float>& gradients) {
   const Cut cut = cut_work(plan, shape, options);
   Prepared prepared = prepare(plan, shape, options, inputs);
   // Jobs have one struct for both passes; the backward kernel only reads the outputs.
-  prepared.job.outputs = {const_cast<float*>(outputs.output),        // NOLINT
-                          const_cast<float*>(outputs.log_sum_exp)};  // NOLINT
-  prepared.job.d_output = d_output;
+  prepared.job.outputs = {const_cast<float*>(passed.outputs.output),        // NOLINT
+                          const_cast<float*>(passed.outputs.log_sum_exp)};  // NOLINT
+  prepared.job.d_output = passed.d_output;
   prepared.job.gradients = gradients;
   BatchSums sums =
       partial_sums(plan, cut, shape, gradients.bias != nullptr, gradients.mixing != nullptr);

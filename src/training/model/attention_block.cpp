@@ -151,8 +151,10 @@ PartialSums input_sums(Index groups, const Sizes& n, const AttentionBlockArrays<
 
 // Back through the projections of queries, keys and values, the norm and the residual.
 void input_backward(const BlockContext& context, const AttentionBlockShape& shape,
-                    const AttentionBlockArrays<const float>& p, const float* x, const float* stats,
+                    const AttentionBlockArrays<const float>& p, const LinearPass& pass,
                     const Inner& inner, const AttentionBlockArrays<float>& g) {
+  const float* x = pass.x;
+  const float* stats = pass.stats;
   const float* dy = inner.ends.dy;
   float* dx = inner.ends.dx;
   const Sizes n(shape);
@@ -210,8 +212,9 @@ void input_backward(const BlockContext& context, const AttentionBlockShape& shap
 
 void attention_block_backward(const BlockContext& context, const AttentionBlockShape& shape,
                               const AttentionBlockArrays<const float>& p,
-                              const AttentionBlockGiven& given, const AttentionBlockSaved& saved,
-                              const PassedBack& passed, const AttentionBlockArrays<float>& g) {
+                              const AttentionBlockPass& pass, const PassedBack& passed,
+                              const AttentionBlockArrays<float>& g) {
+  const auto& [given, saved] = pass;
   const Sizes n(shape);
   const Index queries = n.batch * n.queries;
   const Index keys = n.batch * n.tokens;
@@ -219,9 +222,9 @@ void attention_block_backward(const BlockContext& context, const AttentionBlockS
                        thread_buffer(6, keys * n.v), thread_buffer(7, queries * n.v), passed};
   output_backward(context, n, p, saved.output, inner, g);
   attention_backward(shape.attention, shape.options, attention_inputs(p, given, saved),
-                     {saved.output, saved.log_sum_exp}, inner.output,
+                     {{saved.output, saved.log_sum_exp}, inner.output},
                      {inner.query, inner.key, inner.value, g.scores, g.mixing}, context.threads);
-  input_backward(context, shape, p, given.x, saved.stats, inner, g);
+  input_backward(context, shape, p, {given.x, saved.stats}, inner, g);
 }
 
 }  // namespace headway::training::detail

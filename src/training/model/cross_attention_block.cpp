@@ -48,7 +48,8 @@ void add(const BlockContext& context, Index rows, Index dim, const float* x, flo
 
 // The memory with what came back to its keys and values, and where its gradient goes.
 struct Memory {
-  const float *x, *stats, *d_key, *d_value;
+  LinearPass pass;
+  const float *d_key, *d_value;
   float* dx;
 };
 
@@ -58,15 +59,14 @@ void memory_backward(const BlockContext& context, const Maps& maps,
                      const CrossAttentionArrays<float>& g) {
   const Index rows = maps.key.rows;
   const Index dim = maps.key.in;
-  linear_backward(context, maps.key, {p.memory_norm, p.block.key, p.block.key_bias}, memory.x,
-                  memory.stats, {memory.d_key, memory.dx},
-                  {g.memory_norm, g.block.key, g.block.key_bias});
+  linear_backward(context, maps.key, {p.memory_norm, p.block.key, p.block.key_bias}, memory.pass,
+                  {memory.d_key, memory.dx}, {g.memory_norm, g.block.key, g.block.key_bias});
   float* from_values = thread_buffer(3, rows * dim);
   std::vector<float> norm(static_cast<std::size_t>(2 * dim));
   const NormArrays<float> d_norm = {g.memory_norm.scale == nullptr ? nullptr : norm.data(),
                                     g.memory_norm.bias == nullptr ? nullptr : norm.data() + dim};
-  linear_backward(context, maps.value, {p.memory_norm, p.block.value, p.block.value_bias}, memory.x,
-                  memory.stats, {memory.d_value, from_values},
+  linear_backward(context, maps.value, {p.memory_norm, p.block.value, p.block.value_bias},
+                  memory.pass, {memory.d_value, from_values},
                   {d_norm, g.block.value, g.block.value_bias});
   add(context, rows, dim, from_values, memory.dx);
   if (d_norm.scale != nullptr) context.kernels->add(dim, d_norm.scale, g.memory_norm.scale);
@@ -97,8 +97,9 @@ void cross_attention_forward(const BlockContext& context, const CrossAttentionSh
 
 void cross_attention_backward(const BlockContext& context, const CrossAttentionShape& shape,
                               const CrossAttentionArrays<const float>& p,
-                              const CrossAttentionGiven& given, const CrossAttentionSaved& saved,
-                              const CrossPassedBack& passed, const CrossAttentionArrays<float>& g) {
+                              const CrossAttentionPass& pass, const CrossPassedBack& passed,
+                              const CrossAttentionArrays<float>& g) {
+  const auto& [given, saved] = pass;
   const Maps maps(shape);
   const AttentionBlockSaved& s = saved.block;
   const auto [dy, dx] = passed.block;
@@ -106,18 +107,18 @@ void cross_attention_backward(const BlockContext& context, const CrossAttentionS
   float* d_key = thread_buffer(5, maps.key.rows * maps.key.out);
   float* d_value = thread_buffer(6, maps.value.rows * maps.value.out);
   float* d_attended = thread_buffer(7, maps.output.rows * maps.output.in);
-  linear_backward(context, maps.output, {{}, p.block.output, p.block.output_bias}, s.output,
-                  nullptr, {dy, d_attended}, {{}, g.block.output, g.block.output_bias});
+  linear_backward(context, maps.output, {{}, p.block.output, p.block.output_bias},
+                  {s.output, nullptr}, {dy, d_attended}, {{}, g.block.output, g.block.output_bias});
   attention_backward(shape.attention, maps.options, attention_inputs(p.block, given.block, s),
-                     {s.output, s.log_sum_exp}, d_attended,
+                     {{s.output, s.log_sum_exp}, d_attended},
                      {d_query, d_key, d_value, g.block.scores, g.block.mixing}, context.threads);
   rotate(context, shape, true, d_query, d_key);
   linear_backward(context, maps.query, {p.block.norm, p.block.query, p.block.query_bias},
-                  given.block.x, s.stats, {d_query, dx},
+                  {given.block.x, s.stats}, {d_query, dx},
                   {g.block.norm, g.block.query, g.block.query_bias});
   add(context, maps.query.rows, shape.dim, dy, dx);  // the residual
   memory_backward(context, maps, p,
-                  {given.memory, saved.memory_stats, d_key, d_value, passed.d_memory}, g);
+                  {{given.memory, saved.memory_stats}, d_key, d_value, passed.d_memory}, g);
 }
 
 }  // namespace headway::training::detail

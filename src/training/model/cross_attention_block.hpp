@@ -43,10 +43,13 @@ struct CrossPassedBack {
   PassedBack block;
   float* d_memory = nullptr;
 };
+struct CrossAttentionPass {
+  CrossAttentionGiven given;
+  CrossAttentionSaved saved;
+};
 void cross_attention_backward(const BlockContext& context, const CrossAttentionShape& shape,
                               const CrossAttentionArrays<const float>& parameters,
-                              const CrossAttentionGiven& given, const CrossAttentionSaved& saved,
-                              const CrossPassedBack& passed,
+                              const CrossAttentionPass& pass, const CrossPassedBack& passed,
                               const CrossAttentionArrays<float>& gradients);
 
 }  // namespace headway::training::detail

@@ -45,9 +45,10 @@ void feed_forward_forward(const BlockContext& context, const FeedForwardShape& n
 }
 
 void feed_forward_backward(const BlockContext& context, const FeedForwardShape& n,
-                           const FeedForwardArrays<const float>& p, const float* x,
-                           const FeedForwardSaved& saved, const PassedBack& passed,
-                           const FeedForwardArrays<float>& g) {
+                           const FeedForwardArrays<const float>& p, const FeedForwardPass& pass,
+                           const PassedBack& passed, const FeedForwardArrays<float>& g) {
+  const float* x = pass.x;
+  const FeedForwardSaved& saved = pass.saved;
   const float* dy = passed.dy;
   float* dx = passed.dx;
   const RowKernels& kernels = *context.kernels;

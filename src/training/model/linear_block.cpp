@@ -18,8 +18,10 @@ void linear_forward(const BlockContext& context, const LinearShape& n,
 }
 
 void linear_backward(const BlockContext& context, const LinearShape& n,
-                     const LinearArrays<const float>& p, const float* x, const float* stats,
+                     const LinearArrays<const float>& p, const LinearPass& pass,
                      const PassedBack& passed, const LinearArrays<float>& g) {
+  const float* x = pass.x;
+  const float* stats = pass.stats;
   const float* dy = passed.dy;
   float* dx = passed.dx;
   const Index norm_floats = p.norm.scale == nullptr ? 0 : n.in;

@@ -50,11 +50,15 @@ struct LinearArrays {
 void linear_forward(const BlockContext& context, const LinearShape& shape,
                     const LinearArrays<const float>& parameters, const float* x, float* y,
                     float* stats);
+/// What a forward pass read and kept.
+struct LinearPass {
+  const float* x = nullptr;
+  const float* stats = nullptr;
+};
 /// dx may be null: not wanted.
 void linear_backward(const BlockContext& context, const LinearShape& shape,
-                     const LinearArrays<const float>& parameters, const float* x,
-                     const float* stats, const PassedBack& passed,
-                     const LinearArrays<float>& gradients);
+                     const LinearArrays<const float>& parameters, const LinearPass& pass,
+                     const PassedBack& passed, const LinearArrays<float>& gradients);
 
 /// y = x + W_down phi(W_up norm(x) + b_up) + b_down, phi = gelu; or, with a gate and no biases,
 /// y = x + W_down (silu(W_gate norm(x)) * W_up norm(x)). `residual` false: without x +.
@@ -82,9 +86,13 @@ struct FeedForwardSaved {
 void feed_forward_forward(const BlockContext& context, const FeedForwardShape& shape,
                           const FeedForwardArrays<const float>& parameters, const float* x,
                           float* y, const FeedForwardSaved& saved);
+struct FeedForwardPass {
+  const float* x = nullptr;
+  FeedForwardSaved saved;
+};
 void feed_forward_backward(const BlockContext& context, const FeedForwardShape& shape,
-                           const FeedForwardArrays<const float>& parameters, const float* x,
-                           const FeedForwardSaved& saved, const PassedBack& passed,
+                           const FeedForwardArrays<const float>& parameters,
+                           const FeedForwardPass& pass, const PassedBack& passed,
                            const FeedForwardArrays<float>& gradients);
 
 /// y [B, Sq, D] = x' + W_out attention(norm x' W_q, norm x W_k, norm x W_v) + b_out, where x' are
@@ -128,10 +136,13 @@ void attention_block_forward(const BlockContext& context, const AttentionBlockSh
                              const AttentionBlockArrays<const float>& parameters,
                              const AttentionBlockGiven& given, float* y,
                              const AttentionBlockSaved& saved);
+struct AttentionBlockPass {
+  AttentionBlockGiven given;
+  AttentionBlockSaved saved;
+};
 void attention_block_backward(const BlockContext& context, const AttentionBlockShape& shape,
                               const AttentionBlockArrays<const float>& parameters,
-                              const AttentionBlockGiven& given, const AttentionBlockSaved& saved,
-                              const PassedBack& passed,
+                              const AttentionBlockPass& pass, const PassedBack& passed,
                               const AttentionBlockArrays<float>& gradients);
 
 /// RoPE: in each head of the row at place t, dims i and i + d/2 are turned by the angle

@@ -43,6 +43,7 @@ GpuAttentionOutputs outputs_of(const variable_list& x) {
 }
 
 struct DeviceFunction : Function<DeviceFunction> {
+  // NOLINTNEXTLINE(readability-function-size): LibTorch's signature
   static Tensor forward(AutogradContext* context, const Tensor& query, const Tensor& key,
                         const Tensor& value, const Maybe& bias, const Maybe& mixing,
                         const Maybe& mask, const Maybe& dropout, const DeviceSettings& s) {
@@ -83,7 +84,7 @@ struct DeviceFunction : Function<DeviceFunction> {
     gradients.bias_sums = pointer<float>(work[1]);
     gradients.mixing_sums = pointer<float>(work[2]);
     gradients.over_keys = pointer<float>(work[3]);
-    s.kernels->backward(s.layer, s.plan, inputs_of(saved), outputs_of(saved), d_output.data_ptr(),
+    s.kernels->backward(s.layer, s.plan, inputs_of(saved), {outputs_of(saved), d_output.data_ptr()},
                         gradients, current_stream(d_output.device()));
     g.resize(kOutput + 1);  // mask, dropout, settings
     return g;

@@ -84,13 +84,12 @@ Tensor eager_attention(const AttentionBlockShape& shape, const Tensor& x, const 
 }
 
 Tensor eager_cross_attention(const CrossAttentionShape& shape, const Tensor& x,
-                             const Tensor& memory, const AttentionTensors& p,
-                             const NormTensors& memory_norm, const EagerPairs& pairs,
-                             Tensor* weights) {
+                             const MemoryTensors& memory, const AttentionTensors& p,
+                             const EagerPairs& pairs, Tensor* weights) {
   AttentionOptions options = shape.options;
   options.causal = false;
   const Attended in = {eager_norm(shape.centred, x, p.norm),
-                       eager_norm(shape.centred, memory, memory_norm), shape.attention.keys,
+                       eager_norm(shape.centred, memory.x, memory.norm), shape.attention.keys,
                        shape.rotary};
   return x + attend(shape.attention, options, in, p, pairs, weights);
 }

@@ -27,8 +27,7 @@ at::Tensor eager_attention(const AttentionBlockShape& shape, const at::Tensor& x
 
 /// As fused_cross_attention.
 at::Tensor eager_cross_attention(const CrossAttentionShape& shape, const at::Tensor& x,
-                                 const at::Tensor& memory, const AttentionTensors& parameters,
-                                 const NormTensors& memory_norm, const EagerPairs& pairs,
-                                 at::Tensor* weights = nullptr);
+                                 const MemoryTensors& memory, const AttentionTensors& parameters,
+                                 const EagerPairs& pairs, at::Tensor* weights = nullptr);
 
 }  // namespace headway::training::detail

@@ -32,6 +32,7 @@ LinearArrays<const float> linear_arrays(const variable_list& x) {
 }
 
 struct LinearFunction : Function<LinearFunction> {
+  // NOLINTNEXTLINE(readability-function-size): LibTorch's signature
   static Tensor forward(AutogradContext* context, const Tensor& x, const Maybe& scale,
                         const Maybe& norm_bias, const Tensor& weight, const Tensor& bias,
                         const LinearSettings& s) {
@@ -52,7 +53,7 @@ struct LinearFunction : Function<LinearFunction> {
     const Tensor dy = d[0].contiguous();
     Tensor dx = context->saved_data["input"].toBool() ? like(in[0]) : Tensor();
     variable_list g = {dx, like(in[1]), like(in[2]), like(in[3]), like(in[4]), Tensor()};
-    linear_backward(s.context, s.shape, linear_arrays(in), given(in[0]), given(in[5]),
+    linear_backward(s.context, s.shape, linear_arrays(in), {given(in[0]), given(in[5])},
                     {given(dy), wanted(dx)},
                     {{wanted(g[1]), wanted(g[2])}, wanted(g[3]), wanted(g[4])});
     return g;
@@ -72,6 +73,7 @@ FeedForwardArrays<Float> feed_forward_arrays(const variable_list& x, const Point
 }
 
 struct FeedForwardFunction : Function<FeedForwardFunction> {
+  // NOLINTNEXTLINE(readability-function-size): LibTorch's signature
   static Tensor forward(AutogradContext* context, const Tensor& x, const Maybe& scale,
                         const Maybe& norm_bias, const Maybe& gate, const Tensor& up,
                         const Maybe& up_bias, const Tensor& down, const Maybe& down_bias,
@@ -95,7 +97,7 @@ struct FeedForwardFunction : Function<FeedForwardFunction> {
     for (std::size_t i = 0; i < 8; ++i) g.push_back(like(in[i]));
     g.emplace_back();
     feed_forward_backward(s.context, s.shape, feed_forward_arrays<const float>(in, given),
-                          given(in[0]), {wanted(in[8]), wanted(in[9])}, {given(dy), wanted(g[0])},
+                          {given(in[0]), {wanted(in[8]), wanted(in[9])}}, {given(dy), wanted(g[0])},
                           feed_forward_arrays<float>(g, wanted));
     return g;
   }
@@ -149,6 +151,7 @@ void append_saved(const AttentionShape& n, Index rows, const AttentionOptions& o
 }
 
 struct AttentionFunction : Function<AttentionFunction> {
+  // NOLINTNEXTLINE(readability-function-size): LibTorch's signature
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& scale,
                         const Maybe& norm_bias, const Tensor& query, const Tensor& query_bias,
                         const Tensor& key, const Tensor& key_bias, const Tensor& value,
@@ -173,7 +176,7 @@ struct AttentionFunction : Function<AttentionFunction> {
     variable_list g;
     for (std::size_t i = 0; i < kMask; ++i) g.push_back(like(in[i]));
     attention_block_backward(s.context, s.shape, attention_arrays<const float>(in, given),
-                             attention_given(in), attention_saved(in), {given(dy), wanted(g[0])},
+                             {attention_given(in), attention_saved(in)}, {given(dy), wanted(g[0])},
                              attention_arrays<float>(g, wanted));
     g.resize(kSaved + 1);  // mask, dropout, settings
     return g;
@@ -197,6 +200,7 @@ CrossAttentionArrays<Float> cross_arrays(const variable_list& block, const varia
 }
 
 struct CrossAttentionFunction : Function<CrossAttentionFunction> {
+  // NOLINTNEXTLINE(readability-function-size): LibTorch's signature
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& scale,
                         const Maybe& norm_bias, const Tensor& query, const Tensor& query_bias,
                         const Tensor& key, const Tensor& key_bias, const Tensor& value,
@@ -227,7 +231,7 @@ struct CrossAttentionFunction : Function<CrossAttentionFunction> {
     const variable_list memory = {like(in[kMemory]), like(in[kMemory + 1]), like(in[kMemory + 2])};
     cross_attention_backward(
         s.context, s.shape, cross_arrays<const float>(in, memory_of(in), given),
-        {attention_given(in), given(in[kMemory])}, {attention_saved(in), wanted(in[kMemory + 3])},
+        {{attention_given(in), given(in[kMemory])}, {attention_saved(in), wanted(in[kMemory + 3])}},
         {{given(dy), wanted(g[0])}, wanted(memory[0])}, cross_arrays<float>(g, memory, wanted));
     g.resize(kSaved);  // mask, dropout
     g.insert(g.end(), memory.begin(), memory.end());
@@ -263,25 +267,25 @@ Tensor fused_feed_forward(const BlockContext& context, bool centred, bool residu
 }
 
 Tensor fused_attention(const BlockContext& context, const AttentionBlockShape& shape,
-                       const Tensor& x, const AttentionTensors& p, const Tensor& scores,
-                       const Tensor& mask, const Tensor& dropout) {
-  return AttentionFunction::apply(x.contiguous(), p.norm.scale, maybe(p.norm.bias), p.query,
-                                  p.query_bias, p.key, p.key_bias, p.value, p.value_bias, p.output,
-                                  p.output_bias, maybe(p.mixing),
-                                  maybe(scores.defined() ? scores.contiguous() : scores),
-                                  maybe(mask), maybe(dropout), AttentionSettings{context, shape});
+                       const Tensor& x, const AttentionTensors& p, const ScoreTensors& pairs) {
+  const Tensor& scores = pairs.scores;
+  return AttentionFunction::apply(
+      x.contiguous(), p.norm.scale, maybe(p.norm.bias), p.query, p.query_bias, p.key, p.key_bias,
+      p.value, p.value_bias, p.output, p.output_bias, maybe(p.mixing),
+      maybe(scores.defined() ? scores.contiguous() : scores), maybe(pairs.mask),
+      maybe(pairs.dropout), AttentionSettings{context, shape});
 }
 
 Tensor fused_cross_attention(const BlockContext& context, const CrossAttentionShape& shape,
-                             const Tensor& x, const Tensor& memory, const AttentionTensors& p,
-                             const NormTensors& memory_norm, const Tensor& scores,
-                             const Tensor& mask, const Tensor& dropout) {
+                             const Tensor& x, const MemoryTensors& memory,
+                             const AttentionTensors& p, const ScoreTensors& pairs) {
+  const Tensor& scores = pairs.scores;
   return CrossAttentionFunction::apply(
       x.contiguous(), p.norm.scale, maybe(p.norm.bias), p.query, p.query_bias, p.key, p.key_bias,
       p.value, p.value_bias, p.output, p.output_bias, maybe(p.mixing),
-      maybe(scores.defined() ? scores.contiguous() : scores), maybe(mask), maybe(dropout),
-      memory.contiguous(), maybe(memory_norm.scale), maybe(memory_norm.bias),
-      CrossSettings{context, shape});
+      maybe(scores.defined() ? scores.contiguous() : scores), maybe(pairs.mask),
+      maybe(pairs.dropout), memory.x.contiguous(), maybe(memory.norm.scale),
+      maybe(memory.norm.bias), CrossSettings{context, shape});
 }
 
 }  // namespace headway::training::detail

@@ -28,19 +28,24 @@ struct AttentionTensors {
   NormTensors norm;
   at::Tensor query, query_bias, key, key_bias, value, value_bias, output, output_bias, mixing;
 };
-/// The attention block on x [B, S, D], for the last shape.attention.queries tokens. scores [H, Sq,
-/// S], mask [B, S] (uint8) and dropout [Sq, S] may be undefined.
+/// What is added to the scores [H, Sq, S], which keys are hidden [B, S] (uint8), and dropout [Sq,
+/// S]. Each may be undefined.
+struct ScoreTensors {
+  at::Tensor scores, mask, dropout;
+};
+/// The attention block on x [B, S, D], for the last shape.attention.queries tokens.
 at::Tensor fused_attention(const BlockContext& context, const AttentionBlockShape& shape,
                            const at::Tensor& x, const AttentionTensors& parameters,
-                           const at::Tensor& scores, const at::Tensor& mask,
-                           const at::Tensor& dropout);
+                           const ScoreTensors& pairs);
 
-/// The cross-attention block on x [B, Sq, D] and memory [B, Sk, Dm]; an undefined memory_norm is
-/// none.
+/// The tokens [B, Sk, Dm] that a cross-attention looks at; an undefined norm is none.
+struct MemoryTensors {
+  at::Tensor x;
+  NormTensors norm;
+};
+/// The cross-attention block on x [B, Sq, D] and a memory.
 at::Tensor fused_cross_attention(const BlockContext& context, const CrossAttentionShape& shape,
-                                 const at::Tensor& x, const at::Tensor& memory,
-                                 const AttentionTensors& parameters, const NormTensors& memory_norm,
-                                 const at::Tensor& scores, const at::Tensor& mask,
-                                 const at::Tensor& dropout);
+                                 const at::Tensor& x, const MemoryTensors& memory,
+                                 const AttentionTensors& parameters, const ScoreTensors& pairs);
 
 }  // namespace headway::training::detail

@@ -27,6 +27,7 @@ namespace {
 
 #ifdef HEADWAY_ONEDNN
 
+// NOLINTNEXTLINE(readability-function-size): MatrixProduct
 void onednn_product(bool transpose_a, bool transpose_b, Index m, Index n, Index k, const float* a,
                     Index lda, const float* b, Index ldb, float beta, float* c, Index ldc) {
   const dnnl_status_t status = dnnl_sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', m, n, k,
@@ -41,6 +42,7 @@ constexpr Index kLargeResult = Index{1} << 16U;
 /// Without AVX-512, oneDNN's a^T b with a large result, which is the gradient of a wide weight,
 /// runs at a quarter to nine tenths of OpenBLAS's rate; every other product as fast or up to a
 /// fifth faster. The rule is by shape alone, never by timing: a run that goes on has the same bits.
+// NOLINTNEXTLINE(readability-function-size): MatrixProduct
 void product_without_avx512(bool transpose_a, bool transpose_b, Index m, Index n, Index k,
                             const float* a, Index lda, const float* b, Index ldb, float beta,
                             float* c, Index ldc) {
@@ -64,6 +66,7 @@ constexpr const char* kName = "oneDNN " HEADWAY_ONEDNN;
 #elif defined(HEADWAY_TORCH_SGEMM)
 
 // Fortran's matrices have their columns one after the other: c^T = b^T a^T.
+// NOLINTNEXTLINE(readability-function-size): MatrixProduct
 void product(bool transpose_a, bool transpose_b, Index m, Index n, Index k, const float* a,
              Index lda, const float* b, Index ldb, float beta, float* c, Index ldc) {
   const auto size = [](Index x) { return static_cast<int>(x); };
@@ -83,6 +86,7 @@ at::Tensor matrix(const float* data, bool transposed, Index rows, Index columns,
                     : at::from_blob(numbers, {rows, columns}, {stride, 1}, at::kFloat);
 }
 
+// NOLINTNEXTLINE(readability-function-size): MatrixProduct
 void product(bool transpose_a, bool transpose_b, Index m, Index n, Index k, const float* a,
              Index lda, const float* b, Index ldb, float beta, float* c, Index ldc) {
   const at::NoGradGuard no_gradient;

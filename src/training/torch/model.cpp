@@ -131,8 +131,9 @@ Tensor TransformerModel::attention(const Attention& a, const Tensor& x, const Mo
   shape.rotary = n.positions == Positions::kRotary;
   const AttentionTensors p = tensors(a.prefix, "attention_norm");
   if (fused_ && weights == nullptr) {
-    return fused_attention(context_, shape, x, p, scores(a),
-                           part(input.mask, 1, a.first_key, a.keys), dropout(a, input));
+    return fused_attention(
+        context_, shape, x, p,
+        {scores(a), part(input.mask, 1, a.first_key, a.keys), dropout(a, input)});
   }
   Tensor w;
   Tensor y = eager_attention(shape, x, p, eager_pairs(a, input), weights == nullptr ? nullptr : &w);
@@ -151,13 +152,14 @@ Tensor TransformerModel::cross_attention(const Attention& a, const Tensor& x, co
   shape.centred = centred_;
   shape.rotary = n.positions == Positions::kRotary;
   const AttentionTensors p = tensors(a.prefix, "norm");
-  const NormTensors memory_norm = norm(a.prefix + "memory_norm");
+  const MemoryTensors read = {memory, norm(a.prefix + "memory_norm")};
   if (fused_ && weights == nullptr) {
-    return fused_cross_attention(context_, shape, x, memory, p, memory_norm, scores(a),
-                                 part(input.mask, 1, a.first_key, a.keys), dropout(a, input));
+    return fused_cross_attention(
+        context_, shape, x, read, p,
+        {scores(a), part(input.mask, 1, a.first_key, a.keys), dropout(a, input)});
   }
   Tensor w;
-  Tensor y = eager_cross_attention(shape, x, memory, p, memory_norm, eager_pairs(a, input),
+  Tensor y = eager_cross_attention(shape, x, read, p, eager_pairs(a, input),
                                    weights == nullptr ? nullptr : &w);
   put(a, w, input.x.size(1), weights);
   return y;

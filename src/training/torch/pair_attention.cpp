@@ -142,6 +142,7 @@ std::array<Tensor*, kWithGradient> with_gradient(PairTensors* in) {
 }
 
 struct ChunkedAttention : Function<ChunkedAttention> {
+  // NOLINTNEXTLINE(readability-function-size): LibTorch's signature
   static Tensor forward(AutogradContext* context, const Tensor& query, const Tensor& key,
                         const Tensor& value, const Maybe& distances, const Maybe& mixing,
                         const Maybe& mask, const Maybe& dropout, const ChunkSettings& s) {

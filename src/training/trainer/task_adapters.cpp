@@ -46,15 +46,9 @@ void row_variances(const std::vector<float>& values, Index rows, std::vector<flo
   }
 }
 
-class FuzzyLogicTask final : public TrainingTask {
+/// A task whose splits have as many examples as are asked for.
+class DrawnTask : public TrainingTask {
  public:
-  explicit FuzzyLogicTask(const tasks::FuzzyLogicOptions& options) : generator_(options) {
-    format_.tokens = options.sequence_length;
-    format_.features = generator_.features();
-    format_.outputs = 1;
-    format_.loss = LossKind::kSquaredError;
-    format_.scored = 1;
-  }
   const TaskFormat& format() const override { return format_; }
   const std::vector<std::string>& splits() const override { return splits_; }
   Index size(std::string_view split) const override {
@@ -63,6 +57,24 @@ class FuzzyLogicTask final : public TrainingTask {
   }
   // Not a split that is reported: the best step on that would be optimistic.
   std::string_view selection_split() const override { return "validation"; }
+
+ protected:
+  explicit DrawnTask(std::vector<std::string> splits) : splits_(std::move(splits)) {}
+
+  TaskFormat format_;
+  std::vector<std::string> splits_;
+};
+
+class FuzzyLogicTask final : public DrawnTask {
+ public:
+  explicit FuzzyLogicTask(const tasks::FuzzyLogicOptions& options)
+      : DrawnTask({"train", "validation", "held_out", "unknown_terms"}), generator_(options) {
+    format_.tokens = options.sequence_length;
+    format_.features = generator_.features();
+    format_.outputs = 1;
+    format_.loss = LossKind::kSquaredError;
+    format_.scored = 1;
+  }
   void batch(std::string_view split, Index first, Index count, TaskBatch& out) const override {
     constexpr std::array kSplits = {FuzzyLogicSplit::kTrain, FuzzyLogicSplit::kValidation,
                                     FuzzyLogicSplit::kHeldOut, FuzzyLogicSplit::kUnknownTerms};
@@ -80,27 +92,18 @@ class FuzzyLogicTask final : public TrainingTask {
 
  private:
   tasks::FuzzyLogicGenerator generator_;
-  TaskFormat format_;
-  std::vector<std::string> splits_ = {"train", "validation", "held_out", "unknown_terms"};
 };
 
-class SravenTask final : public TrainingTask {
+class SravenTask final : public DrawnTask {
  public:
-  explicit SravenTask(const tasks::SravenOptions& options) : generator_(options) {
+  explicit SravenTask(const tasks::SravenOptions& options)
+      : DrawnTask({"train", "validation", "test", "held_out"}), generator_(options) {
     format_.tokens = options.tokens();
     format_.features = options.values;
     format_.outputs = options.values;
     format_.loss = LossKind::kCrossEntropy;
     format_.scored = options.features;
   }
-  const TaskFormat& format() const override { return format_; }
-  const std::vector<std::string>& splits() const override { return splits_; }
-  Index size(std::string_view split) const override {
-    require_split(*this, split);
-    return 0;
-  }
-  // As fuzzy logic: not a split that is reported.
-  std::string_view selection_split() const override { return "validation"; }
   void batch(std::string_view split, Index first, Index count, TaskBatch& out) const override {
     constexpr std::array kSplits = {SravenSplit::kTrain, SravenSplit::kValidation,
                                     SravenSplit::kTest, SravenSplit::kHeldOut};
@@ -115,19 +118,13 @@ class SravenTask final : public TrainingTask {
 
  private:
   tasks::SravenGenerator generator_;
-  TaskFormat format_;
-  std::vector<std::string> splits_ = {"train", "validation", "test", "held_out"};
 };
 
-class OneShotTask final : public TrainingTask {
+class OneShotTask final : public DrawnTask {
  public:
-  explicit OneShotTask(OneShotExamples examples) : examples_(std::move(examples)) {
-    format_.tokens = tasks::kOneShotTokens;
-    format_.features = tasks::kOneShotFeatures;
-    format_.outputs = 1;
-    format_.loss = LossKind::kSquaredError;
-    format_.scored = 1;
-    format_.signs = true;
+  explicit OneShotTask(OneShotExamples examples)
+      : DrawnTask({"train", "validation"}), examples_(std::move(examples)) {
+    format_ = one_shot_format();
     const tasks::OneShotImagesGenerator& images = *examples_.images;
     const tasks::OneShotClasses& classes = images.classes();
     if (classes.validation.empty()) {
@@ -155,13 +152,6 @@ class OneShotTask final : public TrainingTask {
       sources_.push_back({other.examples.get(), OneShotSplit::kOutOfDistribution});
     }
   }
-  const TaskFormat& format() const override { return format_; }
-  const std::vector<std::string>& splits() const override { return splits_; }
-  Index size(std::string_view split) const override {
-    require_split(*this, split);
-    return 0;
-  }
-  std::string_view selection_split() const override { return "validation"; }
   void batch(std::string_view split, Index first, Index count, TaskBatch& out) const override {
     require_range(first, count);
     require_split(*this, split);
@@ -183,12 +173,21 @@ class OneShotTask final : public TrainingTask {
   };
 
   OneShotExamples examples_;
-  TaskFormat format_;
-  std::vector<std::string> splits_ = {"train", "validation"};
   std::vector<Source> sources_;
 };
 
 }  // namespace
+
+TaskFormat one_shot_format() {
+  TaskFormat format;
+  format.tokens = tasks::kOneShotTokens;
+  format.features = tasks::kOneShotFeatures;
+  format.outputs = 1;
+  format.loss = LossKind::kSquaredError;
+  format.scored = 1;
+  format.signs = true;
+  return format;
+}
 
 std::unique_ptr<TrainingTask> make_one_shot_task(OneShotExamples examples) {
   return std::make_unique<OneShotTask>(std::move(examples));

@@ -58,7 +58,7 @@ EvaluateResult evaluate(const std::vector<TrainedNetwork>& networks, const TaskC
                       "because another seed or share splits them differently",
                       run.label, run.seed, 100.0 * run.held_out_seen));
     }
-    observer.progress("evaluate", static_cast<double>(i + 1), static_cast<double>(networks.size()));
+    observer.whole("evaluate", static_cast<double>(i + 1), static_cast<double>(networks.size()));
   }
   result.seconds = std::chrono::duration<double>(Clock::now() - began).count();
   return result;

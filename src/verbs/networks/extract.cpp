@@ -79,9 +79,10 @@ void add_sets(const ExtractOptions& wanted, const training::OneShotExamples& exa
 
 void check_extractable(const Study& study) {
   const bool linear_value = study.train.model.network == training::NetworkKind::kLinearValue;
-  if (linear_value ? study.task.kind != TaskKind::kOmniglot : study.task.kind == TaskKind::kText) {
+  if (linear_value ? study.task.kind() != TaskKind::kOmniglot
+                   : study.task.kind() == TaskKind::kText) {
     throw OptionError(
-        fmt::format("task.kind = \"{}\": must be {}", word_of(study.task.kind),
+        fmt::format("task.kind = \"{}\": must be {}", word_of(study.task.kind()),
                     linear_value
                         ? "\"omniglot\" for train.network = \"linear_value\""
                         : "another one: texts have too many classes, and every token is scored"),

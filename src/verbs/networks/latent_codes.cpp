@@ -73,7 +73,7 @@ MatrixXd answer_column(const LatentLabels& labels) {
 }
 
 LatentExamples fuzzy_logic_examples(const Study& study) {
-  tasks::FuzzyLogicOptions options = study.task.fuzzy_logic;
+  tasks::FuzzyLogicOptions options = study.task.as<tasks::FuzzyLogicOptions>();
   options.seed = task_seed(study);
   const tasks::FuzzyLogicGenerator generator(options);
   const Index count = study.latents.examples;
@@ -104,7 +104,7 @@ LatentExamples fuzzy_logic_examples(const Study& study) {
 
 /// The feature of example i that its code is of.
 int code_feature(const Study& study, Index example, bool held_out) {
-  const auto features = static_cast<std::uint64_t>(study.task.sraven.features);
+  const auto features = static_cast<std::uint64_t>(study.task.as<tasks::SravenOptions>().features);
   if (study.latents.feature == LatentFeature::kLast) return static_cast<int>(features) - 1;
   Rng rng(task_seed(study), StreamPurpose::kLatentFeatures,
           2 * static_cast<std::uint64_t>(example) + (held_out ? 1 : 0));
@@ -135,7 +135,7 @@ std::vector<int> rule_classes(const LatentLabels& labels) {
 }
 
 LatentExamples sraven_examples(const Study& study) {
-  tasks::SravenOptions options = study.task.sraven;
+  tasks::SravenOptions options = study.task.as<tasks::SravenOptions>();
   options.seed = task_seed(study);
   const tasks::SravenGenerator generator(options);
   LatentExamples out;
@@ -197,7 +197,7 @@ std::vector<MatrixXd> codes_of(training::Trainer& trainer, const LatentExamples&
 LatentExamples latent_examples(const Study& study) {
   check_latents(study);
   LatentExamples out =
-      study.task.kind == TaskKind::kSraven ? sraven_examples(study) : fuzzy_logic_examples(study);
+      study.task.kind() == TaskKind::kSraven ? sraven_examples(study) : fuzzy_logic_examples(study);
   for (LatentQuestion& question : out.questions) {
     question.options.folds = study.latents.folds;
     question.options.shuffles = study.latents.shuffles;

@@ -140,7 +140,7 @@ LatentRun decode_run(const TrainedNetwork& network, const TaskMaker& make_task,
   out.label = network.label;
   out.variant = network.variant;
   out.seed = network.study.seed;
-  out.task = study.task.kind;
+  out.task = study.task.kind();
   out.step = network.step;
   out.train = examples.train;
   out.held_out = examples.held_out;
@@ -165,14 +165,14 @@ Study latents_study(const Study& run) {
   TaskChange change;
   change.keys = run.latents.task;
   auto* keys = change.keys.get<OptionValue::Table>();
-  if (run.task.kind == TaskKind::kSraven && find(*keys, "permuted") == nullptr) {
+  if (run.task.kind() == TaskKind::kSraven && find(*keys, "permuted") == nullptr) {
     keys->push_back({"permuted", {false, {}}});
   }
   return changed_study(network, change);
 }
 
 void check_latents(const Study& study) {
-  const TaskKind kind = study.task.kind;
+  const TaskKind kind = study.task.kind();
   if (kind != TaskKind::kFuzzyLogic && kind != TaskKind::kSraven) {
     throw OptionError(
         fmt::format("task.kind = \"{}\": must be \"fuzzy_logic\" or \"sraven\", whose tasks have "
@@ -180,7 +180,7 @@ void check_latents(const Study& study) {
                     word_of(kind)),
         {"task.kind"});
   }
-  if (kind == TaskKind::kSraven && study.task.sraven.permuted) {
+  if (kind == TaskKind::kSraven && study.task.as<tasks::SravenOptions>().permuted) {
     throw OptionError(
         "latents.task.permuted = true: must be false: in permuted panels no pair of positions "
         "belongs to one feature",

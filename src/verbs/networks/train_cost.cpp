@@ -26,7 +26,7 @@ void check_train_run(const Study& study, const training::TrainingTask& task) {
           {"train.best_split"});
     }
   }
-  if (study.task.kind == TaskKind::kText && !study.train.model.causal) {
+  if (study.task.kind() == TaskKind::kText && !study.train.model.causal) {
     throw OptionError(
         "train.causal = false: must be true for task.kind = \"text\", where every token predicts "
         "the next",

@@ -92,11 +92,11 @@ Study changed_study(const TrainedNetwork& network, const TaskChange& change) {
     if (!study.task.seed) study.task.seed = seed;
   }
   read_task(change.keys, study);
-  if (study.task.kind != network.study.task.kind) {
-    throw OptionError(
-        fmt::format("task.kind = \"{}\": must be \"{}\", which {} was trained on",
-                    word_of(study.task.kind), word_of(network.study.task.kind), network.study_name),
-        {"task.kind"});
+  if (study.task.kind() != network.study.task.kind()) {
+    throw OptionError(fmt::format("task.kind = \"{}\": must be \"{}\", which {} was trained on",
+                                  word_of(study.task.kind()), word_of(network.study.task.kind()),
+                                  network.study_name),
+                      {"task.kind"});
   }
   check_study(study);
   return study;
@@ -179,17 +179,22 @@ ReadyNetwork ready_network(const TrainedNetwork& network, const Study& study,
 }
 
 double held_out_seen_in_training(const TrainedNetwork& network, const Study& study) {
-  Study own = network.study;
-  own.task.fuzzy_logic.seed = own.task.sraven.seed = task_seed(own);
-  Study other = study;
-  other.task.fuzzy_logic.seed = other.task.sraven.seed = task_seed(other);
-  if (own.task.kind == TaskKind::kFuzzyLogic) {
-    return share_in(tasks::split_fuzzy_logic_tasks(other.task.fuzzy_logic).held_out,
-                    tasks::split_fuzzy_logic_tasks(own.task.fuzzy_logic).train);
+  const auto own_and_other = [&](auto options) {
+    using Options = decltype(options);
+    auto own = network.study.task.as<Options>(), other = study.task.as<Options>();
+    own.seed = task_seed(network.study);
+    other.seed = task_seed(study);
+    return std::pair(own, other);
+  };
+  if (network.study.task.kind() == TaskKind::kFuzzyLogic) {
+    const auto [own, other] = own_and_other(tasks::FuzzyLogicOptions());
+    return share_in(tasks::split_fuzzy_logic_tasks(other).held_out,
+                    tasks::split_fuzzy_logic_tasks(own).train);
   }
-  if (own.task.kind == TaskKind::kSraven) {
-    return share_in(tasks::split_sraven_rule_sets(other.task.sraven).held_out,
-                    tasks::split_sraven_rule_sets(own.task.sraven).train);
+  if (network.study.task.kind() == TaskKind::kSraven) {
+    const auto [own, other] = own_and_other(tasks::SravenOptions());
+    return share_in(tasks::split_sraven_rule_sets(other).held_out,
+                    tasks::split_sraven_rule_sets(own).train);
   }
   return 0.0;
 }

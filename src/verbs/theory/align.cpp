@@ -43,6 +43,7 @@ AlignResult align(const Study& study, const tasks::Dataset& dataset, Observer& o
   result.points.resize(result.solve.points.size());
   std::mutex guard;
   std::size_t done = 0;
+  observer.whole("align", 0.0, static_cast<double>(result.points.size()));
   parallel_for(static_cast<Index>(result.points.size()), resolve_threads(study.threads),
                [&](Index i) {
                  const Clock::time_point start = Clock::now();
@@ -60,8 +61,8 @@ AlignResult align(const Study& study, const tasks::Dataset& dataset, Observer& o
                  point.gaussian_process_eigenvalues = leading(limit.eigenvalues, shown);
                  point.seconds = std::chrono::duration<double>(Clock::now() - start).count();
                  const std::lock_guard<std::mutex> lock(guard);
-                 observer.progress("align", static_cast<double>(++done),
-                                   static_cast<double>(result.points.size()));
+                 observer.whole("align", static_cast<double>(++done),
+                                static_cast<double>(result.points.size()));
                });
   result.seconds = std::chrono::duration<double>(Clock::now() - began).count();
   return result;

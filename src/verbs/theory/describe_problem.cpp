@@ -11,8 +11,9 @@ constexpr Index kLargestShownKernel =
 constexpr Index kLargestShownPaths = 16;
 
 std::vector<MatrixXd> same_path_kernels(const TheoryProblem& problem) {
-  const theory::PathKernels& kernels = *problem.kernels;
   std::vector<MatrixXd> result;
+  if (problem.kernels == nullptr) return result;
+  const theory::PathKernels& kernels = *problem.kernels;
   if (problem.train_labels.rows() == 0 || kernels.features().size() == 0 ||
       kernels.examples() > kLargestShownKernel || kernels.paths() > kLargestShownPaths ||
       kernels.examples() * kernels.examples() * kernels.paths() > 1000000) {
@@ -36,7 +37,8 @@ SolveResult describe_problem(const Study& study, const tasks::Dataset& dataset,
   result.heads = problem.heads;
   result.variances = architecture_of(study, dataset, study.model.widths.front()).variances;
   result.outputs = problem.outputs;
-  result.train_examples = problem.kernels->examples();
+  result.train_examples =
+      problem.kernels == nullptr ? problem.train_labels.rows() : problem.kernels->examples();
   result.test_examples = problem.evaluation.test_labels.rows();
   result.features = dataset.features;
   result.train_labels = problem.train_labels;

@@ -182,11 +182,12 @@ MatrixXd drawn_again(const Eigen::RowVectorXd& values, const MatrixXd& posterior
 
 }  // namespace
 
-void weigh_heads(const Study& study, const tasks::Dataset& dataset, const TheoryProblem& problem,
-                 const PruneSet& set, const SolvePoint& solved, Observer& observer,
+void weigh_heads(const HeadTrial& trial, const SolvePoint& solved, Observer& observer,
                  PrunePoint& point) {
+  const Study& study = trial.study;
+  const PruneSet& set = trial.set;
   if (set.labels.rows() == 0) return;
-  const HeadRemoval removal(problem, set, solved.temperature);
+  const HeadRemoval removal(trial.problem, set, solved.temperature);
   const Changes changes = removal.changes(solved.order_parameters.layers.front());
   const auto resampled = [&](const MatrixXd& of) {  // the same examples for both
     Rng rng(study.seed, StreamPurpose::kResampledExamples, kExamplesStream);
@@ -200,8 +201,9 @@ void weigh_heads(const Study& study, const tasks::Dataset& dataset, const Theory
   if (posterior.squared_error.size() > 0) {
     point.posterior_errors = "draws";
   } else {
-    const MatrixXd covariance = covariance_of(study, architecture_of(study, dataset, solved.widths),
-                                              problem, removal, solved, observer);
+    const MatrixXd covariance =
+        covariance_of(study, architecture_of(study, trial.dataset, solved.widths), trial.problem,
+                      removal, solved, observer);
     if (covariance.size() > 0) {
       point.posterior_errors = "1/N";
       Rng rng(study.seed, StreamPurpose::kResampledExamples, kPosteriorStream);

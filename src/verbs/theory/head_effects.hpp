@@ -18,16 +18,23 @@ struct PruneSet {
   MatrixXd labels;
 };
 
+/// What heads are weighed on.
+struct HeadTrial {
+  const Study& study;
+  const tasks::Dataset& dataset;
+  const TheoryProblem& problem;
+  const PruneSet&
+      set;  ///< the examples that errors are measured on; nothing is said of an empty one
+};
+
 /// Fills in the changes of squared error and accuracy without each of point.heads, their errors,
-/// and the stability of their ranks. `set`: the examples that they are measured on; nothing is said
-/// of an empty one.
+/// and the stability of their ranks.
 ///
 /// The posterior deviation comes from draws of U_1 where `solved` has them (at most 200, evenly
 /// spaced); else, at a converged saddle point, from the covariance of U_1 to leading order in 1/N:
 /// solve.corrections = "auto" computes it where it takes about a second, "off" never, "on" always.
 /// Cost beside that: two kernels and factorisations a head.
-void weigh_heads(const Study& study, const tasks::Dataset& dataset, const TheoryProblem& problem,
-                 const PruneSet& set, const SolvePoint& solved, Observer& observer,
+void weigh_heads(const HeadTrial& trial, const SolvePoint& solved, Observer& observer,
                  PrunePoint& point);
 
 }  // namespace headway

@@ -1,6 +1,7 @@
 #include "verbs/theory/posterior_recorder.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "headway/error.hpp"
 
@@ -35,6 +36,11 @@ void PosteriorRecorder::record(const sampling::Draw& draw, sampling::Target& tar
   append_lower(seen.order_parameters.readout, chain.entries);
   if (keep_positions_)
     chain.positions.insert(chain.positions.end(), draw.position.begin(), draw.position.end());
+  if (!std::isnan(seen.attention_largest)) {
+    for (const double x : {seen.attention_entropy, seen.attention_largest, seen.log_likelihood}) {
+      chain.attention.push_back(x);
+    }
+  }
   ++chain.draws;
   if (!predict) return;
   if (chain.predictions == 0) {

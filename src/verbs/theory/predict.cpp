@@ -12,21 +12,13 @@
 #include "headway/core/clock.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
-#include "headway/theory/test_predictor.hpp"
+#include "headway/theory/repeated_predictor.hpp"
+#include "verbs/named_splits.hpp"
 #include "verbs/theory/posterior_recorder.hpp"
 #include "verbs/theory/problem.hpp"
 
 namespace headway {
 namespace {
-
-/// All splits of a data set with their names.
-std::vector<tasks::NamedSplit> named_splits(const tasks::Dataset& dataset) {
-  std::vector<tasks::NamedSplit> splits;
-  if (dataset.train.size() > 0) splits.push_back({"train", dataset.train});
-  if (dataset.test) splits.push_back({"test", *dataset.test});
-  splits.insert(splits.end(), dataset.sets.begin(), dataset.sets.end());
-  return splits;
-}
 
 bool same_matrices(const std::vector<MatrixXd>& a, const std::vector<MatrixXd>& b) {
   return std::ranges::equal(a, b, [](const MatrixXd& x, const MatrixXd& y) {
@@ -185,7 +177,7 @@ class NewInputs {
 
   std::vector<std::string> names_;
   TheoryProblem problem_;
-  theory::TestPredictor predictor_;
+  theory::RepeatedPredictor predictor_;
 };
 
 /// Predicts at `count` points, one after another: point(i) gives all of a point but its time.

@@ -19,6 +19,7 @@
 #include "headway/study/task_kinds.hpp"
 #include "headway/theory/gram.hpp"
 #include "headway/verbs/theory/action.hpp"
+#include "headway/verbs/theory/learned_attention.hpp"
 
 namespace headway {
 namespace {
@@ -231,6 +232,11 @@ theory::PathKernelOptions kernel_options(const Study& study) {
 TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Observer& observer,
                            FeatureDirections directions) {
   numerics::use_single_threaded_blas();
+  if (learns_attention(study)) {
+    bad_study("model.attention_prior",
+              "model.attention_prior: attention is learned by solve and sample alone, since other "
+              "verbs need path features that are given; must be absent here");
+  }
   check_study_against_dataset(study, dataset);
   TheoryProblem problem = make_evaluation(study, dataset, observer);
   const model::Architecture architecture =
@@ -288,18 +294,13 @@ PredictorReport report_evaluation(const Evaluation& evaluation,
     };
     return theory::Prediction{evaluation.answers(of(prediction.mean)), of(prediction.variance)};
   };
-  PredictorReport report;
   Index begin = evaluation.test_labels.rows();
   theory::Prediction test = rows(0, begin);
-  const theory::PredictorStatistics statistics =
-      theory::predictor_statistics(test, evaluation.test_labels);
-  report.accuracy = statistics.accuracy;
-  report.mean_squared_error = statistics.mean_squared_error;
-  report.right_sign_probability = statistics.right_sign_probability;
-  report.squared_bias = statistics.squared_bias;
-  report.predictor_variance = statistics.variance;
-  report.mean = std::move(test.mean);
-  report.variance = std::move(test.variance);
+  PredictorReport report{theory::predictor_statistics(test, evaluation.test_labels),
+                         std::move(test.mean),
+                         std::move(test.variance),
+                         kUndefined,
+                         {}};
   for (std::size_t i = 0; i < evaluation.set_names.size(); ++i) {
     const MatrixXd& labels = evaluation.set_labels[i];
     const theory::PredictorStatistics s =

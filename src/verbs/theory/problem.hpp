@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "headway/analysis/network_pruning.hpp"
+#include "headway/analysis/removal.hpp"
 #include "headway/architecture.hpp"
 #include "headway/core/block_cyclic.hpp"
 #include "headway/core/linear_value_network.hpp"
@@ -63,6 +63,9 @@ struct TheoryProblem {
   std::optional<NetworkProblem> network;
 };
 
+/// Labels of what predictors are judged on.
+Evaluation evaluation_of(const tasks::Dataset& dataset);
+
 /// All but kernels and network: labels, and the features of what predictors are judged on.
 TheoryProblem make_evaluation(const Study& study, const tasks::Dataset& dataset,
                               Observer& observer);
@@ -109,7 +112,8 @@ PredictorReport report_predictor(const TheoryProblem& problem, const theory::Pre
 /// Statistics on the test set alone.
 theory::PredictorStatistics test_statistics(const Evaluation& evaluation, const MatrixXd& mean);
 
-/// A result without its points: names, labels, sizes, and the kernels that figures show.
+/// A result without its points: names, labels, sizes, and the kernels that figures show, where
+/// there are some.
 SolveResult describe_problem(const Study& study, const tasks::Dataset& dataset,
                              const TheoryProblem& problem);
 
@@ -119,6 +123,16 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
                           const TheoryProblem& problem, Observer& observer,
                           const SolveHooks& hooks = {},
                           const std::optional<std::vector<std::size_t>>& wanted = {});
+
+struct NearbyStart {
+  const SweepPoint& sweep;
+  std::size_t index;  ///< of the point in the sweep
+  const theory::OrderParameters& order_parameters;
+};
+/// One point on a problem that is already made, from a start that is near.
+void solve_point_from(const Study& study, const tasks::Dataset& dataset,
+                      const TheoryProblem& problem, const NearbyStart& start, Observer& observer,
+                      SolvePoint& point);
 
 /// Warns of the points where the theory is outside its range, a line a network and three at most:
 /// (C p_l + 1)/N_l, the relative order of what it drops, above 1, or a 1/N correction of more than

@@ -105,6 +105,8 @@ void require_moderate(const Numbers& numbers, const std::string& dataset, const 
   }
 }
 
+}  // namespace
+
 Evaluation evaluation_of(const tasks::Dataset& dataset) {
   Evaluation evaluation;
   evaluation.test_labels = dataset.test ? dataset.test->labels : MatrixXd(0, dataset.outputs());
@@ -114,8 +116,6 @@ Evaluation evaluation_of(const tasks::Dataset& dataset) {
   }
   return evaluation;
 }
-
-}  // namespace
 
 MatrixXd scaled_features(const tasks::Split& split, const Study& study,
                          const tasks::Dataset& dataset, Observer& observer,

@@ -20,8 +20,8 @@
 #include "headway/results/lookup.hpp"
 #include "headway/shard.hpp"
 #include "headway/solve.hpp"
+#include "verbs/theory/carried_network.hpp"
 #include "verbs/theory/head_effects.hpp"
-#include "verbs/theory/network_of_data.hpp"
 #include "verbs/theory/problem.hpp"
 
 namespace headway {
@@ -146,7 +146,7 @@ PrunePoint prune_point(const PruneTask& task, const SolvePoint& solved, Observer
   PrunedPredictor pruned(task.problem, solved, task.measured);
   point.accuracy = pruned.without({}).accuracy;
   point.heads = report_heads(task.solve, scores, pruned);
-  weigh_heads(task.study, task.dataset, task.problem, task.chosen, solved, observer, point);
+  weigh_heads({task.study, task.dataset, task.problem, task.chosen}, solved, observer, point);
   std::vector<double> changes;
   for (const HeadReport& head : point.heads) changes.push_back(head.squared_error_change);
   if (task.study.prune.cumulative) {
@@ -221,7 +221,7 @@ PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& o
   std::optional<NetworkPruner> network;
   if (problem.network) {
     network.emplace(prunable(*problem.network, study.prune), study);
-    result.network = prune_network(*problem.network, study, *network, observer);
+    result.network = prune_carried_network(*problem.network, study, *network, observer);
   }
   const PruneTask task = {study,
                           dataset,
@@ -234,13 +234,14 @@ PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& o
   std::vector<char> finished(points.size(), 0);
   std::mutex guard;
   std::size_t done = 0;
+  observer.whole("prune", 0.0, static_cast<double>(points.size()));
   parallel_for(static_cast<Index>(points.size()), resolve_threads(study.threads), [&](Index i) {
     const std::size_t k = static_cast<std::size_t>(i);
     if (observer.interrupted()) return;
     points[k] = prune_point(task, result.solve.points[k], observer);
     finished[k] = observer.interrupted() ? 0 : 1;
     const std::lock_guard<std::mutex> lock(guard);
-    observer.progress("prune", static_cast<double>(++done), static_cast<double>(points.size()));
+    observer.whole("prune", static_cast<double>(++done), static_cast<double>(points.size()));
   });
   for (std::size_t k = 0; k < points.size(); ++k) {
     if (finished[k] != 0) {

@@ -19,6 +19,9 @@
 #include "headway/sample.hpp"
 #include "headway/solve.hpp"
 #include "headway/weight_posterior.hpp"
+#include "verbs/theory/learned_problem.hpp"
+#include "verbs/theory/learned_summary.hpp"
+#include "verbs/theory/point_observer.hpp"
 #include "verbs/theory/posterior_recorder.hpp"
 #include "verbs/theory/problem.hpp"
 #include "verbs/theory/sample_setup.hpp"
@@ -101,34 +104,20 @@ void keep_alone(std::pair<int, int> chains, sampling::Checkpoint& run, SampleSta
   }
 }
 
-/// Names the sweep point in the progress. Warnings reach the user once, with the point's others.
-class PointObserver final : public Observer {
- public:
-  PointObserver(Observer& observer, std::size_t point, std::size_t points)
-      : observer_(observer), label_(fmt::format(", point {} of {}", point + 1, points)) {}
-  void progress(std::string_view stage, double done, double total) override {
-    observer_.progress(fmt::format("{}{}", stage, label_), done, total);
-  }
-  void note(std::string_view text) override { observer_.note(text); }
-  [[nodiscard]] bool interrupted() const override { return observer_.interrupted(); }
-
- private:
-  Observer& observer_;
-  std::string label_;
-};
-
 class PointSampler {
  public:
   PointSampler(const Study& study, const tasks::Dataset& dataset, const TheoryProblem& problem,
-               Observer& observer, const SampleHooks& hooks)
+               const LearnedProblem* learned, Observer& observer, const SampleHooks& hooks)
       : study_(study),
         dataset_(dataset),
         problem_(problem),
         observer_(observer),
         hooks_(hooks),
+        learned_(learned),
         evaluation_features_(std::make_shared<MatrixXd>(problem.evaluation_features)) {}
 
-  SamplePoint sample(const SweepPoint& sweep, std::size_t index, std::size_t points) const {
+  SamplePoint sample(const SweepPoint& sweep, std::size_t index, std::size_t points,
+                     SweepShare& share) const {
     const Clock::time_point began = Clock::now();
     const Task task = task_of(sweep, index);
     SampleState state;
@@ -137,7 +126,12 @@ class PointSampler {
     SavePoint::Save save;
     if (hooks_.save) save = [&](const SampleState& s) { hooks_.save(index, s); };
     SavePoint sink(std::move(save), state);
-    PointObserver observer(observer_, index, points);
+    if (resumed) {
+      for (const auto& chain : resumed->chains) {
+        share.earlier += static_cast<double>(chain.iteration);
+      }
+    }
+    PointObserver observer(observer_, index, points, &share);
     const sampling::SamplingResult result = run(task, all, resumed, observer, sink, state);
     sink.save(result.state);
     SamplePoint point;
@@ -148,8 +142,11 @@ class PointSampler {
     describe_run(result, point);
     point.sampling_seconds = sink.earlier_seconds() + result.summary.seconds;
     summarize_record(state.records, matrix_sizes(task.architecture), problem_.evaluation, point);
-    if (task.keep_positions && !task.exact)
+    if (learned_ != nullptr) {
+      describe_attention(task, result, state.records, point);
+    } else if (task.keep_positions && !task.exact) {
       point.weights = recorded_positions(state.records, task.target->dimension(), point.draws);
+    }
     if (task.exact && study_.sample.evidence && point.complete) {
       estimate_evidence(dynamic_cast<posterior::ExactChain&>(*task.target), state.records, index,
                         point);
@@ -191,10 +188,14 @@ class PointSampler {
   [[nodiscard]] Task task_of(const SweepPoint& sweep, std::size_t index) const {
     Task task;
     task.architecture = architecture_of(study_, dataset_, sweep.widths);
-    task.exact = study_.sample.sampler == Sampler::kExact;
-    task.target = make_target(task.architecture, sweep, task.exact);
+    task.exact = study_.sample.sampler == Sampler::kExact && learned_ == nullptr;
+    if (learned_ != nullptr) {
+      task.target = learned_target(study_, dataset_, *learned_, sweep);
+    } else {
+      task.target = make_target(task.architecture, sweep, task.exact);
+    }
     task.options = sampler_options(study_, task.architecture, task.target->dimension(),
-                                   *problem_.kernels, index);
+                                   problem_.kernels.get(), dataset_.train.labels.size(), index);
     task.options.validate(task.target->dimension());
     task.keep_positions = task.exact ? study_.sample.evidence : study_.sample.keep_weights;
     return task;
@@ -228,6 +229,22 @@ class PointSampler {
         architecture, sweep.temperature, problem_.kernels, evaluation_features_, fingerprint);
   }
 
+  /// Attention, evidence by replicas, and draws of the weights where they are kept.
+  void describe_attention(const Task& task, const sampling::SamplingResult& result,
+                          const std::vector<ChainRecord>& records, SamplePoint& point) const {
+    if (point.draws == 0) return;
+    summarize_attention(records, matrix_sizes(task.architecture), point);
+    if (task.options.replicas > 1 && study_.sample.evidence) {
+      summarize_replicas(result.state, static_cast<double>(learned_->labels->size()), point);
+    } else if (task.options.replicas == 1) {
+      point.evidence_reason = "sample.replicas = 1: the evidence needs replicas";
+    }
+    if (task.keep_positions) {
+      keep_attention_weights(records, dynamic_cast<const posterior::LearnedChain&>(*task.target),
+                             point);
+    }
+  }
+
   static std::vector<Index> matrix_sizes(const model::Architecture& architecture) {
     std::vector<Index> sizes;
     for (int l = 1; l <= architecture.layers() + 1; ++l)
@@ -253,6 +270,7 @@ class PointSampler {
   const TheoryProblem& problem_;
   Observer& observer_;
   const SampleHooks& hooks_;
+  const LearnedProblem* learned_;  // null where attention is given
   std::shared_ptr<const MatrixXd> evaluation_features_;
 };
 
@@ -260,15 +278,18 @@ class PointSampler {
 struct Prepared {
   Study study;
   TheoryProblem problem;
+  std::optional<LearnedProblem> learned;  // where attention is learned
   std::shared_ptr<const theory::PathKernels> of_theory, of_chains;
 
   /// Puts the chains' kernels in place of the theory's; end_chains() undoes it.
   void begin_chains() {
     of_theory = problem.kernels;
+    if (learned) return;
     if (of_chains == nullptr) of_chains = sampling_kernels(study, problem);
     problem.kernels = of_chains;
   }
   void end_chains() { problem.kernels = of_theory; }
+  [[nodiscard]] const LearnedProblem* attention() const { return learned ? &*learned : nullptr; }
 };
 
 /// The points of a part. The theory's kernels are kept for further parts. A whole study has none,
@@ -279,14 +300,22 @@ SampleResult sample_part(Prepared& prepared, const tasks::Dataset& dataset, Obse
   const Study& study = prepared.study;
   const std::vector<std::size_t> numbers = sample_points(study, shard);
   SampleResult result;
-  result.solve = solve_or_reuse(study, dataset, prepared.problem, observer, known, numbers);
+  if (prepared.learned) {
+    result.solve = solve_learned(study, dataset, *prepared.learned, observer, numbers);
+  } else {
+    result.solve = solve_or_reuse(study, dataset, prepared.problem, observer, known, numbers);
+  }
   prepared.begin_chains();
   if (shard.whole()) prepared.of_theory = nullptr;
   const std::vector<SweepPoint> sweep = sweep_points(study, dataset);
-  const PointSampler sampler(study, dataset, prepared.problem, observer, hooks);
+  const PointSampler sampler(study, dataset, prepared.problem, prepared.attention(), observer,
+                             hooks);
+  SweepShare share;
+  share.points = static_cast<double>(numbers.size());
   for (const std::size_t i : numbers) {
     if (observer.interrupted()) break;
-    result.points.push_back(sampler.sample(sweep[i], i, sweep.size()));
+    share.before = static_cast<double>(result.points.size());
+    result.points.push_back(sampler.sample(sweep[i], i, sweep.size(), share));
     for (const std::string& warning : result.points.back().warnings) {
       observer.warning(fmt::format("widths {}, temperature {:g}: {}",
                                    fmt::join(sweep[i].widths, ","), sweep[i].temperature, warning));
@@ -303,7 +332,8 @@ SampleResult sample_part(Prepared& prepared, const tasks::Dataset& dataset, Obse
 bool sample_chains(Prepared& prepared, const tasks::Dataset& dataset, Observer& observer,
                    const SampleHooks& hooks, std::size_t point, const Shard& chains) {
   prepared.begin_chains();
-  const PointSampler sampler(prepared.study, dataset, prepared.problem, observer, hooks);
+  const PointSampler sampler(prepared.study, dataset, prepared.problem, prepared.attention(),
+                             observer, hooks);
   const std::vector<SweepPoint> sweep = sweep_points(prepared.study, dataset);
   const bool complete = sampler.sample_chains(sweep.at(point), point, sweep.size(), chains);
   prepared.end_chains();
@@ -318,8 +348,13 @@ SampleParts prepare_sample(const Study& study, const tasks::Dataset& dataset, Ob
   const auto prepared = std::make_shared<Prepared>();
   prepared->study = sampled_study(study, dataset);
   const bool exact = study.sample.sampler == Sampler::kExact;
-  prepared->problem = make_problem(prepared->study, dataset, observer,
-                                   exact ? FeatureDirections::kUsed : FeatureDirections::kAll);
+  if (learns_attention(study)) {
+    prepared->learned = make_learned_problem(study, dataset, observer);
+    prepared->problem = outline_problem(dataset);
+  } else {
+    prepared->problem = make_problem(prepared->study, dataset, observer,
+                                     exact ? FeatureDirections::kUsed : FeatureDirections::kAll);
+  }
   return {[&dataset, &observer, hooks, known, prepared](const Shard& shard) {
             return sample_part(*prepared, dataset, observer, hooks, known, shard);
           },

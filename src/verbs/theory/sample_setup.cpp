@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/verbs/theory/learned_attention.hpp"
 
 namespace headway {
 namespace {
@@ -13,6 +17,11 @@ constexpr double kExactTargetAccept = 0.65;
 constexpr double kInformationTargetAccept = 0.6;
 constexpr Index kLargestDenseMetric = 60;  // unknowns up to which "auto" adapts a dense mass matrix
 constexpr double kGradientsPerTransition = 10.0;
+// Replicas of a chain with learned attention: how far a posterior is from its prior, in deviations,
+// grows as the root of the number of labels. 5 to 8 exchange in 60 to 75 % of the trials with 6
+// labels (measured).
+constexpr int kFewestReplicas = 4;
+constexpr int kMostAutomaticReplicas = 16;
 constexpr double kEnergyTolerance = 1e-3;  // that is half of it in the log density
 
 /// The exact chain runs on NUTS, Gibbs in sweeps. The others have the same words.
@@ -23,18 +32,24 @@ sampling::SamplerKind sampler_kind(Sampler sampler) {
 }
 
 sampling::MetricKind metric_kind(const SampleOptions& sample, Index dimension,
-                                 const theory::PathKernels& kernels) {
+                                 const theory::PathKernels* kernels) {
   using sampling::MetricKind;
   if (sample.metric == SampleMetric::kDense) return MetricKind::kDense;
   if (sample.metric == SampleMetric::kInformation) return MetricKind::kInformation;
   if (sample.metric == SampleMetric::kDiagonal) return MetricKind::kDiagonal;
   if (sample.metric == SampleMetric::kUnit) return MetricKind::kUnit;
   if (dimension <= kLargestDenseMetric) return MetricKind::kDense;
+  if (kernels == nullptr) return MetricKind::kDiagonal;
   const double information =
-      sampling::information_evaluations(sample.warmup) * kernels.cost().hessian_flops;
-  const double warmup = sample.warmup * kGradientsPerTransition * kernels.cost().evaluation_flops;
+      sampling::information_evaluations(sample.warmup) * kernels->cost().hessian_flops;
+  const double warmup = sample.warmup * kGradientsPerTransition * kernels->cost().evaluation_flops;
   return sample.sampler == Sampler::kExact && information <= warmup ? MetricKind::kInformation
                                                                     : MetricKind::kDiagonal;
+}
+
+int automatic_replicas(Index labels) {
+  const double wanted = kFewestReplicas + std::sqrt(static_cast<double>(labels));
+  return static_cast<int>(std::min<double>(kMostAutomaticReplicas, std::round(wanted)));
 }
 
 }  // namespace
@@ -93,7 +108,8 @@ std::shared_ptr<const theory::PathKernels> sampling_kernels(const Study& study,
 
 sampling::SamplerOptions sampler_options(const Study& study,
                                          const model::Architecture& architecture, Index dimension,
-                                         const theory::PathKernels& kernels, std::size_t point) {
+                                         const theory::PathKernels* kernels, Index labels,
+                                         std::size_t point) {
   const SampleOptions& sample = study.sample;
   sampling::SamplerOptions options;
   options.sampler = sampler_kind(sample.sampler);
@@ -115,6 +131,9 @@ sampling::SamplerOptions sampler_options(const Study& study,
     const bool smooth =
         options.metric == sampling::MetricKind::kInformation && !has_singular_matrix(architecture);
     options.target_accept = smooth ? kInformationTargetAccept : kExactTargetAccept;
+  }
+  if (learns_attention(study)) {
+    options.replicas = sample.replicas == 0 ? automatic_replicas(labels) : sample.replicas;
   }
   if (sample.target_accept > 0.0) options.target_accept = sample.target_accept;
   options.max_tree_depth = sample.max_tree_depth;

@@ -24,9 +24,11 @@ void check_sampling(const Study& study);
 std::shared_ptr<const theory::PathKernels> sampling_kernels(const Study& study,
                                                             const TheoryProblem& problem);
 
-/// [sample] for a target of `dimension` unknowns at sweep point `point`, from 0.
+/// [sample] for a target of `dimension` unknowns at sweep point `point`, from 0. `kernels`:
+/// null where attention is learned. `labels`: P C.
 sampling::SamplerOptions sampler_options(const Study& study,
                                          const model::Architecture& architecture, Index dimension,
-                                         const theory::PathKernels& kernels, std::size_t point);
+                                         const theory::PathKernels* kernels, Index labels,
+                                         std::size_t point);
 
 }  // namespace headway

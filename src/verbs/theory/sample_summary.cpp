@@ -52,12 +52,10 @@ double smaller(double a, double b) {
 }
 double larger(double a, double b) { return std::isnan(a) ? b : std::isnan(b) ? a : std::max(a, b); }
 
-void note_extremes(const SampledMatrix& m, SamplePoint& point) {
+void note_matrix(const SampledMatrix& m, SamplePoint& point) {
   for (Index i = 0; i < m.mean.rows(); ++i) {
     for (Index j = 0; j <= i; ++j) {
-      point.rhat_max = larger(point.rhat_max, m.rhat(i, j));
-      point.ess_bulk_min = smaller(point.ess_bulk_min, m.ess_bulk(i, j));
-      point.ess_tail_min = smaller(point.ess_tail_min, m.ess_tail(i, j));
+      note_extremes(m.rhat(i, j), m.ess_bulk(i, j), m.ess_tail(i, j), point);
     }
   }
 }
@@ -116,6 +114,12 @@ void summarize_predictor(const std::vector<ChainRecord>& chains, const Evaluatio
 
 }  // namespace
 
+void note_extremes(double rhat, double ess_bulk, double ess_tail, SamplePoint& point) {
+  point.rhat_max = larger(point.rhat_max, rhat);
+  point.ess_bulk_min = smaller(point.ess_bulk_min, ess_bulk);
+  point.ess_tail_min = smaller(point.ess_tail_min, ess_tail);
+}
+
 void describe_run(const sampling::SamplingResult& result, SamplePoint& point) {
   const sampling::SamplingSummary& summary = result.summary;
   point.complete = summary.complete;
@@ -152,7 +156,7 @@ void summarize_record(const std::vector<ChainRecord>& chains, const std::vector<
   Index offset = 0;
   for (std::size_t l = 0; l < sizes.size(); ++l) {
     SampledMatrix matrix = summarize_matrix(chains, draws, entries, offset, sizes[l]);
-    note_extremes(matrix, point);
+    note_matrix(matrix, point);
     offset += sizes[l] * (sizes[l] + 1) / 2;
     if (l + 1 < sizes.size()) {
       point.order_parameters.push_back(std::move(matrix));

@@ -18,6 +18,9 @@ void describe_run(const sampling::SamplingResult& result, SamplePoint& point);
 void summarize_record(const std::vector<ChainRecord>& chains, const std::vector<Index>& sizes,
                       const Evaluation& evaluation, SamplePoint& point);
 
+/// Keeps the worst diagnostics of one quantity. NaN says nothing.
+void note_extremes(double rhat, double ess_bulk, double ess_tail, SamplePoint& point);
+
 /// The kept positions, dimension x (draws of all chains), every chain cut to `draws`.
 MatrixXd recorded_positions(const std::vector<ChainRecord>& chains, Index dimension, Index draws);
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -13,7 +12,6 @@
 #include <numeric>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "headway/core/clock.hpp"
@@ -25,7 +23,9 @@
 #include "headway/theory/distributed.hpp"
 #include "headway/theory/finite_width.hpp"
 #include "headway/theory/saddle_evidence.hpp"
+#include "verbs/theory/learned_problem.hpp"
 #include "verbs/theory/other_starts.hpp"
+#include "verbs/theory/point_observers.hpp"
 #include "verbs/theory/problem.hpp"
 
 namespace headway {
@@ -46,16 +46,6 @@ bool wanted(When when, double flops, double limit) {
   return when == When::kOn || (when == When::kAuto && flops <= limit);
 }
 
-/// The observer of a point that is solved beside others: it tells no progress.
-class OneOfMany final : public Observer {
- public:
-  explicit OneOfMany(const Observer& whole) : whole_(whole) {}
-  [[nodiscard]] bool interrupted() const override { return whole_.interrupted(); }
-
- private:
-  const Observer& whole_;
-};
-
 /// How many points are solved at once. Ranks that share a problem take one after another.
 int points_at_once(const Study& study, const TheoryProblem& problem) {
   const bool shared = problem.kernels->form() == theory::KernelForm::kDistributed;
@@ -71,30 +61,11 @@ MatrixXd mean_on_train(const TheoryProblem& problem, const theory::EnergyState& 
   return theory::mean_from_dual(features, energy.projected_dual(), u);
 }
 
-/// An observer that remembers whether it told a computation to stop.
-class StopWitness final : public Observer {
- public:
-  explicit StopWitness(Observer& whole) : whole_(whole) {}
-  void progress(std::string_view stage, double done, double total) override {
-    whole_.progress(stage, done, total);
-  }
-  void warning(std::string_view text) override { whole_.warning(text); }
-  void note(std::string_view text) override { whole_.note(text); }
-  [[nodiscard]] bool interrupted() const override {
-    if (!told_ && whole_.interrupted()) told_ = true;
-    return told_;
-  }
-  [[nodiscard]] bool told() const { return told_; }
-
- private:
-  Observer& whole_;
-  mutable std::atomic<bool> told_ = false;
-};
-
 class PointSolver {
  public:
   PointSolver(const Study& study, const tasks::Dataset& dataset, const TheoryProblem& problem,
-              const theory::TestPredictor& predictor, Observer& observer, const SolveHooks& hooks)
+              const theory::RepeatedPredictor& predictor, Observer& observer,
+              const SolveHooks& hooks)
       : study_(study),
         dataset_(dataset),
         problem_(problem),
@@ -240,30 +211,21 @@ class PointSolver {
   }
 
   void note_correction(theory::FiniteWidthCorrection correction, SolvePoint& point) const {
-    CorrectedPoint& corrected = point.corrected;
-    corrected.defined = correction.defined;
-    corrected.reason = correction.reason;
-    corrected.mean = std::move(correction.mean);
-    corrected.deviation = std::move(correction.deviation);
-    corrected.probe_error = correction.probe_error;
-    if (correction.defined) {
-      corrected.predictor = report_predictor(problem_, {}, correction.prediction);
+    const theory::Prediction prediction = std::exchange(correction.prediction, {});
+    point.corrected = {std::move(correction), {}};
+    if (point.corrected.defined) {
+      point.corrected.predictor = report_predictor(problem_, {}, prediction);
     }
   }
 
   static void note_evidence(const theory::SaddleEvidence& evidence, SolvePoint& point) {
-    if (!point.summary.converged || std::isnan(evidence.leading_order)) return;
-    const bool laplace = !std::isnan(evidence.laplace);
-    point.log_evidence_leading_order = evidence.leading_order;
-    point.log_evidence_error = laplace ? evidence.laplace_error : kUndefined;
-    point.log_evidence = laplace ? evidence.laplace : evidence.leading_order;
-    point.evidence_method = laplace ? "laplace" : "leading_order";
+    if (point.summary.converged) point.evidence = evidence;
   }
 
   const Study& study_;
   const tasks::Dataset& dataset_;
   const TheoryProblem& problem_;
-  const theory::TestPredictor& predictor_;
+  const theory::RepeatedPredictor& predictor_;
   Observer& observer_;
   const SolveHooks& hooks_;
   theory::SaddlePointOptions options_;
@@ -298,7 +260,7 @@ std::vector<std::vector<std::size_t>> chains_to(const Study& study,
 std::vector<GaussianProcessPoint> solve_gaussian_process(const Study& study,
                                                          const tasks::Dataset& dataset,
                                                          const TheoryProblem& problem,
-                                                         const theory::TestPredictor& predictor,
+                                                         const theory::RepeatedPredictor& predictor,
                                                          const std::vector<std::size_t>& numbers) {
   const model::Architecture architecture =
       architecture_of(study, dataset, study.model.widths.front());
@@ -338,7 +300,7 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
   SolveResult result = describe_problem(study, dataset, problem);
   result.threads = resolve_threads(study.threads);
   // As many predictions as in the whole study, so that a part of it has the same bits.
-  const theory::TestPredictor predictor(
+  const theory::RepeatedPredictor predictor(
       problem.kernels, {problem.kernels, &problem.evaluation_features},  // outlived by both
       kPredictionsAPoint * static_cast<double>(sweep.size() + study.model.temperatures.size()));
   result.gaussian_process =
@@ -354,6 +316,7 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
                            hooks);
   std::mutex guard;
   std::size_t done = 0;
+  observer.whole("solve", 0.0, static_cast<double>(total));
   parallel_for(static_cast<Index>(chains.size()), points_at_once(study, problem), [&](Index c) {
     std::optional<theory::OrderParameters> neighbour;
     for (std::size_t i : chains[static_cast<std::size_t>(c)]) {
@@ -366,7 +329,7 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
       if (point.summary.converged) neighbour = std::move(u);
       const std::lock_guard<std::mutex> lock(guard);
       points[i] = std::move(point);
-      observer.progress("solve", static_cast<double>(++done), static_cast<double>(total));
+      observer.whole("solve", static_cast<double>(++done), static_cast<double>(total));
     }
   });
   for (const std::size_t i : numbers) {
@@ -380,8 +343,26 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
   return result;
 }
 
+void solve_point_from(const Study& study, const tasks::Dataset& dataset,
+                      const TheoryProblem& problem, const NearbyStart& start, Observer& observer,
+                      SolvePoint& point) {
+  const theory::RepeatedPredictor predictor(
+      problem.kernels, {problem.kernels, &problem.evaluation_features},  // outlived by both
+      kPredictionsAPoint);
+  const SolveHooks none;
+  PointSolver(study, dataset, problem, predictor, observer, none)
+      .solve(start.sweep, start.index, &start.order_parameters, point);
+}
+
 PartSolver prepare_solve(const Study& study, const tasks::Dataset& dataset, Observer& observer,
                          const SolveHooks& hooks) {
+  if (learns_attention(study)) {
+    const auto learned =
+        std::make_shared<const LearnedProblem>(make_learned_problem(study, dataset, observer));
+    return [&study, &dataset, &observer, learned](const Shard& shard) {
+      return solve_learned(study, dataset, *learned, observer, solve_points(study, shard));
+    };
+  }
   const auto problem =
       std::make_shared<const TheoryProblem>(make_problem(study, dataset, observer));
   return [&study, &dataset, &observer, hooks, problem](const Shard& shard) {

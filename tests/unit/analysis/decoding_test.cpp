@@ -6,8 +6,8 @@
 #include <set>
 
 #include "analysis/decoding_score.hpp"
+#include "analysis/linear_decoder.hpp"
 #include "catch.hpp"
-#include "headway/analysis/linear_decoder.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/error.hpp"
 

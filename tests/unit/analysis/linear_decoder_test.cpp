@@ -1,4 +1,4 @@
-#include "headway/analysis/linear_decoder.hpp"
+#include "analysis/linear_decoder.hpp"
 
 #include <cmath>
 

@@ -60,7 +60,7 @@ TEST_CASE("Every stream purpose starts with its known answers") {
   const auto seed = answers.at("seed").get<std::uint64_t>();
   // One stream for each enumerator; adding a purpose means adding its known answers.
   REQUIRE(answers.at("streams").size() ==
-          static_cast<std::size_t>(StreamPurpose::kHessianProbes) + 1);
+          static_cast<std::size_t>(StreamPurpose::kReplicaExchange) + 1);
   for (const auto& stream : answers.at("streams")) {
     CAPTURE(stream.at("name").get<std::string>());
     const auto purpose = static_cast<StreamPurpose>(stream.at("purpose").get<std::uint32_t>());

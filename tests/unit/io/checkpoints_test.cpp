@@ -12,6 +12,7 @@
 
 #include "catch.hpp"
 #include "headway/error.hpp"
+#include "headway/provenance.hpp"
 #include "io/checkpoint/checkpoint_file.hpp"
 #include "record_bytes.hpp"
 #include "scratch_directory.hpp"
@@ -72,7 +73,7 @@ SampleState full_state() {
 
 Study two_points() {
   Study study;
-  study.task.kind = headway::TaskKind::kDataset;
+  study.task.set_kind(headway::TaskKind::kDataset);
   study.model.widths = {{5}};
   study.model.temperatures = {0.1, 0.2};
   return study;
@@ -182,7 +183,7 @@ TEST_CASE("a checkpoint of another study, data or verb is refused by name, or de
   CHECK(says(refused(other, "data"), "seed = 1, here 2; sample.draws = 1000, here 7"));
   CHECK(says(refused(two_points(), "other"), "the data"));
   headway::TrainRun run;
-  run.study.task.kind = headway::TaskKind::kSraven;
+  run.study.task.set_kind(headway::TaskKind::kSraven);
   const auto as_training = [&] { io::TrainCheckpoints(result, {run}, {"data"}, false); };
   CHECK(says(refusal(as_training, ErrorKind::kBadStudy),
              "it is of headway sample, this is headway train"));
@@ -191,6 +192,23 @@ TEST_CASE("a checkpoint of another study, data or verb is refused by name, or de
   CHECK(forced.resumable() == 0);
   CHECK_FALSE(forced.hooks().load(0));
   CHECK(fs::exists(forced.folder() + "/mine.txt"));
+}
+
+TEST_CASE("a checkpoint that another version of the program wrote is refused by name") {
+  const testing::ScratchDirectory folder;
+  const std::string result = folder.file("r.h5");
+  const SampleCheckpoints first(result, two_points(), "data", false);
+  first.hooks().save(0, full_state());
+  const std::string file_path = first.folder() + "/point_0.h5";
+  io::CheckpointHeader header;
+  const auto take = [&](const io::CheckpointHeader& found, const auto&) { header = found; };
+  io::read_checkpoint(file_path, take);
+  header.version = "0.0.1";
+  io::write_checkpoint(file_path, header, [](auto&) {});
+  CHECK(says(refusal([&] { SampleCheckpoints(result, two_points(), "data", false); },
+                     ErrorKind::kBadStudy),
+             "version 0.0.1 wrote it, this is " + headway::build_info().version));
+  CHECK_FALSE(first.hooks().load(0));  // nor is it read by who found another there before
 }
 
 TEST_CASE("a point of this study under the name of another is left alone") {

@@ -11,7 +11,8 @@
 #include "headway/gram.hpp"
 #include "headway/latents.hpp"
 #include "headway/predict.hpp"
-#include "headway/prune_networks.hpp"
+#include "headway/predict_networks.hpp"
+#include "headway/prune_network.hpp"
 #include "headway/result_file.hpp"
 #include "headway/results/choice.hpp"
 #include "headway/sample_results.hpp"
@@ -31,6 +32,7 @@ struct Section {
 std::vector<Section> sections() {
   headway::SamplePoint sample;
   sample.order_parameters.resize(1);
+  sample.attention.emplace();
   std::vector<ListedField> provenance = list_fields(headway::ResultProvenance{});
   std::vector<ListedField> gram = list_fields(headway::GramResult{});
   for (std::vector<ListedField>* only_in_files : {&provenance, &gram})
@@ -39,6 +41,8 @@ std::vector<Section> sections() {
           {"result", "The root, but for train", list_fields(headway::SolveResult{})},
           {"point", "`points/<i>` of solve, align and prune; `points/<i>/theory` of sample",
            list_fields(headway::SolvePoint{})},
+          {"minimum", "`points/<i>/minima/<k>` of solve, where attention is learned",
+           list_fields(headway::AttentionMinimum{})},
           {"limit", "`gaussian_process/<j>`", list_fields(headway::GaussianProcessPoint{})},
           {"choice", "`chosen/<k>`", list_fields(headway::TemperatureChoice{})},
           {"alignment", "`points/<i>/alignment`", list_fields(headway::AlignPoint{})},
@@ -48,22 +52,33 @@ std::vector<Section> sections() {
           {"network", "`network`", list_fields(headway::NetworkPruning{})},
           {"sample", "`points/<i>` of sample, layer 1 for each layer", list_fields(sample)},
           {"predicted_point", "`points/<i>` of predict", list_fields(headway::PredictedPoint{})},
+          {"predicting_run", "`runs/<i>` of predict on a train result",
+           list_fields(headway::PredictingRun{})},
+          {"predicting_group", "`groups/<g>` of predict on a train result",
+           list_fields(headway::PredictingGroup{})},
           {"run",
            "`runs/<i>` of train, which also has `curves/<split>`, `weights/<name>` and "
            "`best_weights/<name>`",
            list_fields(headway::TrainedRun{})},
           {"group", "`groups/<g>` of train", list_fields(headway::TrainGroup{})},
           {"network_run",
-           "`runs/<i>` of prune on a train result; r2 in place of accuracy where that "
+           "`runs/<i>` of prune-network; r2 in place of accuracy where that "
            "is the metric",
            list_fields(headway::RunPruning{})},
-          {"network_group", "`groups/<g>` of prune on a train result",
-           list_fields(headway::PruneGroup{})},
+          {"network_group", "`groups/<g>` of prune-network", list_fields(headway::PruneGroup{})},
           {"latent_run", "`runs/<i>` of latents", list_fields(headway::LatentRun{})},
           {"latent_group", "`groups/<g>` of latents", list_fields(headway::LatentGroup{})},
           {"evaluated_run", "`runs/<i>` of evaluate", list_fields(headway::EvaluatedRun{})},
           {"evaluated_group", "`groups/<g>` of evaluate", list_fields(headway::EvaluatedGroup{})},
           {"gram", "Gram matrices (the root has the provenance too)", gram}};
+}
+
+/// A text as Markdown's tables take it.
+std::string cell(std::string text) {
+  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {
+    text.insert(at, "\\");
+  }
+  return text;
 }
 
 std::string markdown() {
@@ -76,7 +91,7 @@ std::string markdown() {
       const std::string json = f.json.empty()     ? ""
                                : f.json == f.name ? "the same"
                                                   : "`" + f.json + "`";
-      out += "| " + file + " | " + json + " | " + f.meaning + " |\n";
+      out += "| " + file + " | " + json + " | " + cell(f.meaning) + " |\n";
     }
   }
   return out + "\n";
@@ -86,7 +101,10 @@ std::string json() {
   nlohmann::ordered_json out;
   for (const Section& section : sections()) {
     for (const ListedField& f : section.fields) {
-      if (!f.name.empty()) out[section.key][f.name] = {{"kind", f.kind}, {"meaning", f.meaning}};
+      if (f.name.empty()) continue;
+      nlohmann::ordered_json& field = out[section.key][f.name];
+      field = {{"kind", f.kind}, {"type", f.type}, {"meaning", f.meaning}};
+      if (!f.axes.empty()) field["axes"] = f.axes;
     }
   }
   return out.dump(1) + "\n";

@@ -15,7 +15,7 @@ namespace {
 
 headway::GramResult gram_of(const std::string& file_path, io::FeaturesIn place) {
   headway::Study study;
-  study.task.kind = headway::TaskKind::kDataset;
+  study.task.set_kind(headway::TaskKind::kDataset);
   study.threads = 1;
   Observer observer;
   return headway::gram(study, {io::read_dataset(file_path, place)}, observer);

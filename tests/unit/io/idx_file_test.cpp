@@ -2,9 +2,9 @@
 
 #include "catch.hpp"
 #include "dataset_builder.hpp"
-#include "headway/io/image_files.hpp"
 #include "headway/tasks/one_shot_images.hpp"
 #include "image_files.hpp"
+#include "io/media/image_files.hpp"
 
 using headway::ErrorKind;
 using headway::io::read_idx;

@@ -104,9 +104,9 @@ TEST_CASE("further sets stand inside every predictor, and nowhere without any") 
 TEST_CASE("evidence and chosen temperatures") {
   SolveResult r = result();
   CHECK_FALSE(Json::parse(headway::io::result_json(study(), r)).contains("chosen"));
-  r.points[0].log_evidence = -12.5;
-  r.points[0].log_evidence_leading_order = -13.5;
-  r.points[0].evidence_method = "laplace";
+  r.points[0].evidence.log_evidence = -12.5;
+  r.points[0].evidence.leading_order = -13.5;
+  r.points[0].evidence.method = "laplace";
   r.points[0].predictor.mean_squared_error = 0.25;
   headway::GaussianProcessPoint gp;
   gp.temperature = 1.0;

@@ -4,9 +4,9 @@
 
 #include "catch.hpp"
 #include "dataset_builder.hpp"
-#include "headway/io/image_files.hpp"
 #include "image_files.hpp"
 #include "io/media/image_decoders.hpp"
+#include "io/media/image_files.hpp"
 
 using headway::ErrorKind;
 using headway::Index;

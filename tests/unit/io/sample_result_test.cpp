@@ -158,7 +158,7 @@ TEST_CASE("study keys of [sample] survive a round trip, and only some change the
     CHECK(s.sample.draws == 77);
     CHECK(s.sample.warmup == 0);
     CHECK(s.sample.thin == 2);
-    CHECK(s.sample.metric == headway::Metric::kDense);
+    CHECK(s.sample.metric == headway::SampleMetric::kDense);
     CHECK(s.sample.target_accept == 0.9);
     CHECK(s.sample.max_tree_depth == 7);
     CHECK(s.sample.predictor_draws == 5);

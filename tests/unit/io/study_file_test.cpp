@@ -62,12 +62,13 @@ Study everything_changed() {
   s.seed = 9223372036854775807ULL;
   s.threads = 3;
   s.task.seed = 0;
-  s.task.hidden_markov_chain.train_examples = 7;
-  s.task.hidden_markov_chain.test_examples = 0;
-  s.task.hidden_markov_chain.stay_probability = {1.0, 0.0};
-  s.task.hidden_markov_chain.noise = {0.1, 1.0 / 3.0, 1e-300};
-  s.task.hidden_markov_chain.layers[0][0].kind = HeadKind::kDifferentToken;
-  s.task.hidden_markov_chain.layers[0][0].shift = 2;
+  s.task.as<headway::tasks::HiddenMarkovChainOptions>().train_examples = 7;
+  s.task.as<headway::tasks::HiddenMarkovChainOptions>().test_examples = 0;
+  s.task.as<headway::tasks::HiddenMarkovChainOptions>().stay_probability = {1.0, 0.0};
+  s.task.as<headway::tasks::HiddenMarkovChainOptions>().noise = {0.1, 1.0 / 3.0, 1e-300};
+  s.task.as<headway::tasks::HiddenMarkovChainOptions>().layers[0][0].kind =
+      HeadKind::kDifferentToken;
+  s.task.as<headway::tasks::HiddenMarkovChainOptions>().layers[0][0].shift = 2;
   s.model.widths = {{5}, {1, 1000000000, 3}};
   s.model.heads = {2, 1};
   s.model.variances = {0.1, 0.2, 0.3, 1e9};
@@ -87,15 +88,15 @@ Study everything_changed() {
   s.solve.checkpoint_seconds = 7.5;
   s.align.components = 5;
   s.prune = {0, false, false, false, false, 3, 5};
-  s.sample = {Sampler::kGibbs, 3, 7, 11, 2, Metric::kDense, 0.75, 5, 6, false, true, 0.5};
+  s.sample = {Sampler::kGibbs, 3, 7, 11, 2, SampleMetric::kDense, 0.75, 5, 6, false, true, 0.5};
   return s;
 }
 
 void check_same_task(const Study& a, const Study& b) {
-  CHECK(a.task.kind == b.task.kind);
+  CHECK(a.task.kind() == b.task.kind());
   CHECK(a.task.seed == b.task.seed);
-  const auto& x = a.task.hidden_markov_chain;
-  const auto& y = b.task.hidden_markov_chain;
+  const auto& x = a.task.as<headway::tasks::HiddenMarkovChainOptions>();
+  const auto& y = b.task.as<headway::tasks::HiddenMarkovChainOptions>();
   CHECK(x.train_examples == y.train_examples);
   CHECK(x.test_examples == y.test_examples);
   CHECK(x.tokens == y.tokens);
@@ -172,7 +173,7 @@ TEST_CASE("a study is read, and what it leaves out keeps its default") {
   CHECK(s.schema == 1);
   CHECK(s.name == "small");
   CHECK(s.seed == Study{}.seed);
-  const auto& layers = s.task.hidden_markov_chain.layers;
+  const auto& layers = s.task.as<headway::tasks::HiddenMarkovChainOptions>().layers;
   REQUIRE(layers.size() == 2);
   REQUIRE(layers[0].size() == 2);
   CHECK(layers[0][0].kind == HeadKind::kSameToken);
@@ -194,11 +195,11 @@ TEST_CASE("a written study reads back to the same study, bit for bit") {
     check_same(parse_study(write_study(s), "written.toml"), s);
   }
   Study dataset;
-  dataset.task.kind = headway::TaskKind::kDataset;
-  dataset.task.file = "/somewhere/\"odd\" name.h5";
+  dataset.task.set_kind(headway::TaskKind::kDataset);
+  dataset.task.as<headway::DatasetOptions>().file = "/somewhere/\"odd\" name.h5";
   const Study back = parse_study(write_study(dataset), "written.toml");
-  CHECK(back.task.kind == headway::TaskKind::kDataset);
-  CHECK(back.task.file == dataset.task.file);
+  CHECK(back.task.kind() == headway::TaskKind::kDataset);
+  CHECK(back.task.file() == dataset.task.file());
 }
 
 TEST_CASE("every member of the study differs from its default in the round-trip test") {
@@ -230,7 +231,8 @@ TEST_CASE("overlays take a TOML value, else a string, and act like an edited lin
   CHECK(small({"seed=3", "seed=4"}).seed == 4);
   CHECK(small({"solve={max_iterations=3}"}).solve.saddle_point.max_iterations == 3);
   CHECK(small({R"(task.layers=[{heads=[{kind="uniform"}]},{heads=[{kind="random"}]}])"})
-            .task.hidden_markov_chain.layers[0]
+            .task.as<headway::tasks::HiddenMarkovChainOptions>()
+            .layers[0]
             .size() == 1);
   // A value that would smuggle in a second line is a string, not two keys.
   CHECK_THROWS_AS(small({"seed=1\nthreads=2"}), Error);
@@ -435,8 +437,8 @@ TEST_CASE("an Error names the keys at fault, and what only the whole study tells
 
 TEST_CASE("the path of a data set is taken from the study's directory") {
   const std::string text = "[task]\nkind = \"dataset\"\nfile = \"sub/../x.h5\"\n";
-  CHECK(parse_study(text, "s.toml", {}, "/data/studies").task.file == "/data/studies/x.h5");
-  CHECK(parse_study(text, "s.toml", {"task.file=/abs/y.h5"}, "/data/studies").task.file ==
+  CHECK(parse_study(text, "s.toml", {}, "/data/studies").task.file() == "/data/studies/x.h5");
+  CHECK(parse_study(text, "s.toml", {"task.file=/abs/y.h5"}, "/data/studies").task.file() ==
         "/abs/y.h5");
 }
 

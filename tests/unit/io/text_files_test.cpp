@@ -25,8 +25,7 @@ TEST_CASE("A text file is read and split") {
               [&] { headway::io::read_text_corpus(scratch.file("b.txt")); });
 }
 
-TEST_CASE("Tasks of byte-pair tokens learn them from the training part, once for a grid") {
-  if (!headway::tasks::has_bpe_tokenizer()) return;
+TEST_CASE("Tasks of byte-pair tokens learn them from the training part, once for a grid", "[bpe]") {
   const ScratchDirectory scratch;
   const auto store = [&](const char* name, const std::string& text) {
     headway::testing::store_bytes(scratch.file(name), {text.begin(), text.end()});
@@ -39,14 +38,16 @@ TEST_CASE("Tasks of byte-pair tokens learn them from the training part, once for
   for (char& c : other) c = static_cast<unsigned char>(c) >= 0x80 ? '?' : c;  // still UTF-8
   other.resize(tail.size(), '?');
   headway::Study study;
-  study.task.kind = headway::TaskKind::kText;
-  study.task.level = headway::TextLevel::kBpe;
-  study.task.vocabulary = 520;
-  study.task.text.sequence_length = 12;
+  study.task.set_kind(headway::TaskKind::kText);
+  study.task.as<headway::TextTaskOptions>().level = headway::TextLevel::kBpe;
+  study.task.as<headway::TextTaskOptions>().vocabulary = 520;
+  study.task.as<headway::TextTaskOptions>().text.sequence_length = 12;
   const auto bytes_in_all = static_cast<double>((train + middle + tail).size());
-  study.task.text.held_out = (static_cast<double>(tail.size()) - 0.5) / bytes_in_all;
-  study.task.text.validation = static_cast<double>(middle.size()) / bytes_in_all;
-  study.task.file = store("one.txt", train + middle + tail);
+  study.task.as<headway::TextTaskOptions>().text.held_out =
+      (static_cast<double>(tail.size()) - 0.5) / bytes_in_all;
+  study.task.as<headway::TextTaskOptions>().text.validation =
+      static_cast<double>(middle.size()) / bytes_in_all;
+  study.task.as<headway::TextTaskOptions>().file = store("one.txt", train + middle + tail);
   const auto maker = headway::make_task_maker(headway::io::task_files());
   const auto one = maker(study);
   CHECK(one.task->format().vocabulary == 520);
@@ -55,17 +56,18 @@ TEST_CASE("Tasks of byte-pair tokens learn them from the training part, once for
   one.task->batch("held_out", 0, 1, batch);
   CHECK(tail.starts_with(one.decode(batch.ids)));
 
-  study.task.file = store("two.txt", train + middle + other);
+  study.task.as<headway::TextTaskOptions>().file = store("two.txt", train + middle + other);
   const auto two = maker(study);
   CHECK(two.tokenizer == one.tokenizer);
   CHECK(two.content_hash != one.content_hash);
-  study.task.file = store("three.txt", grammar_text(300, 9) + middle + tail);
+  study.task.as<headway::TextTaskOptions>().file =
+      store("three.txt", grammar_text(300, 9) + middle + tail);
   CHECK(maker(study).tokenizer != one.tokenizer);
-  study.task.file = scratch.file("one.txt");
+  study.task.as<headway::TextTaskOptions>().file = scratch.file("one.txt");
   CHECK(maker(study).content_hash == one.content_hash);
-  study.task.vocabulary = 560;
+  study.task.as<headway::TextTaskOptions>().vocabulary = 560;
   CHECK(maker(study).content_hash != one.content_hash);
-  study.task.level = headway::TextLevel::kBytes;
+  study.task.as<headway::TextTaskOptions>().level = headway::TextLevel::kBytes;
   const auto bytes = maker(study);
   CHECK(bytes.tokenizer.empty());
   CHECK(bytes.task->format().vocabulary == 256);

@@ -209,7 +209,7 @@ TEST_CASE("results of training hold their runs and their table") {
                            "headway train", "interrupted: only a part"}) {
     CHECK_THAT(text, Catch::Matchers::ContainsSubstring(word));
   }
-  CHECK(io::read_study(out).study.task.kind == headway::TaskKind::kFuzzyLogic);
+  CHECK(io::read_study(out).study.task.kind() == headway::TaskKind::kFuzzyLogic);
 }
 
 TEST_CASE("lines of JSON") {

@@ -90,9 +90,9 @@ device = "cpu"
 sample_tokens = 0
 )",
                               "s.toml");
-  CHECK(s.task.sraven.features == 3);
-  CHECK(s.task.sraven.values == 5);
-  CHECK_FALSE(s.task.sraven.permuted);
+  CHECK(s.task.as<tasks::SravenOptions>().features == 3);
+  CHECK(s.task.as<tasks::SravenOptions>().values == 5);
+  CHECK_FALSE(s.task.as<tasks::SravenOptions>().permuted);
   CHECK(s.train.model.attention == "hyla_deep");
   CHECK(s.train.model.nonlinearity == "gelu");
   CHECK(s.train.model.layers == 7);
@@ -302,7 +302,7 @@ TEST_CASE("swept paths are taken from where the study lies") {
   const std::string text = "[task]\nkind = \"text\"\nfile = \"0.txt\"\n[train]\ncausal = true\n";
   const auto paths = [](const Study& study) {
     std::vector<std::string> out;
-    for (const TrainRun& run : train_runs(study)) out.push_back(run.study.task.file);
+    for (const TrainRun& run : train_runs(study)) out.push_back(run.study.task.file());
     return out;
   };
   const std::vector<std::string> expected = {"/data/a.txt", "/b.txt"};
@@ -338,11 +338,12 @@ kind = "omniglot"
                                      "s.toml", {}, "/data");
   const std::vector<TrainRun> runs = train_runs(drawings);
   REQUIRE(runs.size() == 4);
-  CHECK(runs[0].study.task.omniglot.files == std::vector<std::string>{"/data/a.zip"});
-  CHECK(runs[3].study.task.omniglot.files == std::vector<std::string>{"/data/b.zip", "/data/c"});
-  REQUIRE(runs[3].study.task.omniglot.out_of_distribution.size() == 1);
-  CHECK(runs[3].study.task.omniglot.out_of_distribution[0].images == "/data/i.gz");
-  CHECK(runs[3].study.task.omniglot.out_of_distribution[0].labels == "/l.gz");
+  CHECK(runs[0].study.task.as<OmniglotOptions>().files == std::vector<std::string>{"/data/a.zip"});
+  CHECK(runs[3].study.task.as<OmniglotOptions>().files ==
+        std::vector<std::string>{"/data/b.zip", "/data/c"});
+  REQUIRE(runs[3].study.task.as<OmniglotOptions>().out_of_distribution.size() == 1);
+  CHECK(runs[3].study.task.as<OmniglotOptions>().out_of_distribution[0].images == "/data/i.gz");
+  CHECK(runs[3].study.task.as<OmniglotOptions>().out_of_distribution[0].labels == "/l.gz");
 }
 
 TEST_CASE("sections of the theory and of training do not mix") {
@@ -379,7 +380,7 @@ query_dim = 12
 query_rate = 0.25
 )";
   const Study study = parse_study(text, "s.toml", {}, "/data");
-  const headway::OmniglotOptions& task = study.task.omniglot;
+  const headway::OmniglotOptions& task = study.task.as<OmniglotOptions>();
   CHECK(task.files == std::vector<std::string>{"/data/a.zip", "/abs/b"});
   CHECK(task.images.rotations);
   CHECK(task.images.label_scale == 0.5);
@@ -421,9 +422,9 @@ TEST_CASE("what looks at trained networks is read, written, and no part of their
   CHECK(study.latents.layers == std::vector<Index>{1, 2});
   CHECK(study.evaluate.examples == 7);
   const Study latents = headway::latents_study(study);
-  CHECK(latents.task.sraven.held_out == 0.5);
-  CHECK_FALSE(latents.task.sraven.permuted);
-  CHECK(study.task.sraven.held_out == 0.25);
+  CHECK(latents.task.as<tasks::SravenOptions>().held_out == 0.5);
+  CHECK_FALSE(latents.task.as<tasks::SravenOptions>().permuted);
+  CHECK(study.task.as<tasks::SravenOptions>().held_out == 0.25);
   const std::string written = write_study(study);
   CHECK_THAT(written, Catch::Matchers::ContainsSubstring("task = {held_out = 0.5}"));
   CHECK(write_study(parse_study(written, "w.toml")) == written);

@@ -30,9 +30,9 @@ headway::SolvePoint point(Index width, double temperature, PredictorReport predi
   p.summary.converged = true;
   p.predictor = std::move(predictor);
   const bool has_laplace = !std::isnan(laplace);
-  p.log_evidence = has_laplace ? laplace : leading;
-  p.log_evidence_leading_order = leading;
-  p.evidence_method = has_laplace ? "laplace" : "leading_order";
+  p.evidence.log_evidence = has_laplace ? laplace : leading;
+  p.evidence.leading_order = leading;
+  p.evidence.method = has_laplace ? "laplace" : "leading_order";
   return p;
 }
 

@@ -11,6 +11,7 @@
 
 #include "catch.hpp"
 #include "headway/error.hpp"
+#include "headway/results/sampling_fields.hpp"
 #include "record_bytes.hpp"
 #include "sampling_targets.hpp"
 
@@ -62,6 +63,9 @@ std::vector<Setup> every_sampler() {
   add(sweep, std::make_unique<GibbsPairTarget>());
   sweep.warmup = 0;
   add(sweep, std::make_unique<GibbsPairTarget>());
+  SamplerOptions replicas = short_run(SamplerKind::kNuts);
+  replicas.replicas = 4;
+  add(replicas, std::make_unique<testing::TwoModesTarget>());
   return setups;
 }
 
@@ -440,4 +444,14 @@ TEST_CASE("warnings say what to do") {
   const SamplingResult split = sample(two_modes, stuck);
   CHECK(split.summary.rhat_max > 1.5);
   CHECK(split.summary.warnings.at(0).find("have not mixed") != std::string::npos);
+}
+
+TEST_CASE("replica exchange is refused without a temperature, and a schedule that does not fit") {
+  SamplerOptions options = short_run(SamplerKind::kNuts);
+  options.replicas = 3;
+  CHECK(error_of([&] { sample(testing::correlated_gaussian(2), options); }, ErrorKind::kBadStudy)
+            .find("this target has no temperature") != std::string::npos);
+  options.inverse_temperatures = {1.0, 0.5, 0.5};
+  CHECK(error_of([&] { sample(testing::TwoModesTarget(), options); }, ErrorKind::kBadStudy)
+            .find("sampler.inverse_temperatures = [1, 0.5, 0.5]") != std::string::npos);
 }

@@ -7,8 +7,8 @@
 
 #include "catch.hpp"
 #include "headway/error.hpp"
-#include "headway/tasks/sraven_ambiguity.hpp"
 #include "sraven_brute_force.hpp"
+#include "tasks/sraven_ambiguity.hpp"
 
 using Catch::Matchers::WithinAbs;
 using Catch::Matchers::WithinRel;

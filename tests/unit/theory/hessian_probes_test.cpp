@@ -1,7 +1,9 @@
 #include "headway/theory/hessian_probes.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
+#include <vector>
 
 #include "catch.hpp"
 #include "headway/theory/finite_width.hpp"
@@ -62,7 +64,7 @@ TEST_CASE("the smallest eigenvalue from products is that of the dense Hessian, w
 TEST_CASE("the evidence from random probes agrees with the dense one, within its stated error") {
   for (const Index outputs : {1, 2}) {
     Solved s(outputs);
-    const double exact = theory::saddle_evidence(*s.action, s.saddle, s.hessian).laplace;
+    const double exact = theory::saddle_evidence(*s.action, s.saddle, s.hessian).log_evidence;
     double square = 0.0;
     constexpr int kSeeds = 40;
     for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
@@ -70,8 +72,8 @@ TEST_CASE("the evidence from random probes agrees with the dense one, within its
       REQUIRE(probes.positive);
       const theory::SaddleEvidence e =
           theory::saddle_evidence(*s.action, s.saddle, *s.curvature, probes);
-      REQUIRE(e.laplace_error > 0.0);
-      square += std::pow((e.laplace - exact) / e.laplace_error, 2);
+      REQUIRE(e.error > 0.0);
+      square += std::pow((e.log_evidence - exact) / e.error, 2);
     }
     // Errors of 8 probes have 7 degrees of freedom: mean square 7 / 5, less than 4 over 40 seeds.
     CAPTURE(square / kSeeds);
@@ -84,8 +86,8 @@ TEST_CASE("the correction from random probes agrees with the dense one, within i
   Solved s;
   Rng rng(2, StreamPurpose::kTests);
   const MatrixXd test_features = headway::test::random_matrix(6, s.c.features.cols(), rng);
-  const theory::TestPredictor test(s.action->kernels().shared_from_this(),
-                                   std::make_shared<const MatrixXd>(test_features), 2.0);
+  const theory::RepeatedPredictor test(s.action->kernels().shared_from_this(),
+                                       std::make_shared<const MatrixXd>(test_features), 2.0);
   const theory::FiniteWidthCorrection exact =
       theory::finite_width_correction(*s.action, s.saddle, s.hessian, &test, s.observer);
   REQUIRE(exact.defined);
@@ -107,6 +109,37 @@ TEST_CASE("the correction from random probes agrees with the dense one, within i
   }
   CHECK(test::relative_error(probed.prediction.mean, exact.prediction.mean) < 0.05);
   CHECK(test::relative_error(probed.prediction.variance, exact.prediction.variance) < 0.1);
+}
+
+TEST_CASE("the error of random probes is the standard error of four independent quarters") {
+  const Solved s;
+  Observer observer;
+  const auto correction = [&](const theory::HessianProbes& probes) {
+    return theory::finite_width_correction(*s.action, s.saddle, *s.curvature, probes, nullptr,
+                                           observer);
+  };
+  const theory::HessianProbes probes = theory::probe_hessian(*s.curvature, 16, 3, observer);
+  const theory::FiniteWidthCorrection whole = correction(probes);
+  std::vector<theory::FiniteWidthCorrection> quarters;
+  for (std::ptrdiff_t g = 0; g < 4; ++g) {
+    theory::HessianProbes quarter = probes;
+    quarter.draws.assign(probes.draws.begin() + 4 * g, probes.draws.begin() + 4 * (g + 1));
+    quarter.entropy_draws.resize(4);
+    quarters.push_back(correction(quarter));
+  }
+  double expected = 0.0;
+  for (int l = 1; l <= 3; ++l) {
+    MatrixXd square = MatrixXd::Zero(whole.mean.at(l).rows(), whole.mean.at(l).cols());
+    MatrixXd sum = square;
+    for (const auto& quarter : quarters) {
+      sum += quarter.mean.at(l) / 4.0;
+      square += (quarter.mean.at(l) - whole.mean.at(l)).cwiseAbs2();
+    }
+    CHECK(test::relative_error(sum, whole.mean.at(l)) < 1e-6);
+    const MatrixXd error = (square / (4.0 * 3.0)).cwiseSqrt();
+    expected = std::max(expected, error.cwiseQuotient(whole.deviation.at(l)).maxCoeff());
+  }
+  CHECK_THAT(whole.probe_error, Catch::Matchers::WithinRel(expected, 1e-4));
 }
 
 TEST_CASE("a saddle that is no minimum, and a stop, are told") {

@@ -24,7 +24,7 @@ TEST_CASE("statistics of a predictor with labels +-1") {
   REQUIRE_THAT(s.right_sign_probability,
                Catch::Matchers::WithinAbs((phi1 + (1 - phi1) + 0.5 + 1.0) / 4, 1e-12));
   REQUIRE_THAT(s.mean_squared_error, Catch::Matchers::WithinAbs((0.25 + 9 + 1 + 0) / 4, 1e-15));
-  REQUIRE_THAT(s.variance, Catch::Matchers::WithinAbs(5.25 / 4, 1e-15));
+  REQUIRE_THAT(s.predictor_variance, Catch::Matchers::WithinAbs(5.25 / 4, 1e-15));
 }
 
 TEST_CASE("classes by one-hot labels, and no accuracy without classes") {

@@ -1,9 +1,11 @@
 #include "headway/saddle_point.hpp"
 
 #include <boost/math/tools/roots.hpp>
+#include <chrono>
 #include <cmath>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "catch.hpp"
 #include "headway/error.hpp"
@@ -403,4 +405,34 @@ TEST_CASE("Newton-CG goes on from any stop to the bits of a solution that never 
     CHECK(rest.summary.evaluations == whole.summary.evaluations);
     CHECK(rest.summary.history.size() == whole.summary.history.size());
   }
+}
+
+TEST_CASE("Newton-CG saves its state no more often than it was asked to") {
+  class Slow final : public Observer {  // so that the steps, and not the clock, take the time
+   public:
+    [[nodiscard]] bool interrupted() const override {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      return false;
+    }
+  };
+  const test::TheoryCase c = random_case({3, 3}, 1, 25, 6, 111);
+  const theory::Action action(c.architecture, 0.05, kernels_of(c, KernelForm::kStreamed));
+  const theory::OrderParameters start = theory::gaussian_process_order_parameters(c.architecture);
+  using Clock = std::chrono::steady_clock;
+  const auto run = [&](double seconds, int* saves) {
+    theory::SaddlePointHooks hooks;
+    hooks.seconds = seconds;
+    hooks.save = [&](const theory::SaddlePointState&) { ++*saves; };
+    Slow observer;
+    const Clock::time_point begin = Clock::now();
+    theory::solve_saddle_point(action, start, with(Optimizer::kNewtonCg), observer, hooks);
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+  };
+  int always = 0;
+  const double whole = run(0.0, &always);  // after each step
+  REQUIRE(always > 3);
+  int seldom = 0;
+  const double again = run(whole / 3.0, &seldom);
+  CHECK(seldom >= 1);
+  CHECK(seldom * whole / 3.0 <= again);
 }

@@ -13,7 +13,19 @@ using headway::Error;
 using headway::ErrorKind;
 using headway::Index;
 
-TEST_CASE("The table of variants is that of the paper") {
+TEST_CASE("Every variant has the name by which it is asked for, causal or not") {
+  REQUIRE(attention_variant_names().size() >= 10);
+  for (const std::string& name : attention_variant_names()) {
+    INFO(name);
+    AttentionOptions options = attention_variant(name);
+    CHECK_FALSE(options.causal);
+    CHECK(attention_variant_name(options) == name);
+    options.causal = true;
+    CHECK(attention_variant_name(options) == name);
+  }
+}
+
+TEST_CASE("The variants of the paper are made of the parts that their names say") {
   const std::vector<std::string> names = {"softmax",
                                           "linear",
                                           "linear_rms_head",
@@ -24,13 +36,9 @@ TEST_CASE("The table of variants is that of the paper") {
                                           "softmax_hyla",
                                           "linear_rms_head_nonlinear_value",
                                           "hyla_deep"};
-  CHECK(attention_variant_names() == names);
   for (const std::string& name : names) {
-    AttentionOptions options = attention_variant(name);
-    CHECK_FALSE(options.causal);
-    CHECK(attention_variant_name(options) == name);
-    options.causal = true;
-    CHECK(attention_variant_name(options) == name);
+    INFO(name);
+    const AttentionOptions options = attention_variant(name);
     CHECK((options.value_network != ValueNetwork::kPlain) ==
           (name.find("hyla") != std::string::npos));
     const bool rms = options.normalisation == Normalisation::kRmsHead;
@@ -160,7 +168,7 @@ TEST_CASE("Every bad argument is an error that names it") {
   const auto backward = [&](const AttentionOutputs<const float>& outputs, const float* d_output,
                             const AttentionGradients<float>& gradients) {
     return message([&] {
-      attention_backward(good.shape, good.options, good.inputs(), outputs, d_output, gradients);
+      attention_backward(good.shape, good.options, good.inputs(), {outputs, d_output}, gradients);
     });
   };
   const AttentionGradients<float> gradients = answer.gradients();

@@ -111,8 +111,8 @@ Block cross_block(const Case& c) {
   block.backward = [=](const std::vector<Array>& x, const Array& dy, int threads) {
     Kept kept = run(x, threads);
     std::vector<Array> g = like(x);
-    cross_attention_backward(context(threads), c.shape, parameters<const float>(c, x), given(c, x),
-                             kept.saved(), {{dy.data(), g[0].data()}, g[1].data()},
+    cross_attention_backward(context(threads), c.shape, parameters<const float>(c, x),
+                             {given(c, x), kept.saved()}, {{dy.data(), g[0].data()}, g[1].data()},
                              parameters<float>(c, g));
     return g;
   };

@@ -70,7 +70,7 @@ TEST_CASE("The public functions take the best kernel, and the axis does not depe
   const AttentionOutputs<float> outputs = answer.outputs();
   headway::training::attention_forward(p.shape, options, p.inputs(), outputs, 2);
   headway::training::attention_backward(p.shape, options, p.inputs(),
-                                        {outputs.output, outputs.log_sum_exp}, p.d_output.data(),
+                                        {{outputs.output, outputs.log_sum_exp}, p.d_output.data()},
                                         answer.gradients(), 1);
   check_answer(p, answer, exact);
 }
@@ -84,8 +84,8 @@ TEST_CASE("The gradient of the bias is left out where it is not wanted") {
     AttentionAnswer<float> without(p);
     AttentionGradients<float> gradients = without.gradients();
     gradients.bias = nullptr;
-    headway::training::detail::backward_with(plan, p.shape, options, p.inputs(), {},
-                                             p.d_output.data(), gradients);
+    headway::training::detail::backward_with(plan, p.shape, options, p.inputs(),
+                                             {{}, p.d_output.data()}, gradients);
     CHECK(without.d_query == with.d_query);
     CHECK(without.d_key == with.d_key);
     CHECK(without.d_value == with.d_value);

@@ -6,9 +6,9 @@
 
 #include "catch.hpp"
 #include "headway/error.hpp"
-#include "headway/model/attention.hpp"
 #include "headway/training/backend.hpp"
 #include "headway/training/task_adapters.hpp"
+#include "model/attention.hpp"
 #include "training/contributions/head_paths.hpp"
 #include "training_tasks.hpp"
 
@@ -196,6 +196,41 @@ TEST_CASE("The fused block, LibTorch and the theory's network agree", "[torch]")
       }
     }
   }
+}
+
+TEST_CASE("Queries and keys learn, and decay, at their own rate", "[torch]") {
+  const auto task = fuzzy_task();
+  TransformerOptions model = linear_model(2, 3);
+  model.query_rate = 0.25;
+  TrainOptions options = constant_run();
+  options.learning_rate = 0.01;
+  options.weight_decay = 0.5;
+  options.epsilon = 1e-3;
+  Trainer trainer(model, options, *task);
+  TrainState before = trainer.state();
+  for (NamedTensor& p : before.parameters) {  // so that what decays differs from what does not
+    for (std::size_t j = 0; j < p.values.size(); ++j) {
+      p.values[j] += 0.3F + 0.01F * static_cast<float>(j % 7);
+    }
+  }
+  trainer.set_state(before);
+  trainer.step();
+  const TrainState after = trainer.state();
+  int slow = 0;
+  for (std::size_t i = 0; i < before.parameters.size(); ++i) {
+    const NamedTensor& p = before.parameters[i];
+    INFO(p.name);
+    const bool own =
+        p.name.find("query") != std::string::npos || p.name.find("key") != std::string::npos;
+    slow += own ? 1 : 0;
+    for (std::size_t j = 0; j < p.values.size(); ++j) {
+      const double g = after.first_moments[i].values[j] / 0.1;  // the clipped gradient
+      const double step = g / (std::abs(g) + 1e-3) + 0.5 * p.values[j];
+      CHECK(std::abs(after.parameters[i].values[j] - p.values[j] +
+                     0.01 * (own ? 0.25 : 1.0) * step) < 1e-6);
+    }
+  }
+  CHECK(slow == 4);
 }
 
 TEST_CASE("Training a linear-value network: any threads, any stop, the same bits, a falling loss",

@@ -44,8 +44,8 @@ Block linear_block(Index rows, Index in, Index out, bool norm, bool centred) {
     linear_forward(context(threads), shape, p, x[0].data(), y.data(),
                    norm ? stats.data() : nullptr);
     std::vector<Array> g = like(x);
-    linear_backward(context(threads), shape, p, x[0].data(), stats.data(), {dy.data(), g[0].data()},
-                    arrays(g, static_cast<float*>(nullptr)));
+    linear_backward(context(threads), shape, p, {x[0].data(), stats.data()},
+                    {dy.data(), g[0].data()}, arrays(g, static_cast<float*>(nullptr)));
     return g;
   };
   return block;
@@ -95,7 +95,7 @@ Block feed_forward_block(const FeedForwardShape& n, bool norm) {
     Kept kept = run(x, threads);
     std::vector<Array> g = like(x);
     feed_forward_backward(context(threads), n, arrays(x, static_cast<const float*>(nullptr)),
-                          x[0].data(), {kept.stats.data(), kept.hidden.data()},
+                          {x[0].data(), {kept.stats.data(), kept.hidden.data()}},
                           {dy.data(), g[0].data()}, arrays(g, static_cast<float*>(nullptr)));
     return g;
   };
@@ -161,7 +161,7 @@ Block attention_block(const AttentionBlockShape& n) {
     Kept kept = run(x, threads);
     std::vector<Array> g = like(x);
     attention_block_backward(context(threads), n, arrays(x, static_cast<const float*>(nullptr)),
-                             {x[0].data()}, kept.saved(), {dy.data(), g[0].data()},
+                             {{x[0].data()}, kept.saved()}, {dy.data(), g[0].data()},
                              arrays(g, static_cast<float*>(nullptr)));
     return g;
   };

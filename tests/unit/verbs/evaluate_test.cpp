@@ -11,7 +11,7 @@ namespace {
 Study small_study(std::uint64_t seed) {
   Study study = testing::small_study();
   study.seed = seed;
-  study.task.fuzzy_logic.sequence_length = 8;
+  study.task.as<tasks::FuzzyLogicOptions>().sequence_length = 8;
   study.train.model.attention = "softmax";
   study.train.model.layers = 1;
   study.train.run.eval_examples = 40;

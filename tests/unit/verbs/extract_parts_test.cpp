@@ -20,9 +20,9 @@ namespace {
 /// A network of random weights on a generated task.
 struct Problem {
   explicit Problem(headway::TaskKind kind = headway::TaskKind::kFuzzyLogic) {
-    study.task.kind = kind;
-    study.task.fuzzy_logic.sequence_length = 7;
-    study.task.sraven.features = 2;
+    study.task.set_kind(kind);
+    study.task.as<tasks::FuzzyLogicOptions>().sequence_length = 7;
+    study.task.as<tasks::SravenOptions>().features = 2;
     study.train.model = testing::small_model();
     study.threads = 2;
     study.extract.train_examples = 40;
@@ -110,7 +110,7 @@ TEST_CASE("the theory runs on contributions, and pruning takes their names") {
   p.study.extract.parts = training::GeneratedParts::kPairs;
   p.draw();
   headway::Study theory;
-  theory.task.kind = headway::TaskKind::kDataset;
+  theory.task.set_kind(headway::TaskKind::kDataset);
   theory.model.widths = {{30}};
   theory.model.temperatures = {0.5};
   theory.prune.random_orders = 2;
@@ -155,7 +155,7 @@ TEST_CASE("attention matrices have rows that sum up to 1, and inputs are what th
   const Eigen::Map<const RowMatrixXd> rows(attention.data(), 21, 7);
   CHECK((rows.rowwise().sum().array() - 1.0).abs().maxCoeff() < 1e-12);
   headway::Study theory;
-  theory.task.kind = headway::TaskKind::kDataset;
+  theory.task.set_kind(headway::TaskKind::kDataset);
   theory.model.widths = {{30}};
   theory.model.temperatures = {0.5};
   theory.threads = 1;
@@ -177,10 +177,10 @@ TEST_CASE("networks that cannot be extracted are refused in words") {
   p.study.train.model.encoder_layers = 1;
   CHECK_THAT(p.message(), ContainsSubstring("train.encoder_layers = 1: must be 0"));
   p.study.train.model.encoder_layers = 0;
-  p.study.task.kind = headway::TaskKind::kText;
+  p.study.task.set_kind(headway::TaskKind::kText);
   CHECK_THAT(p.message(), ContainsSubstring("task.kind = \"text\""));
   p.study.train.model.network = training::NetworkKind::kLinearValue;
-  p.study.task.kind = headway::TaskKind::kFuzzyLogic;
+  p.study.task.set_kind(headway::TaskKind::kFuzzyLogic);
   CHECK_THAT(p.message(), ContainsSubstring("must be \"omniglot\""));
 }
 

@@ -46,7 +46,7 @@ tasks::Dataset data_with_sets(Index examples, std::uint64_t stream = 0, Index ou
 
 Study small_study() {
   Study study;
-  study.task.kind = headway::TaskKind::kDataset;
+  study.task.set_kind(headway::TaskKind::kDataset);
   study.model.widths = {{20}, {100}};
   study.model.temperatures = {0.1};
   study.threads = 1;
@@ -167,7 +167,8 @@ TEST_CASE("Gram matrices of fewer examples than directions are solved as that ma
         CHECK(difference(a.predictor.mean, b.predictor.mean) < 1e-7);
         CHECK(difference(a.predictor.variance, b.predictor.variance) < 1e-7);
         CHECK_THAT(a.action, Catch::Matchers::WithinRel(b.action, 1e-8));
-        CHECK_THAT(a.log_evidence, Catch::Matchers::WithinRel(b.log_evidence, 1e-8));
+        CHECK_THAT(a.evidence.log_evidence,
+                   Catch::Matchers::WithinRel(b.evidence.log_evidence, 1e-8));
         CHECK(std::isnan(a.predictor.train_accuracy));
       }
       study.solve.kernels = theory::KernelForm::kGram;  // by hand: the matrices themselves
@@ -202,7 +203,8 @@ TEST_CASE("solve and sample of Gram matrices are those of the examples") {
       CHECK(difference(a.predictor.mean, b.predictor.mean) < 1e-9);
       CHECK(difference(a.predictor.variance, b.predictor.variance) < 1e-9);
       CHECK_THAT(a.action, Catch::Matchers::WithinRel(b.action, 1e-9));
-      CHECK_THAT(a.log_evidence, Catch::Matchers::WithinRel(b.log_evidence, 1e-9));
+      CHECK_THAT(a.evidence.log_evidence,
+                 Catch::Matchers::WithinRel(b.evidence.log_evidence, 1e-9));
       CHECK_THAT(a.smallest_hessian_eigenvalue,
                  Catch::Matchers::WithinRel(b.smallest_hessian_eigenvalue, 1e-9));
       CHECK(difference(a.corrected.mean.layers[0], b.corrected.mean.layers[0]) < 1e-9);

@@ -31,9 +31,9 @@ Study fuzzy_study() {
 
 Study sraven_study() {
   Study study = fuzzy_study();
-  study.task.kind = headway::TaskKind::kSraven;
-  study.task.sraven.features = 2;
-  study.task.sraven.values = 5;
+  study.task.set_kind(headway::TaskKind::kSraven);
+  study.task.as<tasks::SravenOptions>().features = 2;
+  study.task.as<tasks::SravenOptions>().values = 5;
   return study;
 }
 
@@ -75,7 +75,7 @@ TEST_CASE("fuzzy logic: the last token to itself, and the terms of its task") {
   CHECK(examples.label_names.size() == 12);
   CHECK(examples.label_names[6] == "0110");
 
-  tasks::FuzzyLogicOptions options = study.task.fuzzy_logic;
+  tasks::FuzzyLogicOptions options = study.task.as<tasks::FuzzyLogicOptions>();
   options.seed = 5;
   const tasks::FuzzyLogicGenerator generator(options);
   tasks::FuzzyLogicExample example;
@@ -102,7 +102,7 @@ TEST_CASE("fuzzy logic: the last token to itself, and the terms of its task") {
 
 TEST_CASE("SRAVEN: the answer of a feature to panels 7 and 8, and its rule") {
   const Study study = headway::latents_study(sraven_study());
-  CHECK_FALSE(study.task.sraven.permuted);
+  CHECK_FALSE(study.task.as<tasks::SravenOptions>().permuted);
   const headway::LatentExamples examples = headway::latent_examples(study);
   REQUIRE(examples.pairs.size() == 4);  // K = 2: tokens of panel p are 2 p and 2 p + 1
   CHECK(examples.pairs[2].query == 17);
@@ -116,7 +116,7 @@ TEST_CASE("SRAVEN: the answer of a feature to panels 7 and 8, and its rule") {
   }
   CHECK(examples.label_names[1] == "plus one");
 
-  tasks::SravenOptions options = study.task.sraven;
+  tasks::SravenOptions options = study.task.as<tasks::SravenOptions>();
   options.seed = 5;
   const tasks::SravenGenerator generator(options);
   tasks::SravenInstance instance;
@@ -235,7 +235,7 @@ TEST_CASE("layers that are wanted, and the table over seeds", "[torch]") {
 
 TEST_CASE("what has no such codes is refused") {
   Study text = fuzzy_study();
-  text.task.kind = headway::TaskKind::kOmniglot;
+  text.task.set_kind(headway::TaskKind::kOmniglot);
   CHECK_THROWS_WITH(headway::check_latents(text),
                     ContainsSubstring("must be \"fuzzy_logic\" or \"sraven\""));
   Study permuted = sraven_study();

@@ -41,7 +41,7 @@ tasks::Dataset told_dataset(double size) {
 
 headway::Study study_of(double temperature) {
   headway::Study study;
-  study.task.kind = headway::TaskKind::kDataset;
+  study.task.set_kind(headway::TaskKind::kDataset);
   study.model.widths = {{20}};
   study.model.temperatures = {temperature};
   study.solve.corrections = headway::When::kOff;

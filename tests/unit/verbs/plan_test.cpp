@@ -6,6 +6,7 @@
 #include "headway/error.hpp"
 #include "headway/observer.hpp"
 #include "headway/solve.hpp"
+#include "headway/study/task_kinds.hpp"
 #include "verbs/theory/problem.hpp"
 
 using namespace headway;
@@ -16,7 +17,7 @@ namespace {
 
 headway::Study small_study() {
   headway::Study study;
-  tasks::HiddenMarkovChainOptions& task = study.task.hidden_markov_chain;
+  tasks::HiddenMarkovChainOptions& task = study.task.as<tasks::HiddenMarkovChainOptions>();
   task.train_examples = 30;
   task.test_examples = 20;
   task.tokens = 6;

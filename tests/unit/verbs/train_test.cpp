@@ -20,8 +20,8 @@ namespace {
 
 Study short_study() {
   Study study = testing::small_study();
-  study.task.fuzzy_logic.sequence_length = 5;
-  study.task.fuzzy_logic.held_out = tasks::FuzzyLogicOptions().held_out;
+  study.task.as<tasks::FuzzyLogicOptions>().sequence_length = 5;
+  study.task.as<tasks::FuzzyLogicOptions>().held_out = tasks::FuzzyLogicOptions().held_out;
   study.train.model.layers = 1;
   study.train.run.steps = 30;
   study.train.run.log_every = 4;
@@ -78,16 +78,16 @@ TEST_CASE("the hash of a task changes with its examples") {
   CHECK(headway::make_generated_task(study).content_hash != hash);
   study.task.seed = 5;
   CHECK(headway::make_generated_task(study).content_hash == hash);
-  study.task.fuzzy_logic.held_out = 0.3;
+  study.task.as<tasks::FuzzyLogicOptions>().held_out = 0.3;
   CHECK(headway::make_generated_task(study).content_hash != hash);
-  study.task.kind = headway::TaskKind::kDataset;
+  study.task.set_kind(headway::TaskKind::kDataset);
   CHECK_THROWS_AS(headway::make_generated_task(study), Error);
 }
 
 TEST_CASE("sizes of a run are those that were published") {
   Study study;
-  study.task.kind = headway::TaskKind::kFuzzyLogic;
-  study.task.fuzzy_logic.sequence_length = 16;
+  study.task.set_kind(headway::TaskKind::kFuzzyLogic);
+  study.task.as<tasks::FuzzyLogicOptions>().sequence_length = 16;
   study.train.run.device = training::Device::kCpu;
   const auto task = headway::make_generated_task(study);
   const headway::TrainCost cost = headway::train_cost(study, task.task->format());

@@ -59,10 +59,10 @@ TEST_CASE("the task of a trained network keeps its split unless a seed is given"
   TaskChange other;
   other.study = small_study();
   other.study->seed = 77;  // of other weights: no part of the data here
-  other.study->task.fuzzy_logic.sequence_length = 9;
+  other.study->task.as<tasks::FuzzyLogicOptions>().sequence_length = 9;
   const Study shorter = headway::changed_study(network, other);
   CHECK(shorter.task.seed == 5);
-  CHECK(shorter.task.fuzzy_logic.sequence_length == 9);
+  CHECK(shorter.task.as<tasks::FuzzyLogicOptions>().sequence_length == 9);
   CHECK(headway::held_out_seen_in_training(network, shorter) == 0.0);
 
   other.study->task.seed = 6;
@@ -73,7 +73,9 @@ TEST_CASE("the task of a trained network keeps its split unless a seed is given"
   CHECK(seen < 0.8);
 
   other.keys.data = OptionValue::Table{{"sequence_length", {std::int64_t{7}, {}}}};
-  CHECK(headway::changed_study(network, other).task.fuzzy_logic.sequence_length == 7);
+  CHECK(
+      headway::changed_study(network, other).task.as<tasks::FuzzyLogicOptions>().sequence_length ==
+      7);
 }
 
 TEST_CASE("tasks that are no task for the network are refused") {

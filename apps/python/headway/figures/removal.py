@@ -1,4 +1,4 @@
-"""Heads removed from trained networks themselves: `headway prune` of a train result."""
+"""Heads removed from trained networks themselves: results of `headway prune-network`."""
 
 from __future__ import annotations
 

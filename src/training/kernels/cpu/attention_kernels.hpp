@@ -72,7 +72,7 @@ void forward_with(const AttentionPlan& plan, const AttentionShape& shape,
                   const AttentionOutputs<float>& outputs);
 void backward_with(const AttentionPlan& plan, const AttentionShape& shape,
                    const AttentionOptions& options, const AttentionInputs<float>& inputs,
-                   const AttentionOutputs<const float>& outputs, const float* d_output,
+                   const AttentionPassedBack<float>& passed,
                    const AttentionGradients<float>& gradients);
 
 std::size_t workspace_bytes(const AttentionPlan& plan, const AttentionShape& shape,

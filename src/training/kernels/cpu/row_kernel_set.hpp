@@ -65,6 +65,7 @@ inline void norm(const detail::NormRows& n, const float* x, float* y, float* sta
 }
 
 // With z = (x - mean) r and g = dy scale: dx = r (g - mean g - z mean(g z)); RMSNorm: no mean g.
+// NOLINTNEXTLINE(readability-function-size): a kernel takes bare rows
 inline void norm_backward(const detail::NormRows& n, const float* x, const float* stats,
                           const float* dy, const float* base, float* dx, float* d_scale,
                           float* d_bias) {
@@ -121,6 +122,7 @@ inline void swiglu(Index count, const float* g, const float* u, float* y) {
   }
 }
 
+// NOLINTNEXTLINE(readability-function-size): a kernel takes bare rows
 inline void swiglu_backward(Index count, const float* g, const float* u, const float* d, float* y,
                             float* dg, float* du) {
   for (Index i = 0; i < count; i += kLanes) {

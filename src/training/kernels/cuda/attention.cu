@@ -128,13 +128,14 @@ void gpu_attention_forward(const GpuAttentionLayer& layer, const GpuAttentionPla
 }
 
 void gpu_attention_backward(const GpuAttentionLayer& layer, const GpuAttentionPlan& plan,
-                            const GpuAttentionInputs& inputs, const GpuAttentionOutputs& outputs,
-                            const void* d_output, const GpuAttentionGradients& gradients,
-                            void* stream) {
+                            const GpuAttentionInputs& inputs,
+                            const GpuAttentionPassedBack& passed,
+                            const GpuAttentionGradients& gradients, void* stream) {
   StreamOfDevice device(stream);
   with_arithmetic(layer.arithmetic, [&]<Arithmetic kind, typename T>() {
     gpu_kernels::launch_backward<kind>(
-        device, plan, bind<T>(layer, inputs, outputs), bind<T>(outputs, d_output, gradients),
+        device, plan, bind<T>(layer, inputs, passed.outputs),
+        bind<T>(passed.outputs, passed.d_output, gradients),
         gpu_kernels::SummedGradients<T>{static_cast<T*>(gradients.query), gradients.bias,
                                         gradients.mixing});
   });

@@ -100,33 +100,24 @@ struct Floats4 {
   float value[4];
 };
 
-/// c += a b on a tensor core: a 16 x 8, b 8 x 8 of TF32 numbers, laid over the lanes as PTX says
-/// (mma.m16n8k8).
-__device__ __forceinline__ void multiply_tf32(const Warp&, Lanes<Floats4>& c,
-                                              const Lanes<Words4>& a, const Lanes<Words2>& b) {
-  const Words4& x = a[0];
-  const Words2& y = b[0];
-  Floats4& z = c[0];
-  asm volatile(
-      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-      "{%0,%1,%2,%3};\n"
-      : "+f"(z.value[0]), "+f"(z.value[1]), "+f"(z.value[2]), "+f"(z.value[3])
-      : "r"(x.word[0]), "r"(x.word[1]), "r"(x.word[2]), "r"(x.word[3]), "r"(y.word[0]),
-        "r"(y.word[1]));
-}
+// c += a b on a tensor core, laid over the lanes as PTX says. An instruction must be a literal.
+#define HEADWAY_TENSOR_PRODUCT(name, instruction)                                                  \
+  __device__ __forceinline__ void name(const Warp&, Lanes<Floats4>& c, const Lanes<Words4>& a,     \
+                                       const Lanes<Words2>& b) {                                   \
+    const Words4& x = a[0];                                                                        \
+    const Words2& y = b[0];                                                                        \
+    Floats4& z = c[0];                                                                             \
+    asm volatile(instruction " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\n"            \
+                 : "+f"(z.value[0]), "+f"(z.value[1]), "+f"(z.value[2]), "+f"(z.value[3])          \
+                 : "r"(x.word[0]), "r"(x.word[1]), "r"(x.word[2]), "r"(x.word[3]), "r"(y.word[0]), \
+                   "r"(y.word[1]));                                                                \
+  }
 
-/// The same of bf16 numbers, two to a word: a 16 x 16, b 16 x 8 (mma.m16n8k16).
-__device__ __forceinline__ void multiply_bf16(const Warp&, Lanes<Floats4>& c,
-                                              const Lanes<Words4>& a, const Lanes<Words2>& b) {
-  const Words4& x = a[0];
-  const Words2& y = b[0];
-  Floats4& z = c[0];
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-      "{%8,%9}, {%0,%1,%2,%3};\n"
-      : "+f"(z.value[0]), "+f"(z.value[1]), "+f"(z.value[2]), "+f"(z.value[3])
-      : "r"(x.word[0]), "r"(x.word[1]), "r"(x.word[2]), "r"(x.word[3]), "r"(y.word[0]),
-        "r"(y.word[1]));
-}
+/// a 16 x 8, b 8 x 8, of TF32 numbers.
+HEADWAY_TENSOR_PRODUCT(multiply_tf32, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")
+/// a 16 x 16, b 16 x 8, of bf16 numbers, two to a word.
+HEADWAY_TENSOR_PRODUCT(multiply_bf16, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32")
+
+#undef HEADWAY_TENSOR_PRODUCT
 
 }  // namespace headway::training::gpu_kernels

@@ -49,6 +49,12 @@ struct GpuAttentionGradients {
   float* over_keys = nullptr;
 };
 
+/// What the forward pass returned, and the gradient of its output: Number [B, Sq, H, dv].
+struct GpuAttentionPassedBack {
+  GpuAttentionOutputs outputs;
+  const void* d_output = nullptr;
+};
+
 struct GpuAttentionLayer {
   AttentionShape shape;
   AttentionOptions options;
@@ -65,10 +71,8 @@ void gpu_attention_forward(const GpuAttentionLayer& layer, const GpuAttentionPla
                            const GpuAttentionInputs& inputs, const GpuAttentionOutputs& outputs,
                            void* stream);
 
-/// `outputs` are what the forward pass returned; d_output: Number [B, Sq, H, dv].
 void gpu_attention_backward(const GpuAttentionLayer& layer, const GpuAttentionPlan& plan,
-                            const GpuAttentionInputs& inputs, const GpuAttentionOutputs& outputs,
-                            const void* d_output, const GpuAttentionGradients& gradients,
-                            void* stream);
+                            const GpuAttentionInputs& inputs, const GpuAttentionPassedBack& passed,
+                            const GpuAttentionGradients& gradients, void* stream);
 
 }  // namespace headway::training

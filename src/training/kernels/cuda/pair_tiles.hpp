@@ -81,6 +81,7 @@ class PairTiles {
   }
 
   // to[row][i] = scale * from[first + row, heads of the block, dim], of [B, tokens, H, dim].
+  // NOLINTNEXTLINE(readability-function-size): a kernel takes bare rows
   HEADWAY_DEVICE void load_rows(Global<const T> from, int first, int rows, int tokens, int dim,
                                 float scale, Shared<T> to, int row_step) {
     const Global<const T> start = from + offset(first, tokens, dim);

@@ -100,6 +100,7 @@ struct Fragments<Arithmetic::kTf32> {
   static constexpr int kStep = 8;
 
   template <typename A>
+  // NOLINTNEXTLINE(readability-function-size): a place among registers
   static HEADWAY_DEVICE void load_a(const Operand<A>& a, const ProductSize& n, int batch, int row,
                                     int k, int lane, Words4& out) {
     HEADWAY_UNROLL
@@ -109,6 +110,7 @@ struct Fragments<Arithmetic::kTf32> {
     }
   }
   template <typename B>
+  // NOLINTNEXTLINE(readability-function-size): a place among registers
   static HEADWAY_DEVICE void load_b(const Operand<B>& b, const ProductSize& n, int batch, int k,
                                     int column, int lane, Words2& out) {
     HEADWAY_UNROLL
@@ -128,6 +130,7 @@ struct Fragments<Arithmetic::kBf16> {
   static constexpr int kStep = 16;
 
   template <typename A>
+  // NOLINTNEXTLINE(readability-function-size): a place among registers
   static HEADWAY_DEVICE void load_a(const Operand<A>& a, const ProductSize& n, int batch, int row,
                                     int k, int lane, Words4& out) {
     HEADWAY_UNROLL
@@ -139,6 +142,7 @@ struct Fragments<Arithmetic::kBf16> {
     }
   }
   template <typename B>
+  // NOLINTNEXTLINE(readability-function-size): a place among registers
   static HEADWAY_DEVICE void load_b(const Operand<B>& b, const ProductSize& n, int batch, int k,
                                     int column, int lane, Words2& out) {
     HEADWAY_UNROLL

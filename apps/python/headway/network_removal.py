@@ -1,0 +1,277 @@
+"""A pretrained network that can be run again from any block up, with heads replaced before their output projection."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from headway.errors import UsageError
+from headway.labels import checked_classes
+from headway.network_arguments import checked_layers
+from headway.network_batches import calls_noted, device_of, examples_in, first_argument, part_of
+from headway.network_blocks import Block, Stack, stack_of
+from headway.network_contributions import LARGEST_GAP, readout_weights
+from headway.network_writer import Source, checked_labels
+from headway.probes import Probe
+
+Tensor = torch.Tensor
+
+
+@dataclass
+class Call:
+    """One call of a block, which can be repeated with another stream."""
+
+    module: torch.nn.Module
+    arguments: tuple
+    named: dict[str, Any]
+
+    def again(self, stream: Tensor) -> Tensor:
+        if self.arguments:
+            said = self.module(stream, *self.arguments[1:], **self.named)
+        else:
+            name, _ = first_argument(self.module, self.arguments, self.named)
+            said = self.module(**self.named | {name: stream})
+        return said[0] if isinstance(said, tuple) else said
+
+    @property
+    def stream(self) -> Tensor:
+        return first_argument(self.module, self.arguments, self.named)[1]
+
+    def without_stream(self) -> Call:
+        """The same call, which holds no stream of its own: for `again`."""
+        if self.arguments:
+            return Call(self.module, (None, *self.arguments[1:]), self.named)
+        name, _ = first_argument(self.module, self.arguments, self.named)
+        return Call(self.module, (), self.named | {name: None})
+
+
+@dataclass
+class Started:
+    """A batch that has run up to a block: its stream, the calls from there up, its embeddings [b, N], and its mask."""
+
+    stream: Tensor
+    calls: list[Call]
+    whole: Tensor
+    mask: Any
+
+
+class Network:
+    """A Hugging Face model that can be run again from any block up.
+
+    grouped: where several queries share a key and a value, they are one head, that of the key and the value.
+    """
+
+    def __init__(self, model: Any, readout: str, batch_size: int, grouped: bool = False):
+        readouts = ("first_token", "last_token", "mean")
+        if readout not in readouts:
+            raise UsageError(f"readout: is {readout!r}; allowed: {', '.join(readouts)}")
+        self.model, self.readout, self.batch_size = model, readout, batch_size
+        self.stack = stack_of(model)
+        self.heads = [block.value_heads if grouped else block.heads for block in self.stack.blocks]
+        takes = inspect.signature(model.forward).parameters
+        self.options = {"use_cache": False} if "use_cache" in takes else {}
+
+    def kept(self, layers: Sequence[int] | None) -> list[int]:
+        return kept_layers(self.stack, layers)
+
+    def rows(self, kept: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Layer and head of every row of a table."""
+        return rows_of(self.heads, kept)
+
+    def batches(self, encoded: Mapping[str, Any]) -> Iterator[tuple[list[Call], Tensor, Any]]:
+        """The calls of all blocks, what the network says of every token, and the mask."""
+        device, count = device_of(self.model), examples_in(encoded)
+        bounds = [*range(0, count, self.batch_size), count]
+        if bounds[-1] - bounds[-2] == 1 < bounds[-2]:  # one example has no other to take from
+            del bounds[-2]
+        for begin, end in zip(bounds, bounds[1:]):
+            batch = {key: part_of(value, begin, end - begin, device)
+                     for key, value in encoded.items()}
+            calls: list[Call] = []
+            said: list[Tensor] = []
+            blocks = list({id(block.module): block.module for block in self.stack.blocks}.values())
+            hook = self.stack.last.register_forward_hook(
+                lambda module, arguments, output: said.append(
+                    output[0] if isinstance(output, tuple) else output))
+            try:
+                with calls_noted(blocks, lambda module, arguments, named: calls.append(
+                        Call(module, arguments, named))):
+                    self.model(**batch, **self.options)
+            finally:
+                hook.remove()
+            if len(calls) != len(self.stack.blocks):
+                raise UsageError(f"model: calls {len(calls)} blocks; allowed: each of its {len(self.stack.blocks)} once")
+            yield calls, said[-1], batch.get("attention_mask")
+
+    def pooled(self, answer: Tensor, mask: Any) -> Tensor:
+        weights = readout_weights(self.readout, mask, answer.shape[:2])
+        return torch.einsum("bs,bsn->bn", weights, answer.cpu().double())
+
+    def embeddings(self, encoded: Mapping[str, Any]) -> tuple[Tensor, list[Tensor]]:
+        """[P, N], and the mean over real tokens of what enters each block's output projection."""
+        pooled, sums, count = [], [0.0] * len(self.stack.blocks), 0.0
+        seen: list[Tensor] = []
+
+        def note(position: int, mixed: Tensor) -> Tensor:
+            seen.append(mixed.detach())
+            return mixed
+        with at_projections(self.stack.blocks, note):
+            for _, answer, mask in self.batches(encoded):
+                pooled.append(self.pooled(answer, mask).detach())
+                real = torch.ones(answer.shape[:2]) if mask is None else (mask != 0)
+                real = real.to(answer.device, torch.float64)
+                sums = [total + torch.einsum("bs,bsn->n", real, mixed.double())
+                        for total, mixed in zip(sums, seen)]
+                count += float(real.sum())
+                seen.clear()
+        return torch.cat(pooled), [total / count for total in sums]
+
+    def removals(self, encoded: Mapping[str, Any], kept: Sequence[int],
+                 replacement: Callable[[int, int], Callable[[Tensor], Tensor]]
+                 ) -> tuple[Tensor, Tensor]:
+        """Embeddings [P, N] of the whole network, and without each head of the kept layers [heads, P, N]."""
+        heads = list(zip(*self.rows(kept)))
+        whole, removed = [], [[] for _ in heads]
+        for calls, answer, mask in self.batches(encoded):
+            self._check_again(calls, answer)
+            whole.append(self.pooled(answer, mask))
+            for rows, (layer, head) in zip(removed, heads):
+                rows.append(self.pooled(self.run_from(calls, layer, replacement(layer, head)), mask))
+        return torch.cat(whole), torch.stack([torch.cat(rows) for rows in removed])
+
+    def _check_again(self, calls: Sequence[Call], answer: Tensor) -> None:
+        again = self.run_from(calls, len(calls), None)
+        gap = float((again - answer).norm() / answer.norm())
+        if not gap < LARGEST_GAP:
+            raise UsageError(f"model: its last block run again gives another answer, by {gap:.2g} "
+                             f"of it: must be below {LARGEST_GAP:g}")
+
+    def started(self, encoded: Mapping[str, Any], layer: int) -> list[Started]:
+        """All batches, run up to this layer once, so that each removal costs the layers from there up."""
+        found = []
+        for calls, answer, mask in self.batches(encoded):
+            if not found:
+                self._check_again(calls, answer)
+            found.append(Started(calls[layer - 1].stream, [call.without_stream() for call in calls[layer - 1:]],
+                                 self.pooled(answer, mask), mask))
+        return found
+
+    def embeddings_from(self, batches: Sequence[Started], changes: Mapping[int, Callable[[Tensor], Tensor]]) -> Tensor:
+        """[P, N], with the output of layer l, before its output projection, put through changes[l].
+
+        The batches have run up to the lowest layer that is changed, or to one below it.
+        """
+        return torch.cat([self.pooled(self._finished(batch, changes), batch.mask) for batch in batches])
+
+    def _finished(self, batch: Started, changes: Mapping[int, Callable[[Tensor], Tensor]]) -> Tensor:
+        stream, lowest = batch.stream, len(self.stack.blocks) - len(batch.calls) + 1
+        for layer, call in enumerate(batch.calls, lowest):
+            with self._changed(layer, changes.get(layer)):
+                stream = call.again(stream)
+        return stream if self.stack.last_norm is None else self.stack.last(stream)
+
+    def _changed(self, layer: int, change: Callable[[Tensor], Tensor] | None):
+        return (nullcontext() if change is None
+                else at_projections([self.stack.blocks[layer - 1]], lambda _, mixed: change(mixed)))
+
+    def run_from(self, calls: Sequence[Call], layer: int,
+                 replace: Callable[[Tensor], Tensor] | None) -> Tensor:
+        """What the network says when it is run again from this layer up, with `replace` in it."""
+        first, *rest = calls[layer - 1:]
+        with self._changed(layer, replace):
+            stream = first.again(first.stream)
+        for call in rest:
+            stream = call.again(stream)
+        return stream if self.stack.last_norm is None else self.stack.last(stream)
+
+    def gradients(self, encoded: Mapping[str, Any], targets: Tensor, probe: Probe,
+                  kept: Sequence[int]) -> Tensor:
+        """d loss / d m of every example, [P, heads of the kept layers]."""
+        found, begin, masks = [], 0, {}
+
+        def weigh(position: int, mixed: Tensor) -> Tensor:
+            if position + 1 not in kept:
+                return mixed
+            heads = self.heads[position]
+            masks[position + 1] = mask = torch.ones(
+                len(mixed), heads, dtype=mixed.dtype, device=mixed.device, requires_grad=True)
+            by_head = mixed.reshape(*mixed.shape[:2], heads, -1)
+            return (by_head * mask[:, None, :, None]).reshape(mixed.shape)
+        with at_projections(self.stack.blocks, weigh):
+            for _, answer, mask in self.batches(encoded):
+                labels = targets[begin:begin + len(answer)]
+                loss = probe.losses(self.pooled(answer, mask), labels).sum()
+                found.append(torch.cat([g.cpu().double() for g in torch.autograd.grad(
+                    loss, [masks[layer] for layer in kept])], 1))
+                begin += len(answer)
+        return torch.cat(found)
+
+
+@contextmanager
+def at_projections(blocks: Sequence[Block], change: Callable[[int, Tensor], Tensor]) -> Iterator[None]:
+    """`change(position, mixed)` in place of what enters the output projection of each block, [b, S, H
+    d]. Blocks that share a projection are told apart by the order of their calls."""
+    calls = {id(block.projection): 0 for block in blocks}
+
+    def hook(module: Any, arguments: tuple) -> tuple:
+        places = [i for i, block in enumerate(blocks) if block.projection is module]
+        position = places[calls[id(module)] % len(places)]
+        calls[id(module)] += 1
+        if arguments[0].shape[-1] != blocks[position].output.weight.shape[1]:
+            raise UsageError("model: its heads are not side by side before their output projection; allowed: models like BERT, GPT-2 or Llama")
+        return (change(position, arguments[0]), *arguments[1:])
+    hooks = [module.register_forward_pre_hook(hook)
+             for module in {id(b.projection): b.projection for b in blocks}.values()]
+    try:
+        yield
+    finally:
+        for handle in hooks:
+            handle.remove()
+
+
+def replacement_of(mode: str, mean: Tensor, heads: int, *gone: int) -> Callable[[Tensor], Tensor]:
+    """What puts the outputs of the heads `gone` of a layer of so many heads at zero, at `mean`, or at those of another example."""
+    def replace(mixed: Tensor) -> Tensor:
+        size, changed = mixed.shape[-1] // heads, mixed.clone()
+        if mode == "resample" and len(mixed) < 2:
+            raise UsageError("mode: is 'resample' with a batch of one example; allowed: from two")
+        for head in gone:
+            part = slice((head - 1) * size, head * size)
+            if mode == "resample":
+                changed[..., part] = mixed.roll(1, 0)[..., part]
+            else:
+                changed[..., part] = 0.0 if mode == "zero" else mean[part].to(mixed)
+        return changed
+    return replace
+
+
+# ---- arguments
+
+
+def kept_layers(stack: Stack, layers: Sequence[int] | None) -> list[int]:
+    count = len(stack.blocks)
+    kept = checked_layers(layers, lambda: count) or list(range(1, count + 1))
+    if kept[-1] > count:
+        raise UsageError(f"layers: holds {kept[-1]}; the model has {count} layers; allowed: 1 to {count}")
+    return kept
+
+
+def rows_of(heads: Sequence[int], kept: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Layer and head of every row; `heads`: of every layer of the model."""
+    counts = [heads[layer - 1] for layer in kept]
+    return ([layer for layer, count in zip(kept, counts) for _ in range(count)],
+            [head for count in counts for head in range(1, count + 1)])
+
+
+def targets_of(sets: Mapping[str, tuple[Mapping[str, Any], Any]], classes: int | None) -> dict[str, Tensor]:
+    """The labels of each set, [P, C]; a set is what the tokenizer says and its labels."""
+    sources = {name: Source(lambda: iter(()), examples_in(encoded), {"labels": labels})
+               for name, (encoded, labels) in sets.items()}
+    found = {name: torch.as_tensor(array, dtype=torch.float64)
+             for name, array in checked_labels(sources, checked_classes(classes)).items()}
+    return {name: array[:, None] if array.ndim == 1 else array for name, array in found.items()}

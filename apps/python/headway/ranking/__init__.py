@@ -1,0 +1,1 @@
+"""Ranks heads by what their removal costs, and says how sure the order is."""

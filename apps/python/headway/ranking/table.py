@@ -1,0 +1,311 @@
+"""The ranking of heads as a table: every column with its error and its cost, and the combined estimate."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headway.errors import UsageError
+from headway.head_table import HeadTable, head_name
+from headway.ranking.ceiling import Ceiling, ceiling, shared_ranks, told_apart
+from headway.ranking.combine import combine
+from headway.ranking.exports import (RECENT_SIZE, SINK_SIZE, heads_by_layer, scores_of_layers, write_duo_attention,
+                                     write_json)
+from headway.ranking.measured import CUTS, FROZEN, MODES, READOUTS, Measured, removal_name
+from headway.ranking.removal import mean_and_error
+
+SHARE = 0.9  # that intervals hold, and that tells heads apart
+ESTIMATE = ("rank", "estimate", "estimate_low", "estimate_high", "estimate_error", "among_cheapest")
+
+
+@dataclass(frozen=True, repr=False)
+class HeadRanking(HeadTable):
+    """A table with one row for each head: what its removal costs, by every measure, and how sure that is.
+
+    `headway.rank_heads` makes it. At a prompt and in a notebook it shows the combined estimate beside the measurement;
+    `columns` has everything.
+
+    Attributes
+    ----------
+    layers : tuple of int
+        The layer of each head, counted from 1.
+    heads : tuple of int
+        The number of each head in its layer, counted from 1.
+    names : tuple of str
+        The name of each head: "L3H1" for head 1 of layer 3.
+    columns : mapping of str to ndarray
+        One array for each quantity, [heads]. A column NAME has its standard error in NAME_error.
+    attributes : mapping of str to value
+        What holds for all heads, such as the number of examples and the penalty of the readout.
+    passes : mapping of str to float
+        The cost of each column, in forward passes of the network over all examples.
+    ceiling : Ceiling
+        How far orders of the heads on halves of the examples agree, and so how far any order can be trusted.
+    target : str
+        The column that the combined estimate is of.
+    draws : ndarray of shape (draws, heads)
+        What is known of the rises without each head, as draws.
+
+    Examples
+    --------
+    >>> ranking = headway.rank_heads(model, encoded, labels, layers=[-1])  # doctest: +SKIP
+    >>> ranking.cheapest(3)  # the heads to remove first  # doctest: +SKIP
+    """
+
+    passes: Mapping[str, float] = field(default_factory=dict)
+    ceiling: Ceiling = field(default_factory=lambda: Ceiling(float("nan"), float("nan"), float("nan")))
+    target: str = ""
+    draws: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+
+    def order(self, column: str = "estimate") -> list[int]:
+        """List the rows in the order of a column.
+
+        Parameters
+        ----------
+        column : str, default: 'estimate'
+            Its name.
+
+        Returns
+        -------
+        list of int
+            Rows of the table, the head of the smallest value first.
+
+        Raises
+        ------
+        UsageError
+            There is no such column, or it is not defined for every head.
+        """
+        values = self[column]
+        if not np.isfinite(values).all():
+            raise UsageError(f"column: {column!r} is not defined for every head; allowed: a column without gaps")
+        return [int(row) for row in values.argsort(kind="stable")]
+
+    def cheapest(self, k: int, column: str = "estimate") -> list[tuple[int, int]]:
+        """Choose the heads to remove first.
+
+        Parameters
+        ----------
+        k : int
+            How many, from 0 to all.
+        column : str, default: 'estimate'
+            The column that decides.
+
+        Returns
+        -------
+        list of tuple of int
+            Layer and number of each head, counted from 1, the cheapest first.
+
+        Raises
+        ------
+        UsageError
+            A number of heads or a column that is not allowed.
+        """
+        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 0 <= k <= len(self):
+            raise UsageError(f"k: is {k!r}; allowed: an integer from 0 to {len(self)}")
+        return [(self.layers[row], self.heads[row]) for row in self.order(column)[:k]]
+
+    @property
+    def mode(self) -> str:
+        """What the output of a removed head is put at: "mean" or "zero"."""
+        return self.target.split("_")[1]
+
+    def check_model(self, heads: Sequence[int]) -> None:
+        """Compare with a model's number of heads in each layer.
+
+        Parameters
+        ----------
+        heads : sequence of int
+            Of every layer, from the input up.
+
+        Raises
+        ------
+        UsageError
+            The model has not all heads of this ranking.
+        """
+        for layer, head, name in zip(self.layers, self.heads, self.names):
+            if layer > len(heads) or head > heads[layer - 1]:
+                raise UsageError(f"model: has {len(heads)} layers of {sorted(set(heads))} heads, and no {name}, which the ranking "
+                                 "has; allowed: the model that was ranked")
+
+    def to_prune_heads(self, k: int, path: str | os.PathLike | None = None, column: str = "estimate") -> dict[int, list[int]]:
+        """Give the k cheapest heads to `prune_heads` of transformers, and to NNI.
+
+        Parameters
+        ----------
+        k : int
+            How many heads go.
+        path : str or path, optional
+            A JSON file to write. One that exists is replaced.
+        column : str, default: 'estimate'
+            The column that decides.
+
+        Returns
+        -------
+        dict of int to list of int
+            {layer: [heads]}, both counted from 0. Where queries share a key and a value, all of a head's queries.
+
+        Raises
+        ------
+        UsageError
+            A number of heads or a column that is not allowed.
+        CannotWriteError
+            The file cannot be written.
+        """
+        found = heads_by_layer(self.cheapest(k, column), int(self.attributes.get("queries_per_head", 1)))
+        write_json(found, path)
+        return found
+
+    def to_budgets(self, path: str | os.PathLike | None = None, column: str = "estimate") -> list[dict]:
+        """List the heads to remove for every number of them.
+
+        Parameters
+        ----------
+        path : str or path, optional
+            A JSON file to write. One that exists is replaced.
+        column : str, default: 'estimate'
+            The column that decides.
+
+        Returns
+        -------
+        list of dict
+            For 0, 1, ... heads: `removed`, how many; `share` of the ranked heads; `heads`, as `to_prune_heads` has them.
+
+        Raises
+        ------
+        UsageError
+            A column that is not allowed.
+        CannotWriteError
+            The file cannot be written.
+        """
+        found = [{"removed": k, "share": round(k / len(self), 6), "heads": self.to_prune_heads(k, column=column)}
+                 for k in range(len(self) + 1)]
+        write_json(found, path)
+        return found
+
+    def to_duo_attention(self, folder: str | os.PathLike, model: Any, column: str = "estimate", sink_size: int = SINK_SIZE,
+                         recent_size: int = RECENT_SIZE) -> Path:
+        """Write the ranking as a pattern of DuoAttention, which kvpress reads, too.
+
+        Parameters
+        ----------
+        folder : path
+            Gets `full_attention_heads.tsv`, a row for each layer, and `config.json`. The folder is made.
+        model : transformers.PreTrainedModel
+            The model that was ranked. Its heads that were not ranked are kept.
+        column : str, default: 'estimate'
+            The column that decides.
+        sink_size, recent_size : int, default: 128, 256
+            How many first and recent tokens a streaming head keeps.
+
+        Returns
+        -------
+        Path
+            The folder.
+
+        Raises
+        ------
+        UsageError
+            A column or size that is not allowed, or another model.
+        CannotWriteError
+            A file cannot be written.
+
+        Notes
+        -----
+        Scores go from 0, the cheapest head, to 1, evenly by place: DuoAttention and kvpress use their order alone. With
+        `rank_heads(..., grouped=False)` the columns would be queries, so such a ranking is refused.
+        """
+        from headway.network_blocks import stack_of
+        blocks = stack_of(model).blocks
+        if not self.attributes.get("grouped", True) and any(block.heads != block.value_heads for block in blocks):
+            raise UsageError("ranking: is of queries that share keys and values; allowed for DuoAttention: one of heads with keys "
+                             "and values of their own, rank_heads(..., grouped=True)")
+        counts = [block.value_heads for block in blocks]
+        self.check_model(counts)
+        self.order(column)
+        return write_duo_attention(folder, scores_of_layers(self.layers, self.heads, self[column], counts), sink_size, recent_size)
+
+    def _about(self) -> list[str]:
+        return [*super()._about(), *self._trust()]
+
+    def _trust(self) -> list[str]:
+        found = self.ceiling
+        return [f"orders on two halves of the examples agree by {found.halves:.2f} +- {found.deviation:.2f}; no order can be "
+                f"expected to agree with this one by more than {found.whole:.2f}",
+                "heads of the same rank cannot be told apart. Costs are forward passes: "
+                + ", ".join(f"{name} {self.passes[name]:.3g}" for name in self._shown() if name in self.passes)]
+
+    def _shown(self) -> list[str]:
+        wanted = ("estimate", self.target, *CUTS, "gradient")
+        return [name for name in wanted if name in self.columns and np.isfinite(self.columns[name]).any()]
+
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        shown = [name for name in self._shown() if name != "estimate"]
+        header = ["rank", "head", "estimate", "90 %", f"among {self.attributes['k']} cheapest", *shown]
+        rows = []
+        for row in sorted(range(len(self)), key=lambda row: (self["estimate"][row], row)):
+            low, high = self["estimate_low"][row], self["estimate_high"][row]
+            rows.append([str(int(self["rank"][row])), self.names[row], f"{self['estimate'][row]:+.4f}",
+                         f"{low:+.4f} to {high:+.4f}", f"{self['among_cheapest'][row]:.2f}",
+                         *(_with_error(self[name][row], self[f"{name}_error"][row]) for name in shown)])
+        return header, rows
+
+
+def ranking_of(measured: Measured, mode: str, readout: str, k: int | None, seed: int,
+               names: Sequence[str] | None = None) -> HeadRanking:
+    """The table of what was measured. mode, readout: of the removal that the combined estimate is of; k: of
+    `among_cheapest`; default: a quarter of the heads, at least one."""
+    count, target = len(measured.layers), removal_name(mode, readout)
+    check_choice(mode if mode != FROZEN else MODES[0], readout, k, count)
+    k = max(1, count // 4) if k is None else k
+    change = measured.changes[target]
+    posterior = combine(change, seed)
+    low, high = posterior.interval(SHARE)
+    columns = dict(zip(ESTIMATE, (shared_ranks(posterior.draws, SHARE).astype(float), posterior.mean, low, high,
+                                  posterior.deviation, posterior.among_cheapest(k))))
+    columns |= _removal_columns(measured) | _score_columns(measured)
+    attributes = dict(measured.attributes) | {"target": target, "k": int(k), "told apart": told_apart(change.rises)}
+    attributes = {name: value for name, value in attributes.items() if value != ""}
+    rows = list(zip(measured.layers, measured.heads))
+    own = names or [""] * count
+    passes = dict(measured.passes)
+    passes |= {"estimate": passes.get(target, float("nan"))}
+    return HeadRanking(measured.layers, measured.heads, tuple(head_name(*row, name) for row, name in zip(rows, own)), columns,
+                       attributes, passes, ceiling(change.rises, seed), target, posterior.draws)
+
+
+def _removal_columns(measured: Measured) -> dict[str, np.ndarray]:
+    columns = {}
+    for name, change in measured.changes.items():
+        columns |= {name: change.mean, f"{name}_error": change.error}
+        if name not in CUTS:
+            expected = name.replace("removal", "expected")
+            columns |= {expected: change.belief, f"{expected}_error": change.belief_error}
+    return columns
+
+
+def _score_columns(measured: Measured) -> dict[str, np.ndarray]:
+    columns = {}
+    if measured.slopes is not None:
+        columns["gradient"], columns["gradient_error"] = mean_and_error(measured.slopes)
+    for name, values in measured.scores.items():
+        columns |= {name: values, f"{name}_error": measured.score_errors[name]}
+    return columns
+
+
+def check_choice(mode: str, readout: str, k: int | None, count: int) -> None:
+    """UsageError unless there is such an estimate of so many heads."""
+    if mode not in MODES:
+        raise UsageError(f"mode: is {mode!r}; allowed: {', '.join(MODES)}")
+    if readout not in READOUTS:
+        raise UsageError(f"target: is {readout!r}; allowed: {', '.join(READOUTS)}")
+    if k is not None and (isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= count):
+        raise UsageError(f"k: is {k!r}; allowed: None, or an integer from 1 to {count}, the number of heads")
+
+
+def _with_error(value: float, error: float) -> str:
+    return f"{value:+.4f} +- {error:.4f}" if np.isfinite(value) else "-"

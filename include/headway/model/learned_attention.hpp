@@ -1,0 +1,164 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headway/core/examples.hpp"
+#include "headway/core/words.hpp"
+#include "headway/model/path_index.hpp"
+#include "headway/numerics/dense.hpp"
+
+namespace headway::model {
+
+/// How the logits of a learned head depend on its weights (x_s: query token, x_t: key token).
+enum class AttentionPriorForm {
+  kMatrix,       ///< x_s^T W x_t / N_0
+  kQueriesKeys,  ///< (Q x_s) . (K x_t) / (N_0 sqrt(G)), Q and K of size G x N_0
+};
+Words<AttentionPriorForm> words_of(AttentionPriorForm);
+
+/// How the logits of a learned head become attention.
+enum class LearnedKind {
+  kSoftmax,  ///< over keys
+  kLinear,   ///< logit / S, S the number of real tokens
+};
+Words<LearnedKind> words_of(LearnedKind);
+
+/// The prior of the attention of a network. W has entries of variance s_w^2; Q and K have entries
+/// of variance s_w each, which gives Q^T K / sqrt(G) the variance s_w^2, too.
+struct AttentionPrior {
+  std::vector<int> heads;  ///< H_1, ..., H_L
+  AttentionPriorForm form = AttentionPriorForm::kMatrix;
+  double variance = 1.0;  ///< s_w^2
+  Index dims = 0;         ///< G; only of kQueriesKeys
+  LearnedKind kind = LearnedKind::kSoftmax;
+  std::vector<HeadAddress> frozen;  ///< heads whose attention is given
+
+  [[nodiscard]] bool is_frozen(std::size_t layer, int head) const;
+  /// Throws Error{kBadStudy} naming field, value and what is allowed. `features`: N_0.
+  void validate(Index features) const;
+};
+
+/// Where the weights of each head lie in a vector z of unit normals: W = s_w z, or Q, K = sqrt(s_w)
+/// z. Head after head, layer 1 first; W column by column, Q (G x N_0) before K.
+class AttentionCoordinates {
+ public:
+  /// Validates the prior.
+  AttentionCoordinates(AttentionPrior prior, Index features);
+
+  [[nodiscard]] const AttentionPrior& prior() const { return prior_; }
+  [[nodiscard]] Index features() const { return features_; }
+  [[nodiscard]] Index dimension() const { return dimension_; }
+  /// First entry of a head, from 0; -1 where it is frozen.
+  [[nodiscard]] Index offset(std::size_t layer, int head) const;
+  /// Entries of a learned head.
+  [[nodiscard]] Index head_size() const;
+  /// "W_1^2[3,4]", or "Q_1^2[3,4]" and "K_1^2[3,4]": layer, head, row, column, counted from 1.
+  [[nodiscard]] std::vector<std::string> names() const;
+  /// W of a learned head, N_0 x N_0: s_w z, or Q^T K / sqrt(G).
+  [[nodiscard]] MatrixXd weights(const Eigen::Ref<const VectorXd>& z, std::size_t layer,
+                                 int head) const;
+  /// z with the heads of one layer exchanged: head h of the result is head order[h] of z. Error
+  /// {kInternal} when that moves a frozen head.
+  [[nodiscard]] VectorXd permuted(const Eigen::Ref<const VectorXd>& z, std::size_t layer,
+                                  const std::vector<int>& order) const;
+  /// What the products of z with the tokens are multiplied by to give logits.
+  [[nodiscard]] double logit_scale() const;
+
+ private:
+  AttentionPrior prior_;
+  Index features_;
+  Index dimension_ = 0;
+  std::vector<std::vector<Index>> offsets_;
+};
+
+/// What the attention of the last layer looks like at the tokens that the readout takes. Means over
+/// these tokens of all examples.
+struct AttentionStatistics {
+  double entropy;  ///< of a head, mean over heads; NaN for linear attention, which may be negative
+  double largest;  ///< weight of the mean over heads
+};
+
+/// Path features of a network as a function of its attention weights, and their derivative.
+///
+///   X_pi[mu] = scale * sum_t w_pi[mu, t](z) x_t[mu]        (eqs. 7 and 8)
+///
+/// The tokens of all examples are held in memory, P S N_0 numbers. Attention is computed anew at
+/// every z. Of the last forward pass it is kept where it takes at most `kLargestKeptAttention`
+/// bytes, and computed again by the backward pass where it takes more. The numbers do not depend
+/// on the number of threads. Immutable; workspaces are the caller's.
+class LearnedAttention {
+ public:
+  /// `given`: the attention of frozen heads, as a data set gives it by weights or by query and key
+  /// matrices, with `given_kind` made of its logits; may be empty where no head is frozen. Errors:
+  /// kBadStudy for a bad prior, kBadData for examples without a real token or where a frozen head
+  /// has no attention.
+  LearnedAttention(const ExampleSource& examples, AttentionPrior prior,
+                   std::vector<LayerHeads> given, Readout readout,
+                   AttentionKind given_kind = AttentionKind::kSoftmax, int threads = 1);
+  ~LearnedAttention();
+  LearnedAttention(const LearnedAttention&) = delete;
+  LearnedAttention& operator=(const LearnedAttention&) = delete;
+
+  static constexpr double kLargestKeptAttention = 0x1p26;  // 64 MiB
+
+  [[nodiscard]] const AttentionCoordinates& coordinates() const { return coordinates_; }
+  [[nodiscard]] Index dimension() const { return coordinates_.dimension(); }
+  [[nodiscard]] Index examples() const { return examples_; }
+  [[nodiscard]] Index paths() const { return paths_; }
+  [[nodiscard]] Index features() const { return coordinates_.features(); }
+
+  /// Attention and path weights of the last forward pass.
+  class Workspace {
+   public:
+    Workspace();
+    ~Workspace();
+    Workspace(const Workspace& other);
+    Workspace& operator=(const Workspace& other) = delete;
+
+   private:
+    friend class LearnedAttention;
+    struct Parts;
+    std::unique_ptr<Parts> parts_;
+  };
+
+  /// P x (p N_0), path blocks of N_0 columns, as theory::PathKernels has scaled features. False,
+  /// with `out` undefined, when a number is not finite. Cost: that of path_features().
+  [[nodiscard]] bool path_features(const Eigen::Ref<const VectorXd>& z, double scale,
+                                   Workspace& workspace, MatrixXd& out) const;
+  /// Adds dE/dz for a function E of the features whose gradient over them is `slope`, at the z and
+  /// scale of the last path_features() on this workspace. Cost: about twice that of the features.
+  void pull_back(const Eigen::Ref<const VectorXd>& z, double scale, const MatrixXd& slope,
+                 Workspace& workspace, Eigen::Ref<VectorXd> gradient) const;
+  /// At the z of the last path_features() on this workspace.
+  [[nodiscard]] AttentionStatistics statistics(const Eigen::Ref<const VectorXd>& z,
+                                               Workspace& workspace) const;
+
+ private:
+  struct Block;
+  struct Pass;
+  using Position = Eigen::Ref<const VectorXd>;
+
+  void forward(const Position& z, const Block& block, Pass& pass) const;
+  void attend(const Position& z, const Block& block, std::size_t layer, int head, Pass& pass) const;
+  void backward(const Block& block, double scale, const MatrixXd& slope, Pass& pass,
+                double* gradient) const;
+  void pull_back_head(const Block& block, std::size_t layer, int head, Pass& pass,
+                      double* gradient) const;
+  /// The pass of a block at z: kept, or made anew in `local`.
+  Pass& pass_of(const Position& z, std::size_t block, Workspace& workspace, Pass& local) const;
+  [[nodiscard]] bool is_top(std::size_t layer) const { return layer + 1 == heads_.size(); }
+
+  AttentionCoordinates coordinates_;
+  std::vector<LayerHeads> given_;
+  std::vector<int> heads_;  // H_1, ..., H_L
+  AttentionKind given_kind_;
+  int threads_;
+  Index examples_ = 0;
+  Index paths_ = 1;
+  bool kept_ = true;  // the attention of all blocks stays in the workspace
+  std::vector<Block> blocks_;
+};
+
+}  // namespace headway::model

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <vector>
+
+#include "headway/types.hpp"
+
+namespace headway::posterior {
+
+/// Log likelihoods of the replicas of one chain: draws x replicas, at inverse temperatures 1, ...,
+/// 0 (sampling::LadderState).
+struct TemperedDraws {
+  std::vector<double> inverse_temperatures;
+  MatrixXd log_likelihoods;
+};
+
+/// log int prior exp(log likelihood), in nats, estimated in two ways from the same draws.
+struct TemperedEvidence {
+  /// Bridge sampling between neighbours (eq. 47; Meng and Wong 1996): the sum of
+  ///   log Z(beta_k) / Z(beta_{k+1}).
+  double bridge = 0.0, bridge_error = 0.0;
+  /// Thermodynamic integration of d log Z / d beta = <log likelihood> over beta. Between
+  /// neighbours its integrand is the cubic of their means and variances,
+  ///   h (m_a + m_b) / 2 + h^2 (v_a - v_b) / 12.
+  /// Its error includes the change that third cumulants make.
+  double integral = 0.0, integral_error = 0.0;
+};
+
+/// Mean over the chains. Monte Carlo errors are those of a jackknife over blocks of each chain's
+/// draws. At least 4 draws a chain, else NaN.
+TemperedEvidence tempered_evidence(const std::vector<TemperedDraws>& chains);
+
+}  // namespace headway::posterior

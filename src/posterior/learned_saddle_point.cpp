@@ -1,0 +1,244 @@
+#include "headway/posterior/learned_saddle_point.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "headway/error.hpp"
+#include "posterior/feature_energy.hpp"
+
+namespace headway::posterior {
+namespace {
+
+constexpr std::size_t kHistory = 20;  // of L-BFGS
+constexpr double kSufficientDecrease = 1e-4;
+constexpr int kMostHalvings = 40;
+constexpr double kSameAction = 1e-6;  // of |S|, and of max N
+constexpr double kSameShape = 1e-3;   // of the largest
+
+/// The minimum over U at one z.
+struct Evaluation {
+  VectorXd z;
+  double value = std::numeric_limits<double>::infinity();
+  VectorXd gradient;
+  MatrixXd features;
+  theory::SaddlePoint of;
+};
+
+class Objective {
+ public:
+  Objective(const LearnedSetting& setting, const LearnedSaddleOptions& options,
+            const Observer& observer)
+      : setting_(setting),
+        options_(options),
+        quiet_(observer),
+        scale_(std::sqrt(
+            setting.architecture.variance(0) /
+            static_cast<double>(setting.attention.features() * setting.attention.paths()))) {}
+
+  /// From U near the minimum, or from the Gaussian process. The value is infinite where there is
+  /// no minimum.
+  Evaluation evaluate(const VectorXd& z, const theory::OrderParameters* near) {
+    Evaluation e;
+    e.z = z;
+    if (!z.allFinite() || !setting_.attention.path_features(z, scale_, workspace_, e.features))
+      return e;
+    const auto kernels = theory::make_path_kernels(e.features, setting_.labels,
+                                                   setting_.attention.paths(), options_.kernels);
+    const theory::Action action(setting_.architecture, setting_.temperature, kernels);
+    const theory::OrderParameters first =
+        near != nullptr ? *near : theory::gaussian_process_order_parameters(setting_.architecture);
+    if (!action.evaluate(first).energy) return e;
+    e.of = theory::solve_saddle_point(action, first, options_.saddle_point, quiet_);
+    if (!std::isfinite(e.of.evaluation.value)) return e;
+    const auto root = numerics::SpdFactor::factor(e.of.order_parameters.layers.front());
+    if (!root) return e;
+    const auto energy =
+        FeatureEnergy::evaluate(e.features, setting_.labels, root->lower(), setting_.temperature);
+    if (!energy) return e;
+    MatrixXd over_factor;
+    MatrixXd over_features;
+    energy->gradient(e.features, root->lower(), over_factor, over_features);
+    e.gradient = 2.0 * z;
+    setting_.attention.pull_back(z, scale_, over_features, workspace_, e.gradient);
+    e.value = e.of.evaluation.value + z.squaredNorm();
+    return e;
+  }
+
+  model::AttentionStatistics statistics(const VectorXd& z) {
+    MatrixXd features;
+    static_cast<void>(setting_.attention.path_features(z, scale_, workspace_, features));
+    return setting_.attention.statistics(z, workspace_);
+  }
+
+ private:
+  /// Asks whether to stop, and tells nothing.
+  class Quiet final : public Observer {
+   public:
+    explicit Quiet(const Observer& whole) : whole_(whole) {}
+    [[nodiscard]] bool interrupted() const override { return whole_.interrupted(); }
+
+   private:
+    const Observer& whole_;
+  };
+
+  LearnedSetting setting_;
+  const LearnedSaddleOptions& options_;
+  Quiet quiet_;
+  double scale_;
+  model::LearnedAttention::Workspace workspace_;
+};
+
+/// L-BFGS directions (Nocedal 1980).
+class Directions {
+ public:
+  void learn(const VectorXd& step, const VectorXd& change) {
+    if (!(step.dot(change) > 1e-12 * step.norm() * change.norm())) return;
+    pairs_.push_back({step, change});
+    if (pairs_.size() > kHistory) pairs_.pop_front();
+  }
+  [[nodiscard]] VectorXd downhill(const VectorXd& gradient) const {
+    VectorXd q = gradient;
+    std::vector<double> share(pairs_.size());
+    for (std::size_t i = pairs_.size(); i-- > 0;) {
+      const auto& [s, y] = pairs_[i];
+      share[i] = s.dot(q) / s.dot(y);
+      q -= share[i] * y;
+    }
+    if (pairs_.empty()) {
+      q *= 0.5;  // the prior's part of the Hessian is 2
+    } else {
+      q *= pairs_.back().first.dot(pairs_.back().second) / pairs_.back().second.squaredNorm();
+    }
+    for (std::size_t i = 0; i < pairs_.size(); ++i) {
+      const auto& [s, y] = pairs_[i];
+      q += (share[i] - y.dot(q) / s.dot(y)) * s;
+    }
+    return -q;
+  }
+  void forget() { pairs_.clear(); }
+
+ private:
+  std::deque<std::pair<VectorXd, VectorXd>> pairs_;
+};
+
+/// A lower point along the direction; nothing when there is none beyond rounding.
+std::optional<Evaluation> search(Objective& objective, const Evaluation& at,
+                                 const VectorXd& direction) {
+  const double slope = direction.dot(at.gradient);
+  if (!(slope < 0.0)) return std::nullopt;
+  // No first step is longer than the prior is wide.
+  double step = std::min(1.0, std::sqrt(static_cast<double>(at.z.size())) / direction.norm());
+  for (int i = 0; i < kMostHalvings; ++i, step *= 0.5) {
+    Evaluation next = objective.evaluate(at.z + step * direction, &at.of.order_parameters);
+    if (next.value <= at.value + kSufficientDecrease * step * slope) return next;
+    if (-step * slope < 1e-15 * std::abs(at.value)) break;
+  }
+  return std::nullopt;
+}
+
+/// What does not change when heads are exchanged.
+VectorXd shape_of(const LearnedMinimum& m) {
+  std::vector<double> numbers = {m.attention.largest};
+  if (std::isfinite(m.attention.entropy)) numbers.push_back(m.attention.entropy);
+  const theory::OrderParameters& u = m.of.order_parameters;
+  const auto append = [&](const MatrixXd& matrix) {
+    VectorXd diagonal = matrix.diagonal();
+    std::sort(diagonal.begin(), diagonal.end());
+    numbers.insert(numbers.end(), diagonal.begin(), diagonal.end());
+    numbers.push_back(matrix.norm());
+  };
+  for (const MatrixXd& layer : u.layers) append(layer);
+  append(u.readout);
+  numbers.push_back(m.z.norm());
+  return Eigen::Map<const VectorXd>(numbers.data(), static_cast<Index>(numbers.size()));
+}
+
+bool same(const LearnedMinimum& a, const LearnedMinimum& b) {
+  const double size = std::max({1.0, std::abs(a.action), std::abs(b.action)});
+  if (std::abs(a.action - b.action) > kSameAction * size) return false;
+  const VectorXd x = shape_of(a);
+  const VectorXd y = shape_of(b);
+  return x.size() == y.size() &&
+         (x - y).cwiseAbs().maxCoeff() <= kSameShape * std::max(1.0, x.cwiseAbs().maxCoeff());
+}
+
+}  // namespace
+
+LearnedMinimum learned_saddle_point(const LearnedSetting& setting, const VectorXd& start,
+                                    const LearnedSaddleOptions& options, Observer& observer) {
+  Objective objective(setting, options, observer);
+  const double unit = 1.0 / setting.architecture.largest_width();
+  Evaluation at = objective.evaluate(start, nullptr);
+  LearnedMinimum result;
+  if (!std::isfinite(at.value)) {
+    throw Error(
+        ErrorKind::kBadStudy,
+        fmt::format("model.temperature = {}: K + T I is not positive definite at a start of "
+                    "the attention weights: must be larger",
+                    setting.temperature));
+  }
+  Directions directions;
+  bool fresh = true;  // the direction is the gradient's
+  result.message = fmt::format("not converged after {} iterations", options.max_iterations);
+  const auto norm = [&] {
+    return at.gradient.size() == 0 ? 0.0 : at.gradient.cwiseAbs().maxCoeff() * unit;
+  };
+  for (; result.iterations < options.max_iterations; ++result.iterations) {
+    if (norm() <= options.gradient_tolerance) {
+      result.converged = at.of.summary.converged;
+      result.message = result.converged ? "converged" : at.of.summary.message;
+      break;
+    }
+    if (observer.interrupted()) {
+      result.message = "interrupted";
+      break;
+    }
+    std::optional<Evaluation> next = search(objective, at, directions.downhill(at.gradient));
+    if (!next) {
+      if (!fresh) {  // once more, without what was learnt
+        directions.forget();
+        fresh = true;
+        continue;
+      }
+      result.message = "no lower action along the gradient: at the limit of rounding";
+      result.converged = at.of.summary.converged && norm() < 1e3 * options.gradient_tolerance;
+      break;
+    }
+    directions.learn(next->z - at.z, next->gradient - at.gradient);
+    fresh = false;
+    at = *std::move(next);
+  }
+  result.gradient_norm = norm();
+  result.attention = objective.statistics(at.z);
+  result.z = std::move(at.z);
+  result.action = at.value;
+  result.features = std::move(at.features);
+  result.of = std::move(at.of);
+  return result;
+}
+
+std::vector<LearnedMinimum> distinct_minima(std::vector<LearnedMinimum> minima) {
+  std::stable_sort(minima.begin(), minima.end(), [](const auto& a, const auto& b) {
+    return a.converged != b.converged ? a.converged : a.action < b.action;
+  });
+  std::vector<LearnedMinimum> distinct;
+  for (LearnedMinimum& one : minima) {
+    if (!distinct.empty() && distinct.front().converged && !one.converged) break;
+    const auto known = std::find_if(distinct.begin(), distinct.end(),
+                                    [&](const LearnedMinimum& other) { return same(one, other); });
+    if (known == distinct.end()) {
+      distinct.push_back(std::move(one));
+    } else {
+      known->starts += one.starts;
+    }
+  }
+  return distinct;
+}
+
+}  // namespace headway::posterior

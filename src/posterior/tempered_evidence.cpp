@@ -1,0 +1,106 @@
+#include "headway/posterior/tempered_evidence.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "headway/numerics/statistics.hpp"
+
+namespace headway::posterior {
+namespace {
+
+constexpr Index kBlocks = 10;  // of a chain's draws, for the jackknife
+constexpr int kBridgeIterations = 200;
+
+// log Z(beta + h) / Z(beta) from as many draws at beta ("cold": at beta + h): the root r of
+//   mean over cold of 1 / (1 + w / r) = mean over hot of 1 / (1 + r / w),   w = exp(h l),
+// which is eq. 47 for equal numbers of draws.
+double bridge(const VectorXd& cold, const VectorXd& hot, double h) {
+  double log_ratio = 0.5 * h * (cold.mean() + hot.mean());
+  for (int i = 0; i < kBridgeIterations; ++i) {
+    // r <- mean over hot of w / (w / r + 1) / mean over cold of 1 / (w / r + 1)
+    const VectorXd c = (h * cold.array() - log_ratio).min(700.0);
+    const VectorXd o = (h * hot.array() - log_ratio).min(700.0);
+    const double top = (o.array().exp() / (1.0 + o.array().exp())).mean();
+    const double bottom = (1.0 + c.array().exp()).inverse().mean();
+    if (!(top > 0.0) || !(bottom > 0.0)) return numerics::kUndefined;
+    const double change = std::log(top / bottom);
+    log_ratio += change;
+    if (std::abs(change) < 1e-12) break;
+  }
+  return log_ratio;
+}
+
+struct Estimate {
+  double bridge = 0.0;
+  double integral = 0.0;
+  double third_order = 0.0;  // what third cumulants change in the integral
+};
+
+Estimate estimate(const std::vector<double>& beta, const MatrixXd& l) {
+  Estimate e;
+  const Index replicas = l.cols();
+  const Eigen::RowVectorXd mean = l.colwise().mean();
+  const MatrixXd centred = l.rowwise() - mean;
+  const auto count = static_cast<double>(l.rows());
+  const Eigen::RowVectorXd variance = centred.cwiseAbs2().colwise().sum() / (count - 1.0);
+  const Eigen::RowVectorXd third = centred.array().cube().colwise().mean();
+  for (Index k = 0; k + 1 < replicas; ++k) {
+    const auto i = static_cast<std::size_t>(k);
+    const double h = beta[i] - beta[i + 1];
+    e.bridge += bridge(l.col(k), l.col(k + 1), h);
+    const double trapezium = 0.5 * h * (mean[k] + mean[k + 1]);
+    const double slope = variance[k + 1] - variance[k];  // at the hot end minus at the cold end
+    e.integral += trapezium + h * h / 12.0 * slope;
+    const double quintic =
+        trapezium + h * h / 10.0 * slope + h * h * h / 120.0 * (third[k] + third[k + 1]);
+    e.third_order += quintic - (trapezium + h * h / 12.0 * slope);
+  }
+  return e;
+}
+
+// Draws without block b of `blocks`.
+MatrixXd without(const MatrixXd& draws, Index block, Index blocks) {
+  const Index begin = block * draws.rows() / blocks;
+  const Index end = (block + 1) * draws.rows() / blocks;
+  MatrixXd rest(draws.rows() - (end - begin), draws.cols());
+  rest << draws.topRows(begin), draws.bottomRows(draws.rows() - end);
+  return rest;
+}
+
+}  // namespace
+
+TemperedEvidence tempered_evidence(const std::vector<TemperedDraws>& chains) {
+  TemperedEvidence result;
+  double bridge_variance = 0.0;
+  double integral_variance = 0.0;
+  double third_order = 0.0;
+  const auto count = static_cast<double>(chains.size());
+  for (const TemperedDraws& chain : chains) {
+    const MatrixXd& l = chain.log_likelihoods;
+    if (l.rows() < 4 || l.cols() < 2 || !l.allFinite()) {
+      return {numerics::kUndefined, numerics::kUndefined, numerics::kUndefined,
+              numerics::kUndefined};
+    }
+    const Estimate whole = estimate(chain.inverse_temperatures, l);
+    result.bridge += whole.bridge / count;
+    result.integral += whole.integral / count;
+    third_order += whole.third_order / count;
+    const Index blocks = std::min(kBlocks, l.rows() / 2);
+    VectorXd bridges(blocks);
+    VectorXd integrals(blocks);
+    for (Index b = 0; b < blocks; ++b) {
+      const Estimate rest = estimate(chain.inverse_temperatures, without(l, b, blocks));
+      bridges[b] = rest.bridge;
+      integrals[b] = rest.integral;
+    }
+    const double factor =
+        static_cast<double>(blocks - 1) / static_cast<double>(blocks) / (count * count);
+    bridge_variance += factor * (bridges.array() - bridges.mean()).square().sum();
+    integral_variance += factor * (integrals.array() - integrals.mean()).square().sum();
+  }
+  result.bridge_error = std::sqrt(bridge_variance);
+  result.integral_error = std::sqrt(integral_variance + third_order * third_order);
+  return result;
+}
+
+}  // namespace headway::posterior

@@ -1,0 +1,195 @@
+#include "headway/theory/repeated_predictor.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "example_space.hpp"
+#include "headway/numerics/dense.hpp"
+#include "headway/numerics/symmetric.hpp"
+
+namespace headway::theory {
+namespace {
+
+using numerics::multiply;
+using numerics::multiply_vector;
+using numerics::symmetric_index;
+using numerics::symmetric_size;
+using numerics::Transpose;
+
+constexpr Index kTestTile = 64;          // examples
+constexpr double kWaitingFlop = 10.0;    // how much slower a flop is that waits for memory
+constexpr Index kDirectionsAtOnce = 64;  // between two looks at the observer
+
+/// (U_ab + U_ba) / 2 of every pair a >= b.
+VectorXd coefficients(const MatrixXd& u) {
+  VectorXd c(symmetric_size(u.rows()));
+  for (Index a = 0; a < u.rows(); ++a) {
+    for (Index b = 0; b <= a; ++b) c[symmetric_index(a, b)] = 0.5 * (u(a, b) + u(b, a));
+  }
+  return c;
+}
+
+/// The entries D_ab of directions in svec coordinates, a column each.
+MatrixXd entries_of(const MatrixXd& directions, Index paths) {
+  MatrixXd d = directions;
+  for (Index a = 0; a < paths; ++a) {
+    for (Index b = 0; b <= a; ++b) d.row(symmetric_index(a, b)) /= numerics::symmetric_weight(a, b);
+  }
+  return d;
+}
+
+/// What the fluctuation needs of the training examples (eq. 42 in their space):
+///   alpha'_m = -(K + T)^{-1} K(D_m) alpha,   alpha''_m = -2 (K + T)^{-1} K(D_m) alpha'_m.
+struct DualFluctuation {
+  MatrixXd first;        // alpha'_m, P x directions
+  VectorXd half_second;  // sum_m alpha''_m / 2
+};
+
+DualFluctuation dual_fluctuation(const ExampleSpaceState& state, const MatrixXd& directions,
+                                 const MatrixXd& entries) {
+  const MatrixXd& x = state.kernels().features();
+  const MatrixXd& v = state.projected_dual();
+  const Index n0 = v.rows();
+  const Index paths = v.cols();
+  MatrixXd by_pair = MatrixXd::Zero(x.rows(), entries.rows());  // X_a v_b + X_b v_a
+  MatrixXd xv(x.rows(), paths);
+  for (Index a = 0; a < paths; ++a) {
+    multiply(1.0, x.middleCols(a * n0, n0), Transpose::kNo, v, Transpose::kNo, 0.0, xv);
+    for (Index b = 0; b < paths; ++b) by_pair.col(symmetric_index(a, b)) += xv.col(b);
+  }
+  DualFluctuation result;
+  result.first.resize(x.rows(), entries.cols());
+  multiply(1.0, by_pair, Transpose::kNo, entries, Transpose::kNo, 0.0, result.first);
+  result.first = -state.factor().solve(std::move(result.first));
+  MatrixXd projected(x.cols(), entries.cols());  // X^T alpha'_m
+  multiply(1.0, x, Transpose::kYes, result.first, Transpose::kNo, 0.0, projected);
+  MatrixXd sum = MatrixXd::Zero(n0, paths);
+  for (Index m = 0; m < entries.cols(); ++m) {
+    sum += Eigen::Map<const MatrixXd>(projected.col(m).data(), n0, paths) *
+           numerics::vector_to_symmetric(directions.col(m), paths);
+  }
+  const VectorXd image =
+      multiply_vector(x, Transpose::kNo, Eigen::Map<const VectorXd>(sum.data(), sum.size()));
+  result.half_second = -state.factor().solve(image);
+  return result;
+}
+
+}  // namespace
+
+RepeatedPredictor::RepeatedPredictor(std::shared_ptr<const PathKernels> kernels,
+                                     std::shared_ptr<const MatrixXd> features, double predictions)
+    : kernels_(std::move(kernels)), features_(std::move(features)) {
+  const bool by_example =
+      kernels_->form() == KernelForm::kStored || kernels_->form() == KernelForm::kStreamed;
+  if (!by_example || kernels_->outputs() != 1 || features_->rows() == 0) return;
+  const double p = static_cast<double>(kernels_->paths());
+  const double pairs = static_cast<double>(symmetric_size(kernels_->paths()));
+  const double entries =
+      static_cast<double>(kernels_->examples()) * static_cast<double>(features_->rows());
+  // Flops an entry of K*: of its columns of X, or of its kernels, which come from memory.
+  const double direct = 2.0 * p * static_cast<double>(kernels_->feature_count());
+  const double kept = 2.0 * pairs * kWaitingFlop;
+  const bool cheaper = p * direct + predictions * kept < predictions * direct;
+  if (cheaper && 8.0 * entries * pairs <= kMostBytes) keep_kernels();
+}
+
+void RepeatedPredictor::keep_kernels() {
+  const MatrixXd& x = kernels_->features();
+  const Index n0 = kernels_->feature_count();
+  const Index paths = kernels_->paths();
+  const Index pairs = symmetric_size(paths);
+  const Index rows = features_->rows();
+  prior_.resize(rows, pairs);
+  for (Index first = 0; first < rows; first += kTestTile) {
+    Tile tile{first, std::min(kTestTile, rows - first), {}};
+    tile.kernels.resize(x.rows() * tile.count, pairs);
+    for (Index a = 0; a < paths; ++a) {
+      const MatrixXd own = features_->block(first, a * n0, tile.count, n0);
+      for (Index b = 0; b <= a; ++b) {
+        const Index k = symmetric_index(a, b);
+        const MatrixXd other = features_->block(first, b * n0, tile.count, n0);
+        Eigen::Map<MatrixXd> kernel(tile.kernels.col(k).data(), x.rows(), tile.count);
+        multiply(1.0, x.middleCols(a * n0, n0), Transpose::kNo, other, Transpose::kYes, 0.0,
+                 kernel);
+        if (a != b) {
+          multiply(1.0, x.middleCols(b * n0, n0), Transpose::kNo, own, Transpose::kYes, 1.0,
+                   kernel);
+        }
+        prior_.col(k).segment(first, tile.count) =
+            (a == b ? 1.0 : 2.0) * own.cwiseProduct(other).rowwise().sum();
+      }
+    }
+    tiles_.push_back(std::move(tile));
+  }
+}
+
+Prediction RepeatedPredictor::predict(const EnergyState& state, const MatrixXd& u) const {
+  const auto* by_example = dynamic_cast<const ExampleSpaceState*>(&state);
+  if (!keeps_kernels() || by_example == nullptr) return state.predict(*features_);
+  const VectorXd c = coefficients(u);
+  Prediction prediction{MatrixXd(examples(), 1), MatrixXd(examples(), 1)};
+  prediction.variance.col(0) = multiply_vector(prior_, Transpose::kNo, c);
+  for (const Tile& tile : tiles_) {
+    VectorXd flat = multiply_vector(tile.kernels, Transpose::kNo, c);
+    Eigen::Map<MatrixXd> cross(flat.data(), kernels_->examples(), tile.count);
+    prediction.mean.col(0).segment(tile.first, tile.count) =
+        multiply_vector(cross, Transpose::kYes, by_example->dual());
+    by_example->factor().half_solve(cross);
+    prediction.variance.col(0).segment(tile.first, tile.count) -=
+        cross.colwise().squaredNorm().transpose();
+  }
+  prediction.variance = prediction.variance.cwiseMax(0.0);
+  return prediction;
+}
+
+PredictionFluctuation RepeatedPredictor::fluctuation(const EnergyState& state, const MatrixXd& u,
+                                                     const MatrixXd& directions,
+                                                     Observer& observer) const {
+  const auto* by_example = dynamic_cast<const ExampleSpaceState*>(&state);
+  PredictionFluctuation result;
+  if (!keeps_kernels() || by_example == nullptr) {
+    for (Index m = 0; m < directions.cols(); m += kDirectionsAtOnce) {
+      if (observer.interrupted()) return {};
+      observer.progress("1/N correction of the predictor", static_cast<double>(m),
+                        static_cast<double>(directions.cols()));
+      const Index count = std::min(kDirectionsAtOnce, directions.cols() - m);
+      PredictionFluctuation part =
+          state.predictor_fluctuation(u, directions.middleCols(m, count), *features_);
+      if (m == 0) {
+        result = std::move(part);
+        continue;
+      }
+      result.mean_shift += part.mean_shift;
+      result.mean_variance += part.mean_variance;
+    }
+    return result;
+  }
+  // f' = K*(D)^T alpha + K*(U)^T alpha',  sum_m f''_m / 2 = sum_m K*(D_m)^T alpha'_m + K*(U)^T
+  // sum_m alpha''_m / 2
+  const MatrixXd entries = entries_of(directions, kernels_->paths());
+  const DualFluctuation dual = dual_fluctuation(*by_example, directions, entries);
+  const MatrixXd by_pair = dual.first * entries.transpose();
+  const VectorXd c = coefficients(u);
+  const Index rows = kernels_->examples();
+  result.mean_shift.resize(examples(), 1);
+  result.mean_variance.resize(examples(), 1);
+  for (const Tile& tile : tiles_) {
+    const VectorXd flat = multiply_vector(tile.kernels, Transpose::kNo, c);
+    const Eigen::Map<const MatrixXd> cross(flat.data(), rows, tile.count);
+    MatrixXd along(tile.count, entries.rows());  // (C*_ab + C*_ba)^T alpha
+    VectorXd shift = multiply_vector(cross, Transpose::kYes, dual.half_second);
+    for (Index k = 0; k < entries.rows(); ++k) {
+      const Eigen::Map<const MatrixXd> kernel(tile.kernels.col(k).data(), rows, tile.count);
+      along.col(k) = multiply_vector(kernel, Transpose::kYes, by_example->dual());
+      shift += multiply_vector(kernel, Transpose::kYes, by_pair.col(k));
+    }
+    MatrixXd first(tile.count, entries.cols());
+    multiply(1.0, cross, Transpose::kYes, dual.first, Transpose::kNo, 0.0, first);
+    multiply(1.0, along, Transpose::kNo, entries, Transpose::kNo, 1.0, first);
+    result.mean_shift.col(0).segment(tile.first, tile.count) = shift;
+    result.mean_variance.col(0).segment(tile.first, tile.count) = first.rowwise().squaredNorm();
+  }
+  return result;
+}
+
+}  // namespace headway::theory

@@ -1,0 +1,359 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+#include "headway/core/clock.hpp"
+#include "headway/core/parallel.hpp"
+#include "headway/core/utf8.hpp"
+#include "headway/error.hpp"
+#include "headway/numerics/statistics.hpp"
+#include "headway/predict_networks.hpp"
+#include "tasks/bpe_library.hpp"
+#include "verbs/named_splits.hpp"
+#include "verbs/networks/new_examples.hpp"
+
+namespace headway {
+namespace {
+
+constexpr Index kOutputsAtATime = Index{1} << 22;  // numbers
+constexpr std::size_t kLikeliest = 5;
+
+/// How far all networks are, told after each block of examples.
+struct PredictionProgress {
+  Observer& observer;
+  double done = 0.0, all = 1.0;
+
+  /// Error{kInterrupted} where the computation is to stop.
+  void add(Index examples) {
+    if (observer.interrupted()) throw Error(ErrorKind::kInterrupted, "interrupted");
+    done += static_cast<double>(examples);
+    observer.whole("predict", done, all);
+  }
+};
+
+ReadyNetwork ready_with(const TrainedNetwork& network,
+                        std::unique_ptr<training::TrainingTask> task) {
+  return ready_network(network, network.study, [&](const Study&) {
+    TrainTask out;
+    out.task = std::move(task);
+    out.tokenizer = network.tokenizer;
+    return out;
+  });
+}
+
+/// Calls take(first example, its outputs [scored, O]) for all examples of a split, in order.
+void for_each_output(const ReadyNetwork& ready, const std::string& split,
+                     PredictionProgress& progress,
+                     const std::function<void(Index, std::span<const float>)>& take) {
+  const training::TaskFormat& format = ready.task.task->format();
+  const Index size = ready.task.task->size(split);
+  const Index numbers = format.scored * format.outputs;
+  const training::TrainOptions& run = ready.trainer->options();
+  const Index most = std::clamp<Index>(kOutputsAtATime / numbers, 1,
+                                       run.eval_batch > 0 ? run.eval_batch : run.batch);
+  for (Index first = 0; first < size; first += most) {
+    const Index count = std::min(most, size - first);
+    const std::vector<float> outputs = ready.trainer->outputs(split, first, count);
+    for (Index i = 0; i < count; ++i) {
+      take(first + i, std::span(outputs).subspan(static_cast<std::size_t>(i * numbers),
+                                                 static_cast<std::size_t>(numbers)));
+    }
+    progress.add(count);
+  }
+}
+
+/// softmax(logits)
+std::vector<double> probabilities(std::span<const float> logits) {
+  const double largest = *std::max_element(logits.begin(), logits.end());
+  std::vector<double> out;
+  double sum = 0.0;
+  for (const float x : logits) sum += out.emplace_back(std::exp(x - largest));
+  for (double& p : out) p /= sum;
+  return out;
+}
+
+/// Rows of `values` that are one answer each.
+Tensor classes_of(const Tensor& values, const training::TaskFormat& format) {
+  Tensor out;
+  if (format.loss == training::LossKind::kCrossEntropy) {
+    const auto row = static_cast<std::size_t>(format.outputs);
+    out.shape.assign(values.shape.begin(), values.shape.end() - 1);
+    for (std::size_t i = 0; i < values.values.size(); i += row) {
+      const auto begin = values.values.begin() + static_cast<std::ptrdiff_t>(i);
+      out.values.push_back(static_cast<double>(
+          std::max_element(begin, begin + static_cast<std::ptrdiff_t>(row)) - begin));
+    }
+  } else if (format.signs) {
+    out.shape = values.shape;
+    for (const double v : values.values) out.values.push_back(v > 0.0 ? 1.0 : v < 0.0 ? -1.0 : 0.0);
+  }
+  return out;
+}
+
+NetworkAnswers answers_on(const ReadyNetwork& ready, const tasks::NamedSplit& set,
+                          PredictionProgress& progress) {
+  const training::TaskFormat& format = ready.task.task->format();
+  const bool classes = format.loss == training::LossKind::kCrossEntropy;
+  NetworkAnswers out;
+  out.name = set.name;
+  out.mean.shape = {set.split.size()};
+  if (format.scored > 1) out.mean.shape.push_back(format.scored);
+  if (classes || format.outputs > 1) out.mean.shape.push_back(format.outputs);
+  const auto row = static_cast<std::size_t>(format.outputs);
+  for_each_output(ready, set.name == "train" ? kTrainInputs : set.name, progress,
+                  [&](Index, std::span<const float> outputs) {
+                    for (std::size_t at = 0; at < outputs.size(); at += row) {
+                      const std::span<const float> one = outputs.subspan(at, row);
+                      const std::vector<double> kept =
+                          classes ? probabilities(one)
+                                  : std::vector<double>(one.begin(), one.end());
+                      out.mean.values.insert(out.mean.values.end(), kept.begin(), kept.end());
+                    }
+                  });
+  out.predicted_class = classes_of(out.mean, format);
+  return out;
+}
+
+std::vector<LikelyToken> likeliest_of(const std::vector<double>& next,
+                                      const tasks::Tokenizer& tokenizer) {
+  std::vector<std::int32_t> order(next.size());
+  std::iota(order.begin(), order.end(), 0);
+  const std::size_t count = std::min(kLikeliest, order.size());
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+                    [&](std::int32_t a, std::int32_t b) {
+                      const double p = next[static_cast<std::size_t>(a)];
+                      const double q = next[static_cast<std::size_t>(b)];
+                      return p != q ? p > q : a < b;
+                    });
+  std::vector<LikelyToken> out;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::int32_t id = order[i];
+    out.push_back(
+        {id, with_replacements(tokenizer.decode({&id, 1})), next[static_cast<std::size_t>(id)]});
+  }
+  return out;
+}
+
+/// A text in the tokens of one network.
+struct Tokens {
+  std::unique_ptr<tasks::Tokenizer> tokenizer;
+  std::vector<std::int32_t> ids;
+};
+
+Tokens tokens_of(const TrainedNetwork& network, const std::string& name, const std::string& text) {
+  if (!network.study.train.model.causal) {
+    throw Error(ErrorKind::kBadStudy,
+                fmt::format("train.causal = false: must be true to predict the next tokens of a "
+                            "text; {} sees what follows",
+                            network.label.empty() ? network.study_name : network.label));
+  }
+  if (!network.tokenizer.empty()) tasks::detail::require_encodable(text, name);
+  Tokens out;
+  out.tokenizer = tokenizer_of(network.tokenizer, network.study_name);
+  out.ids = out.tokenizer->encode(text);
+  if (!out.ids.empty()) return out;
+  throw Error(ErrorKind::kBadData, name + ": has no text; allowed: one token or more");
+}
+
+NetworkAnswers answers_to_text(const TrainedNetwork& network, const Tokens& tokens,
+                               std::size_t bytes, PredictionProgress& progress) {
+  const ReadyNetwork ready = ready_with(network, make_window_task(network, tokens.ids));
+  const training::TaskFormat& format = ready.task.task->format();
+  const auto vocabulary = static_cast<std::size_t>(format.vocabulary);
+  const auto length = static_cast<Index>(tokens.ids.size());
+  NetworkAnswers out;
+  out.name = "text";
+  out.bits.assign(tokens.ids.size(), numerics::kUndefined);
+  double sum = 0.0;
+  for_each_output(ready, kWindows, progress, [&](Index window, std::span<const float> outputs) {
+    for (Index t = 0; t < format.tokens; ++t) {
+      const auto next = static_cast<std::size_t>(window * format.tokens + t + 1);
+      if (static_cast<Index>(next) >= length) return;
+      const std::vector<double> p =
+          probabilities(outputs.subspan(static_cast<std::size_t>(t) * vocabulary, vocabulary));
+      out.bits[next] = -std::log2(p[static_cast<std::size_t>(tokens.ids[next])]);
+      sum += out.bits[next];
+    }
+  });
+  const auto first = tokens.tokenizer->decode({tokens.ids.data(), 1}).size();
+  out.bits_per_byte =
+      bytes > first ? sum / static_cast<double>(bytes - first) : numerics::kUndefined;
+  const auto last = static_cast<std::size_t>(std::min(length, format.tokens) - 1);
+  for_each_output(ready, kEnd, progress, [&](Index, std::span<const float> outputs) {
+    out.next = probabilities(outputs.subspan(last * vocabulary, vocabulary));
+  });
+  out.likeliest = likeliest_of(out.next, *tokens.tokenizer);
+  return out;
+}
+
+/// Calls answers(network) for each, until interrupted.
+template <class Answers>
+NetworkPredictResult predict_each(const std::vector<TrainedNetwork>& networks,
+                                  const std::string& name, const Answers& answers) {
+  const Clock::time_point began = Clock::now();
+  NetworkPredictResult result;
+  result.inputs = name;
+  result.planned = networks.size();
+  for (const TrainedNetwork& network : networks) {
+    result.threads = resolve_threads(network.study.threads);
+    try {
+      result.runs.push_back({network.run, network.label, network.variant, network.study.seed,
+                             network.step, answers(network), network.tokenizer});
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kInterrupted) throw;
+      result.interrupted = true;
+      break;
+    }
+  }
+  result.seconds = seconds_since(began);
+  return result;
+}
+
+/// Mean and standard deviation, number by number. All lists have one length.
+struct MeanAndDeviation {
+  std::vector<double> mean, deviation;
+
+  explicit MeanAndDeviation(const std::vector<const std::vector<double>*>& lists) {
+    for (std::size_t i = 0; i < lists.front()->size(); ++i) {
+      std::vector<double> values;
+      for (const std::vector<double>* list : lists) values.push_back((*list)[i]);
+      const numerics::Moments moments = numerics::moments(values);
+      mean.push_back(moments.mean);
+      deviation.push_back(moments.deviation());
+    }
+  }
+};
+
+/// The share of the networks with the sign of the mean.
+MatrixXd sign_shares(const std::vector<double>& mean,
+                     const std::vector<const std::vector<double>*>& outputs) {
+  MatrixXd out(static_cast<Index>(mean.size()), 1);
+  for (std::size_t i = 0; i < mean.size(); ++i) {
+    double same = 0.0;
+    for (const std::vector<double>* one : outputs) same += mean[i] * (*one)[i] > 0.0 ? 1.0 : 0.0;
+    out(static_cast<Index>(i), 0) = same / static_cast<double>(outputs.size());
+  }
+  return out;
+}
+
+/// The answers of several networks to one set.
+NetworkAnswers joined(const std::vector<const NetworkAnswers*>& each,
+                      const std::string& tokenizer) {
+  NetworkAnswers out = *each.front();
+  if (each.size() < 2) return out;
+  const auto lists = [&each](auto member) {
+    std::vector<const std::vector<double>*> all;
+    for (const NetworkAnswers* one : each) all.push_back(&std::invoke(member, one));
+    return all;
+  };
+  const auto of_mean = [](const NetworkAnswers* a) -> const std::vector<double>& {
+    return a->mean.values;
+  };
+  if (!out.mean.empty()) {
+    MeanAndDeviation outputs(lists(of_mean));
+    out.mean.values = std::move(outputs.mean);
+    out.deviation.shape = out.mean.shape;
+    out.deviation.values = std::move(outputs.deviation);
+    const bool signs = !out.predicted_class.empty() && out.predicted_class.shape == out.mean.shape;
+    if (signs) out.right_sign_probability = sign_shares(out.mean.values, lists(of_mean));
+    training::TaskFormat format;
+    format.signs = signs;
+    if (!signs && !out.predicted_class.empty()) {
+      format.loss = training::LossKind::kCrossEntropy;
+      format.outputs = out.mean.shape.back();
+    }
+    out.predicted_class = classes_of(out.mean, format);
+  }
+  if (out.next.empty()) return out;
+  out.bits = MeanAndDeviation(lists(&NetworkAnswers::bits)).mean;
+  MeanAndDeviation next(lists(&NetworkAnswers::next));
+  out.next = std::move(next.mean);
+  out.next_deviation = std::move(next.deviation);
+  out.likeliest = likeliest_of(out.next, *tokenizer_of(tokenizer, out.name));
+  std::vector<double> of_bytes;
+  for (const NetworkAnswers* one : each) of_bytes.push_back(one->bits_per_byte);
+  out.bits_per_byte = numerics::moments(of_bytes).mean;
+  out.bits_per_byte_deviation = numerics::moments(of_bytes).deviation();
+  return out;
+}
+
+}  // namespace
+
+NetworkPredictResult predict_inputs(const std::vector<TrainedNetwork>& networks,
+                                    const tasks::Dataset& inputs, Observer& observer) {
+  require_readable_inputs(networks, inputs);
+  const std::vector<tasks::NamedSplit> sets = named_splits(inputs);
+  PredictionProgress progress{observer};
+  progress.all = 0.0;
+  for (const tasks::NamedSplit& set : sets) {
+    progress.all += static_cast<double>(set.split.size()) * static_cast<double>(networks.size());
+  }
+  return predict_each(networks, inputs.name, [&](const TrainedNetwork& network) {
+    const ReadyNetwork ready = ready_with(network, make_input_task(network, inputs));
+    std::vector<NetworkAnswers> all;
+    for (const tasks::NamedSplit& set : sets) all.push_back(answers_on(ready, set, progress));
+    return all;
+  });
+}
+
+NetworkPredictResult predict_text(const std::vector<TrainedNetwork>& networks,
+                                  const std::string& name, const std::string& text,
+                                  Observer& observer) {
+  std::vector<Tokens> tokens;  // all before the first, so that faults show early
+  PredictionProgress progress{observer};
+  progress.all = 0.0;
+  for (const TrainedNetwork& network : networks) {
+    tokens.push_back(tokens_of(network, name, text));
+    const Index most = network.study.task.as<TextTaskOptions>().text.sequence_length;
+    const auto windows = (static_cast<Index>(tokens.back().ids.size()) + most - 1) / most;
+    progress.all += static_cast<double>(windows) + 1.0;
+  }
+  return predict_each(networks, name, [&](const TrainedNetwork& network) {
+    const auto at = static_cast<std::size_t>(&network - networks.data());
+    return std::vector{answers_to_text(network, tokens[at], text.size(), progress)};
+  });
+}
+
+std::vector<tasks::NamedSplit> input_splits(const tasks::Dataset& inputs) {
+  return named_splits(inputs);
+}
+
+void require_readable_inputs(const std::vector<TrainedNetwork>& networks,
+                             const tasks::Dataset& inputs) {
+  for (const TrainedNetwork& network : networks) {
+    static_cast<void>(make_input_task(network, inputs));
+  }
+}
+
+void require_predictable_text(const std::vector<TrainedNetwork>& networks, const std::string& name,
+                              const std::string& text) {
+  for (const TrainedNetwork& network : networks) static_cast<void>(tokens_of(network, name, text));
+}
+
+std::vector<PredictingGroup> group_predictions(const NetworkPredictResult& result) {
+  std::vector<PredictingGroup> groups;
+  for (const PredictingRun& run : result.runs) {
+    const auto known = std::any_of(groups.begin(), groups.end(),
+                                   [&](const auto& group) { return group.label == run.label; });
+    if (known) continue;
+    PredictingGroup& group = groups.emplace_back();
+    group.label = run.label;
+    std::vector<const PredictingRun*> members;
+    for (const PredictingRun& other : result.runs) {
+      if (other.label != run.label) continue;
+      group.seeds.push_back(other.seed);
+      members.push_back(&other);
+    }
+    for (std::size_t s = 0; s < run.sets.size(); ++s) {
+      std::vector<const NetworkAnswers*> each;
+      for (const PredictingRun* member : members) each.push_back(&member->sets[s]);
+      group.sets.push_back(joined(each, run.tokenizer));
+    }
+  }
+  return groups;
+}
+
+}  // namespace headway

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <vector>
+
+#include "headway/posterior/learned_chain.hpp"
+#include "headway/results/sample_state.hpp"
+#include "headway/sample_results.hpp"
+#include "headway/sampling/sample.hpp"
+#include "headway/verbs/theory/learned_attention.hpp"
+#include "verbs/theory/problem.hpp"
+
+/// Private to the verbs of the theory: what a sampled point says of learned attention.
+namespace headway {
+
+/// Fills `point.attention`, and puts in the place of R-hat and effective draws of single entries of
+/// U those of functions that do not change when heads are exchanged: U_a; trace, squares and sorted
+/// diagonal of each U_l; the attention's entropy and largest weight; the log likelihood. `sizes`:
+/// rows of U_1, ..., U_L, U_a.
+void summarize_attention(const std::vector<ChainRecord>& chains, const std::vector<Index>& sizes,
+                         SamplePoint& point);
+
+/// The evidence by both ways, from the replicas of every chain. `data_count`: P C.
+void summarize_replicas(const sampling::Checkpoint& state, double data_count, SamplePoint& point);
+
+/// Draws of the attention weights W, or Q and K, with their names.
+void keep_attention_weights(const std::vector<ChainRecord>& chains,
+                            const posterior::LearnedChain& target, SamplePoint& point);
+
+}  // namespace headway

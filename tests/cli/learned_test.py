@@ -1,0 +1,201 @@
+"""Learned attention from the command line: solve, sample, resuming, parts, and what is refused."""
+
+import json
+import signal
+import subprocess
+import time
+import unittest
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from support import PROGRAM, ProgramTest, run
+
+GOLDEN = Path(__file__).parents[1] / "data" / "golden" / "learned_attention.h5"
+PRIOR = ["--set", "model.attention_prior.heads=[2,2]", "--set", "model.attention_prior.form=matrix",
+         "--set", "model.attention_prior.variance=6", "--set", "model.widths=[[5,4,3]]",
+         "--set", "model.temperature=0.15", "--set", "model.readout=last_token"]
+QUICK = ["--set", "sample.draws=40", "--set", "sample.warmup=60", "--set", "sample.replicas=4",
+         "--set", "solve.attention_starts=6"]
+TIMES = ("seconds", "sampling_seconds", "ess_bulk_min_per_second")
+
+
+def write_data(path, name="two_layers", with_heads=False):
+    """The problem of the golden file as a data set without attention, or with that of given heads."""
+    with h5py.File(GOLDEN) as golden, h5py.File(path, "w") as file:
+        group = golden[name]
+        count, inputs, labels = int(group.attrs["P"]), group["inputs"][()], group["labels"][()]
+        file.attrs["schema_name"], file.attrs["schema_version"] = "headway-dataset", np.array([1, 0])
+        for split, of in (("train", slice(count)), ("test", slice(count, None))):
+            file[f"{split}/inputs"], file[f"{split}/labels"] = inputs[of], labels[of]
+        if with_heads:
+            weights = np.random.default_rng(1).standard_normal((2, 2, 2, 2))
+            for layer in (1, 2):
+                file[f"attention/weights/layer_{layer}"] = weights[layer - 1]
+    return path
+
+
+def arrays(file_path):
+    found = {}
+    with h5py.File(file_path) as file:
+        def keep(name, item):
+            if isinstance(item, h5py.Dataset):
+                found[name] = item[()].tobytes()
+            kept = {key: value for key, value in item.attrs.items() if key not in TIMES}
+            found.update({f"{name}@{key}": np.asarray(value).tobytes() for key, value in kept.items()})
+        file["points"].visititems(keep)
+    return found
+
+
+class Learned(ProgramTest):
+    def data(self, **how):
+        return write_data(self.path("data.h5"), **how)
+
+    def test_sample_has_attention_and_two_evidences(self):
+        output = self.path("out.h5")
+        process = run("sample", self.data(), *PRIOR, *QUICK, "--set", "sample.keep_weights=true", "-o", output,
+                      "--json")
+        self.assertIn(process.returncode, (0, 2), process.stderr)
+        point, = json.loads(process.stdout)["points"]
+        for name in ("attention_entropy_mean", "attention_entropy_mcse", "attention_largest_mean",
+                     "attention_largest_mcse", "log_evidence", "log_evidence_error", "log_evidence_integral"):
+            self.assertIsInstance(point[name], float, name)
+        self.assertTrue(0.25 < point["attention_largest_mean"] < 1.0)
+        self.assertTrue(0.0 < point["attention_entropy_mean"] < np.log(4))
+        with h5py.File(output) as file:
+            group = file["points/0"]
+            self.assertEqual(group["draws/attention_weights"].shape, (4, 40, 16))
+            self.assertEqual(group["draws/attention_entropy"].shape, (4, 40))
+            self.assertEqual(group["attention_weight_names"][0], b"W_1^1[1,1]")
+            self.assertAlmostEqual(group["draws/attention_largest"][()].mean(), point["attention_largest_mean"])
+
+    def test_solve_lists_minima_that_differ(self):
+        process = run("solve", self.data(), *PRIOR, "--set", "solve.attention_starts=12", "--json")
+        self.assertEqual(process.returncode, 0, process.stderr)
+        point, = json.loads(process.stdout)["points"]
+        minima = point["minima"]
+        self.assertGreater(len(minima), 1)
+        self.assertEqual(sum(one["starts"] for one in minima), 12)
+        actions = [one["action"] for one in minima]
+        self.assertEqual(actions, sorted(actions))
+        self.assertEqual(point["action"], actions[0])
+        for one in minima:
+            self.assertEqual([len(u) for u in one["U"]], [4, 2])
+            self.assertGreater(one["U_a"], 0.0)
+            self.assertTrue(0.25 <= one["attention_largest"] <= 1.0)
+        self.assertEqual(point["U_a"], minima[0]["U_a"])
+
+    def test_an_interrupted_run_goes_on_to_the_same_bits(self):
+        data, whole, parts = self.data(), self.path("whole.h5"), self.path("parts.h5")
+        long = [*PRIOR, *QUICK, "--set", "sample.draws=80", "--set", "sample.chains=2", "--threads", "1", "-q"]
+        self.assertIn(run("sample", data, *long, "-o", whole).returncode, (0, 2))
+        for _ in range(20):
+            process = subprocess.Popen([PROGRAM, "sample", data, *long, "-o", parts, "--force"], stderr=subprocess.PIPE)
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+            process.communicate()
+            if process.returncode != 130:
+                break
+        self.assertIn(process.returncode, (0, 2, 130))
+        if process.returncode == 130:
+            self.assertIn(run("sample", data, *long, "-o", parts, "--force").returncode, (0, 2))
+        self.assertEqual(arrays(parts), arrays(whole))
+
+    def test_parts_are_the_whole(self):
+        data, whole = self.data(), self.path("whole.h5")
+        swept = [*PRIOR, *QUICK, "--set", "model.temperature=[0.15,0.3]", "--set", "sample.draws=10", "--set",
+                 "sample.warmup=10", "-q"]
+        for verb in ("sample", "solve"):
+            self.assertIn(run(verb, data, *swept, "-o", whole, "--force").returncode, (0, 2))
+            parts = [self.path(f"part{i}.h5") for i in range(2)]
+            for i, part in enumerate(parts):
+                self.assertIn(run(verb, data, *swept, "--shard", f"{i}/2", "-o", part, "--force").returncode, (0, 2))
+            merged = self.path("merged.h5")
+            self.assertIn(run("merge", *parts, "-o", merged, "--force").returncode, (0, 2))
+            self.assertEqual(arrays(merged), arrays(whole), verb)
+
+    def test_frozen_heads_alone_are_the_chain_of_given_attention(self):
+        data = self.data(with_heads=True)
+        process = run("solve", data, "--set", "model.widths=[[5,4,3]]", "--set", "model.temperature=0.15", "--json")
+        given, = json.loads(process.stdout)["points"]
+        frozen = ["--set", "model.attention_prior.frozen=[[1,1],[1,2],[2,1],[2,2]]", "--set",
+                  "model.widths=[[5,4,3]]", "--set", "model.temperature=0.15", "--json"]
+        process = run("solve", data, *frozen)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        point, = json.loads(process.stdout)["points"]
+        self.assertAlmostEqual(point["action"], given["action"], 10)
+        np.testing.assert_allclose(point["U"][0], given["U"][0], rtol=1e-6)
+
+    def test_a_table_says_what_it_is(self):
+        process = run("sample", self.data(), *PRIOR, *QUICK)
+        self.assertIn("learned attention", process.stdout)
+        process = run("solve", self.data(), *PRIOR, "--set", "solve.attention_starts=4")
+        self.assertIn("minima over order parameters and attention", process.stdout)
+
+
+class Refused(ProgramTest):
+    def refused(self, words, *arguments, verb="sample", code=78, data=None):
+        process = run(verb, data or write_data(self.path("data.h5")), *PRIOR, *arguments)
+        self.assertEqual(process.returncode, code, process.stderr)
+        for word in words:
+            self.assertIn(word, process.stderr)
+
+    def test_bad_values(self):
+        key = "model.attention_prior"
+        for setting, words in [
+                (f"{key}.variance=0", [f"{key}.variance = 0", "> 0"]),
+                (f"{key}.variance=-1", [f"{key}.variance = -1"]),
+                (f"{key}.form=matrx", [f"{key}.form", '"matrix"']),
+                (f"{key}.kind=hard", [f"{key}.kind", '"linear"']),
+                (f"{key}.dims=2", [f"{key}.dims = 2", "absent"]),
+                (f"{key}.heads=[0]", [f"{key}.heads[1] = 0", "from 1 to"]),
+                (f"{key}.frozen=[[1,1]]", [f"{key}.frozen", "gives none"]),
+                (f"{key}.frozen=[[3,1]]", [f"{key}.frozen = [3, 1]", "from 1 to 2"]),
+                (f"{key}.varience=1", ["varience", "variance"]),
+                ("model.temperature=0", ["model.temperature = 0", "above 0"]),
+                ("sample.sampler=gibbs", ['sample.sampler = "gibbs"', '"exact"']),
+                ("sample.metric=information", ["sample.metric"]),
+                ("model.heads=[2,2]", ["model.heads", "attention_prior"]),
+                ("solve.kernels=distributed", ["solve.kernels"])]:
+            with self.subTest(setting):
+                self.refused(words, "--set", setting)
+        self.refused([f"{key}.dims = 3", "from 1 to 2"], "--set", f"{key}.form=queries_keys", "--set", f"{key}.dims=3")
+        self.refused([f"{key}.dims is missing"], "--set", f"{key}.form=queries_keys")
+
+    def test_data_that_no_attention_can_be_learned_on(self):
+        path = self.path("features.h5")
+        with h5py.File(path, "w") as file:
+            file.attrs["schema_name"], file.attrs["schema_version"] = "headway-dataset", np.array([1, 0])
+            file["train/path_features"] = np.ones((3, 4, 2))
+            file["train/path_features"].attrs["heads"] = [2, 2]
+            file["train/labels"] = [1.0, -1.0, 1.0]
+        self.refused(["holds path features", "inputs"], data=path, code=65)
+
+    def test_masks_that_hide_every_key(self):
+        path = write_data(self.path("masked.h5"))
+        with h5py.File(path, "a") as file:
+            mask = np.ones((6, 4))
+            mask[2] = 0
+            file["train/mask"] = mask
+        process = run("sample", path, *PRIOR)
+        self.assertEqual(process.returncode, 65, process.stderr)
+        self.assertIn("mask", process.stderr)
+
+    def test_without_the_prior_the_data_need_attention(self):
+        process = run("solve", write_data(self.path("data.h5")))
+        self.assertEqual(process.returncode, 65)
+        self.assertIn("no attention is given", process.stderr)
+
+    def test_other_verbs(self):
+        for verb in ("align", "prune"):
+            self.refused(["attention is learned by solve and sample alone"], verb=verb)
+
+    def test_replicas_need_the_prior(self):
+        process = run("sample", "hmm-four-paths", "--set", "sample.replicas=4")
+        self.assertEqual(process.returncode, 78)
+        self.assertIn("sample.replicas = 4", process.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

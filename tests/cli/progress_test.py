@@ -1,0 +1,62 @@
+"""Progress on a terminal: a bar, the share and the time left of the whole study, in one line of its width."""
+
+import os
+import re
+import unittest
+
+from support import ProgramTest, on_terminal, run
+from train_support import TrainTest, needs_training
+
+BAR = re.compile(r"\[#* *\] \d+ %")
+
+
+def lines_of(text):
+    """The lines that take each other's place, and those that stay."""
+    return [line for line in text.replace("\r\x1b[K", "\n").splitlines() if line]
+
+
+class Progress(ProgramTest):
+    def check_lines(self, columns, stage, *arguments):
+        lines = lines_of(on_terminal(columns, *arguments))
+        bars = [line for line in lines if BAR.search(line)]
+        self.assertTrue(any(line.startswith(stage + " [") for line in bars), lines)
+        self.assertEqual([line for line in bars if len(line) >= columns], [])
+        return bars
+
+    def test_a_sweep_of_the_theory_and_of_samples(self):
+        for columns in (80, 60):
+            bars = self.check_lines(columns, "solve", "solve", "hmm-where-the-theory-ends", "--threads", "1")
+            self.assertTrue(any(" left" in line for line in bars), bars)
+            bars = self.check_lines(columns, "sampling", "sample", "hmm-four-paths", "--threads", "1", "--set",
+                                    "model.widths=[10, 20]", "--set", "sample.draws=4000", "--set", "sample.chains=2",
+                                    "--set", "sample.predictor_draws=10")
+            shares = [int(re.search(r"(\d+) %", line)[1]) for line in bars if line.startswith("sampling [")]
+            self.assertEqual(shares, sorted(shares))  # of both points together
+            self.assertTrue(any(share > 50 for share in shares), shares)
+
+    def test_plain_lines_have_no_bar(self):
+        text = run("solve", "hmm-where-the-theory-ends", "--threads", "1").stderr
+        self.assertNotRegex(text, BAR)
+
+
+@needs_training
+class Training(TrainTest):
+    def test_the_whole_study(self):
+        sweep = ("--set", "sweep.seed=[1, 2, 3]", "--set", "train.steps=400", "--jobs", "1")
+        for columns in (80, 60):
+            text = on_terminal(columns, "train", self.tiny, *sweep)
+            bars = [line for line in lines_of(text) if BAR.search(line)]
+            self.assertEqual([line for line in bars if len(line) >= columns], [])
+            shares = [int(re.match(r"train \[#* *\] (\d+) %", line)[1]) for line in bars]
+            self.assertEqual(shares, sorted(shares))
+            first = [share for share, line in zip(shares, bars) if "run 1 of 3" in line]
+            last = [share for share, line in zip(shares, bars) if "run 3 of 3" in line]
+            self.assertTrue(first and last, bars)
+            self.assertLessEqual(max(first), 34)
+            self.assertGreaterEqual(min(last), 66)
+            self.assertTrue(any(" left" in line for line in bars), bars)
+        self.assertFalse(os.path.exists(self.path("a.h5")))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,388 @@
+"""What rankings of heads are computed from: against fits that really leave examples out, limits, and draws with known answers."""
+
+import contextlib
+import io
+import json
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+
+import headway
+from headway.cli import main
+from headway.ranking.cache import Cache
+from headway.ranking.ceiling import ceiling, shared_ranks, told_apart
+from headway.ranking.combine import combine
+from headway.ranking.cumulative import Curves, random_orders
+from headway.ranking.exports import heads_by_layer, read_duo_attention, scores_of_layers, write_duo_attention
+from headway.ranking.frozen import cut_changes, matched_temperature, scaled_parts
+from headway.ranking.measured import REMOVALS, Measured
+from headway.ranking.readouts import fit_readout, left_out_errors
+from headway.ranking.removal import Change, Whole, stacked
+from headway.ranking.table import ranking_of
+
+PENALTY = 3.0
+
+
+def drawn(count, features, outputs, seed=1):
+    """Embeddings, the same without a head, labels."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((count, features))
+    return x, x + 0.3 * rng.standard_normal(x.shape), rng.standard_normal((count, outputs))
+
+
+def missed(x, z, y, example, gone, readout):
+    """By how much a ridge fitted to x without the examples `gone` misses a label on z, in the scales of a readout."""
+    kept = np.array([i for i in range(len(x)) if i not in gone])
+    x, z = (x - readout.mean) / readout.scale, (z - readout.mean) / readout.scale
+    mean, offset = x[kept].mean(0), y[kept].mean(0)
+    matrix = (x[kept] - mean).T @ (x[kept] - mean) + PENALTY * np.eye(x.shape[1])
+    weights = np.linalg.solve(matrix, (x[kept] - mean).T @ (y[kept] - offset))
+    return y[example] - ((z[example] - mean) @ weights + offset)
+
+
+class LeavingOut(unittest.TestCase):
+    def test_one_and_two_examples_against_fits_without_them(self):
+        for count, features, outputs in ((14, 7, 2), (10, 30, 1)):
+            x, z, y = drawn(count, features, outputs)
+            whole = Whole(x, y, PENALTY)
+            changes, again = whole.without(z), fit_readout(z, y, PENALTY)
+            for name, inputs, readout in (("fixed", x, whole.readout), ("refitted", z, again)):
+                def rise(i, gone):
+                    return (np.square(missed(inputs, z, y, i, gone, readout)).mean()
+                            - np.square(missed(x, x, y, i, gone, whole.readout)).mean())
+                rises = np.array([rise(i, {i}) for i in range(count)])
+                np.testing.assert_allclose(changes[name].rises, rises, atol=1e-10)
+                pairs = np.array([[rises[i] - rise(i, {i, k}) for k in range(count)] for i in range(count)])
+                pairs = pairs - pairs.mean(0) - pairs.mean(1, keepdims=True) + pairs.mean()
+                np.testing.assert_allclose(changes[name].pairs.reshape(count, count) * count, pairs, rtol=1e-4, atol=1e-5)
+
+    def test_the_penalty_of_smallest_error(self):
+        x, _, _ = drawn(40, 5, 1)
+        noise = fit_readout(x, np.random.default_rng(2).standard_normal((40, 1)))
+        exact = fit_readout(x, x[:, :1])
+        self.assertEqual((noise.penalty, exact.penalty), (1e3, 1e-4))
+
+    def test_a_head_that_does_nothing(self):
+        x, _, y = drawn(20, 6, 1)
+        for change in Whole(x, y).without(x).values():
+            for array in (change.rises, change.pairs, change.shift, change.belief):
+                np.testing.assert_allclose(array, 0.0, atol=1e-12)
+
+    def test_errors_cover_what_readouts_of_other_examples_lose(self):
+        """Of the mean over training sets; without the part of pairs the refitted readout's errors are too small."""
+        rng = np.random.default_rng(3)
+        weights, found, told, first = rng.standard_normal(30), [], [], []
+        for _ in range(60):
+            x = rng.standard_normal((40, 30))
+            z = x.copy()
+            z[:, :3] = rng.standard_normal((40, 3))
+            y = (x @ weights / 5 + rng.standard_normal(40))[:, None]
+            change = Whole(x, y, 10.0).without(z)["refitted"]
+            found.append(change.mean)
+            told.append(change.error ** 2)
+            first.append(change.rises.var(ddof=1) / 40)
+        ratio, without = np.var(found, ddof=1) / np.mean(told), np.var(found, ddof=1) / np.mean(first)
+        self.assertGreater(without, 1.2)
+        self.assertLess(abs(ratio - 1.0), 0.5)
+
+    def test_what_the_readout_expects_has_no_noise_of_labels(self):
+        """Over labels drawn again it moves less than the measured rise, about the same mean."""
+        rng = np.random.default_rng(4)
+        x = rng.standard_normal((100, 6))
+        z = x.copy()
+        z[:, 0] = 0.0
+        measured, expected = [], []
+        for _ in range(200):
+            y = (x @ [1.0, 1, 1, 1, 1, 1] * 0.3 + rng.standard_normal(100))[:, None]
+            change = Whole(x, y, 1e-4).without(z)["fixed"]
+            measured.append(change.mean)
+            expected.append(change.belief)
+        self.assertLess(np.std(expected), 0.9 * np.std(measured))
+        self.assertLess(abs(np.mean(expected) - np.mean(measured)), 5 * np.std(measured) / 200 ** 0.5)
+
+
+class FrozenParts(unittest.TestCase):
+    def setUp(self):
+        rng = np.random.default_rng(5)
+        self.parts = scaled_parts(rng.standard_normal((12, 5, 7)))
+        self.y = rng.standard_normal((12, 3))
+        self.u = rng.standard_normal((15, 15))
+        self.u = self.u @ self.u.T
+
+    def error(self, kernel, i, outputs):
+        """Of example i, by solving without it; kernel [C P, C P]."""
+        count = len(kernel) // outputs
+        kept = [c * count + j for c in range(outputs) for j in range(count) if j != i]
+        own = [c * count + i for c in range(outputs)]
+        told = kernel[np.ix_(own, kept)] @ np.linalg.solve(kernel[np.ix_(kept, kept)] + 0.3 * np.eye(len(kept)),
+                                                           self.y.T[:outputs].reshape(-1)[kept])
+        return np.square(told - self.y[i, :outputs]).mean()
+
+    def kernel(self, u, outputs):
+        count, p, features = self.parts.shape
+        u = u.reshape(p, outputs, p, outputs)
+        return np.einsum("acbd,ian,jbn->cidj", u, self.parts, self.parts).reshape(outputs * count, -1) / (features * p)
+
+    def test_cuts_against_kernels_without_rows_and_columns(self):
+        for outputs, u in ((3, self.u), (1, self.u[:5, :5]), (1, None)):
+            matrix = np.ones((5, 5)) if u is None else u
+            found = cut_changes(self.parts, [[1], [2, 3]], self.y[:, :outputs], 0.3, u)
+            for row, gone in enumerate(([1], [2, 3])):
+                cut = matrix.reshape(5, outputs, 5, outputs).copy()
+                cut[gone] = 0.0
+                cut[:, :, gone] = 0.0
+                expected = [self.error(self.kernel(cut.reshape(matrix.shape), outputs), i, outputs)
+                            - self.error(self.kernel(matrix, outputs), i, outputs) for i in range(12)]
+                np.testing.assert_allclose(found[row], expected, rtol=1e-8)
+
+    def test_without_theory_it_is_the_readout(self):
+        """On features of equal scale, at the matched temperature."""
+        rng = np.random.default_rng(6)
+        signs = np.where(rng.random((30, 8)) < 0.5, -1.0, 1.0)
+        signs -= signs.mean(0)
+        signs /= np.sqrt(np.square(signs).mean(0))
+        parts = scaled_parts(np.stack([0.3 * signs, 0.7 * signs], 1))
+        y = rng.standard_normal((30, 1))
+        y -= y.mean(0)
+        temperature = matched_temperature(parts, PENALTY)
+        total = parts.sum(1)
+        kernel = total @ total.T / (8 * 2)
+        inverse = np.linalg.inv(kernel + temperature * np.eye(30))
+        np.testing.assert_allclose(kernel @ inverse @ y, fit_readout(signs, y, PENALTY).answers(signs), atol=1e-10)
+        self.assertEqual(left_out_errors(kernel, temperature, y).shape, (30,))
+
+
+def change_of(mean, error, count=200, seed=1, shift=None, expected=None):
+    """Rises with these means and standard errors; no pairs."""
+    rng = np.random.default_rng(seed)
+    noise = rng.standard_normal((len(mean), count))
+    noise = (noise - noise.mean(1, keepdims=True)) / noise.std(1, ddof=1, keepdims=True)
+    mean = np.asarray(mean, float)
+    expected = mean * 0 if expected is None else np.asarray(expected, float)
+    shift = np.ones(len(mean)) if shift is None else np.asarray(shift, float)
+    return Change(mean[:, None] + error * count ** 0.5 * noise, np.zeros((len(mean), 4), np.float32), shift, expected, expected)
+
+
+class Estimate(unittest.TestCase):
+    def test_exact_measurements_are_believed_and_bad_ones_are_not(self):
+        measured, expected = np.array([0.1, 0.5, 0.9, 0.2]), np.array([0.4, 0.3, 0.2, 0.1])
+        sure = combine(change_of(measured, 1e-4, expected=expected))
+        np.testing.assert_allclose(sure.mean, measured, atol=1e-3)
+        np.testing.assert_allclose(sure.reliance, 1.0, atol=1e-3)
+        unsure = combine(change_of(measured, 100.0, expected=expected))
+        np.testing.assert_allclose(unsure.mean, expected, atol=1e-2)
+        np.testing.assert_allclose(unsure.reliance, 0.0, atol=1e-2)
+
+    def test_means_lie_between_and_draws_agree_with_them(self):
+        change = change_of([0.0, 0.5, 1.0], 0.4, expected=[0.5, 0.5, 0.5])
+        found = combine(change)
+        self.assertTrue((np.diff(found.mean) > 0.0).all())
+        self.assertLess(np.ptp(found.mean), 0.9 * np.ptp(change.mean))
+        self.assertTrue(((found.reliance > 0.05) & (found.reliance < 0.95)).all())
+        np.testing.assert_allclose(found.draws.mean(0), found.mean, atol=5 * found.deviation.max() / len(found.draws) ** 0.5)
+        np.testing.assert_array_equal(combine(change, 1).draws, combine(change, 1).draws)
+
+    def test_intervals_hold_truths_drawn_from_the_prior(self):
+        rng, held = np.random.default_rng(7), []
+        for trial in range(120):
+            expected, shift = rng.gamma(2.0, 0.5, 10), rng.gamma(2.0, 0.5, 10)
+            scale = shift.mean()
+            spread = np.exp(np.log(0.8) + 0.7 * rng.standard_normal())
+            truth = (scale * rng.standard_normal() + (1.0 + 0.5 * rng.standard_normal()) * expected
+                     + spread * np.sqrt(scale * shift) * rng.standard_normal(10))
+            error = 0.5
+            low, high = combine(change_of(truth + error * rng.standard_normal(10), error, 400, trial, shift, expected)).interval()
+            held.append(((truth >= low) & (truth <= high)).mean())
+        self.assertLess(abs(np.mean(held) - 0.9), 0.04)
+
+    def test_probabilities_to_be_among_the_cheapest(self):
+        found = combine(change_of([0.0, 1.0, 2.0, 3.0], 1e-3))
+        np.testing.assert_allclose(found.among_cheapest(2), [1.0, 1.0, 0.0, 0.0], atol=1e-2)
+        self.assertAlmostEqual(combine(change_of([0.0, 1.0, 0.2], 5.0)).among_cheapest(1).sum(), 1.0)
+
+
+class Trust(unittest.TestCase):
+    def test_halves_agree_where_rises_are_exact(self):
+        change = change_of([1.0, 2.0, 3.0, 4.0], 1e-6)
+        self.assertEqual(ceiling(change.rises).whole, 1.0)
+        noise = np.random.default_rng(8).standard_normal((6, 100))
+        self.assertLess(ceiling(noise).halves, 0.3)
+        self.assertEqual((told_apart(change.rises), told_apart(0 * noise)), (1.0, 0.0))
+
+    def test_heads_that_cannot_be_told_apart_share_a_rank(self):
+        rng = np.random.default_rng(9)
+        draws = rng.standard_normal((2000, 4)) * 0.1 + [0.0, 2.0, 0.02, 2.01]
+        np.testing.assert_array_equal(shared_ranks(draws), [1, 3, 1, 3])
+        np.testing.assert_array_equal(shared_ranks(np.tile([3.0, 1.0, 2.0], (10, 1))), [3, 1, 2])
+
+
+def measured_of(change, **attributes):
+    count = change.rises.shape[0]
+    changes = {name: change for name in REMOVALS}
+    return Measured(tuple([1] * (count // 2) + [2] * (count - count // 2)),
+                    tuple([*range(1, count // 2 + 1), *range(1, count - count // 2 + 1)]), changes,
+                    np.abs(change.rises), {"weight_norm": np.arange(count, dtype=float)}, {"weight_norm": np.zeros(count)},
+                    {name: 3.5 for name in REMOVALS} | {"gradient": 3.0}, {"examples": 200, "grouped": True} | attributes)
+
+
+class Table(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.ranking = ranking_of(measured_of(change_of([0.4, 0.1, 0.3, 0.2], 1e-4)), "mean", "refitted", None, 1)
+
+    def test_columns_errors_costs_and_what_is_shown(self):
+        for name in (*REMOVALS, "gradient", "weight_norm", "estimate"):
+            self.assertIn(f"{name}_error", self.ranking.columns)
+        self.assertEqual(self.ranking.passes["estimate"], 3.5)
+        self.assertEqual([self.ranking.names[row] for row in self.ranking.order()], ["L1H2", "L2H2", "L2H1", "L1H1"])
+        np.testing.assert_array_equal(self.ranking["rank"], [4, 1, 3, 2])
+        text = repr(self.ranking)
+        self.assertIn("among 1 cheapest", text)
+        self.assertIn("two halves of the examples agree by 1.00", text)
+        self.assertLess(text.index("L1H2"), text.index("L1H1"))
+        self.assertIn("<table", self.ranking._repr_html_())
+        self.assertEqual(self.ranking.to_csv().splitlines()[0].split(",")[:5], ["layer", "head", "name", "rank", "estimate"])
+
+    def test_refusals(self):
+        measured = measured_of(change_of([0.4, 0.1], 1e-4))
+        for words, call in (("k: is 3; allowed: None, or an integer from 1 to 2", lambda: ranking_of(measured, "mean", "fixed", 3, 1)),
+                            ("mode: is 'off'", lambda: ranking_of(measured, "off", "fixed", None, 1)),
+                            ("target: is 'x'", lambda: ranking_of(measured, "mean", "x", None, 1)),
+                            ("k: is -1", lambda: self.ranking.cheapest(-1)), ("column: is 'y'", lambda: self.ranking.order("y")),
+                            ("sink_size: is 0", lambda: write_duo_attention(self.folder, np.ones((1, 1)), 0, 1))):
+            with self.assertRaisesRegex(headway.UsageError, words.replace("(", "\\(")):
+                call()
+
+    def test_exports(self):
+        self.assertEqual(self.ranking.to_prune_heads(3, self.folder / "heads.json"), {0: [1], 1: [0, 1]})
+        self.assertEqual(json.loads((self.folder / "heads.json").read_text()), {"0": [1], "1": [0, 1]})
+        budgets = self.ranking.to_budgets(self.folder / "budgets.json")
+        self.assertEqual([one["removed"] for one in budgets], [0, 1, 2, 3, 4])
+        self.assertEqual(budgets[2], {"removed": 2, "share": 0.5, "heads": {0: [1], 1: [1]}})
+        self.assertEqual(heads_by_layer([(2, 2), (1, 1)], queries=2), {0: [0, 1], 1: [2, 3]})
+
+    def test_duo_attention_keeps_what_was_not_ranked(self):
+        scores = scores_of_layers(self.ranking.layers, self.ranking.heads, self.ranking["estimate"], [3, 3, 3])
+        np.testing.assert_allclose(scores, [[1, 0, 1], [2 / 3, 1 / 3, 1], [1, 1, 1]])
+        write_duo_attention(self.folder / "duo", scores, 4, 8)
+        sink, recent, read = read_duo_attention(self.folder / "duo")
+        self.assertEqual((sink, recent), (4, 8))
+        np.testing.assert_allclose(read, scores, atol=1e-6)
+        with self.assertRaisesRegex(headway.UnreadableFileError, "config.json"):
+            read_duo_attention(self.folder / "nowhere")
+        (self.folder / "duo/config.json").write_text("{}")
+        with self.assertRaisesRegex(headway.UsageError, "is no ranking for DuoAttention"):
+            headway.kvpress_press(self.folder / "duo")
+
+    def test_the_cache_goes_on_and_refuses_what_is_of_others(self):
+        x, z, y = drawn(12, 4, 1)
+        changes, path = Whole(x, y).without(z), self.folder / "cache.npz"
+        Cache(path, lambda: "ours").keep((1, 2), changes)
+        again = Cache(path, lambda: "ours")
+        self.assertIn((1, 2), again)
+        self.assertNotIn((1, 1), again)
+        for name, change in changes.items():
+            np.testing.assert_array_equal(again[1, 2][name].rises, change.rises)
+            self.assertEqual(combine(stacked([change] * 3)).mean.tolist(),
+                             combine(stacked([again[1, 2][name]] * 3)).mean.tolist())
+        with self.assertRaisesRegex(headway.UsageError, "of another model, other examples or other options"):
+            Cache(path, lambda: "theirs")
+        path.write_text("words")
+        with self.assertRaisesRegex(headway.UsageError, "cannot be read as a cache"):
+            Cache(path, lambda: "ours")
+        path.write_bytes(b"PK\x03\x04 torn")
+        with self.assertRaisesRegex(headway.UsageError, "cannot be read as a cache"):
+            Cache(path, lambda: "ours")
+
+
+class Parts(unittest.TestCase):
+    """A data set of contributions whose part 2 holds the labels."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = Path(folder.name) / "parts.h5"
+        rng = np.random.default_rng(11)
+        self.parts = rng.standard_normal((60, 5, 8))
+        self.y = np.sign(self.parts[:, 2] @ rng.standard_normal(8) + 0.3 * rng.standard_normal(60))
+        self.names = ["L6 residual", "L6H1", "L6H2", "L6H3", "L6 feed-forward"]
+
+    def write(self, labels, heads, names):
+        headway.write_dataset(self.path, overwrite=True, train_path_features=self.parts[:, :np.prod(heads)], train_labels=labels,
+                              heads=heads, readout="mean", head_names=names)
+
+    def test_the_part_that_holds_the_labels_costs_most(self):
+        self.write(self.y, [5], [self.names])
+        ranking = headway.rank_parts(self.path, target="fixed", theory=False)
+        self.assertEqual(ranking.names, tuple(self.names))
+        self.assertEqual(ranking.names[ranking.order()[-1]], "L6H2")
+        total = self.parts.astype(np.float32).sum(1)
+        change = Whole(total, self.y[:, None], ranking.attributes["penalty"]).without(total - self.parts[:, 2])["refitted"]
+        self.assertAlmostEqual(ranking["removal_frozen_refitted"][2], change.mean, 4)
+        self.assertNotIn("cut_of_theory", ranking.columns)
+        self.assertIn("cut_without_theory", ranking.columns)
+
+    def test_at_the_command_line(self):
+        self.write(self.y, [5], [self.names])
+        out, csv = io.StringIO(), self.path.with_suffix(".csv")
+        with contextlib.redirect_stdout(out):
+            self.assertEqual(main(["rank", str(self.path), "-k", "2", "--csv", str(csv)]), 0)
+        self.assertIn("among 2 cheapest", out.getvalue())
+        self.assertIn("L6 feed-forward", csv.read_text())
+        with contextlib.redirect_stderr(io.StringIO()):
+            self.assertEqual(main(["rank", str(self.path), "--target", "x"]), 64)
+
+    def test_refusals(self):
+        for labels, heads, words in ((self.y, [2, 2], "holds contributions of 2 layers"), (0 * self.y + 1, [5], "are the same for all 60")):
+            self.write(labels, heads, None)
+            with self.assertRaisesRegex(headway.HeadwayError, words):
+                headway.rank_parts(self.path)
+        with self.assertRaises(headway.UnreadableFileError):
+            headway.rank_parts(self.path.with_name("none.h5"))
+        headway.write_dataset(self.path, overwrite=True, train_inputs=self.parts, train_labels=self.y, readout="mean",
+                              attention_weights=[np.zeros((1, 8, 8))])
+        with self.assertRaisesRegex(headway.UsageError, "holds no contributions"):
+            headway.rank_parts(self.path)
+
+
+class Cumulative(unittest.TestCase):
+    """Heads are columns of the embeddings: head 0 is noise, head 3 holds the labels."""
+
+    def setUp(self):
+        rng = np.random.default_rng(10)
+        self.x = rng.standard_normal((300, 4))
+        self.y = np.where(self.x @ [0.0, 0.2, 0.5, 2.0] + 0.3 * rng.standard_normal(300) > 0, 1.0, -1.0)[:, None]
+        self.calls = []
+
+    def embed(self, removed):
+        self.calls.append(removed)
+        x = self.x.copy()
+        x[:, list(removed)] = 0.0
+        return [x[:40], x[40:]]
+
+    def test_greedy_order_curves_and_errors(self):
+        chooser = Curves(lambda removed: self.embed(removed)[:1], self.y[:40], None, 1.0)
+        curves = Curves(self.embed, self.y[:40], self.y[40:], 1.0)
+        order = curves.greedy(4, 4, chooser, lambda done, total: None)
+        self.assertEqual(order[-1], 3)
+        curve = curves.curve(order, 4)
+        self.assertEqual((curve.rise[0], curve.rise_error[0], curve.order), (0.0, 0.0, tuple(order)))
+        self.assertGreater(curve.rise[4], 5 * curve.rise_error[4])
+        bare = fit_readout(0 * self.x[:40], self.y[:40], 1.0)
+        self.assertAlmostEqual(curve.squared_error[4], np.square(bare.answers(0 * self.x[40:]) - self.y[40:]).mean())
+        self.assertGreater(curve.accuracy[0], 0.9)
+        before = len(self.calls)
+        curves.curve(order[::-1], 0)
+        self.assertEqual(len(self.calls), before)  # each set once
+
+    def test_random_orders_are_those_of_the_seed(self):
+        self.assertEqual(random_orders(5, 3, 1), random_orders(5, 3, 1))
+        self.assertNotEqual(random_orders(5, 3, 1), random_orders(5, 3, 2))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,205 @@
+// New inputs by trained networks: what the networks answer, mean and spread over seeds, and texts.
+#include "headway/predict_networks.hpp"
+
+#include <cmath>
+
+#include "catch.hpp"
+#include "headway/error.hpp"
+#include "headway/train.hpp"
+#include "small_studies.hpp"
+
+using namespace headway;  // NOLINT(google-build-using-namespace)
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::WithinRel;
+
+namespace {
+
+std::vector<TrainedNetwork> two_seeds(const Study& study, const TaskMaker& make_task) {
+  std::vector<TrainRun> runs = {{{{"seed", "1"}}, study}, {{{"seed", "2"}}, study}};
+  runs[0].study.seed = 1;
+  runs[1].study.seed = 2;
+  Observer observer;
+  const TrainResult trained = train(runs, make_task, observer);
+  return trained_networks(runs, trained, KeptWeights::kLast);
+}
+
+/// A data set of new inputs: the first examples of a split of the task, without their labels.
+tasks::Dataset inputs_of(const TrainedNetwork& network, const TaskMaker& make_task, Index count) {
+  const ReadyNetwork ready = ready_network(network, network.study, make_task);
+  training::TaskBatch batch;
+  ready.task.task->batch("held_out", 0, count, batch);
+  Tensor values({count, ready.task.task->format().tokens, ready.task.task->format().features});
+  values.values.assign(batch.inputs.begin(), batch.inputs.end());
+  tasks::Dataset out;
+  out.name = "new.h5";
+  out.features = ready.task.task->format().features;
+  tasks::Split split;
+  split.labels.resize(count, 0);
+  split.examples = std::make_shared<tasks::MemoryExamples>(std::move(values));
+  out.sets = {{"later", split}};
+  return out;
+}
+
+std::string fault_of(const std::vector<TrainedNetwork>& networks, const tasks::Dataset& inputs) {
+  try {
+    require_readable_inputs(networks, inputs);
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kBadData);
+    return error.what();
+  }
+  return "";
+}
+
+Study text_study() {
+  Study study = testing::small_study();
+  study.task.set_kind(TaskKind::kText);
+  study.task.as<TextTaskOptions>().text.sequence_length = 6;
+  study.train.model.causal = true;
+  study.train.model.positions = training::Positions::kRotary;
+  study.train.model.layers = 1;
+  return study;
+}
+
+TrainTask make_bytes(const Study& study) {
+  std::string text;
+  while (text.size() < 400) text += "to be or not to be; ";
+  TrainTask out;
+  out.task = training::make_byte_text_task(text, study.task.as<TextTaskOptions>().text);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("networks answer new inputs as they answer the same examples of their task", "[torch]") {
+  const TaskMaker make_task = &make_generated_task;
+  const auto networks = two_seeds(testing::small_study(), make_task);
+  const tasks::Dataset inputs = inputs_of(networks[0], make_task, 7);
+  Observer observer;
+  const NetworkPredictResult result = predict_inputs(networks, inputs, observer);
+  REQUIRE(result.runs.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const NetworkAnswers& found = result.runs[i].sets.at(0);
+    CHECK(found.name == "later");
+    CHECK(found.mean.shape == std::vector<Index>{7});
+    CHECK(found.predicted_class.empty());  // real labels
+    const ReadyNetwork ready = ready_network(networks[i], networks[0].study, make_task);
+    const std::vector<float> wanted = ready.trainer->outputs("held_out", 0, 7);
+    for (std::size_t e = 0; e < 7; ++e) {
+      CHECK_THAT(found.mean.values[e], WithinRel(static_cast<double>(wanted[e]), 1e-5));
+    }
+  }
+  const auto groups = group_predictions(result);
+  REQUIRE(groups.size() == 1);
+  CHECK(groups[0].seeds == std::vector<std::uint64_t>{1, 2});
+  const NetworkAnswers& joined = groups[0].sets.at(0);
+  const double a = result.runs[0].sets[0].mean.values[3], b = result.runs[1].sets[0].mean.values[3];
+  CHECK(a != b);
+  CHECK_THAT(joined.mean.values[3], WithinRel((a + b) / 2, 1e-12));
+  CHECK_THAT(joined.deviation.values[3], WithinRel(std::abs(a - b) / std::sqrt(2.0), 1e-12));
+}
+
+TEST_CASE("classes have probabilities", "[torch]") {
+  Study study = testing::small_study();
+  study.task.set_kind(TaskKind::kSraven);
+  const TaskMaker make_task = &make_generated_task;
+  const auto networks = two_seeds(study, make_task);
+  Observer observer;
+  const auto result = predict_inputs(networks, inputs_of(networks[0], make_task, 3), observer);
+  const NetworkAnswers& found = group_predictions(result).at(0).sets.at(0);
+  const auto& options = study.task.as<tasks::SravenOptions>();
+  CHECK(found.mean.shape == std::vector<Index>{3, options.features, options.values});
+  CHECK(found.predicted_class.shape == std::vector<Index>{3, options.features});
+  const auto classes = static_cast<std::size_t>(options.values);
+  for (std::size_t row = 0; row < found.predicted_class.values.size(); ++row) {
+    double sum = 0.0, largest = 0.0;
+    for (std::size_t c = 0; c < classes; ++c) {
+      sum += found.mean.values[row * classes + c];
+      largest = std::max(largest, found.mean.values[row * classes + c]);
+    }
+    CHECK_THAT(sum, WithinRel(1.0, 1e-12));
+    const auto chosen = static_cast<std::size_t>(found.predicted_class.values[row]);
+    CHECK(found.mean.values[row * classes + chosen] == largest);
+  }
+}
+
+TEST_CASE("inputs that the networks do not read are refused", "[torch]") {
+  const auto networks = two_seeds(testing::small_study(), &make_generated_task);
+  const tasks::Dataset good = inputs_of(networks[0], &make_generated_task, 3);
+  CHECK(fault_of(networks, good).empty());
+  const auto with = [&](Tensor values, std::vector<std::uint8_t> mask = {}) {
+    tasks::Dataset changed = good;
+    changed.sets[0].split.examples =
+        std::make_shared<tasks::MemoryExamples>(std::move(values), std::move(mask));
+    return changed;
+  };
+  CHECK_THAT(fault_of(networks, with(Tensor({3, 12, good.features + 1}))),
+             ContainsSubstring("sets/later/inputs: has"));
+  CHECK_THAT(fault_of(networks, with(Tensor({3, 1, good.features}))),
+             ContainsSubstring("has 1 tokens an example; allowed: 2 or more"));
+  CHECK(fault_of(networks, with(Tensor({3, 20, good.features}))).empty());  // another length
+  CHECK_THAT(
+      fault_of(networks, with(Tensor({3, 12, good.features}), std::vector<std::uint8_t>(36, 1))),
+      ContainsSubstring("has a mask; allowed: none"));
+  tasks::Dataset features = good;
+  features.form = AttentionForm::kPathFeatures;
+  CHECK_THAT(fault_of(networks, features), ContainsSubstring("new.h5: holds path features"));
+}
+
+TEST_CASE("a text has the bits of evaluate, and a next token", "[torch]") {
+  const auto networks = two_seeds(text_study(), &make_bytes);
+  // The held-out part is the last tenth of the 400 bytes: 40 of them, of which 37 are whole windows
+  // and a target.
+  std::string text;
+  while (text.size() < 400) text += "to be or not to be; ";
+  text = text.substr(360, 37);
+  Observer observer;
+  const auto result = predict_text(networks, "letter.txt", text, observer);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const NetworkAnswers& found = result.runs[i].sets.at(0);
+    CHECK(found.bits.size() == 37);
+    CHECK(std::isnan(found.bits[0]));
+    const ReadyNetwork ready = ready_network(networks[i], networks[i].study, &make_bytes);
+    CHECK_THAT(found.bits_per_byte,
+               WithinRel(ready.trainer->evaluate("held_out", 6).metric("bits_per_byte"), 1e-6));
+    REQUIRE(found.likeliest.size() == 5);
+    std::vector<std::int32_t> prompt(text.begin(), text.end());
+    training::GenerateOptions next;
+    next.tokens = 1;
+    next.temperature = 0.0;
+    CHECK(ready.trainer->generate(prompt, next).front() == found.likeliest[0].token);
+    CHECK(found.next[static_cast<std::size_t>(found.likeliest[0].token)] ==
+          found.likeliest[0].probability);
+  }
+  const NetworkAnswers joined = group_predictions(result).at(0).sets.at(0);
+  CHECK_THAT(
+      joined.bits_per_byte,
+      WithinRel((result.runs[0].sets[0].bits_per_byte + result.runs[1].sets[0].bits_per_byte) / 2,
+                1e-12));
+  CHECK(joined.next_deviation.size() == 256);
+  CHECK_THROWS_AS(predict_text(networks, "none.txt", "", observer), Error);
+  auto seeing = networks;
+  for (TrainedNetwork& network : seeing) network.study.train.model.causal = false;
+  CHECK_THROWS_WITH(predict_text(seeing, "letter.txt", text, observer),
+                    ContainsSubstring("train.causal = false: must be true"));
+}
+
+TEST_CASE("the share of the networks with the sign of the mean") {
+  NetworkPredictResult result;
+  for (const double output : {0.5, 0.7, -0.2}) {
+    PredictingRun& run = result.runs.emplace_back();
+    run.label = "softmax";
+    NetworkAnswers& set = run.sets.emplace_back();
+    set.name = "new";
+    set.mean.shape = set.predicted_class.shape = {1};
+    set.mean.values = {output};
+    set.predicted_class.values = {output > 0.0 ? 1.0 : -1.0};
+  }
+  const NetworkAnswers joined = group_predictions(result).at(0).sets.at(0);
+  CHECK_THAT(joined.right_sign_probability(0, 0), WithinRel(2.0 / 3.0, 1e-12));
+  CHECK(joined.predicted_class.values[0] == 1.0);
+  result.runs.resize(1);
+  const NetworkAnswers alone = group_predictions(result).at(0).sets.at(0);
+  CHECK(alone.right_sign_probability.size() == 0);
+  CHECK(alone.deviation.empty());
+  CHECK(alone.mean.values[0] == 0.5);
+}
