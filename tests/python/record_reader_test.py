@@ -112,11 +112,11 @@ class Records(unittest.TestCase):
         for name in [name for name, field in FIELDS["alignment"].items() if field["kind"] == "array"]:
             group[name] = np.arange(3.0)
         group.attrs["seconds"] = 1.0
-        self.assertEqual(list(listed(group, "alignment", {})), list(FIELDS["alignment"]))
+        self.assertEqual(list(listed(group, "alignment")), list(FIELDS["alignment"]))
         del group["overlaps"]
         group["overlaps"] = np.ones((2, 2))
         with self.assertRaisesRegex(BadDataError, "/x/overlaps: has 2 dimensions, not 1"):
-            listed(group, "alignment", {})
+            listed(group, "alignment")
 
 
 if __name__ == "__main__":

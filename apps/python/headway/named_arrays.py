@@ -247,7 +247,9 @@ def _listed(records: Sequence[Fields | None], section: str, leave: tuple[str, ..
     first = next((record for record in records if record is not None), None)
     for name, values in (first.values if first is not None else {}).items():
         if isinstance(values, np.ndarray) and name not in leave:
-            group.add(name.replace("/", "_"), ("point", *FIELDS[section][name]["axes"].split()), stacked(
+            plain = name.replace("/", "_")
+            axes = FIELDS[section][name].get("axes", "").split() or [f"{plain}_{axis}" for axis in range(values.ndim)]
+            group.add(plain, ("point", *axes), stacked(
                 None if record is None else record.values.get(name) for record in records))
     return group
 

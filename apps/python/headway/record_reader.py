@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import h5py
@@ -18,13 +19,14 @@ T = TypeVar("T")
 Group = h5py.Group | memory.Group
 #: Entries along an axis of `FIELDS`; of "path" in every layer.
 Sizes = Mapping[str, Any]
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 #: What files of older programs lack of the heads.
 _LATER = frozenset({"set", *(f"{change}{part}" for change in ("squared_error_change", "accuracy_change")
                              for part in ("", "_sd", "_error"))})
 
 
-def read(kind: type[T], group: Group, sizes: Sizes = {}, **given: Any) -> T:  # noqa: B006 (never changed)
+def read(kind: type[T], group: Group, sizes: Sizes = NOTHING, **given: Any) -> T:
     """An object of a class that `fields.record` knows, from its group; `given` has the attributes that are read elsewhere.
 
     What has a default, may be None or is a collection may be missing.
@@ -58,7 +60,7 @@ def integers(group: Group, name: str) -> tuple[int, ...]:
     return tuple(int(value) for value in values)
 
 
-def array(group: Group, name: str, about: Mapping[str, str] = {}, sizes: Sizes = {}) -> Any:  # noqa: B006
+def array(group: Group, name: str, about: Mapping[str, str] = NOTHING, sizes: Sizes = NOTHING) -> Any:
     """The data set `name`, None if it is missing; BadDataError if it is no array of numbers, or has another size along an
     axis that `sizes` has. A list where it is one of texts."""
     item = group.get(name)
@@ -88,7 +90,7 @@ def layers(group: Group, place: str, about: Mapping[str, str], sizes: Sizes) -> 
     return () if missing else tuple(found)
 
 
-def listed(group: Group, record: str, sizes: Sizes) -> dict[str, Any]:
+def listed(group: Group, record: str) -> dict[str, Any]:
     """Everything that `FIELDS` has of a record, by name; only what lies in folders, or came later, may be missing."""
     found = {}
     for name, about in FIELDS[record].items():
@@ -98,11 +100,11 @@ def listed(group: Group, record: str, sizes: Sizes) -> dict[str, Any]:
             if owner is not None and leaf in owner.attrs:
                 found[name] = plain(owner.attrs[leaf])
         elif name in group or not folder and name not in _LATER:
-            found[name] = array(group, name, about, sizes)
+            found[name] = array(group, name, about)
             if found[name] is None:
                 raise BadDataError(f"{group.name}/{name}: is missing")
-            axes = about["axes"].split()
-            if not folder and np.ndim(found[name]) != len(axes):
+            axes = about.get("axes", "").split()
+            if axes and not folder and np.ndim(found[name]) != len(axes):
                 raise BadDataError(f"{group.name}/{name}: has {np.ndim(found[name])} dimensions, not {len(axes)}")
     return found
 

@@ -231,7 +231,7 @@ class _Reader:
             corrected=None if corrected is None else read(
                 Corrected, corrected, self.sizes, predictor=_predictor(corrected, "predictor"), sets=self._sets(corrected),
                 defined=bool(corrected.attrs.get("defined", 0)), reason=hdf5.text(corrected.attrs.get("reason", ""))),
-            alignment=None if alignment is None else Alignment(listed(alignment, "alignment", self.sizes)),
+            alignment=None if alignment is None else Alignment(listed(alignment, "alignment")),
             pruning=self._pruning(group.get("pruning")), samples=self._samples(group),
             network=read_scores(group.get("network/scores"), sum(self.heads)),
             theory=self._point(group["theory"]) if "theory" in group else None)
@@ -239,7 +239,7 @@ class _Reader:
     def _pruning(self, group: Group | None) -> Pruning | None:
         if group is None:
             return None
-        found = listed(group, "pruning", {})
+        found = listed(group, "pruning")
         lengths = {name: len(values) for name, values in found.items()
                    if "/" not in name and np.ndim(values) > 0}
         if set(lengths.values()) != {sum(self.heads)}:
