@@ -38,14 +38,14 @@ class Training(unittest.TestCase):
             codes = headway.latents(trained, examples=64, settings={"latents.task.inputs": "fixed_query"})
             removed = headway.prune(trained, settings={"prune.examples": 8, "prune.resamples": 10,
                                                        "prune.random_orders": 2})
-        self.assertEqual([run.seed for run in evaluated.runs], [1, 2])
-        self.assertEqual([one.name_of("softmax") for one in (evaluated, longer)],
-                         ["softmax", "softmax, on sequence_length = 32"])
-        self.assertEqual(len(codes.runs), 2)
             again = headway.prune_network(trained, examples=8, resamples=10, random_orders=2, output=file_of("removed.h5"))
             theirs = file_of("removed-program.h5")
             program.run("prune-network", ours, "-q", "-o", theirs, *(word for setting in (
                 "examples=8", "resamples=10", "random_orders=2") for word in ("--set", f"prune.{setting}")))
+        self.assertEqual([run.seed for run in evaluated.runs], [1, 2])
+        self.assertEqual([one.name_of("softmax") for one in (evaluated, longer)],
+                         ["softmax", "softmax, on sequence_length = 32"])
+        self.assertEqual(len(codes.runs), 2)
         for one in (removed, again):  # the older spelling does the same
             self.assertIsInstance(one, headway.RemovalResult)
             np.testing.assert_array_equal(one.runs[0].heads.loss_change.mean, again.runs[0].heads.loss_change.mean)
