@@ -147,7 +147,9 @@ SolveResult join_solves(const Study& study, Parts<SolveResult>& parts, PointsOfS
     const std::vector<std::size_t> wanted = points_of(study, shard);
     check_points(study, shard, part.points, wanted);
     for (std::size_t i = 0; i < wanted.size(); ++i) points[wanted[i]] = std::move(part.points[i]);
-    const std::vector<std::size_t> temperatures = temperatures_of(study, wanted);
+    // Learned attention has no limit of infinite width.
+    const std::vector<std::size_t> temperatures =
+        study.model.attention_prior ? std::vector<std::size_t>() : temperatures_of(study, wanted);
     std::vector<GaussianProcessPoint>& found = part.gaussian_process;
     if (found.size() != temperatures.size())
       wrong_content(shard, found.size(), temperatures.size());

@@ -40,6 +40,14 @@ class RankingTest(unittest.TestCase):
         self.assertIn(words, str(caught.exception))
 
 
+def model_or_none(kind, attention):
+    """None where transformers has no such attention for this kind, or not with this PyTorch."""
+    try:
+        return make_model(kind, attention)
+    except (ImportError, ValueError):
+        return None
+
+
 def checked(model, grouped=True):
     network = Network(model, "mean", 4, grouped)
     with evaluating(model, 4, torch_attention=False):
@@ -53,9 +61,8 @@ class Checks(RankingTest):
             for attention in ("eager", "sdpa"):
                 if hasattr(transformers, f"{kind}Config"):
                     with self.subTest(kind=kind, attention=attention):
-                        try:
-                            model = make_model(kind, attention)
-                        except ValueError:  # an older transformers has no such attention for this kind
+                        model = model_or_none(kind, attention)
+                        if model is None:
                             continue
                         self.assertEqual(checked(model, True), CHECKS)
                         self.assertEqual(checked(model, False), CHECKS)
@@ -132,7 +139,7 @@ class Ranking(RankingTest):
             np.testing.assert_allclose(ranking["attention_entropy"], plain["attention_entropy"])
             # one for the embeddings, half of one for each layer where heads begin, and for each head the layers from its own up
             cost = 1 + LAYERS / 2 + HEADS * (LAYERS + 1) / 2
-            self.assertAlmostEqual(ranking.passes["removal_mean_fixed"], cost, delta=0.3)
+            self.assertAlmostEqual(ranking.passes["removal_mean_fixed"], cost)
 
     def test_grouped_queries_go_together(self):
         model, batch = make_model("Llama"), encoded()
@@ -171,10 +178,12 @@ class Ranking(RankingTest):
         self.assertIn(("removal of heads", HEADS * LAYERS), runs)
         self.refused(headway.UsageError, "of another model, other examples or other options",
                      lambda: headway.rank_heads(model, batch, -SIGNS, theory=False, cache=cache, **QUIET))
-        fused = headway.rank_heads(make_model("Bert", "sdpa"), batch, SIGNS, theory=False, **QUIET)
-        self.assertEqual(set(REMOVALS) - set(fused.columns), set())
-        if "attention_entropy" not in fused.columns:
-            self.assertIn("eager", fused.attributes["left out"])
+        other = model_or_none("Bert", "sdpa")
+        if other is not None:
+            fused = headway.rank_heads(other, batch, SIGNS, theory=False, **QUIET)
+            self.assertEqual(set(REMOVALS) - set(fused.columns), set())
+            if "attention_entropy" not in fused.columns:
+                self.assertIn("eager", fused.attributes["left out"])
 
     def test_classes_real_targets_and_texts(self):
         model, batch = make_model("Bert"), encoded()
@@ -262,7 +271,7 @@ class OtherTools(RankingTest):
 
     @unittest.skipUnless(importlib.util.find_spec("kvpress"), "needs kvpress")
     def test_kvpress_streams_the_cheapest_heads(self):
-        model, batch = make_model("Llama", "sdpa"), encoded()
+        model, batch = make_model("Llama", "sdpa"), encoded()  # kvpress wants it, and a transformers that has it
         ranking = headway.rank_heads(model, batch, SIGNS, theory=False, layers=[2, 3], **QUIET)
         ranking.to_duo_attention(self.folder / "duo", model, sink_size=1, recent_size=2)
         press = headway.kvpress_press(self.folder / "duo", head_compression_ratio=2 / 6)

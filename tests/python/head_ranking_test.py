@@ -1,5 +1,7 @@
 """What rankings of heads are computed from: against fits that really leave examples out, limits, and draws with known answers."""
 
+import contextlib
+import io
 import json
 import tempfile
 import unittest
@@ -8,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import headway
+from headway.cli import main
 from headway.ranking.cache import Cache
 from headway.ranking.ceiling import ceiling, shared_ranks, told_apart
 from headway.ranking.combine import combine
@@ -294,6 +297,56 @@ class Table(unittest.TestCase):
         path.write_bytes(b"PK\x03\x04 torn")
         with self.assertRaisesRegex(headway.UsageError, "cannot be read as a cache"):
             Cache(path, lambda: "ours")
+
+
+class Parts(unittest.TestCase):
+    """A data set of contributions whose part 2 holds the labels."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = Path(folder.name) / "parts.h5"
+        rng = np.random.default_rng(11)
+        self.parts = rng.standard_normal((60, 5, 8))
+        self.y = np.sign(self.parts[:, 2] @ rng.standard_normal(8) + 0.3 * rng.standard_normal(60))
+        self.names = ["L6 residual", "L6H1", "L6H2", "L6H3", "L6 feed-forward"]
+
+    def write(self, labels, heads, names):
+        headway.write_dataset(self.path, overwrite=True, train_path_features=self.parts[:, :np.prod(heads)], train_labels=labels,
+                              heads=heads, readout="mean", head_names=names)
+
+    def test_the_part_that_holds_the_labels_costs_most(self):
+        self.write(self.y, [5], [self.names])
+        ranking = headway.rank_parts(self.path, target="fixed", theory=False)
+        self.assertEqual(ranking.names, tuple(self.names))
+        self.assertEqual(ranking.names[ranking.order()[-1]], "L6H2")
+        total = self.parts.astype(np.float32).sum(1)
+        change = Whole(total, self.y[:, None], ranking.attributes["penalty"]).without(total - self.parts[:, 2])["refitted"]
+        self.assertAlmostEqual(ranking["removal_frozen_refitted"][2], change.mean, 4)
+        self.assertNotIn("cut_of_theory", ranking.columns)
+        self.assertIn("cut_without_theory", ranking.columns)
+
+    def test_at_the_command_line(self):
+        self.write(self.y, [5], [self.names])
+        out, csv = io.StringIO(), self.path.with_suffix(".csv")
+        with contextlib.redirect_stdout(out):
+            self.assertEqual(main(["rank", str(self.path), "-k", "2", "--csv", str(csv)]), 0)
+        self.assertIn("among 2 cheapest", out.getvalue())
+        self.assertIn("L6 feed-forward", csv.read_text())
+        with contextlib.redirect_stderr(io.StringIO()):
+            self.assertEqual(main(["rank", str(self.path), "--target", "x"]), 64)
+
+    def test_refusals(self):
+        for labels, heads, words in ((self.y, [2, 2], "holds contributions of 2 layers"), (0 * self.y + 1, [5], "are the same for all 60")):
+            self.write(labels, heads, None)
+            with self.assertRaisesRegex(headway.HeadwayError, words):
+                headway.rank_parts(self.path)
+        with self.assertRaises(headway.UnreadableFileError):
+            headway.rank_parts(self.path.with_name("none.h5"))
+        headway.write_dataset(self.path, overwrite=True, train_inputs=self.parts, train_labels=self.y, readout="mean",
+                              attention_weights=[np.zeros((1, 8, 8))])
+        with self.assertRaisesRegex(headway.UsageError, "holds no contributions"):
+            headway.rank_parts(self.path)
 
 
 class Cumulative(unittest.TestCase):

@@ -10,7 +10,7 @@ import unittest
 
 from documents import MACHINE, PACKAGE, TUTORIAL, DocumentTest, blocks, has_module
 
-PAGES = ("first-study", "your-own-heads", "pretrained-network", "train-and-read-codes", "cluster", "gpu")
+PAGES = ("first-study", "your-own-heads", "pretrained-network", "prune-heads", "train-and-read-codes", "cluster", "gpu")
 MOST_LINES = 120
 HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
 
@@ -61,21 +61,27 @@ class TutorialsTest(PageTest):
 
 @unittest.skipUnless(has_module("torch") and has_module("transformers"), "needs PyTorch and transformers")
 class PretrainedTest(PageTest):
-    """The page asks for a network from a hub. Here it gets a small drawn one, so that all its numbers are others."""
+    """These pages ask for a network from a hub. Here they get a small drawn one, so that all its numbers are others."""
 
     def test_pretrained_network(self):
-        text = text_of("pretrained-network")
+        self.run_with_drawn_network("pretrained-network")
+
+    def test_prune_heads(self):
+        self.run_with_drawn_network("prune-heads")
+
+    def run_with_drawn_network(self, page):
+        text = text_of(page)
         self.assertEqual(text.count(f'"{HUB_NAME}"'), 1)
         with tempfile.TemporaryDirectory() as folder:
             draw_network(folder, (TUTORIAL.parents[2] / "data/texts/house_rules.txt").read_text())
             text = text.replace(HUB_NAME, folder)
-            self.run_page("pretrained-network", re.sub(rf"(?<!{MACHINE}\n)```(python|console)\n", rf"{MACHINE}\n```\1\n", text))
+            self.run_page(page, re.sub(rf"(?<!{MACHINE}\n)```(python|console)\n", rf"{MACHINE}\n```\1\n", text))
 
 
 class PagesTest(unittest.TestCase):
     """What holds of every page, whatever this machine has."""
 
-    def test_there_are_six_and_the_index_names_them(self):
+    def test_there_are_seven_and_the_index_names_them(self):
         self.assertEqual({path.stem for path in TUTORIAL.glob("*.md")}, {*PAGES, "README"})
         index = text_of("README")
         self.assertEqual([page for page in PAGES if f"]({page}.md)" in index], list(PAGES))

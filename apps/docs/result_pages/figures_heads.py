@@ -5,6 +5,7 @@ import numpy as np
 import codes
 import one_shot
 import pretrained
+import ranking
 import removal
 from figures_networks import COLOURS, DARKER, PAPER, named, titled
 from recorded import mean_and_error, published
@@ -166,7 +167,41 @@ def known_head():
     return figure
 
 
+def head_ranking():
+    """One ranking with its intervals beside the true rises; and how well orders agree with the truth, with the ceiling."""
+    figure = style.new_figure(8.4, 3.4)
+    left, right = figure.subplots(1, 2, width_ratios=(1.0, 1.35))
+    row = next(one for one in ranking.tasks()[ranking.EXAMPLE[0]] if (one["split"], one["n"]) == ranking.EXAMPLE[1:])
+    estimate, truth = row["estimate"]["fixed"], row["truth"]["fixed"]["mean"]
+    order = np.argsort(estimate["mean"])
+    for at, head in enumerate(order):
+        left.plot([estimate["low"][head], estimate["high"][head]], [at, at], color=style.THEORY, linewidth=2,
+                  label="90 % interval" if at == 0 else None)
+    left.plot(np.array(estimate["mean"])[order], range(len(order)), "o", color=style.THEORY, markersize=4, label="combined estimate")
+    left.plot(np.array(truth)[order], range(len(order)), "d", color=style.INK, markersize=4, label="truth")
+    left.axvline(0, color=style.FAINT, linewidth=1)
+    titled(left, f"{ranking.EXAMPLE[0]}, {row['n']} examples", "rise of the squared error")
+    left.set_yticks(range(len(order)), [f"L{layer}H{head}" for layer, head in (ranking.names_of(row)[one] for one in order)])
+    left.legend(frameon=False, fontsize=7, loc="center right", bbox_to_anchor=(1.08, 0.33))
+    for target, marker, shift in (("fixed", "o", 0.14), ("refitted", "s", -0.14)):
+        for at, task in enumerate(reversed(ranking.FRESH)):
+            for column, colour in (("estimate", style.THEORY), (ranking.best_single(task, target), style.INK)):
+                mean, error = mean_and_error(ranking.agreement(ranking.tasks()[task], target, column))
+                right.errorbar(mean, at + shift, xerr=error, fmt=marker, color=colour, capsize=2, markersize=4)
+            right.plot([ranking.ceiling(task, target)], [at + shift], "|", color=style.FAINT, markersize=9)
+    right.axvline(0, color=style.FAINT, linewidth=1)
+    right.set_yticks(range(len(ranking.FRESH)), list(reversed(ranking.FRESH)))
+    for marker, colour, words in (("o", style.THEORY, "combined estimate, fixed readout"), ("s", style.THEORY, "refitted"),
+                                  ("o", style.INK, "best single column, fixed readout"), ("s", style.INK, "refitted"),
+                                  ("|", style.FAINT, "ceiling")):
+        right.plot([], [], marker, color=colour, label=words)
+    titled(right, "fresh tasks", "rank correlation with the truth")
+    style.legend_outside(right)
+    return figure
+
+
 FIGURES = {
+    "head-ranking": (head_ranking, ("results/head-ranking.json",)),
     "fuzzy-logic-codes": (fuzzy_codes, ("results/fuzzy-logic-latents.json",)),
     "sraven-codes": (sraven_codes, ("results/sraven-latents.json",)),
     "one-shot-images": (one_shot_images, ("results/omniglot-one-shot.json", "results/omniglot-one-shot-fresh.json")),

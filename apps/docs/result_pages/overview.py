@@ -5,6 +5,7 @@ import fuzzy_logic
 import hidden_markov
 import one_shot
 import pretrained
+import ranking
 import removal
 import sraven
 import texts
@@ -82,16 +83,23 @@ def _codes():
          "rules readable in every variant", _link("sraven-codes", "sraven-latents", "sraven-small-latents")]]
 
 
+VERDICT_OF_RANKING = "claim fails, intervals hold"
+
+
 def _heads():
     theory, _, hyla, _ = removal.claim()
     sensitivity, change = pretrained.claim()
     first, others = pretrained.rises_on_copies()
+    ranked, best, single = ranking.over_columns("fixed")
     return [
         ["Heads of trained transformers: rank correlation with removal, HYLA", "-",
          f"theory {theory}, gradient sensitivity {hyla}", "theory does not foresee losses",
          _link("trained-heads", "hyla-heads")],
         ["Heads of pretrained networks: the same, four data sets", "-", f"theory {change}, gradient sensitivity {sensitivity}",
          "gradient sensitivity ranks better", _link("pretrained-heads", "pretrained-heads")],
+        ["A ranking of heads with its errors: the same, six fresh tasks, fixed readout", "-",
+         f"combined estimate {ranked:.2f}, {ranking.SINGLE[best]} {single:.2f}", VERDICT_OF_RANKING,
+         _link("head-ranking", "head-ranking")],
         ["A head whose work is known: rise of the loss", "-", f"without it {first}, without the next {others}",
          "theory finds it, mostly", _link("known-head", "pretrained-heads")]]
 

@@ -14,11 +14,12 @@ import hidden_markov
 import one_shot
 import overview
 import pretrained
+import ranking
 import removal
 import sraven
 import texts
 
-PARTS = (overview, hidden_markov, one_shot, fuzzy_logic, sraven, codes, removal, pretrained, texts)
+PARTS = (overview, hidden_markov, one_shot, fuzzy_logic, sraven, codes, removal, pretrained, ranking, texts)
 TABLES = {name: make for part in PARTS for name, make in part.TABLES.items()}
 SENTENCES = [sentence for part in PARTS for sentence in part.SENTENCES]
 

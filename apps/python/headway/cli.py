@@ -1,4 +1,4 @@
-"""`python -m headway plot|report|table|summary|check`. Exit codes are those of the program `headway`."""
+"""`python -m headway plot|report|table|rank|summary|check`. Exit codes are those of the program `headway`."""
 
 from __future__ import annotations
 
@@ -60,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     table.add_argument("results", nargs="+", metavar="RESULT.h5")
     table.add_argument("--format", default="text", metavar="text|markdown|csv")
     table.set_defaults(command=_table)
+    _add_rank(commands)
     _add_summary(commands)
     check = commands.add_parser("check", help="all faults of a data-set file")
     check.add_argument("dataset", metavar="DATA.h5")
@@ -102,6 +103,27 @@ def _add_report(commands) -> None:
     report.add_argument("--labels", metavar="NAME,...", help="a name for each result")
     report.add_argument("--force", action="store_true", help="replace a page that exists")
     report.set_defaults(command=_report)
+
+
+def _add_rank(commands) -> None:
+    rank = commands.add_parser(
+        "rank", help="the heads of a data set of contributions, by what cutting them costs",
+        description="Ranks the parts of one layer: measured cost with errors, the combined estimate with intervals, and the "
+        "theory's cut beside the same cut with U = 1.")
+    rank.add_argument("dataset", metavar="DATA.h5")
+    rank.add_argument("--target", default="fixed", metavar="fixed|refitted", help="fit the readout again, or not")
+    rank.add_argument("-k", type=int, metavar="K", help="of the probability to be among the K cheapest (default: a quarter)")
+    rank.add_argument("--csv", metavar="FILE.csv", help="write all columns there, too")
+    rank.set_defaults(command=_rank)
+
+
+def _rank(options: argparse.Namespace) -> int:
+    from headway.head_ranking import rank_parts
+    ranking = rank_parts(options.dataset, target=options.target, k=options.k)
+    print(ranking)
+    if options.csv:
+        ranking.to_csv(options.csv)
+    return EXIT_OK
 
 
 def _add_summary(commands) -> None:

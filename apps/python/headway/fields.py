@@ -32,14 +32,15 @@ _NUMBERS = frozenset(name for record in FIELDS.values() for name, field in recor
 KINDS: dict[str, type] = {}
 
 
-def record(section: str, below: str = "", *, lists: bool = False, **names: str) -> Callable[[Kind], Kind]:
+def record(section: str = "", below: str = "", *, lists: bool = False, **names: str) -> Callable[[Kind], Kind]:
     """For a dataclass: its objects are records of a section of `FIELDS`, or of the groups `below` in them.
 
     `names` has the name in the file of each attribute that has another one. What the docstring does not say of an
     attribute is filled in. With `lists` the docstring lists the fields that the class does not name, too.
     """
     prefix = below and below + "/"
-    table = {name.removeprefix(prefix): field for name, field in FIELDS[section].items() if name.startswith(prefix)}
+    table = {name.removeprefix(prefix): field for name, field in FIELDS.get(section, {}).items()
+             if name.startswith(prefix)}
 
     def stored(kind: Kind) -> Kind:
         own = getattr(kind, "__dataclass_fields__", {})
@@ -57,10 +58,12 @@ def _documented(kind: type, own: Mapping[str, dataclasses.Field], lists: bool) -
     """The docstring of a class with all its attributes, and a list of further fields if asked for."""
     if not kind.__doc__:  # python -OO
         return None
-    text, _, section = inspect.cleandoc(kind.__doc__).partition("\n\nAttributes\n----------\n")
-    said, _, after = section.partition("\n\n")
-    known = {name.strip(): f"{name.strip()} : {about}" for names, about in
-             re.findall(r"^(\w[\w, ]*) : (.*(?:\n    .*)*)", said, re.MULTILINE) for name in names.split(",")}
+    text, after, known = "", "", {}
+    for base in reversed(kind.__mro__):  # what a base says of an attribute holds
+        text, _, section = inspect.cleandoc(vars(base).get("__doc__") or "").partition("\n\nAttributes\n----------\n")
+        said, _, after = section.partition("\n\n")
+        known |= {name.strip(): f"{name.strip()} : {about}" for names, about in
+                  re.findall(r"^(\w[\w, ]*) : (.*(?:\n    .*)*)", said, re.MULTILINE) for name in names.split(",")}
     parts = [text]
     if own:
         parts.append("\n".join(["Attributes", "----------",
@@ -79,7 +82,8 @@ def _entry(field: dataclasses.Field, about: Mapping[str, str]) -> str:
     kind = re.sub(r"tuple\[([^\]]*), \.\.\.\]", r"tuple of \1", field.type)
     kind = re.sub(r"Mapping\[(\w+), (\w+)\]", r"mapping of \1 to \2", kind).replace("np.", "").replace(" | ", " or ")
     if about.get("axes"):
-        kind = kind.replace("ndarray", f"ndarray of shape ({about['axes'].replace(' ', ', ')})", 1)
+        axes = about["axes"].split()
+        kind = kind.replace("ndarray", f"ndarray of shape ({', '.join(axes)}{',' * (len(axes) == 1)})", 1)
     meaning = about.get("meaning", "")
     lines = textwrap.wrap(f"{meaning[:1].upper()}{meaning[1:]}." if meaning else "", 100)
     return "\n".join([f"{field.name} : {kind}", *(f"    {line}" for line in lines)])

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from headway.errors import UsageError
 from headway.progress import Progress, listener_of
 from headway.ranking.cumulative import RemovalCurves
+from headway.ranking.measured import FROZEN
 from headway.ranking.table import HeadRanking, check_choice, ranking_of
 from headway.torch_version import require_torch
 
@@ -23,7 +24,7 @@ LONGEST = 128  # tokens of a text
 
 def rank_heads(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: ArrayLike, *, tokenizer: Any = None,
                layers: Sequence[int] | None = None, readout: str = "first_token", classes: int | None = None,
-               target: str = "refitted", mode: str = "mean", k: int | None = None, penalty: float | None = None,
+               target: str = "fixed", mode: str = "mean", k: int | None = None, penalty: float | None = None,
                grouped: bool = True, theory: bool | None = None, batch_size: int = 16, seed: int = 1,
                cache: str | os.PathLike | None = None, progress: bool | Progress | None = None) -> HeadRanking:
     """Rank the heads of a Hugging Face model by what their removal costs, and say how sure the order is.
@@ -51,8 +52,9 @@ def rank_heads(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: Ar
         The token that the embedding is taken from.
     classes : int, optional
         Number of classes C, where labels are class numbers; 0: labels are real targets.
-    target : {'refitted', 'fixed'}, default: 'refitted'
-        What the combined estimate is of: the cost after the readout has been fitted again, or with the readout as it is.
+    target : {'fixed', 'refitted'}, default: 'fixed'
+        What the combined estimate is of: the cost with the readout as it is, or after it has been fitted again. On fresh
+        tasks "fixed" ranked heads better, for both costs: data/results/head-ranking.md has the measurement.
     mode : {'mean', 'zero'}, default: 'mean'
         What the output of a removed head is put at, in the combined estimate.
     k : int, optional
@@ -115,6 +117,55 @@ def rank_heads(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: Ar
     measured = measure(model, encoded_of(inputs, tokenizer), labels, options, listener_of(progress),
                        lambda count: check_choice(mode, target, k, count))
     return ranking_of(measured, mode, target, k, seed)
+
+
+def rank_parts(path: str | os.PathLike, *, target: str = "fixed", k: int | None = None, penalty: float | None = None,
+               theory: bool | None = None, seed: int = 1) -> HeadRanking:
+    """Rank the parts of one layer from a data set of contributions, without the network.
+
+    The network's parts are frozen at what they are: a part is taken off, and everything above stays as it is. For the real
+    removal see `headway.rank_heads`, and `headway prune-network` for networks that Headway trained.
+
+    Parameters
+    ----------
+    path : str or path
+        A data set of `headway extract`, `headway.from_hugging_face` or `headway.from_torch`, of contributions of one layer.
+        Its training examples are used, each left out in turn.
+    target : {'fixed', 'refitted'}, default: 'fixed'
+        As for `headway.rank_heads`.
+    k : int, optional
+        As for `headway.rank_heads`.
+    penalty : float, optional
+        As for `headway.rank_heads`.
+    theory : bool, optional
+        As for `headway.rank_heads`.
+    seed : int, default: 1
+        As for `headway.rank_heads`.
+
+    Returns
+    -------
+    HeadRanking
+        One row for each part, under its name in the file: heads, residual stream, feed-forward block. Columns as of
+        `headway.rank_heads`, with `removal_frozen_TARGET` for what is measured, and without scores of the network.
+
+    Raises
+    ------
+    UsageError
+        An option that is not allowed, or a data set of something else.
+    BadDataError
+        Labels that are all the same.
+    UnreadableFileError
+        The file cannot be read.
+
+    Examples
+    --------
+    >>> ranking = headway.rank_parts("parts.h5")  # doctest: +SKIP
+    >>> ranking["cut_of_theory"] - ranking["cut_without_theory"]  # what U adds  # doctest: +SKIP
+    """
+    from headway.ranking.parts import measure_parts
+    check_choice("mean", target, None, 0)
+    measured, names = measure_parts(path, penalty, theory, seed)
+    return ranking_of(measured, FROZEN, target, k, seed, names)
 
 
 def remove_in_order(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: ArrayLike, ranking: HeadRanking, *,

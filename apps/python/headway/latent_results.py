@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from headway.display import Brief, Shown
+from headway.display import Brief
+from headway.fields import Stored, record
+from headway.runs import Runs
 from headway.training_settings import task_changes
 
 SPLITS = ("train", "held_out")
 
 
+@record("latent_run", "layers/<i>/decoders/<i>")
 @dataclass(frozen=True, repr=False)
 class Decoder(Brief):
     """What one decoder reads from the codes of one layer.
 
     Attributes
     ----------
-    name : str
-        What is decoded: "term", "bits", "rule" or "answer".
-    kind : {'logistic', 'ridge'}
-        The regression.
-    metric : {'f1', 'balanced_accuracy', 'r2'}
-        Of the scores.
     scores : mapping of str to float
         train, held_out, chance, standard_error, shuffled, untrained, ... by name.
     """
@@ -47,44 +43,26 @@ class Decoder(Brief):
         return self.scores["standard_error"]
 
 
+@record("latent_run", "layers/<i>/similarity")
 @dataclass(frozen=True, repr=False)
-class Similarity(Brief):
-    """Mean codes of terms or rules on held-out tasks, and how alike they are.
-
-    Attributes
-    ----------
-    labels : tuple of str
-        Terms (a digit for each variable, 0: negated) or rules.
-    cosine : ndarray of shape (labels, labels)
-        Cosines of the mean codes.
-    centred_cosine : ndarray of shape (labels, labels)
-        The same after the mean over labels is taken off.
-    mean_codes : ndarray of shape (labels, heads)
-        The mean codes.
-    same_label : float
-        Mean cosine of a code of a training task and one of a held-out task with the same label.
-    different_label : float
-        The same of codes that share no label.
-    """
+class Similarity(Brief, Stored):
+    """Mean codes of terms or rules on held-out tasks, and how alike they are."""
 
     labels: tuple[str, ...]
     cosine: np.ndarray
     centred_cosine: np.ndarray
     mean_codes: np.ndarray
-    same_label: float
-    different_label: float
+    same_label: float = math.nan
+    different_label: float = math.nan
 
 
+@record("latent_run", "layers/<i>")
 @dataclass(frozen=True, repr=False)
-class LatentLayer(Brief):
+class LatentLayer(Brief, Stored):
     """Codes of one layer and what is decoded from them.
 
     Attributes
     ----------
-    layer : int
-        Counted from 1; 0: all layers together, which keep no codes of their own.
-    heads : int
-        H.
     decoders : tuple of Decoder
         One for each thing that is decoded.
     similarity : Similarity
@@ -120,21 +98,10 @@ class LatentLayer(Brief):
         return next((one for one in self.decoders if one.name == name), None)
 
 
+@record("latent_run", "labels/train")
 @dataclass(frozen=True, repr=False)
-class CodeLabels(Brief):
-    """What the codes of one split are of, in their order.
-
-    Attributes
-    ----------
-    task : ndarray of shape (codes,)
-        Number of the task or rule set.
-    label : ndarray of shape (codes, terms)
-        Terms of the task (fuzzy logic) or its rule, as numbers of `Similarity.labels`.
-    answer : ndarray of shape (codes,)
-        The right answer.
-    feature : ndarray of shape (codes,), or None
-        sraven: the feature that the code is of.
-    """
+class CodeLabels(Brief, Stored):
+    """What the codes of one split are of, in their order."""
 
     task: np.ndarray
     label: np.ndarray
@@ -142,20 +109,13 @@ class CodeLabels(Brief):
     feature: np.ndarray | None = None
 
 
+@record("latent_run")
 @dataclass(frozen=True, repr=False)
-class LatentRun(Brief):
+class LatentRun(Brief, Stored):
     """The latent codes of one network.
 
     Attributes
     ----------
-    label : str
-        The settings that tell its runs from others, but for the seed.
-    variant : str
-        The attention variant.
-    seed : int
-        Of the run.
-    task : {'fuzzy_logic', 'sraven'}
-        The kind of task.
     layers : tuple of LatentLayer
         Layer by layer.
     all_layers : LatentLayer
@@ -178,28 +138,15 @@ class LatentRun(Brief):
         return (*self.layers, self.all_layers)
 
 
+@record()
 @dataclass(frozen=True, repr=False)
-class LatentsResult(Shown):
+class LatentsResult(Runs[LatentRun]):
     """A result of `headway.latents`, or of the program's verb.
 
     Attributes
     ----------
-    file : Path
-        The file that it was read from; of a result in memory the name of the verb.
-    study : str
-        The name of the study.
-    task : str
-        The kind of task, such as "fuzzy_logic".
     runs : tuple of LatentRun
         The networks.
-    provenance : mapping of str to value
-        What made it: study, seed, command, version, commit, machine, hashes.
-    partial : bool
-        Interrupted: only the runs that were finished are there.
-    kind : str
-        "latents".
-    train_labels : None
-        These results have none; figures ask every result.
 
     Examples
     --------
@@ -207,25 +154,12 @@ class LatentsResult(Shown):
     >>> result.runs[0].layers[0].decoder("term").held_out  # doctest: +SKIP
     """
 
-    file: Path
-    study: str
-    task: str
-    runs: tuple[LatentRun, ...]
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-    partial: bool = False
     kind: str = "latents"
-    train_labels: None = None
 
     @property
     def summary(self) -> str:
         """str: what it is, in one line."""
-        return (f"{self.study}, {self.task}, codes of {len(self.runs)} "
-                f"network{'' if len(self.runs) == 1 else 's'} ({', '.join(self.labels)})")
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """tuple of str: the labels of the runs, each once, in their order."""
-        return tuple(dict.fromkeys(run.label for run in self.runs))
+        return f"{self.study}, {self.task}, codes of {self._networks}"
 
     def runs_of(self, label: str) -> tuple[LatentRun, ...]:
         """Find the runs that differ in their seeds alone.
@@ -243,24 +177,15 @@ class LatentsResult(Shown):
         return tuple(run for run in self.runs if run.label == label)
 
 
+@record("evaluated_run")
 @dataclass(frozen=True, repr=False)
-class EvaluatedRun(Brief):
+class EvaluatedRun(Brief, Stored):
     """One network on other data.
 
     Attributes
     ----------
-    label : str
-        The settings that tell its runs from others, but for the seed.
-    variant : str
-        The attention variant.
-    seed : int
-        Of the run.
     evaluations : mapping of str to mapping
         By split, loss, metrics and number of examples.
-    run : int
-        Of the sweep, counted from 1; 0: the file does not say.
-    evaluated_on : str
-        The [task] that it was put on, as a study has it; "" in older files.
     """
 
     label: str
@@ -271,30 +196,17 @@ class EvaluatedRun(Brief):
     evaluated_on: str = ""
 
 
+@record()
 @dataclass(frozen=True, repr=False)
-class EvaluateResult(Shown):
+class EvaluateResult(Runs[EvaluatedRun]):
     """A result of `headway.evaluate`, or of the program's verb.
 
     Attributes
     ----------
-    file : Path
-        The file that it was read from; of a result in memory the name of the verb.
-    study : str
-        The name of the study.
-    task : str
-        The kind of task, such as "fuzzy_logic".
     runs : tuple of EvaluatedRun
         The networks.
     evaluated_on : str
         The [task] that they were put on, where it is one for all.
-    provenance : mapping of str to value
-        What made it: study, seed, command, version, commit, machine, hashes.
-    partial : bool
-        Interrupted: only the runs that were finished are there.
-    kind : str
-        "evaluate".
-    train_labels : None
-        These results have none; figures ask every result.
 
     Examples
     --------
@@ -302,42 +214,13 @@ class EvaluateResult(Shown):
     >>> result.runs[0].evaluations["held_out"]["r2"]  # doctest: +SKIP
     """
 
-    file: Path
-    study: str
-    task: str
-    runs: tuple[EvaluatedRun, ...]
     evaluated_on: str = ""
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-    partial: bool = False
     kind: str = "evaluate"
-    train_labels: None = None
 
     @property
     def summary(self) -> str:
         """str: what it is, in one line."""
-        return (f"{self.study}, {self.task}, {len(self.runs)} "
-                f"network{'' if len(self.runs) == 1 else 's'} ({', '.join(self.labels)}) on "
-                f"{', '.join(self.splits)}")
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """tuple of str: the labels of the runs, each once, in their order."""
-        return tuple(dict.fromkeys(run.label for run in self.runs))
-
-    def runs_of(self, label: str) -> tuple[EvaluatedRun, ...]:
-        """Find the runs that differ in their seeds alone.
-
-        Parameters
-        ----------
-        label : str
-            The label that they share.
-
-        Returns
-        -------
-        tuple of EvaluatedRun
-            The runs, in the order of the study.
-        """
-        return tuple(run for run in self.runs if run.label == label)
+        return f"{self.study}, {self.task}, {self._networks} on {', '.join(self.splits)}"
 
     def name_of(self, label: str, between: str = ", ") -> str:
         """Say how networks were trained, and on what else they were put.

@@ -60,11 +60,12 @@ def merge(parts: Iterable[str | os.PathLike | Result | TrainingResult], *,
     Examples
     --------
     >>> import headway
-    >>> parts = [headway.solve("hmm-four-paths", widths=[10, 100], warm_start=False, shard=(i, 2)) for i in range(2)]
-    >>> [point.widths[0] for point in parts[1].points]
-    [100]
-    >>> [point.widths[0] for point in headway.merge(parts).points]
-    [10, 100]
+    >>> parts = [headway.solve("hmm-four-paths", widths=[10], temperature=[0.01, 0.1], shard=(i, 2))
+    ...          for i in range(2)]
+    >>> [point.temperature for point in parts[1].points]
+    [0.1]
+    >>> [point.temperature for point in headway.merge(parts).points]
+    [0.01, 0.1]
     """
     if isinstance(parts, (str, os.PathLike)) or not isinstance(parts, Iterable):
         raise UsageError(f"parts: is {parts!r}; allowed: a list of parts, each {_ALLOWED}")

@@ -7,6 +7,7 @@ draw, component (of the kernel), removed (number of heads), run, split, record.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -14,7 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from headway.results import Corrected, GaussianProcessPoint, Point, Pruning, Result, Samples
+from headway.fields import FIELDS
+from headway.result_points import Fields
+from headway.results import Corrected, GaussianProcessPoint, Point, Result, Samples
 from headway.training_results import TrainingResult
 
 Variable = tuple[tuple[str, ...], np.ndarray]
@@ -58,19 +61,24 @@ class Names:
             outputs = np.arange(1, result.outputs + 1)
             self.coordinates |= {name: ((name,), outputs) for name in ("output", "output_other")}
 
+    def dimensions(self, axes: str, layer: int = 1) -> tuple[str, ...]:
+        """Names of the axes of `FIELDS` for U_l of a layer, [..., p, C, p, C] where there are several outputs."""
+        names = {"path": _path(layer), "path_other": f"{_path(layer)}_other"}
+        found = []
+        for axis in axes.split():
+            if axis.startswith("output") and not self.several:
+                continue
+            found.append(names.get(axis, axis))
+            if axis in names and self.several:
+                found.append(axis.replace("path", "output"))
+        return tuple(found)
+
     def order_parameter(self, layer: int) -> tuple[str, ...]:
         """Dimensions of U_l."""
-        path = _path(layer)
-        return ((path, "output", f"{path}_other", "output_other") if self.several
-                else (path, f"{path}_other"))
-
-    @property
-    def readout(self) -> tuple[str, ...]:
-        """Dimensions of U_a."""
-        return ("output", "output_other") if self.several else ()
+        return self.dimensions("path path_other", layer)
 
     def examples(self, name: str = "example") -> tuple[str, ...]:
-        return (name, "output") if self.several else (name,)
+        return self.dimensions(f"{name} output")
 
     def unfolded(self, array: np.ndarray | None, leading: int = 0) -> np.ndarray | None:
         """[..., p C, p C] as [..., p, C, p, C] for several outputs."""
@@ -153,18 +161,19 @@ def _scalars(records: Sequence[Mapping[str, Any]], dimension: str) -> dict[str, 
     return found
 
 
-def _order_parameters(group: Group, names: Names, lists: Sequence[Sequence[np.ndarray]],
-                      suffix: str = "") -> None:
-    """U_1<suffix>, ..., U_L<suffix> of all points."""
-    for layer in range(1, names.layers + 1):
-        matrices = [names.unfolded(matrices[layer - 1]) if len(matrices) else None
-                    for matrices in lists]
-        group.add(f"U_{layer}{suffix}", ("point", *names.order_parameter(layer)), stacked(matrices))
-
-
-def _readout(group: Group, names: Names, values: Sequence[np.ndarray | None],
-             suffix: str = "") -> None:
-    group.add(f"U_a{suffix}", ("point", *names.readout), stacked(values))
+def _add(group: Group, names: Names, records: Sequence, kind: type, attributes: Iterable[str], dimension: str = "point") -> None:
+    """Arrays of records of a class of results: variables with the names and axes that `FIELDS` has; U_1, ... one by one."""
+    for attribute in attributes:
+        place, about = kind.stored[attribute]
+        known = [None if record is None else getattr(record, attribute) for record in records]
+        variable = re.sub(r"order_parameters(\w*)/layer_<l>(\w*)", r"U_<l>\1\2", place).replace("/", "_")
+        if "<l>" not in place:
+            group.add(variable, (dimension, *names.dimensions(about["axes"])), stacked(known))
+            continue
+        for layer in range(1, names.layers + 1):
+            matrices = [names.unfolded(one[layer - 1]) if one else None for one in known]
+            group.add(variable.replace("<l>", str(layer)), (dimension, *names.dimensions(about["axes"], layer)),
+                      stacked(matrices))
 
 
 def _predictions(group: Group, names: Names, records: Sequence, dimension: str = "point") -> None:
@@ -179,26 +188,18 @@ def _predictions(group: Group, names: Names, records: Sequence, dimension: str =
 
 def _points(result: Result, points: Sequence[Point], names: Names) -> Group:
     group = Group(_scalars([_without(point.attributes, "temperature") for point in points], "point"))
-    _order_parameters(group, names, [point.order_parameters for point in points])
-    _readout(group, names, [point.readout_order_parameter for point in points])
+    _add(group, names, points, Point, ("order_parameters", "readout_order_parameter"))
     _predictions(group, names, points)
     samples = [point.samples for point in points]
     for part in ("mean", "mcse", "sd") if any(samples) else ():
-        _order_parameters(group, names, [_part(sample, part) for sample in samples], f"_{part}")
-        _readout(group, names, [getattr(sample, f"readout_{part}", None) for sample in samples],
-                 f"_{part}")
-    group.add("history", ("point", "iteration", "history_column"),
-              stacked(point.history for point in points))
+        _add(group, names, samples, Samples, (part, f"readout_{part}"))
+    _add(group, names, points, Point, ("history",))
     whole = names.group(group.variables)
     whole.coordinates |= _sweep(points)
     columns = next((point.history_columns for point in points if point.history_columns), ())
     if columns:
         whole.coordinates["history_column"] = (("history_column",), np.array(columns))
     return whole
-
-
-def _part(sample: Samples | None, part: str) -> Sequence[np.ndarray]:
-    return getattr(sample, part) if sample is not None else ()
 
 
 def _without(record: Mapping[str, Any], *names: str) -> dict[str, Any]:
@@ -219,8 +220,8 @@ def _sweep(points: Sequence[Point]) -> dict[str, Variable]:
 def _parts(points: Sequence[Point], names: Names) -> dict[str, Group]:
     """What the points hold besides: corrected, alignment, pruning, posterior."""
     parts = {"/corrected": _corrected([point.corrected for point in points], names),
-             "/alignment": _alignment([point.alignment for point in points]),
-             "/pruning": _pruning([point.pruning for point in points]),
+             "/alignment": _listed([point.alignment for point in points], "alignment"),
+             "/pruning": _listed([point.pruning for point in points], "pruning", leave=("layer", "head")),
              "/posterior": _draws([point.samples for point in points], names)}
     for name, group in parts.items():
         parts[name] = names.group(group.variables)
@@ -233,39 +234,21 @@ def _corrected(records: Sequence[Corrected | None], names: Names) -> Group:
         return Group()
     known = [record or Corrected(False, "", {}) for record in records]
     group = Group(_scalars([record.attributes for record in known], "point"))
-    for suffix, part, readout in (("", "order_parameters", "readout_order_parameter"),
-                                  ("_sd", "order_parameter_deviations", "readout_deviation")):
-        _order_parameters(group, names, [getattr(record, part) for record in known], suffix)
-        _readout(group, names, [getattr(record, readout) for record in known], suffix)
+    for part, readout in (("order_parameters", "readout_order_parameter"),
+                          ("order_parameter_deviations", "readout_deviation")):
+        _add(group, names, known, Corrected, (part, readout))
     _predictions(group, names, known)
     return group
 
 
-def _alignment(records: Sequence) -> Group:
+def _listed(records: Sequence[Fields | None], section: str, leave: tuple[str, ...] = ()) -> Group:
+    """The arrays of numbers that `FIELDS` lists in a section."""
     group = Group()
     first = next((record for record in records if record is not None), None)
     for name, values in (first.values if first is not None else {}).items():
-        if isinstance(values, np.ndarray) and values.ndim == 1:
-            group.add(name, ("point", "component"), stacked(
+        if isinstance(values, np.ndarray) and name not in leave:
+            group.add(name.replace("/", "_"), ("point", *FIELDS[section][name]["axes"].split()), stacked(
                 None if record is None else record.values.get(name) for record in records))
-    return group
-
-
-def _pruning(records: Sequence[Pruning | None]) -> Group:
-    group = Group()
-    first = next((record for record in records if record is not None), None)
-    for name, values in (first.values if first is not None else {}).items():
-        if not isinstance(values, np.ndarray) or name in ("layer", "head"):
-            continue
-        plain = name.replace("/", "_")
-        if not name.startswith("cumulative/"):
-            dimensions = ("head",) if values.shape == first.score.shape else ()
-        else:
-            last = "removal" if name.endswith("_order") else "removed"
-            dimensions = ("order", last)[2 - values.ndim:] if values.ndim <= 2 else ()
-        dimensions = dimensions or tuple(f"{plain}_{axis}" for axis in range(values.ndim))
-        group.add(plain, ("point", *dimensions), stacked(
-            None if record is None else record.values.get(name) for record in records))
     return group
 
 
@@ -284,7 +267,7 @@ def draws_of(records: Sequence[Samples | None], names: Names
         found[f"U_{layer}"] = (names.order_parameter(layer), [
             None if record is None else names.unfolded(record.draws.get(layer), 2)
             for record in records])
-    found["U_a"] = (names.readout, [None if record is None else record.readout_draws
+    found["U_a"] = (names.dimensions("output output_other"), [None if record is None else record.readout_draws
                                     for record in records])
     found["log_density"] = ((), [None if record is None else record.log_density
                                  for record in records])

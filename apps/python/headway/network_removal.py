@@ -73,7 +73,6 @@ class Network:
         self.model, self.readout, self.batch_size = model, readout, batch_size
         self.stack = stack_of(model)
         self.heads = [block.value_heads if grouped else block.heads for block in self.stack.blocks]
-        self.blocks_run = 0  # times examples: what a computation costs
         takes = inspect.signature(model.forward).parameters
         self.options = {"use_cache": False} if "use_cache" in takes else {}
 
@@ -105,7 +104,6 @@ class Network:
                     self.model(**batch, **self.options)
             finally:
                 hook.remove()
-            self.blocks_run += len(calls) * (end - begin)
             if len(calls) != len(self.stack.blocks):
                 raise UsageError(f"model: calls {len(calls)} blocks; allowed: each of its {len(self.stack.blocks)} once")
             yield calls, said[-1], batch.get("attention_mask")
@@ -175,7 +173,6 @@ class Network:
         for layer, call in enumerate(batch.calls, lowest):
             with self._changed(layer, changes.get(layer)):
                 stream = call.again(stream)
-        self.blocks_run += len(batch.calls) * len(stream)
         return stream if self.stack.last_norm is None else self.stack.last(stream)
 
     def _changed(self, layer: int, change: Callable[[Tensor], Tensor] | None):
@@ -190,7 +187,6 @@ class Network:
             stream = first.again(first.stream)
         for call in rest:
             stream = call.again(stream)
-        self.blocks_run += len(calls[layer - 1:]) * len(stream)
         return stream if self.stack.last_norm is None else self.stack.last(stream)
 
     def gradients(self, encoded: Mapping[str, Any], targets: Tensor, probe: Probe,

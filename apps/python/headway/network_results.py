@@ -9,12 +9,12 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from headway.display import Brief, Shown
+from headway.display import Brief
+from headway.fields import below, record
+from headway.runs import Runs
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,19 +54,10 @@ class Curve(Brief):
     mean_squared_error: Estimates
 
 
+@record("network_score", **{part: f"error_rise_{part}" for part in below("network_score", "error_rise_", "attribute")})
 @dataclass(frozen=True)
 class Correlation:
-    """Rank correlation of a score with what removing each head costs.
-
-    Attributes
-    ----------
-    spearman, kendall : float
-        Spearman's rho and Kendall's tau.
-    p_value : float
-        Two-sided, of random pairings.
-    sd, lower, upper : float
-        Standard deviation and 95 % interval of rho over redrawn test examples.
-    """
+    """Rank correlation of a score with what removing each head costs."""
 
     spearman: float
     kendall: float
@@ -97,17 +88,10 @@ class NetworkScore(Brief):
     falling: Curve | None = None
 
 
+@record("network", "random")
 @dataclass(frozen=True, repr=False)
 class RandomOrders(Brief):
-    """A network as heads are removed in random orders.
-
-    Attributes
-    ----------
-    accuracy : ndarray of shape (orders, removals + 1)
-        In every order.
-    mean, sd, error : ndarray of shape (removals + 1,)
-        Mean, standard deviation and standard error over the orders.
-    """
+    """A network as heads are removed in random orders."""
 
     accuracy: np.ndarray
     mean: np.ndarray
@@ -115,24 +99,15 @@ class RandomOrders(Brief):
     error: np.ndarray
 
 
+@record("network", order_parameter="U_1", set_names="sets/name", set_examples="sets/examples")
 @dataclass(frozen=True, repr=False)
 class NetworkPruning(Brief):
     """A trained network as its heads are removed: what does not depend on the theory's width and temperature.
 
     Attributes
     ----------
-    rescaled : bool
-        Whether a pruned layer was multiplied by sqrt(H_l / heads left).
-    measured_on, greedy_on, sensitivity_on : str
-        The sets of drops and curves, of the greedy search, and of the gradient sensitivity.
-    order_parameter : ndarray of shape (C p, C p), or None
-        U_1 of the weights (eq. 13).
     accuracy_drop, error_rise : Estimates
         What the removal of each head alone costs.
-    set_names : tuple of str
-        The sets that the whole network was measured on.
-    set_examples : ndarray of shape (sets,)
-        Their sizes.
     set_accuracy, set_mean_squared_error : Estimates
         Of the whole network on each set.
     scores : mapping of str to NetworkScore
@@ -204,20 +179,13 @@ class HeadRemovals(Brief):
     gradient_sensitivity: np.ndarray
 
 
+@record("network_run")
 @dataclass(frozen=True, repr=False)
 class RemovalRun(Brief):
     """Heads removed from one trained network.
 
     Attributes
     ----------
-    label : str
-        The settings that tell its runs from others, but for the seed.
-    variant : str
-        The attention variant.
-    seed : int
-        Of the run.
-    metric : {'r2', 'accuracy'}
-        The metric that changes.
     heads : HeadRemovals
         Each head removed alone.
     network : NetworkPruning
@@ -232,28 +200,15 @@ class RemovalRun(Brief):
     network: NetworkPruning
 
 
+@record()
 @dataclass(frozen=True, repr=False)
-class RemovalResult(Shown):
+class RemovalResult(Runs[RemovalRun]):
     """A result of `headway.prune_network`, or of the program's `prune-network`.
 
     Attributes
     ----------
-    file : Path
-        The file that it was read from; of a result in memory the name of the verb.
-    study : str
-        The name of the study.
-    task : str
-        The kind of task, such as "fuzzy_logic".
     runs : tuple of RemovalRun
         The networks.
-    provenance : mapping of str to value
-        What made it: study, seed, command, version, commit, machine, hashes.
-    partial : bool
-        Interrupted: only the runs that were finished are there.
-    kind : str
-        "prune".
-    train_labels : None
-        These results have none; figures ask every result.
 
     Examples
     --------
@@ -261,40 +216,12 @@ class RemovalResult(Shown):
     >>> removed.runs[0].heads.loss_change.mean  # doctest: +SKIP
     """
 
-    file: Path
-    study: str
-    task: str
-    runs: tuple[RemovalRun, ...]
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-    partial: bool = False
     kind: str = "prune"
-    train_labels: None = None
 
     @property
     def summary(self) -> str:
         """str: what it is, in one line."""
-        return (f"{self.study}, {self.task}, heads removed from {len(self.runs)} "
-                f"network{'' if len(self.runs) == 1 else 's'} ({', '.join(self.labels)})")
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """tuple of str: the labels of the runs, each once, in their order."""
-        return tuple(dict.fromkeys(run.label for run in self.runs))
-
-    def runs_of(self, label: str) -> tuple[RemovalRun, ...]:
-        """Find the runs that differ in their seeds alone.
-
-        Parameters
-        ----------
-        label : str
-            The label that they share.
-
-        Returns
-        -------
-        tuple of RemovalRun
-            The runs, in the order of the study.
-        """
-        return tuple(run for run in self.runs if run.label == label)
+        return f"{self.study}, {self.task}, heads removed from {self._networks}"
 
 
 def score_kind(name: str) -> str:

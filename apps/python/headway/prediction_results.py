@@ -13,24 +13,14 @@ import numpy as np
 from headway import hdf5, memory
 from headway.display import Brief, Shown
 from headway.errors import UsageError
-from headway.fields import FIELDS, plain
+from headway.fields import FIELDS, Stored, plain, record
+from headway.record_reader import read
 
 
+@record("predicted_point", "sets/<name>")
 @dataclass(frozen=True, repr=False)
-class PredictedSet(Brief):
-    """What one point predicts on one set of inputs.
-
-    Attributes
-    ----------
-    mean : ndarray of shape (M,) or (M, C)
-        Mean of the predictor f on each of the M examples.
-    sd : ndarray of shape (M,) or (M, C)
-        Standard deviation of f there.
-    right_sign_probability : ndarray of shape (M,), or None
-        Probability that f has the sign of its mean; of one output alone.
-    predicted_class : ndarray of shape (M,)
-        One output: the sign of the mean. Several: the largest one, counted from 0.
-    """
+class PredictedSet(Brief, Stored):
+    """What one point predicts on one set of inputs."""
 
     mean: np.ndarray
     sd: np.ndarray
@@ -38,20 +28,13 @@ class PredictedSet(Brief):
     predicted_class: np.ndarray
 
 
+@record("predicted_point")
 @dataclass(frozen=True, repr=False)
-class PredictedPoint(Brief):
+class PredictedPoint(Brief, Stored):
     """What one sweep point predicts.
 
     Attributes
     ----------
-    widths : tuple of int
-        N_1, ..., N_L, N_a.
-    temperature : float
-        T.
-    method : str
-        "saddle_point", or the sampler whose draws are used.
-    draws : int
-        Draws of U_1 that the prediction is a mean over; 0: the saddle point.
     sets : mapping of str to PredictedSet
         By name; arrays in memory are the set "inputs".
     """
@@ -139,20 +122,9 @@ class PredictResult(Shown):
 
 def read_predictions(file: h5py.File | memory.Group, path: Path) -> PredictResult:
     """A result of the verb from its open file."""
-    points = tuple(PredictedPoint(
-        widths=tuple(int(width) for width in np.atleast_1d(group.attrs["widths"])),
-        temperature=float(group.attrs["temperature"]), method=hdf5.text(group.attrs["method"]),
-        draws=int(group.attrs["draws"]), sets={name: _set(one) for name, one in group["sets"].items()})
-        for group in hdf5.numbered(file, "points"))
+    points = tuple(read(PredictedPoint, group) for group in hdf5.numbered(file, "points"))
     return PredictResult(
         file=path, study=hdf5.text(file.attrs.get("study", path.stem)), task="", points=points,
         predicted_from=hdf5.text(file.attrs.get("predicted_from", "")), inputs=hdf5.text(file.attrs.get("inputs", "")),
         provenance={name: plain(file.attrs[name]) for name in ("study", *FIELDS["provenance"]) if name in file.attrs},
         partial=bool(file.attrs.get("partial", 0)))
-
-
-def _set(group: h5py.Group | memory.Group) -> PredictedSet:
-    return PredictedSet(
-        mean=group["mean"][()], sd=group["sd"][()],
-        right_sign_probability=group["right_sign_probability"][()] if "right_sign_probability" in group else None,
-        predicted_class=group["predicted_class"][()])

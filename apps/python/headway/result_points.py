@@ -173,7 +173,9 @@ class Pruning(Fields):
             "attention_entropy", "attention_largest", "log_likelihood", "attention_weights")})
 @dataclass(frozen=True, repr=False)
 class Samples(Brief):
-    """Posterior draws of one point and their summaries; tuples run over the layers 1 to L.
+    """Posterior draws of one point and their summaries.
+
+    What begins with `readout` is of U_a. The rest is of U_1, ..., U_L: tuples run over the layers 1 to L.
 
     Attributes
     ----------
@@ -252,7 +254,8 @@ class AttentionMinimum(Brief):
 class Point(Measures):
     """One point of a sweep: one choice of widths and temperature.
 
-    Arrays that the file does not hold are None, numbers NaN.
+    Arrays that the file does not hold are None, numbers NaN. Shapes name dimensions as `to_datatree` does. Arrays of one
+    output lack the dimensions `output` and `output_other`; of several, `path` has C p_l entries.
 
     Attributes
     ----------

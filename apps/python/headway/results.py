@@ -12,21 +12,23 @@ import numpy as np
 
 from headway.display import Shown
 from headway.errors import UsageError
+from headway.fields import record
 from headway.head_table import HeadTable, head_table
 from headway.later import may_come_later
 from headway.network_results import NetworkPruning
-from headway.result_points import (Alignment, AttentionMinimum, Corrected, GaussianProcessPoint, Measures, Point, Predictor, Pruning,
-                                   Samples, SetMeasures, TemperatureChoice, number, span)
+from headway.result_points import (Alignment, AttentionMinimum, Corrected, GaussianProcessPoint, Measures, Point, Predictor,
+                                   Pruning, Samples, SetMeasures, TemperatureChoice, number, span)
 
 if TYPE_CHECKING:
     from arviz import InferenceData
     from xarray import DataTree
 
-__all__ = ["Alignment", "AttentionMinimum", "Corrected", "GaussianProcessPoint", "Measures", "Point", "Predictor", "Pruning", "Result", "Samples",
-           "SetMeasures", "TemperatureChoice", "number"]
+__all__ = ["Alignment", "AttentionMinimum", "Corrected", "GaussianProcessPoint", "Measures", "Point", "Predictor", "Pruning",
+           "Result", "Samples", "SetMeasures", "TemperatureChoice", "number"]
 
 
 @may_come_later
+@record("result", train_labels="labels/train", test_labels="labels/test", set_names="sets")
 @dataclass(frozen=True, repr=False)
 class Result(Shown):
     """A result of `headway.solve`, `align`, `prune` or `sample`, or of the program's verbs of these names.
@@ -41,16 +43,10 @@ class Result(Shown):
         The verb that made it.
     study : str
         The name of the study.
-    heads : tuple of int
-        H_1, ..., H_L.
     paths : tuple of str
         Names of the p = H_1 ... H_L paths, "(h_1,...,h_L)", h_L fastest. They are the rows of U_1.
     head_names : tuple of tuple of str
         Names of the heads of each layer.
-    variances : tuple of float
-        Prior variances s_0^2, s_1^2, ..., s_L^2, s_a^2.
-    outputs : int
-        C.
     points : tuple of Point
         The points of the sweep, widths outer, temperatures inner.
     gaussian_process : tuple of GaussianProcessPoint
@@ -59,16 +55,8 @@ class Result(Shown):
         What made it: study, seed, command, version, commit, machine, hashes of study and data.
     partial : bool
         Interrupted: only the points that were finished are there.
-    train_labels : ndarray of shape (P,) or (P, C), or None
-        Labels as the theory took them.
-    test_labels : ndarray of shape (P_test,) or (P_test, C), or None
-        Labels of the test set.
-    path_kernels : ndarray of shape (p, P, P), or None
-        Same-path kernels X_pi X_pi^T, where there are at most 16 paths and 1000 examples.
     network : NetworkPruning or None
         Of prune on data with a trained network: what does not depend on width and temperature.
-    set_names : tuple of str
-        Names of the further sets of the data.
     choices : tuple of TemperatureChoice
         The temperature that each rule takes; empty unless several were swept.
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 
 from headway import hdf5
-from headway.display import Brief, Shown
+from headway.display import Brief
 from headway.errors import BadDataError
 from headway.fields import Numbers, attributes, record
+from headway.runs import Runs
 
 MAIN_METRICS = ("r2", "bits_per_byte", "accuracy")
 
@@ -49,10 +49,6 @@ class TrainedRun(Brief, Numbers):
 
     Attributes
     ----------
-    label : str
-        The settings that tell its runs from others, but for the seed.
-    seed : int
-        Of the run.
     attributes : mapping of str to value
         All numbers and words of the file by their names.
     settings : mapping of str to str
@@ -88,28 +84,15 @@ class TrainedRun(Brief, Numbers):
         return self.outcome == "finished"
 
 
+@record()
 @dataclass(frozen=True, repr=False)
-class TrainingResult(Shown):
+class TrainingResult(Runs[TrainedRun]):
     """A result of `headway.train`, or of the program's verb.
 
     Attributes
     ----------
-    file : Path
-        The file that it was read from; of a result in memory the name of the verb.
-    study : str
-        The name of the study.
-    task : str
-        The kind of task, such as "fuzzy_logic".
     runs : tuple of TrainedRun
-        The networks, seeds and settings of a sweep one by one.
-    provenance : mapping of str to value
-        What made it: study, seed, command, version, commit, machine, hashes.
-    partial : bool
-        Interrupted: only the runs that were finished are there.
-    kind : str
-        "train".
-    train_labels : None
-        These results have none; figures ask every result.
+        The networks.
 
     Examples
     --------
@@ -117,14 +100,7 @@ class TrainingResult(Shown):
     >>> [run.final["held_out"]["r2"] for run in result.runs_of("softmax")]  # doctest: +SKIP
     """
 
-    file: Path
-    study: str
-    task: str
-    runs: tuple[TrainedRun, ...]
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-    partial: bool = False
     kind: str = "train"
-    train_labels: None = None
 
     @property
     def summary(self) -> str:
@@ -132,26 +108,6 @@ class TrainingResult(Shown):
         count = len(self.runs)
         return (f"{self.study}, {self.task}, {count} run{'' if count == 1 else 's'} of "
                 f"{', '.join(self.labels) or 'no variant'}{', partial' if self.partial else ''}")
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """tuple of str: the labels of the runs, each once, in their order."""
-        return tuple(dict.fromkeys(run.label for run in self.runs))
-
-    def runs_of(self, label: str) -> tuple[TrainedRun, ...]:
-        """Find the runs that differ in their seeds alone.
-
-        Parameters
-        ----------
-        label : str
-            The label that they share.
-
-        Returns
-        -------
-        tuple of TrainedRun
-            The runs, in the order of the study.
-        """
-        return tuple(run for run in self.runs if run.label == label)
 
     @property
     def finished(self) -> TrainingResult:

@@ -21,6 +21,7 @@
 #include "headway/weight_posterior.hpp"
 #include "verbs/theory/learned_problem.hpp"
 #include "verbs/theory/learned_summary.hpp"
+#include "verbs/theory/point_observer.hpp"
 #include "verbs/theory/posterior_recorder.hpp"
 #include "verbs/theory/problem.hpp"
 #include "verbs/theory/sample_setup.hpp"
@@ -102,38 +103,6 @@ void keep_alone(std::pair<int, int> chains, sampling::Checkpoint& run, SampleSta
     state.records[static_cast<std::size_t>(c)] = {};
   }
 }
-
-/// Where the points of a sweep stand that are sampled one after another.
-struct SweepShare {
-  double before = 0.0, points = 1.0;  ///< points that are done, and all
-  double earlier = 0.0;               ///< transitions that earlier calls made
-};
-
-/// Names the sweep point in the progress; transitions count for the whole sweep. Warnings reach the
-/// user once, with the point's others.
-class PointObserver final : public Observer {
- public:
-  PointObserver(Observer& observer, std::size_t point, std::size_t points,
-                const SweepShare* share = nullptr)
-      : observer_(observer),
-        share_(share),
-        label_(fmt::format(", point {} of {}", point + 1, points)) {}
-  void progress(std::string_view stage, double done, double total) override {
-    if (share_ != nullptr && share_->points > 1.0 && stage == "sampling") {
-      observer_.whole(stage, share_->before * total + done, share_->points * total,
-                      share_->earlier);
-    } else {
-      observer_.progress(fmt::format("{}{}", stage, label_), done, total);
-    }
-  }
-  void note(std::string_view text) override { observer_.note(text); }
-  [[nodiscard]] bool interrupted() const override { return observer_.interrupted(); }
-
- private:
-  Observer& observer_;
-  const SweepShare* share_;
-  std::string label_;
-};
 
 class PointSampler {
  public:

@@ -11,6 +11,7 @@
 
 #include "catch.hpp"
 #include "headway/error.hpp"
+#include "headway/results/sampling_fields.hpp"
 #include "record_bytes.hpp"
 #include "sampling_targets.hpp"
 

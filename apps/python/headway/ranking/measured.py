@@ -10,6 +10,7 @@ import numpy as np
 from headway.ranking.removal import Change
 
 MODES = ("mean", "zero")  # what a removed head's output is put at
+FROZEN = "frozen"  # in place of a mode: the head's part is taken off, and everything above stays as it is
 READOUTS = ("fixed", "refitted")
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
-from headway.errors import UnavailableError, UsageError
+from headway.errors import UsageError
 from headway.head_removal import entropies
 from headway.network_batches import evaluating, hugging_face_answers
 from headway.network_contributions import contribution_blocks, hugging_face_states
@@ -24,6 +23,7 @@ from headway.ranking.frozen import cut_changes, matched_temperature, scaled_part
 from headway.ranking.measured import CUTS, MODES, Measured, removal_name
 from headway.ranking.readouts import Readout, right_answers
 from headway.ranking.removal import Change, Whole, stacked
+from headway.ranking.solver import theory_solver
 
 BACKWARD = 2.0  # what a backward pass costs, in forward passes
 
@@ -62,13 +62,10 @@ def measure(model: Any, encoded: Mapping[str, Any], labels: Any, options: Option
         embeddings, means = network.embeddings(encoded)
         whole = Whole(embeddings.numpy(), y, options.penalty, options.seed)
         checks = check_removal(network, encoded, means, kept)
-        with _counted(network, len(y)) as passes:
-            changes = _removals(network, encoded, kept, means, whole, cache, tell)
+        changes = _removals(network, encoded, kept, means, whole, cache, tell)
         scores = _Scores(network, encoded, kept, y, whole.readout, options, tell)
         scores.measure()
-    cost = passes()
-    each = 1.0 + cost / len(MODES)
-    columns = {removal_name(mode, readout): each for mode in MODES for readout in ("fixed", "refitted")}
+    columns = {removal_name(mode, readout): _cost(network, kept) for mode in MODES for readout in ("fixed", "refitted")}
     blocks = [network.stack.blocks[layer - 1] for layer in kept]
     queries = {block.heads // network.heads[layer - 1] for layer, block in zip(kept, blocks)}
     right = right_answers(y - whole.readout.missed, y)
@@ -80,12 +77,11 @@ def measure(model: Any, encoded: Mapping[str, Any], labels: Any, options: Option
                     "left out": ", ".join(scores.left_out)})
 
 
-@contextmanager
-def _counted(network: Network, examples: int) -> Iterator[Callable[[], float]]:
-    """A function that says how many forward passes over all examples were made in the block, or are until now."""
-    begin, ended = network.blocks_run, []
-    yield lambda: ((ended or [network.blocks_run])[0] - begin) / (len(network.stack.blocks) * examples)
-    ended.append(network.blocks_run)
+def _cost(network: Network, kept: Sequence[int]) -> float:
+    """Of removal in one mode, in forward passes over all examples: one for the embeddings of the whole network, one for each
+    layer where its heads begin, which both modes share, and for each head the layers from its own up."""
+    blocks = len(network.stack.blocks)
+    return 1.0 + len(kept) / len(MODES) + sum(network.heads[layer - 1] * (blocks - layer + 1) / blocks for layer in kept)
 
 
 def _removals(network: Network, encoded: Mapping[str, Any], kept: Sequence[int], means: Sequence[torch.Tensor], whole: Whole,
@@ -182,7 +178,7 @@ class _Scores:
         return np.concatenate(found)
 
     def _cuts(self) -> None:
-        solve = _solver(self.options.theory, self.left_out)
+        solve = theory_solver(self.options.theory, self.left_out)
         found: dict[str, list[np.ndarray]] = {name: [] for name in CUTS if name == CUTS[0] or solve is not None}
         y = self.y - self.y.mean(0)
         for done, layer in enumerate(self.kept):
@@ -201,19 +197,3 @@ class _Scores:
             rows = np.concatenate(rises)
             self.changes[name] = Change(rows, np.zeros((len(rows), 0), np.float32), *np.full((3, len(rows)), np.nan))
             self.passes[name] = float(len(self.kept))
-
-
-def _solver(wanted: bool | None, left_out: list[str]) -> Callable | None:
-    """headway.solve, or None where it is not wanted, or not there and not asked for."""
-    if wanted is False:
-        return None
-    from headway import native
-    try:
-        native.module()
-    except UnavailableError as error:
-        if wanted:
-            raise
-        left_out.append(f"{CUTS[1]} ({str(error).split('.')[0]})")
-        return None
-    from headway.verbs import solve
-    return solve

@@ -16,7 +16,7 @@ from headway.ranking.ceiling import Ceiling, ceiling, shared_ranks, told_apart
 from headway.ranking.combine import combine
 from headway.ranking.exports import (RECENT_SIZE, SINK_SIZE, heads_by_layer, scores_of_layers, write_duo_attention,
                                      write_json)
-from headway.ranking.measured import CUTS, MODES, READOUTS, Measured, removal_name
+from headway.ranking.measured import CUTS, FROZEN, MODES, READOUTS, Measured, removal_name
 from headway.ranking.removal import mean_and_error
 
 SHARE = 0.9  # that intervals hold, and that tells heads apart
@@ -32,8 +32,16 @@ class HeadRanking(HeadTable):
 
     Attributes
     ----------
-    layers, heads, names, columns, attributes
-        As of `headway.HeadTable`. Each column NAME has its standard error in NAME_error.
+    layers : tuple of int
+        The layer of each head, counted from 1.
+    heads : tuple of int
+        The number of each head in its layer, counted from 1.
+    names : tuple of str
+        The name of each head: "L3H1" for head 1 of layer 3.
+    columns : mapping of str to ndarray
+        One array for each quantity, [heads]. A column NAME has its standard error in NAME_error.
+    attributes : mapping of str to value
+        What holds for all heads, such as the number of examples and the penalty of the readout.
     passes : mapping of str to float
         The cost of each column, in forward passes of the network over all examples.
     ceiling : Ceiling
@@ -252,7 +260,7 @@ def ranking_of(measured: Measured, mode: str, readout: str, k: int | None, seed:
     """The table of what was measured. mode, readout: of the removal that the combined estimate is of; k: of
     `among_cheapest`; default: a quarter of the heads, at least one."""
     count, target = len(measured.layers), removal_name(mode, readout)
-    check_choice(mode, readout, k, count)
+    check_choice(mode if mode != FROZEN else MODES[0], readout, k, count)
     k = max(1, count // 4) if k is None else k
     change = measured.changes[target]
     posterior = combine(change, seed)

@@ -1,0 +1,60 @@
+"""Ranks heads from a data set of contributions, without the network that it is of: its parts are frozen."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from headway.errors import BadDataError, UnreadableFileError, UsageError
+from headway.ranking.frozen import cut_changes, matched_temperature, scaled_parts, solved_order_parameters
+from headway.ranking.measured import CUTS, FROZEN, Measured, removal_name
+from headway.ranking.readouts import right_answers
+from headway.ranking.removal import Change, Whole, stacked
+from headway.ranking.solver import theory_solver
+
+
+def measure_parts(path: str | os.PathLike, penalty: float | None, theory: bool | None, seed: int
+                  ) -> tuple[Measured, list[str]]:
+    """From the training examples of a data set of contributions; and the names of the parts that are ranked."""
+    parts, y, names = _read(Path(path))
+    whole = Whole(parts.sum(1), y, penalty, seed)
+    changes = [whole.without(parts.sum(1) - parts[:, part]) for part in range(parts.shape[1])]
+    found = {removal_name(FROZEN, readout): stacked([change[readout] for change in changes]) for readout in changes[0]}
+    left_out: list[str] = []
+    solve = theory_solver(theory, left_out)
+    scaled, centred = scaled_parts(parts), y - y.mean(0)
+    temperature = matched_temperature(scaled, whole.readout.penalty)
+    alone = [[part] for part in range(parts.shape[1])]
+    for name in CUTS[:1] if solve is None else CUTS:
+        u = None if name == CUTS[0] else solved_order_parameters(solve, scaled, centred, temperature)
+        rises = cut_changes(scaled, alone, centred, temperature, u)
+        found[name] = Change(rises, np.zeros((len(rises), 0), np.float32), *np.full((3, len(rises)), np.nan))
+    count = parts.shape[1]
+    right = right_answers(y - whole.readout.missed, y)
+    return Measured((1,) * count, tuple(range(1, count + 1)), found, passes=dict.fromkeys(found, 0.0), attributes={
+        "examples": len(y), "loss": float(whole.errors.mean()), "accuracy": float(right.mean()),
+        "penalty": whole.readout.penalty, "left out": ", ".join(left_out)}), names
+
+
+def _read(path: Path) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    try:
+        with h5py.File(path) as file:
+            if "train/path_features" not in file:
+                raise UsageError(f"{path}: holds no contributions; allowed: a data set of headway extract --form contributions, or "
+                                 "of from_hugging_face and from_torch with form=\"contributions\"")
+            features = file["train/path_features"]
+            heads = [int(count) for count in features.attrs["heads"]]
+            if len(heads) != 1:
+                raise UsageError(f"{path}: holds contributions of {len(heads)} layers; allowed: of one layer, so that each part is "
+                                 "a path of its own")
+            parts, y = features[()].astype(float), file["train/labels"][()].astype(float)
+            names = [str(name) for name in file["names/layer_1"].asstr()] if "names/layer_1" in file else [""] * heads[0]
+    except OSError as error:
+        raise UnreadableFileError(f"{path}: cannot be read: {str(error).splitlines()[0]}") from None
+    y = y[:, None] if y.ndim == 1 else y
+    if np.ptp(y, axis=0).max() == 0.0:
+        raise BadDataError(f"{path}: labels: are the same for all {len(y)} examples; allowed: at least two different labels")
+    return parts, y, names

@@ -1,0 +1,24 @@
+"""The theory's solver, where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headway.errors import UnavailableError
+from headway.ranking.measured import CUTS
+
+
+def theory_solver(wanted: bool | None, left_out: list[str]) -> Callable | None:
+    """headway.solve; None where it is not wanted, or is not there and was not asked for. `left_out` gets why."""
+    if wanted is False:
+        return None
+    from headway import native
+    try:
+        native.module()
+    except UnavailableError as error:
+        if wanted:
+            raise
+        left_out.append(f"{CUTS[1]} ({str(error).split('.')[0]})")
+        return None
+    from headway.verbs import solve
+    return solve

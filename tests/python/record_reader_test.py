@@ -1,0 +1,123 @@
+"""Classes of results take their attributes, documentation and reading from the field lists (fields.json)."""
+
+from __future__ import annotations
+
+import tempfile
+import unittest
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from headway.display import Brief
+from headway.errors import BadDataError
+from headway.fields import FIELDS, Stored, record
+from headway.record_reader import listed, read
+
+
+@record("latent_run", "layers/<i>/similarity", among="labels")
+@dataclass(frozen=True, repr=False)
+class Alike(Brief, Stored):
+    """How alike codes are."""
+
+    among: tuple[str, ...]
+    cosine: np.ndarray
+
+
+@record("latent_run", "layers/<i>")
+@dataclass(frozen=True, repr=False)
+class Codes(Brief, Stored):
+    """Codes of a layer.
+
+    Attributes
+    ----------
+    similarity : Alike or None
+        Said by hand.
+    """
+
+    layer: int
+    heads: int = 7
+    similarity: Alike | None = None
+
+
+@record("point", "corrected", u="order_parameters/layer_<l>")
+@dataclass(frozen=True, repr=False)
+class Means(Brief, Stored):
+    """Means."""
+
+    reason: str
+    u: tuple[np.ndarray, ...]
+    others: Mapping[str, Alike]
+
+
+class Records(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.file = h5py.File(Path(folder.name) / "a.h5", "w")
+        self.addCleanup(self.file.close)
+
+    def alike(self, name):
+        group = self.file.create_group(name)
+        group["labels"], group["cosine"], group["mean_codes"] = [b"a", b"b"], np.eye(2), np.ones((2, 3))
+        group.attrs["same_label"] = 0.25
+        return group
+
+    def test_what_a_class_names_and_what_it_does_not(self):
+        found = read(Alike, self.alike("x"))
+        self.assertEqual(found.among, ("a", "b"))
+        np.testing.assert_array_equal(found.cosine, np.eye(2))
+        self.assertEqual(found.same_label, 0.25)  # the class names neither of these
+        self.assertEqual(found.mean_codes.shape, (2, 3))
+        self.assertIn("same_label", dir(found))
+        self.assertEqual(repr(found), "Alike(among=['a', 'b'], cosine=array [2, 2])")
+        with self.assertRaisesRegex(AttributeError, "Alike has no field 'different_label'"):
+            found.different_label  # of the lists, not of this file
+
+    def test_parts_and_defaults(self):
+        self.alike("x/similarity")
+        self.file["x"].attrs["layer"] = 3
+        found = read(Codes, self.file["x"])
+        self.assertEqual((found.layer, found.heads, found.similarity.among[1]), (3, 7, "b"))
+        del self.file["x/similarity"]
+        self.assertIsNone(read(Codes, self.file["x"]).similarity)
+
+    def test_layers_and_their_sizes(self):
+        group = self.file.create_group("x")
+        group.attrs["reason"] = "none"
+        self.alike("x/others/one")
+        sizes = {"path": [4, 2]}
+        self.assertEqual(read(Means, group, sizes).u, ())
+        group["order_parameters/layer_1"] = np.ones((4, 4))
+        with self.assertRaisesRegex(BadDataError, "/x/order_parameters/layer_2: is missing"):
+            read(Means, group, sizes)
+        group["order_parameters/layer_2"] = np.ones((2, 3))
+        with self.assertRaisesRegex(BadDataError, r"/x/order_parameters/layer_2: has shape \[2, 3\], not \[2, 2\]"):
+            read(Means, group, sizes)
+        with self.assertRaisesRegex(BadDataError, "/x: attribute reason is missing"):
+            del group.attrs["reason"]
+            read(Means, group, sizes)
+
+    def test_documentation(self):
+        about = FIELDS["latent_run"]["layers/<i>/similarity/cosine"]["meaning"]
+        self.assertIn("cosine : ndarray\n    " + about[:1].upper() + about[1:20], Alike.__doc__)
+        self.assertIn("similarity : Alike or None\n    Said by hand.", Codes.__doc__)
+        self.assertIn("heads : int\n    Heads H.", Codes.__doc__)
+        self.assertIn("u : tuple of ndarray of shape (path, path_other)\n", Means.__doc__)
+
+    def test_everything_of_a_record(self):
+        group = self.file.create_group("x")
+        for name in [name for name, field in FIELDS["alignment"].items() if field["kind"] == "array"]:
+            group[name] = np.arange(3.0)
+        group.attrs["seconds"] = 1.0
+        self.assertEqual(list(listed(group, "alignment", {})), list(FIELDS["alignment"]))
+        del group["overlaps"]
+        group["overlaps"] = np.ones((2, 2))
+        with self.assertRaisesRegex(BadDataError, "/x/overlaps: has 2 dimensions, not 1"):
+            listed(group, "alignment", {})
+
+
+if __name__ == "__main__":
+    unittest.main()
