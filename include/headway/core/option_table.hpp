@@ -119,43 +119,6 @@ std::string element(const std::string& path, std::size_t index);
 
 // --- one option ----------------------------------------------------------------------------------
 
-template <class Owner>
-template <class T>
-Option<Owner>::Option(std::string_view key, T Owner::*member, const OptionType<T>& type,
-                      std::string_view why) {
-  name = key;
-  allowed = type.allowed;
-  help = why;
-  read_ = [member, read = type.read](const OptionValue& value, const std::string& path,
-                                     void* owner) {
-    static_cast<Owner*>(owner)->*member = read(value, path);
-  };
-  write_ = [member, write = type.write](const void* owner) {
-    return write(static_cast<const Owner*>(owner)->*member);
-  };
-  check_ = [member, check = type.check](const void* owner, const std::string& path) {
-    check(static_cast<const Owner*>(owner)->*member, path);
-  };
-}
-
-template <class Owner>
-template <class T>
-Option<Owner>::Option(std::string_view key, T (Owner::*get)() const, void (Owner::*set)(T),
-                      const OptionType<T>& type, std::string_view why) {
-  name = key;
-  allowed = type.allowed;
-  help = why;
-  read_ = [set, read = type.read](const OptionValue& value, const std::string& path, void* owner) {
-    (static_cast<Owner*>(owner)->*set)(read(value, path));
-  };
-  write_ = [get, write = type.write](const void* owner) {
-    return write((static_cast<const Owner*>(owner)->*get)());
-  };
-  check_ = [get, check = type.check](const void* owner, const std::string& path) {
-    check((static_cast<const Owner*>(owner)->*get)(), path);
-  };
-}
-
 /// Never inline: tables call it hundreds of times, once a run.
 template <class Owner, class T>
 [[gnu::noinline]] Option<Owner> option(std::string_view name, T Owner::*member,
@@ -406,3 +369,5 @@ OptionType<Owner> record(const OptionTable<Owner>& table, const std::string& all
 }
 
 }  // namespace headway
+
+#include "headway/core/option_member.hpp"

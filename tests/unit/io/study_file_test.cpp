@@ -88,7 +88,7 @@ Study everything_changed() {
   s.solve.checkpoint_seconds = 7.5;
   s.align.components = 5;
   s.prune = {0, false, false, false, false, 3, 5};
-  s.sample = {Sampler::kGibbs, 3, 7, 11, 2, SampleMetric::kDense, 0.75, 5, 6, false, true, 0.5};
+  s.sample = {Sampler::kGibbs, 3, 7, 11, 2, SampleMetric::kDense, 0.75, 5, 4, 6, false, true, 0.5};
   return s;
 }
 
@@ -125,6 +125,7 @@ void check_same_sampling(const headway::SampleOptions& a, const headway::SampleO
   CHECK(a.metric == b.metric);
   CHECK(a.target_accept == b.target_accept);
   CHECK(a.max_tree_depth == b.max_tree_depth);
+  CHECK(a.replicas == b.replicas);
   CHECK(a.predictor_draws == b.predictor_draws);
   CHECK(a.evidence == b.evidence);
   CHECK(a.keep_weights == b.keep_weights);
