@@ -78,5 +78,7 @@ TEST_CASE("a checkpoint whose parts do not fit is refused") {
   CHECK(says(refused([](Checkpoint& c) { c.chains[0].statistics.pop_back(); }), "chain 1"));
   CHECK(says(refused([](Checkpoint& c) { c.chains[0].inverse_metric.resize(1, 1); }), "metric"));
   CHECK(says(refused([](Checkpoint& c) { c.chains[0].chain = 4; }), "chain 5"));
+  CHECK(refused([](Checkpoint& c) { c.chains[0].iteration = -1; }) ==
+        "checkpoint, chain 1: iteration has size -1, expected 0");
   CHECK(says(refused([](Checkpoint& c) { c.chains.clear(); }), "chains"));
 }

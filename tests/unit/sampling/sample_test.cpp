@@ -13,6 +13,7 @@
 #include "headway/error.hpp"
 #include "headway/results/sampling_fields.hpp"
 #include "record_bytes.hpp"
+#include "sampling/sweep.hpp"
 #include "sampling_targets.hpp"
 
 using namespace headway;            // NOLINT: a test
@@ -454,4 +455,29 @@ TEST_CASE("replica exchange is refused without a temperature, and a schedule tha
   options.inverse_temperatures = {1.0, 0.5, 0.5};
   CHECK(error_of([&] { sample(testing::TwoModesTarget(), options); }, ErrorKind::kBadStudy)
             .find("sampler.inverse_temperatures = [1, 0.5, 0.5]") != std::string::npos);
+}
+
+TEST_CASE("a sweep reports the log density where it ends, and nothing of what it has not") {
+  class Counting final : public testing::GibbsPairTarget {
+   public:
+    double sweep(Rng& rng, Eigen::Ref<VectorXd> q) override {
+      testing::GibbsPairTarget::sweep(rng, q);
+      return q[0] - 3.0 * q[1];
+    }
+  };
+  Counting target;
+  Sweep sweep(target);
+  Rng rng(5, StreamPurpose::kTests);
+  PhasePoint state(2);
+  TransitionStatistics done;
+  done.divergent = true;
+  for (int i = 0; i < 3; ++i) {
+    REQUIRE(sweep.move(state, 0.5, rng, done));
+    CHECK(done.log_density == state.position[0] - 3.0 * state.position[1]);
+    CHECK(state.log_density == done.log_density);
+    CHECK(std::isnan(done.energy));
+    CHECK(std::isnan(done.acceptance));
+    CHECK(done.evaluations == 1);
+    CHECK_FALSE(done.divergent);
+  }
 }
