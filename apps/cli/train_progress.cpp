@@ -111,9 +111,11 @@ void TrainProgress::add_speed(std::vector<std::string>& parts) const {
 
 std::vector<std::string> TrainProgress::parts_of_one() const {
   const auto& [index, run] = *runs_.begin();
-  std::vector<std::string> parts = {fmt::format("{}: step {:.0f} of {:.0f} ({:.1f} %)",
-                                                numbered(index), run.step, run.steps,
-                                                100.0 * run.step / std::max(run.steps, 1.0))};
+  std::vector<std::string> parts;  // short ones, of which a narrow terminal shows the first
+  if (planned_ > 1) parts.push_back(fmt::format("run {} of {}", index + 1, planned_));
+  parts.push_back(run.title);
+  parts.push_back(fmt::format("step {:.0f} of {:.0f} ({:.1f} %)", run.step, run.steps,
+                              100.0 * run.step / std::max(run.steps, 1.0)));
   if (run.has_loss) parts.push_back(fmt::format("loss {:.4g}", run.loss));
   if (!run.score.empty()) parts.push_back(run.score);
   add_speed(parts);

@@ -116,7 +116,7 @@ class Predict(ProgramTest):
         self.check(run("predict", solved, self.new), 65, "has heads [3]; allowed: [2]")
         write_new(self.new, {"later/inputs": np.zeros((3, 2, 5)) + 1})
         self.check(run("predict", solved, self.new), 65, "holds inputs; allowed: path features")
-        self.check(run("predict", solved), 64, "takes a result and one data set of new inputs")
+        self.check(run("predict", solved), 64, "takes a result and one file of new inputs")
         self.check(run("predict", self.data, self.data), 65, "is no result file")
         self.check(run("predict", solved, self.data, "--set", "model.widths=[10]"), 78,
                    "predict takes the points that the result has")

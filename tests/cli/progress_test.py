@@ -4,7 +4,7 @@ import os
 import re
 import unittest
 
-from support import ProgramTest, on_terminal, run
+from support import ProgramTest, on_terminal, run, write_path_features
 from train_support import TrainTest, needs_training
 
 BAR = re.compile(r"\[#* *\] \d+ %")
@@ -23,19 +23,24 @@ class Progress(ProgramTest):
         self.assertEqual([line for line in bars if len(line) >= columns], [])
         return bars
 
-    def test_a_sweep_of_the_theory_and_of_samples(self):
+    def test_a_sweep_of_the_theory(self):
         for columns in (80, 60):
-            bars = self.check_lines(columns, "solve", "solve", "hmm-where-the-theory-ends", "--threads", "1")
+            bars = self.check_lines(columns, "solve", "solve", "hmm-four-paths", "--threads", "1", "--set",
+                                    "model.widths=[10,20,50,100]", "--set", "model.temperature=[0.01,0.02,0.05,0.1]")
             self.assertTrue(any(" left" in line for line in bars), bars)
-            bars = self.check_lines(columns, "sampling", "sample", "hmm-four-paths", "--threads", "1", "--set",
-                                    "model.widths=[10, 20]", "--set", "sample.draws=4000", "--set", "sample.chains=2",
-                                    "--set", "sample.predictor_draws=10")
+
+    def test_samples_of_a_sweep(self):
+        data = self.path("data.h5")
+        write_path_features(data)
+        for columns in (80, 60):
+            bars = self.check_lines(columns, "sampling", "sample", data, "--threads", "1", "--set", "model.widths=[10,20]",
+                                    "--set", "sample.draws=8000", "--set", "sample.chains=2", "--set", "sample.predictor_draws=10")
             shares = [int(re.search(r"(\d+) %", line)[1]) for line in bars if line.startswith("sampling [")]
             self.assertEqual(shares, sorted(shares))  # of both points together
             self.assertTrue(any(share > 50 for share in shares), shares)
 
     def test_plain_lines_have_no_bar(self):
-        text = run("solve", "hmm-where-the-theory-ends", "--threads", "1").stderr
+        text = run("solve", "hmm-four-paths", "--threads", "1").stderr
         self.assertNotRegex(text, BAR)
 
 

@@ -73,9 +73,9 @@ class Predict(unittest.TestCase):
     def test_trained_networks(self):
         if "no LibTorch" in program.run("train", "fuzzy-logic-small", "--dry-run").stdout:
             self.skipTest("the program was built without LibTorch")
-        steps = {"steps": 4, "batch": 4, "eval_every": 4, "eval_examples": 8, "train.warmup_steps": 2}
+        steps = {"steps": 4, "batch": 4, "eval_every": 4, "eval_examples": 8, "train.warmup_steps": 1}
         trained = headway.train("fuzzy-logic-small", **{name: value for name, value in steps.items() if "." not in name},
-                                settings={"train.warmup_steps": 2, "sweep.seed": [1, 2], "sweep.train.attention": ["softmax"]})
+                                settings={"train.warmup_steps": 1, "sweep.seed": [1, 2], "sweep.train.attention": ["softmax"]})
         features = trained.runs[0].weights["embedding.weight"].shape[1]
         x = np.random.default_rng(4).standard_normal((6, 16, features))
         found = headway.predict(trained, inputs=x)
@@ -106,7 +106,7 @@ class Predict(unittest.TestCase):
         words = file_of("words.txt")
         words.write_text("to be or not to be, that is the question; " * 8)
         small = {"layers": 1, "model_dim": 8, "heads": 2, "query_dim": 4, "value_dim": 4, "mlp_dim": 8, "steps": 4, "batch": 4,
-                 "eval_examples": 4, "warmup_steps": 2, "sample_tokens": 0, "eval_every": 4}
+                 "eval_examples": 4, "warmup_steps": 1, "sample_tokens": 0, "eval_every": 4}
         settings = {"task.file": str(words), "task.sequence_length": 8} | {f"train.{key}": value for key, value in small.items()}
         trained = headway.train("text-small", settings=settings | {"sweep.seed": [1, 2], "sweep.train.attention": ["softmax"]})
         found = headway.predict(trained, text="to be or not to").groups[0].only
