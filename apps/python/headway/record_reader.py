@@ -118,6 +118,8 @@ def _value(kind: type, field: dataclasses.Field, group: Group, sizes: Sizes) -> 
     place, about = kind.stored[field.name]
     part = next((KINDS[word] for word in re.findall(r"\w+", field.type) if word in KINDS), None)
     if part is not None and field.type.startswith("tuple"):
+        if place not in group and field.default == ():
+            return ()
         return tuple(read(part, item, sizes) for item in hdf5.numbered(group, place))
     if part is not None and field.type.startswith("Mapping"):
         return {name: read(part, item, sizes) for name, item in group.get(place, {}).items()}

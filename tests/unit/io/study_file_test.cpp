@@ -88,7 +88,7 @@ Study everything_changed() {
   s.solve.checkpoint_seconds = 7.5;
   s.align.components = 5;
   s.prune = {0, false, false, false, false, 3, 5};
-  s.sample = {Sampler::kGibbs, 3, 7, 11, 2, SampleMetric::kDense, 0.75, 5, 4, 6, false, true, 0.5};
+  s.sample = {Sampler::kGibbs, 3, 7, 11, 2, SampleMetric::kDense, 0.75, 5, 0, 6, false, true, 0.5};
   return s;
 }
 
@@ -255,7 +255,7 @@ TEST_CASE("messages name the file, the line, the key, the value and what is allo
         "1e9");
   CHECK(fault("[model]\nwidhts = 3\n") ==
         "s.toml:2: model.widhts: unknown key, did you mean \"widths\"?; model has: widths, heads, "
-        "variances, temperature, readout, attention");
+        "variances, temperature, readout, attention, attention_prior");
   CHECK(fault("[[task.layers]]\nheads = [{kind = \"random\"},\n {kind = \"uniform\", betta = 1}]\n")
             .starts_with("s.toml:3: task.layers[1].heads[2].betta: unknown key, did you mean "
                          "\"beta\"?"));

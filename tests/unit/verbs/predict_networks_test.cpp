@@ -105,7 +105,8 @@ TEST_CASE("classes have probabilities", "[torch]") {
   const auto networks = two_seeds(study, make_task);
   Observer observer;
   const auto result = predict_inputs(networks, inputs_of(networks[0], make_task, 3), observer);
-  const NetworkAnswers& found = group_predictions(result).at(0).sets.at(0);
+  const auto groups = group_predictions(result);
+  const NetworkAnswers& found = groups.at(0).sets.at(0);
   const auto& options = study.task.as<tasks::SravenOptions>();
   CHECK(found.mean.shape == std::vector<Index>{3, options.features, options.values});
   CHECK(found.predicted_class.shape == std::vector<Index>{3, options.features});
