@@ -120,7 +120,7 @@ class ManualPages(ProgramTest):
         for name, path in self.pages.items():
             page = words_of(re.sub(r"\\\(dq", '"', re.sub(r"^\.(?:TP|B|br|SS|SH).?", "", path.read_text().replace("\\-", "-"),
                                                          flags=re.MULTILINE))).replace('"', "").lower()
-            text = run(*name.split("-")[1:], "--help").stdout.partition("\n\nUsage")[2]
+            text = run(*name.split("-", 1)[1:], "--help").stdout.partition("\n\nUsage")[2]
             for line in text.splitlines()[1:]:
                 for word in re.findall(r"[\w./\[\]-]{4,}", line):
                     self.assertTrue(word.lower() in page, f"{name}: {word}")
@@ -212,7 +212,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
     def test_keys_of_set_and_their_values(self):
         self.assertEqual(self.offered("headway", "solve", "x", "--set", "mod"), ["model."])
         self.assertIn("model.temperature=", self.offered("headway", "solve", "x", "--set", "model."))
-        self.assertEqual(self.offered("headway", "solve", "x", "--set", "model.att"), ["model.attention="])
+        self.assertEqual(self.offered("headway", "solve", "x", "--set", "model.att"), ["model.attention=", "model.attention_prior="])
         self.assertEqual(self.offered("headway", "solve", "x", "--set", "see"), ["seed="])
         self.assertEqual(self.offered("headway", "solve", "x", "--set", "model.attention", "="), ["softmax", "hardmax"])
         self.assertEqual(self.offered("headway", "solve", "x", "--set", "model.attention", "=", "har"), ["hardmax"])
@@ -232,7 +232,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
     def typed(self, command, ready):
         shell = Shell(command, self.directory, ready)
         self.addCleanup(shell.close)
-        shown = shell.says("", "headway insp\thmm-four-p\t--set model.att\thardm\t | grep '^attention'; echo do''ne\n", "done")
+        shown = shell.says("", "headway insp\thmm-four-p\t--set model.attention=hardm\t | grep '^attention'; echo do''ne\n", "done")
         self.assertIn('attention = "hardmax"', shown)
         shown = shell.says("", "headway validate sma\t; echo do''ne\n", "done")
         self.assertIn("small.toml", shown)

@@ -105,7 +105,7 @@ class Packages(unittest.TestCase):
 
     def test_manual_pages_and_completions_are_where_they_are_looked_for(self):
         program = ROOT / "usr/bin/headway"
-        verbs = re.findall(r"^  (\w+) {2,}\S", run(program, "--help").partition("Verbs:")[2].partition("\n\n")[0], re.MULTILINE)
+        verbs = re.findall(r"^  ([\w-]+) {2,}\S", run(program, "--help").partition("Verbs:")[2].partition("\n\n")[0], re.MULTILINE)
         self.assertIn("solve", verbs)
         pages = {file.name for file in (ROOT / "usr/share/man/man1").iterdir()}
         self.assertEqual(pages, {"headway.1", *(f"headway-{verb}.1" for verb in verbs)})

@@ -124,8 +124,9 @@ def request_of(verb: str, function: str, given: Mapping[str, Any]
         if study is not None:
             raise UsageError(f"{caller}: has both the study {study!r} and the argument {next(iter(arrays))}; allowed: "
                              "one of them")
-        learned = "attention_prior" in options or any(
-            key.startswith("model.attention_prior") for key in given.get("settings") or {})
+        settings = given.get("settings")
+        learned = "attention_prior" in options or isinstance(settings, Mapping) and any(
+            str(key).startswith("model.attention_prior") for key in settings)
         data = data_of(arrays, options.pop("heads", None), options.get("readout"), given.get("classes"), learned)
         request = {"input": caller, "text": _ARRAY_STUDY, "dataset": data.dataset}
     elif study is None:

@@ -56,9 +56,9 @@ def to_datatree(result: AnyResult) -> DataTree:
     >>> tree = headway.to_datatree(headway.read_result("four.h5"))  # doctest: +SKIP
     >>> tree["points"].U_1.sel(path="(1,1)", path_other="(1,2)")  # doctest: +SKIP
     """
+    groups = _groups(result)
     xarray = _xarray("to_datatree")
-    return xarray.DataTree.from_dict(
-        {path: _dataset(xarray, group) for path, group in _groups(result).items()})
+    return xarray.DataTree.from_dict({path: _dataset(xarray, group) for path, group in groups.items()})
 
 
 def _groups(result: AnyResult) -> dict[str, Group]:
