@@ -21,8 +21,11 @@ namespace {
 struct Problem {
   explicit Problem(headway::TaskKind kind = headway::TaskKind::kFuzzyLogic) {
     study.task.set_kind(kind);
-    study.task.as<tasks::FuzzyLogicOptions>().sequence_length = 7;
-    study.task.as<tasks::SravenOptions>().features = 2;
+    if (kind == headway::TaskKind::kSraven) {
+      study.task.as<tasks::SravenOptions>().features = 2;
+    } else {
+      study.task.as<tasks::FuzzyLogicOptions>().sequence_length = 7;
+    }
     study.train.model = testing::small_model();
     study.threads = 2;
     study.extract.train_examples = 40;
