@@ -79,6 +79,13 @@ def module_of(name):
     return match.group(1) if match else FIRST_TIER_MODULES.get(first_tier_stem(name))
 
 
+def module_included(target):
+    """'theory' for headway/theory/x.hpp, theory/x.hpp and headway/action.hpp, None for headers of others."""
+    match = re.match(r"(?:headway/)?([a-z_]+)/.+\.hpp$", target)
+    module = FIRST_TIER_MODULES.get(first_tier_stem(target)) or (match.group(1) if match else None)
+    return module if module in ARROWS else None
+
+
 def arrow_faults(root):
     faults = []
     for name in sources_of(root):
@@ -89,9 +96,8 @@ def arrow_faults(root):
             faults.append(f"{name}: '{module}' is no module; modules are {sorted(ARROWS)}")
             continue
         for number, _, target in includes_of(root, name):
-            match = re.match(r"(?:headway/)?([a-z_]+)/.+\.hpp$", target)
-            used = FIRST_TIER_MODULES.get(first_tier_stem(target)) or (match.group(1) if match else None)
-            if used in ARROWS and used != module and used not in ARROWS[module]:
+            used = module_included(target)
+            if used is not None and used != module and used not in ARROWS[module]:
                 faults.append(f"{name}:{number}: {module} must not include {used} ({target})")
             for rooms in SEPARATE_ROOMS:
                 for here, there in (rooms, rooms[::-1]):
@@ -246,9 +252,10 @@ class RulesCatchViolations(MadeTree):
         private = {"src/numerics/a.cpp": '#include "model/b.hpp"\n'}
         sibling = {"include/headway/tasks/a.hpp": '  #  include "headway/model/b.hpp"\n'}
         unknown = {"src/misc/a.cpp": "int a;\n"}
+        first_tier = {"src/theory/a.cpp": '#include "headway/solve.hpp"\n'}
         allowed = {"src/theory/a.cpp": '#include "headway/model/b.hpp"\n#include "theory/c.hpp"\n'}
         room = {"src/verbs/theory/a.cpp": '#include "verbs/networks/b.hpp"\n'}
-        for tree in (upward, private, sibling, unknown, room):
+        for tree in (upward, private, sibling, unknown, first_tier, room):
             self.assertEqual(len(self.faults(arrow_faults, files=tree)), 1, tree)
         self.assertEqual(self.faults(arrow_faults, files=allowed), [])
 
