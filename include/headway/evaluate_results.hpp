@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "headway/core/record.hpp"
+#include "headway/results/network_fields.hpp"
 #include "headway/train_results.hpp"
 
 namespace headway {
@@ -23,11 +24,7 @@ struct EvaluatedRun {
 };
 template <class Visitor, RecordOf<EvaluatedRun> Record>
 void fields(Visitor& visit, Record& r) {
-  visit("run", r.run, "number of the run in the training study, counted from 1");
-  visit("label", r.label, "the run in short: what the sweep sets, seeds left out");
-  visit("variant", r.variant,
-        "attention variant, with \" + mixture\" or \" + encoder\" if it has them");
-  visit("seed", r.seed, "seed of the run");
+  fields_of_network(visit, r);
   visit("step", r.step, "updates of the weights before they were taken");
   visit("held_out_seen", r.held_out_seen,
         "share of the held_out tasks that the network was trained on; 0 if the split is that of "

@@ -8,6 +8,7 @@
 #include "headway/analysis/decoding.hpp"
 #include "headway/core/record.hpp"
 #include "headway/numerics/statistics.hpp"
+#include "headway/results/network_fields.hpp"
 #include "headway/study.hpp"
 #include "headway/train_results.hpp"
 
@@ -121,11 +122,7 @@ struct LatentRun {
 };
 template <class Visitor, RecordOf<LatentRun> Record>
 void fields(Visitor& visit, Record& r) {
-  visit("run", r.run, "number of the run in the training study, counted from 1");
-  visit("label", r.label, "the run in short: what the sweep sets, seeds left out");
-  visit("variant", r.variant,
-        "attention variant, with \" + mixture\" or \" + encoder\" if it has them");
-  visit("seed", r.seed, "seed of the run");
+  fields_of_network(visit, r);
   visit("task", r.task, "kind of task: \"fuzzy_logic\" or \"sraven\"");
   visit("step", r.step, "updates of the weights before they were taken");
   visit("layers", r.layers, "the layers of latents.layers");

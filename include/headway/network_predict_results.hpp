@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "headway/core/record.hpp"
+#include "headway/results/network_fields.hpp"
 #include "headway/types.hpp"
 
 namespace headway {
@@ -23,14 +24,14 @@ void fields(Visitor& visit, Record& r) {
   visit("probability", r.probability, "probability that it follows the text");
 }
 
-/// What a trained network, or the mean of several, says on one set of new inputs. Of a text the
-/// last five alone.
+/// What a trained network, or the mean of several, answers to one set of new inputs, or to a text.
 struct NetworkAnswers {
   std::string name;
   Tensor mean;                      ///< [M] or [M, O]; of classes [M, O] or [M, scored, O]
   Tensor deviation;                 ///< likewise; empty for one network
   MatrixXd right_sign_probability;  ///< [M, 1]; of several networks with labels -1 and +1
   Tensor predicted_class;           ///< [M] or [M, scored]; empty for real labels
+  // Of a text, which has none of the arrays above:
   std::vector<double> bits;
   double bits_per_byte = 0.0, bits_per_byte_deviation = 0.0;
   std::vector<double> next, next_deviation;
@@ -83,11 +84,7 @@ struct PredictingRun {
 };
 template <class Visitor, RecordOf<PredictingRun> Record>
 void fields(Visitor& visit, Record& r) {
-  visit("run", r.run, "number of the run in the training study, counted from 1");
-  visit("label", r.label, "the run in short: what the sweep sets, seeds left out");
-  visit("variant", r.variant,
-        "attention variant, with \" + mixture\" or \" + encoder\" if it has them");
-  visit("seed", r.seed, "seed of the run");
+  fields_of_network(visit, r);
   visit("step", r.step, "updates of the weights before they were taken");
   visit("sets", r.sets, "sets of new inputs", {.layout = FieldLayout::kByName});
 }

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <utility>
 
 #include "headway/evaluate_results.hpp"
 #include "headway/latents_results.hpp"
-#include "headway/numerics/statistics.hpp"
+#include "results/by_label.hpp"
 
 namespace headway {
 namespace {
@@ -26,18 +26,13 @@ void add(const std::string& split, const std::string& metric, double value,
 
 std::vector<EvaluatedGroup> group_evaluations(const EvaluateResult& result) {
   std::vector<EvaluatedGroup> out;
-  for (const EvaluatedRun& first : result.runs) {
-    if (std::any_of(out.begin(), out.end(),
-                    [&](const auto& g) { return g.label == first.label; })) {
-      continue;
-    }
+  for (const std::vector<const EvaluatedRun*>& runs : by_label(result.runs)) {
     EvaluatedGroup& group = out.emplace_back();
-    group.label = first.label;
+    group.label = runs.front()->label;
     std::vector<std::vector<double>> values;  // of each metric, over the runs
-    for (const EvaluatedRun& run : result.runs) {
-      if (run.label != group.label) continue;
-      group.seeds.push_back(run.seed);
-      for (const auto& [split, evaluation] : run.evaluations) {
+    for (const EvaluatedRun* run : runs) {
+      group.seeds.push_back(run->seed);
+      for (const auto& [split, evaluation] : run->evaluations) {
         add(split, "loss", evaluation.loss, group.metrics, values);
         for (const training::Metric& metric : evaluation.metrics) {
           add(split, metric.name, metric.value, group.metrics, values);
@@ -64,18 +59,8 @@ std::vector<std::string> latent_faults(const LatentRun& run) {
 }
 
 std::vector<LatentGroup> group_latents(const LatentsResult& result) {
-  std::vector<std::string> labels;
-  for (const LatentRun& run : result.runs) {
-    if (std::find(labels.begin(), labels.end(), run.label) == labels.end()) {
-      labels.push_back(run.label);
-    }
-  }
   std::vector<LatentGroup> out;
-  for (const std::string& label : labels) {
-    std::vector<const LatentRun*> runs;
-    for (const LatentRun& run : result.runs) {
-      if (run.label == label) runs.push_back(&run);
-    }
+  for (const std::vector<const LatentRun*>& runs : by_label(result.runs)) {
     const LatentRun& shape = *runs.front();
     for (std::size_t l = 0; l <= shape.layers.size(); ++l) {
       const auto layer_of = [l](const LatentRun& run) -> const LatentLayer& {
@@ -83,7 +68,7 @@ std::vector<LatentGroup> group_latents(const LatentsResult& result) {
       };
       for (std::size_t d = 0; d < layer_of(shape).decoders.size(); ++d) {
         LatentGroup& group = out.emplace_back();
-        group.label = label;
+        group.label = shape.label;
         group.layer = layer_of(shape).layer;
         group.decoder = layer_of(shape).decoders[d].name;
         group.metric = layer_of(shape).decoders[d].metric;

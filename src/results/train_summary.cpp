@@ -6,6 +6,7 @@
 #include "headway/error.hpp"
 #include "headway/numerics/statistics.hpp"
 #include "headway/train_results.hpp"
+#include "results/by_label.hpp"
 
 namespace headway::training {
 
@@ -137,24 +138,17 @@ bool TrainedRun::done() const {
 
 std::vector<TrainGroup> group_runs(const TrainResult& result) {
   std::vector<TrainGroup> groups;
-  for (std::size_t i = 0; i < result.runs.size(); ++i) {
-    const TrainedRun& run = result.runs[i];
-    auto group = std::find_if(groups.begin(), groups.end(),
-                              [&](const TrainGroup& g) { return g.label == run.label; });
-    if (group == groups.end()) {
-      groups.push_back(
-          {run.label, {}, {}, 0, run.cost.parameters, run.cost.flops_per_step, {}, {}});
-      group = groups.end() - 1;
-    }
-    group->runs.push_back(i);
-    group->seeds.push_back(run.seed);
-  }
-  for (TrainGroup& group : groups) {
+  for (const std::vector<const TrainedRun*>& runs : by_label(result.runs)) {
+    TrainGroup& group = groups.emplace_back();
+    group.label = runs.front()->label;
+    group.parameters = runs.front()->cost.parameters;
+    group.flops_per_step = runs.front()->cost.flops_per_step;
     std::vector<double> loss;
-    for (const std::size_t i : group.runs) {
-      const TrainedRun& run = result.runs[i];
-      if (is_finished(run)) loss.push_back(final_train_loss(run));
-      group.diverged += run.summary.outcome == training::TrainOutcome::kDiverged ? 1 : 0;
+    for (const TrainedRun* run : runs) {
+      group.runs.push_back(static_cast<std::size_t>(run - result.runs.data()));
+      group.seeds.push_back(run->seed);
+      if (is_finished(*run)) loss.push_back(final_train_loss(*run));
+      group.diverged += run->summary.outcome == training::TrainOutcome::kDiverged ? 1 : 0;
     }
     group.train_loss = spread_of(std::move(loss));
     add_splits(result, group);

@@ -13,8 +13,8 @@ statistical. The first test that fails has noticed it. --wider gives those that 
 and of the Python package, too.
 
 DIR/build/draw-COMMIT-SEED.jsonl keeps what was found, so that a run that was stopped goes on. DIR/build/draw.md is the
-table. Mutations that do not
-compile, and those that compile to the same machine code, are counted apart: others are drawn in their place.
+table. Mutations that do not compile, and those that compile to the same machine code, are counted apart: others are drawn
+in their place.
 """
 
 import argparse
@@ -35,6 +35,8 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/structure"))
+from check_includes import includes_of, module_included  # noqa: E402
 # What only a GPU runs. The kernels themselves stay: the emulator runs them.
 ON_A_GPU = re.compile(r"(attention\.cu|attention_binding|attention_launches|cuda_device|gpu_attention|cuda_stream|device_attention"
                       r"|device_update|host_memory|bfloat16_products|built_gpu_kernels)(\.\w+)?$")
@@ -134,9 +136,10 @@ def drawn(tree, seed):
 class Tests:
     """The tests of a build tree: their commands, as ctest runs them, and how long each takes on sound sources."""
 
-    def __init__(self, build, seconds_file):
-        listing = subprocess.run(["ctest", "--test-dir", str(build), "--show-only=json-v1"], capture_output=True, check=True)
-        self.build = build
+    def __init__(self, tree, seconds_file):
+        listing = subprocess.run(["ctest", "--test-dir", str(tree.build), "--show-only=json-v1"], capture_output=True,
+                                 check=True)
+        self.sources = tree.folder
         self.entries = {test["name"]: self.entry(test) for test in json.loads(listing.stdout)["tests"]}
         self.seconds_file = seconds_file
         self.seconds = json.loads(seconds_file.read_text()) if seconds_file.is_file() else {}
@@ -147,7 +150,7 @@ class Tests:
         return {"command": test.get("command", []), "labels": properties.get("LABELS", []),
                 "environment": dict(pair.split("=", 1) for pair in properties.get("ENVIRONMENT", [])),
                 "skips": properties.get("SKIP_RETURN_CODE"), "disabled": bool(properties.get("DISABLED", False)),
-                "folder": properties.get("WORKING_DIRECTORY", str(ROOT))}
+                "folder": properties["WORKING_DIRECTORY"]}
 
     def program(self, name):
         command = self.entries[name]["command"]
@@ -180,11 +183,11 @@ class Tests:
         yield ["headway_cli", "headway_python"], self.named(lambda n: re.match(r"(cli|readme|python)\.", n)
                                                             and not re.search("soak|kill|site|notebook|changed_bytes", n))
 
-    @staticmethod
-    def includes(name, module):
+    def includes(self, name, module):
         """Whether a test includes a header of a module."""
         label, stem = name.split(".", 1)
-        return any(f'"{prefix}{module}/' in (ROOT / "tests" / label / f"{stem}.cpp").read_text() for prefix in ("headway/", ""))
+        return any(module_included(target) == module
+                   for _, _, target in includes_of(self.sources, f"tests/{label}/{stem}.cpp"))
 
     def nearest(self, source, names):
         """Tests that are called as the source is come first, then the quicker ones."""
@@ -195,7 +198,7 @@ class Tests:
         """True where a test passes."""
         entry = self.entries[name]
         with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
-            process = subprocess.Popen(entry["command"], cwd=self.build, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            process = subprocess.Popen(entry["command"], cwd=entry["folder"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                        stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=limited,
                                        env={**os.environ, **entry["environment"], "TMPDIR": folder})
             try:
@@ -244,14 +247,16 @@ class Tree:
 
     def make(self, commit):
         if not self.folder.is_dir():
-            subprocess.run(["git", "worktree", "add", "--detach", str(self.folder), commit], cwd=ROOT, check=True)
+            # --force: git still knows of a folder that was deleted with build/.
+            subprocess.run(["git", "worktree", "add", "--force", "--detach", str(self.folder), commit], cwd=ROOT, check=True)
+        # A folder that is there has the sources of an earlier commit, or of a draw that was killed.
+        subprocess.run(["git", "checkout", "--quiet", "--force", "--detach", commit], cwd=self.folder, check=True)
         launcher = shutil.which("ccache")
         subprocess.run(["cmake", "--preset", "release", "-DCMAKE_UNITY_BUILD=ON", "-DHEADWAY_BUILD_BENCHMARKS=OFF",
                         "-DHEADWAY_CUDA=OFF", f"-DHEADWAY_PYTHON={os.environ.get('HEADWAY_PYTHON', '/usr/bin/python3')}",
                         f"-DCMAKE_PROJECT_headway_INCLUDE={Path(__file__).parent / 'library.cmake'}",
                         *([f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}"] if launcher else [])],
                        cwd=self.folder, check=True, stdout=subprocess.DEVNULL)
-        subprocess.run(["git", "checkout", "-q", "--", "src", NATIVE], cwd=self.folder, check=True)
         if not self.compile(TARGETS):
             raise SystemExit("the sound sources do not build")
         self.codes = {path: self.code(path) for path in self.objects()}
@@ -354,7 +359,7 @@ def main():
     tree = Tree(options.tree.resolve(), options.jobs)
     tree.make(commit)
     draw = Draw(tree.folder / "build", commit, options.seed)
-    tests = Tests(tree.build, draw.folder / "seconds.json")
+    tests = Tests(tree, draw.folder / "seconds.json")
     for name, line, text in drawn(tree.folder, options.seed):
         if options.wider or draw.counted() >= options.count:
             break

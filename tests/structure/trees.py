@@ -1,4 +1,4 @@
-"""What the checks of sources and documents share: the files of a tree, and tests of a real tree and of made ones."""
+"""What the checks share: the files of a tree, its C++ sources, and tests of a real tree and of made ones."""
 
 import pathlib
 import re
@@ -8,6 +8,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+SOURCE_SUFFIXES = {".cpp", ".hpp"}
 
 
 def files_of(root):
@@ -21,6 +22,18 @@ def files_of(root):
         names = [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()]
         names = [name for name in names if not re.match(r"(build|results)/|(.*/)?__pycache__/", name)]
     return sorted(name for name in set(names) if (root / name).is_file())
+
+
+def sources_of(root):
+    return [name for name in files_of(root)
+            if pathlib.PurePath(name).suffix in SOURCE_SUFFIXES
+            and name.startswith(("include/", "src/", "apps/", "tests/"))]
+
+
+def first_tier_stem(name):
+    """'action' for include/headway/action.hpp and headway/action.hpp, None elsewhere."""
+    match = re.fullmatch(r"(?:include/)?headway/([a-z_0-9]+)\.hpp", name)
+    return match.group(1) if match else None
 
 
 class RealTree(unittest.TestCase):

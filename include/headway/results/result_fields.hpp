@@ -40,14 +40,12 @@ void fields(Visitor& visit, const SolvedPointView& r) {
   fields(visit, *r.point);
   visit("gp_accuracy", limit_accuracy, "accuracy of the Gaussian process at this temperature",
         {.place = r.beside_samples ? FieldPlace::kEverywhere : FieldPlace::kFile});
-  for (const GaussianProcessPoint& limit : r.solve->gaussian_process) {
-    if (limit.temperature != temperature) continue;
+  if (const GaussianProcessPoint* limit = gaussian_process_at(*r.solve, temperature)) {
     constexpr FieldForm kArray = {.place = FieldPlace::kFile, .layout = FieldLayout::kOutputs};
-    visit("gaussian_process/mean", limit.predictor.mean,
+    visit("gaussian_process/mean", limit->predictor.mean,
           "mean of the Gaussian process on the test set", kArray);
-    visit("gaussian_process/variance", limit.predictor.variance,
+    visit("gaussian_process/variance", limit->predictor.variance,
           "variance of the Gaussian process there", kArray);
-    break;
   }
   const auto first_layer = [&](const theory::OrderParameters& u, const std::string& name) {
     if (!r.beside_samples || u.layers.empty()) return;

@@ -4,16 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
 
+#include "headway/core/clock.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/text.hpp"
 #include "headway/study/sections.hpp"
 
 namespace headway {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 EvaluatedRun evaluate_one(const TrainedNetwork& network, const Study& study,
                           const TaskMaker& make_task) {
@@ -60,7 +58,7 @@ EvaluateResult evaluate(const std::vector<TrainedNetwork>& networks, const TaskC
     }
     observer.whole("evaluate", static_cast<double>(i + 1), static_cast<double>(networks.size()));
   }
-  result.seconds = std::chrono::duration<double>(Clock::now() - began).count();
+  result.seconds = seconds_since(began);
   return result;
 }
 

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <string>
 #include <utility>
 
+#include "headway/core/clock.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
@@ -14,8 +14,6 @@
 
 namespace headway {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// Layers from 1, as study.latents.layers has them, or all.
 std::vector<Index> wanted_layers(const Study& study) {
@@ -218,7 +216,7 @@ LatentsResult latents(const std::vector<TrainedNetwork>& networks, const TaskMak
   }
   observer.progress("latents", static_cast<double>(result.runs.size()),
                     static_cast<double>(networks.size()));
-  result.seconds = std::chrono::duration<double>(Clock::now() - began).count();
+  result.seconds = seconds_since(began);
   return result;
 }
 

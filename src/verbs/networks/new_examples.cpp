@@ -143,7 +143,7 @@ std::unique_ptr<TrainingTask> make_input_task(const TrainedNetwork& network,
                                 "training of {}",
                                 array, examples.features(), format.features, network.study_name));
     }
-    // all sets of a file have the same
+    // A data set has one number of tokens for all its sets.
     if (any_length && examples.tokens() > 1) format.tokens = examples.tokens();
     if (examples.tokens() != format.tokens) {
       refuse_inputs(

@@ -11,6 +11,7 @@
 #include "headway/error.hpp"
 #include "headway/numerics/statistics.hpp"
 #include "headway/predict_networks.hpp"
+#include "results/by_label.hpp"
 #include "tasks/bpe_library.hpp"
 #include "verbs/named_splits.hpp"
 #include "verbs/networks/new_examples.hpp"
@@ -21,7 +22,7 @@ namespace {
 constexpr Index kOutputsAtATime = Index{1} << 22;  // numbers
 constexpr std::size_t kLikeliest = 5;
 
-/// How far all networks are, told after each block of examples.
+/// How many examples of all networks are done, told to the observer after each block.
 struct PredictionProgress {
   Observer& observer;
   double done = 0.0, all = 1.0;
@@ -75,21 +76,20 @@ std::vector<double> probabilities(std::span<const float> logits) {
   return out;
 }
 
-/// Rows of `values` that are one answer each.
-Tensor classes_of(const Tensor& values, const training::TaskFormat& format) {
+/// The number of the largest entry of each row, along the last dimension.
+Tensor likeliest_classes(const Tensor& values) {
   Tensor out;
-  if (format.loss == training::LossKind::kCrossEntropy) {
-    const auto row = static_cast<std::size_t>(format.outputs);
-    out.shape.assign(values.shape.begin(), values.shape.end() - 1);
-    for (std::size_t i = 0; i < values.values.size(); i += row) {
-      const auto begin = values.values.begin() + static_cast<std::ptrdiff_t>(i);
-      out.values.push_back(static_cast<double>(
-          std::max_element(begin, begin + static_cast<std::ptrdiff_t>(row)) - begin));
-    }
-  } else if (format.signs) {
-    out.shape = values.shape;
-    for (const double v : values.values) out.values.push_back(v > 0.0 ? 1.0 : v < 0.0 ? -1.0 : 0.0);
+  out.shape.assign(values.shape.begin(), values.shape.end() - 1);
+  const Index classes = values.shape.back();
+  for (auto row = values.values.begin(); row != values.values.end(); row += classes) {
+    out.values.push_back(static_cast<double>(std::max_element(row, row + classes) - row));
   }
+  return out;
+}
+
+Tensor signs_of(const Tensor& values) {
+  Tensor out = values;
+  for (double& v : out.values) v = v > 0.0 ? 1.0 : v < 0.0 ? -1.0 : 0.0;
   return out;
 }
 
@@ -113,7 +113,8 @@ NetworkAnswers answers_on(const ReadyNetwork& ready, const tasks::NamedSplit& se
                       out.mean.values.insert(out.mean.values.end(), kept.begin(), kept.end());
                     }
                   });
-  out.predicted_class = classes_of(out.mean, format);
+  if (classes) out.predicted_class = likeliest_classes(out.mean);
+  if (format.signs) out.predicted_class = signs_of(out.mean);
   return out;
 }
 
@@ -257,15 +258,13 @@ NetworkAnswers joined(const std::vector<const NetworkAnswers*>& each,
     out.mean.values = std::move(outputs.mean);
     out.deviation.shape = out.mean.shape;
     out.deviation.values = std::move(outputs.deviation);
-    const bool signs = !out.predicted_class.empty() && out.predicted_class.shape == out.mean.shape;
-    if (signs) out.right_sign_probability = sign_shares(out.mean.values, lists(of_mean));
-    training::TaskFormat format;
-    format.signs = signs;
-    if (!signs && !out.predicted_class.empty()) {
-      format.loss = training::LossKind::kCrossEntropy;
-      format.outputs = out.mean.shape.back();
+    const bool signs = out.predicted_class.shape == out.mean.shape;
+    if (signs) {
+      out.right_sign_probability = sign_shares(out.mean.values, lists(of_mean));
+      out.predicted_class = signs_of(out.mean);
+    } else if (!out.predicted_class.empty()) {
+      out.predicted_class = likeliest_classes(out.mean);
     }
-    out.predicted_class = classes_of(out.mean, format);
   }
   if (out.next.empty()) return out;
   out.bits = MeanAndDeviation(lists(&NetworkAnswers::bits)).mean;
@@ -335,22 +334,14 @@ void require_predictable_text(const std::vector<TrainedNetwork>& networks, const
 
 std::vector<PredictingGroup> group_predictions(const NetworkPredictResult& result) {
   std::vector<PredictingGroup> groups;
-  for (const PredictingRun& run : result.runs) {
-    const auto known = std::any_of(groups.begin(), groups.end(),
-                                   [&](const auto& group) { return group.label == run.label; });
-    if (known) continue;
+  for (const std::vector<const PredictingRun*>& runs : by_label(result.runs)) {
     PredictingGroup& group = groups.emplace_back();
-    group.label = run.label;
-    std::vector<const PredictingRun*> members;
-    for (const PredictingRun& other : result.runs) {
-      if (other.label != run.label) continue;
-      group.seeds.push_back(other.seed);
-      members.push_back(&other);
-    }
-    for (std::size_t s = 0; s < run.sets.size(); ++s) {
+    group.label = runs.front()->label;
+    for (const PredictingRun* run : runs) group.seeds.push_back(run->seed);
+    for (std::size_t s = 0; s < runs.front()->sets.size(); ++s) {
       std::vector<const NetworkAnswers*> each;
-      for (const PredictingRun* member : members) each.push_back(&member->sets[s]);
-      group.sets.push_back(joined(each, run.tokenizer));
+      for (const PredictingRun* run : runs) each.push_back(&run->sets[s]);
+      group.sets.push_back(joined(each, runs.front()->tokenizer));
     }
   }
   return groups;

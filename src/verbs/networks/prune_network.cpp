@@ -3,16 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <optional>
 #include <utility>
 
+#include "headway/core/clock.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/training/head_removal.hpp"
+#include "results/by_label.hpp"
 #include "verbs/network_pruner.hpp"
 
 namespace headway {
@@ -20,7 +21,6 @@ namespace {
 
 using analysis::Estimate;
 using analysis::ExampleQuality;
-using Clock = std::chrono::steady_clock;
 
 constexpr Index kEvaluated = 256;  // examples at a time
 // Defaults of the study.
@@ -291,29 +291,23 @@ std::string kind_of(const NetworkScore& score, const RunPruning& run) {
 
 std::vector<PruneGroup> group_over_seeds(const std::vector<RunPruning>& runs) {
   std::vector<PruneGroup> groups;
-  std::vector<std::vector<std::pair<std::string, std::pair<double, double>>>> values;
-  for (const RunPruning& run : runs) {
-    auto found = std::find_if(groups.begin(), groups.end(),
-                              [&](const PruneGroup& g) { return g.label == run.label; });
-    if (found == groups.end()) {
-      groups.push_back({run.label, {}, {}});
-      values.emplace_back();
-      found = groups.end() - 1;
+  for (const std::vector<const RunPruning*>& members : by_label(runs)) {
+    PruneGroup& group = groups.emplace_back();
+    group.label = members.front()->label;
+    std::vector<std::pair<std::string, std::pair<double, double>>> values;
+    for (const RunPruning* run : members) {
+      group.seeds.push_back(run->seed);
+      for (const NetworkScore& score : run->network.baselines) {
+        const std::string kind = kind_of(score, *run);
+        values.push_back({kind, {score.accuracy_drop.spearman, score.error_rise.spearman}});
+        const bool known = std::any_of(group.scores.begin(), group.scores.end(),
+                                       [&](const ScoreAgreement& a) { return a.name == kind; });
+        if (!known) group.scores.push_back({kind, score.names.score, {}, {}});
+      }
     }
-    found->seeds.push_back(run.seed);
-    auto& of_group = values[static_cast<std::size_t>(found - groups.begin())];
-    for (const NetworkScore& score : run.network.baselines) {
-      const std::string kind = kind_of(score, run);
-      of_group.push_back({kind, {score.accuracy_drop.spearman, score.error_rise.spearman}});
-      const bool known = std::any_of(found->scores.begin(), found->scores.end(),
-                                     [&](const ScoreAgreement& a) { return a.name == kind; });
-      if (!known) found->scores.push_back({kind, score.names.score, {}, {}});
-    }
-  }
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    for (ScoreAgreement& agreement : groups[g].scores) {
+    for (ScoreAgreement& agreement : group.scores) {
       std::vector<double> drop, rise;
-      for (const auto& [kind, rho] : values[g]) {
+      for (const auto& [kind, rho] : values) {
         if (kind != agreement.name) continue;
         drop.push_back(rho.first);
         rise.push_back(rho.second);
@@ -362,7 +356,7 @@ NetworkPruneResult prune_network(const Study& study, std::span<const TrainedNetw
     observer.whole("prune", static_cast<double>(i + 1), static_cast<double>(networks.size()));
   }
   result.groups = group_over_seeds(result.runs);
-  result.seconds = std::chrono::duration<double>(Clock::now() - began).count();
+  result.seconds = seconds_since(began);
   return result;
 }
 

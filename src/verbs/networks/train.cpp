@@ -4,19 +4,17 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <map>
 #include <mutex>
 #include <numeric>
 #include <utility>
 
+#include "headway/core/clock.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
 
 namespace headway {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr Index kPromptTokens = 32;
 
@@ -285,7 +283,7 @@ TrainResult train_part(std::span<const TrainRun> runs, const std::vector<std::si
         processes * share.jobs *
         (share.threads > 0 ? share.threads : resolve_threads(runs.back().study.threads));
   }
-  result.seconds = std::chrono::duration<double>(Clock::now() - began).count();
+  result.seconds = seconds_since(began);
   return result;
 }
 

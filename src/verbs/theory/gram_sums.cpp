@@ -42,7 +42,7 @@ void check_leaves(const GramResult& part, const Shard& shard, Index leaves) {
   auto next = static_cast<double>(begin);
   for (const GramNode& node : part.nodes) {
     const double size = std::ldexp(1.0, node.level);
-    next = next == static_cast<double>(node.index) * size ? next + size : kUndefined;
+    next = next == static_cast<double>(node.index) * size ? next + size : numerics::kUndefined;
   }
   if (next == static_cast<double>(end)) return;
   bad_data("part {}: its nodes do not cover leaves {} to {} of {}", shard_text(shard), begin, end,

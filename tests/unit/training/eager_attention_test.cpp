@@ -62,7 +62,7 @@ TEST_CASE("Attention in chunks of queries is that of whole arrays, for every var
 }
 
 TEST_CASE("Cross-attention in chunks of queries is that of whole arrays", "[torch]") {
-  for (const std::string& name : {"softmax", "linear_rms_head", "hyla_deep"}) {
+  for (const char* name : {"softmax", "linear_rms_head", "hyla_deep"}) {
     for (const auto positions : {Positions::kRelative, Positions::kRotary}) {
       INFO(name);
       TransformerOptions model = small_model();

@@ -1,7 +1,9 @@
 // New inputs by trained networks: what the networks answer, mean and spread over seeds, and texts.
 #include "headway/predict_networks.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "catch.hpp"
 #include "headway/error.hpp"
@@ -49,6 +51,19 @@ std::string fault_of(const std::vector<TrainedNetwork>& networks, const tasks::D
   }
   return "";
 }
+
+/// Keeps what it is told, and stops the computation after `most` calls.
+struct Recorder final : Observer {
+  std::vector<double> done;
+  double total = 0.0;
+  std::size_t most = 100;
+
+  void whole(std::string_view /*stage*/, double now, double all, double /*earlier*/) override {
+    done.push_back(now);
+    total = all;
+  }
+  [[nodiscard]] bool interrupted() const override { return done.size() >= most; }
+};
 
 Study text_study() {
   Study study = testing::small_study();
@@ -98,6 +113,42 @@ TEST_CASE("networks answer new inputs as they answer the same examples of their 
   CHECK_THAT(joined.deviation.values[3], WithinRel(std::abs(a - b) / std::sqrt(2.0), 1e-12));
 }
 
+TEST_CASE("every split of new inputs is a set, also one with the name of the training's",
+          "[torch]") {
+  const auto networks = two_seeds(testing::small_study(), &make_generated_task);
+  tasks::Dataset inputs = inputs_of(networks[0], &make_generated_task, 5);
+  inputs.train = inputs.sets[0].split;
+  inputs.test = inputs.sets[0].split;
+  Observer observer;
+  const std::vector<NetworkAnswers> sets =
+      predict_inputs(networks, inputs, observer).runs.at(1).sets;
+  REQUIRE(sets.size() == 3);
+  CHECK(sets[0].name == "train");
+  CHECK(sets[1].name == "test");
+  CHECK(sets[2].name == "later");
+  CHECK(sets[0].mean.values.size() == 5);
+  CHECK(sets[0].mean.values == sets[2].mean.values);
+  CHECK(sets[1].mean.values == sets[2].mean.values);
+}
+
+TEST_CASE("progress counts the examples of all networks, and a stop keeps whole networks",
+          "[torch]") {
+  const auto networks = two_seeds(testing::small_study(), &make_generated_task);
+  const tasks::Dataset inputs = inputs_of(networks[0], &make_generated_task, 7);
+  Recorder all;
+  CHECK_FALSE(predict_inputs(networks, inputs, all).interrupted);
+  CHECK(all.done == std::vector<double>{4, 7, 11, 14});  // in blocks of 4
+  CHECK(all.total == 14);
+  Recorder some;
+  some.most = 3;
+  const NetworkPredictResult result = predict_inputs(networks, inputs, some);
+  CHECK(result.interrupted);
+  CHECK(result.planned == 2);
+  REQUIRE(result.runs.size() == 1);
+  CHECK(result.runs[0].seed == 1);
+  CHECK(result.runs[0].sets[0].mean.values.size() == 7);
+}
+
 TEST_CASE("classes have probabilities", "[torch]") {
   Study study = testing::small_study();
   study.task.set_kind(TaskKind::kSraven);
@@ -110,6 +161,11 @@ TEST_CASE("classes have probabilities", "[torch]") {
   const auto& options = study.task.as<tasks::SravenOptions>();
   CHECK(found.mean.shape == std::vector<Index>{3, options.features, options.values});
   CHECK(found.predicted_class.shape == std::vector<Index>{3, options.features});
+  const NetworkAnswers& first = result.runs[0].sets[0];
+  CHECK(first.predicted_class.shape == found.predicted_class.shape);
+  CHECK_THAT(found.mean.values[1],
+             WithinRel((first.mean.values[1] + result.runs[1].sets[0].mean.values[1]) / 2, 1e-12));
+  CHECK(found.right_sign_probability.size() == 0);
   const auto classes = static_cast<std::size_t>(options.values);
   for (std::size_t row = 0; row < found.predicted_class.values.size(); ++row) {
     double sum = 0.0, largest = 0.0;
@@ -159,6 +215,8 @@ TEST_CASE("a text has the bits of evaluate, and a next token", "[torch]") {
     const NetworkAnswers& found = result.runs[i].sets.at(0);
     CHECK(found.bits.size() == 37);
     CHECK(std::isnan(found.bits[0]));
+    const double sum = std::accumulate(found.bits.begin() + 1, found.bits.end(), 0.0);
+    CHECK_THAT(found.bits_per_byte, WithinRel(sum / 36.0, 1e-12));
     const ReadyNetwork ready = ready_network(networks[i], networks[i].study, &make_bytes);
     CHECK_THAT(found.bits_per_byte,
                WithinRel(ready.trainer->evaluate("held_out", 6).metric("bits_per_byte"), 1e-6));
@@ -176,12 +234,39 @@ TEST_CASE("a text has the bits of evaluate, and a next token", "[torch]") {
       joined.bits_per_byte,
       WithinRel((result.runs[0].sets[0].bits_per_byte + result.runs[1].sets[0].bits_per_byte) / 2,
                 1e-12));
+  const NetworkAnswers& a = result.runs[0].sets[0];
+  const NetworkAnswers& b = result.runs[1].sets[0];
+  CHECK_THAT(joined.bits_per_byte_deviation,
+             WithinRel(std::abs(a.bits_per_byte - b.bits_per_byte) / std::sqrt(2.0), 1e-9));
+  CHECK_THAT(joined.bits[7], WithinRel((a.bits[7] + b.bits[7]) / 2, 1e-12));
   CHECK(joined.next_deviation.size() == 256);
+  const auto token = static_cast<std::size_t>(joined.likeliest.at(0).token);
+  CHECK(joined.likeliest[0].probability == *std::ranges::max_element(joined.next));
+  CHECK_THAT(joined.next[token], WithinRel((a.next[token] + b.next[token]) / 2, 1e-12));
+  CHECK_THAT(joined.next_deviation[token],
+             WithinRel(std::abs(a.next[token] - b.next[token]) / std::sqrt(2.0), 1e-9));
   CHECK_THROWS_AS(predict_text(networks, "none.txt", "", observer), Error);
   auto seeing = networks;
   for (TrainedNetwork& network : seeing) network.study.train.model.causal = false;
   CHECK_THROWS_WITH(predict_text(seeing, "letter.txt", text, observer),
                     ContainsSubstring("train.causal = false: must be true"));
+}
+
+TEST_CASE("a text shorter than a window is predicted as its part of a longer one", "[torch]") {
+  const auto networks = two_seeds(text_study(), &make_bytes);
+  Observer observer;
+  const auto answers = [&](const std::string& text) {
+    return predict_text(networks, "letter.txt", text, observer).runs.at(0).sets.at(0);
+  };
+  const NetworkAnswers to = answers("to "), whole = answers("to be ");
+  REQUIRE(to.bits.size() == 3);
+  for (std::size_t i = 1; i < 3; ++i) CHECK_THAT(to.bits[i], WithinRel(whole.bits[i], 1e-6));
+  // What may follow "to " decides the bits of the "b" behind it.
+  CHECK_THAT(-std::log2(to.next['b']), WithinRel(whole.bits[3], 1e-6));
+  CHECK(to.likeliest[0].probability > to.likeliest[1].probability);
+  const NetworkAnswers one = answers("t");
+  CHECK(std::isnan(one.bits_per_byte));  // nothing before it predicts it
+  CHECK_THAT(-std::log2(one.next['o']), WithinRel(whole.bits[1], 1e-6));
 }
 
 TEST_CASE("the share of the networks with the sign of the mean") {
