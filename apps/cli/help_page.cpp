@@ -24,7 +24,7 @@ HelpSection exit_codes() {
            {"65", "bad data: a fault inside a data-set, image or result file"},
            {"66", "a file is missing or cannot be read"},
            {"69",
-            "a part or device that this build or machine lacks, or not enough memory or threads "
+            "a library or device that this build or machine lacks, or not enough memory or threads "
             "(65 where a "
             "data set asks for more than there is)"},
            {"70", "a bug in Headway"},

@@ -99,7 +99,7 @@ headway::TrainResult train_grid(const Options& options, TrainJob& job, Observer&
     const PlannedRun& planned = job.planned[run];
     all_flops += planned.cost.flops_per_step * static_cast<double>(planned.study.train.run.steps);
   }
-  TrainProgress progress(options.quiet, numbers.size(), all_flops, peak);
+  TrainProgress progress(options.quiet, job.runs.size(), all_flops, peak);
   hooks.begin = [&](std::size_t run, const headway::TrainedRun& trained) {
     progress.begin(run, trained, job.runs[run].study);
   };

@@ -16,10 +16,11 @@ namespace headway::cli {
 /// far each is, examples a second and the share of the limit of all together.
 class TrainProgress {
  public:
-  /// `planned`: the runs of this call, of so many floating-point operations in all. `peak_flops`:
-  /// what this machine could do at most; 0 where that is not known.
-  TrainProgress(bool quiet, std::size_t planned, double all_flops, double peak_flops)
-      : quiet_(quiet), planned_(planned), all_flops_(all_flops), peak_flops_(peak_flops) {}
+  /// `runs`: of the whole sweep, which their numbers count. `all_flops`: the operations of those
+  /// that this call has, a shard perhaps. `peak_flops`: what this machine could do at most a
+  /// second; 0 where that is not known.
+  TrainProgress(bool quiet, std::size_t runs, double all_flops, double peak_flops)
+      : quiet_(quiet), planned_(runs), all_flops_(all_flops), peak_flops_(peak_flops) {}
 
   /// A run begins, or goes on from `run.state`.
   void begin(std::size_t index, const headway::TrainedRun& run, const headway::Study& study);

@@ -13,7 +13,7 @@
 #include "headway/schedule/parts.hpp"
 #include "headway/solve.hpp"
 #include "headway/study.hpp"
-#include "headway/train_results.hpp"
+#include "headway/train.hpp"
 
 namespace headway::io {
 
@@ -37,7 +37,7 @@ class Checkpoints {
   /// data or version is another, throws Error{kBadStudy} naming what differs, a damaged one
   /// Error{kBadData}, each with the way out; with `force` all that are there are deleted.
   /// Error{kCannotWrite} when something that is no folder has the folder's name. `verb`: what the
-  /// parts are of, "sample" or "train".
+  /// parts are of, "solve", "sample" or "train".
   Checkpoints(const std::string& result_path, std::string verb,
               std::vector<headway::ComputationPart> parts, bool force);
 

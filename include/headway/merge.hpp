@@ -34,11 +34,12 @@ std::vector<std::size_t> order_of_parts(const std::vector<PartHeader>& parts);
 /// the sum of theirs, `started` the earliest.
 ResultProvenance merged_provenance(const std::vector<PartHeader>& parts);
 
-/// The undivided result of parts in the order of their shards. Where one is missing (at most all
-/// but one) it is marked as interrupted. Error{kBadData} where a part has not the points or runs
-/// that its shard of the study has.
+/// The results of all parts in the order of their shards. Nothing stands where one is missing.
 template <class Result>
 using Parts = std::vector<std::optional<Result>>;
+
+/// The undivided result. Where parts are missing (not all may be) it is marked as interrupted.
+/// Error{kBadData} where a part has not the points or runs that its shard of the study has.
 SolveResult merge_parts(const Study& study, Parts<SolveResult> parts);
 SampleResult merge_parts(const Study& study, Parts<SampleResult> parts);
 TrainResult merge_parts(const Study& study, Parts<TrainResult> parts);

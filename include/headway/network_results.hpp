@@ -2,7 +2,6 @@
 
 #include <limits>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "headway/analysis/rank_correlation.hpp"

@@ -7,7 +7,7 @@
 
 namespace headway {
 
-/// `headway prune`: head scores and pruning curves (eqs. 53 to 58). `known` as of align().
+/// `headway prune`: head scores and pruning curves (eqs. 53 to 58). `known` as in align().
 PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& observer,
                   const SolveResult* known = nullptr);
 

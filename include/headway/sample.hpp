@@ -14,7 +14,7 @@
 
 namespace headway {
 
-/// How a long sampling run is checkpointed, sweep point by sweep point. Either may be empty. A
+/// How a long sampling run is checkpointed, sweep point by sweep point. Any may be empty. A
 /// state of another study or data set is refused (kBadStudy or kBadData).
 struct SampleHooks {
   std::function<void(std::size_t point, const SampleState&)> save;

@@ -19,8 +19,8 @@
 
 namespace headway {
 
-/// A study that several processes compute together. It has units that do not need each other; a
-/// part with as many shards as there are units is one of them.
+/// A study that several processes compute together. Its units do not need each other. With as many
+/// shards as there are units, each shard is one of them.
 template <class Result>
 class SharedStudy {
  public:
@@ -36,7 +36,7 @@ class SharedStudy {
   /// hears of all that follows.
   virtual void make_ready(Observer& observer) = 0;
   virtual Result part(const Shard& unit) = 0;
-  /// The undivided result. A unit that is missing marks it as interrupted.
+  /// The undivided result, marked as interrupted where a unit is missing.
   [[nodiscard]] virtual Result join(Parts<Result> parts) const = 0;
 
   /// The number of pieces that a unit is cut into, for ranks with so many threads. 0: a unit is
@@ -64,8 +64,8 @@ class PartStore {
   virtual void put(std::size_t unit, std::string_view bytes) = 0;
   /// The result of a unit that is kept; from `bytes` if they are given.
   [[nodiscard]] virtual Result get(std::size_t unit, std::string_view bytes = {}) const = 0;
-  /// The user asked to stop, and this is finished so far. Other ranks may still be at work, but
-  /// whoever started them may give them a second only.
+  /// The user asked to stop, and this is finished so far. It is called while other ranks may still
+  /// be at work: whoever started the ranks may kill all of them a second later.
   virtual void stopping(const Result& /*so_far*/) {}
 };
 

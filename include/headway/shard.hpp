@@ -9,9 +9,9 @@
 
 namespace headway {
 
-/// One of `count` parts of a study, counted from 0. Units of work are dealt to the parts in turn,
-/// so what a unit computes does not depend on how many parts there are; more parts than units leave
-/// some empty, which are results like any other.
+/// One of `count` parts of a study, counted from 0. Units of work are dealt to the parts in turn.
+/// What a unit computes does not depend on how many parts there are. Where there are more parts
+/// than units, some are empty; an empty part is a result like any other.
 struct Shard {
   std::size_t index = 0;
   std::size_t count = 1;

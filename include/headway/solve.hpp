@@ -37,8 +37,8 @@ PartSolver prepare_solve(const Study& study, const tasks::Dataset& dataset, Obse
 SolveResult solve_on_ranks(Ranks& ranks, const Study& study, const tasks::Dataset& dataset,
                            Observer& observer, const SolveHooks& hooks = {});
 
-/// "(1,2)" path names etc. and the resolved architecture of one sweep point are derived from the
-/// study and the data.
+/// Error unless study and data fit each other: kBadStudy for heads, readout, widths or
+/// temperatures, kBadData for a further set.
 void check_study_against_dataset(const Study& study, const tasks::Dataset& dataset);
 
 }  // namespace headway

@@ -26,11 +26,9 @@
 // Each struct has a table of its keys, ranges and words (core/option_table.hpp);
 // study/sections.hpp joins them to the sections of a study file.
 namespace headway {
+
 Words<AttentionKind> words_of(AttentionKind);
 Words<Readout> words_of(Readout);
-}  // namespace headway
-
-namespace headway {
 
 /// A set of other images, in the IDX format of MNIST, that a trained network is evaluated on.
 struct OutOfDistributionSet {

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "headway/core/record.hpp"
@@ -19,7 +18,7 @@ namespace headway {
 
 using numerics::kUndefined;
 
-/// Sizes and costs of a run, without training (and without LibTorch).
+/// Sizes and costs of a run: train_cost().
 struct TrainCost {
   Index parameters = 0;
   double flops_per_step = 0.0;
@@ -90,8 +89,6 @@ struct Spread {
   double mean = kUndefined;
   double standard_error = kUndefined;  ///< undefined for one run
 };
-/// Of the values that are finite.
-Spread spread_of(std::vector<double> values);
 template <class Visitor, RecordOf<Spread> Record>
 void fields(Visitor& visit, Record& r, const std::string& name, const char* meaning) {
   visit(name, r.mean, meaning, {.json = name + "/mean"});
@@ -100,7 +97,6 @@ void fields(Visitor& visit, Record& r, const std::string& name, const char* mean
   visit(name + "_count", r.count, "number of runs whose value is finite",
         {.json = name + "/count"});
 }
-
 /// Of the values that are finite.
 Spread spread_of(std::vector<double> values);
 

@@ -31,7 +31,7 @@ class UnitObserver final : public Observer {
   std::vector<std::string> warnings_;
 };
 
-/// What each rank does of share(). Dealt are, for each unit, its pieces and then the unit itself.
+/// What each rank does of share(). For each unit its pieces are dealt, and then the unit itself.
 template <class Result>
 class Sharing {
  public:
@@ -60,9 +60,9 @@ class Sharing {
   }
 
   void count_pieces(int threads) {
+    // All must count alike, and a rank elsewhere may have more threads.
     std::array<double, 1> of_first{static_cast<double>(threads)};
-    broadcast(ranks_,
-              of_first);  // all must count alike, and a rank elsewhere may have more threads
+    broadcast(ranks_, of_first);
     pieces_ = study_.pieces(static_cast<int>(of_first[0]));
     piece_done_.resize(units_ * (pieces_ + 1));
   }

@@ -1,5 +1,6 @@
-// The walk from the text of a study to a checked Study. Each step is one file, and none calls back:
-// toml, overlays, read_sections, check_study, sweep_axes.
+// The walk from the text of a study to a checked Study. Each step is one file: toml, overlays,
+// read_sections, check_study, sweep_axes. src/README.md, "Reading a study", says which of them call
+// each other.
 #include "headway/study/resolve.hpp"
 
 #include "headway/core/option_error.hpp"

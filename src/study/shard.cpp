@@ -7,7 +7,6 @@
 
 #include "headway/core/text.hpp"
 #include "headway/error.hpp"
-#include "headway/study/study_hash.hpp"
 
 namespace headway {
 namespace {

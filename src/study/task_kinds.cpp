@@ -24,8 +24,7 @@ constexpr Index kCeilingInstances = 20'000;
   throw OptionError(fmt::format("{} is missing: must be {}", field, allowed), {field});
 }
 
-// --- the tables of [task], kind by kind
-// -----------------------------------------------------------
+// --- the tables of [task], kind by kind ---------------------------------------------------------
 
 /// The options of one kind as options of [task].
 template <class Options>

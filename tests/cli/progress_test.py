@@ -62,6 +62,12 @@ class Training(TrainTest):
             self.assertTrue(any(" left" in line for line in bars), bars)
         self.assertFalse(os.path.exists(self.path("a.h5")))
 
+    def test_a_part_numbers_its_runs_as_the_sweep_does(self):
+        text = on_terminal(80, "train", self.tiny, "--set", "sweep.seed=[1, 2, 3, 4]", "--set", "train.steps=400",
+                           "--shard", "1/2", "--jobs", "1")
+        bars = [line for line in lines_of(text) if BAR.search(line)]
+        self.assertEqual({match[0] for match in map(re.compile(r"run \d of \d").search, bars) if match}, {"run 2 of 4", "run 4 of 4"})
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,6 +1,7 @@
 """shard=(i, n) in Python: the parts of the program, and the whole to the last bit when they are merged."""
 
 import unittest
+from unittest import mock
 
 import h5py
 import numpy as np
@@ -65,6 +66,15 @@ class Parts(unittest.TestCase):
         self.assertEqual(differences(file_of("undivided.h5"), file_of("by-program.h5")), [])
         with h5py.File(file_of("by-program.h5")) as merged:
             self.assertEqual(merged.attrs["command"], "'headway.solve(\"hmm-four-paths\", widths=[5, 10, 20], temperature=[0.1, 1.0])'")
+
+    def test_a_part_needs_no_mpi(self):
+        """As under mpirun in a build without MPI, where all else is refused."""
+        no_mpi = mock.patch("headway.compute.rank_and_ranks", side_effect=headway.UnavailableError("no MPI"))
+        with no_mpi:
+            self.assertEqual(len(headway.solve("hmm-four-paths", **SWEEP, shard=(0, 2)).points), 3)
+            self.assertEqual(len(headway.solve(**small(temperature=[0.1, 1.0]), shard=(0, 2)).points), 1)
+            with self.assertRaises(headway.UnavailableError):
+                headway.solve("hmm-four-paths", **SWEEP)
 
     def test_a_part_lends_nothing(self):
         part = headway.solve("hmm-four-paths", **SWEEP, shard=(0, 2))

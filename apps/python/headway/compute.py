@@ -40,7 +40,8 @@ def compute(verb: str, given: Mapping[str, Any]) -> Any:
                 "jobs": given.get("jobs"), "dry_run": bool(given.get("dry_run")), "progress": progress}
     try:
         with in_python(arguments):
-            if data is not None and rank_and_ranks()[1] > 1:  # they compare what they were given
+            own, ranks = (0, 1) if request["shard"] else rank_and_ranks()  # a part needs no MPI
+            if data is not None and ranks > 1:  # they compare what they were given
                 data.dataset.content_hash = data.content_hash
             done = native.module().compute(verb.replace("_", "-"), request)
     finally:
@@ -51,7 +52,7 @@ def compute(verb: str, given: Mapping[str, Any]) -> Any:
     result = result_of(done, data, f"headway.{verb}")
     if done.interrupted:
         raise Interrupted(f"headway.{verb}: stopped by Ctrl-C; result has what was finished", result)
-    for fault in done.faults if rank_and_ranks()[0] == 0 or request["shard"] else ():
+    for fault in done.faults if own == 0 else ():
         warn(f"headway.{verb}: {python_words(fault, arguments)}", NotUsableWarning)
     return result
 

@@ -57,7 +57,7 @@ class CannotWriteError(HeadwayError, OSError):
 
 
 class UnavailableError(HeadwayError, RuntimeError):
-    """A device, a part or a package that this installation lacks, or memory (exit code 69)."""
+    """A device, a library or a package that this installation lacks, or memory (exit code 69)."""
 
     exit_code = 69
 

@@ -4,11 +4,13 @@
 #include <string_view>
 #include <vector>
 
-#include "headway/train.hpp"
+#include "headway/study.hpp"
+#include "headway/train_run.hpp"
 
 namespace headway {
 
-/// One part of a long computation, which may go on from where it was left: a sweep point, a run.
+/// What one checkpoint is of, and may go on from where it was left: a sweep point, some chains of
+/// one, or a run. A part of a study, which one machine computes, is a Shard.
 struct ComputationPart {
   std::string name;        ///< "point_3", "run_<hash>": is_part_name()
   std::string study_hash;  ///< of the keys that decide its numbers
@@ -16,14 +18,14 @@ struct ComputationPart {
   std::string data_hash;
 };
 
-/// The sweep points of `solve` or `sample`, in their order, then `chains` chains of each that may
-/// be run apart; `study_hash` is that of the verb.
+/// The sweep points of `solve` or `sample` in their order. After them come `chains` chains of each
+/// point, which may be run apart. `study_hash`: solve_hash() or sample_hash().
 std::vector<ComputationPart> point_parts(const Study& study, const std::string& study_hash,
                                          const std::string& data_hash, int chains);
 
-/// The runs of `train`, named after the hashes of study and data, so that a grid may grow, and
-/// after the number of threads where it is swept, which no hash has: times are what such a sweep is
-/// for. `data_hashes`: of each run, as TrainTask::content_hash.
+/// The runs of `train`, named after the hashes of study and data, so that a grid may grow. Where
+/// the number of threads is swept, the name has it too: no hash does, and such a sweep measures
+/// times. `data_hashes`: of each run, as TrainTask::content_hash.
 std::vector<ComputationPart> train_parts(const std::vector<TrainRun>& runs,
                                          const std::vector<std::string>& data_hashes);
 

@@ -1,13 +1,12 @@
 #pragma once
 
-#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "headway/core/option_table.hpp"
 #include "headway/dataset.hpp"
 #include "headway/study.hpp"
-#include "headway/train_run.hpp"
 #include "headway/train_task.hpp"
 
 namespace headway {

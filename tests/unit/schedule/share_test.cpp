@@ -51,6 +51,14 @@ class StopsAfterOne final : public Observer {
   std::atomic<bool> stop_{false};
 };
 
+class HearsTheFirst final : public Observer {
+ public:
+  void progress(std::string_view /*stage*/, double done, double /*total*/) override {
+    if (!first) first = done;
+  }
+  std::optional<double> first;
+};
+
 /// The result of the first of `count` ranks; `output` as of PartFiles.
 std::optional<SolveResult> solve_on(int count, const std::string& output, Observer& of_first) {
   const Study study = small_study();
@@ -98,9 +106,11 @@ TEST_CASE("a shared study goes on from the units that were kept", "[schedule]") 
   CHECK(partial->points.size() < 16);
   CHECK(std::filesystem::exists(output));  // the partial result
   REQUIRE(std::filesystem::exists(output + ".checkpoint"));
-  Observer quiet;
-  const std::optional<SolveResult> whole = solve_on(3, output, quiet);
+  HearsTheFirst hears;
+  const std::optional<SolveResult> whole = solve_on(3, output, hears);
   REQUIRE(whole.has_value());
+  CHECK(hears.first.value_or(0.0) > 0.0);  // these are not computed again
+  Observer quiet;
   CHECK(actions(*whole) == actions(solve(small_study(), small_dataset(), quiet)));
   CHECK_FALSE(std::filesystem::exists(output + ".checkpoint"));
 }
